@@ -79,7 +79,7 @@ export const clis = {
           `env_key = "OPENAI_API_KEY"\nwire_api = "responses"\n` +
           `request_max_retries = 2\nstream_max_retries = 2\n` +
           `[mcp_servers.millrace]\ncommand = ${JSON.stringify(mcp.command)}\n` +
-          `args = ${JSON.stringify(mcp.args)}\n${trusted}`,
+          `args = ${JSON.stringify(mcp.args)}\nrequired = true\nstartup_timeout_sec = 60\n${trusted}`,
       );
       return { OPENAI_API_KEY: madeUpKey, CODEX_HOME: join(home, '.codex') };
     },

@@ -24,6 +24,8 @@ const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const ctl = process.env.MILLRACE_CTL ?? join(root, 'bin', 'ctl');
 // Codex does not run its helpers from the system's temporary directory.
 const work = process.env.MILLRACE_AGENTS_DIR ?? join(root, '.cache', 'agents');
+/** Multiplies every time limit, for a machine that is busy with other work. */
+const patience = Number(process.env.MILLRACE_AGENTS_PATIENCE ?? 1);
 const systemPath = '/usr/local/bin:/usr/bin:/bin';
 
 export class World {
@@ -220,10 +222,12 @@ export class World {
   }
 
   async until(what, isSo, limitMs = 60_000) {
-    const end = Date.now() + limitMs;
+    const end = Date.now() + limitMs * patience;
     while (!(await isSo())) {
       if (Date.now() > end)
-        throw new Error(`not within ${limitMs} ms: ${typeof what === 'function' ? what() : what}`);
+        throw new Error(
+          `not within ${limitMs * patience} ms: ${typeof what === 'function' ? what() : what}`,
+        );
       await sleep(100);
     }
   }

@@ -1,9 +1,10 @@
 /**
  * `npm run agents`: runs the real command-line agents against fake model servers on loopback and
- * prints what works. Options: `--cli NAME`, `--case TEXT` (part of a name), `--publish` (writes
- * docs/reference/agent-support.md). Exits with 1 when a case fails that is not known to.
+ * prints what works. Options: `--cli NAME`, `--case TEXT` (part of a name), `--publish` (adds the
+ * results to agents/results.json, and writes docs/reference/agent-support.md from it). Exits with
+ * 1 when a case fails that is not known to.
  */
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { spawnSync } from 'node:child_process';
@@ -38,12 +39,14 @@ if (unknown !== undefined) {
 const chosen = Object.keys(cases).filter(
   (name) => !options.case || options.case.some((part) => name.includes(part)),
 );
+const platform = `${process.platform}-${process.arch}`;
+const resultsFile = join(root, 'agents', 'results.json');
 const table = new Map(chosen.map((name) => [name, new Map()]));
 const notes = [];
 
 for (const name of names) await runCli(name);
 printTable();
-if (options.publish) await publish();
+if (options.publish) await publish(save());
 const isRed = [...table.values()].some((row) => [...row.values()].includes('FAILED'));
 process.exit(isRed ? 1 : 0);
 
@@ -76,7 +79,9 @@ async function runCase(world, cli, name) {
     await cases[name](world, cli);
   } catch (error) {
     cell = 'FAILED';
-    const reason = String(error?.message ?? error).replaceAll(/\s+/g, ' ').slice(0, 300);
+    const reason = String(error?.message ?? error)
+      .replaceAll(/\s+/g, ' ')
+      .slice(0, 300);
     notes.push(`${cli.name}, ${name}: ${reason}`);
     say(`  ${reason}`);
   }
@@ -92,21 +97,57 @@ function printTable() {
   }
 }
 
-async function publish() {
-  const versions = names.map((name) => `${name} ${clis[name].version() ?? '(no build)'}`);
+/** Adds the cells of this run to those of earlier ones, so that a CLI can be run alone. */
+function save() {
+  const date = new Date().toISOString().slice(0, 10);
+  const stored = existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : {};
+  for (const name of names) {
+    const version = clis[name].version() ?? null;
+    const before = stored[name]?.version === version ? stored[name].cells : {};
+    const cells = Object.fromEntries(
+      chosen.map((one) => [one, { cell: table.get(one).get(name), note: noteOf(name, one), date }]),
+    );
+    stored[name] = { version, platform, cells: { ...before, ...cells } };
+  }
+  writeFileSync(resultsFile, `${JSON.stringify(stored, null, 2)}\n`);
+  return stored;
+}
+
+function noteOf(name, one) {
+  const start = `${name}, ${one}: `;
+  return notes.find((note) => note.startsWith(start))?.slice(start.length);
+}
+
+async function publish(stored) {
+  const all = Object.keys(clis).filter((name) => stored[name]);
+  const rows = Object.keys(cases);
+  const cellOf = (name, one) => stored[name].cells[one];
+  const dates = all
+    .flatMap((name) => rows.map((one) => cellOf(name, one)?.date))
+    .filter((date) => date !== undefined)
+    .toSorted((a, b) => (a < b ? -1 : 1));
+  const versions = all.map((name) => `${name} ${stored[name].version ?? '(no build)'}`);
+  const noteLines = all.flatMap((name) =>
+    rows.flatMap((one) => {
+      const note = cellOf(name, one)?.note;
+      return note ? [`- ${name}, ${one}: ${note}`] : [];
+    }),
+  );
   const lines = [
     '# Supported agents',
     '',
-    `Results of \`npm run agents\` on ${new Date().toISOString().slice(0, 10)} on`,
-    `${process.platform}-${process.arch}, against fake model servers: ${versions.join(', ')}.`,
+    'Results of `npm run agents`, which runs the real command-line agents against fake model',
+    `servers: ${versions.join(', ')}. Runs from ${dates[0]} to`,
+    `${dates.at(-1)} on ${platform}.`,
     '',
-    `| Capability | ${names.join(' | ')} |`,
-    `|---|${names.map(() => '---').join('|')}|`,
-    ...[...table].map(
-      ([name, row]) => `| ${name} | ${names.map((cli) => row.get(cli) ?? '').join(' | ')} |`,
+    `| Capability | ${all.join(' | ')} |`,
+    `|---|${all.map(() => '---').join('|')}|`,
+    ...rows.map(
+      (one) =>
+        `| ${one} | ${all.map((name) => cellOf(name, one)?.cell ?? 'not run').join(' | ')} |`,
     ),
     '',
-    ...(notes.length > 0 ? ['## Notes', '', ...notes.map((note) => `- ${note}`)] : []),
+    ...(noteLines.length > 0 ? ['## Notes', '', ...noteLines] : []),
     '',
   ];
   const text = await format(lines.join('\n'), { parser: 'markdown', printWidth: 100 });

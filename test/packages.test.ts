@@ -24,6 +24,8 @@ import { manifestIn, packAll, publishedPackages } from './support/packed.js';
 const published = publishedPackages();
 const names = [...published.keys()];
 const children: ChildProcess[] = [];
+/** A release builds and packs everything, and npm asks its registry. */
+const patienceMs = 600_000;
 let home: string;
 let tarballs: Map<string, string>;
 
@@ -35,7 +37,7 @@ beforeAll(() => {
   for (const name of names) unpack(name);
   for (const name of names) linkDependencies(name);
   writeFileSync(join(home, 'package.json'), '{ "type": "module" }\n');
-});
+}, patienceMs);
 afterAll(() => {
   for (const child of children) child.kill('SIGKILL');
   rmSync(home, { recursive: true, force: true });
@@ -74,7 +76,7 @@ function run(args: readonly string[]): string {
 const ctl = () => join(placeOf('millrace'), 'bin', 'millrace.js');
 
 test('the published packages are the command and the libraries with what they import', () => {
-  const wanted = ['client', 'contract', 'db', 'kit', 'queue', 'wire'];
+  const wanted = ['client', 'contract', 'db', 'kit', 'queue', 'wire', 'worker'];
   expect(names).toEqual(
     expect.arrayContaining(['millrace', ...wanted.map((n) => `@millrace/${n}`)]),
   );
@@ -197,7 +199,7 @@ describe('npm install into an empty project', () => {
     project = mkdtempSync(join(tmpdir(), 'millrace-install-'));
     // Command 1 of 5.
     output = command('npm', ['install', '--no-audit', '--no-fund', tarballs.get('millrace')!]);
-  });
+  }, patienceMs);
   afterAll(async () => {
     // The whole group: npx does not pass every signal on to what it runs.
     await Promise.all(

@@ -14,6 +14,16 @@ export const anthropic = {
     return { input_tokens: Math.ceil(JSON.stringify(body).length / 4) };
   },
 
+  /** The window of a plan; the header makes the client retry nothing. */
+  limitHeaders(seconds) {
+    return {
+      'x-should-retry': 'false',
+      'anthropic-ratelimit-unified-status': 'rejected',
+      'anthropic-ratelimit-unified-reset': String(Math.floor(Date.now() / 1000) + seconds),
+      'anthropic-ratelimit-unified-representative-claim': 'five_hour',
+    };
+  },
+
   errorBody(status) {
     const types = { 401: 'authentication_error', 429: 'rate_limit_error', 529: 'overloaded_error' };
     const type = types[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error');

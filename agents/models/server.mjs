@@ -74,25 +74,13 @@ async function serve(request, response, { requests, failures }) {
     return;
   }
   if (action.kind === 'fail') {
-    const limit = action.resetSeconds === undefined ? {} : limitHeaders(action.resetSeconds);
+    const limit = action.resetSeconds && api.limitHeaders?.(action.resetSeconds);
     const headers = { 'content-type': 'application/json', ...limit, ...action.headers };
     response.writeHead(action.status, headers);
     response.end(JSON.stringify(api.errorBody(action.status, action.resetSeconds)));
     return;
   }
   await api.answer(response, { action, body, path, model: record.model });
-}
-
-/** As Anthropic reports the window of a plan; its client retries nothing when told so. */
-function limitHeaders(seconds) {
-  const reset = Math.floor(Date.now() / 1000) + seconds;
-  return {
-    'x-should-retry': 'false',
-    'retry-after': String(seconds),
-    'anthropic-ratelimit-unified-status': 'rejected',
-    'anthropic-ratelimit-unified-reset': String(reset),
-    'anthropic-ratelimit-unified-representative-claim': 'five_hour',
-  };
 }
 
 /** The newest prompt with steps, and how often the model has answered since. */

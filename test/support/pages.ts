@@ -41,6 +41,7 @@ export const programPages = [
   'docs/tutorials/first-database.md',
   'docs/how-to/query-records.md',
   'docs/how-to/write-safely.md',
+  'docs/how-to/model-and-validate-records.md',
   'docs/how-to/watch-changes.md',
   'docs/how-to/back-up-a-database.md',
   'docs/how-to/connect-to-a-database-server.md',

@@ -60,7 +60,9 @@ function child(node: Json, key: string): Json {
 
 function children(node: Json, key: string): [string, Json][] {
   const map = child(node, key);
-  return Object.keys(map).map((name) => [name, child(map, name)]);
+  // `false` forbids a field and has no description.
+  const names = Object.keys(map).filter((name) => map[name] !== false);
+  return names.map((name) => [name, child(map, name)]);
 }
 
 function list(node: Json, key: string): string[] {

@@ -81,6 +81,7 @@ test.each([
   ['queue submit mail --batch /nonexistent/x', '/nonexistent/x: no such file'],
   ['queue config set mail /nonexistent/x', '/nonexistent/x: no such file'],
   ['pipeline run /nonexistent/x', '/nonexistent/x: no such file'],
+  ['queue audit verify --data /nonexistent/x', '/nonexistent/x contains no queue'],
   ['queue list --token-file /nonexistent/x', '--token-file /nonexistent/x: no such file'],
 ])('%s: a file that is not there is exit code 1', async (line, text) => {
   const { code, out, err } = await ctl(line.split(' '));
@@ -93,6 +94,9 @@ test.each([
   ['queue submit mail mail.send --priority high', '--priority must be'],
   ['queue submit mail mail.send --delay soon', '--delay'],
   ['db find people --timeout soon', '--timeout'],
+  ['db find people age>>', 'is not an operator'],
+  ['db count people age==5', 'is not an operator'],
+  ['db export people age>', 'a value must follow'],
   ['agent logs docs --lines 0', '--lines must be 1 to'],
 ])('%s: a bad flag value is exit code 2', async (line, text) => {
   const { code, out, err } = await ctl(line.split(' '));

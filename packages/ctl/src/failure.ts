@@ -27,6 +27,12 @@ export async function reportFailure(error: unknown, terminal: Terminal): Promise
   return failure.exitCode;
 }
 
+const fileCodes: Readonly<Record<string, string>> = {
+  ENOENT: 'FILE_NOT_FOUND',
+  EACCES: 'PERMISSION_DENIED',
+  EPERM: 'PERMISSION_DENIED',
+};
+
 async function classify(error: unknown): Promise<Failure> {
   if (error instanceof Mistake) {
     const hint = `Run '${error.path} --help' for usage.`;
@@ -41,7 +47,9 @@ async function classify(error: unknown): Promise<Failure> {
   // ENOENT, ECONNREFUSED and the like come from the system; ERR_... is a mistake in our use of
   // Node.
   if (/^E[A-Z0-9]+$/.test(code)) {
-    return { code, message: fileErrorText(error) ?? messageOf(error), exitCode: 1 };
+    const message = fileErrorText(error);
+    if (message === undefined) return { code, message: messageOf(error), exitCode: 1 };
+    return { code: fileCodes[code] ?? 'FILE_ERROR', message, exitCode: 1 };
   }
   return {
     code: 'INTERNAL',

@@ -294,6 +294,33 @@ describe('import and export', () => {
   });
 });
 
+describe('collections', () => {
+  test('count, collection and index show what is there', async () => {
+    await server.json(['put', 'shown', 'a', '{"n":1}']);
+    await server.json(['put', 'shown', 'b', '{"n":2}']);
+    expect(await server.json(['count', 'shown'])).toEqual({ count: 2 });
+    expect((await server.ctl(['count', 'shown', 'n>1'])).out).toBe('1\n');
+    const { collections } = await server.json(['collection', 'list']);
+    expect(collections).toContainEqual({ name: 'shown', records: 2, indexes: [] });
+    expect(await server.json(['collection', 'show', 'shown'])).toMatchObject({
+      collection: { name: 'shown', records: 2 },
+    });
+    expect(await server.json(['index', 'list', 'shown'])).toEqual({ indexes: [] });
+  });
+
+  test('a collection that does not exist is an error with near names', async () => {
+    await server.json(['put', 'shown', 'a', '{"n":1}']);
+    const commands = ['find', 'count', 'export', 'collection show', 'index list'];
+    for (const command of commands) {
+      const { code, out, err } = await server.ctl([...command.split(' '), 'showm']);
+      expect([code, out], command).toEqual([1, '']);
+      expect(err).toBe('ctl: Collection "showm" does not exist; did you mean "shown"?\n');
+    }
+    const none = await server.ctl(['find', 'shown', 'n>9']);
+    expect([none.code, none.out]).toEqual([0, '0 records\n']);
+  });
+});
+
 describe('watch', () => {
   test('lines for people, JSON for programs, an end after --max changes', async () => {
     await server.json(['put', 'feed', 'a', '{"n":1}']);

@@ -204,7 +204,6 @@ LINE  CODE          REASON
         `Put single quotes around it, as in '{"name":"Ada"}'.`,
       ],
       [['audit', 'verify', '--url', 'http://x', '--data', 'y'], 'Give --url or --data, not both.'],
-      [['audit', 'verify', '--data', '/no/such'], '/no/such contains no queue'],
       [['token', 'new', '--principal', 'x', '--grant', 'mail'], '--grant must be queues:role'],
       [['token', 'new', '--principal', 'x', '--grant', 'mail:owner'], 'roles are submitter,'],
       [['token', 'list'], 'Name the tokens file'],
@@ -228,7 +227,8 @@ describe('what the server refuses', () => {
       [['dlq', 'list', 'mail', '--cursor', 'x'], 'STALE_CURSOR'],
       [['config', 'get', 'nowhere'], 'QUEUE_NOT_FOUND'],
       [['submit', 'mail', '--batch', '/tmp'], 'EISDIR'],
-      [['list', '--token-file', '/no/such'], 'ENOENT'],
+      [['list', '--token-file', '/no/such'], 'FILE_NOT_FOUND'],
+      [['audit', 'verify', '--data', '/no/such'], 'NO_QUEUE'],
     ];
     for (const [args, code] of cases) {
       const ended = await server.ctl([...args, '--json']);

@@ -3574,8 +3574,8 @@ export interface operations {
          */
         since?: string;
         /**
-         * @description The length of a step; by default the shortest that is kept for the whole time. A step that
-         *     is not kept for so long is 422 INVALID_QUERY.
+         * @description The length of a step; by default the shortest that is retained for the whole time. A step
+         *     that is not retained for so long is 422 INVALID_QUERY.
          * @example 1m
          */
         step?: '10s' | '1m' | '15m';

@@ -7,6 +7,7 @@ import {
   addStatus,
   addVerify,
 } from '../db/admin-commands.js';
+import { addCollection, addCount, addIndex } from '../db/catalog-commands.js';
 import { withConditions } from '../db/conditions-help.js';
 import { addKeys } from '../db/key-commands.js';
 import { addAggregate, addFind, addGet, addWatch } from '../db/read-commands.js';
@@ -41,11 +42,14 @@ function addRecordCommands(db: CtlCommand, tools: Tools): void {
   addInsert(db, tools);
   addDelete(db, tools);
   addFind(db, tools);
+  addCount(db, tools);
   addAggregate(db, tools);
   addWatch(db, tools);
   addTx(db, tools);
   addImport(db, tools);
   addExport(db, tools);
+  addCollection(db, tools);
+  addIndex(db, tools);
   addStatus(db, tools);
   addBackup(db, tools);
   addCompact(db, tools);

@@ -20,6 +20,7 @@ import { addServe } from '../queue/serve-command.js';
 import { addGet, addSubmit } from '../queue/task-commands.js';
 import { addToken } from '../queue/token-commands.js';
 import { addWork, addWorkers } from '../queue/work-commands.js';
+import { addTop } from '../queue/top-command.js';
 import type { Tools } from '../tools.js';
 
 export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
@@ -44,6 +45,7 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   addList(queue, tools);
   addStats(queue, tools);
   addWatch(queue, tools);
+  addTop(queue, tools);
   addDlq(queue, tools);
   addRedrive(queue, tools);
   addPurge(queue, tools);

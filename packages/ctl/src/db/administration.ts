@@ -4,7 +4,8 @@ import type { DatabaseStatus, RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 import { renderTable, type Cell } from '../render/table.js';
-import { counted } from './reads.js';
+import { collectionsTable } from './catalog.js';
+import { counted } from './counted.js';
 import { secondsText, statusJson } from './shapes.js';
 
 type Shows = Pick<Tools, 'terminal'>;
@@ -56,7 +57,7 @@ export async function showStatus(database: RemoteDatabase, { terminal }: Shows):
 }
 
 export function statusText(status: DatabaseStatus, url: string, out: Outlet): string {
-  const tables = [factsOf(status, url, out), collectionsTable(status, out)];
+  const tables = [factsOf(status, url, out), collectionsTable(status.collections, out)];
   if (status.followers.length > 0) tables.push(followersTable(status, out));
   if (status.savedTails.length > 0) tables.push(tailsTable(status, out));
   return tables.join('\n');
@@ -102,33 +103,6 @@ function minAcksCell({ minAcks, followers }: DatabaseStatus): Cell {
   const connected = followers.filter(({ connectedAt }) => connectedAt).length;
   if (connected >= minAcks) return String(minAcks);
   return { text: `${minAcks}, with ${counted(connected, 'follower')}: writes fail`, tone: 'bad' };
-}
-
-function collectionsTable({ collections }: DatabaseStatus, out: Outlet): string {
-  if (collections.length === 0) return 'No collections yet. The first record creates one.\n';
-  const columns = [
-    { title: 'COLLECTION' },
-    { title: 'RECORDS' },
-    { title: 'TTL' },
-    { title: 'INDEXES', overflow: 'wrap' as const },
-  ];
-  const rows = collections.map(({ name, records, indexes, defaultTtlMs }) => [
-    name,
-    records,
-    defaultTtlMs > 0 ? humanDuration(defaultTtlMs) : '',
-    indexes.map(indexText).join('; '),
-  ]);
-  return renderTable(columns, rows, out);
-}
-
-function indexText({
-  fields,
-  unique,
-  sparse,
-  state,
-}: DatabaseStatus['collections'][number]['indexes'][number]): string {
-  const words = [unique ? 'unique' : '', sparse ? 'sparse' : '', state === 'ready' ? '' : state];
-  return [`(${fields.join(', ')})`, ...words.filter((word) => word !== '')].join(' ');
 }
 
 function followersTable({ followers }: DatabaseStatus, out: Outlet): string {

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { open, rename, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { UsageError } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 
@@ -49,10 +49,11 @@ export async function writeWhole(
 async function checkTarget(target: string): Promise<void> {
   const found = await stat(target).catch(() => undefined);
   if (found && !found.isFile())
-    throw new UsageError(`${target} is not a file. Name a file to write.`);
+    throw new Refusal('NOT_A_FILE', `${target} is not a file. Name a file to write.`);
   const directory = await stat(dirname(target)).catch(() => undefined);
   if (!directory?.isDirectory()) {
-    throw new UsageError(`There is no directory ${dirname(target)}. Create it first.`);
+    const detail = `There is no directory ${dirname(target)}. Create it first.`;
+    throw new Refusal('NO_SUCH_DIRECTORY', detail);
   }
 }
 

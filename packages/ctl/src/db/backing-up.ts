@@ -7,7 +7,7 @@ import type { BackupHeader, BackupPart, BackupTrailer } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../tools.js';
 import { Progress } from './progress.js';
-import { counted } from './reads.js';
+import { counted } from './counted.js';
 import { writeWhole } from './atomic-file.js';
 
 export interface BackupOptions {

@@ -40,6 +40,7 @@ const cases: [string, object][] = [
   ['items.0.sku=x', { field: 'items.0.sku', op: 'eq', value: 'x' }],
   ['url=http://a?b=c', { field: 'url', op: 'eq', value: 'http://a?b=c' }],
   ['name=Ada Lovelace', { field: 'name', op: 'eq', value: 'Ada Lovelace' }],
+  ['note="=5"', { field: 'note', op: 'eq', value: '=5' }],
   ['name=', { field: 'name', op: 'eq', value: '' }],
 ];
 
@@ -76,6 +77,12 @@ test.each([
   [['(', 'a=1'], 'not closed'],
   [['a=1', ')'], 'not open'],
   [['a?b'], 'must not follow'],
+  [['age>>'], '>> is not an operator'],
+  [['age>>5'], '>> is not an operator'],
+  [['age==5'], '== is not an operator'],
+  [['age<>5'], '<> is not an operator'],
+  [['age>'], 'a value must follow >'],
+  [['name^='], 'a value must follow ^='],
 ])('%j is refused with what to write', (args, message) => {
   expect(() => parseConditions(args)).toThrow(UsageError);
   expect(() => parseConditions(args)).toThrow(message);

@@ -105,7 +105,21 @@ function parseCondition(word: string): Filter {
         `spaces, as in age>30 or city=Bern. Operators are ${operators.join(' ')}.`,
     );
   }
+  checkValue(operator as Operator, text, word);
   return conditionOf(field, operator as Operator, text, word);
+}
+
+/** `age>>5`, `age==5` and `age<>5` are mistakes; such a value can be quoted. */
+function checkValue(operator: Operator, text: string, word: string): void {
+  if (operator === '?' || operator === '!?') return;
+  if (text === '' && operator !== '=' && operator !== '!=') {
+    throw new UsageError(`"${word}": a value must follow ${operator}, as in age>30.`);
+  }
+  if (operator === '=~' || !/^[=<>]/.test(text)) return;
+  throw new UsageError(
+    `"${word}" is not a condition: ${operator}${text[0]} is not an operator. Operators are ` +
+      `${operators.join(' ')}. Put a value that starts with ${text[0]} in quotes.`,
+  );
 }
 
 function conditionOf(field: string, operator: Operator, text: string, word: string): Filter {

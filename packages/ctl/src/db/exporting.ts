@@ -2,8 +2,9 @@ import { humanDuration } from '@millrace/kit/units';
 import type { Filter } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../tools.js';
+import { requireCollection } from './catalog.js';
 import { Progress } from './progress.js';
-import { counted } from './reads.js';
+import { counted } from './counted.js';
 import { recordJson } from './shapes.js';
 
 export interface ExportOptions {
@@ -21,6 +22,7 @@ export async function exportRecords(
 ): Promise<void> {
   const { out, err, json } = terminal;
   const { filter, fields } = options;
+  await requireCollection(database, options.collection);
   const records = database.collection(options.collection);
   const progress = new Progress(terminal, 'Exported');
   const of = err.isScreen ? await records.count(filter) : 0;

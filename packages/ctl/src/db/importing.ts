@@ -7,7 +7,7 @@ import type { Tools } from '../tools.js';
 import { parseLine, type ImportLine, type LineOptions } from './import-line.js';
 import { linesOf } from './lines.js';
 import { Progress } from './progress.js';
-import { counted } from './reads.js';
+import { counted } from './counted.js';
 
 export interface ImportOptions extends LineOptions {
   collection: string;

@@ -4,7 +4,8 @@ import type { RemoteDatabase, RemoteTransaction } from '@millrace/db/client';
 import type { Tools } from '../tools.js';
 import type { Terminal } from '../terminal.js';
 import { durationOf, isObject, parseJson } from './arguments.js';
-import { counted, type Found } from './reads.js';
+import { counted } from './counted.js';
+import type { Found } from './reads.js';
 import { recordJson } from './shapes.js';
 
 const ops = ['insert', 'update', 'merge', 'upsert', 'updateIfRev', 'delete', 'get'] as const;

@@ -4,6 +4,8 @@ import type { AggregateQuery, FindQuery, PlanReport, StoredRecord } from '@millr
 import type { RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
+import { requireCollection } from './catalog.js';
+import { counted } from './counted.js';
 import { recordSheet } from './record-sheet.js';
 import { cellOf, recordsTable } from './records-table.js';
 import { aggregateJson, planJson, recordJson } from './shapes.js';
@@ -54,12 +56,15 @@ export async function findRecords(
   const records = database.collection(options.collection);
   if (options.count) {
     const count = await records.count(filter);
+    if (count === 0) await requireCollection(database, options.collection);
     out.write(json ? `${JSON.stringify({ count })}\n` : `${count}\n`);
     return;
   }
   const query = { filter, orderBy, fields, cursor, explain };
+  if (options.all) await requireCollection(database, options.collection);
   if (options.all) return streamAll(records.stream({ ...query, limit: options.limit }), tools);
   const page = await records.find({ ...query, limit: options.limit });
+  if (page.records.length === 0) await requireCollection(database, options.collection);
   if (json) {
     const shown = {
       records: page.records.map(recordJson),
@@ -137,10 +142,6 @@ export async function aggregateRecords(
   );
   if (groupBy.length > 0) out.write(`${counted(rows.length, 'group')}\n`);
   if (options.explain) out.write(planText(result.plan));
-}
-
-export function counted(count: number, noun: string): string {
-  return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }
 
 function planText(plan: PlanReport): string {

@@ -3,7 +3,7 @@ import { humanDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
 import type { RestoreTarget } from '@millrace/db';
 import type { Tools } from '../tools.js';
 import { Progress } from './progress.js';
-import { counted } from './reads.js';
+import { counted } from './counted.js';
 
 const verbs = { check: 'Checking', restore: 'Restored', verify: 'Verifying' } as const;
 

@@ -84,12 +84,16 @@ export function statusJson(status: DatabaseStatus) {
       epoch: tail.epoch,
       saved_at: tail.savedAt.toISOString(),
     })),
-    collections: status.collections.map((collection) => ({
-      name: collection.name,
-      records: collection.records,
-      indexes: collection.indexes,
-      ...(collection.defaultTtlMs > 0 ? { default_ttl: secondsText(collection.defaultTtlMs) } : {}),
-    })),
+    collections: status.collections.map(collectionJson),
+  };
+}
+
+export function collectionJson(collection: DatabaseStatus['collections'][number]) {
+  return {
+    name: collection.name,
+    records: collection.records,
+    indexes: collection.indexes,
+    ...(collection.defaultTtlMs > 0 ? { default_ttl: secondsText(collection.defaultTtlMs) } : {}),
   };
 }
 

@@ -2,7 +2,7 @@ import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { VerifyReport } from '@millrace/db';
 import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
-import { counted } from './reads.js';
+import { counted } from './counted.js';
 
 type Shows = Pick<Tools, 'terminal' | 'exitWith'>;
 

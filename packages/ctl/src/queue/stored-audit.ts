@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
-import { UsageError } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import type { TaskStore, WireAuditRecord } from '@millrace/queue';
@@ -18,7 +18,8 @@ export async function withStoredAudit<Result>(
   const dataDirectory = resolve(directory);
   // Opening would create a missing store and find its log intact.
   if (!existsSync(join(dataDirectory, 'queue'))) {
-    throw new UsageError(`${dataDirectory} contains no queue. Name the --data of its server.`);
+    const detail = `${dataDirectory} contains no queue. Name the --data of its server.`;
+    throw new Refusal('NO_QUEUE', detail);
   }
   const { openStore } = await import('@millrace/queue');
   const world = { clock: systemClock, random: systemRandom, log: silentLog };

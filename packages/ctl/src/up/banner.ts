@@ -18,13 +18,38 @@ export interface Banner {
   readonly isLogin: boolean;
   /** False if no token is required. */
   readonly hasAuth: boolean;
+  readonly found: Found;
 }
 
-const firstThingsToTry = [
-  ['status', 'the status of all servers'],
-  ['agent spawn "Say hello"', 'a first agent in this directory'],
-  [`db put people ada '{"age": 36}'`, 'a first record in the database'],
-];
+/** What the machine has for agents. */
+export interface Found {
+  /** Installed coding-agent backends; undefined if the daemon did not answer. */
+  readonly agents: readonly string[] | undefined;
+  /** The default backend, if one is set. */
+  readonly defaultAgent: string | undefined;
+  readonly tmux: boolean;
+  readonly gh: boolean;
+}
+
+/** Only commands that work on this machine. */
+function firstThingsToTry({ agents = [], defaultAgent }: Found): [words: string, note: string][] {
+  const [first] = agents;
+  const choice = defaultAgent === undefined && agents.length > 1 ? ` --backend ${first}` : '';
+  return [
+    ['status', 'the status of all servers'],
+    first === undefined
+      ? ['demo', 'a task from submit to success, with a fake agent']
+      : [`agent spawn "Say hello"${choice}`, 'a first agent in this directory'],
+    [`db put people ada '{"age": 36}'`, 'a first record in the database'],
+  ];
+}
+
+function foundText({ agents, tmux, gh }: Found): string {
+  if (agents === undefined) return '';
+  const clis = agents.length === 0 ? 'no coding agent' : agents.join(', ');
+  const programs = `tmux: ${tmux ? 'yes' : 'no'}, gh: ${gh ? 'yes' : 'no'}`;
+  return `Found: ${clis}; ${programs}. Details: ${commandName()} doctor\n`;
+}
 
 /** What `ctl up` prints once everything is running. */
 export function bannerFor(banner: Banner, sheet: Sheet): string {
@@ -33,10 +58,10 @@ export function bannerFor(banner: Banner, sheet: Sheet): string {
   return [
     `${sheet.paint('strong', `Millrace ${version()}`)}  data in ${dataDir}\n`,
     renderTable(columns, running.flatMap(rowsOf), sheet),
-    accessText(banner, sheet),
+    accessText(banner, sheet) + foundText(banner.found),
     `Try in another terminal:\n${renderTable(
       [{ title: '' }, { title: '' }],
-      firstThingsToTry.map(([words = '', note = '']) => [`  ${commandName()} ${words}`, note]),
+      firstThingsToTry(banner.found).map(([words, note]) => [`  ${commandName()} ${words}`, note]),
       sheet,
     )}`,
     'Ctrl-C stops everything.\n',

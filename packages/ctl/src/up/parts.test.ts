@@ -36,11 +36,17 @@ const running = parts.map((part) => ({
   listeners: part.addresses.map(({ listener, url }) => ({ listener, url })),
 }));
 
-const access = { dashboard: 'http://127.0.0.1:8765/#login=mr_code', isLogin: true, hasAuth: true };
+const found = { agents: ['claude', 'codex'], defaultAgent: 'codex', tmux: true, gh: false };
+const access = {
+  dashboard: 'http://127.0.0.1:8765/#login=mr_code',
+  isLogin: true,
+  hasAuth: true,
+  found,
+};
 
 test('banner: says that authentication is off', () => {
   const dashboard = 'http://127.0.0.1:8765';
-  const open = { running, dataDir: '/x', dashboard, isLogin: false, hasAuth: false };
+  const open = { running, dataDir: '/x', dashboard, isLogin: false, hasAuth: false, found };
   const text = bannerFor(open, { columns: 80, paint: plain });
   expect(text).toContain(
     '\nDashboard: http://127.0.0.1:8765\n' +
@@ -64,6 +70,7 @@ daemon    http://127.0.0.1:8765  running
 
 Dashboard: http://127.0.0.1:8765/#login=mr_code
 The link works once and expires after 5 minutes. Get another with \`bin/ctl open\`.
+Found: claude, codex; tmux: yes, gh: no. Details: bin/ctl doctor
 
 Try in another terminal:
   bin/ctl status                           the status of all servers
@@ -73,6 +80,19 @@ Try in another terminal:
 Ctrl-C stops everything.
 `.slice(1),
   );
+});
+
+test('banner: suggests only commands that work with what was found', () => {
+  const textWith = (agents: readonly string[] | undefined, defaultAgent?: string) =>
+    bannerFor(
+      { running, dataDir: '/x', ...access, found: { ...found, agents, defaultAgent } },
+      { columns: 120, paint: plain },
+    );
+  expect(textWith(['claude'])).toContain('bin/ctl agent spawn "Say hello"  ');
+  expect(textWith(['claude', 'codex'])).toContain('agent spawn "Say hello" --backend claude');
+  expect(textWith([])).toContain('Found: no coding agent;');
+  expect(textWith([])).toContain('bin/ctl demo ');
+  expect(textWith(undefined)).not.toContain('Found:');
 });
 
 test('for scripts there is a line per listener, as the servers print it', () => {

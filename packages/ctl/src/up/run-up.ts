@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 import { Refusal } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
 import { daemonApi } from '../daemon/api.js';
@@ -51,17 +52,39 @@ export async function runUp({ data, upgrade, ...addresses }: UpFlags, tools: Too
 /** URL with which the user opens the dashboard. */
 async function access({ daemonToken, url }: BroughtUp, { terminal, lifecycle }: Tools) {
   const daemonUrl = url('daemon');
-  const plain = { dashboard: daemonUrl, isLogin: false, hasAuth: daemonToken !== undefined };
-  if (daemonToken === undefined) return plain;
-  const env = { ...terminal.env, MILLRACE_TOKEN: daemonToken };
+  const isOnPath = (program: string) => findOnPath(program, terminal.env['PATH']) !== undefined;
+  const programs = { tmux: isOnPath('tmux'), gh: isOnPath('gh') };
+  const plain = {
+    dashboard: daemonUrl,
+    isLogin: false,
+    hasAuth: daemonToken !== undefined,
+    found: { agents: undefined, defaultAgent: undefined, ...programs },
+  };
+  const env = {
+    ...terminal.env,
+    ...(daemonToken !== undefined && { MILLRACE_TOKEN: daemonToken }),
+  };
   try {
     const api = await daemonApi({ url: daemonUrl }, { terminal: { ...terminal, env }, lifecycle });
-    return { ...plain, dashboard: (await dashboardLink(api)).url, isLogin: true };
+    const { backends } = await api.call('listBackends');
+    const usable = backends.filter((one) => one.installed && one.enabled && !one.is_local);
+    const found = {
+      agents: usable.map(({ id }) => id),
+      defaultAgent: usable.find((one) => one.default)?.id,
+      ...programs,
+    };
+    if (daemonToken === undefined) return { ...plain, found };
+    return { ...plain, found, dashboard: (await dashboardLink(api)).url, isLogin: true };
   } catch (error) {
     // Everything is running; the link is available later.
     if (error instanceof Refusal) return plain;
     throw error;
   }
+}
+
+function findOnPath(program: string, path = ''): string | undefined {
+  const places = path.split(delimiter).filter((folder) => folder !== '');
+  return places.map((folder) => join(folder, program)).find((file) => existsSync(file));
 }
 
 /** Starting it twice is usually a mistake. */

@@ -128,7 +128,10 @@ export class History {
       }
       totals.push({ queue, ...sum });
     }
-    const prune = historySteps.map(({ stepS, keptMs }) => ({ stepS, before: now - keptMs }));
+    const prune = historySteps.map(({ stepS, retentionMs }) => ({
+      stepS,
+      before: now - retentionMs,
+    }));
     return { rows: lastOfEach(rows), totals, prune };
   }
 }

@@ -30,7 +30,7 @@ const retentionMs = 7 * 86_400_000;
 export class Jobs {
   constructor(private readonly options: JobsOptions) {}
 
-  /** Works on all jobs that no other server works on. Returns when to look again. */
+  /** Works on all jobs that no other server works on. Returns after how long to run again. */
   async run(signal: AbortSignal): Promise<number> {
     const { store, clock } = this.options;
     for (const record of await store.listRecordStates('job')) {

@@ -34,11 +34,11 @@ export interface HistoryRow {
   point: HistoryPoint;
 }
 
-/** Steps and how long each is kept, finest first. */
+/** Steps and the retention of each, finest first. */
 export const historySteps = [
-  { name: '10s', stepS: 10, keptMs: 2 * 3_600_000 },
-  { name: '1m', stepS: 60, keptMs: 48 * 3_600_000 },
-  { name: '15m', stepS: 900, keptMs: 30 * 86_400_000 },
+  { name: '10s', stepS: 10, retentionMs: 2 * 3_600_000 },
+  { name: '1m', stepS: 60, retentionMs: 48 * 3_600_000 },
+  { name: '15m', stepS: 900, retentionMs: 30 * 86_400_000 },
 ] as const;
 
 export const noTotals: HistoryTotals = { succeeded: 0, failed: 0, dead: 0 };

@@ -54,13 +54,13 @@ type Gauges = Pick<HistoryPoint, 'pending' | 'inFlight'>;
 
 function stepFor(sinceMs: number, name: string | undefined) {
   const longest = historySteps.at(-1)!;
-  if (sinceMs > longest.keptMs) {
+  if (sinceMs > longest.retentionMs) {
     throw failQuery([{ pointer: '/since', message: 'must be at most 30d' }]);
   }
-  const kept = historySteps.filter(({ keptMs }) => sinceMs <= keptMs);
-  const chosen = name === undefined ? kept[0] : kept.find((step) => step.name === name);
+  const available = historySteps.filter(({ retentionMs }) => sinceMs <= retentionMs);
+  const chosen = name === undefined ? available[0] : available.find((step) => step.name === name);
   if (chosen) return chosen;
-  const message = `is not kept for so long; use ${kept.map((each) => each.name).join(' or ')}`;
+  const message = `is not retained for so long; use ${available.map((each) => each.name).join(' or ')}`;
   throw failQuery([{ pointer: '/step', message }]);
 }
 

@@ -20,7 +20,7 @@ import {
   type Worker,
   type WorkerOptions,
 } from '@millrace/worker';
-import { Background } from '../background/index.js';
+import { Background, countedStore, History } from '../background/index.js';
 import { createDelivery } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import { claimTasks } from '../operations/claim-tasks.js';
@@ -107,8 +107,11 @@ async function openContext(
   const world = { clock: systemClock, random: systemRandom, log };
   const metrics = createMetrics('queue');
   undo.add(() => metrics.close());
-  const store = await openStore('embedded', { ...world, dataDirectory: data });
-  undo.add(() => store.close());
+  const opened = await openStore('embedded', { ...world, dataDirectory: data });
+  undo.add(() => opened.close());
+  const instance = world.random.ulid(world.clock.now());
+  const history = new History({ store: opened, clock: world.clock, instance });
+  const store = countedStore(opened, history);
   const { nodeId, cursorKey } = identityFiles(data, world);
   const allowlist = parseAllowlist([]);
   const delivery = createDelivery({
@@ -123,14 +126,16 @@ async function openContext(
   });
   await delivery.start();
   undo.add(() => delivery.stop({ timeoutMs: 0 }));
-  const background = new Background({ ...world, store });
+  const background = new Background({ ...world, store, instance, history });
   background.start();
+  undo.add(() => background.storeHistory());
   undo.add(() => background.stop());
   return {
     ...world,
     store,
     delivery,
     background,
+    history,
     allowlist,
     findSecret: () => undefined,
     secretsFault: () => undefined,

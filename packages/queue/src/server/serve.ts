@@ -3,6 +3,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { loadConfig } from '@millrace/kit/config';
 import { runServer, serverLog, whileStarting, type RunOptions } from '@millrace/kit/http';
 import { systemRandom } from '@millrace/kit/random';
+import { openTracer } from '@millrace/kit/tracing';
 import type { World } from '@millrace/kit/world';
 import { queueConfig, type QueueSettings } from './config.js';
 import { serverDependencies } from './dependencies.js';
@@ -33,7 +34,9 @@ export async function runQueue(options: RunOptions): Promise<number> {
   const { values: settings, warnings, file } = loadConfig(queueConfig, options);
   const log = serverLog('queue', settings.log_level, options);
   for (const warning of warnings) log.warn({}, warning);
-  const world = { clock: systemClock, random: systemRandom, log };
+  const { environment } = options;
+  const tracer = openTracer('queue', { environment, clock: systemClock, log });
+  const world = { clock: systemClock, random: systemRandom, log, tracer };
   const read = () => loadConfig(queueConfig, options).values;
   const settingsFile = file === undefined ? undefined : { file: resolve(file), read };
   const server = await whileStarting(
@@ -42,5 +45,7 @@ export async function runQueue(options: RunOptions): Promise<number> {
   );
   if (!server) return 0;
   const drainTimeoutMs = settings.drain_timeout_ms;
-  return runServer(server, { ...options, component: 'queue', log, drainTimeoutMs });
+  const code = await runServer(server, { ...options, component: 'queue', log, drainTimeoutMs });
+  await tracer?.close();
+  return code;
 }

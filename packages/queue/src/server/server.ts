@@ -10,6 +10,7 @@ import { Background, countedStore, History } from '../background/index.js';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import type { TaskStore } from '../storage/task-store.js';
+import { tracedStore } from '../storage/traced-store.js';
 import { queueApp } from './app.js';
 import type { QueueSettings } from './config.js';
 import type { DeliveryControl, QueueContext } from '../operations/context.js';
@@ -107,12 +108,13 @@ async function openServices(
   const tokens = openTokens(settings, world, metrics);
   undo.add(() => tokens.close());
   const { nodeId, cursorKey: ownKey } = identityFiles(settings.data, world);
-  const plainStore = await dependencies.openStore(settings, world);
-  undo.add(() => plainStore.close());
+  const opened = await dependencies.openStore(settings, world);
+  undo.add(() => opened.close());
   const { clock } = world;
   const instance = world.random.ulid(clock.now());
-  const history = new History({ store: plainStore, clock, instance });
-  const store = countedStore(plainStore, history);
+  const history = new History({ store: opened, clock, instance });
+  const counted = countedStore(opened, history);
+  const store = world.tracer ? tracedStore(counted, world.tracer, clock) : counted;
   const secrets = openSecrets(settings, world, metrics, reviewQueues);
   undo.add(() => secrets.close());
   // `max_in_flight` of the queue limits callbacks; none should wait for a connection.

@@ -12,6 +12,7 @@ import { queueApp } from '../../src/server/app.js';
 import { Cursors } from '../../src/operations/cursors.js';
 import { Load } from '../../src/operations/limits/load.js';
 import { SubmitLimits } from '../../src/operations/limits/submit-limits.js';
+import { History } from '../../src/background/index.js';
 import { Readiness } from '../../src/operations/readiness.js';
 import { MemoryStore } from '../../src/storage/memory/index.js';
 import { idleDelivery } from './idle-delivery.js';
@@ -22,11 +23,14 @@ export function boundApp() {
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const schemas = new DocumentSchemas(openApiDocument('queue'));
   const store = new MemoryStore();
+  const history = new History({ store, clock: systemClock, instance: 'test' });
   return queueApp({
     context: {
       ...world,
       store,
       delivery: idleDelivery(store),
+      history,
+      secretsFault: () => undefined,
       background: { schedulesChanged: () => undefined, jobsChanged: () => undefined },
       findSecret: () => undefined,
       allowlist: parseAllowlist([]),

@@ -126,7 +126,8 @@ class Shell {
     const [name] = args;
     if (name === undefined || name.startsWith('#')) return undefined;
     if (name === 'exit' || name === 'quit') return 'left';
-    const code = await this.#carryOut(args);
+    const isShow = name === 'show' && args[1] === 'collections';
+    const code = await this.#carryOut(isShow ? ['collection', 'list', ...args.slice(2)] : args);
     return code === 0 || this.tools.terminal.in.isScreen ? undefined : code;
   }
 

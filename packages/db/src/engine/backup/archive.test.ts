@@ -150,6 +150,23 @@ test('archive: takes a new base backup where the log does not go on', async () =
   expect(await counted(await restoredTo([archive], 11))).toBe(11);
 });
 
+test('archive: closing does not wait for a base backup', async () => {
+  const log = memoryLog();
+  const archive = scratch.directory();
+  const db = await scratch.open({ log, logArchive: { directory: archive } });
+  await fillWithVariety(db, 300);
+  const archiving = db.archiveLog().catch((error: unknown) => error);
+  // It has begun, and nothing is on disk yet.
+  for (let turn = 0; turn < 5; turn++) await Promise.resolve();
+  await db.close();
+  expect(await archiving).toMatchObject({ name: 'AbortError' });
+  expect(readdirSync(archive)).toEqual([]);
+  expect(log.lines.filter(({ level }) => level === 'error')).toEqual([]);
+  const { db: again } = await openArchived(db.directory, archive);
+  await again.archiveLog();
+  expect(readdirSync(archive)).toHaveLength(1);
+});
+
 test('archive: belongs to one database', async () => {
   const { archive } = await openCounter();
   await expect(openArchived(undefined, archive)).rejects.toThrow('another database');

@@ -28,7 +28,7 @@ const unfinishedName = 'unfinished.backup';
 export class LogArchiver {
   #timer: Timer | undefined;
   #running: Promise<void> = Promise.resolve();
-  #isStopped = false;
+  readonly #stop = new AbortController();
   readonly #pin: LogPin;
 
   private constructor(
@@ -71,11 +71,14 @@ export class LogArchiver {
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#stop.abort();
     this.#timer?.cancel();
   }
 
-  /** Archives the rest. A failure is logged: the next start continues from the log. */
+  /**
+   * Archives the new commits, but no base backup, which may take long. A failure is logged: the
+   * next start continues from the log.
+   */
   async close(): Promise<void> {
     this.stop();
     await this.archive().catch((error: unknown) => this.#logFailure(error));
@@ -87,7 +90,8 @@ export class LogArchiver {
       this.archive()
         .catch((error: unknown) => this.#logFailure(error))
         .finally(() => {
-          if (!this.#isStopped) this.#schedule(this.options.intervalMs ?? defaultIntervalMs);
+          if (!this.#stop.signal.aborted)
+            this.#schedule(this.options.intervalMs ?? defaultIntervalMs);
         });
     });
   }
@@ -98,9 +102,12 @@ export class LogArchiver {
     if (core.durable.seq === 0) return;
     const continues = last !== undefined && this.#continues(last);
     if (continues && last.seq === core.durable.seq) return;
+    const { signal } = this.#stop;
+    if (!continues && signal.aborted) return;
     const unfinished = join(directory, unfinishedName);
     const sinceSeq = continues ? last.seq : 0;
-    const { header } = await writeBackup(core, unfinished, { sinceSeq });
+    const options = continues ? { sinceSeq } : { signal };
+    const { header } = await writeBackup(core, unfinished, options);
     const { seq, chainHash } = header;
     const name = sinceSeq > 0 ? logBackupName(sinceSeq + 1, seq) : baseBackupName(seq);
     renameSync(unfinished, join(directory, name));
@@ -117,6 +124,7 @@ export class LogArchiver {
   }
 
   #logFailure(error: unknown): void {
+    if (error === this.#stop.signal.reason) return;
     this.core.log.error({ err: error, directory: this.options.directory }, 'log archive failed');
   }
 }

@@ -1,0 +1,116 @@
+import { Refusal } from '@millrace/kit/errors';
+import { suggestion } from '@millrace/kit/nearest';
+import { humanDuration } from '@millrace/kit/units';
+import type { Filter } from '@millrace/db';
+import type { CollectionStatus, RemoteDatabase } from '@millrace/db/client';
+import { renderTable } from '../render/table.js';
+import type { Outlet } from '../terminal.js';
+import type { Tools } from '../tools.js';
+import { collectionJson } from './shapes.js';
+
+type Shows = Pick<Tools, 'terminal'>;
+
+/** Refuses a collection that does not exist. Without admin access nothing is known, so nothing. */
+export async function requireCollection(database: RemoteDatabase, name: string): Promise<void> {
+  const collections = await readCollections(database).catch((error: unknown) => {
+    if (error instanceof Refusal && error.code === 'SCOPE') return undefined;
+    throw error;
+  });
+  if (collections) named(collections, name);
+}
+
+export async function countRecords(
+  database: RemoteDatabase,
+  options: { collection: string; filter: Filter | undefined },
+  { terminal }: Shows,
+): Promise<void> {
+  const count = await database.collection(options.collection).count(options.filter);
+  if (count === 0) await requireCollection(database, options.collection);
+  terminal.out.write(terminal.json ? `${JSON.stringify({ count })}\n` : `${count}\n`);
+}
+
+export async function listCollections(database: RemoteDatabase, { terminal }: Shows) {
+  const collections = await readCollections(database);
+  const { out, json } = terminal;
+  if (json) {
+    out.write(`${JSON.stringify({ collections: collections.map(collectionJson) }, null, 2)}\n`);
+  } else out.write(collectionsTable(collections, out));
+}
+
+export async function showCollection(
+  database: RemoteDatabase,
+  name: string,
+  { terminal }: Shows,
+): Promise<void> {
+  const found = named(await readCollections(database), name);
+  const { out, json } = terminal;
+  if (json) out.write(`${JSON.stringify({ collection: collectionJson(found) }, null, 2)}\n`);
+  else out.write(collectionsTable([found], out));
+}
+
+export async function listIndexes(
+  database: RemoteDatabase,
+  name: string | undefined,
+  { terminal }: Shows,
+): Promise<void> {
+  const all = await readCollections(database);
+  const chosen = name === undefined ? all : [named(all, name)];
+  const indexes = chosen.flatMap((each) => {
+    const { name: collection, indexes: own } = collectionJson(each);
+    return own.map((index) => ({ collection, ...index }));
+  });
+  const { out, json } = terminal;
+  if (json) {
+    out.write(`${JSON.stringify({ indexes }, null, 2)}\n`);
+    return;
+  }
+  if (indexes.length === 0) {
+    out.write(
+      'No indexes. Declare them in the settings of the server: collections.NAME.indexes.\n',
+    );
+    return;
+  }
+  const columns = ['COLLECTION', 'INDEX', 'UNIQUE', 'SPARSE', 'STATE'].map((title) => ({ title }));
+  const rows = indexes.map((index) => [
+    index.collection,
+    index.fields.join(', '),
+    index.unique ? 'yes' : 'no',
+    index.sparse ? 'yes' : 'no',
+    index.state,
+  ]);
+  out.write(renderTable(columns, rows, out));
+}
+
+async function readCollections(database: RemoteDatabase): Promise<readonly CollectionStatus[]> {
+  return (await database.status({ includeCollections: true })).collections;
+}
+
+function named(collections: readonly CollectionStatus[], name: string): CollectionStatus {
+  const found = collections.find((each) => each.name === name);
+  if (found) return found;
+  const names = collections.map((each) => each.name);
+  const hint = suggestion(name, names) || '. List collections with: ctl db collection list';
+  throw new Refusal('COLLECTION_NOT_FOUND', `Collection "${name}" does not exist${hint}`);
+}
+
+export function collectionsTable(collections: readonly CollectionStatus[], out: Outlet): string {
+  if (collections.length === 0) return 'No collections yet. The first record creates one.\n';
+  const columns = [
+    { title: 'COLLECTION' },
+    { title: 'RECORDS' },
+    { title: 'TTL' },
+    { title: 'INDEXES', overflow: 'wrap' as const },
+  ];
+  const rows = collections.map(({ name, records, indexes, defaultTtlMs }) => [
+    name,
+    records,
+    defaultTtlMs > 0 ? humanDuration(defaultTtlMs) : '',
+    indexes.map(indexText).join('; '),
+  ]);
+  return renderTable(columns, rows, out);
+}
+
+function indexText({ fields, unique, sparse, state }: CollectionStatus['indexes'][number]): string {
+  const words = [unique ? 'unique' : '', sparse ? 'sparse' : '', state === 'ready' ? '' : state];
+  return [`(${fields.join(', ')})`, ...words.filter((word) => word !== '')].join(' ');
+}
