@@ -44,7 +44,7 @@ export class ServerHealth {
 class ServerCheck {
   #running: { since: number; promise: Promise<void> } | undefined;
   /** Start of the first check since the last answer. */
-  #askedAt: number | undefined;
+  #checkedSince: number | undefined;
   #answer: { at: number; latencyMs: number } | undefined;
   #failure: string | undefined;
 
@@ -55,7 +55,7 @@ class ServerCheck {
 
   run(): Promise<void> {
     const since = this.clock.monotonic();
-    this.#askedAt ??= since;
+    this.#checkedSince ??= since;
     this.#running ??= { since, promise: this.#check(since) };
     return this.#running.promise;
   }
@@ -63,7 +63,7 @@ class ServerCheck {
   state(): ServerState {
     const now = this.clock.monotonic();
     const answered_ms_ago = this.#answer ? Math.round(now - this.#answer.at) : null;
-    const silentMs = this.#askedAt === undefined ? 0 : now - this.#askedAt;
+    const silentMs = this.#checkedSince === undefined ? 0 : now - this.#checkedSince;
     const known = { answered_ms_ago, latency_ms: null, detail: null };
     if (this.#failure !== undefined) return { ...known, state: 'down', detail: this.#failure };
     if (silentMs >= silenceMs) return { ...known, state: 'no_answer' };
@@ -85,7 +85,7 @@ class ServerCheck {
       answer.destroy();
       const at = this.clock.monotonic();
       this.#answer = { at, latencyMs: at - since };
-      this.#askedAt = undefined;
+      this.#checkedSince = undefined;
       this.#failure = undefined;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;

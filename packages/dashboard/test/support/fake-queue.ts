@@ -181,9 +181,9 @@ export class FakeQueue {
     if (schedule) {
       const [, method, name = '', action] = schedule;
       if (method === 'DELETE') this.schedules.delete(name);
-      const kept = this.schedules.get(name) ?? { last_run_at: null, last_task_id: null };
-      const paused = action === 'pause' || (action !== 'resume' && kept.paused === true);
-      const next = { timezone: 'UTC', overlap: 'skip', catch_up: 'last', ...kept, ...body, name };
+      const stored = this.schedules.get(name) ?? { last_run_at: null, last_task_id: null };
+      const paused = action === 'pause' || (action !== 'resume' && stored.paused === true);
+      const next = { timezone: 'UTC', overlap: 'skip', catch_up: 'last', ...stored, ...body, name };
       const next_run_at = at(this.now + 60_000);
       if (method !== 'DELETE') this.schedules.set(name, { ...next, next_run_at, paused });
       return [200, this.schedules.get(name) ?? {}];

@@ -115,8 +115,8 @@ function useUrlQuery() {
     setError(undefined);
   }, [key]);
   const submitted = useMemo(() => {
-    const asked = draftIn(text);
-    return { body: bodyOf(asked), limit: Number(asked.limit), run: runCount };
+    const wanted = draftIn(text);
+    return { body: bodyOf(wanted), limit: Number(wanted.limit), run: runCount };
   }, [key, runCount]);
   const runAgain = () => setRunCount((before) => before + 1);
   const run = () => {

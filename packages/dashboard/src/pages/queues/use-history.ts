@@ -9,7 +9,7 @@ addEventListener('pagehide', () => {
   try {
     sessionStorage.setItem(storedName, JSON.stringify(history));
   } catch {
-    // Storage is full or forbidden: the chart starts anew.
+    // Storage is full or forbidden: the chart starts empty.
   }
 });
 
