@@ -33,7 +33,6 @@ export function boundApp() {
       secretsFault: () => undefined,
       background: { schedulesChanged: () => undefined, jobsChanged: () => undefined },
       findSecret: () => undefined,
-    secretsFault: () => undefined,
       allowlist: parseAllowlist([]),
       cursors: new Cursors(new Uint8Array(32), systemClock),
       submitLimits: new SubmitLimits(systemClock, 0),
