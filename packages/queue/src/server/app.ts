@@ -10,7 +10,8 @@ import { StorageUnavailable } from '../storage/task-store.js';
 import { accessLogOf, type AccessLog } from './access-log.js';
 import { authenticate, authorize } from './access.js';
 import type { QueueContext } from '../operations/context.js';
-import { queueHandlers, type Served } from './handlers.js';
+import type { Served } from './handler-types.js';
+import { queueHandlers } from './handlers.js';
 import type { Load, Urgency } from '../operations/limits/load.js';
 
 export interface QueueAppOptions {

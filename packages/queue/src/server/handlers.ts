@@ -1,5 +1,4 @@
-import type { QueueOperationId, QueueOperations } from '@millrace/contract/queue';
-import type { Call, Handlers } from '@millrace/kit/http';
+import type { Call } from '@millrace/kit/http';
 import { claimTasks } from '../operations/claim-tasks.js';
 import { completeTask } from '../operations/complete-task.js';
 import { deleteQueue } from '../operations/delete-queue.js';
@@ -40,11 +39,8 @@ import { submitTask } from '../operations/submit-task.js';
 import { testCallback } from '../operations/test-callback.js';
 import type { QueueContext } from '../operations/context.js';
 import type { Load } from '../operations/limits/load.js';
+import type { QueueHandlers, Served } from './handler-types.js';
 import { taskControlHandlers } from './task-handlers.js';
-
-/** The operations that are served; the document also describes the outgoing callback. */
-export type Served = Pick<QueueOperations, QueueOperationId>;
-export type QueueHandlers = Handlers<Served, Principal>;
 
 /**
  * Binds each operation to HTTP. Operations validate bodies themselves, because they check first
