@@ -254,7 +254,11 @@ describe('aborts', () => {
       limits: { connectionsPerPool: 1 },
     });
     const abort = new RequestAbort();
-    const reading = { url: `http://a.test:${server.port}/`, method: 'POST' as const, signal: abort };
+    const reading = {
+      url: `http://a.test:${server.port}/`,
+      method: 'POST' as const,
+      signal: abort,
+    };
     const outcomes = Promise.all([
       outbound.request({ url: 'http://slow.test/', method: 'POST', signal: abort }),
       outbound.request(reading),
