@@ -28,7 +28,7 @@ export function boundApp() {
       store,
       delivery: idleDelivery(store),
       findSecret: () => undefined,
-    secretsFault: () => undefined,
+      secretsFault: () => undefined,
       allowlist: parseAllowlist([]),
       cursors: new Cursors(new Uint8Array(32), systemClock),
       submitLimits: new SubmitLimits(systemClock, 0),
