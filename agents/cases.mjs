@@ -244,7 +244,9 @@ const otherCases = {
 
   'mcp: tools listed and called': async (world, cli) => {
     const start = world.model.requests.length;
-    const prompt = `[[tool ${cli.mcpTool('list_backends')}]] [[say called it]]`;
+    const call = `[[tool ${cli.mcpTool('list_backends')}]]`;
+    // On a busy machine the server may connect only after the first call.
+    const prompt = `${call} [[wait 4000]] ${call} [[say called it]]`;
     const session = await headless(world, cli, prompt);
     assert.equal(session.status, 'done', `${session.status_reason} ${session.last_error}`);
     const bodies = world.model.requests.slice(start).map(({ body }) => JSON.stringify(body ?? ''));
