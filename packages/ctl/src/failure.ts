@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { Mistake } from './command.js';
-import { fileErrorText } from './file-error.js';
+import { fileErrorCode, fileErrorText } from './file-error.js';
 import type { Terminal } from './terminal.js';
 
 interface Failure {
@@ -27,12 +27,6 @@ export async function reportFailure(error: unknown, terminal: Terminal): Promise
   return failure.exitCode;
 }
 
-const fileCodes: Readonly<Record<string, string>> = {
-  ENOENT: 'FILE_NOT_FOUND',
-  EACCES: 'PERMISSION_DENIED',
-  EPERM: 'PERMISSION_DENIED',
-};
-
 async function classify(error: unknown): Promise<Failure> {
   if (error instanceof Mistake) {
     const hint = `Run '${error.path} --help' for usage.`;
@@ -49,7 +43,7 @@ async function classify(error: unknown): Promise<Failure> {
   if (/^E[A-Z0-9]+$/.test(code)) {
     const message = fileErrorText(error);
     if (message === undefined) return { code, message: messageOf(error), exitCode: 1 };
-    return { code: fileCodes[code] ?? 'FILE_ERROR', message, exitCode: 1 };
+    return { code: fileErrorCode(error), message, exitCode: 1 };
   }
   return {
     code: 'INTERNAL',

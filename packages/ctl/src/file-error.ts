@@ -16,3 +16,14 @@ export function fileErrorText(error: unknown): string | undefined {
   const trouble = fileTroubles[systemCode(error)];
   return typeof path === 'string' && trouble ? `${path}: ${trouble}.` : undefined;
 }
+
+const fileCodes: Readonly<Record<string, string>> = {
+  ENOENT: 'FILE_NOT_FOUND',
+  EACCES: 'PERMISSION_DENIED',
+  EPERM: 'PERMISSION_DENIED',
+};
+
+/** The code of a file error under --json. */
+export function fileErrorCode(error: unknown): string {
+  return fileCodes[systemCode(error)] ?? 'FILE_ERROR';
+}

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf, Refusal, systemCode, UsageError } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
-import { fileErrorText } from '../file-error.js';
+import { fileErrorCode, fileErrorText } from '../file-error.js';
 import { isLocalUrl } from '../local-url.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
@@ -69,7 +69,7 @@ function tokenIn(file: string): string {
   } catch (error) {
     if (error instanceof UsageError) throw error;
     const why = fileErrorText(error) ?? `${messageOf(error)}.`;
-    throw new Refusal(systemCode(error) || 'UNREADABLE', `--token-file ${why}`, { cause: error });
+    throw new Refusal(fileErrorCode(error), `--token-file ${why}`, { cause: error });
   }
 }
 
