@@ -2822,6 +2822,15 @@ export interface components {
       };
     };
     /** @description The selector is not JSON or breaks a rule; `errors` says where. Nothing was done. */
+    InvalidTaskSelector: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The selector is not JSON or breaks a rule; `errors` says where. Nothing was done. */
     InvalidSelector: {
       headers: {
         [name: string]: unknown;
@@ -3382,7 +3391,7 @@ export interface operations {
       404: components['responses']['QueueNotFound'];
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
-      422: components['responses']['InvalidSelector'];
+      422: components['responses']['InvalidTaskSelector'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
