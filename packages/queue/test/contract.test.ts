@@ -30,7 +30,7 @@ function failing(error: Error): TaskStore {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target);
       if (typeof value !== 'function') return value;
-      if (['onWork', 'onCancelled', 'close'].includes(String(name))) {
+      if (['onWork', 'onCancelled', 'onEnded', 'close'].includes(String(name))) {
         return value.bind(target) as unknown;
       }
       return async () => {
@@ -139,7 +139,11 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
   runTaskNow: {
     TASK_NOT_PENDING: (good, { pendingId, running }) => withPath(good, pendingId, running.id),
   },
-  completeTask: { LEASE_LOST: lostLease },
+  getTask: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?wait_ms=60001` }) },
+  completeTask: {
+    LEASE_LOST: lostLease,
+    RESULT_TOO_LARGE: (good) => ({ ...good, body: { result: 'x'.repeat(65_536) } }),
+  },
   failTask: { LEASE_LOST: lostLease },
   extendTask: { LEASE_LOST: lostLease },
 };

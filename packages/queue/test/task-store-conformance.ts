@@ -6,6 +6,8 @@ import { deadLetterTests } from './task-store/dead-letters.js';
 import { listTests } from './task-store/lists.js';
 import { groupTests } from './task-store/groups.js';
 import { queueTests } from './task-store/queues.js';
+import { resultTests } from './task-store/results.js';
+import { uniqueKeyTests } from './task-store/unique-keys.js';
 import { settlementTests } from './task-store/settlements.js';
 import { submitTests } from './task-store/submits.js';
 import { upkeepTests } from './task-store/upkeep.js';
@@ -25,5 +27,7 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     auditTests(fixture);
     listTests(fixture);
     changeTests(fixture);
+    resultTests(fixture);
+    uniqueKeyTests(fixture);
   });
 }

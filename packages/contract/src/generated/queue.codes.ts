@@ -19,6 +19,7 @@ export const queueCodes = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type' },
   INVALID_TASK: { status: 422, title: 'Invalid task' },
   BATCH_TOO_LARGE: { status: 422, title: 'Batch too large' },
+  RESULT_TOO_LARGE: { status: 422, title: 'Result too large' },
   INVALID_SELECTOR: { status: 422, title: 'Invalid selector' },
   INVALID_CONFIG: { status: 422, title: 'Invalid config' },
   CALLBACK_URL_NOT_ALLOWED: { status: 422, title: 'Callback URL not allowed' },

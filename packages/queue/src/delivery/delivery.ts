@@ -10,7 +10,12 @@ import { Coordinator } from './coordinator.js';
 import { credentialsFor } from './credentials.js';
 import { deliveryMetrics } from './delivery-metrics.js';
 import type { Emit } from './events.js';
-import { HandlerReports, type FailReport, type ReportResult } from './handler-reports.js';
+import {
+  HandlerReports,
+  type FailReport,
+  type ProgressReport,
+  type ReportResult,
+} from './handler-reports.js';
 import { LeaseExpiry } from './lease-expiry.js';
 import { Maintenance } from './maintenance.js';
 import { probe, type ProbeResult } from './probe.js';
@@ -108,16 +113,21 @@ export class Delivery {
     return { store, clock, state, isHeld: !credentialsFor(queue, this.options).ok };
   }
 
-  complete(id: string, token: string): Promise<ReportResult> {
-    return this.#reports.complete(id, token);
+  complete(id: string, token: string, result?: string): Promise<ReportResult> {
+    return this.#reports.complete(id, token, result);
   }
 
   fail(id: string, token: string, report: FailReport): Promise<ReportResult> {
     return this.#reports.fail(id, token, report);
   }
 
-  extend(id: string, token: string, extendMs: number): Promise<ReportResult> {
-    return this.#reports.extend(id, token, extendMs);
+  extend(
+    id: string,
+    token: string,
+    extendMs: number,
+    progress?: ProgressReport,
+  ): Promise<ReportResult> {
+    return this.#reports.extend(id, token, extendMs, progress);
   }
 
   /** Sends one test request to the queue's callback. */

@@ -10,7 +10,7 @@ import {
 import { maxRetryAfterMs } from '../core/backoff.js';
 import { cutText } from '../core/excerpt.js';
 import { maxMessageBytes } from '../core/outcome.js';
-import type { AttemptOutcome, Task, WholeTask } from '../core/task.js';
+import type { AttemptOutcome, Progress, Task, WholeTask } from '../core/task.js';
 import { verdictOnFailure, type Verdict } from '../core/verdict.js';
 import type { Settlement, TaskStore } from '../storage/task-store.js';
 import type { Emit } from './events.js';
@@ -24,6 +24,9 @@ export interface FailReport {
   defer?: boolean | undefined;
   retry_after_ms?: number | undefined;
 }
+
+/** The progress in the body of `:extend`. */
+export type ProgressReport = Omit<Progress, 'at'>;
 
 /** `cancelled`: the lease is lost because an operator cancelled the task. */
 export type ReportResult = Task | 'lease_lost' | 'cancelled' | 'not_found';
@@ -43,12 +46,14 @@ export interface HandlerReportsOptions {
 export class HandlerReports {
   constructor(private readonly options: HandlerReportsOptions) {}
 
-  complete(id: string, token: string): Promise<ReportResult> {
+  /** `result`: JSON text. */
+  complete(id: string, token: string, result?: string): Promise<ReportResult> {
     return this.#settle(id, token, 'SUCCEEDED', async (task, now, url) => ({
       id,
       token,
       now,
       verdict: { kind: 'succeeded' },
+      result,
       attempt: attemptRecord(task, {
         outcome: 'SUCCEEDED',
         now,
@@ -84,7 +89,12 @@ export class HandlerReports {
     });
   }
 
-  extend(id: string, token: string, extendMs: number): Promise<ReportResult> {
+  extend(
+    id: string,
+    token: string,
+    extendMs: number,
+    reported?: ProgressReport,
+  ): Promise<ReportResult> {
     const { store, clock } = this.options;
     const entry = this.options.inFlight.find(id, token);
     const change = async () => {
@@ -94,7 +104,8 @@ export class HandlerReports {
       if (!holds(task, token, now)) return lost(task);
       const { isAsync } = task.lease;
       const expiresAt = Math.max(task.lease.expiresAt, now + extendMs);
-      const result = await store.extendLease({ id, token, expiresAt, isAsync, now });
+      const progress = reported && { ...reported, at: now };
+      const result = await store.extendLease({ id, token, expiresAt, isAsync, now, progress });
       if (entry && typeof result === 'object') entry.leaseEnd = expiresAt;
       if (result === 'lease_lost') return lost(await this.#find(id));
       return result;

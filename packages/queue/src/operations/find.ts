@@ -1,5 +1,5 @@
 import type { Queue } from '../core/queue.js';
-import type { WholeTask } from '../core/task.js';
+import type { FullTask } from '../core/task.js';
 import type { QueueContext } from './context.js';
 import { requireGrant, type Principal, type Role } from './principal.js';
 import { fail } from './refusal.js';
@@ -18,7 +18,7 @@ export function queueNotFound(name: string): Error {
 }
 
 export interface FoundTask {
-  task: WholeTask;
+  task: FullTask;
   queue: Queue;
 }
 

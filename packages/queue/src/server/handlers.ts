@@ -73,9 +73,9 @@ function taskHandlers(context: QueueContext) {
         return { status: 207, body: await submitBatch(context, principal, request) };
       },
     },
-    getTask: async ({ params, principal }) => ({
+    getTask: async ({ params, principal, query }) => ({
       status: 200,
-      body: await getTask(context, principal, params),
+      body: await getTask(context, principal, { id: params.id, waitMs: query.wait_ms }),
     }),
     getStats: async ({ params }) => ({ status: 200, body: await getStats(context, params) }),
   } satisfies Partial<QueueHandlers>;

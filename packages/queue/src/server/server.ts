@@ -20,6 +20,7 @@ import { SubmitLimits } from '../operations/limits/submit-limits.js';
 import { measuredQueues } from './measure.js';
 import { identityFiles } from './identity-files.js';
 import { Readiness } from '../operations/readiness.js';
+import { TaskWaits } from '../operations/task-waits.js';
 
 /** Per origin. */
 const maxConnections = 10_000;
@@ -54,12 +55,13 @@ export async function startServer(
   const undo = new UndoList();
   try {
     const services = await openServices(settings, world, dependencies, undo);
-    const { api, metrics } = buildApps(settings, world, dependencies, services);
+    const { api, metrics, waits } = buildApps(settings, world, dependencies, services);
     const listeners = await openListeners(settings, { api, metrics }, undo);
     await services.delivery.start();
     const stop = () =>
       shutDown({
         ...services,
+        waits,
         apps: [api, metrics],
         drainMs: settings.drain_timeout_ms,
         world,
@@ -125,7 +127,7 @@ function buildApps(
   world: World,
   { onUndocumentedResponse }: ServerDependencies,
   services: Services,
-): { api: HttpApp; metrics: HttpApp } {
+): { api: HttpApp; metrics: HttpApp; waits: TaskWaits } {
   const { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey } = services;
   const { clock, random, log } = world;
   const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
@@ -148,6 +150,7 @@ function buildApps(
     submitLimits: new SubmitLimits(clock, settings.principal_submit_per_second),
     checks: bodyChecks(schemas),
     readiness,
+    waits: new TaskWaits({ store, clock, load }),
   };
   const api = queueApp({
     context,
@@ -163,12 +166,14 @@ function buildApps(
   const measured = measuredQueues({ metrics, store, load, clock, log });
   return {
     api,
+    waits: context.waits,
     metrics: metricsApp(measured, world, { listen: settings.metrics_listen, peerMemory }),
   };
 }
 
 interface ShutDown {
   readiness: Readiness;
+  waits: TaskWaits;
   delivery: RunningDelivery;
   apps: readonly HttpApp[];
   drainMs: number;
@@ -184,10 +189,11 @@ const minDrainMs = 1_000;
  * tasks and the readiness check can report draining.
  */
 async function shutDown(parts: ShutDown): Promise<void> {
-  const { readiness, delivery, apps, drainMs, world, undo } = parts;
+  const { readiness, waits, delivery, apps, drainMs, world, undo } = parts;
   const { clock } = world;
   const endsAt = clock.monotonic() + drainMs;
   readiness.beginDrain();
+  waits.close();
   const ending = new UndoList();
   ending.add(() => undo.run());
   ending.add(async () => {

@@ -22,6 +22,9 @@
  *   tombstone  time | id                                   tombstones by age
  *   deleted    queue                                       a deleted queue with tasks still to go
  *   audit      seq                                         the audit log
+ *   unique     queue | key                                 who holds a unique key, until when
+ *   uniqueEnd  time | queue | key                          unique keys by the end of their time
+ *   result     id                                          what came of a task
  *   listed     queue | creation | first id                 ids of all tasks that are not deleted
  */
 export const kinds = {
@@ -45,6 +48,9 @@ export const kinds = {
   deletedQueue: 18,
   audit: 19,
   listed: 20,
+  unique: 21,
+  uniqueEnd: 22,
+  result: 23,
 } as const;
 
 export type Kind = (typeof kinds)[keyof typeof kinds];

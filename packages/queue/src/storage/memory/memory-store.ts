@@ -1,6 +1,6 @@
 import type { AuditAction, AuditRecord } from '../../core/audit.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
-import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
+import type { Attempt, FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { deadFacts, DeadGroups } from '../dead-letters.js';
 import { mayStart, withStarts, type Starts } from '../../core/start-window.js';
 import {
@@ -10,6 +10,7 @@ import {
   newRow,
   redriveRow,
   settleRow,
+  toFullTask,
   toTask,
   toTombstone,
   toWholeTask,
@@ -48,14 +49,17 @@ import {
   type TaskListQuery,
   type TaskPage,
 } from '../task-list.js';
+import { EndListeners } from '../end-listeners.js';
 import { AuditLog } from './audit-log.js';
 import { cancelTask, updateTask } from './task-changes.js';
+import { UniqueKeys, type KeyHolder } from './unique-keys.js';
 import { deadPage } from './dead-page.js';
 import { compareText, headsOfGroups, pickInTurn, type Turns } from './claim-order.js';
 
 interface MemoryRow extends TaskRow {
   payload: Uint8Array;
   attempts: readonly Attempt[];
+  result: string | null;
 }
 
 interface MemoryQueue extends Queue {
@@ -73,6 +77,8 @@ export class MemoryStore implements TaskStore {
   readonly #rows = new Map<string, MemoryRow>();
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #audit = new AuditLog();
+  readonly #keys = new UniqueKeys();
+  readonly #ended = new EndListeners();
   readonly #listeners = new Set<(queue: string) => void>();
   readonly #cancelListeners = new Set<(id: string) => void>();
   #queuesMade = 0;
@@ -133,6 +139,7 @@ export class MemoryStore implements TaskStore {
     if (rows.some((row) => row.status !== 'SUCCEEDED')) return 'not_empty';
     this.#replaceByTombstones(rows, change.now);
     this.#queues.delete(change.queue);
+    this.#keys.deleteQueue(change.queue);
     this.#record('delete', change);
     return 'deleted';
   }
@@ -155,9 +162,9 @@ export class MemoryStore implements TaskStore {
     return results;
   }
 
-  async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
+  async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
     const row = this.#rows.get(id);
-    return row ? showWhole(row) : this.#tombstones.get(id);
+    return row ? toFullTask(row, showWhole(row), row.result) : this.#tombstones.get(id);
   }
 
   async listTasks(query: TaskListQuery): Promise<TaskPage> {
@@ -178,6 +185,7 @@ export class MemoryStore implements TaskStore {
     this.#record('cancel', { ...change, queue: row.queue }, change.selector, isChanged ? 1 : 0);
     if (!isChanged) return result;
     for (const listener of this.#cancelListeners) listener(change.id);
+    this.#end(row);
     this.#notify([row.queue]);
     return result;
   }
@@ -189,6 +197,7 @@ export class MemoryStore implements TaskStore {
       const row = this.#rows.get(id);
       if (row?.queue !== change.queue || row.status !== 'PENDING') continue;
       cancelRow(row, change.message, change.now);
+      this.#end(row);
       cancelled.push(id);
     }
     this.#record('cancel', change, change.selector, cancelled.length);
@@ -204,6 +213,10 @@ export class MemoryStore implements TaskStore {
     this.#record(change.action, { ...change, queue: row.queue }, change.selector, 1);
     this.#notify([row.queue]);
     return result;
+  }
+
+  onEnded(listener: (id: string) => void): () => void {
+    return this.#ended.add(listener);
   }
 
   onCancelled(listener: (id: string) => void): () => void {
@@ -234,23 +247,21 @@ export class MemoryStore implements TaskStore {
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
     const results = settlements.map((settlement) => this.#settle(settlement));
+    for (const { task } of results) if (task) this.#ended.notify(task);
     this.#notify(results.flatMap((result) => (result.kind === 'settled' ? result.task.queue : [])));
     return results;
   }
 
-  async extendLease(change: {
-    id: string;
-    token: string;
-    expiresAt: number;
-    isAsync: boolean;
-    now: number;
-  }): Promise<Task | 'lease_lost' | 'not_found'> {
+  async extendLease(
+    change: Parameters<TaskStore['extendLease']>[0],
+  ): Promise<Task | 'lease_lost' | 'not_found'> {
     const row = this.#rows.get(change.id);
     if (!row) return 'not_found';
     if (row.lease?.token !== change.token) return 'lease_lost';
     row.lease.expiresAt = change.expiresAt;
     row.lease.isAsync = change.isAsync;
     row.updatedAt = change.now;
+    row.progress = change.progress ?? row.progress;
     return toTask(row);
   }
 
@@ -268,7 +279,10 @@ export class MemoryStore implements TaskStore {
     const order = (a: TaskRow, b: TaskRow) =>
       a.expiresAt! - b.expiresAt! || compareText(a.id, b.id);
     const rows = expired.toSorted(order).slice(0, limit);
-    for (const row of rows) expireRow(row, now);
+    for (const row of rows) {
+      expireRow(row, now);
+      this.#end(row);
+    }
     this.#notify(rows.map((row) => row.queue));
     return rows.map(toTask);
   }
@@ -320,6 +334,7 @@ export class MemoryStore implements TaskStore {
       const row = this.#rows.get(id);
       if (!row || !isDeadIn(row, change)) continue;
       redriveRow(row, change.dueAt(index), change.now);
+      this.#keys.holdAgain(row, change.now);
       changed.push(id);
     }
     this.#record('redrive', change, change.selector, changed.length);
@@ -378,14 +393,31 @@ export class MemoryStore implements TaskStore {
     if (row) return { kind: 'existing', task: toTask(row) };
     const tombstone = this.#tombstones.get(task.id);
     if (tombstone && tombstone.purgedAt > now - tombstoneMs) return { kind: 'purged', tombstone };
+    const holder = task.uniqueKey && this.#keys.holder(task.queue, task.uniqueKey, now);
+    if (holder) return this.#heldBy(holder, task.queue, now);
     const isFull = () =>
       this.#rowsOf(task.queue).filter((other) => other.status === 'PENDING').length >=
       task.maxPending;
     if (task.maxPending > 0 && isFull()) return { kind: 'queue_full' };
     this.#tombstones.delete(task.id);
-    const stored = { ...newRow(task, now), payload: task.payload, attempts: [] };
+    const stored = { ...newRow(task, now), payload: task.payload, attempts: [], result: null };
     this.#rows.set(task.id, stored);
+    this.#keys.hold(stored);
     return { kind: 'stored', task: toTask(stored) };
+  }
+
+  #heldBy(holder: KeyHolder, queue: string, now: number): InsertResult {
+    const { id, handlerRef, status } = holder;
+    const row = this.#rows.get(id);
+    if (row) return { kind: 'existing', task: toTask(row) };
+    const left = { id, queue, handlerRef, status: status ?? 'SUCCEEDED', purgedAt: now };
+    return { kind: 'purged', tombstone: this.#tombstones.get(id) ?? left };
+  }
+
+  /** The task has ended. */
+  #end(row: MemoryRow): void {
+    this.#keys.release(row);
+    this.#ended.notify(row);
   }
 
   #settle(settlement: Settlement): SettleResult {
@@ -394,6 +426,8 @@ export class MemoryStore implements TaskStore {
     if (row.lease?.token === settlement.token) {
       settleRow(row, settlement);
       row.attempts = withAttempt(row.attempts, settlement.attempt);
+      if (row.status === 'SUCCEEDED') row.result = settlement.result ?? null;
+      if (row.status !== 'PENDING') this.#keys.release(row);
       return { kind: 'settled', task: toTask(row) };
     }
     if (row.settled?.token === settlement.token) {
@@ -420,6 +454,7 @@ export class MemoryStore implements TaskStore {
   #replaceByTombstones(rows: readonly MemoryRow[], now: number): void {
     for (const row of rows) {
       this.#rows.delete(row.id);
+      this.#keys.keepOfDeleted(row);
       this.#tombstones.set(row.id, toTombstone(row, now));
     }
   }

@@ -11,6 +11,7 @@ import { recordAct } from './audit.js';
 import type { Connections, Transaction } from './connections.js';
 import { attemptsOf } from './history.js';
 import { toTask, wholeMs, withoutZeros, type TaskColumns } from './task-columns.js';
+import { holdKeysAgain, type RedrivenColumns } from './unique-keys.js';
 import { purge as purgeTasks } from './statements/retention.sql.js';
 import { deadGroups } from './statements/dead-groups.sql.js';
 import { deadPage, payloads } from './statements/dead-page.sql.js';
@@ -104,10 +105,16 @@ export function redrive(connections: Connections, change: RedriveChange): Promis
     if (!queue) return [];
     const ids = [...dueAt.keys()];
     const values = [queue.no, ids, [...dueAt.values()], change.diedBy, change.now];
-    const rows = await transaction.query<{ id: string }>(redriveTasks, values);
-    const changed = new Set(rows.map(({ id }) => id));
+    const rows = await transaction.query<RedrivenColumns>(redriveTasks, values);
+    const changed = new Map(rows.map((row) => [row.id, row]));
+    const inOrder = ids.filter((id) => changed.has(id));
+    await holdKeysAgain(
+      transaction,
+      inOrder.map((id) => changed.get(id)!),
+      change.now,
+    );
     await record(transaction, 'redrive', change, changed.size);
-    return ids.filter((id) => changed.has(id));
+    return inOrder;
   });
 }
 

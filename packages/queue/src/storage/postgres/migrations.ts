@@ -8,6 +8,7 @@ import { successes, successesUpkeep } from './migrations/0004-successes.sql.js';
 import { floors } from './migrations/0005-floors.sql.js';
 import { oneClaimPath, oneClaimPathTuning } from './migrations/0006-one-claim-path.sql.js';
 import { taskLists } from './migrations/0007-task-lists.sql.js';
+import { results, resultsTuning } from './migrations/0008-results.sql.js';
 import { statement } from './statement.js';
 
 interface Migration {
@@ -25,6 +26,7 @@ const migrations: readonly Migration[] = [
   { texts: floors, tuning: [] },
   { texts: oneClaimPath, tuning: oneClaimPathTuning },
   { texts: taskLists, tuning: [] },
+  { texts: results, tuning: resultsTuning },
 ];
 
 export const schemaVersion = migrations.length;

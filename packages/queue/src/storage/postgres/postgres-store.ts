@@ -3,7 +3,7 @@ import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
-import type { LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
+import type { FullTask, LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { expireRow, type TaskRow } from '../task-row.js';
 import {
   StorageUnavailable,
@@ -30,6 +30,7 @@ import type {
   UpdateTaskChange,
 } from '../task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
+import { EndListeners } from '../end-listeners.js';
 import { readAudit } from './audit.js';
 import { Batcher } from './batcher.js';
 import { ClaimedTasks } from './claimed-tasks.js';
@@ -85,6 +86,7 @@ export class PostgresStore implements TaskStore {
   readonly capabilities: StoreCapabilities & { readonly cursorKey: Uint8Array };
   readonly #listeners = new Set<(queue: string) => void>();
   readonly #cancelListeners = new Set<(id: string) => void>();
+  readonly #ended = new EndListeners();
   readonly #claimed = new ClaimedTasks();
   readonly #notifications: Notifications;
   readonly #claims: Claims;
@@ -192,13 +194,13 @@ export class PostgresStore implements TaskStore {
     return results;
   }
 
-  async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
-    const [found] = await this.#connections.query<columns.FoundColumns & columns.WholeColumns>(
+  async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
+    const [found] = await this.#connections.query<columns.FoundColumns & columns.FullColumns>(
       findWholeTasks,
       [[id]],
     );
     if (!found) return undefined;
-    return found.status === null ? columns.toTombstone(found) : columns.toWholeTask(found);
+    return found.status === null ? columns.toTombstone(found) : columns.toFullTask(found);
   }
 
   listTasks(query: TaskListQuery): Promise<TaskPage> {
@@ -214,12 +216,14 @@ export class PostgresStore implements TaskStore {
     if (result.kind !== 'changed') return result;
     this.#notifications.sendCancelled(change.id);
     this.#notifyCancelled(change.id);
+    this.#ended.notify(result.task);
     this.#changed(result.task.queue);
     return result;
   }
 
   async cancelPending(change: CancelPendingChange): Promise<string[]> {
     const cancelled = await changes.cancelPending(this.#connections, change);
+    for (const id of cancelled) this.#ended.notify({ id, status: 'DEAD' });
     if (cancelled.length > 0) this.#changed(change.queue);
     return cancelled;
   }
@@ -228,6 +232,10 @@ export class PostgresStore implements TaskStore {
     const result = await changes.updateTask(this.#connections, change);
     if (result.kind === 'changed') this.#changed(result.task.queue);
     return result;
+  }
+
+  onEnded(listener: (id: string) => void): () => void {
+    return this.#ended.add(listener);
   }
 
   onCancelled(listener: (id: string) => void): () => void {
@@ -252,6 +260,7 @@ export class PostgresStore implements TaskStore {
       this.#claims.share.ended(result.task.queue, settlements[i]!.token);
       if (result.kind !== 'settled') return;
       this.#notePending(result.task);
+      this.#ended.notify(result.task);
       queues.add(result.task.queue);
     });
     this.#counters.added(queues);
@@ -262,8 +271,10 @@ export class PostgresStore implements TaskStore {
   async extendLease(
     change: Parameters<TaskStore['extendLease']>[0],
   ): Promise<Task | 'lease_lost' | 'not_found'> {
-    const { id, token, expiresAt, isAsync, now } = change;
-    const values = [id, columns.withoutZeros(token), columns.wholeMs(expiresAt), isAsync, now];
+    const { id, token, expiresAt, isAsync, now, progress } = change;
+    const report = progress ? JSON.stringify(progress) : null;
+    const end = columns.wholeMs(expiresAt);
+    const values = [id, columns.withoutZeros(token), end, isAsync, now, report];
     const [moved] = await this.#connections.query<columns.TaskColumns>(extendLease, values);
     if (moved) {
       this.#claims.share.taken(moved.queue, token, expiresAt);
@@ -283,7 +294,9 @@ export class PostgresStore implements TaskStore {
     const queues = new Set(found.map(({ queue }) => queue));
     this.#counters.added(queues);
     this.#notify(queues);
-    return found.map(columns.toTask);
+    const tasks = found.map(columns.toTask);
+    for (const task of tasks) this.#ended.notify(task);
+    return tasks;
   }
 
   async nextEventAt(): Promise<{
@@ -367,6 +380,7 @@ export class PostgresStore implements TaskStore {
   async #close(): Promise<void> {
     this.#listeners.clear();
     this.#cancelListeners.clear();
+    this.#ended.clear();
     this.#clockTimer?.cancel();
     await this.#notifications.close();
     await this.#claims.close();

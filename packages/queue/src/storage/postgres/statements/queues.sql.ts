@@ -54,7 +54,8 @@ export const deleteQueue = statement(
   `WITH claim_lock AS (DELETE FROM millrace.gates WHERE queue_no = $1),
     counters AS (DELETE FROM millrace.ledger WHERE queue_no = $1),
     marks AS (DELETE FROM millrace.floors WHERE queue_no = $1),
-    claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1)
+    claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1),
+    keys AS (DELETE FROM millrace.unique_keys WHERE queue_no = $1)
   DELETE FROM millrace.queues WHERE no = $1`,
 );
 
