@@ -14,6 +14,7 @@ import {
 } from '../queue/queue-commands.js';
 import { addServe } from '../queue/serve-command.js';
 import { addGet, addSubmit } from '../queue/task-commands.js';
+import { addCancel, addRunNow, addTasks } from '../queue/tasks-commands.js';
 import { addToken } from '../queue/token-commands.js';
 import type { Tools } from '../tools.js';
 
@@ -34,6 +35,9 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   addTest(queue, tools);
   addSubmit(queue, tools);
   addGet(queue, tools);
+  addTasks(queue, tools);
+  addCancel(queue, tools);
+  addRunNow(queue, tools);
   addList(queue, tools);
   addStats(queue, tools);
   addWatch(queue, tools);

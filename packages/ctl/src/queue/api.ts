@@ -21,7 +21,7 @@ export interface Call {
   readonly queue?: string;
   /** Task in the path. */
   readonly id?: string;
-  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
   readonly patienceMs?: number;
