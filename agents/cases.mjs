@@ -3,42 +3,22 @@
  * the capability is not there; what it needs is in the world it is given.
  */
 import assert from 'node:assert/strict';
-
-const over = ['done', 'errored', 'rate_limited'];
-
-async function headless(world, cli, prompt, limitMs = 120_000) {
-  const { id } = await world.spawn({ backend: cli.name, driver: 'headless', prompt });
-  return world.reach(id, over, limitMs);
-}
-
-/** An interactive agent after its first turn. */
-async function interactive(world, cli, prompt = '[[say hello]]') {
-  const { id } = await world.spawn({ backend: cli.name, driver: 'tmux', prompt });
-  const session = await world.reach(id, ['idle', 'errored', 'done'], 120_000);
-  assert.equal(session.status, 'idle', `${session.status_reason} ${session.last_error}`);
-  return session;
-}
-
-async function turn(world, id, text) {
-  await world.send(id, text);
-  const session = await world.reach(id, ['idle', 'errored', 'done'], 60_000);
-  assert.equal(session.status, 'idle', session.status_reason);
-  return session;
-}
-
-/** The prompts that the model was sent, newest last. */
-const promptsIn = (world) => world.model.requests.map(({ prompt }) => prompt ?? '');
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  contextReaches,
+  headless,
+  interactive,
+  promptsSince,
+  taskReaches,
+  turn,
+  userTextIn,
+} from './steps.mjs';
 
 /** Small requests without tools, such as for a title, are in no transcript. */
 const isCounted = ({ usage, isScripted, hasTools }) => usage && isScripted && hasTools;
 
-export const cases = {
-  discovery: async (world, cli) => {
-    const { backends } = await world.api('GET', '/api/v1/backends');
-    const row = backends.find(({ id }) => id === cli.name);
-    assert.ok(row?.installed && row.enabled, `not found: ${JSON.stringify(row)}`);
-  },
-
+const headlessCases = {
   'headless: success': async (world, cli) => {
     const session = await headless(world, cli, '[[say all is well]]');
     assert.equal(session.status, 'done', `${session.status_reason} ${session.last_error}`);
@@ -52,15 +32,57 @@ export const cases = {
     assert.match(await world.output(session.id), /read it/);
   },
 
+  'headless: refused tool': async (world, cli) => {
+    const file = join(world.elsewhere, `refused-${cli.name}.txt`);
+    const session = await headless(world, cli, `[[tool ${cli.shellTool(`touch ${file}`)}]]`);
+    assert.equal(existsSync(file), false, 'the command ran');
+    if (!cli.reportsDenial) return;
+    assert.equal(session.status, 'errored', session.status_reason);
+    assert.match(session.last_error, /permission denied: .*touch /);
+  },
+
   'headless: API error': async (world, cli) => {
     const session = await headless(world, cli, '[[fail 400]]');
     assert.equal(session.status, 'errored', session.status_reason);
     assert.ok(session.last_error, 'no reason is given');
   },
 
-  'headless: one retry': async (world, cli) => {
-    const session = await headless(world, cli, '[[fail 500 times=1]] [[say made it]]');
+  'headless: 5xx with retry': async (world, cli) => {
+    const session = await headless(world, cli, '[[fail 503 times=2]] [[say made it]]');
     assert.equal(session.status, 'done', `${session.status_reason} ${session.last_error}`);
+  },
+
+  'headless: 429 with reset time': async (world, cli) => {
+    const session = await headless(world, cli, '[[fail 429 reset=7200]]', 180_000);
+    assert.equal(session.status, 'rate_limited', `${session.status_reason} ${session.last_error}`);
+    const inMs = Date.parse(session.limited_until) - Date.now();
+    const minMs = cli.reportsReset ? 110 * 60_000 : 10 * 60_000;
+    assert.ok(inMs > minMs && inMs < 125 * 60_000, `limited until ${session.limited_until}`);
+  },
+
+  'headless: broken stream': async (world, cli) => {
+    const session = await headless(world, cli, '[[cut]]', 180_000);
+    assert.equal(session.status, 'errored', session.status_reason);
+    assert.ok(session.last_error, 'no reason is given');
+  },
+};
+
+const terminalCases = {
+  'tmux: first-run dialogs': async (world, cli) => {
+    const start = world.model.requests.length;
+    const prompt = `[[say hello]] first ${cli.name}`;
+    const { id } = await world.spawn({ backend: cli.name, driver: 'tmux', prompt, cwd: undefined });
+    const states = ['waiting_for_input', 'idle', 'errored', 'done'];
+    let session = await world.reach(id, states, 120_000);
+    for (let count = 0; session.status === 'waiting_for_input' && count < 3; count++) {
+      assert.match(session.status_reason, /trust|continue/i);
+      await world.send(id, '1');
+      session = await world.reach(id, states, 120_000);
+    }
+    assert.equal(session.status, 'idle', `${session.status_reason} ${session.last_error}`);
+    const sent = world.model.requests.slice(start).filter(isCounted);
+    assert.equal(sent.length, 1, `the prompt ran ${sent.length} times`);
+    await world.stop(id);
   },
 
   'tmux: turn seen': async (world, cli) => {
@@ -76,9 +98,23 @@ export const cases = {
     const before = world.model.requests.length;
     await turn(world, id, '[[say one]] it\'s a "quoted" line');
     await turn(world, id, 'first line\nsecond line [[say two]]');
-    const prompts = promptsIn(world).slice(before).join('\n');
+    const prompts = promptsSince(world, before).join('\n');
     assert.match(prompts, /it's a "quoted" line/);
     assert.match(prompts, /second line/);
+    await world.stop(id);
+  },
+
+  'tmux: permission dialog answered': async (world, cli) => {
+    const file = join(world.elsewhere, `allowed-${cli.name}.txt`);
+    const prompt = `[[tool ${cli.shellTool(`touch ${file}`)}]] [[say allowed it]]`;
+    const { id } = await world.spawn({ backend: cli.name, driver: 'tmux', prompt });
+    const asking = await world.reach(id, ['waiting_for_input', 'idle', 'errored'], 120_000);
+    assert.equal(asking.status, 'waiting_for_input', asking.status_reason);
+    assert.equal(existsSync(file), false, 'the command ran before the answer');
+    await world.send(id, '1');
+    const session = await world.reach(id, ['idle', 'errored', 'done'], 60_000);
+    assert.equal(session.status, 'idle', session.status_reason);
+    assert.ok(existsSync(file), 'the command did not run after the answer');
     await world.stop(id);
   },
 
@@ -91,6 +127,45 @@ export const cases = {
     await world.stop(id);
   },
 
+  'tmux: slash command': async (world, cli) => {
+    const { id } = await interactive(world, cli, '[[say hello]] remember the mill');
+    await turn(world, id, '[[say again]] and the race');
+    const start = world.model.requests.length;
+    await world.send(id, cli.compact);
+    await world.reach(id, 'idle', 60_000);
+    await turn(world, id, '[[say after]] the command');
+    const sent = world.model.requests.slice(start);
+    const typed = sent.filter(({ body }) => userTextIn(body).includes(`"${cli.compact}"`));
+    assert.equal(typed.length, 0, 'the command was sent to the model as text');
+    assert.ok(sent.filter(({ api }) => api).length >= 2, 'the conversation was not compacted');
+    await world.stop(id);
+  },
+
+  'tmux: context and compaction': async (world, cli) => {
+    const { id } = await interactive(world, cli);
+    await turn(world, id, '[[usage in=150000 out=50]] [[say much]]');
+    await contextReaches(world, id, 150_000);
+    await world.send(id, cli.compact);
+    await world.reach(id, 'idle', 60_000);
+    await turn(world, id, '[[usage in=9000 out=5]] [[say little]]');
+    const session = await contextReaches(world, id, 9_000);
+    assert.equal(session.context_window, cli.contextWindow);
+    await world.stop(id);
+  },
+
+  'tmux: stop and resume': async (world, cli) => {
+    const { id } = await interactive(world, cli, '[[say hello]] remember the mill');
+    await world.stop(id);
+    await world.api('POST', `/api/v1/sessions/${id}:restart`, {});
+    const session = await world.reach(id, ['idle', 'errored'], 120_000);
+    assert.equal(session.status, 'idle', `${session.status_reason} ${session.last_error}`);
+    const start = world.model.requests.length;
+    await turn(world, id, '[[say resumed]]');
+    const [request] = world.model.requests.slice(start).filter(isCounted);
+    assert.match(userTextIn(request.body), /remember the mill/);
+    await world.stop(id);
+  },
+
   'tmux: two agents, one stopped': async (world, cli) => {
     const first = await interactive(world, cli);
     const second = await interactive(world, cli);
@@ -100,13 +175,35 @@ export const cases = {
     await world.stop(second.id);
   },
 
-  'tmux: daemon restart': async (world, cli) => {
+  'tmux: daemon killed and restarted': async (world, cli) => {
     const { id, pid } = await interactive(world, cli);
     await world.stopDaemon('SIGKILL');
     await world.startDaemon();
     const again = await turn(world, id, '[[say after the restart]]');
     assert.equal(again.pid, pid);
     await world.stop(id);
+  },
+};
+
+const otherCases = {
+  'queue: success and failure': async (world, cli) => {
+    await world.stopDaemon();
+    await world.startAll();
+    try {
+      const flags = ['--data', world.dataDir, '--backend', cli.name, '--json'];
+      const submit = async (prompt) =>
+        JSON.parse(await world.ctl('agent', 'submit', prompt, ...flags));
+      const good = await submit('[[say well done]]');
+      await taskReaches(world, good.id, (task) => task.status === 'SUCCEEDED');
+      const bad = await submit('[[fail 400]] please');
+      const failed = await taskReaches(world, bad.id, (task) => task.last_error);
+      assert.equal(failed.last_error.error_type, 'AGENT_FAILED', JSON.stringify(failed.last_error));
+      assert.notEqual(failed.status, 'SUCCEEDED');
+    } finally {
+      await world.stopAgents();
+      await world.stopDaemon();
+      await world.startDaemon();
+    }
   },
 
   'pipeline: failing job': async (world, cli) => {
@@ -135,19 +232,47 @@ export const cases = {
     const usage = '[[usage in=120 out=7 read=900 write=40 reason=3]]';
     await headless(world, cli, `${usage} [[say counted]]`);
     const sent = world.model.requests.slice(start).filter(isCounted);
+    assert.ok(sent.length > 0, 'the model was not called');
     const want = cli.tokens(sent.map((each) => each.usage));
+    const fields = ['input_tokens', 'output_tokens', 'cache_read_tokens', 'cache_write_tokens'];
     let got;
     await world.until(
       () => `${JSON.stringify(got)} is ${JSON.stringify(want)}`,
       async () => {
         const after = await world.api('GET', '/api/v1/spend');
-        got = {
-          input: after.input_tokens - before.input_tokens,
-          output: after.output_tokens - before.output_tokens,
-        };
-        return got.input === want.input && got.output === want.output;
+        got = fields.map((name) => after[name] - before[name]);
+        return got.every((count, index) => count === want[index]);
       },
-      20_000,
+      90_000,
     );
   },
+
+  'mcp: tools listed and called': async (world, cli) => {
+    const start = world.model.requests.length;
+    const prompt = `[[tool ${cli.mcpTool('list_backends')}]] [[say called it]]`;
+    const session = await headless(world, cli, prompt);
+    assert.equal(session.status, 'done', `${session.status_reason} ${session.last_error}`);
+    const bodies = world.model.requests.slice(start).map(({ body }) => JSON.stringify(body ?? ''));
+    for (const name of cli.mcpTools) {
+      assert.ok(
+        bodies.some((body) => body.includes(name)),
+        `the tool ${name} is not offered`,
+      );
+    }
+    assert.ok(
+      bodies.some((body) => body.includes('binary_path')),
+      'the tool returned nothing',
+    );
+  },
+};
+
+export const cases = {
+  discovery: async (world, cli) => {
+    const { backends } = await world.api('GET', '/api/v1/backends');
+    const row = backends.find(({ id }) => id === cli.name);
+    assert.ok(row?.installed && row.enabled, `not found: ${JSON.stringify(row)}`);
+  },
+  ...headlessCases,
+  ...terminalCases,
+  ...otherCases,
 };

@@ -9,7 +9,21 @@ import { fileURLToPath } from 'node:url';
 const modules = join(dirname(fileURLToPath(import.meta.url)), 'node_modules');
 const platform = `${process.platform}-${process.arch}`;
 
-const screenUnknown = 'its screens are not known, so nothing shows when a turn ends';
+const noContext = 'its transcripts are read for tokens, not for the size of the context';
+const noResume = 'a restart begins a new conversation with the prompt';
+const noMcp = 'not part of this suite';
+
+const mcpTools = [
+  'list_backends',
+  'rescan_backends',
+  'set_backend_tier',
+  'set_default_backend',
+  'set_thinking_mode',
+  'set_force_compact',
+  'get_branch_status',
+  'savings',
+  'spend',
+];
 
 /** By backend id. `known` names the cases that do not work, and why; they are not run. */
 export const clis = {
@@ -17,8 +31,14 @@ export const clis = {
     binary: () => native(`@anthropic-ai/claude-code-${platform}`, 'claude'),
     version: () => versionOf('@anthropic-ai/claude-code'),
     readTool: (folder) => `Read ${JSON.stringify({ file_path: join(folder, 'README.md') })}`,
-    tokens: (usages) => sumOf(usages, ['in'], ['out']),
-    setUp({ home, modelUrl, workspaces }) {
+    shellTool: (command) => `Bash ${JSON.stringify({ command, description: 'Run it' })}`,
+    mcpTool: (name) => `mcp__millrace__${name} {}`,
+    mcpTools: mcpTools.map((name) => `"mcp__millrace__${name}"`),
+    compact: '/compact',
+    contextWindow: 1_000_000,
+    reportsDenial: true,
+    tokens: (usages) => sumOf(usages, ['in'], ['out'], ['read'], ['write']),
+    setUp({ home, modelUrl, workspaces, mcp }) {
       // The key is approved by its last 20 characters, and each workspace by its path.
       const projects = Object.fromEntries(
         workspaces.map((path) => [path, { hasTrustDialogAccepted: true }]),
@@ -27,16 +47,27 @@ export const clis = {
         hasCompletedOnboarding: true,
         customApiKeyResponses: { approved: [madeUpKey.slice(-20)], rejected: [] },
         projects,
+        mcpServers: { millrace: { type: 'stdio', ...mcp } },
       });
-      return { ANTHROPIC_BASE_URL: modelUrl, ANTHROPIC_API_KEY: madeUpKey };
+      writeJson(home, '.claude/settings.json', { permissions: { allow: ['mcp__millrace'] } });
+      return { ANTHROPIC_BASE_URL: modelUrl, ANTHROPIC_API_KEY: madeUpKey, ...fewRetries };
     },
   },
   codex: {
     binary: () => native('@openai/codex', 'bin/codex.js'),
     version: () => versionOf('@openai/codex'),
     readTool: () => `exec_command ${JSON.stringify({ cmd: 'cat README.md' })}`,
-    tokens: (usages) => sumOf(usages, ['in', 'read'], ['out', 'reason']),
-    setUp({ home, modelUrl, workspaces }) {
+    // A command that wants to leave the sandbox needs a permission.
+    shellTool: (cmd) =>
+      `exec_command ${JSON.stringify({ cmd, sandbox_permissions: 'require_escalated', justification: 'It is needed' })}`,
+    mcpTool: (name) => `mcp__millrace/${name} {}`,
+    mcpTools: mcpTools.map((name) => `"name":"${name}"`),
+    compact: '/compact',
+    contextWindow: 258_400,
+    reportsReset: true,
+    // Its rollouts count cached tokens as input.
+    tokens: (usages) => sumOf(usages, ['in', 'read'], ['out', 'reason'], [], []),
+    setUp({ home, modelUrl, workspaces, mcp }) {
       const trusted = workspaces
         .map((path) => `[projects.${JSON.stringify(path)}]\ntrust_level = "trusted"\n`)
         .join('');
@@ -45,7 +76,10 @@ export const clis = {
         '.codex/config.toml',
         `model = "gpt-5.1-codex"\nmodel_provider = "fake"\ncheck_for_update_on_startup = false\n` +
           `[model_providers.fake]\nname = "fake"\nbase_url = "${modelUrl}/v1"\n` +
-          `env_key = "OPENAI_API_KEY"\nwire_api = "responses"\n${trusted}`,
+          `env_key = "OPENAI_API_KEY"\nwire_api = "responses"\n` +
+          `request_max_retries = 2\nstream_max_retries = 2\n` +
+          `[mcp_servers.millrace]\ncommand = ${JSON.stringify(mcp.command)}\n` +
+          `args = ${JSON.stringify(mcp.args)}\n${trusted}`,
       );
       return { OPENAI_API_KEY: madeUpKey, CODEX_HOME: join(home, '.codex') };
     },
@@ -54,7 +88,15 @@ export const clis = {
     binary: () => native('@google/gemini-cli', binOf('@google/gemini-cli', 'gemini')),
     version: () => versionOf('@google/gemini-cli'),
     readTool: () => `read_file ${JSON.stringify({ file_path: 'README.md' })}`,
-    tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason']),
+    shellTool: (command) => `run_shell_command ${JSON.stringify({ command })}`,
+    compact: '/compress',
+    reportsReset: true,
+    tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
+    known: {
+      'tmux: context and compaction': noContext,
+      'tmux: stop and resume': noResume,
+      'mcp: tools listed and called': noMcp,
+    },
     setUp({ home, modelUrl }) {
       writeJson(home, '.gemini/settings.json', {
         security: { auth: { selectedType: 'gemini-api-key' } },
@@ -68,7 +110,14 @@ export const clis = {
     binary: () => native('@qwen-code/qwen-code', binOf('@qwen-code/qwen-code', 'qwen')),
     version: () => versionOf('@qwen-code/qwen-code'),
     readTool: (folder) => `read_file ${JSON.stringify({ file_path: join(folder, 'README.md') })}`,
-    tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason']),
+    shellTool: (command) =>
+      `run_shell_command ${JSON.stringify({ command, is_background: false })}`,
+    compact: '/compress',
+    tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
+    known: {
+      'tmux: context and compaction': noContext,
+      'mcp: tools listed and called': noMcp,
+    },
     setUp({ home, modelUrl }) {
       writeJson(home, '.qwen/settings.json', {
         security: { auth: { selectedType: 'openai' } },
@@ -86,19 +135,18 @@ export const clis = {
     binary: () => native(`opencode-${platform}`, 'bin/opencode'),
     version: () => versionOf(`opencode-${platform}`),
     readTool: (folder) => `read ${JSON.stringify({ filePath: join(folder, 'README.md') })}`,
-    tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason']),
+    tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
+    shellTool: (command) => `bash ${JSON.stringify({ command, description: 'Run it' })}`,
+    compact: '/compact',
     known: {
-      'tmux: turn seen': screenUnknown,
-      'tmux: text arrives': screenUnknown,
-      'tmux: failed turn': screenUnknown,
-      'tmux: two agents, one stopped': screenUnknown,
-      'tmux: daemon restart': screenUnknown,
-      'pipeline: failing job': screenUnknown,
-      'tokens: equal to the model': 'its transcripts, a SQLite database, are not read',
+      'tmux: context and compaction': noContext,
+      'tmux: stop and resume': noResume,
+      'mcp: tools listed and called': noMcp,
     },
     setUp({ home, modelUrl }) {
       writeJson(home, '.config/opencode/opencode.json', {
         autoupdate: false,
+        permission: { bash: 'ask' },
         share: 'disabled',
         model: 'fake/fake-1',
         provider: {
@@ -110,18 +158,27 @@ export const clis = {
           },
         },
       });
-      return {};
+      // It would fetch a list of models, plugins and language servers.
+      return {
+        OPENCODE_DISABLE_MODELS_FETCH: '1',
+        OPENCODE_DISABLE_AUTOUPDATE: '1',
+        OPENCODE_DISABLE_DEFAULT_PLUGINS: '1',
+        OPENCODE_DISABLE_LSP_DOWNLOAD: '1',
+      };
     },
   },
 };
 
+/** Ten attempts of claude take minutes. */
+const fewRetries = { CLAUDE_CODE_MAX_RETRIES: '2' };
+
 const madeUpKey = 'made-up-key-for-a-fake-model-server-00000000000000000000';
 
-/** What the daemon is to count of these answers. */
-function sumOf(usages, inputs, outputs) {
-  const total = (names) =>
+/** What the daemon is to count of these answers: input, output, cache reads and cache writes. */
+function sumOf(usages, ...fields) {
+  const totalOf = (names) =>
     usages.reduce((sum, usage) => sum + names.reduce((all, name) => all + usage[name], 0), 0);
-  return { input: total(inputs), output: total(outputs) };
+  return fields.map(totalOf);
 }
 
 function native(name, file) {

@@ -3,7 +3,7 @@
  * repository to work in and a fake model server. Nothing of the machine's own configuration is
  * read.
  */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFile, execFileSync, spawn } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
@@ -43,17 +43,23 @@ export class World {
     this.home = join(directory, 'home');
     this.dataDir = join(directory, 'data');
     this.repository = join(directory, 'repository');
+    // No agent trusts it, and the daemon runs there, so it is where unnamed work is done.
+    this.elsewhere = `${directory}-elsewhere`;
     this.log = '';
   }
 
   #prepare(names, config) {
     const { home, repository, directory } = this;
     const bin = join(directory, 'bin');
-    for (const path of [home, repository, bin]) mkdirSync(path, { recursive: true });
+    const temporary = join(directory, 'tmp');
+    for (const path of [home, repository, bin, temporary, this.elsewhere]) {
+      mkdirSync(path, { recursive: true });
+    }
     this.environment = {
       PATH: `${bin}:${systemPath}`,
       HOME: home,
       LANG: 'C.UTF-8',
+      TMPDIR: temporary,
       SHELL: '/bin/sh',
     };
     this.git('init', '-q', '-b', 'main');
@@ -69,6 +75,10 @@ export class World {
     };
     writeFileSync(file, JSON.stringify({ ...settings, ...config }));
     this.configFile = file;
+    // `ctl up` reads it from here, and gets addresses and directory by flags.
+    const { listen: _, data_dir: __, ...own } = { ...settings, ...config };
+    mkdirSync(join(home, '.config', 'millrace'), { recursive: true });
+    writeFileSync(join(home, '.config', 'millrace', 'config.yaml'), JSON.stringify(own));
   }
 
   #install(name, bin) {
@@ -76,7 +86,9 @@ export class World {
     const binary = cli.binary();
     if (binary === undefined) return;
     const { home, model, repository } = this;
-    const setUp = { home, modelUrl: model.url, workspaces: [repository, this.directory] };
+    const mcp = { command: process.execPath, args: [ctl, 'mcp', '--data', this.dataDir] };
+    const workspaces = [repository, this.directory];
+    const setUp = { home, modelUrl: model.url, workspaces, mcp };
     Object.assign(this.environment, cli.setUp(setUp));
     const file = join(bin, name);
     const command = /\.[cm]?js$/.test(binary) ? `"${process.execPath}" "${binary}"` : `"${binary}"`;
@@ -95,10 +107,32 @@ export class World {
     return execFileSync('git', args, { cwd: this.repository, env, encoding: 'utf8' });
   }
 
-  async startDaemon() {
-    const args = [ctl, 'daemon', 'serve', '--config', this.configFile];
-    const child = spawn(process.execPath, args, {
-      cwd: this.directory,
+  startDaemon() {
+    return this.#serve(['daemon', 'serve', '--config', this.configFile], 'listening');
+  }
+
+  /** Database, queue and daemon together, on the same data. */
+  startAll() {
+    const anyPort = ['listen', 'queue-listen', 'metrics-listen', 'db-grpc', 'db-http'];
+    const flags = anyPort.flatMap((name) => [`--${name}`, '127.0.0.1:0']);
+    return this.#serve(['up', '--json', '--data', this.dataDir, ...flags], 'ready');
+  }
+
+  /** Runs the command line; resolves with what it printed on stdout. */
+  ctl(...args) {
+    return new Promise((resolve, reject) => {
+      const env = { ...this.environment, MILLRACE_DATA_DIR: this.dataDir };
+      const options = { cwd: this.repository, env, encoding: 'utf8' };
+      execFile(process.execPath, [ctl, ...args], options, (error, stdout, stderr) => {
+        if (error) reject(new Error(`ctl ${args.join(' ')}: ${stderr || error.message}`));
+        else resolve(stdout);
+      });
+    });
+  }
+
+  async #serve(args, readyEvent) {
+    const child = spawn(process.execPath, [ctl, ...args], {
+      cwd: this.elsewhere,
       env: this.environment,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -106,13 +140,17 @@ export class World {
     this.url = undefined;
     const take = (chunk) => {
       this.log += chunk;
-      const line = /\{[^\n]*"event":"listening"[^\n]*\}/.exec(this.log.slice(this.logStart));
-      if (line) this.url ??= JSON.parse(line[0]).url;
+      const lines = this.log.slice(this.logStart).split('\n').slice(0, -1);
+      const events = lines
+        .filter((line) => line.startsWith('{"event"'))
+        .map((line) => JSON.parse(line));
+      const own = events.find((each) => each.event === 'listening' && each.component === 'daemon');
+      if (own && events.some(({ event }) => event === readyEvent)) this.url ??= own.url;
     };
     this.logStart = this.log.length;
     child.stdout.on('data', take);
     child.stderr.on('data', take);
-    await this.until('the daemon listens', () => this.url !== undefined, 30_000);
+    await this.until('the daemon listens', () => this.url !== undefined, 90_000);
     const tokenFile = join(this.dataDir, 'daemon.token');
     this.token = existsSync(tokenFile) ? readFileSync(tokenFile, 'utf8').trim() : undefined;
   }
@@ -190,16 +228,20 @@ export class World {
     }
   }
 
+  async stopAgents() {
+    const nobody = () => ({ sessions: [] });
+    const { sessions } = await this.api('GET', '/api/v1/sessions').catch(nobody);
+    const live = sessions.filter(({ pid }) => pid !== null);
+    await Promise.allSettled(live.map(({ id }) => this.stop(id)));
+  }
+
   async close() {
-    if (this.url) {
-      const { sessions } = await this.api('GET', '/api/v1/sessions').catch(() => ({
-        sessions: [],
-      }));
-      const live = sessions.filter(({ pid }) => pid !== null);
-      await Promise.allSettled(live.map(({ id }) => this.stop(id)));
-    }
+    if (this.url) await this.stopAgents();
     await this.stopDaemon();
     await this.model.close();
-    if (process.env.MILLRACE_KEEP !== '1') rmSync(this.directory, { recursive: true, force: true });
+    if (process.env.MILLRACE_KEEP === '1') return;
+    for (const path of [this.directory, this.elsewhere]) {
+      rmSync(path, { recursive: true, force: true });
+    }
   }
 }

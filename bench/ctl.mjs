@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 
 export const summary = 'what starting ctl costs beside starting Node itself';
 
-const RUNS = 20;
 const TARGET_MS = 60;
 const ctl = fileURLToPath(new URL('../bin/ctl', import.meta.url));
 
@@ -16,13 +16,18 @@ const COMMANDS = {
 
 /** Interleaved, so that a busy moment of the machine falls on all of them alike. */
 export async function run(bench) {
+  const { values } = parseArgs({
+    args: bench.args,
+    options: { rounds: { type: 'string', default: '20' } },
+  });
+  const rounds = Number(values.rounds);
   const times = new Map(Object.keys(COMMANDS).map((name) => [name, []]));
-  for (let round = 0; round < RUNS; round++) {
+  for (let round = 0; round < rounds; round++) {
     for (const [name, args] of Object.entries(COMMANDS)) times.get(name).push(timeOnce(name, args));
   }
   const bare = statistics(times.get('node -e 0'));
   bench.report(
-    `Start-up, ${RUNS} interleaved runs each, in milliseconds`,
+    `Start-up, ${rounds} interleaved runs each, in milliseconds`,
     [...times].map(([command, list]) => {
       const { median, best } = statistics(list);
       return {

@@ -20,7 +20,8 @@ const { values: options } = parseArgs({
 
 prepare();
 if (!existsSync(join(root, 'agents', 'node_modules'))) {
-  const args = ['ci', '--prefix', join(root, 'agents')];
+  // Not `npm ci`: it refuses when a registry lacks a build for another platform.
+  const args = ['install', '--no-save', '--ignore-scripts', '--prefix', join(root, 'agents')];
   const { status } = spawnSync('npm', args, { stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
 }
@@ -75,7 +76,7 @@ async function runCase(world, cli, name) {
     await cases[name](world, cli);
   } catch (error) {
     cell = 'FAILED';
-    const reason = String(error?.message ?? error).split('\n')[0];
+    const reason = String(error?.message ?? error).replaceAll(/\s+/g, ' ').slice(0, 300);
     notes.push(`${cli.name}, ${name}: ${reason}`);
     say(`  ${reason}`);
   }

@@ -1,6 +1,7 @@
 /**
  * `npm run bench`: lists the benchmarks; `npm run bench -- NAME [options]` runs one. A benchmark
- * is `bench/NAME.mjs`: `summary` says what it measures, `run(bench)` does it.
+ * is `bench/NAME.mjs`: `summary` says what it measures, `run(bench)` does it. With
+ * MILLRACE_BENCH_BUILT=1 it takes the build that is there.
  */
 import { readdir } from 'node:fs/promises';
 import { arch, cpus, totalmem } from 'node:os';
@@ -13,7 +14,7 @@ const folder = join(root, 'bench');
 const names = (await readdir(folder)).filter((file) => file.endsWith('.mjs'));
 const known = names.map((file) => file.slice(0, -'.mjs'.length)).toSorted();
 
-prepare();
+if (process.env.MILLRACE_BENCH_BUILT !== '1') prepare();
 if (name === undefined) {
   console.log('Benchmarks (npm run bench -- NAME):\n');
   for (const each of known) console.log(`  ${each.padEnd(18)} ${(await load(each)).summary}`);

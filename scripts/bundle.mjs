@@ -21,7 +21,7 @@ import { noteOf, sourcesOf } from './built-ctl.mjs';
  * Left where they are: what brings a binary, what shares a module with such a one, what asks for
  * its own files by their place, and what Fastify would load for schemas that we do not give it.
  */
-const apart = [
+export const apart = [
   'lmdb',
   'msgpackr',
   'msgpackr-extract',
@@ -45,7 +45,8 @@ export async function bundleCtl(root) {
   if (!existsSync(join(place, 'main.js'))) rmSync(place, { recursive: true, force: true });
   // Apart first: two builds at a time must not mix, and whoever reads sees a whole one.
   const fresh = `${place}.${process.pid}`;
-  await write(join(root, 'packages', 'ctl', 'dist', 'main.js'), fresh, place);
+  const input = { main: join(root, 'packages', 'ctl', 'dist', 'main.js') };
+  await writeBundle({ input, folder: fresh, plugins: [ownPlaces(place)], sourcemap: true });
   putInPlace(fresh, place);
   const note = join(home, 'newest.json');
   writeFileSync(`${note}.${process.pid}`, JSON.stringify({ folder, sources }));
@@ -68,32 +69,37 @@ function putInPlace(fresh, place) {
   }
 }
 
-async function write(main, folder, place) {
+/** Bundles the entries of `input` into `folder`. */
+export async function writeBundle({ input, folder, plugins, sourcemap, external = apart }) {
   const { rolldown } = await import('rolldown');
   const bundle = await rolldown({
-    input: { main },
+    input,
     platform: 'node',
-    external: [...apart, /^node:/],
-    plugins: [ownPlaces(place)],
+    external: [...external, /^node:/],
+    plugins,
     onwarn: (warning) => process.stderr.write(`${warning.message}\n`),
   });
   mkdirSync(folder, { recursive: true });
   await bundle.write({
     dir: folder,
     format: 'esm',
-    sourcemap: true,
+    sourcemap,
     sourcemapExcludeSources: true,
   });
   await bundle.close();
 }
 
-/** A module that asks where it is, to find a file beside it, is told where it came from. */
-function ownPlaces(place) {
+/**
+ * A module that asks where it is, to find a file beside it, is told where it came from, as seen
+ * from `place`; `rename` changes that relative path.
+ */
+export function ownPlaces(place, rename = (path) => path) {
   return {
     name: 'own-places',
     transform(code, id) {
-      if (!code.includes('import.meta.url')) return undefined;
-      const path = JSON.stringify(relative(place, id).replaceAll('\\', '/'));
+      // A module of the bundler itself has no place.
+      if (id.startsWith('\0') || !code.includes('import.meta.url')) return undefined;
+      const path = JSON.stringify(rename(relative(place, id).replaceAll('\\', '/')));
       const own = `new URL(${path}, import.meta.url).href`;
       // No line moves, so the map that is there stays right.
       return { code: code.replaceAll('import.meta.url', own), map: null };

@@ -14,7 +14,7 @@ import { parseSync, Visitor } from 'rolldown/utils';
  */
 const layers = {
   'packages/queue/src': {
-    order: [['core'], ['storage'], ['operations', 'delivery'], ['server']],
+    order: [['core'], ['storage'], ['operations', 'delivery', 'background'], ['server']],
   },
   'packages/queue/src/storage': {
     order: [['transfer'], ['embedded', 'memory', 'postgres']],

@@ -167,9 +167,29 @@ export class Load {
     throw Object.assign(new Error(`${path}: ${answer.status} ${text}`), { status: answer.status });
   }
 
-  /** What does not stand as it must when everything has come to rest. */
+  /** Resolves when every server is ready: the last kill may fall on the end of the run. */
+  async untilReady() {
+    const deadline = performance.now() + 60_000;
+    for (const [name, path] of [
+      ['queue', '/readyz'],
+      ['daemon', '/healthz'],
+      ['db', '/readyz'],
+    ]) {
+      for (let problem = 'not called yet'; problem !== '';) {
+        if (performance.now() > deadline) throw new Error(`the ${name} is not ready: ${problem}`);
+        problem = await fetch(`${this.system.url(name)}${path}`).then(
+          ({ ok, status }) => (ok ? '' : `status ${status}`),
+          (error) => error.cause?.code ?? error.message,
+        );
+        if (problem !== '') await sleep(200);
+      }
+    }
+  }
+
+  /** What is not as it must be when the load has ended. */
   async faults() {
     const faults = [];
+    await this.untilReady();
     const deadline = performance.now() + 180_000;
     for (const name of [queue, 'agents']) {
       let left = 1;

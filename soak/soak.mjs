@@ -38,7 +38,7 @@ export async function soak({ root, minutes, faultEveryS, note }) {
     }
     load.end();
     await running.catch(() => undefined);
-    note('at rest; counting');
+    note('the load has ended; counting');
     faults.push(...(await load.faults()), ...driftOf(lives));
     return { lines: report({ load, lives, latencies, kills, minutes }), faults };
   } finally {

@@ -187,6 +187,9 @@ const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> 
   'docs/how-to/submit-tasks.md Over HTTP': [
     (text) => expectSchema('SubmitTaskRequest', JSON.parse(text)),
   ],
+  'docs/how-to/schedule-work.md Create a schedule': [
+    (text) => expectSchema('ScheduleInput', parse(text)),
+  ],
   'docs/how-to/run-the-queue-on-postgresql.md ': [takeQueue],
   'docs/how-to/get-notified.md Webhook': [takeDaemon],
   'docs/how-to/run-pipelines.md Pipelines': [

@@ -40,6 +40,8 @@ beforeAll(async () => {
   write('impatient.yaml', readWork('mail.yaml').replace(/max_attempts: \d+/, 'max_attempts: 1'));
   write('handler.mjs', fencesIn(tutorial, 'Write the files', 'js')[0] ?? '');
   write('settle.mjs', fencesIn('docs/how-to/write-a-handler.md', 'Long work', 'js')[0] ?? '');
+  const [nightly = ''] = fencesIn('docs/how-to/schedule-work.md', 'Create a schedule', 'yaml');
+  write('nightly.yaml', nightly);
   write('letter.json', '{"to":"ada"}');
   const task = JSON.parse(fencesIn('docs/how-to/submit-tasks.md', 'Over HTTP', 'json')[0] ?? '');
   write('tasks.jsonl', `${JSON.stringify(task)}\n`.repeat(3));
@@ -153,8 +155,13 @@ const promises: readonly [RegExp, RegExp][] = [
   [/ dlq groups mail$/, /HTTP_5XX/],
   [/ dlq list mail /, new RegExp(pageTask)],
   [/ queue redrive /, /\b1\b/],
-  [/ queue purge /, /\b1\b/],
+  [/ queue purge (?!.* --async)/, /\b1\b/],
+  [/ queue purge .* --async$/, /^Started the job /m],
+  [/ queue job list mail$/, / purge +(?:running|done) /m],
   [/ audit verify$/, /^The audit log is intact/m],
+  [/ schedule set mail nightly /, /^nightly runs next at \S+:00\.000Z\.$/m],
+  [/ schedule list mail$/, /^digest .* in .* mail\.digest$/m],
+  [/ schedule run-now /, /^Submitted [0-9A-Z]{26}\.$/m],
   [/ token list /, /payments\.\*/],
   [
     / queue migrate /,

@@ -40,6 +40,8 @@ test.each([
   ['packages/daemon/src/planted.ts', '@millrace/queue'],
   ['packages/client/src/planted.ts', '@millrace/kit/errors'],
   ['packages/client/src/planted.ts', 'node:fs'],
+  ['packages/worker/src/planted.ts', '@millrace/kit/errors'],
+  ['packages/worker/src/planted.ts', '@millrace/queue'],
   ['packages/dashboard/src/planted.ts', '@millrace/kit/errors'],
 ])('%s may not import %s', (path, imported) => {
   const { status, output } = lintPlanted(path, `import '${imported}';\n`);
@@ -55,6 +57,8 @@ test.each([
   ['packages/db/src/engine/planted.ts', '@millrace/kit/errors'],
   ['packages/db/src/engine/planted.ts', '@millrace/contract/db-reasons'],
   ['packages/queue/src/planted.ts', '@millrace/db'],
+  ['packages/queue/src/planted.ts', '@millrace/worker'],
+  ['packages/worker/src/planted.ts', '@millrace/client'],
   ['packages/client/src/planted.ts', '@millrace/contract/queue'],
 ])('%s may import %s', (path, imported) => {
   const { output } = lintPlanted(path, `import '${imported}';\n`);

@@ -6,36 +6,33 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { root } from './support/markdown.js';
+import { manifestIn, packAll, publishedPackages } from './support/packed.js';
 
 /*
- * Each package as `npm pack` makes it, unpacked where nothing of the repository is in reach: its
- * own files alone, and of other packages those alone that it names as dependencies.
+ * Each published package as `npm pack` makes it, unpacked where nothing of the repository is in
+ * reach: its own files alone, and of other packages those alone that it names as dependencies.
  */
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const names = readdirSync(join(root, 'packages'));
+const published = publishedPackages();
+const names = [...published.keys()];
 const children: ChildProcess[] = [];
 let home: string;
-
-interface Manifest {
-  dependencies?: Record<string, string>;
-}
+let tarballs: Map<string, string>;
 
 beforeAll(() => {
   home = mkdtempSync(join(tmpdir(), 'millrace-packages-'));
-  const tarballs = join(home, 'tarballs');
-  mkdirSync(tarballs);
-  execFileSync('npm', ['pack', '--silent', '--workspaces', '--pack-destination', tarballs], {
-    cwd: root,
-  });
-  for (const name of names) unpack(name, tarballs);
+  const folder = join(home, 'tarballs');
+  mkdirSync(folder);
+  tarballs = packAll(folder);
+  for (const name of names) unpack(name);
   for (const name of names) linkDependencies(name);
   writeFileSync(join(home, 'package.json'), '{ "type": "module" }\n');
 });
@@ -45,25 +42,22 @@ afterAll(() => {
 });
 
 function placeOf(name: string): string {
-  return join(home, 'node_modules', '@millrace', name);
+  return join(home, 'node_modules', name);
 }
 
-function unpack(name: string, tarballs: string): void {
-  const file = readdirSync(tarballs).find((one) => one.startsWith(`millrace-${name}-`));
-  if (!file) throw new Error(`npm pack made nothing of packages/${name}`);
+function unpack(name: string): void {
+  const file = tarballs.get(name);
+  if (!file) throw new Error(`npm pack made nothing of ${name}`);
   mkdirSync(placeOf(name), { recursive: true });
-  const args = ['-xzf', join(tarballs, file), '-C', placeOf(name), '--strip-components=1'];
-  execFileSync('tar', args);
+  execFileSync('tar', ['-xzf', file, '-C', placeOf(name), '--strip-components=1']);
 }
 
 function linkDependencies(name: string): void {
-  const manifest = JSON.parse(
-    readFileSync(join(placeOf(name), 'package.json'), 'utf8'),
-  ) as Manifest;
-  for (const dependency of Object.keys(manifest.dependencies ?? {})) {
+  const { dependencies, optionalDependencies } = manifestIn(placeOf(name));
+  for (const dependency of Object.keys({ ...dependencies, ...optionalDependencies })) {
     if (dependency.startsWith('@millrace/')) continue;
     const place = join(placeOf(name), 'node_modules', dependency);
-    const own = join(root, 'packages', name, 'node_modules', dependency);
+    const own = join(published.get(name)!, 'node_modules', dependency);
     mkdirSync(dirname(place), { recursive: true });
     symlinkSync(existsSync(own) ? own : join(root, 'node_modules', dependency), place);
   }
@@ -77,7 +71,52 @@ function run(args: readonly string[]): string {
   });
 }
 
-const ctl = () => join(placeOf('ctl'), 'bin', 'ctl.js');
+const ctl = () => join(placeOf('millrace'), 'bin', 'millrace.js');
+
+test('the published packages are the command and the libraries with what they import', () => {
+  const wanted = ['client', 'contract', 'db', 'kit', 'queue', 'wire'];
+  expect(names).toEqual(
+    expect.arrayContaining(['millrace', ...wanted.map((n) => `@millrace/${n}`)]),
+  );
+  const inside = names.flatMap((name) =>
+    Object.keys(manifestIn(published.get(name)!).dependencies ?? {}).filter((one) =>
+      one.startsWith('@millrace/'),
+    ),
+  );
+  expect(inside.filter((name) => !published.has(name))).toEqual([]);
+});
+
+test.each(names)('%s has what a registry shows', (name) => {
+  const manifest = JSON.parse(readFileSync(join(placeOf(name), 'package.json'), 'utf8'));
+  expect(manifest).toMatchObject({
+    license: 'Apache-2.0',
+    engines: { node: '>=20.19.0' },
+    publishConfig: { access: 'public' },
+    description: expect.stringMatching(/.{20,}/),
+  });
+  for (const file of ['README.md', 'LICENSE']) {
+    expect(existsSync(join(placeOf(name), file)), `${name} has no ${file}`).toBe(true);
+  }
+  for (const entry of Object.values<any>(manifest.exports ?? {})) {
+    expect(existsSync(join(placeOf(name), entry.types)), entry.types).toBe(true);
+    expect(existsSync(join(placeOf(name), entry.default)), entry.default).toBe(true);
+  }
+});
+
+test('release: a dry run leaves checksums that hold and an SBOM of what is installed', () => {
+  const folder = join(home, 'tarballs');
+  const out = execFileSync('sha256sum', ['--check', '--strict', 'SHA256SUMS'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  expect(out.trim().split('\n')).toHaveLength(names.length + 1);
+  const { version } = manifestIn(placeOf('millrace'));
+  const sbom = JSON.parse(readFileSync(join(folder, `millrace-${version}.cdx.json`), 'utf8'));
+  const components = sbom.components.map(({ name }: { name: string }) => name);
+  expect(components).toEqual(expect.arrayContaining(['lmdb', 'pg', 'zod', 'commander', 'react']));
+  expect(components).not.toContain('vitest');
+  expect(sbom.metadata.component).toMatchObject({ name: 'millrace', version });
+});
 
 test('no package carries sources or tests', () => {
   const unexpected = names.flatMap((name) => {
@@ -112,6 +151,12 @@ test('the clients can be imported', () => {
   expect(run(['clients.js'])).toBe('function function\n');
 });
 
+test('millrace installs the binaries of the lmdb that it was built with', () => {
+  const { optionalDependencies } = manifestIn(placeOf('millrace'));
+  const lmdb = manifestIn(join(root, 'node_modules', 'lmdb'));
+  expect(optionalDependencies).toEqual(lmdb.optionalDependencies);
+});
+
 test('the command line runs', () => {
   expect(run([ctl(), '--version'])).toMatch(/^\d+\.\d+\.\d+/);
   expect(run([ctl(), 'help', 'queue'])).toContain('ctl queue');
@@ -121,6 +166,8 @@ test.each([
   ['db', ['--grpc', '127.0.0.1:0', '--http', '127.0.0.1:0'], '/readyz'],
   ['daemon', ['--listen', '127.0.0.1:0'], '/healthz'],
   ['daemon', ['--listen', '127.0.0.1:0'], '/'],
+  ['daemon', ['--listen', '127.0.0.1:0'], '/api/docs/assets/swagger-ui.css'],
+  ['db', ['--grpc', '127.0.0.1:0', '--http', '127.0.0.1:0'], '/openapi.yaml'],
 ])('ctl %s serve serves %s at %s', async (part, flags, path) => {
   const data = mkdtempSync(join(home, 'data-'));
   const child = spawn(process.execPath, [ctl(), part, 'serve', ...flags, '--data', data], {
@@ -138,4 +185,97 @@ test.each([
   const ended = new Promise((resolve) => child.on('close', resolve));
   child.kill('SIGTERM');
   expect(await ended).toBe(0);
+});
+
+describe('npm install into an empty project', () => {
+  const maxMegabytes = 60;
+  let project: string;
+  let output: string;
+  const groups: ChildProcess[] = [];
+
+  beforeAll(() => {
+    project = mkdtempSync(join(tmpdir(), 'millrace-install-'));
+    // Command 1 of 5.
+    output = command('npm', ['install', '--no-audit', '--no-fund', tarballs.get('millrace')!]);
+  });
+  afterAll(async () => {
+    // The whole group: npx does not pass every signal on to what it runs.
+    await Promise.all(
+      groups.map((child) => {
+        const ended = new Promise((resolve) => child.on('close', resolve));
+        process.kill(-child.pid!, 'SIGTERM');
+        return ended;
+      }),
+    );
+    rmSync(project, { recursive: true, force: true });
+  });
+
+  function environment(): NodeJS.ProcessEnv {
+    // npm may need the proxy of this machine; settings of the running test are left out.
+    const inherited = Object.entries(process.env).filter(
+      ([name]) => !/^(?:npm_|MILLRACE_|VITEST|NODE_)/i.test(name),
+    );
+    const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
+    const data = join(project, 'data');
+    return { ...Object.fromEntries(inherited), PATH: path, MILLRACE_DATA_DIR: data };
+  }
+
+  function command(program: string, args: readonly string[]): string {
+    const quoted = [program, ...args].map((word) => `'${word}'`).join(' ');
+    const options = { cwd: project, encoding: 'utf8', env: environment() } as const;
+    return execFileSync('sh', ['-c', `${quoted} 2>&1`], options);
+  }
+
+  /** Starts a command that keeps running, and resolves when it has printed a match. */
+  async function start(words: readonly string[], sign: RegExp): Promise<RegExpExecArray> {
+    const [program = '', ...args] = words;
+    const child = spawn(program, args, { cwd: project, env: environment(), detached: true });
+    groups.push(child);
+    let text = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (bytes: Buffer) => (text += bytes.toString()));
+    }
+    await expect.poll(() => sign.test(text) || text, { timeout: 120_000 }).toBe(true);
+    return sign.exec(text)!;
+  }
+
+  test('npm reports nothing that is ours', () => {
+    // npm's own notice about the settings of this machine.
+    const isForeign = (line: string) => line.startsWith('npm warn Unknown');
+    const lines = output.split('\n').filter((line) => line.startsWith('npm'));
+    expect(lines.filter((line) => !isForeign(line))).toEqual([]);
+  });
+
+  test(`the installation is at most ${maxMegabytes} MB, without a compiled module`, () => {
+    const modules = join(project, 'node_modules');
+    const files = readdirSync(modules, { recursive: true, encoding: 'utf8' });
+    const sizes = files.map((file) => statSync(join(modules, file))).filter((one) => one.isFile());
+    const megabytes = sizes.reduce((sum, { size }) => sum + size, 0) / 1e6;
+    expect(megabytes).toBeGreaterThan(5);
+    expect(megabytes).toBeLessThan(maxMegabytes);
+    expect(files.filter((file) => /build[/\\]Release|binding\.gyp/.test(file))).toEqual([]);
+  });
+
+  test('five commands lead from an empty directory to a task that has run', async () => {
+    writeFileSync(
+      join(project, 'handler.mjs'),
+      `import { createServer } from 'node:http';
+      const server = createServer((request, response) => {
+        request.resume().on('end', () => response.writeHead(204).end());
+      });
+      server.listen(0, '127.0.0.1', () => console.log('port ' + server.address().port + '.'));`,
+    );
+    const [, port] = await start(['node', 'handler.mjs'], /port (\d+)\./);
+    mkdirSync(join(project, 'data'), { mode: 0o700 });
+    const allowed = `{ scheme: http, host: 127.0.0.1, port: ${port}, networks: [127.0.0.0/8] }`;
+    writeFileSync(join(project, 'data', 'queue.yaml'), `callback_allowlist:\n  - ${allowed}\n`);
+    writeFileSync(join(project, 'hello.yaml'), `callback: { url: 'http://127.0.0.1:${port}/' }\n`);
+    const addresses = ['listen', 'queue-listen', 'metrics-listen', 'db-grpc', 'db-http'];
+    const flags = addresses.flatMap((name) => [`--${name}`, '127.0.0.1:0']);
+    await start(['npx', 'millrace', 'up', ...flags], /Ctrl-C stops everything/);
+    command('npx', ['ctl', 'queue', 'config', 'set', 'hello', 'hello.yaml']);
+    const said = command('npx', ['millrace', 'queue', 'submit', 'hello', 'say', '--wait']);
+    expect(said).toContain('SUCCEEDED');
+    expect(command('npx', ['millrace', 'status'])).toMatch(/daemon +up/);
+  });
 });

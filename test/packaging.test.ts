@@ -1,15 +1,25 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { expect, test } from 'vitest';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parse, parseAllDocuments } from 'yaml';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { root } from './support/markdown.js';
 
-/* As much of the image and the service as can be tried without an engine that runs them. */
+/* As much of the image and the services as can be tried without an engine that runs them. */
 
-const root = dirname(dirname(fileURLToPath(import.meta.url)));
-const read = (file: string) => readFileSync(join(root, 'packaging', file), 'utf8');
+const packaging = join(root, 'packaging');
+const read = (file: string) => readFileSync(join(packaging, file), 'utf8');
 
-const instructions = read('Dockerfile')
+const instructions = read('Containerfile')
   .replaceAll(/^#.*\n/gm, '')
   .replaceAll('\\\n', ' ')
   .split('\n')
@@ -21,43 +31,200 @@ const instructions = read('Dockerfile')
 const all = (name: string) =>
   instructions.filter((one) => one.name === name).map(({ rest }) => rest);
 
-/** A command of the image as it runs here: on this Node, at this root. */
-function asHere(words: readonly string[]): string[] {
-  return words.map((word) => word.replace('/opt/millrace', root));
+/** Whether ctl accepts these words. */
+function expectCommand(words: readonly string[]): void {
+  const run = spawnSync(process.execPath, [join(root, 'bin', 'ctl'), ...words, '--help'], {
+    encoding: 'utf8',
+  });
+  expect(run.status, run.stderr).toBe(0);
 }
 
-test('everything that the image copies is there', () => {
-  const sources = all('COPY')
-    .filter((rest) => !rest.startsWith('--from='))
-    .flatMap((rest) => rest.split(/\s+/).slice(0, -1));
-  expect(sources.length).toBeGreaterThan(3);
-  expect(sources.filter((source) => !existsSync(join(root, source)))).toEqual([]);
+describe('Containerfile', () => {
+  test('everything that the image copies is there', () => {
+    const sources = all('COPY')
+      .filter((rest) => !rest.startsWith('--from='))
+      .flatMap((rest) => rest.split(/\s+/).slice(0, -1));
+    expect(sources.length).toBeGreaterThan(3);
+    expect(sources.filter((source) => !existsSync(join(root, source)))).toEqual([]);
+  });
+
+  test('the image runs as a user without privileges and keeps data in a volume', () => {
+    expect(all('USER')).toEqual(['node']);
+    expect(all('VOLUME')).toEqual(['/data']);
+  });
+
+  test.each(['CMD', 'HEALTHCHECK'])('ctl takes the words of %s', (name) => {
+    const words = JSON.parse(/\[.*\]/.exec(all(name)[0]!)![0]) as string[];
+    expectCommand(name === 'CMD' ? words : words.slice(1));
+  });
 });
 
-test('the scripts that the image runs are there', () => {
-  const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {
-    scripts: Record<string, string>;
+interface ComposeService {
+  command?: string[];
+  depends_on?: Record<string, object>;
+  volumes?: string[];
+  ports?: string[];
+}
+
+describe.each(['compose.yaml', 'compose.scale.yaml'])('%s', (file) => {
+  const compose = parse(read(file), { merge: true }) as {
+    services: Record<string, ComposeService>;
+    volumes: Record<string, null>;
   };
-  const wanted = all('RUN').flatMap((rest) => /npm run (\S+)/.exec(rest)?.[1] ?? []);
-  expect(wanted).toEqual(['build']);
-  for (const script of wanted) expect(Object.keys(scripts)).toContain(script);
+  const services = Object.values(compose.services);
+
+  test('volumes and services that are named exist', () => {
+    const volumes = services.flatMap((one) =>
+      (one.volumes ?? []).map((name) => name.split(':')[0]!),
+    );
+    expect(volumes.length).toBeGreaterThan(0);
+    expect([...new Set(volumes)].toSorted()).toEqual(Object.keys(compose.volumes).toSorted());
+    const wanted = services.flatMap((one) => Object.keys(one.depends_on ?? {}));
+    expect(wanted.filter((name) => !(name in compose.services))).toEqual([]);
+  });
+
+  test('ports are open to this machine only', () => {
+    const ports = services.flatMap((one) => one.ports ?? []);
+    expect(ports.length).toBeGreaterThan(0);
+    expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
+  });
+
+  test('ctl takes the commands', () => {
+    for (const { command } of services) if (command) expectCommand(command);
+  });
 });
 
-test.each(['CMD', 'HEALTHCHECK'])('ctl takes the words of %s', (name) => {
-  const entry = JSON.parse(all('ENTRYPOINT')[0]!) as string[];
-  const words = JSON.parse(/\[.*\]/.exec(all(name)[0]!)![0]) as string[];
-  const [, program, ...args] = name === 'CMD' ? [...entry, ...words] : words;
-  const run = spawnSync(process.execPath, [...asHere([program!]), ...args, '--help'], {
-    encoding: 'utf8',
-  });
-  expect(run.status, run.stderr).toBe(0);
+test('kubernetes.yaml runs commands that ctl takes and mounts volumes that it declares', () => {
+  const documents = parseAllDocuments(read('kubernetes.yaml')).map((one) => one.toJS() as any);
+  const workloads = documents.filter(({ kind }) => kind !== 'Service');
+  expect(workloads.map(({ metadata }) => metadata.name)).toEqual([
+    'millrace-queue',
+    'millrace-db',
+    'millrace-daemon',
+  ]);
+  for (const { metadata, spec } of workloads) {
+    const pod = spec.template.spec;
+    expect(spec.selector.matchLabels).toEqual(spec.template.metadata.labels);
+    expect(documents.some((one) => one.spec.selector.app === metadata.name)).toBe(true);
+    const claims = (spec.volumeClaimTemplates ?? []).map((one: any) => one.metadata.name);
+    const declared = [...claims, ...(pod.volumes ?? []).map((one: any) => one.name)];
+    for (const container of [...pod.containers, ...(pod.initContainers ?? [])]) {
+      if (container.args) expectCommand(container.args);
+      for (const { name } of container.volumeMounts) expect(declared).toContain(name);
+    }
+  }
 });
 
-test('the service runs a command that ctl takes', () => {
-  const [, command = ''] = /^ExecStart=(.*)$/m.exec(read('millrace.service')) ?? [];
-  const [, program, ...args] = command.split(' ');
-  const run = spawnSync(process.execPath, [...asHere([program!]), ...args, '--help'], {
-    encoding: 'utf8',
+test.each(readdirSync(join(packaging, 'systemd')))(
+  '%s is a valid unit with a valid command',
+  (file) => {
+    const unit = read(`systemd/${file}`);
+    const [, words = ''] = /^ExecStart=\/usr\/bin\/env millrace (.*)$/m.exec(unit) ?? [];
+    expectCommand(words.split(' '));
+    for (const line of ['NoNewPrivileges=true', 'ProtectControlGroups=true', 'UMask=0077']) {
+      expect(unit).toContain(`\n${line}\n`);
+    }
+    const analyze = spawnSync('systemd-analyze', ['verify', join(packaging, 'systemd', file)], {
+      encoding: 'utf8',
+    });
+    // Not everywhere; the lines above are checked everywhere.
+    if (analyze.error === undefined) expect(analyze.status, analyze.stderr).toBe(0);
+  },
+);
+
+describe('entry point of the image', () => {
+  let folder: string;
+  let children: ChildProcess[];
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), 'millrace-image-'));
+    children = [];
+    mkdirSync(join(folder, 'bin'));
   });
-  expect(run.status, run.stderr).toBe(0);
+  afterEach(async () => {
+    await Promise.all(children.map(stop));
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  function stop(child: ChildProcess): Promise<unknown> {
+    if (child.exitCode !== null) return Promise.resolve();
+    const ended = new Promise((resolve) => child.on('close', resolve));
+    child.kill('SIGTERM');
+    return ended;
+  }
+
+  function start(args: readonly string[], program: string, env: Record<string, string> = {}) {
+    writeFileSync(join(folder, 'bin', 'millrace'), program, { mode: 0o755 });
+    const child = spawn('/bin/sh', [join(packaging, 'entrypoint.sh'), ...args], {
+      env: {
+        PATH: `${join(folder, 'bin')}:${process.env['PATH']}`,
+        HOME: folder,
+        MILLRACE_DATA_DIR: join(folder, 'data'),
+        ...env,
+      },
+    });
+    children.push(child);
+    let text = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (bytes: Buffer) => (text += bytes.toString()));
+    }
+    const ended = new Promise<number | null>((resolve) => child.on('close', resolve));
+    return { child, ended, text: () => text };
+  }
+
+  const real = `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'bin', 'ctl')}" "$@"\n`;
+  const anyPort = Object.fromEntries(
+    ['LISTEN', 'QUEUE_LISTEN', 'QUEUE_METRICS_LISTEN', 'DB_GRPC', 'DB_HTTP'].map((name) => [
+      `MILLRACE_${name}`,
+      '127.0.0.1:0',
+    ]),
+  );
+
+  test('the servers listen on all interfaces', async () => {
+    const echo = '#!/bin/sh\necho "$@"; env | grep MILLRACE_ | sort\n';
+    const { ended, text } = start(['help'], echo);
+    expect(await ended).toBe(0);
+    expect(text()).toMatch(/^help\n/);
+    for (const setting of [
+      'LISTEN=0.0.0.0:8765',
+      'QUEUE_LISTEN=0.0.0.0:8081',
+      'DB_GRPC=0.0.0.0:5433',
+    ]) {
+      expect(text()).toContain(`MILLRACE_${setting}\n`);
+    }
+  });
+
+  test('up: the first start prints tokens that work, and the second prints none', async () => {
+    const first = start([], real, anyPort);
+    await expect.poll(first.text, { timeout: 90_000 }).toContain('Ctrl-C stops everything');
+    const token = (of: string) =>
+      new RegExp(`new (?:token|key) of the ${of}, .*: (\\S+)\\n`).exec(first.text())?.[1];
+    const daemon = /daemon +(http:\S+)/.exec(first.text())![1];
+    const queue = /queue +(http:\S+)/.exec(first.text())![1];
+    const db = /database.*\n? *(http:\S+)/.exec(first.text().replace(/grpc:\S+/, ''))![1];
+    const status = async (url: string, headers: Record<string, string> = {}) =>
+      (await fetch(url, { headers })).status;
+    const bearer = (of: string) => ({ authorization: `Bearer ${token(of)}` });
+    expect(await status(`${daemon}/api/v1/backends`)).toBe(401);
+    expect(await status(`${daemon}/api/v1/backends`, bearer('daemon'))).toBe(200);
+    expect(await status(`${queue}/v1/admin/queues`)).toBe(401);
+    expect(await status(`${queue}/v1/admin/queues`, bearer('queue'))).toBe(200);
+    expect(await status(`${db}/v1/admin/replication`)).toBe(401);
+    expect(await status(`${db}/v1/admin/replication`, bearer('database'))).toBe(200);
+    await stop(first.child);
+    expect(first.child.exitCode).toBe(0);
+
+    const second = start(['up'], real, anyPort);
+    await expect.poll(second.text, { timeout: 90_000 }).toContain('Ctrl-C stops everything');
+    expect(second.text()).not.toContain('shown once');
+  });
+
+  test('queue serve: works alone with the token it prints', async () => {
+    const { text } = start(['queue', 'serve'], real, anyPort);
+    const listening = /"listener":"http","url":"([^"]+)"/;
+    await expect.poll(text, { timeout: 90_000 }).toMatch(listening);
+    const [, token] = /new token of the queue, .*: (\S+)/.exec(text())!;
+    const url = `${listening.exec(text())![1]}/v1/admin/queues`;
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
+    expect(answer.status).toBe(200);
+  });
 });

@@ -34,6 +34,7 @@ export const anthropic = {
     const block = blockOf(action);
     const stopReason = block.type === 'tool_use' ? 'tool_use' : 'end_turn';
     if (!body.stream) {
+      if (action.kind === 'cut') return void response.destroy();
       message.content = [block];
       message.stop_reason = stopReason;
       message.usage.output_tokens = action.usage.out;

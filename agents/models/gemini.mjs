@@ -26,7 +26,18 @@ export const gemini = {
     return wholeAnswer([{ text }], { in: 10, out: 5, read: 0, reason: 0 });
   },
 
-  errorBody(status) {
+  errorBody(status, resetSeconds) {
+    if (resetSeconds !== undefined) {
+      const retry = { '@type': 'type.googleapis.com/google.rpc.RetryInfo' };
+      const quota = { '@type': 'type.googleapis.com/google.rpc.QuotaFailure' };
+      const quotaId = 'GenerateRequestsPerDayPerProjectPerModel';
+      const message = `You exceeded your current quota. Please retry in ${resetSeconds}s.`;
+      const details = [
+        { ...quota, violations: [{ quotaId }] },
+        { ...retry, retryDelay: `${resetSeconds}s` },
+      ];
+      return { error: { code: status, status: 'RESOURCE_EXHAUSTED', message, details } };
+    }
     const names = { 429: 'RESOURCE_EXHAUSTED', 503: 'UNAVAILABLE', 400: 'INVALID_ARGUMENT' };
     const name = names[status] ?? 'INTERNAL';
     return { error: { code: status, status: name, message: `fake model error ${status}` } };
@@ -36,6 +47,7 @@ export const gemini = {
     const isStream = path.endsWith(':streamGenerateContent');
     const parts = partsOf(action);
     if (!isStream) {
+      if (action.kind === 'cut') return void response.destroy();
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end(JSON.stringify(wholeAnswer(parts, action.usage)));
       return;

@@ -9,8 +9,13 @@ export const openaiChat = {
   messages: (body) =>
     (body.messages ?? []).map(({ role, content }) => ({ role, text: textOf(content) })),
 
-  errorBody(status) {
-    const code = status === 429 ? 'rate_limit_exceeded' : 'server_error';
+  errorBody(status, resetSeconds) {
+    if (resetSeconds !== undefined) {
+      const message = `You exceeded your current quota. Please try again in ${resetSeconds}s.`;
+      return { error: { type: 'insufficient_quota', code: 'insufficient_quota', message } };
+    }
+    const codes = { 400: 'invalid_request_error', 429: 'rate_limit_exceeded' };
+    const code = codes[status] ?? 'server_error';
     return { error: { type: code, code, message: `fake model error ${status}` } };
   },
 
@@ -19,6 +24,7 @@ export const openaiChat = {
     const message = messageOf(action);
     const finish = message.tool_calls ? 'tool_calls' : 'stop';
     if (!body.stream) {
+      if (action.kind === 'cut') return void response.destroy();
       const choices = [{ index: 0, message, finish_reason: finish }];
       const whole = { id, object: 'chat.completion', created: 1, model, choices };
       response.writeHead(200, { 'content-type': 'application/json' });

@@ -16,8 +16,18 @@ export const openaiResponses = {
     });
   },
 
-  errorBody(status) {
-    const codes = { 401: 'invalid_api_key', 429: 'rate_limit_exceeded' };
+  errorBody(status, resetSeconds) {
+    if (resetSeconds !== undefined) {
+      const resets_at = Math.floor(Date.now() / 1000) + resetSeconds;
+      const limit = { plan_type: 'plus', resets_at, resets_in_seconds: resetSeconds };
+      const message = 'The usage limit has been reached';
+      return { error: { type: 'usage_limit_reached', message, ...limit } };
+    }
+    const codes = {
+      400: 'invalid_request_error',
+      401: 'invalid_api_key',
+      429: 'rate_limit_exceeded',
+    };
     const code = codes[status] ?? 'server_error';
     return { error: { type: code, code, message: `fake model error ${status}` } };
   },
@@ -76,10 +86,16 @@ function itemOf(action) {
     type: 'function_call',
     id: nextId('fc'),
     call_id: nextId('call'),
-    name: action.name,
+    ...toolName(action.name),
     arguments: JSON.stringify(action.input),
     status: 'completed',
   };
+}
+
+/** A tool of a namespace, such as an MCP server, is written `namespace/tool`. */
+function toolName(text) {
+  const [namespace, name] = text.split('/');
+  return name === undefined ? { name: text } : { namespace, name };
 }
 
 function textOf(item) {

@@ -4,6 +4,7 @@
  *   [[say hello]]                        answer with text and end the turn
  *   [[tool shell {"command":"ls"}]]      call a tool; the next step runs after its result
  *   [[fail 429 retry-after=30 times=2]]  answer with an HTTP error, `times` times (default: always)
+ *   [[fail 429 reset=3600]]              a usage limit that ends after that many seconds
  *   [[cut]]                              break the stream in the middle of an answer
  *   [[wait 2000]]                        stay silent that many milliseconds before the next step
  *   [[usage in=120 out=7 read=900 write=40 reason=3]]  token counts of every answer of this prompt
@@ -53,12 +54,13 @@ export function nextAction(turn, failures) {
     if (kind === 'fail') {
       if (position !== turn.answers) continue;
       const [status, ...options] = rest.split(/\s+/);
-      const { times = Infinity, ...headers } = wordsOf(options);
+      const { times = Infinity, reset, ...headers } = wordsOf(options);
       const key = `${index} ${turn.prompt}`;
       const count = failures.get(key) ?? 0;
       if (count >= Number(times)) continue;
       failures.set(key, count + 1);
-      return { kind: 'fail', status: Number(status), headers, waitMs, usage };
+      const resetSeconds = reset === undefined ? undefined : Number(reset);
+      return { kind: 'fail', status: Number(status), resetSeconds, headers, waitMs, usage };
     }
     if (position++ < turn.answers) continue;
     if (kind === 'say') return { kind: 'say', text: rest, waitMs, usage };

@@ -65,6 +65,7 @@ async function serve(request, response, { requests, failures }) {
     action: action.kind,
     usage: action.kind === 'say' || action.kind === 'tool' ? action.usage : undefined,
     prompt: turn.prompt,
+    body,
   };
   requests.push(record);
   if (action.waitMs > 0) await sleep(action.waitMs);
@@ -73,12 +74,25 @@ async function serve(request, response, { requests, failures }) {
     return;
   }
   if (action.kind === 'fail') {
-    const headers = { 'content-type': 'application/json', ...action.headers };
+    const limit = action.resetSeconds === undefined ? {} : limitHeaders(action.resetSeconds);
+    const headers = { 'content-type': 'application/json', ...limit, ...action.headers };
     response.writeHead(action.status, headers);
-    response.end(JSON.stringify(api.errorBody(action.status)));
+    response.end(JSON.stringify(api.errorBody(action.status, action.resetSeconds)));
     return;
   }
   await api.answer(response, { action, body, path, model: record.model });
+}
+
+/** As Anthropic reports the window of a plan; its client retries nothing when told so. */
+function limitHeaders(seconds) {
+  const reset = Math.floor(Date.now() / 1000) + seconds;
+  return {
+    'x-should-retry': 'false',
+    'retry-after': String(seconds),
+    'anthropic-ratelimit-unified-status': 'rejected',
+    'anthropic-ratelimit-unified-reset': String(reset),
+    'anthropic-ratelimit-unified-representative-claim': 'five_hour',
+  };
 }
 
 /** The newest prompt with steps, and how often the model has answered since. */

@@ -1,11 +1,11 @@
 /** The daemon under test: `ctl daemon serve` as a user starts it, in a home of its own. */
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { platform } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { stop } from '../shared/processes.mjs';
+import { startProgram, stop } from '../shared/processes.mjs';
 
 /** Nothing listens at port 9: the local model of this machine is not part of what is measured. */
 const flags = [
@@ -30,10 +30,9 @@ export class Daemon {
     const environment = { PATH: process.env.PATH, HOME: home, ...variables };
     const log = openSync(join(home, 'daemon.log'), 'a');
     const startedAt = performance.now();
-    const child = spawn(process.execPath, [join(root, 'bin', 'ctl'), 'daemon', 'serve', ...flags], {
-      env: environment,
-      stdio: ['ignore', 'pipe', log],
-    });
+    const args = [join(root, 'bin', 'ctl'), 'daemon', 'serve', ...flags];
+    const stdio = ['ignore', 'pipe', log];
+    const child = startProgram(process.execPath, args, { env: environment, stdio });
     closeSync(log);
     let url;
     for await (const line of createInterface({ input: child.stdout })) {

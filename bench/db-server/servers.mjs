@@ -1,10 +1,9 @@
 /** The servers under test, each a process of its own on loopback, all on the same disk. */
-import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePort, stop } from '../shared/processes.mjs';
+import { freePort, logFile, startProgram, stop } from '../shared/processes.mjs';
 
 /** `ctl db serve` with default settings, but without keys: its peers are called without any. */
 export async function startMillrace(root, home, flags = []) {
@@ -13,10 +12,10 @@ export async function startMillrace(root, home, flags = []) {
   const config = join(home, 'db.yaml');
   writeFileSync(config, 'collections:\n  people:\n    indexes:\n      - {fields: [city]}\n');
   const args = ['--data', directory, '--config', config, '--grpc', '127.0.0.1:0', ...flags];
-  const server = spawn(
+  const server = startProgram(
     process.execPath,
     [join(root, 'bin', 'ctl'), 'db', 'serve', '--no-auth', ...args, '--http', '127.0.0.1:0'],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
+    { stdio: ['ignore', 'pipe', logFile(home, 'db-server')] },
   );
   const urls = {};
   for await (const line of createInterface({ input: server.stdout })) {
@@ -24,7 +23,8 @@ export async function startMillrace(root, home, flags = []) {
     if (event === 'listening') urls[listener] = url;
     if (urls.grpc && urls.http) break;
   }
-  if (!urls.http) throw new Error('ctl db serve ended before it was ready');
+  if (!urls.http)
+    throw new Error(`ctl db serve ended before it was ready: see ${home}/db-server.log`);
   server.stdout.resume();
   return {
     grpc: urls.grpc.replace(/^grpc:/, 'http:'),
@@ -50,7 +50,7 @@ export async function startEtcd(home) {
     'max-request-bytes': String(64 * 2 ** 20),
   };
   const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
-  const server = spawn('etcd', args, { stdio: 'ignore' });
+  const server = startProgram('etcd', args, { stdio: 'ignore' });
   for (let tries = 0; tries < 100; tries++) {
     const ready = await fetch(`${url}/health`).then(
       (answer) => answer.ok,

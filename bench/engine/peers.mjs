@@ -63,11 +63,26 @@ function serverProblem() {
   }
 }
 
-/** Installs what is compared with. better-sqlite3 may take two minutes to compile. */
+/**
+ * Installs what is compared with. Install scripts run one package at a time, so that a failed
+ * build (better-sqlite3 compiles for up to two minutes) costs that peer alone.
+ */
 export function installPeers(note) {
   note('Installing what Millrace is compared with in bench/node_modules ...');
-  const args = ['ci', '--no-audit', '--no-fund', '--loglevel=error'];
+  npm(['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']);
+  const { allowScripts } = JSON.parse(readFileSync(join(bench, 'package.json'), 'utf8'));
+  const built = Object.keys(allowScripts).filter((name) => allowScripts[name]);
+  for (const name of built.filter((each) => existsSync(join(bench, 'node_modules', each)))) {
+    try {
+      npm(['rebuild', '--loglevel=error', name]);
+    } catch (error) {
+      note(`Without ${name}: ${error.message}`);
+    }
+  }
+}
+
+function npm(args) {
   const { status, error } = spawnSync('npm', args, { cwd: bench, stdio: 'inherit' });
   if (error) throw error;
-  if (status !== 0) throw new Error(`npm ci in bench ended with ${status}`);
+  if (status !== 0) throw new Error(`npm ${args[0]} in bench ended with ${status}`);
 }

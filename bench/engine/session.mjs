@@ -1,5 +1,5 @@
-import { fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { startModule } from '../shared/processes.mjs';
 
 const child = fileURLToPath(new URL('./child.mjs', import.meta.url));
 
@@ -14,7 +14,8 @@ export class Session {
   constructor(engine, directory, { signal, execArgv = [] }) {
     this.engine = engine;
     this.#signal = signal;
-    this.#process = fork(child, [engine, directory], { execArgv: ['--expose-gc', ...execArgv] });
+    const flags = { execArgv: ['--expose-gc', ...execArgv] };
+    this.#process = startModule(child, [engine, directory], flags);
     this.#process.on('message', ({ result, error }) => this.#answer(result, error));
     const breakOff = () => this.#answer(undefined, 'broken off');
     signal.addEventListener('abort', breakOff);

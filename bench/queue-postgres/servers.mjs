@@ -1,5 +1,4 @@
 /** The processes of a contestant with their own database, and the CPU time of both. */
-import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -7,6 +6,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startServer } from '../engine/engines/postgres-server.mjs';
+import { startModule } from '../shared/processes.mjs';
 
 const { Client } = createRequire(import.meta.url)('pg');
 const worker = fileURLToPath(new URL('worker.mjs', import.meta.url));
@@ -91,7 +91,7 @@ export async function startWorkers(kind, url, { count, loops }) {
     return answer;
   };
   for (let i = 0; i < count; i++) {
-    const child = fork(worker, [kind, url, loops]);
+    const child = startModule(worker, [kind, url, loops]);
     await nextMessage(child);
     children.push(child);
   }

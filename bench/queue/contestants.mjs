@@ -1,5 +1,4 @@
 /** Each queue as a process with a REST interface, with its database if it has one. */
-import { fork, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -8,14 +7,21 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { versionOf } from '../engine/peers.mjs';
-import { freePort, hasCommand, stop } from '../shared/processes.mjs';
+import {
+  freePort,
+  hasCommand,
+  logFile,
+  startModule,
+  startProgram,
+  stop,
+} from '../shared/processes.mjs';
 
 const here = (file) => fileURLToPath(new URL(file, import.meta.url));
 export const queue = 'bench';
 const token = 'bench-token-0123456789';
 
 export async function startHandler() {
-  const child = fork(here('handler.mjs'));
+  const child = startModule(here('handler.mjs'));
   const [{ port }] = await once(child, 'message');
   const send = async (kind) => {
     child.send({ kind });
@@ -48,10 +54,10 @@ export async function startMillrace(root, home, handler) {
       `callback_allowlist:\n  - ${allowed}\n`,
   );
   const config = join(directory, 'queue.yaml');
-  const server = spawn(
+  const server = startProgram(
     process.execPath,
     [join(root, 'bin', 'ctl'), 'queue', 'serve', '--config', config],
-    { stdio: ['ignore', 'pipe', 'inherit'] },
+    { stdio: ['ignore', 'pipe', logFile(home, 'queue-server')] },
   );
   let url;
   for await (const line of createInterface({ input: server.stdout })) {
@@ -59,7 +65,8 @@ export async function startMillrace(root, home, handler) {
     if (event === 'listening' && listener !== 'metrics') url = at;
     if (url) break;
   }
-  if (!url) throw new Error('ctl queue serve ended before it was ready');
+  if (!url)
+    throw new Error(`ctl queue serve ended before it was ready: see ${home}/queue-server.log`);
   server.stdout.resume();
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const call = async (method, path, body) => {
@@ -101,9 +108,13 @@ export function missing(kind) {
 
 export async function startPeer(kind, home, handler) {
   const base = kind === 'bullmq' ? await startRedis(home) : await startPostgres(home, kind);
-  const front = fork(here('front.mjs'), [kind, JSON.stringify(base.connection), handler.url], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  });
+  const front = startModule(
+    here('front.mjs'),
+    [kind, JSON.stringify(base.connection), handler.url],
+    {
+      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+    },
+  );
   const ended = once(front, 'exit').then(() => {
     throw new Error(`the front of ${kind} did not start`);
   });
@@ -134,7 +145,7 @@ async function startRedis(home) {
   const port = await freePort();
   // Durable: acknowledged tasks are on disk.
   const settings = ['--appendonly', 'yes', '--appendfsync', 'always', '--save', ''];
-  const server = spawn(
+  const server = startProgram(
     'redis-server',
     ['--port', String(port), '--bind', '127.0.0.1', '--dir', directory, ...settings],
     { stdio: 'ignore' },

@@ -1,7 +1,50 @@
 /** Servers that a benchmark starts and stops. */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { openSync } from 'node:fs';
 import { createServer } from 'node:net';
+import { constants } from 'node:os';
+import { join } from 'node:path';
+
+const running = new Set();
+
+/** Starts a program that ends with the benchmark, also when that is interrupted. */
+export function startProgram(command, args, options) {
+  return track(spawn(command, args, options));
+}
+
+/** The same for a module with a message channel. */
+export function startModule(file, args = [], options = {}) {
+  return track(fork(file, args, options));
+}
+
+function track(child) {
+  if (running.size === 0) endWithUs();
+  running.add(child);
+  child.once('exit', () => running.delete(child));
+  return child;
+}
+
+let isWatching = false;
+
+function endWithUs() {
+  if (isWatching) return;
+  isWatching = true;
+  process.on('exit', () => {
+    for (const child of running) child.kill('SIGTERM');
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => {
+      // A benchmark with a listener of its own stops in its own time.
+      if (process.listenerCount(signal) === 1) process.exit(128 + constants.signals[signal]);
+    });
+  }
+}
+
+/** For the log of a server: under load it would fill the screen. */
+export function logFile(directory, name) {
+  return openSync(join(directory, `${name}.log`), 'a');
+}
 
 export function hasCommand(name) {
   try {

@@ -1,13 +1,14 @@
 /** A handler as the queue calls it, in a process of its own. */
-import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { startProgram } from '../shared/processes.mjs';
 
 const file = fileURLToPath(import.meta.url);
 
 export async function startHandler() {
-  const child = spawn(process.execPath, [file, 'serve'], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const stdio = ['ignore', 'pipe', 'inherit'];
+  const child = startProgram(process.execPath, [file, 'serve'], { stdio });
   for await (const url of createInterface({ input: child.stdout })) {
     return { url, stop: () => child.kill() };
   }

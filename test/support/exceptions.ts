@@ -47,6 +47,14 @@ export const exceptions: readonly Exception[] = [
     because: 'it takes 20 minutes',
   },
   {
+    command: 'npm run release -- --dry-run',
+    because: 'test/packages.test.ts runs it, and two at a time would write the same files',
+  },
+  {
+    command: 'npm run test:node -- 22',
+    because: 'it is the whole run on another Node, which it downloads first',
+  },
+  {
     command: 'npm run bench -- engine',
     instead:
       'npm run bench -- engine --quick --engines millrace --phases writes --records 2000 --window 40',

@@ -6,6 +6,8 @@ export const pagesOfServers = [
   'README.md',
   'docs/tutorials/quickstart.md',
   'docs/how-to/run-in-production.md',
+  'docs/how-to/upgrade.md',
+  'docs/how-to/monitor.md',
   'docs/how-to/track-spend.md',
   'docs/how-to/run-agents.md',
   'docs/how-to/run-pipelines.md',
@@ -27,11 +29,15 @@ export const pagesOfQueue = [
   'docs/how-to/cancel-and-re-run.md',
   'docs/how-to/wait-for-a-result.md',
   'docs/how-to/handle-dead-tasks.md',
+  'docs/how-to/schedule-work.md',
   'docs/how-to/configure-a-queue.md',
   'docs/how-to/run-the-queue-on-postgresql.md',
 ];
 
-export const pagesOfDatabase = ['docs/how-to/run-database-followers.md'];
+export const pagesOfDatabase = [
+  'docs/how-to/restore-to-a-point-in-time.md',
+  'docs/how-to/run-database-followers.md',
+];
 
 /** Pages whose TypeScript is one program that prints what its comments say. */
 export const programPages = [
@@ -46,9 +52,12 @@ export const programPages = [
 /** They have commands of the repository alone. */
 export const pagesOfRepository = [
   'CONTRIBUTING.md',
+  'docs/explanation/durability.md',
   'docs/explanation/performance.md',
   'docs/explanation/reliability.md',
+  'docs/tutorials/first-worker.md',
   'examples/embedded/README.md',
+  'examples/in-process/README.md',
 ];
 
 /** What is run once, whichever page has it, and needs no server. */

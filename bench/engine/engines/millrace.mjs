@@ -2,6 +2,7 @@
 import { open as openDatabase } from '@millrace/db';
 import { toDocument } from '../../../packages/db/dist/engine/documents.js';
 import { EntryEncoder } from '../../../packages/db/dist/engine/index/encoding.js';
+import { readId } from '../../../packages/db/dist/engine/storage/keys.js';
 
 export async function open(directory, tables) {
   const collections = {};
@@ -36,8 +37,9 @@ class Millrace {
     );
   }
 
-  async get(id) {
-    return (await this.tables.people.findById(id))?.data;
+  /** Synchronous, as the peers in the same process are. */
+  get(id) {
+    return this.tables.people.getSync(id)?.data;
   }
 
   async find(city, limit) {
@@ -71,9 +73,9 @@ class Millrace {
       const tasks = core.catalog.find('tasks');
       const due = { start: dueBound(0), end: dueBound(now + 1) };
       const ids = [];
-      for (const { id } of target.view.entries(tasks.indexes[0].id, due)) {
-        if (ids.push(id) === limit) break;
-      }
+      target.view.entries(tasks.indexes[0].id, due, (bytes, _start, idAt) => {
+        return ids.push(readId(bytes, idAt)) === limit;
+      });
       return ids.map((id) => {
         const { data } = move(target, tasks, id, 'due', 'in_flight', now + 30_000);
         return { id, ...data };
@@ -93,7 +95,9 @@ class Millrace {
     return this.database.transact(({ view }) => {
       const [index] = this.database.core.catalog.find('tasks')?.indexes ?? [];
       const done = { start: bound('done', 0), end: bound('done', Infinity) };
-      return index ? Array.from(view.entries(index.id, done)).length : 0;
+      let count = 0;
+      if (index) view.entries(index.id, done, () => ++count < 0);
+      return count;
     });
   }
 

@@ -57,6 +57,41 @@ export const examples = {
     request: { data: { city: 'London' } },
     response: { record: { ...merged, key: '' } },
   },
+  bulkWrite: {
+    request: {
+      operations: [
+        { insert: { key: 'ada', data: ada.data } },
+        { update: { key: 'bob', data: { age: 41 }, mode: 'UPDATE_MODE_MERGE' } },
+        { delete: { key: 'cyd' } },
+      ],
+      ordered: true,
+    },
+    response: {
+      results: [
+        { status: 'OK', id: ada.id, key: 'ada', rev: 1, created: true, seq: 1188 },
+        {
+          status: 'FAILED',
+          id: '',
+          key: '',
+          rev: 0,
+          created: false,
+          seq: 0,
+          error: {
+            code: 5,
+            reason: 'KEY_NOT_FOUND',
+            message: '"people" has no record with the key "bob".',
+          },
+        },
+        { status: 'NOT_RUN', id: '', key: '', rev: 0, created: false, seq: 0 },
+      ],
+      seq: 1188,
+    },
+  },
+  updateMany: {
+    request: { filter: adults, patch: { adult: true }, limit: 5000 },
+    response: { matched: 1200, changed: 1180, seq: 1193 },
+  },
+  deleteMany: { request: { filter: adults }, response: { matched: 3, changed: 3, seq: 1194 } },
   delete: { response: { seq: 1191 } },
   insertWithKey: {
     request: { key: 'ada', data: ada.data, ttl: '86400s' },

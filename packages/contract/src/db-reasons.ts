@@ -61,12 +61,20 @@ export interface DbReasonEntry {
 }
 
 const reads = ['FindById', 'FindByKey', 'Find', 'Aggregate'];
-const inserts = ['Insert', 'InsertWithKey', 'Upsert', 'UpdateIfRev'];
-const updates = ['Update', 'UpdateByKey', 'Upsert', 'UpdateIfRev'];
-const deletes = ['Delete', 'DeleteByKey'];
+const inserts = ['Insert', 'InsertWithKey', 'Upsert', 'UpdateIfRev', 'BulkWrite'];
+const updates = ['Update', 'UpdateByKey', 'Upsert', 'UpdateIfRev', 'BulkWrite', 'UpdateMany'];
+const deletes = ['Delete', 'DeleteByKey', 'DeleteMany'];
 const bodies = [...new Set([...inserts, ...updates])];
 const writes = [...bodies, ...deletes];
-const keyed = ['InsertWithKey', 'FindByKey', 'UpdateByKey', 'DeleteByKey', 'Upsert', 'UpdateIfRev'];
+const keyed = [
+  'InsertWithKey',
+  'FindByKey',
+  'UpdateByKey',
+  'DeleteByKey',
+  'Upsert',
+  'UpdateIfRev',
+  'BulkWrite',
+];
 const inTransactions = [...writes, ...reads];
 const replication = ['Watch', 'Backup', 'ReplicationStatus'];
 
@@ -82,7 +90,7 @@ export const dbReasons = {
   REQUEST_TOO_LARGE: {
     code: 'INVALID_ARGUMENT',
     status: 400,
-    meaning: 'The request is larger than 4 MiB; send less at once.',
+    meaning: 'The request is larger than 4 MiB (16 MiB for BulkWrite); send less at once.',
     metadata: ['limit_bytes'],
     methods: 'any',
   },
@@ -104,12 +112,19 @@ export const dbReasons = {
     code: 'INVALID_ARGUMENT',
     status: 400,
     meaning: 'The id to insert with is not a ULID; leave it out to have one made.',
-    methods: ['Insert', 'InsertWithKey'],
+    methods: ['Insert', 'InsertWithKey', 'BulkWrite'],
   },
   BAD_DATA: {
     code: 'INVALID_ARGUMENT',
     status: 400,
     meaning: 'The data is missing, not a JSON object, or more than 32 levels deep.',
+    methods: bodies,
+  },
+  SCHEMA_VIOLATION: {
+    code: 'INVALID_ARGUMENT',
+    status: 400,
+    meaning: "The document does not match the collection's schema; the error names the path.",
+    metadata: ['collection', 'path'],
     methods: bodies,
   },
   RECORD_TOO_LARGE: {
@@ -123,7 +138,7 @@ export const dbReasons = {
     code: 'INVALID_ARGUMENT',
     status: 400,
     meaning: 'The filter has an unknown op, a value the op does not take, or an unsafe regex.',
-    methods: ['Find', 'Aggregate', 'Watch'],
+    methods: ['Find', 'Aggregate', 'Watch', 'UpdateMany', 'DeleteMany'],
   },
   BAD_CURSOR: {
     code: 'INVALID_ARGUMENT',
@@ -178,28 +193,28 @@ export const dbReasons = {
     status: 404,
     meaning: 'No record of the collection has this id.',
     metadata: ['collection', 'id'],
-    methods: ['FindById', 'Update', 'Delete', 'UpdateIfRev'],
+    methods: ['FindById', 'Update', 'Delete', 'UpdateIfRev', 'BulkWrite'],
   },
   KEY_NOT_FOUND: {
     code: 'NOT_FOUND',
     status: 404,
     meaning: 'No record of the collection has this key.',
     metadata: ['collection', 'key'],
-    methods: ['FindByKey', 'UpdateByKey', 'DeleteByKey', 'UpdateIfRev'],
+    methods: ['FindByKey', 'UpdateByKey', 'DeleteByKey', 'UpdateIfRev', 'BulkWrite'],
   },
   DUPLICATE_KEY: {
     code: 'ALREADY_EXISTS',
     status: 409,
     meaning: 'The key is taken; use upsert to write either way.',
     metadata: ['collection', 'key'],
-    methods: ['InsertWithKey'],
+    methods: ['InsertWithKey', 'BulkWrite'],
   },
   DUPLICATE_ID: {
     code: 'ALREADY_EXISTS',
     status: 409,
     meaning: 'A record with this id is there already.',
     metadata: ['collection', 'id'],
-    methods: ['Insert', 'InsertWithKey'],
+    methods: ['Insert', 'InsertWithKey', 'BulkWrite'],
   },
   UNIQUE_VIOLATION: {
     code: 'ALREADY_EXISTS',
@@ -213,7 +228,7 @@ export const dbReasons = {
     status: 409,
     meaning: 'The record has another revision than the expected one; read it again.',
     metadata: ['current_rev'],
-    methods: ['UpdateIfRev'],
+    methods: ['UpdateIfRev', 'BulkWrite'],
   },
   INDEX_REQUIRED: {
     code: 'FAILED_PRECONDITION',
@@ -375,6 +390,13 @@ export const dbReasons = {
     status: 429,
     meaning: 'The disk of the server is full; nothing was written.',
     methods: [...writes, 'CommitTx', 'Compact'],
+  },
+  STORAGE_FAILED: {
+    code: 'UNAVAILABLE',
+    status: 503,
+    meaning:
+      'The log could not be written, so the server takes no more writes and does not know whether the last ones are on disk; check the disk and restart the server.',
+    methods: [...writes, 'CommitTx'],
   },
   ALREADY_RUNNING: {
     code: 'ABORTED',

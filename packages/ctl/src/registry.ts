@@ -44,6 +44,31 @@ export const registry: readonly GroupEntry[] = [
     load: () => import('./commands/status.js'),
   },
   {
+    name: 'logs',
+    summary: 'Show the logs of the servers',
+    load: () => import('./commands/logs.js'),
+  },
+  {
+    name: 'restart',
+    summary: 'Restart the servers one after the other',
+    load: () => import('./commands/restart.js'),
+  },
+  {
+    name: 'down',
+    summary: 'Stop everything that runs on this machine',
+    load: () => import('./commands/down.js'),
+  },
+  {
+    name: 'service',
+    summary: 'Run the servers as a service of your user',
+    load: () => import('./commands/service.js'),
+  },
+  {
+    name: 'version',
+    summary: 'Show the versions of ctl and of the running servers',
+    load: () => import('./commands/version.js'),
+  },
+  {
     name: 'open',
     summary: 'Open the dashboard in your browser, logged in',
     load: () => import('./commands/open.js'),

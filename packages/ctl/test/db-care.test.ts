@@ -1,6 +1,7 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { open } from '@millrace/db';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DbServer } from './db-server.js';
 import { ctl, startCtl } from './run-ctl.js';
@@ -174,6 +175,59 @@ describe('backup, restore, verify', () => {
     } finally {
       await other.remove();
     }
+  });
+
+  test('restore: a log archive leads to a commit or a time, also after kill -9', async () => {
+    const archive = join(server.folder, 'archive');
+    const flags = ['--log-archive', archive, '--log-archive-interval', '100ms'];
+    const { child, ended } = await server.start(...flags);
+    const put = async (n: number) => {
+      const { record } = await server.json(['put', 'people', 'ada', `{"n":${n}}`]);
+      return { n, seq: Number(record.seq), time: String(record.updated_at) };
+    };
+    const first = await put(1);
+    await expect.poll(() => existsSync(archive) && readdirSync(archive).length).toBe(1);
+    const second = await put(2);
+    const base = await server.json(['backup', '--base', '--out', archive]);
+    expect(base.file).toBe(join(archive, 'base-000000000002.backup'));
+    await put(3);
+    child.kill('SIGKILL');
+    await ended;
+    await server.start(...flags);
+    await expect
+      .poll(() => readdirSync(archive).some((name) => name.endsWith('-000000000003.backup')))
+      .toBe(true);
+    await server.stop();
+
+    let count = 0;
+    const restored = async (...args: string[]) => {
+      const data = join(server.folder, `restored-${++count}`);
+      const out = await ctl(['db', 'restore', '--from', archive, '--data', data, ...args]);
+      return { data, ...out };
+    };
+    const valueIn = async (data: string) => {
+      const db = await open(data);
+      const found = await db.collection<{ n: number }>('people').findByKey('ada');
+      await db.close();
+      return found?.data.n;
+    };
+    for (const [n, ...args] of [
+      [1, '--to', String(first.seq)],
+      [2, '--to', String(second.seq)],
+      [2, '--to', second.time],
+      [3],
+    ] as const) {
+      const { data, code, err } = await restored(...args);
+      expect({ code, err }).toEqual({ code: 0, err: '' });
+      expect(await valueIn(data)).toBe(n);
+    }
+    expect(await restored('--to', 'yesterday')).toMatchObject({
+      code: 2,
+      err: expect.stringContaining('--to must be a commit number or a time'),
+    });
+    expect((await restored('--to', '99')).err).toContain('does not reach commit 99');
+    const wrong = await server.ctl(['backup', '--base', '--since-seq', '1', '--out', archive]);
+    expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('full backup') });
   });
 
   test('what is damaged, out of order or in the way is refused before anything is written', async () => {

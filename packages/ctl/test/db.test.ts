@@ -284,7 +284,7 @@ describe('import and export', () => {
     expect([stopped.code, stopped.out]).toEqual([2, '']);
     expect(stopped.err).toBe(
       "ctl: stdin:2: is not JSON: Unexpected token 'o'. The lines before it are written. " +
-        'Fix it, then resume with --start-line 2.\n',
+        'Stopped at line 2. Resume with --start-line 2.\n',
     );
     const going = await server.ctl(['import', 'lines', '--keep-going', '--json'], { input });
     expect(going.code).toBe(1);

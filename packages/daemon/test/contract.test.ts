@@ -198,6 +198,21 @@ const good: Record<string, ApiRequest> = {
     path: '/api/v1/proxy/queue/v1/queues/mail/dlq:purge',
     body: { filter: {}, dry_run: true },
   },
+  putToQueueServer: {
+    method: 'PUT',
+    path: '/api/v1/proxy/queue/v1/admin/queues/mail/config',
+    body: { callback: { url: 'http://127.0.0.1:9/run' } },
+  },
+  patchQueueServer: {
+    method: 'PATCH',
+    path: '/api/v1/proxy/queue/v1/tasks/01K9ZT6A8B0C2D4E6F8G1H3J5K',
+    body: { priority: 0 },
+  },
+  deleteFromQueueServer: {
+    method: 'DELETE',
+    path: '/api/v1/proxy/queue/v1/queues/mail/schedules/nightly',
+  },
+  getServers: { path: '/api/v1/servers' },
   readDatabase: { path: '/api/v1/proxy/db/v1/admin/replication' },
   callDatabase: { method: 'POST', path: '/api/v1/proxy/db/v1/people/records:find', body: {} },
   deleteFromDatabase: { method: 'DELETE', path: '/api/v1/proxy/db/v1/people/records/1' },

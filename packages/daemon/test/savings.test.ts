@@ -99,6 +99,19 @@ test('an answer of the local model is an offload, and never touches the context'
   });
 });
 
+test.each(['ollama', 'openai'] as const)(
+  'offload: the token counts that a %s server reports are used',
+  async (protocol) => {
+    model = await FakeModel.start({ protocol, tokens: { input: 1_000, output: 40 } });
+    await start({ flags: { 'backends-local-url': model.url } });
+    await daemon.api.ok('POST', '/api/v1/think', { prompt: 'hello' });
+    const { axes } = await report();
+    expect(axes.offload).toEqual({ tokens: 1_040, dollars: 0.006, events: 1 });
+    const ledger = readFileSync(join(daemon.home, 'data', 'savings', 'ledger.jsonl'), 'utf8');
+    expect(JSON.parse(ledger)).toMatchObject({ output_tokens: 40, basis: 'MEASURED' });
+  },
+);
+
 test('a ledger that cannot be written costs no answer of the local model', async () => {
   model = await FakeModel.start({ protocol: 'ollama' });
   await start({ flags: { 'backends-local-url': model.url } });

@@ -13,6 +13,33 @@ import {
   untilIs,
 } from './support/sessions.js';
 
+const likeGemini = {
+  'backends-extra': '[{id: asks-trust, binary: asks-trust, like: gemini}]',
+};
+
+/** Asks for trust as gemini does, then takes prompts; those in its arguments would show. */
+const trustDialog = `#!${process.execPath}
+const say = (line) => process.stdout.write(line + '\\r\\n');
+if (process.argv.includes('--help')) {
+  say('  --skip-trust  Trust the current workspace');
+  process.exit(0);
+}
+for (const arg of process.argv.slice(2)) say('prompt: ' + arg);
+process.stdin.setRawMode(true);
+say(' Do you trust the files in this folder?');
+say(' ● 1. Trust folder');
+let typed;
+process.stdin.on('data', (chunk) => {
+  if (typed === undefined) typed = '';
+  else if (String(chunk) === '\\r') {
+    process.stdout.write('\\r\\x1b[J');
+    say('prompt: ' + typed);
+    typed = '';
+  } else typed += chunk;
+  process.stdout.write('\\r\\x1b[J > ' + (typed || 'Type your message'));
+});
+`;
+
 // Each has a daemon of its own, and they wait more than they work.
 describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
   test('an agent works, asks, is answered and finishes its turn', async ({ newDaemon }) => {
@@ -42,6 +69,21 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
     await untilIs(api, id, (session) => session.context_state, 'ok');
     const stopped = await api.ok('POST', `/api/v1/sessions/${id}:stop`);
     expect(stopped.status).toBe('done');
+  });
+
+  test('trust: the dialog is a question, and the prompt is sent once after it', async ({
+    newDaemon,
+  }) => {
+    const { api, workdir, home } = await newDaemon({ flags: likeGemini });
+    writeFileSync(join(home, 'bin', 'asks-trust'), trustDialog, { mode: 0o755 });
+    await api.ok('POST', '/api/v1/backends/rescan');
+    const { id } = await spawn(api, { prompt: 'hello', backend: 'asks-trust', cwd: workdir });
+    const asking = await until(api, id, 'waiting_for_input');
+    expect(asking.status_reason).toBe('it asks: Do you trust the files in this folder?');
+    await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: '1' });
+    await until(api, id, 'idle');
+    const { lines } = await api.ok('GET', `/api/v1/sessions/${id}/output`);
+    expect(lines.filter((line: string) => line === 'prompt: hello')).toHaveLength(1);
   });
 
   test('an answer may be a text, and a permission may be denied', async ({ newDaemon }) => {

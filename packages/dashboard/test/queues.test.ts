@@ -55,6 +55,67 @@ describe('queues', () => {
     });
   });
 
+  test('config: create a queue with a form, and review what changes before saving', async () => {
+    const url = rig.stores.callbackUrl;
+    await rig.on(
+      '/queues',
+      async (page, watched) => {
+        await page.getByRole('button', { name: 'New queue' }).click();
+        const dialog = page.getByRole('dialog');
+        await dialog.getByLabel('Name').fill('orders.ship');
+        await dialog.getByLabel('URL').fill(url);
+        await dialog.getByLabel('Attempts').fill('0');
+        await dialog.getByRole('button', { name: 'Review' }).click();
+        await dialog.getByRole('alert').getByText('retry.max_attempts').waitFor();
+        await dialog.getByLabel('Attempts').fill('7');
+        await dialog.getByRole('button', { name: 'Review' }).click();
+        await dialog.getByRole('rowheader', { name: 'retry.max_attempts' }).waitFor();
+        await watched.expectAccessible();
+        await dialog.getByRole('button', { name: 'Create' }).click();
+        await page.getByRole('heading', { name: 'orders.ship' }).waitFor();
+        await page.getByRole('button', { name: 'Edit…' }).click();
+        await dialog.getByLabel('In flight').fill('3');
+        await dialog.getByRole('button', { name: 'Review' }).click();
+        const row = dialog.getByRole('row').filter({ hasText: 'limits.max_in_flight' });
+        await row.getByRole('cell', { name: '3', exact: true }).waitFor();
+        expect(await dialog.getByRole('rowheader').count()).toBe(1);
+        await dialog.getByRole('button', { name: 'Save' }).click();
+        await page.getByText('Saved orders.ship.').waitFor();
+      },
+      { allowedErrors: /status of 422/ },
+    );
+    const config = await rig.stores.queue('GET', '/v1/admin/queues/orders.ship/config');
+    expect(config).toMatchObject({
+      version: 2,
+      callback: { url },
+      retry: { max_attempts: 7 },
+      limits: { max_in_flight: 3 },
+    });
+  });
+
+  test('config: an edit of a config that changed meanwhile is refused', async () => {
+    await rig.stores.makeQueue('orders.pack');
+    await rig.on(
+      '/queues/orders.pack',
+      async (page) => {
+        await page.getByRole('button', { name: 'Edit…' }).click();
+        const dialog = page.getByRole('dialog');
+        await dialog.getByLabel('In flight').fill('3');
+        await dialog.getByRole('button', { name: 'Review' }).click();
+        await dialog.getByRole('button', { name: 'Save' }).waitFor();
+        await rig.stores.makeQueue('orders.pack', { description: 'changed' });
+        await dialog.getByRole('button', { name: 'Save' }).click();
+        await page
+          .locator('.toast')
+          .getByText(/version/)
+          .waitFor();
+      },
+      { allowedErrors: /status of 412/ },
+    );
+    const config = await rig.stores.queue('GET', '/v1/admin/queues/orders.pack/config');
+    expect([config.description, config.limits.max_in_flight === 3]).toEqual(['changed', false]);
+  });
+
   test('test task: submit and follow until it succeeds', () =>
     rig.on('/queues/mail.send', async (page) => {
       await page.getByRole('button', { name: 'Submit test task' }).click();

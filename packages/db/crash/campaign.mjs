@@ -7,6 +7,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { systemClock } from '@millrace/kit/clock';
 import { seededRandom } from '@millrace/kit/random';
 import { checkBackup, open, restore } from '../dist/engine/index.js';
 import { judge, newMemory } from './judge.mjs';
@@ -137,7 +138,12 @@ class Campaign {
     const db = await openOrNot(directory);
     if (db) {
       const report = await db.verify();
-      if (!report.ok || report.seq !== header.seq) problems.push('the restored copy is not whole');
+      for (const { kind, where, detail } of report.problems) {
+        problems.push(`restored copy: ${kind} ${where}: ${detail}`);
+      }
+      if (report.seq !== header.seq) {
+        problems.push(`the restored copy is at commit ${report.seq}, not at ${header.seq}`);
+      }
       await db.close();
     } else if (entry?.answer) problems.push('an acknowledged restore cannot be opened');
     if (!db) {
@@ -183,13 +189,18 @@ async function judgeFresh(directory, fresh) {
   return isSetUp ? [...problems, ...(await judge(directory, fresh))] : problems;
 }
 
+/** On a busy machine the sweeper would otherwise remove expired records before the check. */
+const withoutTimers = Object.assign(Object.create(systemClock), {
+  after: () => ({ cancel: () => undefined }),
+});
+
 /** The database, or undefined when it says that a restore was cut short. */
 async function openOrNot(directory) {
   if (!existsSync(directory) || readdirSync(directory).every((name) => name.startsWith('LOCK'))) {
     return undefined;
   }
   try {
-    return await open(directory);
+    return await open(directory, { clock: withoutTimers });
   } catch (error) {
     if (/restore that was cut short/.test(error.message)) return undefined;
     throw error;

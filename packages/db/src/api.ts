@@ -4,28 +4,50 @@
  */
 import type { BackupOptions } from './engine/backup/backup.js';
 import type { BackupPart } from './engine/backup/parts.js';
-import type { CollectionWatchOptions, FoundPage, Patch } from './engine/collection.js';
+import type { ManyResult } from './engine/bulk-filter.js';
+import type { BulkOperation, BulkResult, BulkWritten } from './engine/bulk-types.js';
+import type { CollectionWatchOptions, FoundPage } from './engine/collection.js';
+import type { Patch } from './engine/documents.js';
 import type { Compacted, CompactOptions } from './engine/compact/compact.js';
 import type { AggregateResult } from './engine/query/aggregate.js';
-import type { AggregateQuery } from './engine/query/aggregate-query.js';
-import type { Filter } from './engine/query/filter.js';
-import type { FindQuery } from './engine/query/query.js';
+import type {
+  AggregateQuery,
+  Filter,
+  FindOneQuery,
+  FindQuery,
+  LiveQuery,
+  Order,
+  Path,
+  Projected,
+} from './engine/query/typed-query.js';
+import type { SchemaInput, SchemaOutput, StandardSchema } from './engine/schema.js';
 import type { DeletedRecord, StoredRecord } from './engine/stored-record.js';
 import type { CommitResult } from './engine/transaction-end.js';
-import type { LiveQuery, LiveResult } from './engine/watch/live.js';
+import type { LiveResult } from './engine/watch/live.js';
 import type { WatchChange, WatchMessage } from './engine/watch/message.js';
 
 export type {
   AggregateQuery,
   AggregateResult,
+  BulkOperation,
+  BulkResult,
+  BulkWritten,
   CollectionWatchOptions,
   DeletedRecord,
   Filter,
+  FindOneQuery,
   FindQuery,
   FoundPage,
   LiveQuery,
   LiveResult,
+  ManyResult,
+  Order,
   Patch,
+  Path,
+  Projected,
+  SchemaInput,
+  SchemaOutput,
+  StandardSchema,
   StoredRecord,
   WatchChange,
   WatchMessage,
@@ -47,9 +69,9 @@ export interface ReadCall {
 }
 
 /** A read of one record. */
-export interface GetCall extends ReadCall {
+export interface GetCall<F extends string = string> extends ReadCall {
   /** Dotted paths of the fields of `data` to return. Default: all. */
-  fields?: readonly string[] | undefined;
+  fields?: readonly F[] | undefined;
 }
 
 export interface WriteCall extends ReadCall {
@@ -68,8 +90,15 @@ export interface TransactionOptions {
   tries?: number | undefined;
 }
 
+/** A transaction with its collections: all calls on them belong to the transaction. */
+export interface TransactionScope extends TransactionHandle {
+  /** The same collection inside the transaction. */
+  collection<T extends object, In extends object>(of: CollectionApi<T, In>): CollectionApi<T, In>;
+  collection<T extends object = Record<string, unknown>>(name: string): CollectionApi<T>;
+}
+
 /** A transaction that the caller commits or rolls back. */
-export interface OpenTransaction extends TransactionHandle {
+export interface OpenTransaction extends TransactionScope {
   /** Commits the writes atomically, or refuses TX_CONFLICT and changes nothing. */
   commit(): Promise<CommitResult>;
   rollback(): void | Promise<void>;
@@ -82,17 +111,44 @@ export interface BeginCall {
   lifetimeMs?: number | undefined;
 }
 
+export interface BulkCall extends ReadCall {
+  /** Stops at the first failure; the rest is NOT_RUN. */
+  ordered?: boolean | undefined;
+  /** One commit or nothing: a failure refuses the whole call. */
+  atomic?: boolean | undefined;
+  /** Returns the records as they are after the writes. */
+  returnRecords?: boolean | undefined;
+  /** Idempotency key: the call can be repeated safely for ten minutes. */
+  requestId?: string | undefined;
+}
+
+export interface ManyCall extends ReadCall {
+  /** Maximum number of changed records. 0 or absent: all. */
+  limit?: number | undefined;
+  /** Idempotency key: the call can be repeated safely for ten minutes. */
+  requestId?: string | undefined;
+}
+
 export interface DatabaseApi {
   /** The collection with this name. The first write creates it. */
   collection<T extends object = Record<string, unknown>>(name: string): CollectionApi<T>;
+  /**
+   * The collection with this name. The schema validates every document that is written and gives
+   * it its type. Refuses SCHEMA_VIOLATION.
+   */
+  collection<S extends StandardSchema>(
+    name: string,
+    schema: S,
+  ): CollectionApi<SchemaOutput<S>, SchemaInput<S>>;
 
   /**
    * Runs `run` in a transaction and commits it atomically. Retries `run` after a conflict, so it
    * must have no side effects outside the database that must not happen twice. An exception rolls
-   * back and is rethrown.
+   * back and is rethrown. Calls on collections that are not from `tx.collection` and do not name
+   * the transaction are outside of it; a warning says so, once per call site, except in production.
    */
   transaction<Result>(
-    run: (transaction: TransactionHandle) => Promise<Result>,
+    run: (tx: TransactionScope) => Promise<Result>,
     options?: TransactionOptions,
   ): Promise<Result>;
 
@@ -116,31 +172,37 @@ export interface DatabaseApi {
 
 export type DatabaseWatchOptions = Omit<CollectionWatchOptions, 'filter' | 'fields'>;
 
-/** The records of one collection, typed. */
-export interface CollectionApi<T extends object> {
+/** The records of one collection, typed. `In` is what a schema accepts on writes. */
+export interface CollectionApi<T extends object, In extends object = T> {
   readonly name: string;
 
   /** Inserts a record, with a generated id unless one is given. Refuses DUPLICATE_ID. */
-  insert(data: T, options?: WriteCall & { id?: string }): Promise<StoredRecord<T>>;
+  insert(data: In, options?: WriteCall & { id?: string }): Promise<StoredRecord<T>>;
   /** Inserts a record with a key. Refuses DUPLICATE_KEY. */
-  insertWithKey(key: string, data: T, options?: WriteCall): Promise<StoredRecord<T>>;
+  insertWithKey(key: string, data: In, options?: WriteCall): Promise<StoredRecord<T>>;
 
   /** The record, or undefined. */
-  findById(id: string, options?: GetCall): Promise<StoredRecord<T> | undefined>;
+  findById<F extends Path<T> = never>(
+    id: string,
+    options?: GetCall<F>,
+  ): Promise<StoredRecord<Projected<T, F>> | undefined>;
   /** The record with this key, or undefined. */
-  findByKey(key: string, options?: GetCall): Promise<StoredRecord<T> | undefined>;
+  findByKey<F extends Path<T> = never>(
+    key: string,
+    options?: GetCall<F>,
+  ): Promise<StoredRecord<Projected<T, F>> | undefined>;
 
   /** Replaces the document. Refuses RECORD_NOT_FOUND. */
-  update(id: string, data: T, options?: WriteCall): Promise<StoredRecord<T>>;
+  update(id: string, data: In, options?: WriteCall): Promise<StoredRecord<T>>;
   /** Applies a JSON merge patch (RFC 7396). */
   merge(id: string, patch: Patch<T>, options?: WriteCall): Promise<StoredRecord<T>>;
   /** Replaces the document of the record with this key. Refuses KEY_NOT_FOUND. */
-  updateByKey(key: string, data: T, options?: WriteCall): Promise<StoredRecord<T>>;
+  updateByKey(key: string, data: In, options?: WriteCall): Promise<StoredRecord<T>>;
   /** Applies a JSON merge patch (RFC 7396). Refuses KEY_NOT_FOUND. */
   mergeByKey(key: string, patch: Patch<T>, options?: WriteCall): Promise<StoredRecord<T>>;
 
   /** Replaces the record with this key, or creates it. */
-  upsert(key: string, data: T, options?: WriteCall): Promise<Upserted<T>>;
+  upsert(key: string, data: In, options?: WriteCall): Promise<Upserted<T>>;
   /** Merges into the record with this key, or creates it from the patch. */
   upsertMerge(key: string, patch: Patch<T>, options?: WriteCall): Promise<Upserted<T>>;
 
@@ -148,7 +210,7 @@ export interface CollectionApi<T extends object> {
   updateIfRev(
     address: { id: string } | { key: string },
     expectedRev: number,
-    data: T,
+    data: In,
     options?: WriteCall,
   ): Promise<StoredRecord<T>>;
 
@@ -157,29 +219,49 @@ export interface CollectionApi<T extends object> {
   /** Deletes the record with this key and returns its last state. Refuses KEY_NOT_FOUND. */
   deleteByKey(key: string, options?: WriteCall): Promise<DeletedRecord<T>>;
 
+  /** Inserts up to 10,000 records in one commit, or none of them. */
+  insertMany(documents: readonly In[], options?: WriteCall): Promise<StoredRecord<T>[]>;
+  /** Up to 10,000 writes. Each has its own result, unless `atomic`. */
+  bulkWrite(
+    operations: readonly BulkOperation<T, In>[],
+    options?: BulkCall,
+  ): Promise<BulkWritten<T>>;
+  /** Applies a merge patch to all matching records, in commits of 1,000. `{}` matches all. */
+  updateMany(filter: Filter<T>, patch: Patch<T>, options?: ManyCall): Promise<ManyResult>;
+  /** Deletes all matching records, in commits of 1,000. `{}` matches all. */
+  deleteMany(filter: Filter<T>, options?: ManyCall): Promise<ManyResult>;
+
   /** One page of matching records. Default `limit` 100, maximum 10,000. */
-  find(query?: FindQuery, options?: ReadCall): Promise<FoundPage<T>>;
-  /** Iterates over all matching records of one snapshot. */
-  stream(query?: FindQuery, options?: ReadCall): AsyncGenerator<StoredRecord<T>, void, void>;
-  /** The first matching record, or undefined. */
-  findOne(
-    query?: Omit<FindQuery, 'limit'>,
+  find<F extends Path<T> = never>(
+    query?: FindQuery<T, F>,
     options?: ReadCall,
-  ): Promise<StoredRecord<T> | undefined>;
+  ): Promise<FoundPage<Projected<T, F>>>;
+  /** Iterates over all matching records of one snapshot. */
+  stream<F extends Path<T> = never>(
+    query?: FindQuery<T, F>,
+    options?: ReadCall,
+  ): AsyncGenerator<StoredRecord<Projected<T, F>>, void, void>;
+  /** The first matching record, or undefined. */
+  findOne<F extends Path<T> = never>(
+    query?: FindOneQuery<T, F>,
+    options?: ReadCall,
+  ): Promise<StoredRecord<Projected<T, F>> | undefined>;
   /** Number of matching records. */
-  count(filter?: Filter, options?: ReadCall): Promise<number>;
+  count(filter?: Filter<T>, options?: ReadCall): Promise<number>;
   /** Groups matching records and computes aggregates per group. */
   aggregate(
-    query: AggregateQuery,
+    query: AggregateQuery<T>,
     options?: ReadCall,
   ): Promise<AggregateResult & { readSeq: number }>;
 
   /**
    * Watches changes from now on, or from the position in the options. Each commit is one message.
    */
-  watch(options?: CollectionWatchOptions): AsyncIterableIterator<WatchMessage<WatchChange<T>>>;
+  watch<F extends Path<T> = never>(
+    options?: CollectionWatchOptions<T, F>,
+  ): AsyncIterableIterator<WatchMessage<WatchChange<Projected<T, F>>>>;
   /** The matching records now, and the new result after every commit that changes it. */
-  live(query?: LiveQuery): AsyncIterableIterator<LiveResult<T>>;
+  live(query?: LiveQuery<T>): AsyncIterableIterator<LiveResult<T>>;
 }
 
 export interface Upserted<T> {

@@ -2,7 +2,7 @@
  * Bearer tokens, stored as hashes, with their holders and grants, and the token file, which is
  * reloaded when it changes.
  */
-export { Grants, type Grant } from './tokens/grants.js';
+export { Grants, type Grant, type RoleLevels } from './tokens/grants.js';
 export { globMatches } from './tokens/glob.js';
 export { bearerToken, hashSecret, newToken, sameHash, type NewToken } from './tokens/secret.js';
 export {

@@ -1,6 +1,7 @@
 import type { Clock } from './clock.js';
 import type { Random } from './random.js';
 import type { Log } from './log.js';
+import type { Tracer } from './tracing.js';
 
 /**
  * The environment of a server: clock, randomness and log. The composition root creates one and
@@ -10,4 +11,6 @@ export interface World {
   clock: Clock;
   random: Random;
   log: Log;
+  /** Undefined: spans are not recorded. */
+  tracer?: Tracer | undefined;
 }

@@ -19,7 +19,6 @@ export class Handlers implements Outbound {
   /** Tasks whose work was done to the end, at least once. */
   readonly done = new Set<string>();
   readonly #work = new Map<string, (signal?: AbortSignal) => Promise<'ok' | 'failed'>>();
-  readonly #underway = new WeakMap<AbortSignal, Set<AbortController>>();
   #isHealed = false;
   requests = 0;
   reports = 0;
@@ -47,8 +46,8 @@ export class Handlers implements Outbound {
     const startedAt = world.clock.monotonic();
     const stop = new AbortController();
     const timer = world.clock.after(outgoing.timeoutMs ?? 30_000, () => stop.abort('TIMEOUT'));
-    const underway = this.#underwayOf(outgoing.signal);
-    underway.add(stop);
+    const abort = () => stop.abort('ABORTED');
+    outgoing.signal?.addEventListener('abort', abort);
     let outcome: OutboundOutcome;
     try {
       outcome = await this.#answer(queue, id, headers['X-Queue-Lease-Token']!, stop.signal);
@@ -57,7 +56,7 @@ export class Handlers implements Outbound {
       outcome = { ok: false, errorType, message: 'No complete response', durationMs: 0 };
     }
     timer.cancel();
-    underway.delete(stop);
+    outgoing.signal?.removeEventListener('abort', abort);
     const what = outcome.ok ? outcome.status : outcome.errorType;
     world.note('answer', { queue, id, what });
     return { ...outcome, durationMs: world.clock.monotonic() - startedAt };
@@ -65,18 +64,6 @@ export class Handlers implements Outbound {
 
   close(): Promise<void> {
     return Promise.resolve();
-  }
-
-  /** One listener for each signal, as servers hand the same one to every request. */
-  #underwayOf(signal: AbortSignal | undefined): Set<AbortController> {
-    let underway = signal && this.#underway.get(signal);
-    if (underway) return underway;
-    underway = new Set();
-    if (signal) this.#underway.set(signal, underway);
-    signal?.addEventListener('abort', () => {
-      for (const stop of underway) stop.abort('ABORTED');
-    });
-    return underway;
   }
 
   async #answer(

@@ -5,3 +5,4 @@ export { auditFault, auditHash, type WireAuditRecord } from './core/audit.js';
 export { StorageUnavailable, type TaskStore } from './storage/task-store.js';
 export { openStore } from './storage/open-store.js';
 export { transferTasks } from './storage/transfer-tasks.js';
+export { openQueue, type OpenQueue, type OpenQueueOptions } from './server/open-queue.js';

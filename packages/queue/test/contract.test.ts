@@ -3,7 +3,7 @@ import { queueCodes, queueOperations } from '@millrace/contract/queue';
 import type { QueueCode, QueueOperationId } from '@millrace/contract/queue';
 import { contractDifferences } from '@millrace/kit/http';
 import { afterAll, describe, expect, test } from 'vitest';
-import { roles } from '../src/operations/principal.js';
+import { roleLevels } from '../src/operations/principal.js';
 import { MemoryStore } from '../src/storage/memory/index.js';
 import { StorageUnavailable, type TaskStore } from '../src/storage/task-store.js';
 import type { TestResponse, TestRequest } from './support/http-client.js';
@@ -21,6 +21,7 @@ const foreignId = await submitOne(server, 'other.queue');
 /** Every code that was returned, as `operation CODE`. */
 const seen = new Set<string>();
 const document = openApiDocument('queue');
+const roles = roleLevels.flat();
 const ids = Object.keys(queueOperations) as QueueOperationId[];
 
 /** A store whose methods all fail with one error. */
@@ -93,15 +94,22 @@ const asRoot = (request: TestRequest): TestRequest => ({ token: tokens.root, ...
 const commonSpoils: Partial<Record<QueueCode, Spoil>> = {
   UNAUTHENTICATED: (good) => ({ ...good, token: undefined }),
   FORBIDDEN: (good) => ({ ...good, token: tokens.nobody }),
-  QUEUE_NOT_FOUND: (good, { queue, emptyQueue }) =>
-    withPath(withPath(good, queue, 'mail.nowhere'), emptyQueue, 'mail.nowhere'),
+  QUEUE_NOT_FOUND: (good, { queue, emptyQueue, pullQueue }) =>
+    [queue, emptyQueue, pullQueue].reduce(
+      (request, name) => withPath(request, name, 'mail.nowhere'),
+      good,
+    ),
   TASK_NOT_FOUND: (good, { pendingId, running }) =>
     withPath(withPath(good, pendingId, unknownId), running.id, unknownId),
   PAYLOAD_TOO_LARGE: (good) => ({ ...good, body: large }),
   UNSUPPORTED_MEDIA_TYPE: (good) => ({ ...good, contentType: 'text/plain' }),
   INVALID_TASK: (good) => ({ ...good, body: 'x' }),
   INVALID_SELECTOR: (good) => ({ ...good, body: {} }),
+  INVALID_CLAIM: (good) => ({ ...good, body: {} }),
   INVALID_CONFIG: (good) => ({ ...good, body: {} }),
+  INVALID_SCHEDULE: (good) => ({ ...good, body: {} }),
+  JOB_NOT_FOUND: (good, { jobId }) => withPath(good, jobId, unknownId),
+  SCHEDULE_NOT_FOUND: (good) => withPath(good, 'nightly', 'none'),
   INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?nonsense=1` }),
   STALE_CURSOR: (good) => ({ ...good, path: `${good.path}?cursor=x` }),
   RATE_LIMITED: (good) => busy.send(asRoot(good)),
@@ -130,6 +138,9 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
   deleteQueue: {
     QUEUE_NOT_EMPTY: (good, { queue, emptyQueue }) => withPath(good, emptyQueue, queue),
   },
+  claimTasks: {
+    QUEUE_NOT_PULL: (good, { queue, pullQueue }) => withPath(good, pullQueue, queue),
+  },
   updateTask: {
     TASK_NOT_PENDING: (good, { pendingId, deadId }) => withPath(good, pendingId, deadId),
   },
@@ -140,6 +151,14 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
     TASK_NOT_PENDING: (good, { pendingId, running }) => withPath(good, pendingId, running.id),
   },
   getTask: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?wait_ms=60001` }) },
+  redriveDlq: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?async=maybe` }) },
+  purgeDlq: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?async=maybe` }) },
+  cancelJob: {
+    JOB_FINISHED: async (good) => {
+      await server.send(good);
+      return server.send(good);
+    },
+  },
   completeTask: {
     LEASE_LOST: lostLease,
     RESULT_TOO_LARGE: (good) => ({ ...good, body: { result: 'x'.repeat(65_536) } }),
@@ -233,7 +252,7 @@ test('every operation asks for a known role, on what its grant scope says', () =
   for (const { id, isPublic, minRole, extensions } of operations.values()) {
     if (isPublic) continue;
     expect(roles, id).toContain(minRole);
-    expect(['queue', 'task', 'any'], id).toContain(extensions['x-grant-scope']);
+    expect(['queue', 'task', 'job', 'any'], id).toContain(extensions['x-grant-scope']);
   }
 });
 

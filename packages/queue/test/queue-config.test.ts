@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { sampleConfig } from '../src/delivery/delivery.test-support.js';
 import { makeQueue, plainConfig, newEmbeddedStore, startTestServer } from './support/server.js';
@@ -180,4 +182,26 @@ test('the list has the granted queues by name, with their state', async () => {
 
 test('nothing was answered that the contract does not describe', () => {
   expect(server.differences).toEqual([]);
+});
+
+test('config: a missing secret is explained by a mistake in the newest secrets file', async () => {
+  const own = await startTestServer();
+  const file = join(own.directory, 'secrets.yaml');
+  writeFileSync(file, 'secrets:\n  - name: new\n    vlaue: hidden\n    queues: [mail]\n');
+  const request = {
+    method: 'PUT',
+    path: '/v1/admin/queues/mail/config',
+    body: {
+      ...plainConfig,
+      callback: { ...plainConfig.callback, signing: { secret_refs: ['new'] } },
+    },
+  };
+  const detail = async () => String((await own.as('root', request)).body['detail']);
+  await expect.poll(detail, { timeout: 20_000 }).toMatch(/secrets\.yaml:3: .*vlaue/);
+  expect(await detail()).not.toContain('hidden');
+  const logged = own.log.lines.filter(({ message }) =>
+    message.startsWith('failed to reload secrets'),
+  );
+  expect(logged).toHaveLength(1);
+  expect(logged[0]!.fields).not.toHaveProperty('err');
 });

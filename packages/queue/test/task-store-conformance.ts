@@ -5,12 +5,15 @@ import { claimTests } from './task-store/claims.js';
 import { deadLetterTests } from './task-store/dead-letters.js';
 import { listTests } from './task-store/lists.js';
 import { groupTests } from './task-store/groups.js';
+import { historyTests } from './task-store/history.js';
 import { queueTests } from './task-store/queues.js';
 import { resultTests } from './task-store/results.js';
 import { uniqueKeyTests } from './task-store/unique-keys.js';
+import { recordTests } from './task-store/records.js';
 import { settlementTests } from './task-store/settlements.js';
 import { submitTests } from './task-store/submits.js';
 import { upkeepTests } from './task-store/upkeep.js';
+import { workerTests } from './task-store/workers.js';
 import { Fixture, type StoreMaker } from './task-store/fixture.js';
 
 /** Conformance tests for task stores; `maker` creates an empty store for each test. */
@@ -25,9 +28,12 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     deadLetterTests(fixture);
     upkeepTests(fixture);
     auditTests(fixture);
+    recordTests(fixture);
+    workerTests(fixture);
     listTests(fixture);
     changeTests(fixture);
     resultTests(fixture);
     uniqueKeyTests(fixture);
+    historyTests(fixture);
   });
 }

@@ -8,7 +8,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Tell that the daemon is up
+     * Report liveness
      * @description Liveness alone; touches no store and no provider. Needs no token.
      */
     get: operations['getHealth'];
@@ -29,7 +29,7 @@ export interface paths {
     };
     /**
      * Show the interactive documentation
-     * @description A page with everything it needs on board; it works offline. Needs no token. Off when the setting `api_docs` is off.
+     * @description A self-contained page; it works offline. Needs no token. Off when the setting `api_docs` is off.
      */
     get: operations['getDocs'];
     put?: never;
@@ -115,7 +115,7 @@ export interface paths {
     put?: never;
     /**
      * Detect the backends again
-     * @description Looks for every known command line on the search path and probes for a local model. Updates
+     * @description Searches the PATH for every known command line and probes for a local model. Updates
      *     `installed`, `binary_path` and `detected_at`; keeps `tier`, `default` and `enabled`. A newly
      *     found backend is enabled and `unclassified`.
      */
@@ -156,7 +156,7 @@ export interface paths {
     get?: never;
     /**
      * Set the thinking mode
-     * @description Decides which backends the router may walk for the daemon's own thinking. Paid backends are never among them.
+     * @description Selects the backends that the router may use for the daemon's own prompts. Paid backends are never among them.
      */
     put: operations['setThinkingMode'];
     post?: never;
@@ -285,8 +285,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * List branch standings
-     * @description CI and base-branch standing of each agent that works on a branch. Refreshed every 60
+     * List branch statuses
+     * @description CI status of each agent that works on a branch, and its distance to the base branch. Refreshed every 60
      *     seconds. Git and CI calls fail open after 10 seconds: what they could not tell is `null`,
      *     and `error` says why. With `branches.enabled` off the list is empty.
      */
@@ -312,7 +312,7 @@ export interface paths {
      * Spawn an agent
      * @description Starts a session on `backend`, or on the default backend. When today's or the trailing
      *     week's measured spend has reached a cap, the answer is 428 with the figures; repeat the
-     *     request with `force: true` to go on. A command line that fails to start still answers 201:
+     *     request with `force: true` to continue. A command line that fails to start still answers 201:
      *     the session turns `errored` and says why.
      */
     post: operations['spawnSession'];
@@ -491,7 +491,7 @@ export interface paths {
     put?: never;
     /**
      * Stop an agent
-     * @description Ends the agent's process, gently first, and keeps the session and its worktree. A session that has already ended is answered as it is.
+     * @description Ends the agent's process (SIGTERM, then SIGKILL) and keeps the session and its worktree. A session that has already ended is returned unchanged.
      */
     post: operations['stopSession'];
     delete?: never;
@@ -616,9 +616,9 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Start a pipeline or let it go on
-     * @description Starts a pending pipeline. A paused one goes on, over the budget cap if need be; a stalled
-     *     one runs its failed and needs-attention jobs again. A running one is answered as it is; 409
+     * Start or resume a pipeline
+     * @description Starts a pending pipeline. A paused one is resumed, even over the budget cap; a stalled
+     *     one runs its failed and needs-attention jobs again. A running one is returned unchanged; 409
      *     when it is done or canceled.
      */
     post: operations['startPipeline'];
@@ -645,7 +645,7 @@ export interface paths {
     put?: never;
     /**
      * Cancel a pipeline
-     * @description Stops the running jobs and skips the pending ones. A canceled pipeline is answered as it is; 409 when it is done.
+     * @description Stops the running jobs and skips the pending ones. A canceled pipeline is returned unchanged; 409 when it is done.
      */
     post: operations['cancelPipeline'];
     delete?: never;
@@ -691,7 +691,7 @@ export interface paths {
     };
     /**
      * List inbox notes
-     * @description Notes for the person in charge, newest first.
+     * @description Notifications, newest first.
      */
     get: operations['listInbox'];
     put?: never;
@@ -719,7 +719,7 @@ export interface paths {
     put?: never;
     /**
      * Mark a note as read
-     * @description A note that is already read is answered as it is.
+     * @description A note that is already read is returned unchanged.
      */
     post: operations['markNoteRead'];
     delete?: never;
@@ -835,6 +835,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/servers': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Tell which servers behind the daemon answer
+     * @description Asks the queue server and the database for a sign of life (`GET /readyz`) and answers within
+     *     about 250 ms, whatever they do. A server that was asked a second ago and has not answered is
+     *     `no_answer`, also when it takes connections.
+     */
+    get: operations['getServers'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/proxy/queue/{path}': {
     parameters: {
       query?: never;
@@ -853,25 +875,41 @@ export interface paths {
      * @description Passes `GET /{path}` on to the server at the setting `queue.url`, with the daemon's own
      *     `queue.token` and without the caller's. Its status, body and problem come back as they are,
      *     but for a 401, which is 502 UPSTREAM_REFUSED here. Passed on are `/v1/admin/queues`,
-     *     `/v1/admin/queues/{queue}/config`, `/v1/queues/{queue}/stats`, `/v1/queues/{queue}/dlq`,
-     *     `/v1/queues/{queue}/dlq:groups`, `/v1/tasks/{id}` and `/readyz`; anything else is 404. The
-     *     query goes along. Redirects are not followed. An answer must begin within 35 seconds.
+     *     `/v1/admin/queues/{queue}/config`, `/v1/tasks/{id}`, `/v1/jobs/{id}`, `/openapi.yaml`,
+     *     `/readyz` and, below `/v1/queues/{queue}/`, `stats`, `metrics`, `tasks`, `tasks:count`,
+     *     `workers`, `jobs`, `schedules`, `schedules/{name}`, `dlq` and `dlq:groups`; anything else is
+     *     404. The query goes along. Redirects are not followed. An answer must begin within 35
+     *     seconds.
      */
     get: operations['readQueueServer'];
-    put?: never;
+    /**
+     * Create or replace on the queue server
+     * @description Passes `PUT /{path}` on as readQueueServer does: `/v1/admin/queues/{queue}/config` and
+     *     `/v1/queues/{queue}/schedules/{name}`. `If-Match` and `If-None-Match` go along.
+     */
+    put: operations['putToQueueServer'];
     /**
      * Act on the queue server
      * @description Passes `POST /{path}` on as readQueueServer does: `/v1/queues/{queue}/tasks`,
-     *     `/v1/queues/{queue}/dlq:redrive`, `/v1/queues/{queue}/dlq:purge`,
-     *     `/v1/admin/queues/{queue}:pause`, `/v1/admin/queues/{queue}:resume` and
-     *     `/v1/admin/queues/{queue}:test`. A read-only token may redrive and purge with `dry_run:
-     *     true`, and nothing else.
+     *     `/v1/queues/{queue}/tasks:cancel`, `/v1/queues/{queue}/dlq:redrive`,
+     *     `/v1/queues/{queue}/dlq:purge`, `/v1/tasks/{id}:cancel`, `/v1/tasks/{id}:run-now`,
+     *     `/v1/jobs/{id}:cancel`, `/v1/queues/{queue}/schedules/{name}:run-now`, `:pause` and
+     *     `:resume`, `/v1/admin/queues/{queue}:pause`, `:resume` and `:test`. A read-only token may
+     *     redrive, purge and cancel with `dry_run: true`, and nothing else.
      */
     post: operations['callQueueServer'];
-    delete?: never;
+    /**
+     * Delete from the queue server
+     * @description Passes `DELETE /{path}` on as readQueueServer does: `/v1/queues/{queue}/schedules/{name}`.
+     */
+    delete: operations['deleteFromQueueServer'];
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Change a task of the queue server
+     * @description Passes `PATCH /{path}` on as readQueueServer does: `/v1/tasks/{id}`.
+     */
+    patch: operations['patchQueueServer'];
     trace?: never;
   };
   '/api/v1/proxy/db/{path}': {
@@ -1112,7 +1150,7 @@ export interface components {
        * @constant
        */
       status: 428;
-      /** @description Which cap is reached and how to go on. */
+      /** @description Which cap is reached and how to continue. */
       detail: string;
       /**
        * @description The machine code.
@@ -1122,16 +1160,16 @@ export interface components {
       /** @description The same text as `detail`. */
       error: string;
       /**
-       * @description Always `true`: repeat with `force` to go on.
+       * @description Always `true`: repeat with `force` to continue.
        * @constant
        */
       confirmation_required: true;
       /**
-       * @description The gate that asks.
+       * @description The check that asks for confirmation.
        * @constant
        */
       gate: 'budget';
-      /** @description The figures behind the question. */
+      /** @description The figures behind the check. */
       verdict: components['schemas']['BudgetVerdict'];
     };
     /** @description Measured spend against the caps. */
@@ -1165,7 +1203,7 @@ export interface components {
     Since: string | components['schemas']['Window'] | components['schemas']['Timestamp'];
     /** @description A width in seconds, minutes, hours or days, such as `60`, `30s` or `5m`. */
     Step: string;
-    /** @description A sign of life. */
+    /** @description Liveness. */
     Health: {
       /**
        * @description Always `ok`: a daemon that answers is up.
@@ -1174,6 +1212,25 @@ export interface components {
       status: 'ok';
       /** @description The daemon's version. */
       version?: string;
+    };
+    /** @description Liveness of the servers behind the daemon. */
+    ServerStates: {
+      queue: components['schemas']['ServerState'];
+      database: components['schemas']['ServerState'];
+    };
+    /** @description Liveness of one server. */
+    ServerState: {
+      /**
+       * @description `live` answers; `no_answer` takes connections or packets but has not answered for a second; `down` cannot be reached; `checking` has not been asked before.
+       * @enum {string}
+       */
+      state: 'live' | 'no_answer' | 'down' | 'checking';
+      /** @description Milliseconds since its last answer; null when it never answered this daemon. */
+      answered_ms_ago: number | null;
+      /** @description How long its last answer took; null unless it is live. */
+      latency_ms: number | null;
+      /** @description Why it cannot be reached; null unless it is down. */
+      detail: string | null;
     };
     /** @description JSON as the server behind the daemon defines it in its own OpenAPI document. */
     UpstreamJson: Record<string, never> | unknown[];
@@ -1235,12 +1292,12 @@ export interface components {
     /** @description The settings that live in the registry. */
     Settings: {
       /**
-       * @description Which backends the router may walk.
+       * @description Which backends the router may use.
        * @default free_plus_local
        */
       internal_thinking_mode: components['schemas']['ThinkingMode'];
       /**
-       * @description The paid-autopilot gate.
+       * @description Whether paid backends may be used without a person.
        * @default false
        */
       allow_paid_autopilot: boolean;
@@ -1291,13 +1348,13 @@ export interface components {
       id: string;
       /** @description What the window applies to, such as `primary` or `five_hour`. */
       scope: string;
-      /** @description A name for people. */
+      /** @description Display name. */
       label: string;
       /** @description How much is used; `null` when unknown, never 0 by default. */
       used_percent: number | null;
       /**
        * Format: date-time
-       * @description When the window starts anew; `null` when unknown.
+       * @description When the window resets; `null` when unknown.
        */
       resets_at: string | null;
       /** @description The model families it counts; `null` when unknown. */
@@ -1325,7 +1382,7 @@ export interface components {
       installed: boolean;
       /** @description Whether the backend may be used. */
       enabled: boolean;
-      /** @description How the windows stand or why they are unknown. */
+      /** @description State of the windows, or why they are unknown. */
       status: components['schemas']['UsageStatus'];
       /** @description The windows, sorted by id. After a failed fetch the same rows with `null` values. */
       usage: components['schemas']['UsageLimit'][];
@@ -1354,7 +1411,7 @@ export interface components {
       backends: components['schemas']['BackendUsage'][];
     };
     /**
-     * @description Whether figures rest on a calibrated ratio of bytes to tokens or on the heuristic of 4.
+     * @description Whether figures use a calibrated ratio of bytes to tokens or the default ratio of 4.
      * @enum {string}
      */
     Basis: 'CALIBRATED' | 'HEURISTIC';
@@ -1465,7 +1522,7 @@ export interface components {
       features: components['schemas']['FeatureSavings'][];
       /** @description Context and offload. */
       axes: components['schemas']['SavingsAxes'];
-      /** @description What the token figures rest on. */
+      /** @description Source of the token figures. */
       basis: components['schemas']['Basis'];
       /** @description The calibrated ratio; `null` when the basis is HEURISTIC. */
       calibrated_bytes_per_token: number | null;
@@ -1524,17 +1581,17 @@ export interface components {
       cache_read_tokens: number;
       /** @description Tokens written to the provider's cache. */
       cache_write_tokens: number;
-      /** @description By session, the dearest first. */
+      /** @description By session, the most expensive first. */
       by_agent: components['schemas']['SpendRow'][];
-      /** @description By repository, the dearest first. */
+      /** @description By repository, the most expensive first. */
       by_repo: components['schemas']['SpendRow'][];
       /** @description By local day, oldest first. */
       by_day: components['schemas']['SpendRow'][];
-      /** @description By model, the dearest first. */
+      /** @description By model, the most expensive first. */
       by_model: components['schemas']['SpendRow'][];
-      /** @description By backend, the dearest first. */
+      /** @description By backend, the most expensive first. */
       by_backend: components['schemas']['SpendRow'][];
-      /** @description What token figures rest on where they are not measured. */
+      /** @description Source of token figures that are not measured. */
       basis: components['schemas']['Basis'];
     };
     /** @description What the machine uses. */
@@ -1607,7 +1664,7 @@ export interface components {
     CiCheck: {
       /** @description The run's name. */
       name: string;
-      /** @description How it stands. */
+      /** @description Status. */
       state: components['schemas']['CiState'];
       /**
        * Format: uri
@@ -1615,7 +1672,7 @@ export interface components {
        */
       url: string | null;
     };
-    /** @description How one agent's branch stands against CI and its base. */
+    /** @description One agent's branch with its CI status, and the commits ahead of and behind its base. */
     BranchStanding: {
       /** @description The session's id. */
       agent_id: string;
@@ -1637,18 +1694,18 @@ export interface components {
       merged: boolean | null;
       /**
        * Format: date-time
-       * @description When it was last looked at; `null` before the first look.
+       * @description When it was last checked; `null` before the first check.
        */
       observed_at: string | null;
       /** @description Why something is unknown; `null` when nothing failed. */
       error: string | null;
     };
-    /** @description The standing of each agent's branch. */
+    /** @description The status of each agent's branch. */
     BranchStandings: {
       /** @description One entry per agent that works on a branch. */
       branches: components['schemas']['BranchStanding'][];
     };
-    /** @description What to ask of the agent. */
+    /** @description The prompt. */
     Prompt: string;
     /** @description A git branch name; it cannot start with a dash. */
     BranchName: string;
@@ -1661,7 +1718,7 @@ export interface components {
     Driver: 'tmux' | 'headless';
     /** @description What to spawn. */
     SpawnRequest: {
-      /** @description The first thing the agent is told. */
+      /** @description The first prompt. */
       prompt: components['schemas']['Prompt'];
       /** @description The backend to run; absent means the default. Unknown is 404; not installed, disabled or local is 409. */
       backend?: string;
@@ -1678,7 +1735,7 @@ export interface components {
        * @default false
        */
       worktree?: boolean;
-      /** @description A name for people; absent means one made from the prompt. */
+      /** @description Display name; by default one made from the prompt. */
       name?: string;
       /**
        * @description Labels of the session.
@@ -1695,7 +1752,7 @@ export interface components {
       /** @description How to run it; absent means `tmux` where it is installed, else `headless`. */
       driver?: components['schemas']['Driver'];
       /**
-       * @description Whether to go on although a spend cap is reached.
+       * @description Start even though a spend cap is reached.
        * @default false
        */
       force?: boolean;
@@ -1729,7 +1786,7 @@ export interface components {
     Session: {
       /** @description The session's id. */
       id: string;
-      /** @description A name for people. */
+      /** @description Display name. */
       name: string;
       /** @description What the agent is doing. */
       status: components['schemas']['SessionStatus'];
@@ -1749,7 +1806,7 @@ export interface components {
       branch: string | null;
       /** @description The directory it works in. */
       workdir: string;
-      /** @description The first thing it was told. */
+      /** @description The first prompt. */
       prompt: string;
       /** @description Labels. */
       tags: components['schemas']['Tag'][];
@@ -1769,7 +1826,12 @@ export interface components {
       job_id: string | null;
       /** @description Tokens in its context; `null` when unknown. */
       context_tokens: number | null;
-      /** @description How its context size stands. */
+      /**
+       * @description Tokens that the context of its model can hold; null or absent when unknown. Percentages
+       *     such as `tokens.warn_pct` count from it.
+       */
+      context_window?: number | null;
+      /** @description Its context size against the thresholds. */
       context_state: components['schemas']['ContextState'];
       /** @description Its override of forced compaction. */
       force_compact: components['schemas']['ForceCompactChoice'];
@@ -1800,14 +1862,14 @@ export interface components {
       /** @description The sessions. */
       sessions: components['schemas']['Session'][];
     };
-    /** @description A stretch of a session's output. */
+    /** @description Part of a session's output. */
     SessionOutput: {
       /** @description Lines without control sequences, oldest first. */
       lines: string[];
       /** @description Pass it as `after` to read on. */
       next: number;
     };
-    /** @description What to tell the agent. */
+    /** @description The text to send. */
     SendRequest: {
       /** @description The text, sent as one paste followed by Enter. */
       text: components['schemas']['Prompt'];
@@ -1855,7 +1917,7 @@ export interface components {
     JobDefinition: {
       /** @description The job's id. */
       id: components['schemas']['JobId'];
-      /** @description What the job's agent is told. */
+      /** @description The prompt of the job. */
       prompt: components['schemas']['Prompt'];
       /** @description The backend to run; absent means the default at the time the job starts. */
       backend?: string;
@@ -1872,7 +1934,7 @@ export interface components {
     };
     /** @description Jobs and how they depend on one another. */
     PipelineDefinition: {
-      /** @description A name for people. */
+      /** @description Display name. */
       name: string;
       /** @description Path of the git repository the jobs work in; must exist. */
       repo?: string;
@@ -1893,7 +1955,7 @@ export interface components {
     Job: {
       /** @description The job's id. */
       id: components['schemas']['JobId'];
-      /** @description What its agent is told. */
+      /** @description The prompt of the job. */
       prompt: string;
       /** @description The backend it runs or will run; `null` means the default. */
       backend: string | null;
@@ -1901,7 +1963,7 @@ export interface components {
       depends_on: components['schemas']['JobId'][];
       /** @description When it runs once they have. */
       run_if: components['schemas']['RunIf'];
-      /** @description How it stands. */
+      /** @description Status. */
       status: components['schemas']['JobStatus'];
       /** @description Its session; `null` before it starts. */
       session_id: string | null;
@@ -1918,11 +1980,11 @@ export interface components {
     Pipeline: {
       /** @description The pipeline's id. */
       id: string;
-      /** @description A name for people. */
+      /** @description Display name. */
       name: string;
       /** @description Path of the repository; `null` when none is named. */
       repo: string | null;
-      /** @description How it stands. */
+      /** @description Status. */
       status: components['schemas']['PipelineStatus'];
       /** @description The jobs, in the order given. */
       jobs: components['schemas']['Job'][];
@@ -1942,7 +2004,7 @@ export interface components {
       prompt: components['schemas']['Prompt'];
     };
     /**
-     * @description How a candidate fared.
+     * @description Result of a candidate.
      * @enum {string}
      */
     ThinkOutcome:
@@ -1957,7 +2019,7 @@ export interface components {
     ThinkAttempt: {
       /** @description The backend. */
       id: components['schemas']['BackendName'];
-      /** @description How it fared. */
+      /** @description Its result. */
       outcome: components['schemas']['ThinkOutcome'];
       /** @description Why it did not answer; `null` when it did. */
       reason: string | null;
@@ -2000,11 +2062,11 @@ export interface components {
       | 'branch_merged'
       | 'branch_behind';
     /**
-     * @description How much it matters.
+     * @description Severity.
      * @enum {string}
      */
     Severity: 'info' | 'warning' | 'critical';
-    /** @description A note for the person in charge. */
+    /** @description One notification. */
     InboxNote: {
       /** @description The note's id. */
       id: string;
@@ -2012,7 +2074,7 @@ export interface components {
       ts: components['schemas']['Timestamp'];
       /** @description What it is about. */
       kind: components['schemas']['NoteKind'];
-      /** @description How much it matters. */
+      /** @description Severity. */
       severity: components['schemas']['Severity'];
       /** @description The note in one line. */
       title: string;
@@ -2051,14 +2113,14 @@ export interface components {
       kind: components['schemas']['NoteKind'];
       /** @description When it was raised. */
       ts: components['schemas']['Timestamp'];
-      /** @description How much it matters. */
+      /** @description Severity. */
       severity: components['schemas']['Severity'];
       /** @description The agent it is about; `null` when none. */
       agent: components['schemas']['NotifiedAgent'] | null;
     };
     /** @description Server-sent events; each `data` line is one Event as JSON. */
     EventStream: string;
-    /** @description One change. Tell the kinds apart by `type`. */
+    /** @description One change. `type` says which. */
     Event:
       | components['schemas']['SessionChanged']
       | components['schemas']['BackendChanged']
@@ -2128,14 +2190,14 @@ export interface components {
       /** @description The note as it is now. */
       data: components['schemas']['InboxNote'];
     };
-    /** @description A branch stands differently. */
+    /** @description The status of a branch changed. */
     BranchChanged: components['schemas']['EventBase'] & {
       /**
        * @description The type.
        * @constant
        */
       type: 'branch.changed';
-      /** @description The standing now. */
+      /** @description The status of the branch now. */
       data: components['schemas']['BranchStanding'];
     };
     /** @description The recorder took a sample. */
@@ -2279,7 +2341,7 @@ export interface components {
       /** @description Why they could, such as having no file in common. */
       reason: string;
     };
-    /** @description Patterns mined from history. */
+    /** @description Patterns found in the history of sessions. */
     Insights: {
       /**
        * Format: date-time
@@ -2288,7 +2350,7 @@ export interface components {
       since: string | null;
       /** @description When it was computed. */
       generated_at: components['schemas']['Timestamp'];
-      /** @description Sessions looked at. */
+      /** @description Sessions that were read. */
       sessions: number;
       /** @description How long sessions took. */
       durations: components['schemas']['DurationInsights'];
@@ -2310,9 +2372,9 @@ export interface components {
       jsonrpc: '2.0';
       /** @description Pairs a response with its request; a notification has none. */
       id?: string | number | null;
-      /** @description What is asked for, such as `tools/call`. */
+      /** @description The method, such as `tools/call`. */
       method?: string;
-      /** @description What it is asked with. */
+      /** @description The parameters. */
       params?: components['schemas']['McpValues'];
       /** @description The answer to a request. */
       result?: components['schemas']['McpValues'];
@@ -2349,7 +2411,7 @@ export interface components {
     };
     /** @description Whether this browser is logged in. */
     LoginState: {
-      /** @description Whether a login is in force. */
+      /** @description Whether this browser is logged in. */
       logged_in: boolean;
       /**
        * Format: date-time
@@ -2588,7 +2650,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A spend cap is reached; repeat with `force` to go on. */
+    /** @description A spend cap is reached; repeat with `force` to continue. */
     BudgetConfirmationRequired: {
       headers: {
         [name: string]: unknown;
@@ -2625,7 +2687,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A fault of the daemon. */
+    /** @description An internal error of the daemon. */
     Internal: {
       headers: {
         [name: string]: unknown;
@@ -3084,7 +3146,7 @@ export interface operations {
     parameters: {
       query?: {
         /**
-         * @description `true` looks again before it answers.
+         * @description `true` refreshes before responding.
          * @example true
          */
         refresh?: boolean;
@@ -3095,7 +3157,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The standings, sorted by agent id. */
+      /** @description The statuses, sorted by agent id. */
       200: {
         headers: {
           [name: string]: unknown;
@@ -3332,7 +3394,7 @@ export interface operations {
          */
         after?: number;
         /**
-         * @description Most lines to answer.
+         * @description Maximum number of lines.
          * @example 100
          */
         limit?: number;
@@ -3349,7 +3411,7 @@ export interface operations {
     };
     requestBody?: never;
     responses: {
-      /** @description The lines and where to go on. */
+      /** @description The lines, and the position of the next one. */
       200: {
         headers: {
           [name: string]: unknown;
@@ -3702,7 +3764,7 @@ export interface operations {
          */
         unread?: boolean;
         /**
-         * @description Most notes to answer.
+         * @description Maximum number of notes.
          * @example 50
          */
         limit?: number;
@@ -3895,6 +3957,30 @@ export interface operations {
       500: components['responses']['Internal'];
     };
   };
+  getServers: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The servers. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ServerStates'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
   readQueueServer: {
     parameters: {
       query?: never;
@@ -3919,7 +4005,96 @@ export interface operations {
       502: components['responses']['UpstreamFailed'];
     };
   };
+  putToQueueServer: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    /** @description What the upstream operation takes; it is sent on byte for byte. */
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['UpstreamJson'];
+      };
+    };
+    responses: {
+      200: components['responses']['Upstream'];
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotProxied'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+      502: components['responses']['UpstreamFailed'];
+    };
+  };
   callQueueServer: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    /** @description What the upstream operation takes; it is sent on byte for byte. */
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['UpstreamJson'];
+      };
+    };
+    responses: {
+      200: components['responses']['Upstream'];
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotProxied'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+      502: components['responses']['UpstreamFailed'];
+    };
+  };
+  deleteFromQueueServer: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The upstream path without its first slash. It goes to the end of the path, slashes, colons and percent signs included, and is passed on as it was sent.
+         * @example v1/admin/queues
+         */
+        path: components['parameters']['UpstreamPath'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Upstream'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['NotProxied'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+      502: components['responses']['UpstreamFailed'];
+    };
+  };
+  patchQueueServer: {
     parameters: {
       query?: never;
       header?: never;

@@ -100,7 +100,7 @@ export interface paths {
      *     request. An empty array answers 207 with an empty array. The same id twice in one batch
      *     gives two 202 results and one task.
      *
-     *     A failed item may be sent again alone. Where a rate limit or `max_pending` leaves room for
+     *     Only failed items need to be sent again. Where a rate limit or `max_pending` leaves room for
      *     some items only, the first ones are taken and the rest answer 429.
      *
      *     The request as a whole is refused when it is not an array (422 INVALID_TASK), has more than
@@ -131,7 +131,8 @@ export interface paths {
      * Look up a task
      * @description The full task in any status. The grant is checked on the queue the task is stored in; there
      *     is no global read role. An unknown, malformed, purged or expired id is 404 TASK_NOT_FOUND; a
-     *     task of a queue without a grant is 403 FORBIDDEN.
+     *     task of a queue without a grant is 403 FORBIDDEN. The role `worker` may look up a task only
+     *     while it holds its lease, with the token in `X-Queue-Lease-Token`; otherwise it is 403.
      *
      *     With `wait_ms` the answer comes when the task has ended, or else when that time is over: look
      *     at `status`.
@@ -294,7 +295,7 @@ export interface paths {
      *     their starts.
      *
      *     The call is synchronous and `count` is what was really moved. Tasks that die after the call
-     *     started are not touched; ids that are not in this queue's DLQ are passed over. After 25
+     *     started are not touched; ids that are not in this queue's DLQ are skipped. After 25
      *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
      *     but a `dry_run` writes an audit record, also when the count is 0.
      */
@@ -322,11 +323,11 @@ export interface paths {
     put?: never;
     /**
      * Delete dead tasks
-     * @description Deletes the selected dead tasks for good. A tombstone keeps each id for 24 hours, so that a
+     * @description Deletes the selected dead tasks permanently. A tombstone keeps each id for 24 hours, so that a
      *     late client retry does not run the task again.
      *
      *     The call is synchronous and `count` is what was really deleted. Tasks that die after the
-     *     call started are not touched; ids that are not in this queue's DLQ are passed over. After 25
+     *     call started are not touched; ids that are not in this queue's DLQ are skipped. After 25
      *     seconds the call stops and answers `complete: false`: send it again for the rest. Every call
      *     but a `dry_run` writes an audit record, also when the count is 0.
      */
@@ -351,14 +352,122 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Cluster dead tasks by failure
-     * @description What is in the DLQ, clustered by error type, handler and HTTP status, largest group first;
+     * Group dead tasks by failure
+     * @description What is in the DLQ, grouped by error type, handler and HTTP status, largest group first;
      *     at most the 1,000 largest. The three key fields of a group are a filter for redrive and
      *     purge (leave out a null `http_status`).
      */
     get: operations['listDlqGroups'];
     put?: never;
     post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/metrics': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read the history of a queue
+     * @description What happened in the queue, in steps: ten seconds for the last 2 hours, one minute for 48 hours,
+     *     fifteen minutes for 30 days. The points are without gaps, oldest first; the last one is still
+     *     under way. The history is stored every ten seconds: a crash loses the last twenty, and another
+     *     server shows what this one counted with that delay.
+     */
+    get: operations['getQueueMetrics'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/jobs': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * List the jobs of a queue
+     * @description Jobs that run, and those that ended in the last seven days, newest first.
+     */
+    get: operations['listJobs'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/jobs/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The job's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['JobId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read a job
+     * @description The job and its progress.
+     */
+    get: operations['getJob'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/jobs/{id}:cancel': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The job's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['JobId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel a job
+     * @description The job stops; what it has done stays done. A job that has ended is 409 JOB_FINISHED. Takes no
+     *     body.
+     */
+    post: operations['cancelJob'];
     delete?: never;
     options?: never;
     head?: never;
@@ -382,6 +491,171 @@ export interface paths {
     get: operations['getStats'];
     put?: never;
     post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * List the schedules of a queue
+     * @description All schedules of the queue, by name.
+     */
+    get: operations['listSchedules'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules/{schedule}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read a schedule
+     * @description The schedule with its next and its last run.
+     */
+    get: operations['getSchedule'];
+    /**
+     * Create or replace a schedule
+     * @description Creates the schedule or replaces it whole. Exactly one of `cron` and `every_ms` is given.
+     *
+     *     At each time of the schedule the server submits `task`. The id of that task is derived from
+     *     queue, schedule and time, so several servers on one database submit it once. On a day with a
+     *     clock change, a cron time that does not exist runs at the first moment after the gap, and one
+     *     that exists twice runs at its first occurrence.
+     *
+     *     A write that leaves `cron`, `every_ms` and `timezone` as they are keeps `next_run_at`. It never
+     *     changes `paused`. The principal of the write is `submitted_by` of the tasks.
+     */
+    put: operations['putSchedule'];
+    post?: never;
+    /**
+     * Delete a schedule
+     * @description Tasks that it submitted stay.
+     */
+    delete: operations['deleteSchedule'];
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules/{schedule}:run-now': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Run a schedule now
+     * @description Submits the task of the schedule at once, also while the schedule is paused or an earlier task
+     *     still runs, and leaves `next_run_at` as it is. `last_task_id` of the answer is the new task. Takes
+     *     no body.
+     */
+    post: operations['runSchedule'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules/{schedule}:pause': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Pause a schedule
+     * @description No task is submitted until the schedule is resumed; `next_run_at` is null. Takes no body. Pausing
+     *     a paused schedule is fine.
+     */
+    post: operations['pauseSchedule'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/schedules/{schedule}:resume': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Resume a schedule
+     * @description Goes on with the next time of the schedule; times that passed during the pause are not caught up.
+     *     Takes no body. Resuming a schedule that is not paused is fine.
+     */
+    post: operations['resumeSchedule'];
     delete?: never;
     options?: never;
     head?: never;
@@ -549,7 +823,7 @@ export interface paths {
     put?: never;
     /**
      * Send one probe to the callback
-     * @description Sends one request to the queue's callback with its auth, signature and time-outs, and
+     * @description Sends one request to the queue's callback with its auth, signature and timeouts, and
      *     reports what came back. The probe has an empty body, a fresh ULID as its task id,
      *     `X-Queue-Handler-Ref: queue.probe` and `X-Queue-Probe: true`, and no lease token. No task is
      *     stored, nothing is retried, and circuit breaker and pause are left alone. A target that
@@ -684,11 +958,97 @@ export interface paths {
     get?: never;
     put?: never;
     /**
-     * Keep the lease of long work
-     * @description Lets the lease run until at least `extend_ms` from now; it is never shortened. Call it well
+     * Extend the lease of long work
+     * @description Extends the lease to at least `extend_ms` from now; it is never shortened. Call it well
      *     before `lease_expires_at`. Lease token and LEASE_LOST as in `:complete`.
      */
     post: operations['extendTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:claim': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Claim tasks of a pull queue
+     * @description Takes up to `limit` due tasks, each under a lease of its own, and answers when there is at
+     *     least one or when `wait_ms` is over (then with an empty list). Order, priorities, groups,
+     *     `max_in_flight`, `dispatch_per_second`, pause and the circuit breaker apply as for
+     *     callbacks. Settle each task with `:complete`, `:fail` or `tasks:settle`, and keep its lease
+     *     with `:extend`. A lease that runs out counts as an attempt (LEASE_EXPIRED). A waiting claim
+     *     ends with an empty list when the server shuts down.
+     */
+    post: operations['claimTasks'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/tasks:settle': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Settle many claimed tasks at once
+     * @description Ends the leases of up to 100 tasks of this queue, each as `:complete` or `:fail` would. One
+     *     result per item, in order: 200 with the envelope, or the refusal of that item
+     *     (TASK_NOT_FOUND, LEASE_LOST). Repeating the call with the same tokens is fine.
+     */
+    post: operations['settleTasks'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/workers': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    /**
+     * List the workers of a queue
+     * @description The workers that claimed, extended or settled in the last 10 minutes, on any server, most
+     *     recently seen first. Counters start when a worker is first seen and are forgotten with it.
+     */
+    get: operations['listWorkers'];
+    put?: never;
+    post?: never;
     delete?: never;
     options?: never;
     head?: never;
@@ -703,8 +1063,8 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Is the process up
-     * @description Says only that the process is up. Never touches storage or anything else.
+     * Report liveness
+     * @description Reports that the process is up. Checks no dependency.
      */
     get: operations['getLiveness'];
     put?: never;
@@ -723,7 +1083,7 @@ export interface paths {
       cookie?: never;
     };
     /**
-     * Can the server take work
+     * Report readiness
      * @description 200 when every dependency probe passes. 503 STORAGE_UNAVAILABLE with `Retry-After: 5`
      *     otherwise, and while the server drains before it stops. The probe's result is kept for one
      *     second.
@@ -803,10 +1163,10 @@ export interface webhooks {
      *     it may wait for days.
      *
      *     **Order.** Higher `priority` first; within it group keys take turns; then due time, then id.
-     *     There is no promise of order unless the queue has `ordering.mode: group`.
+     *     No order is guaranteed unless the queue has `ordering.mode: group`.
      *
      *     **Circuit breaker.** When `failure_ratio` of at least `min_requests` calls in `window_ms`
-     *     failed, the queue rests for `open_ms`, then three probes decide. Waiting uses no attempts.
+     *     failed, deliveries pause for `open_ms`, then three probes decide. Waiting uses no attempts.
      */
     post: operations['executeTask'];
     delete?: never;
@@ -875,7 +1235,7 @@ export interface components {
      *
      *     | value | meaning |
      *     |---|---|
-     *     | TIMEOUT | no whole answer within the time-out, or HTTP 408 |
+     *     | TIMEOUT | no whole answer within the timeout, or HTTP 408 |
      *     | CONNECTION_REFUSED | nothing listens there |
      *     | CONNECTION_RESET | the connection broke |
      *     | DNS_FAILURE | the name has no address |
@@ -1231,7 +1591,7 @@ export interface components {
       next_cursor: string;
     };
     /**
-     * @description Ids of dead tasks of this queue, at most 1,000. Others are passed over, duplicates count
+     * @description Ids of dead tasks of this queue, at most 1,000. Others are skipped, duplicates count
      *     once, and an empty list does nothing.
      */
     SelectorIds: components['schemas']['InputUlid'][];
@@ -1261,7 +1621,7 @@ export interface components {
        */
       rate_per_second?: number;
       /**
-       * @description Only count.
+       * @description Count only; change nothing.
        * @default false
        */
       dry_run?: boolean;
@@ -1274,7 +1634,7 @@ export interface components {
       ids?: components['schemas']['SelectorIds'];
       filter?: components['schemas']['SelectorFilter'];
       /**
-       * @description Only count.
+       * @description Count only; change nothing.
        * @default false
        */
       dry_run?: boolean;
@@ -1339,7 +1699,44 @@ export interface components {
        */
       complete?: false;
     };
-    /** @description Dead tasks that failed alike. */
+    /** @description A redrive or purge that runs on its own. */
+    Job: {
+      /** @description The job's id. */
+      id: components['schemas']['Ulid'];
+      /** @description The queue it works on. */
+      queue: components['schemas']['QueueName'];
+      /**
+       * @description What it does.
+       * @enum {string}
+       */
+      action: 'redrive' | 'purge';
+      /** @description The body of the redrive or purge as sent. */
+      selector: {
+        [key: string]: unknown;
+      };
+      /**
+       * @description How far it is. `failed` is a fault of the server; its log has the details.
+       * @enum {string}
+       */
+      status: 'running' | 'done' | 'cancelled' | 'failed';
+      /** @description Tasks affected so far. */
+      count: number;
+      /** @description When it was created. */
+      created_at: components['schemas']['Timestamp'];
+      /** @description When it ended. */
+      finished_at: components['schemas']['NullableTimestamp'];
+    };
+    /** @description One job. */
+    JobResult: {
+      /** @description The job. */
+      job: components['schemas']['Job'];
+    };
+    /** @description Jobs of a queue. */
+    JobList: {
+      /** @description Newest first. */
+      jobs: components['schemas']['Job'][];
+    };
+    /** @description Dead tasks with the same kind of failure. */
     DlqGroup: {
       /** @description Their `last_error.error_type`. */
       error_type: components['schemas']['ErrorType'];
@@ -1347,7 +1744,7 @@ export interface components {
       handler_ref: components['schemas']['HandlerRef'];
       /** @description Their `last_error.http_status`. */
       http_status: components['schemas']['NullableHttpStatus'];
-      /** @description How many there are. */
+      /** @description Number of tasks. */
       count: number;
       /** @description The earliest `dead_at`. */
       first_seen: components['schemas']['Timestamp'];
@@ -1371,8 +1768,176 @@ export interface components {
       dlq_depth: number;
       /** @description The age of the oldest PENDING task; 0 if there is none. */
       oldest_pending_age_ms: number;
+      /**
+       * @description Tasks that succeeded since the queue was created, or since the server counts them. What
+       *     another server counted is added every ten seconds.
+       */
+      succeeded_total: number;
+      /** @description Attempts that failed, counted alike. */
+      failed_total: number;
+      /** @description Tasks that died, counted alike; those redriven or purged since are included. */
+      dead_total: number;
+      /** @description Tasks that succeeded or died per second, over the last minute. */
+      rate_per_second: number;
     };
-    /** @description A queue in short. */
+    /**
+     * @description The name of a schedule, unique in its queue.
+     * @example nightly-report
+     */
+    ScheduleName: string;
+    /**
+     * @description The task that a schedule submits. As in a submit, with the same
+     *     defaults, but without id and times.
+     */
+    ScheduledTask: {
+      /** @description Names the handler. */
+      handler_ref: components['schemas']['HandlerRef'];
+      /**
+       * @description The payload in base64, as in a submit.
+       * @example e30=
+       */
+      payload?: string;
+      /**
+       * @description The media type of the payload.
+       * @example application/json
+       */
+      payload_content_type?: string;
+      /** @description As in a submit. */
+      headers?: components['schemas']['TaskHeaders'];
+      /** @description Higher is claimed first. */
+      priority?: number;
+      /**
+       * @description As in a submit.
+       * @example acme
+       */
+      group_key?: string;
+    };
+    /** @description A schedule. Exactly one of `cron` and `every_ms`. */
+    ScheduleInput: {
+      cron?: components['schemas']['CronExpression'];
+      every_ms?: components['schemas']['ScheduleInterval'];
+      /** @default UTC */
+      timezone?: components['schemas']['TimeZone'];
+      /** @description What to submit. */
+      task: components['schemas']['ScheduledTask'];
+      /** @default skip */
+      overlap?: components['schemas']['ScheduleOverlap'];
+      /** @default last */
+      catch_up?: components['schemas']['ScheduleCatchUp'];
+      /** @default 0 */
+      jitter_ms?: components['schemas']['ScheduleJitter'];
+      /** @default  */
+      description?: components['schemas']['ScheduleDescription'];
+    } & (unknown | unknown);
+    /**
+     * @description Five fields: minute, hour, day of the month, month, day of the week; or six with seconds first.
+     * @example *\/5 * * * *
+     * @example 0 9 * * MON-FRI
+     */
+    CronExpression: string;
+    /**
+     * @description Milliseconds from one run to the next, counted from the write of the schedule.
+     * @example 60000
+     */
+    ScheduleInterval: number;
+    /**
+     * @description The IANA time zone of `cron`.
+     * @example UTC
+     * @example Europe/Berlin
+     */
+    TimeZone: string;
+    /**
+     * @description `skip`: a run is left out while a task of this schedule is PENDING or IN_FLIGHT.
+     * @enum {string}
+     */
+    ScheduleOverlap: 'allow' | 'skip';
+    /**
+     * @description What to do about times that passed while no server ran: nothing, run once for the last of
+     *     them, or run for all of them, at most the last 100.
+     * @enum {string}
+     */
+    ScheduleCatchUp: 'none' | 'last' | 'all';
+    /** @description Each task is due up to this many milliseconds later, by chance. */
+    ScheduleJitter: number;
+    /** @description For people. */
+    ScheduleDescription: string;
+    /** @description A schedule and its state. It has `cron` or `every_ms`, as it was written. */
+    Schedule: {
+      /** @description The schedule's name. */
+      name: components['schemas']['ScheduleName'];
+      /** @description The queue that its tasks go to. */
+      queue: components['schemas']['QueueName'];
+      cron?: components['schemas']['CronExpression'];
+      every_ms?: components['schemas']['ScheduleInterval'];
+      timezone: components['schemas']['TimeZone'];
+      /** @description What it submits. */
+      task: components['schemas']['ScheduledTask'];
+      overlap: components['schemas']['ScheduleOverlap'];
+      catch_up: components['schemas']['ScheduleCatchUp'];
+      jitter_ms: components['schemas']['ScheduleJitter'];
+      description: components['schemas']['ScheduleDescription'];
+      /** @description The next time, without jitter; null while paused. */
+      next_run_at: components['schemas']['NullableTimestamp'];
+      /** @description The time of the last run that submitted a task. */
+      last_run_at: components['schemas']['NullableTimestamp'];
+      /** @description The last task that it submitted. */
+      last_task_id: components['schemas']['Ulid'] | null;
+      /** @description Whether it is paused. */
+      paused: boolean;
+      /** @description 1 for a new schedule, one more with each write. */
+      version: number;
+    };
+    /** @description Schedules of a queue. */
+    ScheduleList: {
+      /** @description By name. */
+      schedules: components['schemas']['Schedule'][];
+    };
+    /** @description The history of a queue. */
+    QueueMetrics: {
+      /**
+       * @description The length of a step in seconds.
+       * @enum {integer}
+       */
+      step_s: 10 | 60 | 900;
+      /** @description One for each step, oldest first. */
+      points: components['schemas']['QueueMetricsPoint'][];
+    };
+    /** @description One step. */
+    QueueMetricsPoint: {
+      /** @description When the step began. */
+      ts: components['schemas']['Timestamp'];
+      /** @description Tasks that were stored. */
+      submitted: number;
+      /** @description Tasks that succeeded. */
+      succeeded: number;
+      /** @description Attempts that failed. */
+      failed: number;
+      /** @description Tasks that died, cancelled ones included. */
+      dead: number;
+      /** @description Tasks that were cancelled. */
+      cancelled: number;
+      /** @description PENDING tasks at its end; null if that is unknown. */
+      pending: number | null;
+      /** @description IN_FLIGHT tasks at its end; null if that is unknown. */
+      in_flight: number | null;
+      /**
+       * @description From the submit, or the due time of a delayed task that this server accepted, to the start
+       *     of the first attempt.
+       */
+      wait_ms: components['schemas']['Percentiles'];
+      /** @description How long attempts ran. */
+      run_ms: components['schemas']['Percentiles'];
+    };
+    /** @description Percentiles in milliseconds, within 5 %; null where nothing was measured. */
+    Percentiles: {
+      /** @description Half of them took no longer. */
+      p50: number | null;
+      /** @description 95 % of them took no longer. */
+      p95: number | null;
+      /** @description 99 % of them took no longer. */
+      p99: number | null;
+    };
+    /** @description Summary of a queue. */
     QueueSummary: {
       /** @description Whether claiming is stopped. */
       paused: boolean;
@@ -1384,8 +1949,8 @@ export interface components {
       dlq_depth: number;
       /** @description As in stats. */
       oldest_pending_age_ms: number;
-      /** @description Where its tasks go. */
-      callback_url: string;
+      /** @description Where its tasks go; null for a pull queue. */
+      callback_url: string | null;
       /**
        * @description The circuit breaker as this server sees it. `open`: callbacks failed and rest for a while; `half_open`: a few are tried.
        * @enum {string}
@@ -1400,7 +1965,7 @@ export interface components {
     QueueListItem: {
       /** @description The queue's name. */
       name: components['schemas']['QueueName'];
-      /** @description Its state in short. */
+      /** @description Summary. */
       summary: components['schemas']['QueueSummary'];
     };
     /** @description Queues by name. */
@@ -1452,7 +2017,7 @@ export interface components {
       name: string;
       secret_ref: components['schemas']['SecretRef'];
     };
-    /** @description How the server shows itself to the callback. */
+    /** @description Credentials that the server sends to the callback. */
     CallbackAuth:
       | components['schemas']['NoAuth']
       | components['schemas']['BearerAuth']
@@ -1474,7 +2039,10 @@ export interface components {
     };
     /** @description Signs each callback. */
     Signing: WithRequired<components['schemas']['SigningInput'], 'scheme' | 'secret_refs'>;
-    /** @description Where and how tasks are delivered. */
+    /**
+     * @description Where and how tasks are delivered. `url` is required, except with `protocol: pull`, which
+     *     takes none.
+     */
     CallbackInput: {
       /**
        * @description An absolute `http` or `https` URL on the server's allowlist, without user and password.
@@ -1483,13 +2051,13 @@ export interface components {
        *     tasks wait.
        * @example https://handlers.example.org/payments
        */
-      url: string;
+      url?: string;
       /**
-       * @description The only protocol of v1.
+       * @description `http`: the server calls `url`. `pull`: workers ask for tasks with `tasks:claim`.
        * @default http
        * @enum {string}
        */
-      protocol?: 'http';
+      protocol?: 'http' | 'pull';
       /**
        * @description From name resolution to the last byte of the answer.
        * @default 30000
@@ -1506,7 +2074,7 @@ export interface components {
        */
       async_timeout_ms?: number;
       /**
-       * @description How the server shows itself to the callback.
+       * @description Credentials that the server sends to the callback.
        * @default {
        *       "type": "none"
        *     }
@@ -1526,7 +2094,6 @@ export interface components {
     /** @description Where and how tasks are delivered, with every default filled in. */
     Callback: WithRequired<
       components['schemas']['CallbackInput'],
-      | 'url'
       | 'protocol'
       | 'timeout_ms'
       | 'connect_timeout_ms'
@@ -1583,7 +2150,7 @@ export interface components {
       | 'retry_statuses'
       | 'dead_statuses'
     >;
-    /** @description Bounds of the queue. */
+    /** @description Limits of the queue. */
     LimitsInput: {
       /**
        * @description The largest decoded payload; 8 MiB is the server's ceiling.
@@ -1611,7 +2178,7 @@ export interface components {
        */
       max_pending?: number;
     };
-    /** @description Bounds of the queue with every default filled in. */
+    /** @description Limits of the queue with every default filled in. */
     Limits: WithRequired<
       components['schemas']['LimitsInput'],
       | 'max_payload_bytes'
@@ -1623,7 +2190,7 @@ export interface components {
     /** @description How long a claim is kept. */
     LeaseInput: {
       /**
-       * @description Added to the callback's time-out to make the lease.
+       * @description Added to the callback's timeout to make the lease.
        * @default 15000
        */
       grace_ms?: number;
@@ -1633,7 +2200,7 @@ export interface components {
     /** @description How long finished tasks are kept. */
     RetentionInput: {
       /**
-       * @description How long SUCCEEDED tasks are kept; 0 keeps them for good.
+       * @description How long SUCCEEDED tasks are kept; 0 keeps them forever.
        * @default 86400000
        */
       succeeded_ms?: number;
@@ -1645,7 +2212,7 @@ export interface components {
     };
     /** @description How long finished tasks are kept, with every default filled in. */
     Retention: WithRequired<components['schemas']['RetentionInput'], 'succeeded_ms' | 'dead_ms'>;
-    /** @description Rests the queue while its target keeps failing. Resting uses no attempts. */
+    /** @description Pauses deliveries while the target keeps failing. Waiting uses no attempts. */
     CircuitBreakerInput: {
       /**
        * @description Whether it is used.
@@ -1678,26 +2245,26 @@ export interface components {
       components['schemas']['CircuitBreakerInput'],
       'enabled' | 'failure_ratio' | 'min_requests' | 'window_ms' | 'open_ms'
     >;
-    /** @description What order is promised. */
+    /** @description Ordering guarantee. */
     OrderingInput: {
       /**
-       * @description `none` promises nothing; `group` runs the tasks of one `group_key` one after another, by
+       * @description `none` guarantees no order; `group` runs the tasks of one `group_key` one after another, by
        *     due time, then id.
        * @default none
        * @enum {string}
        */
       mode?: 'none' | 'group';
     };
-    /** @description What order is promised, with every default filled in. */
+    /** @description Ordering guarantee, with every default filled in. */
     Ordering: WithRequired<components['schemas']['OrderingInput'], 'mode'>;
     /**
-     * @description A queue's config. Only `callback.url` is required; what is left out gets its default. The
+     * @description A queue's config. Only `callback.url` is required (for a pull queue, `callback.protocol`); what is left out gets its default. The
      *     read-only fields `name`, `paused`, `version`, `created_at` and `updated_at` may be sent back
      *     as they were read; any other value is 422 INVALID_CONFIG.
      */
     QueueConfigInput: {
       /**
-       * @description For people.
+       * @description Description shown to people.
        * @default
        */
       description?: string;
@@ -1709,7 +2276,7 @@ export interface components {
        */
       retry?: components['schemas']['RetryInput'];
       /**
-       * @description Bounds of the queue.
+       * @description Limits of the queue.
        * @default {}
        */
       limits?: components['schemas']['LimitsInput'];
@@ -1724,12 +2291,12 @@ export interface components {
        */
       retention?: components['schemas']['RetentionInput'];
       /**
-       * @description Rests the queue while its target keeps failing.
+       * @description Pauses deliveries while the target keeps failing.
        * @default {}
        */
       circuit_breaker?: components['schemas']['CircuitBreakerInput'];
       /**
-       * @description What order is promised.
+       * @description Ordering guarantee.
        * @default {}
        */
       ordering?: components['schemas']['OrderingInput'];
@@ -1756,24 +2323,24 @@ export interface components {
       created_at: components['schemas']['Timestamp'];
       /** @description When the config was last written. */
       updated_at: components['schemas']['Timestamp'];
-      /** @description For people. */
+      /** @description Description shown to people. */
       description: string;
       /** @description Where and how tasks are delivered. */
       callback: components['schemas']['Callback'];
       /** @description When and how often a failed attempt is repeated. */
       retry: components['schemas']['Retry'];
-      /** @description Bounds of the queue. */
+      /** @description Limits of the queue. */
       limits: components['schemas']['Limits'];
       /** @description How long a claim is kept. */
       lease: components['schemas']['Lease'];
       /** @description How long finished tasks are kept. */
       retention: components['schemas']['Retention'];
-      /** @description Rests the queue while its target keeps failing. */
+      /** @description Pauses deliveries while the target keeps failing. */
       circuit_breaker: components['schemas']['CircuitBreaker'];
-      /** @description What order is promised. */
+      /** @description Ordering guarantee. */
       ordering: components['schemas']['Ordering'];
     };
-    /** @description What came back from a probe. */
+    /** @description Result of a probe. */
     CallbackTestResult: {
       /** @description Whether the callback answered with 2xx. */
       delivered: boolean;
@@ -1787,18 +2354,18 @@ export interface components {
       message: string | null;
     };
     /**
-     * @description One act. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
+     * @description One action. `hash` is the SHA-256, in hex, of the record without `hash` in the canonical JSON
      *     of RFC 8785.
      */
     AuditRecord: {
-      /** @description Its number over the whole server, without gaps. */
+      /** @description Sequence number across the whole server, without gaps. */
       seq: number;
-      /** @description When it was done. */
+      /** @description When the action was performed. */
       at: components['schemas']['Timestamp'];
-      /** @description Who did it. */
+      /** @description The principal. */
       principal: string;
       /**
-       * @description What was done.
+       * @description The action.
        * @enum {string}
        */
       action:
@@ -1811,16 +2378,17 @@ export interface components {
         | 'cancel'
         | 'run_now'
         | 'update';
-      /** @description The queue it was done to. */
+      /** @description The queue. */
       queue: components['schemas']['QueueName'];
       /**
-       * @description The body of a redrive, purge or cancel of many tasks as sent. For an act on one task
-       *     `ids` and what was sent with it. Null for other acts.
+       * @description The body of a redrive, purge or cancel of many tasks as sent. For an action on one task
+       *     `ids` and what was sent with it. Null for other actions.
+       *     For a job also `job`, its id.
        */
       selector: {
         [key: string]: unknown;
       } | null;
-      /** @description Tasks that were changed; null for acts on the queue itself. */
+      /** @description Tasks that were changed; null for actions on the queue itself and at the start of a job. */
       count: number | null;
       /** @description The `hash` of the record before; 64 zeros for the first. */
       prev_hash: string;
@@ -1844,10 +2412,10 @@ export interface components {
        */
       result?: unknown;
     };
-    /** @description Why and how to go on. Every field is optional. */
+    /** @description The reason, and whether to retry. Every field is optional. */
     FailTaskRequest: {
       /**
-       * @description The kind of failure, by your own name or a known one.
+       * @description The kind of failure, a known name or one of your own.
        * @default INTERNAL
        */
       error_type?: components['schemas']['ErrorType'];
@@ -1869,8 +2437,10 @@ export interface components {
       defer?: boolean;
       /** @description Raises the delay before the next attempt. More than one hour is taken as one hour. */
       retry_after_ms?: number;
+      /** @description Details such as a stack trace, kept as the attempt's `response_snippet`. Cut to 2 KiB. */
+      stack?: string;
     };
-    /** @description How long to go on. */
+    /** @description How long to continue. */
     ExtendTaskRequest: {
       /** @description The lease runs at least this long from now. */
       extend_ms: number;
@@ -1881,6 +2451,113 @@ export interface components {
         /** @description What is being done. At most 1 KiB. */
         message?: string;
       };
+    };
+    /** @description How many tasks to claim, for whom and for how long. */
+    ClaimRequest: {
+      /** @description A name for this worker, shown in the list of workers. */
+      worker: string;
+      /**
+       * @description Claim at most this many tasks.
+       * @default 1
+       */
+      limit?: number;
+      /**
+       * @description Wait this long for a task if none is due.
+       * @default 0
+       */
+      wait_ms?: number;
+      /**
+       * @description How long each lease lasts unless it is extended.
+       * @default 30000
+       */
+      lease_ms?: number;
+      /** @description Claim only tasks with one of these `handler_ref`s; absent takes any. */
+      handlers?: components['schemas']['HandlerRef'][];
+    };
+    /** @description Claimed tasks. */
+    ClaimResult: {
+      /** @description In the order of their claim; empty when the wait is over. */
+      tasks: components['schemas']['ClaimedTask'][];
+    };
+    /** @description A full task with the lease of its claim. */
+    ClaimedTask: components['schemas']['Task'] & {
+      /** @description What settling and extending ask for. */
+      lease_token: components['schemas']['LeaseToken'];
+    };
+    /** @description The tasks to settle. */
+    SettleTasksRequest: {
+      /** @description At most 100; an empty list does nothing. */
+      items: components['schemas']['SettleItem'][];
+    };
+    /**
+     * @description How one task ended. `error_type`, `message`, `retry`, `defer` and `retry_after_ms` are those
+     *     of `:fail` and count only with `outcome: fail`.
+     */
+    SettleItem: {
+      /** @description The task's id. One that cannot be an id is TASK_NOT_FOUND. */
+      id: string;
+      /** @description The token of its claim. */
+      lease_token: components['schemas']['LeaseToken'];
+      /**
+       * @description Whether the attempt succeeded.
+       * @enum {string}
+       */
+      outcome: 'complete' | 'fail';
+      /** @description The kind of failure. */
+      error_type?: components['schemas']['ErrorType'];
+      /** @description What happened. Cut to 1 KiB. */
+      message?: string;
+      /** @description `false` makes the task DEAD at once. */
+      retry?: boolean;
+      /** @description `true`: the attempt does not count. */
+      defer?: boolean;
+      /** @description Raises the delay before the next attempt. */
+      retry_after_ms?: number;
+      /** @description Details such as a stack trace. Cut to 2 KiB. */
+      stack?: string;
+      /** @description Any JSON, at most 64 KiB; kept with the task. Counts with `complete`. */
+      result?: unknown;
+    };
+    /** @description The result of an item that was settled, or was before. */
+    SettleItemDone: {
+      /** @description The item's place in the request, from 0. */
+      index: number;
+      /**
+       * @description As the single call would have answered.
+       * @constant
+       */
+      status: 200;
+      /** @description The task. */
+      envelope: components['schemas']['Envelope'];
+    };
+    /** @description The result of one item; `envelope` on success, `error` on failure. */
+    SettleItemResult:
+      components['schemas']['SettleItemDone'] | components['schemas']['BatchItemRejected'];
+    /** @description One result per item, in the order of the request. */
+    SettleTasksResult: components['schemas']['SettleItemResult'][];
+    /** @description The workers of a queue. */
+    WorkerList: {
+      /** @description Seen in the last 10 minutes, most recently seen first. */
+      workers: components['schemas']['Worker'][];
+    };
+    /** @description One worker of a pull queue. */
+    Worker: {
+      /** @description The name it claims with. */
+      worker: string;
+      /** @description Who its token stands for. */
+      principal: string;
+      /** @description Where its last claim came from; null in process. */
+      remote_ip: string | null;
+      /** @description When it last claimed, extended or settled. */
+      last_seen_at: components['schemas']['Timestamp'];
+      /** @description Tasks that it holds. */
+      in_flight: number;
+      /** @description Tasks that it claimed. */
+      claimed: number;
+      /** @description Tasks that it completed. */
+      completed: number;
+      /** @description Attempts that it failed, expired leases included. */
+      failed: number;
     };
     /** @description The process is up. */
     LivenessResult: {
@@ -1971,10 +2648,14 @@ export interface components {
       | 'NOT_FOUND'
       | 'QUEUE_NOT_FOUND'
       | 'TASK_NOT_FOUND'
+      | 'SCHEDULE_NOT_FOUND'
+      | 'JOB_NOT_FOUND'
       | 'METHOD_NOT_ALLOWED'
       | 'ID_CONFLICT'
+      | 'JOB_FINISHED'
       | 'QUEUE_NOT_EMPTY'
       | 'LEASE_LOST'
+      | 'QUEUE_NOT_PULL'
       | 'TASK_FINISHED'
       | 'TASK_NOT_PENDING'
       | 'STALE_CURSOR'
@@ -1985,8 +2666,10 @@ export interface components {
       | 'BATCH_TOO_LARGE'
       | 'RESULT_TOO_LARGE'
       | 'INVALID_SELECTOR'
+      | 'INVALID_CLAIM'
       | 'INVALID_CONFIG'
       | 'CALLBACK_URL_NOT_ALLOWED'
+      | 'INVALID_SCHEDULE'
       | 'INVALID_QUERY'
       | 'RATE_LIMITED'
       | 'INTERNAL'
@@ -2040,6 +2723,51 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The schedule. */
+    Schedule: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Schedule'];
+      };
+    };
+    /** @description The queue or the schedule does not exist. */
+    ScheduleNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The job. */
+    Job: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['JobResult'];
+      };
+    };
+    /** @description No job has this id. */
+    JobNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The job has ended. */
+    JobFinished: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description No task has this id. */
     TaskNotFound: {
       headers: {
@@ -2060,6 +2788,24 @@ export interface components {
     };
     /** @description The lease is gone; nothing was changed. Stop the work. */
     LeaseLost: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The queue delivers by callback and cannot be claimed from. */
+    QueueNotPull: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The body is not JSON or breaks a rule; `errors` says where. Nothing was done. */
+    InvalidClaim: {
       headers: {
         [name: string]: unknown;
       };
@@ -2175,6 +2921,15 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The schedule breaks a rule; `errors` says where. Nothing was written. */
+    InvalidSchedule: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description A query parameter is unknown, repeated or has a bad value. */
     InvalidQuery: {
       headers: {
@@ -2196,7 +2951,7 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
-    /** @description A fault of the server. The log has the details under `instance`. */
+    /** @description An internal error of the server. The log has the details under `instance`. */
     Internal: {
       headers: {
         [name: string]: unknown;
@@ -2232,6 +2987,21 @@ export interface components {
      * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
      */
     TaskId: components['schemas']['InputUlid'];
+    /**
+     * @description The job's id, in upper or lower case.
+     * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+     */
+    JobId: components['schemas']['InputUlid'];
+    /**
+     * @description The schedule's name.
+     * @example nightly-report
+     */
+    ScheduleName: components['schemas']['ScheduleName'];
+    /**
+     * @description The schedule's name. One that cannot be a schedule's is 422 INVALID_SCHEDULE.
+     * @example nightly-report
+     */
+    WrittenScheduleName: components['schemas']['ScheduleName'];
     /**
      * @description The token that the callback carried. Missing, empty or longer than 256 characters is 422
      *     INVALID_TASK; any other that does not hold the task's lease is 409 LEASE_LOST.
@@ -2528,7 +3298,13 @@ export interface operations {
          */
         wait_ms?: number;
       };
-      header?: never;
+      header?: {
+        /**
+         * @description The token of the caller's claim. Only needed with the role `worker`.
+         * @example l1.7.Zk3vQm9X
+         */
+        'X-Queue-Lease-Token'?: string;
+      };
       path: {
         /**
          * @description The task's id, in upper or lower case.
@@ -2769,7 +3545,15 @@ export interface operations {
   };
   redriveDlq: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description `true` starts a job and answers 202 at once. The job goes on after a restart, takes as
+         *     long as it takes, and touches only tasks that were dead when it was created. Not with
+         *     `dry_run`.
+         * @example true
+         */
+        async?: boolean;
+      };
       header?: never;
       path: {
         /**
@@ -2787,6 +3571,7 @@ export interface operations {
     };
     responses: {
       200: components['responses']['Selected'];
+      202: components['responses']['Job'];
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
@@ -2800,7 +3585,15 @@ export interface operations {
   };
   purgeDlq: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description `true` starts a job and answers 202 at once. The job goes on after a restart, takes as
+         *     long as it takes, and touches only tasks that were dead when it was created. Not with
+         *     `dry_run`.
+         * @example true
+         */
+        async?: boolean;
+      };
       header?: never;
       path: {
         /**
@@ -2818,6 +3611,7 @@ export interface operations {
     };
     responses: {
       200: components['responses']['Selected'];
+      202: components['responses']['Job'];
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
@@ -2861,6 +3655,132 @@ export interface operations {
       503: components['responses']['StorageUnavailable'];
     };
   };
+  getQueueMetrics: {
+    parameters: {
+      query?: {
+        /**
+         * @description How far to go back, at most 30 days, as in `30m`, `48h` or `7d`.
+         * @example 1h
+         */
+        since?: string;
+        /**
+         * @description The length of a step; by default the shortest that is kept for the whole time. A step that
+         *     is not kept for so long is 422 INVALID_QUERY.
+         * @example 1m
+         */
+        step?: '10s' | '1m' | '15m';
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The history. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['QueueMetrics'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      422: components['responses']['InvalidQuery'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listJobs: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The jobs. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['JobList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getJob: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The job's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['JobId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Job'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['JobNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  cancelJob: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The job's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['JobId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Job'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['JobNotFound'];
+      409: components['responses']['JobFinished'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
   getStats: {
     parameters: {
       query?: never;
@@ -2888,6 +3808,225 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listSchedules: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The schedules. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ScheduleList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  putSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name. One that cannot be a schedule's is 422 INVALID_SCHEDULE.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['WrittenScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ScheduleInput'];
+      };
+    };
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidSchedule'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  deleteSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The schedule is deleted. */
+      204: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content?: never;
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  runSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  pauseSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  resumeSchedule: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+        /**
+         * @description The schedule's name.
+         * @example nightly-report
+         */
+        schedule: components['parameters']['ScheduleName'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['Schedule'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['ScheduleNotFound'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
@@ -3284,7 +4423,7 @@ export interface operations {
       };
     };
     responses: {
-      /** @description The lease runs on; see `lease_expires_at`. */
+      /** @description The lease is extended; see `lease_expires_at`. */
       200: {
         headers: {
           [name: string]: unknown;
@@ -3300,6 +4439,117 @@ export interface operations {
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  claimTasks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ClaimRequest'];
+      };
+    };
+    responses: {
+      /** @description The claimed tasks; none when the wait is over. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ClaimResult'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      409: components['responses']['QueueNotPull'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidClaim'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  settleTasks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SettleTasksRequest'];
+      };
+    };
+    responses: {
+      /** @description One result per item, in the order of the request. */
+      207: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SettleTasksResult'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidClaim'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  listWorkers: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The workers. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['WorkerList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

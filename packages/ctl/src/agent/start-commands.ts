@@ -75,6 +75,7 @@ export function addSubmit(agent: CtlCommand, tools: Tools): void {
         'Id of the task; repeating the command with the same id stores nothing new',
       )
       .option('--queue <name>', 'Another queue whose callback is a daemon (default: agents)')
+      .option('--data <dir>', 'Data directory of a local `ctl up`, to find its queue and token')
       .option('--wait', 'Wait until the task has succeeded or is dead')
       .option('--timeout <duration>', 'Stop waiting after this long')
       .example(

@@ -1,7 +1,9 @@
 import type { CtlCommand } from '../command.js';
 import { addAudit } from '../queue/audit-commands.js';
 import { addConfig } from '../queue/config-commands.js';
+import { addCreate } from '../queue/create-command.js';
 import { addDlq, addPurge, addRedrive } from '../queue/dlq-commands.js';
+import { addJob } from '../queue/job-commands.js';
 import { addMigrate } from '../queue/migrate-command.js';
 import {
   addDelete,
@@ -12,10 +14,13 @@ import {
   addTest,
   addWatch,
 } from '../queue/queue-commands.js';
+import { addSchedule } from '../queue/schedule-commands.js';
+import { addSecret } from '../queue/secret-commands.js';
 import { addServe } from '../queue/serve-command.js';
 import { addGet, addSubmit } from '../queue/task-commands.js';
 import { addCancel, addRunNow, addTasks } from '../queue/tasks-commands.js';
 import { addToken } from '../queue/token-commands.js';
+import { addWork, addWorkers } from '../queue/work-commands.js';
 import type { Tools } from '../tools.js';
 
 export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
@@ -31,6 +36,8 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
     .example(`ctl queue submit mail mail.send --payload '{"to":"ada"}' --wait`, 'run a task');
   await addServe(queue, tools);
   addToken(queue, tools);
+  addSecret(queue, tools);
+  addCreate(queue, tools);
   addConfig(queue, tools);
   addTest(queue, tools);
   addSubmit(queue, tools);
@@ -44,8 +51,12 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   addDlq(queue, tools);
   addRedrive(queue, tools);
   addPurge(queue, tools);
+  addJob(queue, tools);
+  addSchedule(queue, tools);
   addPause(queue, tools);
   addResume(queue, tools);
+  addWork(queue, tools);
+  addWorkers(queue, tools);
   addDelete(queue, tools);
   addAudit(queue, tools);
   addMigrate(queue, tools);

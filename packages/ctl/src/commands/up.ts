@@ -20,6 +20,7 @@ export function build(up: CtlCommand, tools: Tools): void {
     .option('--db-grpc <address>', 'gRPC address of the database (default: 127.0.0.1:5433)')
     .option('--db-http <address>', 'REST address of the database (default: 127.0.0.1:8080)')
     .option('--no-auth', 'Require no token and no key, on loopback addresses only')
+    .option('--no-upgrade', 'Refuse data that an older version has written')
     .example('ctl up', 'start everything; Ctrl-C stops it')
     .example('ctl up --data ./data', 'use another data directory')
     .example('ctl up --json', 'one line of JSON per event, for scripts')

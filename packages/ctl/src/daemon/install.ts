@@ -24,7 +24,7 @@ export async function installService(flags: InstallFlags, tools: Tools): Promise
     out.write(json ? `${JSON.stringify({ path, text, commands }, null, 2)}\n` : text);
     return;
   }
-  const outcome = await write(file, flags.force ?? false);
+  const outcome = await writeServiceFile(file, flags.force ?? false);
   if (json) {
     out.write(`${JSON.stringify({ path, outcome, commands }, null, 2)}\n`);
     return;
@@ -36,7 +36,8 @@ export async function installService(flags: InstallFlags, tools: Tools): Promise
   );
 }
 
-async function write(
+/** Writes the file unless it is there; a different one is replaced only if forced. */
+export async function writeServiceFile(
   { path, text }: ServiceFile,
   force: boolean,
 ): Promise<'written' | 'unchanged'> {
@@ -69,7 +70,7 @@ function commandOf({ listen, data, config }: InstallFlags): string[] {
   ];
 }
 
-function managerHere(): Manager {
+export function managerHere(): Manager {
   if (process.platform === 'darwin') return 'launchd';
   if (process.platform === 'linux') return 'systemd';
   throw new UsageError('Name the service manager: --for systemd or --for launchd.');

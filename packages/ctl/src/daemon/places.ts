@@ -30,6 +30,11 @@ export function queueSecretsFile(dataDir: string): string {
   return join(dataDir, 'queue-secrets.yaml');
 }
 
+/** Settings of the queue that `ctl up` runs. */
+export function queueSettingsFile(dataDir: string): string {
+  return join(dataDir, 'queue.yaml');
+}
+
 /** Contains the read-only token. */
 export function readOnlyTokenFile(dataDir: string): string {
   return join(dataDir, 'token-read-only');

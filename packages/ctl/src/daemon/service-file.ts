@@ -9,12 +9,16 @@ export type Manager = 'systemd' | 'launchd';
 export interface ServiceFile {
   readonly path: string;
   readonly text: string;
-  /** Commands that activate it. */
+  /** Commands that activate it, for a shell. */
   readonly commands: readonly string[];
+  /** What the service manager calls it. */
+  readonly id: string;
 }
 
 /** The program and its arguments, without a shell. */
 export interface Service {
+  /** What it runs: everything, or one server. Default: the daemon. */
+  readonly part?: keyof typeof titles;
   readonly command: readonly string[];
   /** Services start with a minimal PATH, which lacks the command lines of agents. */
   readonly searchPath: string;
@@ -24,14 +28,22 @@ export function serviceFile(manager: Manager, service: Service, env: Environment
   return manager === 'systemd' ? systemdUnit(service, env) : launchdPlist(service, env);
 }
 
-const unitName = 'millrace-daemon.service';
-const label = 'millrace.daemon';
+const titles = {
+  up: 'Millrace',
+  db: 'Millrace database',
+  queue: 'Millrace queue',
+  daemon: 'Millrace agent daemon',
+};
 
-function systemdUnit({ command, searchPath }: Service, env: Environment): ServiceFile {
+function systemdUnit(
+  { command, searchPath, part = 'daemon' }: Service,
+  env: Environment,
+): ServiceFile {
+  const unitName = part === 'up' ? 'millrace.service' : `millrace-${part}.service`;
   const base = env['XDG_CONFIG_HOME'];
   const config = base && isAbsolute(base) ? base : join(homeOf(env), '.config');
   const text = `[Unit]
-Description=Millrace agent daemon
+Description=${titles[part]}
 StartLimitIntervalSec=60
 StartLimitBurst=5
 
@@ -42,7 +54,7 @@ Restart=on-failure
 RestartSec=2
 # Agents live in terminals of their own and outlast a restart of the daemon.
 KillMode=process
-TimeoutStopSec=30
+TimeoutStopSec=${part === 'daemon' ? 30 : 60}
 
 [Install]
 WantedBy=default.target
@@ -50,6 +62,7 @@ WantedBy=default.target
   return {
     path: join(config, 'systemd', 'user', unitName),
     text,
+    id: unitName,
     commands: ['systemctl --user daemon-reload', `systemctl --user enable --now ${unitName}`],
   };
 }
@@ -62,11 +75,15 @@ function systemdWord(word: string): string {
     : `"${plain.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`;
 }
 
-function launchdPlist({ command, searchPath }: Service, env: Environment): ServiceFile {
+function launchdPlist(
+  { command, searchPath, part = 'daemon' }: Service,
+  env: Environment,
+): ServiceFile {
+  const label = part === 'up' ? 'millrace' : `millrace.${part}`;
   const home = homeOf(env);
   const path = join(home, 'Library', 'LaunchAgents', `${label}.plist`);
   const words = command.map((word) => `    <string>${xmlText(word)}</string>`).join('\n');
-  const log = xmlText(join(home, 'Library', 'Logs', 'millrace-daemon.log'));
+  const log = xmlText(join(home, 'Library', 'Logs', `${label.replace('.', '-')}.log`));
   const text = `<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
 <plist version="1.0">
@@ -96,7 +113,12 @@ ${words}
 </dict>
 </plist>
 `;
-  return { path, text, commands: [`launchctl bootstrap gui/$(id -u) ${shellWord(path)}`] };
+  return {
+    path,
+    text,
+    id: label,
+    commands: [`launchctl bootstrap gui/$(id -u) ${shellWord(path)}`],
+  };
 }
 
 function xmlText(text: string): string {

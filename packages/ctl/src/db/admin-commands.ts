@@ -9,6 +9,7 @@ interface BackupFlags extends ConnectionFlags {
   collections?: string;
   sinceSeq?: string;
   since?: string;
+  base?: boolean;
 }
 
 export function addBackup(db: CtlCommand, tools: Tools): void {
@@ -20,7 +21,8 @@ export function addBackup(db: CtlCommand, tools: Tools): void {
         'name. With --since, write an incremental backup: only what was committed after an ' +
         'earlier backup.',
     )
-    .requiredOption('--out <file>', 'File to write')
+    .requiredOption('--out <file>', 'File to write; with --base, the archive directory')
+    .option('--base', 'Write a base backup into a log archive, for point-in-time restore')
     .option('--since <file>', 'Create an incremental backup on top of this backup')
     .option(
       '--since-seq <number>',
@@ -34,6 +36,7 @@ export function addBackup(db: CtlCommand, tools: Tools): void {
     .option('--collections <names>', 'Only these collections: people,orders')
     .example('ctl db backup --out monday.backup', 'a full backup')
     .example('ctl db backup --out tuesday.backup --since monday.backup', 'changes since then')
+    .example('ctl db backup --base --out ./archive', 'a base backup for the log archive')
     .example('ctl db backup --out dump.ndjson --format ndjson', 'one line of JSON per record');
   withConnection(command, tools).action(async (flags: BackupFlags) => {
     const { backupTo } = await import('./backing-up.js');
@@ -54,7 +57,15 @@ async function backupOptions(flags: BackupFlags): Promise<BackupOptions> {
   if (flags.since !== undefined && flags.sinceSeq !== undefined) {
     throw new UsageError('Give --since or --since-seq, not both.');
   }
+  const isPartial = format !== 'snapshot' || flags.collections !== undefined;
+  const isIncremental = flags.since !== undefined || flags.sinceSeq !== undefined;
+  if (flags.base && (isPartial || isIncremental)) {
+    throw new UsageError(
+      '--base is a full backup. Leave out --since, --since-seq, --format and --collections.',
+    );
+  }
   return {
+    isBase: flags.base ?? false,
     file: flags.out,
     format,
     collections: listOf(flags.collections),
@@ -69,22 +80,28 @@ export function addRestore(db: CtlCommand, tools: Tools): void {
     .description(
       'Restore a full backup and its incremental backups into a directory that is empty or ' +
         'missing. Everything is checked before anything is written, and verified at the end. ' +
-        'Needs no server; start one on the directory afterwards.',
+        'With --to, leave out what was committed later. Needs no server; start one on the ' +
+        'directory afterwards.',
     )
     .requiredOption(
-      '--from <file>',
-      'Backup to restore; repeat it for incremental backups, in order',
+      '--from <path>',
+      'Log archive, or a backup file; repeat it for incremental backups, in order',
       collect,
     )
+    .option('--to <target>', 'Commit number or RFC 3339 time to restore to, inclusive')
     .requiredOption('--data <dir>', 'Data directory to create')
     .example('ctl db restore --from monday.backup --data ./restored', 'a full backup')
     .example(
       'ctl db restore --from monday.backup --from tuesday.backup --data ./restored',
       'with an incremental backup',
     )
-    .action(async (flags: { from: string[]; data: string }) => {
-      const { restoreTo } = await import('./restoring.js');
-      await restoreTo(flags.from, flags.data, tools);
+    .example(
+      'ctl db restore --from ./archive --to 2026-05-04T09:30:00Z --data ./restored',
+      'the state at a point in time',
+    )
+    .action(async (flags: { from: string[]; data: string; to?: string }) => {
+      const { restoreTo, targetOf } = await import('./restoring.js');
+      await restoreTo(flags.from, flags.data, targetOf(flags.to), tools);
     });
 }
 

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
-import { Refusal } from '@millrace/kit/errors';
+import { rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { BackupHeader, BackupPart, BackupTrailer } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
@@ -9,6 +11,8 @@ import { counted } from './reads.js';
 import { writeWhole } from './atomic-file.js';
 
 export interface BackupOptions {
+  /** Write a base backup into the directory `file`. */
+  isBase: boolean;
   file: string;
   format: 'snapshot' | 'ndjson';
   collections: readonly string[];
@@ -27,8 +31,11 @@ export async function backupTo(
   options: BackupOptions,
   { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
 ): Promise<void> {
-  const { checkBackup, fileBytes } = await import('@millrace/db');
-  const { file, format, collections, sinceFile } = options;
+  const { baseBackupName, checkBackup, fileBytes } = await import('@millrace/db');
+  const { format, collections, sinceFile } = options;
+  if (options.isBase) await checkDirectory(options.file);
+  // The name of a base backup has its commit number, which is not known yet.
+  const written = options.isBase ? join(options.file, unnamedBase) : options.file;
   const base = sinceFile === undefined ? undefined : await checkBackup(sinceFile);
   const sinceSeq = base?.header.seq ?? options.sinceSeq;
   const progress = new Progress(terminal, 'Backed up');
@@ -40,7 +47,7 @@ export async function backupTo(
     onProgress: ({ bytes }) => progress.show({ bytes }),
   });
   try {
-    await writeWhole(file, fileBytes(checked(parts, made, base?.header)), {
+    await writeWhole(written, fileBytes(checked(parts, made, base?.header)), {
       signal: lifecycle.interrupted,
       check: async (unfinished) => {
         if (format === 'snapshot') await checkBackup(unfinished);
@@ -52,6 +59,8 @@ export async function backupTo(
   const { out, json } = terminal;
   const { header, trailer } = made as Required<Made>;
   const { seq } = header;
+  const file = options.isBase ? join(options.file, baseBackupName(seq)) : written;
+  if (options.isBase) await rename(written, file);
   if (json) {
     const shown = { file, format, seq, since_seq: sinceSeq, lineage_id: header.lineageId };
     out.write(`${JSON.stringify({ ...shown, ...trailer }, null, 2)}\n`);
@@ -62,6 +71,16 @@ export async function backupTo(
   out.write(
     `Backed up ${counted(trailer.records, noun)} (${humanBytes(trailer.bytes)}) at commit ${seq} ` +
       `to ${file} in ${took}.\n`,
+  );
+}
+
+const unnamedBase = 'unnamed.backup';
+
+async function checkDirectory(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (found?.isDirectory()) return;
+  throw new UsageError(
+    `${path} is not a directory. With --base, --out is the directory of the log archive.`,
   );
 }
 

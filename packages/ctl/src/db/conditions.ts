@@ -1,8 +1,6 @@
 import { UsageError } from '@millrace/kit/errors';
-import type { Filter } from '@millrace/db';
+import type { Filter, Json } from '@millrace/db';
 import { tokenize, unquote } from './tokens.js';
-
-type Json = NonNullable<Filter['value']> | null;
 
 const operators = ['!=', '>=', '<=', '^=', '=~', '!~', '!?', '=', '>', '<', '~', '?'] as const;
 type Operator = (typeof operators)[number];

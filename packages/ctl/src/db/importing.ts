@@ -1,4 +1,4 @@
-import { createReadStream } from 'node:fs';
+import { createReadStream, statSync } from 'node:fs';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
@@ -19,20 +19,32 @@ export interface ImportOptions extends LineOptions {
 }
 
 type Records = RemoteCollection<Record<string, unknown>>;
+type Operation = Parameters<Records['bulkWrite']>[0][number];
+
+const maxBatchBytes = 4 * 1024 * 1024;
 
 export async function importRecords(
   database: RemoteDatabase,
   options: ImportOptions,
-  { terminal, exitWith }: Pick<Tools, 'terminal' | 'exitWith'>,
+  { terminal, lifecycle, exitWith }: Pick<Tools, 'terminal' | 'lifecycle' | 'exitWith'>,
 ): Promise<void> {
   const fromStdin = options.file === undefined || options.file === '-';
+  const ofBytes = fromStdin ? 0 : sizeOf(options.file!);
   const input = fromStdin ? terminal.in.stream : createReadStream(options.file!);
   const place = fromStdin ? 'stdin' : options.file!;
   const progress = new Progress(terminal, 'Imported');
-  const run = new ImportRun(database.collection(options.collection), options, place, progress);
+  const run = new ImportRun(database.collection(options.collection), options, place, (amount) =>
+    progress.show({ ...amount, ofBytes }),
+  );
+  const onInterrupt = () => {
+    progress.end();
+    terminal.err.write(`ctl: ${stoppedAt(run.nextLine)}\n`);
+  };
+  lifecycle.interrupted.addEventListener('abort', onInterrupt, { once: true });
   try {
     await run.take(input);
   } finally {
+    lifecycle.interrupted.removeEventListener('abort', onInterrupt);
     progress.end();
   }
   const { out, err, json } = terminal;
@@ -50,118 +62,174 @@ export async function importRecords(
   if (failures.length > 0) exitWith(1);
 }
 
-/** One import: writes lines as they are read, up to `batch` in flight, in order for each key. */
+function sizeOf(file: string): number {
+  const found = statSync(file);
+  return found.isFile() ? found.size : 0;
+}
+
+function stoppedAt(line: number): string {
+  return `Stopped at line ${line}. Resume with --start-line ${line}`;
+}
+
+interface BatchLine {
+  line: number;
+  operation: Operation;
+  /** The other way to write a line with an id: insert when it is new, update when it exists. */
+  other: Operation | undefined;
+}
+
+/** One import: each batch is one bulk write, and the next one is read meanwhile. */
 class ImportRun {
   created = 0;
   replaced = 0;
   expired = 0;
+  /** Every line before this one is written. */
+  nextLine: number;
   readonly failures: { line: number; message: string }[] = [];
-  readonly #underWay = new Map<number, Promise<void>>();
-  readonly #keys = new Map<string, Promise<void>>();
-  #failure: { line: number; error: unknown } | undefined;
+  #writing: Promise<void> = Promise.resolve();
   #bytes = 0;
 
   constructor(
     private readonly records: Records,
     private readonly options: ImportOptions,
     private readonly place: string,
-    private readonly progress: Progress,
-  ) {}
+    private readonly show: (amount: { records: number; bytes: number }) => void,
+  ) {
+    this.nextLine = options.startLine;
+  }
 
   async take(input: NodeJS.ReadableStream): Promise<void> {
     let line = 0;
+    let batch: BatchLine[] = [];
+    let batchBytes = 0;
+    const flush = async () => {
+      const full = batch;
+      const next = line + 1;
+      const bytes = this.#bytes;
+      batch = [];
+      batchBytes = 0;
+      await this.#writing;
+      this.#writing = this.#write(full).then(() => {
+        this.nextLine = next;
+        this.show({ records: this.created + this.replaced, bytes });
+      });
+      // The next flush reports the failure.
+      this.#writing.catch(() => undefined);
+    };
     try {
       for await (const text of linesOf(input)) {
+        const bytes = Buffer.byteLength(text) + 1;
+        this.#bytes += bytes;
         if (++line < this.options.startLine || text.trim() === '') continue;
-        this.#bytes += Buffer.byteLength(text) + 1;
-        while (this.#underWay.size >= this.options.batch)
-          await Promise.race(this.#underWay.values());
-        if (this.#failure) break;
-        this.#start(line, text);
+        const parsed = this.#parse(line, text);
+        if (parsed === undefined) continue;
+        if (parsed instanceof Error) {
+          line--;
+          await flush();
+          await this.#writing;
+          throw this.#stopped(line + 1, parsed);
+        }
+        batch.push(parsed);
+        batchBytes += bytes;
+        if (batch.length >= this.options.batch || batchBytes >= maxBatchBytes) await flush();
       }
+      await flush();
     } finally {
-      await Promise.all(this.#underWay.values());
+      await this.#writing;
     }
-    if (this.#failure) throw this.#stopped(this.#failure);
   }
 
-  #start(line: number, text: string): void {
-    const running = this.#line(line, text)
-      .catch((error: unknown) => this.#fail(line, error))
-      .finally(() => {
-        this.#underWay.delete(line);
-        this.progress.show({ records: this.created + this.replaced, bytes: this.#bytes });
-      });
-    this.#underWay.set(line, running);
-  }
-
-  async #line(line: number, text: string): Promise<void> {
-    const parsed = parseLine(text, `${this.place}:${line}`, this.options);
-    const { key } = parsed;
-    if (key === undefined) return this.#write(parsed);
-    // Writes of one key stay in order, because the last one wins.
-    const before = this.#keys.get(key);
-    const writing = (before ?? Promise.resolve()).then(() => this.#write(parsed));
-    const settled = writing.catch(() => undefined);
-    this.#keys.set(key, settled);
+  /** Undefined: nothing to write. An error stops the import at this line. */
+  #parse(line: number, text: string): BatchLine | Error | undefined {
     try {
-      await writing;
-    } finally {
-      if (this.#keys.get(key) === settled) this.#keys.delete(key);
+      const parsed = parseLine(text, `${this.place}:${line}`, this.options);
+      const { expiresAt } = parsed;
+      const ttlMs = expiresAt === undefined ? undefined : expiresAt - systemClock.now();
+      if (ttlMs === undefined || ttlMs > 0) {
+        return { line, ...operationsOf(parsed, ttlMs, this.options.merge) };
+      }
+      this.expired++;
+      return undefined;
+    } catch (error) {
+      if (this.options.keepGoing && isAboutLine(error)) {
+        this.#note(line, error);
+        return undefined;
+      }
+      return error instanceof Error ? error : new Error(messageOf(error));
     }
   }
 
-  async #write({ key, id, data, expiresAt }: ImportLine): Promise<void> {
-    const ttlMs = expiresAt === undefined ? undefined : expiresAt - systemClock.now();
-    if (ttlMs !== undefined && ttlMs <= 0) {
-      this.expired++;
-      return;
+  /** Stops at the first failure, so that every line before it is written and none behind it. */
+  async #write(batch: readonly BatchLine[]): Promise<void> {
+    let rest = [...batch];
+    while (rest.length > 0) {
+      const { results } = await this.records
+        .bulkWrite(
+          rest.map(({ operation }) => operation),
+          { ordered: !this.options.keepGoing },
+        )
+        .catch((error: unknown) => {
+          throw this.#stopped(rest[0]!.line, error);
+        });
+      const again: BatchLine[] = [];
+      let isFlipped = false;
+      results.forEach(({ status, error, created }, i) => {
+        const entry = rest[i]!;
+        if (status === 'OK') this.#count(created);
+        else if (status === 'NOT_RUN') again.push(entry);
+        else if (entry.other && isOtherWay(error!.reason)) {
+          isFlipped = true;
+          again.push(otherWay(entry));
+        } else if (this.options.keepGoing && refusalsOfLines.has(error!.reason)) {
+          this.#note(entry.line, new Refusal(error!.reason, error!.message));
+        } else throw this.#stopped(entry.line, new Refusal(error!.reason, error!.message));
+      });
+      // A file that was imported before has many such lines in a row.
+      const isOrdered = !this.options.keepGoing;
+      rest = again.map((entry, i) =>
+        isFlipped && isOrdered && i > 0 && entry.other ? otherWay(entry) : entry,
+      );
     }
-    const created =
-      key === undefined
-        ? await this.#insert(id, data, ttlMs)
-        : await this.#upsert(key, data, ttlMs);
+  }
+
+  #count(created: boolean): void {
     if (created) this.created++;
     else this.replaced++;
   }
 
-  async #upsert(key: string, data: Record<string, unknown>, ttlMs: number | undefined) {
-    const { created } = this.options.merge
-      ? await this.records.upsertMerge(key, data, { ttlMs })
-      : await this.records.upsert(key, data, { ttlMs });
-    return created;
-  }
-
-  async #insert(id: string | undefined, data: Record<string, unknown>, ttlMs: number | undefined) {
-    try {
-      await this.records.insert(data, { ttlMs, ...(id === undefined ? {} : { id }) });
-      return true;
-    } catch (error) {
-      const isThere = error instanceof Refusal && error.code === 'DUPLICATE_ID';
-      if (!isThere || id === undefined) throw error;
-      if (this.options.merge) await this.records.merge(id, data, { ttlMs });
-      else await this.records.update(id, data, { ttlMs });
-      return false;
-    }
-  }
-
-  #fail(line: number, error: unknown): void {
-    if (this.options.keepGoing && isAboutLine(error)) {
-      this.failures.push({ line, message: withoutPlace(error, `${this.place}:${line}`) });
-      this.failures.sort((a, b) => a.line - b.line);
-    } else if (!this.#failure || line < this.#failure.line) this.#failure = { line, error };
+  #note(line: number, error: unknown): void {
+    this.failures.push({ line, message: withoutPlace(error, `${this.place}:${line}`) });
+    this.failures.sort((a, b) => a.line - b.line);
   }
 
   /** Every line before the failed one has been written. */
-  #stopped({ line, error }: { line: number; error: unknown }): Error {
+  #stopped(line: number, error: unknown): Error {
     const at = `${this.place}:${line}`;
-    const detail =
-      `${at}: ${withoutPlace(error, at)} The lines before it are written. Fix it, then ` +
-      `resume with --start-line ${line}.`;
+    const detail = `${at}: ${withoutPlace(error, at)} The lines before it are written. ${stoppedAt(line)}.`;
+    this.nextLine = line;
     if (error instanceof UsageError) return new UsageError(detail, { cause: error });
     if (error instanceof Refusal) return new Refusal(error.code, detail, { cause: error });
     return error instanceof Error ? error : new Error(detail);
   }
+}
+
+function operationsOf(
+  { key, id, data }: ImportLine,
+  ttlMs: number | undefined,
+  isMerge: boolean,
+): Omit<BatchLine, 'line'> {
+  const body = isMerge ? { data, ttlMs, mode: 'merge' as const } : { data, ttlMs };
+  if (key !== undefined) return { operation: { upsert: { key, ...body } }, other: undefined };
+  const operation = { insert: { id, data, ttlMs } };
+  return { operation, other: id === undefined ? undefined : { update: { id, ...body } } };
+}
+
+function isOtherWay(reason: string): boolean {
+  return reason === 'DUPLICATE_ID' || reason === 'RECORD_NOT_FOUND';
+}
+
+function otherWay(entry: BatchLine): BatchLine {
+  return { ...entry, operation: entry.other!, other: entry.operation };
 }
 
 function withoutPlace(error: unknown, place: string): string {

@@ -9,6 +9,8 @@ export interface Amount {
   /** Total number of records, if known. */
   of?: number;
   bytes?: number;
+  /** Total number of bytes, if known. */
+  ofBytes?: number;
 }
 
 /** One progress line on stderr, only on a terminal. */
@@ -43,17 +45,27 @@ export class Progress {
     return systemClock.monotonic() - this.#started;
   }
 
-  #rate({ records = 0, of = 0 }: Amount, now: number): string {
+  #rate({ records = 0, of = 0, bytes = 0, ofBytes = 0 }: Amount, now: number): string {
     const elapsedMs = now - this.#started;
     if (elapsedMs < 1000 || records === 0) return '';
     const each = elapsedMs / records;
-    const left = of > records ? `, ${humanDuration((of - records) * each)} left` : '';
+    const share = ofBytes > 0 ? bytes / ofBytes : records / of;
+    const isPart = share > 0 && share < 1;
+    const left = isPart ? `, ${humanDuration(elapsedMs / share - elapsedMs)} left` : '';
     return `, ${humanCount(Math.round(1000 / each))}/s${left}`;
   }
 }
 
-export function amountText({ records, of, bytes }: Amount): string {
+const barWidth = 20;
+
+function barText(share: number): string {
+  const done = Math.floor(Math.min(1, share) * barWidth);
+  return `[${'#'.repeat(done)}${'.'.repeat(barWidth - done)}] ${Math.floor(share * 100)}%`;
+}
+
+export function amountText({ records, of, bytes, ofBytes }: Amount): string {
   const parts: string[] = [];
+  if (bytes !== undefined && ofBytes) parts.push(barText(bytes / ofBytes));
   if (records !== undefined && records > 0) {
     const total = of ? ` of ${humanCount(of)} (${Math.floor((100 * records) / of)}%)` : '';
     parts.push(`${humanCount(records)}${total} records`);

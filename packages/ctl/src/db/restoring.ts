@@ -1,4 +1,6 @@
-import { humanDuration } from '@millrace/kit/units';
+import { UsageError } from '@millrace/kit/errors';
+import { humanDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
+import type { RestoreTarget } from '@millrace/db';
 import type { Tools } from '../tools.js';
 import { Progress } from './progress.js';
 import { counted } from './reads.js';
@@ -8,11 +10,13 @@ const verbs = { check: 'Checking', restore: 'Restored', verify: 'Verifying' } as
 export async function restoreTo(
   files: readonly string[],
   directory: string,
+  to: RestoreTarget | undefined,
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   const { restore } = await import('@millrace/db');
   const progress = new Progress(terminal, '');
   const restored = await restore(files, directory, {
+    to,
     onProgress: ({ stage, records, of }) => progress.show({ records, of }, verbs[stage]),
   }).finally(() => progress.end());
   const { out, json } = terminal;
@@ -28,4 +32,16 @@ export async function restoreTo(
       `${directory} in ${took}, and verified them.\nServe it with: ctl db serve --data ` +
       `${directory}\n`,
   );
+}
+
+/** `1200` is a commit, `2026-05-04T09:30:00Z` a time. */
+export function targetOf(text: string | undefined): RestoreTarget | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d+$/.test(text) && Number.isSafeInteger(Number(text))) return Number(text);
+  try {
+    return new Date(parseTimestamp(text));
+  } catch (error) {
+    if (!(error instanceof UnitError)) throw error;
+    throw new UsageError(`--to must be a commit number or a time: ${error.message}.`);
+  }
 }

@@ -27,7 +27,7 @@ export function addImport(db: CtlCommand, tools: Tools): void {
     .option('--key-field <path>', 'Take the key from this field of the document')
     .option('--documents', 'Treat every line as a document')
     .option('--merge', 'Merge into existing records instead of replacing them')
-    .option('--batch <number>', 'Maximum number of records in flight (default: 64)')
+    .option('--batch <number>', 'Records per bulk write, at most 10000 (default: 1000)')
     .option('--start-line <number>', 'Start with this line, to resume an import')
     .option('--keep-going', 'Skip lines that cannot be written, and report them at the end')
     .example('ctl db import people people.ndjson', 'from a file')
@@ -45,7 +45,7 @@ export function addImport(db: CtlCommand, tools: Tools): void {
         keyField: flags.keyField,
         documents: flags.documents ?? false,
         merge: flags.merge ?? false,
-        batch: wholeNumber(flags.batch, '--batch') || 64,
+        batch: Math.min(wholeNumber(flags.batch, '--batch') || 1000, 10_000),
         startLine: wholeNumber(flags.startLine, '--start-line') || 1,
         keepGoing: flags.keepGoing ?? false,
       };

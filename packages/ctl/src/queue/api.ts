@@ -21,6 +21,8 @@ export interface Call {
   readonly queue?: string;
   /** Task in the path. */
   readonly id?: string;
+  /** Schedule in the path. */
+  readonly schedule?: string;
   readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
@@ -55,12 +57,15 @@ export function queueApi(flags: QueueFlags, { terminal, lifecycle }: Here): Queu
   const place = locateQueue(flags, terminal.env);
   const api: QueueApi = {
     url: place.url,
-    async call(operation, { queue, id, patienceMs, ...request } = {}) {
+    async call(operation, { queue, id, schedule, patienceMs, ...request } = {}) {
       const fetch = fetchOver({ signal: lifecycle.interrupted, patienceMs });
       // Each operation uses those that its path names.
       const send = createQueueClient({ ...place, fetch }).send as SendAny;
       try {
-        const { body, headers } = await send(operation, { ...request, path: { queue, id } });
+        const { body, headers } = await send(operation, {
+          ...request,
+          path: { queue, id, schedule },
+        });
         return { body: body as never, header: (name) => headers.get(name) ?? undefined };
       } catch (error) {
         throw error instanceof ApiError

@@ -100,6 +100,7 @@ function withSelection(command: CtlCommand): CtlCommand {
     .option('--all', 'All dead tasks of the queue')
     .option('--yes', 'Do not ask for confirmation')
     .option('--dry-run', 'Only count the tasks')
+    .option('--async', 'Start a job on the server and print its id')
     .exitCode(1, 'failure, or you did not confirm')
     .exitCode(2, 'no terminal to confirm on and no --yes, or usage error');
   return withQueue(command);

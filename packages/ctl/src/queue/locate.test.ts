@@ -39,6 +39,19 @@ test('the address that a running `ctl up` left is used, and that of a dead one i
   rmSync(left);
 });
 
+test('a named data directory locates the queue and token of its own `ctl up`', () => {
+  const data = join(home, 'elsewhere');
+  mkdirSync(data);
+  writeFileSync(join(data, 'queue.token'), 'mr_elsewhere\n');
+  const other = { ...env, MILLRACE_QUEUE_URL: 'http://b:1/' };
+  expect(() => locateQueue({ data }, other)).toThrow(`no queue is running on the data in ${data}`);
+  writeFileSync(join(data, 'queue.url'), `http://127.0.0.1:4712\n${process.pid}\n`);
+  expect(locateQueue({ data }, other)).toEqual({
+    url: 'http://127.0.0.1:4712',
+    token: 'mr_elsewhere',
+  });
+});
+
 test("the owner's token is found for a server of this machine, and sent to no other", () => {
   expect(locateQueue({}, env).token).toBe('mr_owner');
   expect(locateQueue({ url: 'http://localhost:1' }, env).token).toBe('mr_owner');

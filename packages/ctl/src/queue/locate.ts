@@ -11,6 +11,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export interface QueueFlags {
   url?: string;
   tokenFile?: string;
+  /** Data directory of a local `ctl up`. */
+  data?: string;
 }
 
 export interface QueuePlace {
@@ -25,21 +27,32 @@ export const defaultMetricsUrl = 'http://127.0.0.1:9464';
 
 /**
  * Finds the server: `--url`, else MILLRACE_QUEUE_URL, else the address of a running `ctl up`, else
- * the default address. The token comes from `--token-file`, else MILLRACE_QUEUE_TOKEN, else from
+ * the default address. With a named data directory, only the `ctl up` of that directory counts.
+ * The token comes from `--token-file`, else MILLRACE_QUEUE_TOKEN, else from
  * the owner token that `ctl up` created on this machine, which is never sent to another machine.
  */
 export function locateQueue(flags: QueueFlags, env: Environment): QueuePlace {
-  const url =
-    flags.url === undefined
-      ? checkedUrl(
-          env['MILLRACE_QUEUE_URL'] || runningUrl(env) || defaultUrl,
-          '$MILLRACE_QUEUE_URL',
-        )
-      : checkedUrl(flags.url, '--url');
+  const dataDir = dataDirectory(flags.data, env);
+  const url = urlFor(flags, dataDir, env);
   if (flags.tokenFile !== undefined) return { url, token: tokenIn(flags.tokenFile) };
   const given = env['MILLRACE_QUEUE_TOKEN'];
   if (given) return { url, token: checkedToken(given.trim(), '$MILLRACE_QUEUE_TOKEN') };
-  return { url, token: isLocalUrl(url) ? ownersToken(env) : undefined };
+  return { url, token: isLocalUrl(url) ? ownersToken(dataDir) : undefined };
+}
+
+function urlFor({ url, data }: QueueFlags, dataDir: string, env: Environment): string {
+  if (url !== undefined) return checkedUrl(url, '--url');
+  // `ctl up` leaves the address in the data directory, with its process id.
+  const running = runningUp(dataDir)?.queueUrl;
+  if (data !== undefined && running === undefined) {
+    throw new Refusal(
+      'UNAVAILABLE',
+      `no queue is running on the data in ${dataDir}. Start it with \`ctl up --data\`, or name a ` +
+        'server with --url.',
+    );
+  }
+  const given = data === undefined ? env['MILLRACE_QUEUE_URL'] : undefined;
+  return checkedUrl(given || running || defaultUrl, '$MILLRACE_QUEUE_URL');
 }
 
 export function checkedUrl(text: string, source: string, example = defaultUrl): string {
@@ -60,11 +73,6 @@ function tokenIn(file: string): string {
   }
 }
 
-/** `ctl up` leaves the address in the data directory, with its process id. */
-function runningUrl(env: Environment): string | undefined {
-  return runningUp(dataDirectory(undefined, env))?.queueUrl;
-}
-
 /** The `ctl up` that is running on a data directory. */
 export function runningUp(dataDir: string): { queueUrl: string; pid: number } | undefined {
   const [queueUrl, pid] = (fileIn(dataDir, 'queue.url') ?? '').split('\n');
@@ -83,8 +91,8 @@ function isAlive(pid: number): boolean {
 }
 
 /** The token that `ctl up` leaves in the data directory. */
-function ownersToken(env: Environment): string | undefined {
-  return fileIn(dataDirectory(undefined, env), 'queue.token')?.trim();
+function ownersToken(dataDir: string): string | undefined {
+  return fileIn(dataDir, 'queue.token')?.trim();
 }
 
 function fileIn(dataDir: string, name: string): string | undefined {

@@ -24,7 +24,7 @@ export function queuesTable(queues: QueueSchema<'QueueList'>, sheet: Sheet): str
     summary.in_flight,
     summary.dlq_depth,
     ageText(summary.oldest_pending_age_ms),
-    summary.callback_url,
+    summary.callback_url ?? 'pull',
   ]);
   return renderTable(
     titles.map((title) => ({ title })),
@@ -55,6 +55,10 @@ export async function showStats(api: QueueApi, queue: string, { terminal }: Show
     ['in flight', String(stats.in_flight)],
     ['dlq', dead === 0 ? '0' : { text: String(dead), tone: 'bad' }],
     ['oldest', ageText(stats.oldest_pending_age_ms)],
+    ['rate/s', String(stats.rate_per_second)],
+    ['succeeded', String(stats.succeeded_total)],
+    ['failed', String(stats.failed_total)],
+    ['died', String(stats.dead_total)],
   ];
   out.write(renderTable([{ title: '' }, { title: '' }], rows, out));
 }

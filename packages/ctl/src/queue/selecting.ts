@@ -5,7 +5,7 @@ import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
 import { tasks } from './arguments.js';
 import { confirmed } from './confirming.js';
-import { selectionOf, type Filter, type SelectFlags } from './selection.js';
+import { selectionOf, type Filter, type Selection, type SelectFlags } from './selection.js';
 
 type Act = 'redrive' | 'purge';
 
@@ -35,6 +35,10 @@ export async function actOnDead(
   const calls = new SelectorCalls(api, act, queue, rate, (count) => {
     if (err.isScreen) err.write(`${words[act].done} ${tasks(count)} so far ...\n`);
   });
+  if (flags.async === true) {
+    await startJob(api, options, { selection, rate }, tools);
+    return;
+  }
   if (flags.dryRun === true) {
     const { count, complete } = await calls.send(selection, { dryRun: true });
     const more = complete ? {} : { complete: false };
@@ -52,6 +56,27 @@ export async function actOnDead(
       ? `${JSON.stringify({ count }, null, 2)}\n`
       : `${words[act].done} ${tasks(count)} of ${queue}.\n`,
   );
+}
+
+/** The server goes on by itself, also after a restart. */
+async function startJob(
+  api: QueueApi,
+  { act, queue, flags }: SelectionRequest,
+  { selection, rate }: { selection: Selection; rate: number | undefined },
+  { terminal }: Tools,
+): Promise<void> {
+  if (flags.dryRun === true) throw new UsageError('Give --async or --dry-run, not both.');
+  if ('filter' in selection && flags.yes !== true) {
+    throw new UsageError('--async with a filter does not count first. Add --yes to confirm it.');
+  }
+  const query = { async: 'true' };
+  const spread = rate === undefined ? {} : { rate_per_second: rate };
+  const { body } = await api.call(`${act}Dlq`, { queue, query, body: { ...selection, ...spread } });
+  if (!('job' in body)) throw new Error('The server did not start a job');
+  const { out, json } = terminal;
+  const { id } = body.job;
+  if (json) out.write(`${JSON.stringify(body, null, 2)}\n`);
+  else out.write(`Started the job ${id}. Check it with: ctl queue job get ${id}\n`);
 }
 
 async function confirmAndSend(
@@ -110,6 +135,7 @@ class SelectorCalls {
       },
       patienceMs,
     });
+    if (!('count' in body)) throw new Error('The server started a job that was not asked for');
     const until = sentAt(header('date'), systemClock.monotonic() - startedAt);
     return { count: body.count, complete: body.complete !== false, until };
   }

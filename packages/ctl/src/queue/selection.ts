@@ -14,6 +14,7 @@ export interface SelectFlags {
   all?: boolean;
   yes?: boolean;
   dryRun?: boolean;
+  async?: boolean;
   rate?: string;
 }
 

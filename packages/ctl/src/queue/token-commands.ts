@@ -58,8 +58,8 @@ function addNew(token: CtlCommand, tools: Tools): void {
       )
       .option(
         '--grant <queues:role...>',
-        'What it may do: mail:submitter, payments.*:operator, *:admin (each role includes ' +
-          'the ones before it); required with --tokens-file',
+        'What it may do: mail:submitter, mail:worker, payments.*:operator, *:admin (operator ' +
+          'includes submitter and worker, admin all); required with --tokens-file',
       )
       .option('--id <id>', 'Id of the token, not secret (default: generated)')
       .option('--expires <when>', 'When it expires: after 90d, or at 2030-01-31T00:00:00Z')

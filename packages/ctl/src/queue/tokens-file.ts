@@ -4,13 +4,14 @@ import { editCredentials, readCredentials, type CredentialsFile } from '../crede
 
 export { indexOfEntry as indexOfToken } from '../credentials-file.js';
 
-/** In ascending order: each includes the ones before it. */
-export const roles = ['submitter', 'operator', 'admin'] as const;
+/** In ascending order; a submitter cannot claim and a worker cannot submit. */
+const roleLevels = [['submitter', 'worker'], 'operator', 'admin'] as const;
+export const roles = roleLevels.flat();
 
 const tokensFile: CredentialsFile = {
   list: 'tokens',
   empty: '# Bearer tokens of the queue; see `ctl queue token`.\ntokens: []\n',
-  check: (text, file) => void parseTokens(text, file, roles),
+  check: (text, file) => void parseTokens(text, file, roleLevels),
 };
 
 export function readTokens(file: string): Promise<TokenEntry[]> {

@@ -50,6 +50,7 @@ async function readConfig(api: QueueApi): Promise<Config | undefined> {
 /** Updates our own address, but not one that the owner chose. */
 function isOurs({ callback: { url, signing } }: Config): boolean {
   return (
+    url !== undefined &&
     new URL(url).pathname === '/api/v1/queue/callback' &&
     (signing?.secret_refs.includes(signingSecret) ?? false)
   );

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { version } from '../version.js';
 import type { Listener, Part } from './parts.js';
@@ -35,7 +36,7 @@ export function bannerFor(banner: Banner, sheet: Sheet): string {
     accessText(banner, sheet),
     `Try in another terminal:\n${renderTable(
       [{ title: '' }, { title: '' }],
-      firstThingsToTry.map(([words = '', note = '']) => [`  ${ctl()} ${words}`, note]),
+      firstThingsToTry.map(([words = '', note = '']) => [`  ${commandName()} ${words}`, note]),
       sheet,
     )}`,
     'Ctrl-C stops everything.\n',
@@ -48,13 +49,19 @@ function accessText({ dashboard, isLogin, hasAuth }: Banner, { paint }: Sheet): 
   if (!isLogin) return `Dashboard: ${dashboard}\n${off}`;
   return (
     `Dashboard: ${dashboard}\nThe link works once and expires after 5 minutes. Get another ` +
-    `with \`${ctl()} open\`.\n`
+    `with \`${commandName()} open\`.\n`
   );
 }
 
-/** In a clone `ctl` is not on the PATH. */
-function ctl(): string {
-  return existsSync('bin/ctl') ? 'bin/ctl' : 'ctl';
+/** The command as the user types it: in a clone and with npx it is not on the PATH. */
+export function commandName(
+  script = process.argv[1] ?? '',
+  env: Readonly<Record<string, string | undefined>> = process.env,
+  directory = '.',
+): string {
+  if (existsSync(join(directory, 'bin', 'ctl'))) return 'bin/ctl';
+  const name = basename(script).startsWith('millrace') ? 'millrace' : 'ctl';
+  return env['npm_command'] === 'exec' ? `npx ${name}` : name;
 }
 
 function rowsOf({ part, listeners }: Running): Cell[][] {

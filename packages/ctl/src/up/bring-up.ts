@@ -2,6 +2,8 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import { queueApi } from '../queue/api.js';
+import { LogFile } from '../running/log-file.js';
+import { writeState } from '../running/state-file.js';
 import type { Tools } from '../tools.js';
 import { setUpAgentsQueue } from './agents-queue.js';
 import { eventsFor } from './banner.js';
@@ -48,7 +50,7 @@ export async function bringUp(
   const credentials = await ensureCredentials(dataDir, settings, env);
   const daemonAddress = await withPort(settings.daemon.values.listen);
   const plan = new Plan({ dataDir, env, addresses, settings, credentials, daemonAddress });
-  const supervised = keepParts(plan, here);
+  const supervised = keepParts(plan, dataDir, here);
   // The second Ctrl-C: leave no process behind.
   here.lifecycle.interrupted.addEventListener('abort', () =>
     supervised.forEach((part) => part.kill()),
@@ -60,6 +62,7 @@ export async function bringUp(
   try {
     // With our process id, which shows when the file is stale.
     writePrivate(queueAddressFile(dataDir), `${url('queue')}\n${process.pid}\n`);
+    saveState(dataDir, supervised);
     await connect({ plan, settings, credentials, queueUrl: url('queue') }, here);
   } catch (error) {
     supervised.forEach((part) => part.kill());
@@ -68,9 +71,18 @@ export async function bringUp(
   return { supervised, hasStarted, daemonToken, url };
 }
 
-function keepParts(plan: Plan, { terminal }: Here): SupervisedPart[] {
-  const onLog = logWriter(terminal);
-  const onEvent = eventWriter(terminal);
+function keepParts(plan: Plan, dataDir: string, { terminal }: Here): SupervisedPart[] {
+  const toTerminal = logWriter(terminal);
+  const file = new LogFile(dataDir);
+  const onLog = (part: Part, line: string) => {
+    file.append(part.name, line);
+    toTerminal(part, line);
+  };
+  const report = eventWriter(terminal);
+  const onEvent = (event: PartEvent) => {
+    if (event.kind === 'back') saveState(dataDir, supervised);
+    report(event);
+  };
   const supervised: SupervisedPart[] = parts.map(
     (part) =>
       new SupervisedPart(part, {
@@ -88,6 +100,12 @@ function keepParts(plan: Plan, { terminal }: Here): SupervisedPart[] {
       }),
   );
   return supervised;
+}
+
+/** For `ctl down` and `ctl restart`. */
+function saveState(dataDir: string, supervised: readonly SupervisedPart[]): void {
+  const pids = supervised.flatMap(({ part, pid }) => (pid === undefined ? [] : [[part.name, pid]]));
+  writeState(dataDir, { pid: process.pid, parts: Object.fromEntries(pids) });
 }
 
 /** The daemon gets the addresses of the others. */

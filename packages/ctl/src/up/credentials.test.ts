@@ -78,6 +78,31 @@ test('the token that the daemon asks for is among the secrets, and follows its c
   expect(secretOf()).toHaveLength(1);
 });
 
+test('secrets: the file is YAML to which an entry can be appended', async () => {
+  const old = JSON.stringify(
+    { secrets: [{ name: 'mine', value: 'x', queues: ['mail'] }] },
+    null,
+    2,
+  );
+  writeFileSync(join(data, 'queue-secrets.yaml'), `# By an earlier version.\n${old}\n`);
+  await introduceAll();
+  expect(read('queue-secrets.yaml')).toMatch(/^# By an earlier version\.\n+secrets:\n  - name: /);
+  const entry = '  - name: added\n    value: y\n    queues: [mail]\n';
+  writeFileSync(join(data, 'queue-secrets.yaml'), `${read('queue-secrets.yaml')}${entry}`);
+  const before = read('queue-secrets.yaml');
+  await introduceAll();
+  expect(read('queue-secrets.yaml')).toBe(before);
+  const names = (parse(before) as { secrets: { name: string }[] }).secrets.map(({ name }) => name);
+  expect(names).toEqual(['agents-callback', 'daemon-token', 'mine', 'added']);
+});
+
+test('secrets: a mistake in the file is one line with its place', async () => {
+  writeFileSync(join(data, 'queue-secrets.yaml'), 'secrets:\n  - name: a\n    vlaue: hidden\n');
+  const failed = introduceAll();
+  await expect(failed).rejects.toThrow(/queue-secrets\.yaml:3: .*vlaue/);
+  await expect(failed).rejects.not.toThrow(/hidden/);
+});
+
 test('secrets of the owner stay where they are', async () => {
   const own = { name: 'mine', value: 'x', queues: ['mail'] };
   writeFileSync(join(data, 'queue-secrets.yaml'), JSON.stringify({ secrets: [own] }));
@@ -115,6 +140,6 @@ test('a database that asks for keys is reported of, and a damaged secrets file w
   expect((await introduceAll()).notices.join('')).toMatch(/db\.key/);
   writeFileSync(join(data, 'queue-secrets.yaml'), 'secrets: [whsec_very_secret');
   const failure = await introduceAll().catch((error: unknown) => error as Error);
-  expect((failure as Error).message).toMatch(/is not YAML/);
+  expect((failure as Error).message).toMatch(/queue-secrets\.yaml:1:28: not valid YAML/);
   expect((failure as Error).message).not.toContain('very_secret');
 });

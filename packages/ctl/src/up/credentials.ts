@@ -36,7 +36,7 @@ export async function ensureCredentials(
   env: Environment,
 ): Promise<Credentials> {
   const tokens = await tokensOf(dataDir, settings, env);
-  const secrets = secretsOf(dataDir, settings);
+  const secrets = await secretsOf(dataDir, settings);
   const notices = [...tokens.notices, ...secrets.notices];
   if (settings.hasDatabaseKeys && lineOf(databaseKeyFile(dataDir)) === undefined) {
     notices.push(
@@ -65,10 +65,10 @@ async function tokensOf(dataDir: string, { queue }: Settings, env: Environment) 
   return { ownerToken, daemonToken: await makeToken(dataDir, daemon), notices: [] };
 }
 
-function secretsOf(dataDir: string, { queue, daemonToken }: Settings) {
+async function secretsOf(dataDir: string, { queue, daemonToken }: Settings) {
   const { secrets_file: file } = queue;
   if (file === undefined) {
-    const secret = makeSecrets(dataDir, agentsQueue, daemonToken);
+    const secret = await makeSecrets(dataDir, agentsQueue, daemonToken);
     return { signingSecret: secret, isLetIn: true, notices: [] };
   }
   const secret = secretIn(file, signingSecret);

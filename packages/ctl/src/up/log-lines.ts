@@ -2,7 +2,6 @@ import type { Tone } from '../render/paint.js';
 import { printable } from '../render/text.js';
 import type { Terminal } from '../terminal.js';
 import { jsonOf } from './child.js';
-import type { Part } from './parts.js';
 
 const tones: Readonly<Record<string, Tone>> = { warn: 'warn', error: 'bad', fatal: 'bad' };
 const nameWidth = 'daemon'.length;
@@ -12,7 +11,10 @@ const nameWidth = 'daemon'.length;
  * readable form; a file gets the line unchanged, and with --json the line alone, which contains the
  * name.
  */
-export function logWriter({ err, json }: Terminal): (part: Part, line: string) => void {
+export function logWriter({
+  err,
+  json,
+}: Pick<Terminal, 'err' | 'json'>): (part: { readonly name: string }, line: string) => void {
   return ({ name }, line) => {
     if (json) {
       err.write(`${line}\n`);

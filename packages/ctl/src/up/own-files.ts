@@ -1,11 +1,21 @@
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
-import { Refusal, UsageError, messageOf } from '@millrace/kit/errors';
+import { Refusal, messageOf } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { hashSecret, newToken } from '@millrace/kit/tokens';
 import { newSigningSecret } from '@millrace/kit/webhooks';
+import { parseSecrets } from '@millrace/queue/secrets';
 import { parse } from 'yaml';
-import { lineOf, queueSecretsFile } from '../daemon/places.js';
+import { lineOf, queueSecretsFile, queueSettingsFile } from '../daemon/places.js';
+import { editSecrets, indexOfSecret, type SecretEntry } from '../queue/secrets-file.js';
 import { editTokens, indexOfToken, readTokens } from '../queue/tokens-file.js';
 
 /*
@@ -43,6 +53,13 @@ export function makeDataDirectory(path: string): void {
   }
 }
 
+/** The allowlist in these settings can be changed while the queue runs. */
+export function makeQueueSettings(dataDir: string): void {
+  const file = queueSettingsFile(dataDir);
+  if (!existsSync(file))
+    writePrivate(file, '# Settings of the queue; see `ctl queue serve --help`.\n');
+}
+
 /** Ensures that a token of this principal is in its file and that the queue knows it. */
 export async function makeToken(
   dataDir: string,
@@ -74,27 +91,36 @@ function idOf(token: string): string {
  * Ensures the secrets: the signing secret for tasks of agents, never replaced, and the daemon's own
  * token if it requires one. Returns the signing secret.
  */
-export function makeSecrets(dataDir: string, agentsQueue: string, daemonToken?: string): string {
+export async function makeSecrets(
+  dataDir: string,
+  agentsQueue: string,
+  daemonToken?: string,
+): Promise<string> {
   const file = secretsFile(dataDir);
-  const queues = [agentsQueue];
-  const value = secretIn(file, signingSecret) ?? newSigningSecret(systemRandom);
-  const token = daemonToken === undefined ? [] : [{ name: daemonTokenSecret, value: daemonToken }];
-  const ours = [{ name: signingSecret, value }, ...token].map((secret) => ({ ...secret, queues }));
-  const others = secretsIn(file).filter(
-    ({ name }) => name !== signingSecret && name !== daemonTokenSecret,
-  );
-  const wanted = `${heading}${JSON.stringify({ secrets: [...ours, ...others] }, null, 2)}\n`;
-  if (lineOf(file) !== wanted.trim()) writePrivate(file, wanted);
+  const known = secretsIn(file);
+  const valueOf = (name: string) => known.find((secret) => secret.name === name)?.value;
+  const value = valueOf(signingSecret) ?? newSigningSecret(systemRandom);
+  const wanted = new Map([[signingSecret, value]]);
+  if (daemonToken !== undefined) wanted.set(daemonTokenSecret, daemonToken);
+  const names = [signingSecret, daemonTokenSecret];
+  const isDone = names.every((name) => valueOf(name) === wanted.get(name));
+  if (isDone && !isJson(file)) return value;
+  await editSecrets(file, (secrets, document) => {
+    for (const name of names) {
+      const at = indexOfSecret(secrets, name);
+      if (at >= 0) secrets.delete(at);
+    }
+    const ours = Array.from(wanted, ([name, secret]) =>
+      document.createNode({ name, value: secret, queues: [agentsQueue] }),
+    );
+    secrets.items.unshift(...ours);
+  });
   return value;
 }
 
-const heading =
-  '# Secrets that the queue sends and signs with, written by `ctl up`; you can add yours.\n';
-
-interface Secret {
-  readonly name: string;
-  readonly value: string;
-  readonly queues: readonly string[];
+/** Earlier versions wrote JSON below a comment. */
+function isJson(file: string): boolean {
+  return /^(?:#.*\n|\s)*\{/.test(lineOf(file) ?? '');
 }
 
 /** Value of a secret in a secrets file, which may belong to the owner. */
@@ -102,17 +128,12 @@ export function secretIn(file: string, name: string): string | undefined {
   return secretsIn(file).find((secret) => secret.name === name)?.value;
 }
 
-function secretsIn(file: string): Secret[] {
+function secretsIn(file: string): SecretEntry[] {
   const text = lineOf(file);
   if (text === undefined) return [];
-  try {
-    return (parse(text) as { secrets?: Secret[] } | null)?.secrets ?? [];
-  } catch (error) {
-    // The message of the error would show the line, which contains a secret.
-    throw new UsageError(`${file} is not YAML. Fix it, or delete it to get a new one.`, {
-      cause: error,
-    });
-  }
+  // Reports a mistake with its line and without the value.
+  parseSecrets(text, file);
+  return (parse(text) as { secrets: SecretEntry[] }).secrets;
 }
 
 /** Writes the file atomically. */

@@ -130,7 +130,7 @@ test.for([
     const plan = planOf({ host });
     expect(plan.callbackUrl).toBe(url);
     const { args } = plan.commandFor('queue', nowhere);
-    const entries = valuesOf(args, '--callback-allowlist').map(
+    const entries = valuesOf(args, '--extra-callback-allowlist').map(
       (text) => JSON.parse(text) as unknown,
     );
     const allowlist = parseAllowlist(entries);
@@ -150,8 +150,8 @@ test('what the queue may call already, and its own files, stay', () => {
   expect(valuesOf(args, '--config')).toEqual([join(data, 'queue.yaml')]);
   expect(valuesOf(args, '--tokens-file')).toEqual([]);
   expect(valuesOf(args, '--secrets-file')).toEqual([]);
-  expect(valuesOf(args, '--callback-allowlist')).toEqual([
-    '{"scheme":"https","host":"*.example.org"}',
+  expect(valuesOf(args, '--callback-allowlist')).toEqual([]);
+  expect(valuesOf(args, '--extra-callback-allowlist')).toEqual([
     expect.stringContaining('/api/v1/queue/callback'),
   ]);
 });

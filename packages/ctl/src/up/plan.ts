@@ -55,11 +55,7 @@ export class Plan {
 
   #queue(places: Places): Command {
     const { dataDir, env, addresses, settings } = this.given;
-    const {
-      tokens_file: tokens,
-      secrets_file: secrets,
-      callback_allowlist: allowed,
-    } = settings.queue;
+    const { tokens_file: tokens, secrets_file: secrets } = settings.queue;
     return {
       args: [
         'queue',
@@ -73,9 +69,7 @@ export class Plan {
         ),
         ...flag('--tokens-file', tokens === undefined ? tokensFile(dataDir) : undefined),
         ...flag('--secrets-file', secrets === undefined ? secretsFile(dataDir) : undefined),
-        ...[...allowed, allowlistEntry(this.callbackUrl)].flatMap((entry) =>
-          flag('--callback-allowlist', JSON.stringify(entry)),
-        ),
+        ...flag('--extra-callback-allowlist', JSON.stringify(allowlistEntry(this.callbackUrl))),
       ],
       env,
     };

@@ -4,22 +4,29 @@ import { dataDirectory } from '../data-directory.js';
 import { daemonApi } from '../daemon/api.js';
 import { dashboardLink } from '../open/login-link.js';
 import { runningUp } from '../queue/locate.js';
+import { removeState } from '../running/state-file.js';
 import type { Tools } from '../tools.js';
+import { version } from '../version.js';
 import { bannerFor, eventsFor } from './banner.js';
+import { checkDataVersion, stampDataVersion } from './data-version.js';
 import { bringUp, type BroughtUp } from './bring-up.js';
-import { makeDataDirectory, queueAddressFile } from './own-files.js';
+import { makeDataDirectory, makeQueueSettings, queueAddressFile } from './own-files.js';
 import type { UpOptions } from './settings.js';
 import { runParts } from './supervisor.js';
 
 export interface UpFlags extends UpOptions {
   data?: string;
+  /** False: refuse data of an older version. */
+  upgrade?: boolean;
 }
 
 /** Runs the three servers as connected processes until it is stopped. */
-export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Promise<void> {
+export async function runUp({ data, upgrade, ...addresses }: UpFlags, tools: Tools): Promise<void> {
   const { out, env, json } = tools.terminal;
   const dataDir = dataDirectory(data, env);
   makeDataDirectory(dataDir);
+  checkDataVersion(dataDir, version(), upgrade === false);
+  makeQueueSettings(dataDir);
   await tools.lifecycle.serve(async (stopped) => {
     const up = await bringUp({ dataDir, addresses, stopped }, tools).catch((error: unknown) => {
       throw besideAnother(dataDir, error);
@@ -27,6 +34,7 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
     const { supervised } = up;
     try {
       if (up.hasStarted) {
+        stampDataVersion(dataDir, version());
         if (json) out.write(`${supervised.map(eventsFor).join('')}{"event":"ready"}\n`);
         else
           out.write(bannerFor({ running: supervised, dataDir, ...(await access(up, tools)) }, out));
@@ -34,6 +42,7 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
       await runParts(supervised, stopped);
     } finally {
       rmSync(queueAddressFile(dataDir), { force: true });
+      removeState(dataDir);
     }
     out.write(json ? '{"event":"stopped"}\n' : '\nStopped.\n');
   });

@@ -9,7 +9,7 @@ import {
 import { loadConfig, type LoadedConfig } from '@millrace/kit/config';
 import { systemRandom } from '@millrace/kit/random';
 import { queueConfig, type QueueSettings } from '@millrace/queue/config';
-import { lineOf, tokenFile } from '../daemon/places.js';
+import { lineOf, queueSettingsFile, tokenFile } from '../daemon/places.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -51,7 +51,7 @@ const otherPlaces = new Set(['MILLRACE_QUEUE_URL', 'MILLRACE_QUEUE_TOKEN']);
  * which the queue needs too.
  */
 export function loadSettings(dataDir: string, options: UpOptions, env: Environment): Settings {
-  const files = { db: join(dataDir, 'db.yaml'), queue: join(dataDir, 'queue.yaml') };
+  const files = { db: join(dataDir, 'db.yaml'), queue: queueSettingsFile(dataDir) };
   const { values: queue } = loadConfig(queueConfig, {
     environment: env,
     defaultFile: files.queue,

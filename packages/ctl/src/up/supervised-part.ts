@@ -102,7 +102,10 @@ export class SupervisedPart {
     for (let quickDeaths = 0; ;) {
       const exit = await child.ended;
       if (this.#isStopping) return;
-      quickDeaths = clock.monotonic() - startedAt >= steadyMs ? 1 : quickDeaths + 1;
+      const isSteady = clock.monotonic() - startedAt >= steadyMs;
+      // A clean exit is a requested one, as by `ctl restart`.
+      const isClean = exit.code === 0;
+      quickDeaths = isSteady || isClean ? 1 : quickDeaths + 1;
       if (quickDeaths >= maxQuickExits) {
         const when = `${quickDeaths} times in a row within ${humanDuration(steadyMs)} of its start`;
         this.#giveUp(new Error(`the ${this.part.title} exited ${when}: ${exitText(exit)}`));

@@ -10,6 +10,7 @@ import {
   guardWakesAt,
   interruptLimitMs,
   isForced,
+  thresholdsFor,
   type GuardAction,
   type GuardRules,
   type GuardState,
@@ -57,6 +58,15 @@ class Run {
     return this.log.filter(({ action }) => action.kind === kind).map(({ seen }) => seen.now);
   }
 }
+
+test('thresholds: the lower limit wins where the window is known', () => {
+  const limits = { warn: 200_000, critical: 400_000, warnPct: 50, criticalPct: 90 };
+  expect(thresholdsFor(limits, 258_000)).toEqual({ warn: 129_000, critical: 232_200 });
+  expect(thresholdsFor(limits, 1_000_000)).toEqual({ warn: 200_000, critical: 400_000 });
+  expect(thresholdsFor(limits, null)).toEqual({ warn: 200_000, critical: 400_000 });
+  const absolute = { warn: 200_000, critical: 400_000 };
+  expect(thresholdsFor({ ...absolute, warnPct: 0, criticalPct: 0 }, 1_000)).toEqual(absolute);
+});
 
 test('whoever is at a threshold has reached it', () => {
   const stateOf = (tokens: number | null) => contextState(tokens, rules);

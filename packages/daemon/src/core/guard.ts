@@ -8,6 +8,23 @@ export interface Thresholds {
   critical: number;
 }
 
+/** Absolute thresholds, and percentages of the model's context window; 0: none. */
+export interface ContextLimits extends Thresholds {
+  warnPct?: number;
+  criticalPct?: number;
+}
+
+/** The lower limit wins where the window is known. */
+export function thresholdsFor(
+  limits: ContextLimits,
+  window: number | null | undefined,
+): Thresholds {
+  const { warn, critical, warnPct = 0, criticalPct = 0 } = limits;
+  const lower = (limit: number, percent: number) =>
+    window && percent > 0 ? Math.min(limit, (window * percent) / 100) : limit;
+  return { warn: lower(warn, warnPct), critical: lower(critical, criticalPct) };
+}
+
 /** Level of a context size. Reaching a threshold counts; null is unknown. */
 export function contextState(tokens: number, thresholds: Thresholds): ContextLevel;
 export function contextState(tokens: number | null, thresholds: Thresholds): ContextLevel | null;

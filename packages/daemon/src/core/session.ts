@@ -46,7 +46,15 @@ export interface Evidence {
 }
 
 export type Facts = Partial<
-  Pick<Session, 'backend_session_id' | 'model' | 'context_tokens' | 'context_state' | 'branch'>
+  Pick<
+    Session,
+    | 'backend_session_id'
+    | 'model'
+    | 'context_tokens'
+    | 'context_window'
+    | 'context_state'
+    | 'branch'
+  >
 >;
 
 /** Whether its process has ended (a restart may follow). */

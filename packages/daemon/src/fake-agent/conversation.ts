@@ -139,12 +139,12 @@ class Conversation {
   /** Answers the exit code, when the turn was the last one. */
   async #runTurn(text: string, signal: AbortSignal): Promise<number | undefined> {
     const { transcript, cwd } = this.parts;
-    const face = {
+    const ui = {
       say: (said: string) => this.#say(`● ${said}`),
       message: () => {},
-      ask: (question: string) => this.#ask(question, signal),
+      requestPermission: (question: string) => this.#requestPermission(question, signal),
     };
-    const end = await runTurn({ transcript, cwd, signal, face }, text);
+    const end = await runTurn({ transcript, cwd, signal, ui }, text);
     switch (end.kind) {
       case 'limited':
       case 'failed':
@@ -161,7 +161,7 @@ class Conversation {
     }
   }
 
-  #ask(text: string, signal: AbortSignal): Promise<boolean> {
+  #requestPermission(text: string, signal: AbortSignal): Promise<boolean> {
     return new Promise((resolve, reject) => {
       const answer = (isYes: boolean) => {
         this.#question = undefined;
@@ -184,7 +184,7 @@ class Conversation {
         rule,
         ` ${text}`,
         ' ❯ 1. Yes',
-        '   2. No, and tell it what to do differently (esc)',
+        '   2. No, and say what to do differently (esc)',
         `   ${typed.replaceAll('\n', ' ')}`,
       ];
     }

@@ -26,13 +26,13 @@ export async function printRun({
       transcript,
       cwd,
       signal: new AbortController().signal,
-      face: {
+      ui: {
         say: (text) => {
           if (!options.isJson) process.stdout.write(`${text}\n`);
         },
         message: (message) => report({ type: 'assistant', message, parent_tool_use_id: null }),
         // Nobody is there to allow it.
-        ask: () => Promise.resolve(false),
+        requestPermission: () => Promise.resolve(false),
       },
     },
     prompt,

@@ -16,7 +16,7 @@ const units: Readonly<Record<string, number>> = { '': 1, k: 1_000, m: 1_000_000 
 /**
  * What a prompt asks for, in its order:
  * `sleep 2` works for that many seconds; `wait go.txt` works until there is such a file; `ask` wants a permission; `limit 60` hits a limit that
- * ends after so many minutes; `fail 500` ends the turn with that API error; `crash 3` ends the program with that code, `crash 3 unless done.txt`
+ * ends after that many minutes; `fail 500` ends the turn with that API error; `crash 3` ends the program with that code, `crash 3 unless done.txt`
  * only while there is no such file; `context 450k` fills the context; `write notes.txt` makes a
  * file; `commit` commits everything; `say hello` says the rest of the line. Everything else is
  * answered politely.
@@ -64,7 +64,7 @@ export function stepsOf(prompt: string): Step[] {
   return steps;
 }
 
-/** What it says at the end of a turn in which it was told to say nothing else. */
+/** What it says at the end of a turn whose prompt says nothing about the answer. */
 export function answerTo(prompt: string): string {
   const line = prompt.trim().split('\n')[0]!.slice(0, 100);
   return `Done: ${line}`;

@@ -58,7 +58,7 @@ export class Transcript {
     this.said('Compacted.');
   }
 
-  told(text: string): void {
+  prompted(text: string): void {
     this.#write({ type: 'user', message: { role: 'user', content: text } });
   }
 

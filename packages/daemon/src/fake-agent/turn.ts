@@ -6,17 +6,17 @@ import { answerTo, stepsOf, type Step } from './script.js';
 import type { Transcript } from './transcript.js';
 
 /** What a turn needs of whoever shows it. */
-export interface TurnFace {
+export interface TurnUi {
   say(text: string): void;
   /** A message of the model, for those who report in JSON. */
   message(message: object): void;
   /** Resolves with whether it may; rejects when the turn is interrupted. */
-  ask(question: string): Promise<boolean>;
+  requestPermission(question: string): Promise<boolean>;
 }
 
 export interface TurnParts {
   transcript: Transcript;
-  face: TurnFace;
+  ui: TurnUi;
   cwd: string;
   signal: AbortSignal;
 }
@@ -30,8 +30,8 @@ export type TurnEnd =
 
 /** Works on one prompt. */
 export async function runTurn(parts: TurnParts, prompt: string): Promise<TurnEnd> {
-  const { transcript, face, signal } = parts;
-  transcript.told(prompt);
+  const { transcript, ui, signal } = parts;
+  transcript.prompted(prompt);
   let text: string | undefined;
   try {
     // Even the shortest turn is seen.
@@ -47,14 +47,14 @@ export async function runTurn(parts: TurnParts, prompt: string): Promise<TurnEnd
     return { kind: 'interrupted' };
   }
   const answer = text ?? answerTo(prompt);
-  face.message(transcript.said(answer));
-  face.say(answer);
+  ui.message(transcript.said(answer));
+  ui.say(answer);
   return { kind: 'answered', text: answer };
 }
 
 /** Answers how the turn ends, if it does; or what is to be said at its end. */
 async function runStep(
-  { transcript, face, cwd, signal }: TurnParts,
+  { transcript, ui, cwd, signal }: TurnParts,
   step: Step,
 ): Promise<TurnEnd | string | undefined> {
   switch (step.do) {
@@ -65,8 +65,8 @@ async function runStep(
       while (!existsSync(resolve(cwd, step.file))) await pause(50, undefined, { signal });
       return undefined;
     case 'ask': {
-      face.message(transcript.usedTool('Bash', { command: 'make test' }));
-      const isAllowed = await face.ask(step.question);
+      ui.message(transcript.usedTool('Bash', { command: 'make test' }));
+      const isAllowed = await ui.requestPermission(step.question);
       transcript.toolAnswered(isAllowed ? 'ok' : 'The user does not want this.');
       return isAllowed ? undefined : 'Then I leave it.';
     }
@@ -88,7 +88,7 @@ async function runStep(
       return undefined;
     case 'write': {
       const file = resolve(cwd, step.file);
-      face.message(transcript.usedTool('Write', { file_path: file }));
+      ui.message(transcript.usedTool('Write', { file_path: file }));
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, 'Written by the fake agent.\n');
       transcript.toolAnswered('ok');

@@ -64,6 +64,18 @@ async function pass(durationMs: number): Promise<void> {
 
 const texts = () => room.sessions.sent.map(({ text }) => text);
 
+test('guard: percentages count from the window of the model, where it is known', async () => {
+  await start({ rules: { warnPct: 50, criticalPct: 90 } });
+  room.sessions.add({ status: 'idle', context_tokens: 235_000, context_window: 258_000 });
+  room.sessions.add({ status: 'idle', context_tokens: 190_000 });
+  await guard.settled();
+  expect(raised.map(({ kind, body }) => [kind, body])).toEqual([
+    ['context_warning', 'It holds 235k tokens; the limit is 129k.'],
+    ['context_critical', 'It holds 235k tokens; the limit is 232k.'],
+  ]);
+  expect(texts()).toEqual(['/compact']);
+});
+
 test('an alert names the agent, the figure and the limit, once for each crossing', async () => {
   await start();
   const session = room.sessions.add({ name: 'docs', status: 'working' });

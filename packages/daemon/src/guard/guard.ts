@@ -6,6 +6,8 @@ import {
   guardStep,
   guardWakesAt,
   isForced,
+  thresholdsFor,
+  type ContextLimits,
   type GuardAction,
   type GuardRules,
   type Observation,
@@ -22,7 +24,7 @@ export interface GuardParts extends Pick<World, 'clock' | 'log'> {
   alerts: AlertSink;
   /** Undefined when the setting `savings` is off. */
   recorder: Pick<SavingsRecorder, 'recordCompaction'> | undefined;
-  rules: GuardRules;
+  rules: GuardRules & ContextLimits;
   /** tokens.force_compact */
   forceCompact: boolean;
   /** tokens.compact_resume_prompt; empty: no prompt is sent. */
@@ -95,8 +97,9 @@ export class ContextGuard {
   }
 
   async #process(session: Session, isLatest: boolean): Promise<void> {
-    const { store, clock, rules } = this.#parts;
+    const { store, clock } = this.#parts;
     const { id } = session;
+    const rules = this.#rulesFor(session);
     const before = store.of(id);
     const { state, actions } = guardStep(before, this.#observe(session, isLatest), rules);
     // Alerts before the state is stored: the inbox deduplicates them by crossing number. Actions
@@ -133,6 +136,11 @@ export class ContextGuard {
     await this.#parts.store.forget(id);
   }
 
+  #rulesFor({ context_window: window }: Session): GuardRules {
+    const { rules } = this.#parts;
+    return { ...rules, ...thresholdsFor(rules, window) };
+  }
+
   #observe(session: Session, isLatest: boolean): Observation {
     return {
       now: this.#parts.clock.now(),
@@ -146,10 +154,12 @@ export class ContextGuard {
   }
 
   async #alert(
-    { id, name, context_tokens: tokens }: Session,
+    session: Session,
     { level, crossing }: Extract<GuardAction, { kind: 'alert' }>,
   ): Promise<void> {
-    const { alerts, rules } = this.#parts;
+    const { alerts } = this.#parts;
+    const rules = this.#rulesFor(session);
+    const { id, name, context_tokens: tokens } = session;
     const threshold = level === 'critical' ? rules.critical : rules.warn;
     await alerts.raise(
       {

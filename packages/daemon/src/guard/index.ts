@@ -6,6 +6,8 @@ export interface GuardSettings {
   guard: boolean;
   warn: number;
   critical: number;
+  warn_pct: number;
+  critical_pct: number;
   warn_alert: boolean;
   auto_compact: boolean;
   force_compact: boolean;
@@ -37,6 +39,8 @@ export async function openGuard({
     rules: {
       warn: settings.warn,
       critical: settings.critical,
+      warnPct: settings.warn_pct,
+      criticalPct: settings.critical_pct,
       alerts: settings.warn_alert,
       autoCompact: settings.auto_compact,
     },

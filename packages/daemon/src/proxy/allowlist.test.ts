@@ -8,13 +8,20 @@ describe('the queue server', () => {
     ['POST', '/v1/queues/mail/dlq:redrive', 'writing unless dry_run'],
     ['POST', '/v1/queues/mail/tasks', 'writing'],
     ['POST', '/v1/admin/queues/mail:pause', 'writing'],
+    ['PUT', '/v1/admin/queues/mail/config', 'writing'],
+    ['GET', '/v1/queues/mail/tasks:count', 'reading'],
+    ['POST', '/v1/queues/mail/tasks:cancel', 'writing unless dry_run'],
+    ['POST', '/v1/queues/mail/schedules/nightly:run-now', 'writing'],
+    ['DELETE', '/v1/queues/mail/schedules/nightly', 'writing'],
+    ['PATCH', '/v1/tasks/01K9ZT6A8B0C2D4E6F8G1H3J5K', 'writing'],
   ])('%s %s is passed on', (method, path, needs) => {
     expect(queueAllowlist.find(method, path)).toBe(needs);
   });
 
   test.each([
-    ['PUT', '/v1/admin/queues/mail/config'],
     ['DELETE', '/v1/admin/queues/mail'],
+    ['POST', '/v1/queues/mail/tasks:claim'],
+    ['PUT', '/v1/admin/secrets/hook'],
     ['GET', '/v1/admin/audit'],
     ['POST', '/v1/tasks/01K9ZT6A8B0C2D4E6F8G1H3J5K:complete'],
     ['POST', '/v1/queues/mail/tasks:batch'],

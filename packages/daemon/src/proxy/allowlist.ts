@@ -3,7 +3,7 @@ import { PathRouter } from '@millrace/kit/http';
 /** Access that a call needs: read, write, or write unless it is a dry run. */
 export type Needs = 'reading' | 'writing' | 'writing unless dry_run';
 
-type Method = 'GET' | 'POST' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 type Rule = readonly [method: Method, template: string, needs: Needs];
 
 /**
@@ -38,18 +38,38 @@ export class Allowlist {
 
 export const queueAllowlist = new Allowlist([
   ['GET', '/readyz', 'reading'],
+  ['GET', '/openapi.yaml', 'reading'],
   ['GET', '/v1/admin/queues', 'reading'],
   ['GET', '/v1/admin/queues/{queue}/config', 'reading'],
   ['GET', '/v1/queues/{queue}/stats', 'reading'],
+  ['GET', '/v1/queues/{queue}/metrics', 'reading'],
+  ['GET', '/v1/queues/{queue}/tasks', 'reading'],
+  ['GET', '/v1/queues/{queue}/tasks:count', 'reading'],
+  ['GET', '/v1/queues/{queue}/workers', 'reading'],
+  ['GET', '/v1/queues/{queue}/jobs', 'reading'],
+  ['GET', '/v1/queues/{queue}/schedules', 'reading'],
+  ['GET', '/v1/queues/{queue}/schedules/{name}', 'reading'],
   ['GET', '/v1/queues/{queue}/dlq', 'reading'],
   ['GET', '/v1/queues/{queue}/dlq:groups', 'reading'],
   ['GET', '/v1/tasks/{id}', 'reading'],
+  ['GET', '/v1/jobs/{id}', 'reading'],
   ['POST', '/v1/queues/{queue}/tasks', 'writing'],
+  ['POST', '/v1/queues/{queue}/tasks:cancel', 'writing unless dry_run'],
   ['POST', '/v1/queues/{queue}/dlq:redrive', 'writing unless dry_run'],
   ['POST', '/v1/queues/{queue}/dlq:purge', 'writing unless dry_run'],
+  ['POST', '/v1/queues/{queue}/schedules/{name}:run-now', 'writing'],
+  ['POST', '/v1/queues/{queue}/schedules/{name}:pause', 'writing'],
+  ['POST', '/v1/queues/{queue}/schedules/{name}:resume', 'writing'],
+  ['POST', '/v1/tasks/{id}:cancel', 'writing'],
+  ['POST', '/v1/tasks/{id}:run-now', 'writing'],
+  ['POST', '/v1/jobs/{id}:cancel', 'writing'],
   ['POST', '/v1/admin/queues/{queue}:pause', 'writing'],
   ['POST', '/v1/admin/queues/{queue}:resume', 'writing'],
   ['POST', '/v1/admin/queues/{queue}:test', 'writing'],
+  ['PUT', '/v1/admin/queues/{queue}/config', 'writing'],
+  ['PUT', '/v1/queues/{queue}/schedules/{name}', 'writing'],
+  ['PATCH', '/v1/tasks/{id}', 'writing'],
+  ['DELETE', '/v1/queues/{queue}/schedules/{name}', 'writing'],
 ]);
 
 export const databaseAllowlist = new Allowlist([

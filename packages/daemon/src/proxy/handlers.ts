@@ -1,15 +1,25 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
+import type { Clock } from '@millrace/kit/clock';
 import { takenOver, type Call, type Handlers } from '@millrace/kit/http';
 import { fail } from '../core/refusals.js';
 import type { Caller } from '../core/caller.js';
 import type { ServedOperations } from '../core/served-operations.js';
 import type { Needs } from './allowlist.js';
 import { relay } from './relay.js';
+import { ServerHealth } from './server-health.js';
 import type { Upstream, Upstreams } from './upstream.js';
 
 type ProxyHandlers = Pick<
   Handlers<ServedOperations, Caller>,
-  'readQueueServer' | 'callQueueServer' | 'readDatabase' | 'callDatabase' | 'deleteFromDatabase'
+  | 'getServers'
+  | 'readQueueServer'
+  | 'callQueueServer'
+  | 'putToQueueServer'
+  | 'patchQueueServer'
+  | 'deleteFromQueueServer'
+  | 'readDatabase'
+  | 'callDatabase'
+  | 'deleteFromDatabase'
 >;
 
 type ProxyCall = Pick<
@@ -18,13 +28,18 @@ type ProxyCall = Pick<
 > & { params: { path: string }; body?: unknown };
 
 /** Forwards calls of the dashboard to the queue server and the database. */
-export function proxyHandlers(upstreams: Upstreams): ProxyHandlers {
+export function proxyHandlers(upstreams: Upstreams, clock: Clock): ProxyHandlers {
   const passTo = (upstream: Upstream) => (call: ProxyCall) => passOn(upstream, call);
   const toQueue = passTo(upstreams.queue);
   const toDatabase = passTo(upstreams.database);
+  const health = new ServerHealth(upstreams, clock);
   return {
+    getServers: async ({ signal }) => ({ status: 200, body: await health.read(signal) }),
     readQueueServer: toQueue,
     callQueueServer: toQueue,
+    putToQueueServer: toQueue,
+    patchQueueServer: toQueue,
+    deleteFromQueueServer: toQueue,
     readDatabase: toDatabase,
     callDatabase: toDatabase,
     deleteFromDatabase: toDatabase,
@@ -82,12 +97,13 @@ function parsed(body: Uint8Array, contentType: string | undefined): unknown {
   }
 }
 
-/** Forwards only content negotiation headers: no credentials and no origin. */
+const forwarded = ['accept', 'content-type', 'if-match', 'if-none-match'] as const;
+
+/** Forwards only content negotiation and conditions: no credentials and no origin. */
 function passedOn(headers: IncomingHttpHeaders, requestId: string): OutgoingHttpHeaders {
-  const { accept, 'content-type': contentType } = headers;
+  const present = forwarded.filter((name) => headers[name] !== undefined);
   return {
-    ...(accept !== undefined && { accept }),
-    ...(contentType !== undefined && { 'content-type': contentType }),
+    ...Object.fromEntries(present.map((name) => [name, headers[name]])),
     'x-request-id': requestId,
   };
 }

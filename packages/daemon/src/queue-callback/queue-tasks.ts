@@ -4,6 +4,7 @@ import type { Check } from '@millrace/kit/http';
 import type { BudgetVerdict } from '../core/budget.js';
 import { fail } from '../core/refusals.js';
 import type { Session } from '../sessions/port.js';
+import { AgentTraces } from './agent-traces.js';
 import { Outbox, type OutboxParts } from './outbox.js';
 import { budgetRetryMs } from './backoff.js';
 import { readTask, tagOf, type Delivery, type ReceivedTask } from './received-task.js';
@@ -21,12 +22,16 @@ export interface QueueTasksParts extends OutboxParts {
 export class QueueTasks {
   readonly #parts: QueueTasksParts;
   readonly #outbox: Outbox;
+  readonly #traces: AgentTraces | undefined;
   /** Deliveries in progress, one per attempt at a time. */
   readonly #taking = new Map<string, Promise<unknown>>();
 
   private constructor(parts: QueueTasksParts) {
     this.#parts = parts;
     this.#outbox = new Outbox(parts);
+    const { sessions, world } = parts;
+    const { tracer, clock } = world;
+    this.#traces = tracer && new AgentTraces({ tracer, sessions, clock });
   }
 
   /** Resumes tasks in progress; the sessions must be adopted before. */
@@ -54,10 +59,12 @@ export class QueueTasks {
     checkSignature(signing, body ?? new Uint8Array(), { key, now: world.clock.now() });
     const task = readTask(delivery, spawnCheck());
     const sessionId = await this.#inTurn(task.attemptKey, () => this.#take(task));
+    await this.#traces?.begin(sessionId, headers.traceparent);
     return { task_id: task.id, session_id: sessionId };
   }
 
   close(): Promise<void> {
+    this.#traces?.close();
     return this.#outbox.close();
   }
 

@@ -47,16 +47,31 @@ export class SavingsRecorder {
     return entry;
   }
 
-  /** The local model answered in place of a cloud model. */
-  async recordOffload(prompt: string, answer: string): Promise<Entry> {
+  /**
+   * The local model answered in place of a cloud model. Its own token counts are used; the ratio
+   * of bytes to tokens is only for servers that report none.
+   */
+  async recordOffload(
+    prompt: string,
+    answer: string,
+    tokens?: { input: number; output: number },
+  ): Promise<Entry> {
     const outputBytes = Buffer.byteLength(answer);
     const rawBytes = Buffer.byteLength(prompt) + outputBytes;
     const ratio = await this.#ratio();
     const nobody = { agentId: null, repo: null };
-    const entry = this.#entry(
+    const estimate = this.#entry(
       { feature: 'llm_offload', ...nobody, rawBytes, retainedBytes: 0, outputBytes },
       ratio,
     );
+    const entry: Entry = tokens
+      ? {
+          ...estimate,
+          rawTokens: tokens.input + tokens.output,
+          outputTokens: tokens.output,
+          basis: 'MEASURED',
+        }
+      : estimate;
     await this.#append(entry);
     return entry;
   }

@@ -127,7 +127,12 @@ function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) 
     runsHooks: worktrees.hooks,
     trusted: agents.trust_workspace,
     limitRetryMs: backends.limit_retry,
-    contextLimits: { warn: tokens.warn, critical: tokens.critical },
+    contextLimits: {
+      warn: tokens.warn,
+      critical: tokens.critical,
+      warnPct: tokens.warn_pct,
+      criticalPct: tokens.critical_pct,
+    },
     resumePrompt: tokens.compact_resume_prompt,
     budget: {
       caps: {

@@ -26,6 +26,8 @@ const httpUrl = () =>
     .regex(/^https?:\/\/[^\s/]+/)
     .meta({ expected: 'a URL such as http://127.0.0.1:11434', placeholder: 'url' });
 
+const percent = z.number().min(0).max(100).default(0);
+
 const dollars = z.number().min(0).default(0);
 
 const variableName = z
@@ -84,6 +86,12 @@ const backends = z.object({
 const tokens = z.object({
   warn: count().prefault('200k').meta({ description: 'Context size of a warning' }),
   critical: count().prefault('400k').meta({ description: 'Context size of a critical alert' }),
+  warn_pct: percent.meta({
+    description: "Context size of a warning in percent of the model's window; 0: none",
+  }),
+  critical_pct: percent.meta({
+    description: "Context size of a critical alert in percent of the model's window; 0: none",
+  }),
   guard: z.boolean().default(true).meta({ description: 'Watch the context size of agents' }),
   warn_alert: z.boolean().default(true).meta({ description: 'Alert on each upward crossing' }),
   auto_compact: z

@@ -19,6 +19,7 @@ import { readRatio } from '../savings/ratio.js';
 import { SavingsRecorder } from '../savings/recorder.js';
 import { publishRecording } from '../savings/running.js';
 import { Savings } from '../savings/savings.js';
+import { OpencodeCopy, type OpencodeCopyOptions } from '../spend/opencode-copy.js';
 import { Spend, type SpendOptions } from '../spend/spend.js';
 import { importDeprecatedOnce } from '../storage/deprecated-import.js';
 import { openStore } from '../storage/store.js';
@@ -128,6 +129,7 @@ export async function serveDaemon(
           environment,
           dataDir,
           database,
+          copy: opencodeCopy({ dataDir, environment, clock, log, backends, variablesFor }),
           onChange: () => isOn && reports.changed('spend'),
         })
       : undefined;
@@ -258,11 +260,33 @@ function thinkerOf(
         signal,
       ),
     thinkWithLocal: (prompt, signal) => thinkWithLocal(local, prompt, signal),
-    onLocalAnswer: async (prompt, text) => void (await recorder?.recordOffload(prompt, text)),
+    onLocalAnswer: async (...answer) => void (await recorder?.recordOffload(...answer)),
   });
 }
 
-function spendOf({ dataDir, ...parts }: Omit<SpendOptions, 'basis'> & { dataDir: string }): Spend {
+function opencodeCopy({
+  backends,
+  variablesFor,
+  environment,
+  ...parts
+}: Pick<OpencodeCopyOptions, 'dataDir' | 'clock' | 'log' | 'environment'> & {
+  backends: Backends;
+  variablesFor: (backend: string) => Record<string, string>;
+}) {
+  const copy = new OpencodeCopy({
+    ...parts,
+    home: environment['HOME'] || homedir(),
+    environment: variablesFor('opencode'),
+    program: async () => {
+      const row = (await backends.read()).backends.find(({ id }) => id === 'opencode');
+      return row?.installed ? row.binary_path : undefined;
+    },
+  });
+  return (signal: AbortSignal) => copy.refresh(signal);
+}
+
+function spendOf(parts: Omit<SpendOptions, 'basis'> & { dataDir: string }): Spend {
+  const { dataDir } = parts;
   const spend = new Spend({ ...parts, basis: async () => (await readRatio(dataDir)).basis });
   spend.start();
   return spend;

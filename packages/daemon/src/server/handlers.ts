@@ -80,7 +80,7 @@ export function daemonHandlers(
     ...inboxHandlers(context),
     ...metricsHandlers(context),
     getConfig: () => ({ status: 200, body: getConfig(context) }),
-    ...proxyHandlers(context.upstreams),
+    ...proxyHandlers(context.upstreams, clock),
     postMcp: async ({ body, exchange, principal, log }) => {
       // Loaded on first use: the MCP library takes longer to load than the rest of the daemon.
       const { answerMcp } = await import('../mcp/http.js');

@@ -2,6 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { loadConfig } from '@millrace/kit/config';
 import { runServer, serverLog, type RunOptions } from '@millrace/kit/http';
 import { systemRandom } from '@millrace/kit/random';
+import { openTracer } from '@millrace/kit/tracing';
 import { daemonConfig, defaultConfigFile } from './config.js';
 import { serveDaemon } from './daemon.js';
 
@@ -20,8 +21,11 @@ export async function runDaemon(options: RunOptions): Promise<number> {
   });
   const log = serverLog('daemon', loaded.values.log_level, options);
   for (const warning of loaded.warnings) log.warn({}, warning);
-  const world = { clock: systemClock, random: systemRandom, log };
+  const tracer = openTracer('daemon', { environment, clock: systemClock, log });
+  const world = { clock: systemClock, random: systemRandom, log, tracer };
   const daemon = await serveDaemon(loaded, world, { environment });
   const drainTimeoutMs = loaded.values.drain_timeout_ms;
-  return runServer(daemon, { ...options, component: 'daemon', log, drainTimeoutMs });
+  const code = await runServer(daemon, { ...options, component: 'daemon', log, drainTimeoutMs });
+  await tracer?.close();
+  return code;
 }

@@ -85,7 +85,7 @@ async function reap(
   };
   for (const [id, { pid, token }] of wrappers) {
     if (isWanted(id, token)) continue;
-    log.warn({ session: id, pid }, 'ended an agent that belongs to no session');
+    log.warn({ session: id, pid }, 'stopped agent without session');
     await endFamily(pid, clock);
   }
   for (const id of await keeper.agents()) {

@@ -9,6 +9,8 @@ export interface AgentEvent {
   sessionId?: string | undefined;
   model?: string | undefined;
   contextTokens?: number | undefined;
+  /** What the model's context can hold. */
+  contextWindow?: number | undefined;
   /** What it is doing now, in words. */
   doing?: string | undefined;
   /** How the run ended, by its own account. */
@@ -51,8 +53,8 @@ function claudeEvent(report: JsonObject): AgentEvent {
       const isError = report['is_error'] === true;
       const text = textIn(report, 'result') ?? textIn(report, 'subtype') ?? '';
       const denial = isError ? undefined : denialIn(report);
-      if (denial !== undefined) return { sessionId, result: { isError: true, text: denial } };
-      return { sessionId, result: { isError, text } };
+      const result = denial === undefined ? { isError, text } : { isError: true, text: denial };
+      return { sessionId, contextWindow: windowIn(report), result };
     }
     default:
       return { sessionId };
@@ -69,6 +71,14 @@ function retryWords(report: JsonObject): string {
   const [attempt, max] = [countIn(report, 'attempt'), countIn(report, 'max_retries')];
   const seconds = Math.round(countIn(report, 'retry_delay_ms') / 1000);
   return `the provider answered ${String(status)}; retry ${attempt} of ${max} in ${seconds} s`;
+}
+
+/** Helper models with smaller windows may be listed too, so the largest one counts. */
+function windowIn(report: JsonObject): number | undefined {
+  const models = Object.values(objectIn(report, 'modelUsage') ?? {}) as JsonObject[];
+  const windows = models.map((usage) => countIn(usage, 'contextWindow'));
+  const largest = Math.max(0, ...windows);
+  return largest > 0 ? largest : undefined;
 }
 
 /** The first tool call that nobody was there to allow. */
@@ -106,8 +116,11 @@ function codexEvent(report: JsonObject): AgentEvent {
       return {
         result: { isError: true, text: textIn(objectIn(report, 'error'), 'message') ?? '' },
       };
-    case 'error':
-      return { result: { isError: true, text: textIn(report, 'message') ?? '' } };
+    case 'error': {
+      const text = textIn(report, 'message') ?? '';
+      if (/^Reconnecting\b.*\d\/\d/.test(text)) return { doing: `it retries: ${text}` };
+      return { result: { isError: true, text } };
+    }
     default:
       return {};
   }
@@ -144,14 +157,14 @@ function claudeLines(report: JsonObject): string[] {
   }
 }
 
-const longestInput = 160;
+const maxInputLength = 160;
 
 function toolLine(block: JsonObject): string {
   const input = objectIn(block, 'input') ?? {};
   const said = ['command', 'file_path', 'path', 'pattern', 'url', 'description']
     .map((name) => textIn(input, name))
     .find((text) => text !== undefined);
-  const short = (said ?? '').split('\n')[0]!.slice(0, longestInput);
+  const short = (said ?? '').split('\n')[0]!.slice(0, maxInputLength);
   return `[${textIn(block, 'name') ?? 'tool'}] ${short}`.trimEnd();
 }
 

@@ -4,7 +4,7 @@ import type { Entry, Handle } from './handle.js';
 import type { Session, SessionChange } from './port.js';
 import { Turns } from './turns.js';
 
-/** A key under which a session was asked for, and what was asked. */
+/** Idempotency key of a spawn request, and a hash of the request. */
 export interface SpawnKey {
   hash: string;
   sessionId: string;
@@ -17,7 +17,7 @@ const collections = { sessions: 'sessions', handles: 'session_handles', keys: 's
 
 /**
  * All sessions, on disk and in memory. This process alone writes them, so memory is what is true;
- * a change is told when it is on disk. Changes of one session happen one after the other.
+ * listeners are called when a change is on disk. Changes of one session happen one after the other.
  */
 export class SessionBook {
   readonly #entries = new Map<string, Entry>();
@@ -62,7 +62,7 @@ export class SessionBook {
         .put(name, { hash, sessionId: session.id }, { ttlMs: keyLifeMs });
     });
     this.#entries.set(session.id, entry);
-    this.#tell({ before: undefined, after: session });
+    this.#notify({ before: undefined, after: session });
   }
 
   async spawnKey(name: string): Promise<SpawnKey | undefined> {
@@ -87,7 +87,7 @@ export class SessionBook {
       });
       const entry = { session: after.session, handle: after.handle };
       this.#entries.set(id, entry);
-      if (isNewSession) this.#tell({ before: before.session, after: after.session });
+      if (isNewSession) this.#notify({ before: before.session, after: after.session });
       return entry;
     });
   }
@@ -101,17 +101,17 @@ export class SessionBook {
         target.collection(collections.handles).delete(id);
       });
       this.#entries.delete(id);
-      this.#tell({ before: before.session, after: undefined });
+      this.#notify({ before: before.session, after: undefined });
     });
   }
 
-  #tell(change: SessionChange): void {
+  #notify(change: SessionChange): void {
     for (const listener of this.#listeners) {
       try {
         listener(change);
       } catch (error) {
         // Whoever listens must not keep the session from going on.
-        this.log.error({ err: error }, 'a listener failed at a change of a session');
+        this.log.error({ err: error }, 'session listener failed');
       }
     }
   }

@@ -102,7 +102,7 @@ describe('in a conversation', () => {
     expect(optionalFlags('codex')).toEqual(['--no-daemon']);
     expect(prepared('codex', { ...talk, offered }).args).toEqual(['--no-daemon', '--', 'do it']);
     expect(prepared('codex', { offered }).args).not.toContain('--no-daemon');
-    expect(prepared('gemini', { ...talk, offered }).args).not.toContain('--skip-trust');
+    expect(prepared('gemini', { ...talk, offered })).toMatchObject({ args: [], paste: 'do it' });
     const trusted = { offered, isTrusted: true };
     expect(prepared('gemini', { ...talk, ...trusted }).args[0]).toBe('--skip-trust');
     expect(prepared('gemini', trusted).args).toContain('--skip-trust');
@@ -116,7 +116,7 @@ describe('in a conversation', () => {
   });
 });
 
-test('the tables are asked by name alone', () => {
+test('tables: inherited names are not found', () => {
   expect([takesModel('claude'), takesModel('goose'), takesModel('toString')]).toEqual([
     true,
     false,

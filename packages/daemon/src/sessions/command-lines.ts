@@ -178,12 +178,25 @@ export function optionalFlags(cli: string): readonly string[] {
   ];
 }
 
+/**
+ * May the program ask whether the workspace is trusted? After the answer gemini starts again with
+ * the same arguments, so a prompt among them would run twice and a session id would be taken.
+ * Versions without the flag do not ask.
+ */
+export function mayRequestTrust(
+  run: Pick<Run, 'cli' | 'driver' | 'isTrusted' | 'offered'>,
+): boolean {
+  const { skipTrust } = lineOf(run.cli);
+  const hasCheck = skipTrust !== undefined && run.offered?.has(skipTrust) === true;
+  return run.driver === 'tmux' && hasCheck && !run.isTrusted;
+}
+
 export function canResume(cli: string, driver: Run['driver']): boolean {
   return lineOf(cli)[driver === 'tmux' ? 'interactive' : 'headless']?.resume !== undefined;
 }
 
 // Linux takes no argument longer than 128 KiB.
-const longestPromptArgument = 120_000;
+const maxPromptArgumentBytes = 120_000;
 
 export function prepareRun(
   backend: string,
@@ -200,7 +213,8 @@ function interactiveRun(run: Run): PreparedRun {
   const isArgument =
     prompt !== undefined &&
     withPrompt !== undefined &&
-    Buffer.byteLength(prompt) < longestPromptArgument &&
+    !mayRequestTrust(run) &&
+    Buffer.byteLength(prompt) < maxPromptArgumentBytes &&
     !prompt.includes('\0');
   return {
     args: [

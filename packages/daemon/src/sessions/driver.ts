@@ -17,7 +17,7 @@ export interface Launch {
 export type Started = { pid: number; startMark: string } | { failure: string };
 
 /** What a driver sees of one agent. */
-export interface Look {
+export interface ProcessView {
   /** Undefined: its process is gone, and what the driver knows of its end is in `exit`. */
   pid: number | undefined;
   exit: { code: number | null; signal: string | null } | undefined;
@@ -37,7 +37,7 @@ export interface Driver {
   readonly name: DaemonSchema<'Driver'>;
   start(launch: Launch): Promise<Started>;
   /** Looks at these agents, which may have been started by a daemon before. */
-  look(agents: readonly Known[]): Promise<Map<string, Look>>;
+  inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>>;
   /** Lets go of what is left of an agent whose process has ended. */
   release(id: string): Promise<void>;
 }
@@ -49,7 +49,7 @@ export interface TalkingDriver extends Driver {
   paste(id: string, text: string): Promise<void>;
   /** Types a short text key by key, as a person would. */
   type(id: string, text: string): Promise<void>;
-  press(id: string, key: 'Enter' | 'Escape' | 'C-u'): Promise<void>;
+  press(id: string, key: 'Enter' | 'Escape' | 'C-u' | 'Right'): Promise<void>;
   /** Every agent that it knows of, whoever started it. */
   agents(): Promise<string[]>;
 }

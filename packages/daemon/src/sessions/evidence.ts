@@ -1,8 +1,9 @@
 import type { Clock } from '@millrace/kit/clock';
-import { contextState, type Thresholds } from '../core/guard.js';
+import { contextState, thresholdsFor, type ContextLimits } from '../core/guard.js';
 import type { Evidence, Facts, Sign } from '../core/session.js';
-import type { Driver, Look, TalkingDriver } from './driver.js';
+import type { Driver, ProcessView, TalkingDriver } from './driver.js';
 import type { Entry } from './handle.js';
+import { windowByName } from './context-window.js';
 import { Listener } from './last-words.js';
 import { OutputLog } from './output-log.js';
 import { PaneWatch } from './pane-watch.js';
@@ -15,10 +16,12 @@ export interface EvidenceParts extends TranscriptParts {
   clock: Clock;
   dataDir: string;
   limitRetryMs: number;
-  contextLimits: Thresholds;
+  contextLimits: ContextLimits;
 }
 
-/** Nothing was heard of an agent for this long: that is said, and means nothing else. */
+type ContextFacts = Partial<Pick<TranscriptTail, 'contextTokens' | 'contextWindow' | 'model'>>;
+
+/** No output for this long is reported; it does not change the status. */
 const staleMs = 600_000;
 const livelyMs = 5_000;
 
@@ -29,7 +32,7 @@ export class Observation {
   readonly pane: PaneWatch;
   readonly #listener: Listener;
   readonly #transcript: TranscriptWatch;
-  #heardAt: number;
+  #lastOutputAt: number;
   /** This daemon has seen it run. */
   wasAlive: boolean;
 
@@ -42,27 +45,27 @@ export class Observation {
     this.pane = new PaneWatch(parts);
     this.#listener = new Listener(this.log, handle.format, handle.outputStart);
     this.#transcript = new TranscriptWatch(parts);
-    this.#heardAt = parts.clock.monotonic();
+    this.#lastOutputAt = parts.clock.monotonic();
     this.wasAlive = false;
   }
 
   /** Has it just said something? */
   get isLively(): boolean {
-    return this.parts.clock.monotonic() - this.#heardAt < livelyMs;
+    return this.parts.clock.monotonic() - this.#lastOutputAt < livelyMs;
   }
 
   /** Everything that a look at the agent finds out. */
-  async gather(entry: Entry, look: Look, driver: Driver): Promise<Evidence> {
+  async gather(entry: Entry, view: ProcessView, driver: Driver): Promise<Evidence> {
     const { session, handle } = entry;
-    const isOver = look.pid === undefined;
+    const isOver = view.pid === undefined;
     if (!isOver) this.wasAlive = true;
     const isNews = this.#listener.listen({ isOver });
-    if (isNews) this.#heardAt = this.parts.clock.monotonic();
-    const known = this.#reported();
-    const tail = await this.#transcript.look(withFactsOf(entry, known), { isOver });
-    const facts = { ...known, ...this.#written(tail) };
-    if (isOver) return { facts, exit: await this.#exit(entry, look, driver) };
-    if (isTalking(driver)) await this.pane.look(driver, entry, this.log.end());
+    if (isNews) this.#lastOutputAt = this.parts.clock.monotonic();
+    const known = this.#reported(entry);
+    const tail = await this.#transcript.inspect(withFactsOf(entry, known), { isOver });
+    const facts = { ...known, ...this.#written(entry, tail) };
+    if (isOver) return { facts, exit: await this.#exit(entry, view, driver) };
+    if (isTalking(driver)) await this.pane.inspect(driver, entry, this.log.end());
     this.log.trim();
     return {
       facts,
@@ -77,44 +80,52 @@ export class Observation {
 
   async #exit(
     { session, handle }: Entry,
-    look: Look,
+    view: ProcessView,
     driver: Driver,
   ): Promise<NonNullable<Evidence['exit']>> {
     const { clock, limitRetryMs } = this.parts;
-    const end = look.exit ?? { code: null, signal: null };
-    // A pane outlives its program, and shows what its output only tells how to draw.
+    const end = view.exit ?? { code: null, signal: null };
+    // A pane outlives its program, and shows the text, of which the output has only drawing commands.
     const screen = isTalking(driver) ? await driver.screen(session.id) : undefined;
     if (screen !== undefined && isFullScreen(handle.cli)) {
       saveScreen(sessionDirectory(this.parts.dataDir, session.id), screen);
     }
     const when = { now: clock.now(), limitRetryMs };
     const verdict = this.#listener.verdict(handle.cli, { ...end, screen }, when);
-    return { ...end, ...verdict, isLost: look.exit === undefined, wasStopped: handle.isStopping };
+    return { ...end, ...verdict, isLost: view.exit === undefined, wasStopped: handle.isStopping };
   }
 
-  #reported(): Facts {
-    const { sessionId, model, contextTokens } = this.#listener.seen;
+  #reported(entry: Entry): Facts {
+    const { sessionId, model, contextTokens, contextWindow } = this.#listener.seen;
     return {
       ...(sessionId !== undefined && { backend_session_id: sessionId }),
       ...(model !== undefined && { model }),
-      ...this.#context(contextTokens),
+      ...this.#context(entry, { model, contextTokens, contextWindow }),
     };
   }
 
-  #written(tail: (TranscriptTail & { id: string }) | undefined): Facts {
+  #written(entry: Entry, tail: (TranscriptTail & { id: string }) | undefined): Facts {
     if (!tail) return {};
     return {
       backend_session_id: tail.id,
       ...(tail.model !== undefined && { model: tail.model }),
-      ...this.#context(tail.contextTokens),
+      ...this.#context(entry, tail),
     };
   }
 
-  #context(tokens: number | undefined): Facts {
-    if (tokens === undefined) return {};
+  #context(
+    { session, handle }: Entry,
+    { contextTokens: tokens, contextWindow, model }: ContextFacts,
+  ): Facts {
+    const names = [model, session.model, handle.model];
+    const window =
+      contextWindow ?? windowByName(names) ?? this.pane.contextWindow ?? session.context_window;
     return {
-      context_tokens: tokens,
-      context_state: contextState(tokens, this.parts.contextLimits),
+      ...(window && { context_window: window }),
+      ...(tokens !== undefined && {
+        context_tokens: tokens,
+        context_state: contextState(tokens, thresholdsFor(this.parts.contextLimits, window)),
+      }),
     };
   }
 
@@ -135,8 +146,8 @@ export class Observation {
   }
 
   #staleness(status: string): Sign | undefined {
-    if (status !== 'working' || this.parts.clock.monotonic() - this.#heardAt < staleMs) return;
-    return { status: 'working', reason: 'nothing was heard of it for over 10 minutes' };
+    if (status !== 'working' || this.parts.clock.monotonic() - this.#lastOutputAt < staleMs) return;
+    return { status: 'working', reason: 'no output for over 10 minutes' };
   }
 }
 

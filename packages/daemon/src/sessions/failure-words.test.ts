@@ -9,7 +9,7 @@ describe('on a screen of claude', () => {
   test.each([
     ['the reason above the prompt', ['● Reading', '', 'no disk left', '', ...box], 'no disk left'],
     [
-      'what stands below the prompt',
+      'text below the prompt',
       ['● Reading', ...box, '', 'no disk left', '', 'Pane is dead (status 1, Thu Jan 15 09:00)'],
       'no disk left',
     ],

@@ -1,19 +1,19 @@
 import { isFurniture, promptLineIn } from './pane-markers.js';
 
 /*
- * Why an agent went down, in its own words. What its screen shows at all times, and what a runtime
+ * Finds the error message of an agent that failed. What its screen shows at all times, and what a runtime
  * prints around an error, stands lower than the words that tell, and says nothing.
  */
 
 /** How far up from the end the words are looked for. */
 const lastTelling = 8;
-const longestWords = 300;
+const maxWordsLength = 300;
 
 /** Where a runtime was when an error came, and who prints it. */
 const runtimeChatter =
   /^\s+at \S|^\s*File ".*", line \d|^Node\.js v\d|^note: run with .RUST_BACKTRACE|^\s*\d+: 0x[\da-f]|^Pane is dead\b|^goroutine \d+ \[/i;
 
-/** A line that begins as one begins that tells of an error. */
+/** Start of a line that reports an error. */
 const errorHead =
   /^\W*(?:(?:api|fatal|internal|uncaught|unhandled)\s+)*(?:[\w.$]*(?:error|exception)(?=\s*[:[(]|\s+\d|\s{2}|\s*$)|(?:fatal|panic)\b|failed to\b|cannot\b|could not\b|unable to\b|(?:aborted|killed|segmentation fault|out of memory)\b|thread '.*' panicked\b)/i;
 const systemError = /\bE(?:ACCES|CONN[A-Z]+|MFILE|NOENT|NOMEM|NOSPC|PERM|PIPE|TIMEDOUT)\b/;
@@ -61,5 +61,5 @@ function wordsOf(lines: readonly string[], at: number): string | undefined {
   );
   if (line === undefined) return undefined;
   const words = line.endsWith(':') && next !== undefined ? `${line} ${next}` : line;
-  return words.slice(0, longestWords);
+  return words.slice(0, maxWordsLength);
 }

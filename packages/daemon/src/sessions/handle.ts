@@ -5,7 +5,7 @@ import type { Session } from './port.js';
 export interface Handle {
   /** In the arguments of the agent's wrapper: proves that a process is ours. */
   token: string;
-  /** When the process that `pid` names was started, so that another one of that number is told apart. */
+  /** Start time of the process `pid`; detects a reused process id. */
   startMark: string | null;
   /** How many times it was started. */
   starts: number;
@@ -23,7 +23,7 @@ export interface Handle {
   /** The row of the tables that describes its command line. */
   cli: string;
   format: OutputFormat;
-  /** The model that was asked for, by the name that was used. */
+  /** The requested model, as named in the request. */
   model: string | null;
   /** Restarts that nobody asked for, in a row. */
   autoRestarts: number;

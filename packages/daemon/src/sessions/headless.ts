@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf, systemCode } from '@millrace/kit/errors';
-import type { Driver, Known, Launch, Look, Started } from './driver.js';
+import type { Driver, Known, Launch, ProcessView, Started } from './driver.js';
 import { OutputLog } from './output-log.js';
 import { isSameProcess, startMarkOf } from './processes.js';
 import { readExit, writeRunScript } from './run-script.js';
@@ -53,7 +53,7 @@ export class HeadlessDriver implements Driver {
         this.#children.delete(id);
         return await failed;
       }
-      // A process that has ended already has no start; its pid alone is told then.
+      // A process that has ended has no start time; only its pid is returned.
       return { pid: child.pid, startMark: (await startMarkOf(child.pid)) ?? 'ended' };
     } catch (error) {
       return { failure: startFailure(error) };
@@ -62,11 +62,11 @@ export class HeadlessDriver implements Driver {
     }
   }
 
-  async look(agents: readonly Known[]): Promise<Map<string, Look>> {
-    const looks = await Promise.all(
-      agents.map(async (agent) => [agent.id, await this.#lookAt(agent)] as const),
+  async inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>> {
+    const views = await Promise.all(
+      agents.map(async (agent) => [agent.id, await this.#inspectOne(agent)] as const),
     );
-    return new Map(looks);
+    return new Map(views);
   }
 
   release(id: string): Promise<void> {
@@ -81,7 +81,7 @@ export class HeadlessDriver implements Driver {
     return startMark !== null && isSameProcess(pid, startMark);
   }
 
-  async #lookAt({ id, directory, pid, startMark }: Known): Promise<Look> {
+  async #inspectOne({ id, directory, pid, startMark }: Known): Promise<ProcessView> {
     if (pid !== null && (await this.#isRunning(id, pid, startMark)))
       return { pid, exit: undefined };
     // Written before the script ends, so what is not there now never will be.

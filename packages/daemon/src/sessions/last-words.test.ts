@@ -13,7 +13,7 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 const now = Date.UTC(2026, 0, 15, 9);
 const limitRetryMs = 900_000;
 
-function heard(format: OutputFormat, ...lines: (string | object)[]): Listener {
+function received(format: OutputFormat, ...lines: (string | object)[]): Listener {
   const log = new OutputLog(directory);
   for (const line of lines) {
     appendFileSync(log.path, typeof line === 'string' ? line : `${JSON.stringify(line)}\n`);
@@ -27,23 +27,26 @@ const verdict = (listener: Listener, code: number | null) =>
   listener.verdict('claude', { code, signal: null }, { now, limitRetryMs });
 
 test('a run that ended well has nothing to tell, also when it spoke of limits', () => {
-  expect(verdict(heard('text', 'all done\n'), 0)).toEqual({ limit: null, failure: null });
+  expect(verdict(received('text', 'all done\n'), 0)).toEqual({ limit: null, failure: null });
   const answer = {
     type: 'assistant',
     message: { content: [{ type: 'text', text: 'The rate limit code is 429' }] },
   };
   const result = { type: 'result', is_error: false, result: 'The rate limit code is 429' };
-  expect(verdict(heard('claude-json', answer, result), 0)).toEqual({ limit: null, failure: null });
+  expect(verdict(received('claude-json', answer, result), 0)).toEqual({
+    limit: null,
+    failure: null,
+  });
 });
 
-test('a failure is told in the last words', () => {
-  const listener = heard('text', 'working\n', '\u001b[31mno disk left\u001b[0m\n', '────\n');
+test('last words: the failure is the last line of text', () => {
+  const listener = received('text', 'working\n', '\u001b[31mno disk left\u001b[0m\n', '────\n');
   expect(verdict(listener, 1)).toEqual({ limit: null, failure: 'no disk left' });
 });
 
 test('a run that says itself that it failed has failed', () => {
   const result = { type: 'result', is_error: true, result: 'ran out of turns\nand more' };
-  const listener = heard('claude-json', result);
+  const listener = received('claude-json', result);
   expect(verdict(listener, 0).failure).toBe('ran out of turns');
 });
 
@@ -54,14 +57,14 @@ test('a command that nobody was there to allow is a failure that names it', () =
     result: 'I could not run it.',
     permission_denials: [{ tool_name: 'Bash', tool_input: { command: 'make test' } }],
   };
-  expect(verdict(heard('claude-json', result), 0).failure).toBe(
+  expect(verdict(received('claude-json', result), 0).failure).toBe(
     'permission denied: [Bash] make test',
   );
 });
 
 test('a retry is what the agent is doing, and an error does not empty its context', () => {
   const usage = { input_tokens: 40, output_tokens: 1 };
-  const { seen } = heard(
+  const { seen } = received(
     'claude-json',
     { type: 'assistant', message: { model: 'm', content: [], usage } },
     {
@@ -83,6 +86,18 @@ test('a retry is what the agent is doing, and an error does not empty its contex
   });
 });
 
+test('a reconnect of codex is what it is doing, not how it ended', () => {
+  const message = 'Reconnecting... 2/5 (stream disconnected before completion)';
+  const { seen } = received('codex-json', { type: 'error', message });
+  expect(seen).toEqual({ doing: `it retries: ${message}` });
+});
+
+test('the result of claude reports how much its context can hold', () => {
+  const modelUsage = { a: { contextWindow: 200_000 }, 'b[1m]': { contextWindow: 1_000_000 } };
+  const { seen } = received('claude-json', { type: 'result', is_error: false, modelUsage });
+  expect(seen.contextWindow).toBe(1_000_000);
+});
+
 test('a limit says until when', () => {
   const resetsAt = now / 1000 + 7_200;
   const event = {
@@ -90,12 +105,12 @@ test('a limit says until when', () => {
     rate_limit_info: { status: 'rejected', rateLimitType: 'five_hour', resetsAt },
   };
   const result = { type: 'result', is_error: true, result: "You've hit your session limit" };
-  expect(verdict(heard('claude-json', event, result), 1).limit?.until).toBe(now + 7_200_000);
+  expect(verdict(received('claude-json', event, result), 1).limit?.until).toBe(now + 7_200_000);
 });
 
 test('a limit that codex names in a report is one, and none is not', () => {
   const report = (reached: string | null) =>
-    heard('codex-json', {
+    received('codex-json', {
       type: 'token_count',
       rate_limits: { rateLimitReachedType: reached },
     }).verdict('codex', { code: 1, signal: null }, { now, limitRetryMs });
@@ -107,12 +122,12 @@ test('a limit that codex names in a report is one, and none is not', () => {
 });
 
 test('a limit without a time ends after the usual time', () => {
-  const { limit } = verdict(heard('text', "You've hit your session limit\n"), 1);
+  const { limit } = verdict(received('text', "You've hit your session limit\n"), 1);
   expect(limit).toEqual({ reason: 'usage limit reached', until: now + limitRetryMs });
 });
 
 test('no login is a failure, not a limit', () => {
-  const { limit, failure } = verdict(heard('text', 'Invalid API key · Please run /login\n'), 1);
+  const { limit, failure } = verdict(received('text', 'Invalid API key · Please run /login\n'), 1);
   expect([limit, failure]).toEqual([null, 'it is not logged in: not logged in']);
 });
 
@@ -129,4 +144,15 @@ test('what is reported is remembered, and of a start before nothing is heard', (
   appendFileSync(log.path, init('new').slice(20));
   expect(listener.listen({ isOver: false })).toBe(true);
   expect(listener.seen).toMatchObject({ sessionId: 'new', model: 'm' });
+});
+
+test('last words: a folder that gemini does not trust is named with what to do', () => {
+  const listener = received(
+    'text',
+    'Approval mode overridden to "default" because the current folder is not trusted.\n',
+    'Gemini CLI is not running in a trusted directory. To proceed, either use `--skip-trust`\n',
+  );
+  const end = { code: 55, signal: null };
+  const { failure } = listener.verdict('gemini', end, { now, limitRetryMs });
+  expect(failure).toMatch(/^gemini does not trust this folder\. Add gemini to `agents\.trust_work/);
 });

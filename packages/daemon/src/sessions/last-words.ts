@@ -7,9 +7,19 @@ import { failureIn, failureOnScreen } from './failure-words.js';
 import type { OutputLog } from './output-log.js';
 
 const pieceBytes = 1_048_576;
-const keptLines = 30;
+const maxLines = 30;
 /** Claude's report of a limit, and codex's word for the one that was reached. */
 const limitReport = /"rate_limit_event"|"rateLimitReachedType"\s*:\s*"/;
+
+/** What gemini prints when it refuses to run in a folder that it does not trust. */
+const trustRefusal = /\bnot running in a trusted directory\b/i;
+
+function trustFailure(cli: string): string {
+  return (
+    `${cli} does not trust this folder. Add ${cli} to \`agents.trust_workspace\` in the daemon's ` +
+    `config, or run ${cli} there once and trust the folder.`
+  );
+}
 
 /** Reads what an agent puts out as it comes, and remembers what matters of it. */
 export class Listener {
@@ -58,7 +68,7 @@ export class Listener {
     const text = stripVTControlCharacters(line).replaceAll('\r', '').trimEnd();
     // What is only drawn says nothing.
     if (!/[\p{L}\p{N}]/u.test(text)) return;
-    this.#words = [...this.#words, ...text.split('\n')].slice(-keptLines);
+    this.#words = [...this.#words, ...text.split('\n')].slice(-maxLines);
   }
 
   /** What the end of the run comes to. */
@@ -79,6 +89,8 @@ export class Listener {
     }
     if (succeeded) return { limit: null, failure: null };
     if (found) return { limit: null, failure: `it is not logged in: ${found.reason}` };
+    const trust = this.#words.find((line) => trustRefusal.test(line));
+    if (trust !== undefined) return { limit: null, failure: trustFailure(cli) };
     const own = result?.isError ? failureIn(result.text.split('\n').slice(0, 1)) : undefined;
     const shown =
       end.screen === undefined ? undefined : failureOnScreen(cli, end.screen.split('\n'));

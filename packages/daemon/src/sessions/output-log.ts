@@ -97,7 +97,7 @@ export class OutputLog {
       .filter((start) => start !== undefined)
       .map(Number);
     if (starts.length === 0) return undefined;
-    // Two of them are there only after a crash amid `trim`: the newer one is what counts.
+    // Both exist only after a crash during `trim`; the newer one counts.
     const start = Math.max(...starts);
     const path = join(this.directory, `output-${start}.old`);
     return { path, start, size: sizeOf(path) };

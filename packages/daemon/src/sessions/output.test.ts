@@ -55,6 +55,14 @@ describe('text', () => {
 });
 
 describe('reports', () => {
+  test('codex: the error of a turn is shown once', () => {
+    write('{"type":"error","message":"fake model error 400"}\n');
+    write('{"type":"turn.failed","error":{"message":"fake model error 400"}}\n');
+    write('{"type":"turn.failed","error":{"message":"another"}}\n');
+    const { lines } = read({}, { format: 'codex-json' });
+    expect(lines).toEqual(['fake model error 400', 'another']);
+  });
+
   const said = (text: string) =>
     `${JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text }] } })}\n`;
 

@@ -6,9 +6,9 @@ import { TerminalText } from './terminal-text.js';
 
 const pieceBytes = 1_048_576;
 /** The most that a look at the end of an output reads. */
-const mostTailBytes = 2_097_152;
+const maxTailBytes = 2_097_152;
 /** A line without an end is taken for one when it is this long. */
-const longestLineBytes = 65_536;
+const maxLineBytes = 65_536;
 
 export interface OutputView {
   log: OutputLog;
@@ -27,12 +27,12 @@ export function readOutput(
 
 function linesFrom(view: OutputView, after: number, limit: number) {
   // Of one report that makes many lines, the position inside it counts those already told.
-  const told = view.format === 'text' ? 0 : toldInside(view.log, after);
-  const { from, bytes } = view.log.read(after - told, pieceBytes);
+  const shown = view.format === 'text' ? 0 : shownInside(view.log, after);
+  const { from, bytes } = view.log.read(after - shown, pieceBytes);
   const writer = writerFor(view.format);
   let at = 0;
   let lineStart = 0;
-  while (at < bytes.length && writer.count - told < limit) {
+  while (at < bytes.length && writer.count - shown < limit) {
     const end = lineEnd(bytes, at, view.isOver || bytes.length === pieceBytes);
     if (end === undefined) break;
     lineStart = at;
@@ -40,15 +40,15 @@ function linesFrom(view: OutputView, after: number, limit: number) {
     at = end;
   }
   const all = writer.lines();
-  const lines = all.slice(told, told + limit);
-  const untold = all.length - told - lines.length;
-  if (untold <= 0) return { lines, next: from + at };
+  const lines = all.slice(shown, shown + limit);
+  const remaining = all.length - shown - lines.length;
+  if (remaining <= 0) return { lines, next: from + at };
   const inLast = all.length - writer.countBeforeLast;
-  return { lines, next: from + Math.min(at - 1, lineStart + inLast - untold) };
+  return { lines, next: from + Math.min(at - 1, lineStart + inLast - remaining) };
 }
 
 /** How far a position lies inside of a line. */
-function toldInside(log: OutputLog, after: number): number {
+function shownInside(log: OutputLog, after: number): number {
   const begin = Math.max(log.start(), after - pieceBytes);
   if (after <= begin || after > log.end()) return 0;
   const { from, bytes } = log.read(begin, after - begin);
@@ -58,7 +58,7 @@ function toldInside(log: OutputLog, after: number): number {
 
 function lastLines(view: OutputView, limit: number) {
   const end = view.log.end();
-  const wanted = Math.min(mostTailBytes, 65_536 + limit * 400);
+  const wanted = Math.min(maxTailBytes, 65_536 + limit * 400);
   const { from, bytes } = view.log.read(Math.max(view.log.start(), end - wanted), wanted + 65_536);
   const writer = writerFor(view.format);
   // Unless it is the very start, the first line may be a part of one.
@@ -76,7 +76,7 @@ function lastLines(view: OutputView, limit: number) {
 function lineEnd(bytes: Buffer, at: number, isLast: boolean): number | undefined {
   const found = bytes.indexOf(10, at);
   if (found !== -1) return found + 1;
-  return isLast || bytes.length - at > longestLineBytes ? bytes.length : undefined;
+  return isLast || bytes.length - at > maxLineBytes ? bytes.length : undefined;
 }
 
 interface LineWriter {
@@ -130,9 +130,15 @@ class EventLines implements LineWriter {
       const plain = new TextLines();
       plain.write(text);
       this.#lines.push(...plain.lines());
-    } else {
+    } else if (!this.#isRepeat(text, rendered)) {
       this.#lines.push(...rendered);
     }
+  }
+
+  /** Codex reports the error of a turn as an event, and once more as the end of the turn. */
+  #isRepeat(text: string, rendered: readonly string[]): boolean {
+    if (this.format !== 'codex-json' || !text.startsWith('{"type":"turn.failed"')) return false;
+    return this.#lines.slice(-rendered.length).join('\n') === rendered.join('\n');
   }
 
   lines(): string[] {

@@ -24,13 +24,13 @@ describe('claude', () => {
     expect(readPane('claude', lines.join('\n')).kind).toBe(kind);
   });
 
-  test('a question is told in its own words', () => {
+  test('screens: the reason quotes the question', () => {
     const screen = ['│ Do you want to proceed? │', '│ ❯ 1. Yes │', '│   2. No │'].join('\n');
     expect(readPane('claude', screen).reason).toBe('it asks: Do you want to proceed?');
     expect(readPane('claude', '❯ 1. Red\n  2. Blue').reason).toBe('it asks for a choice');
   });
 
-  test('what is typed is told, and what stands above it', () => {
+  test('screens: the typed text and the lines above it are read', () => {
     const reading = readPane('claude', ['● one', '● two', ...box('hello')].join('\n'));
     expect(reading.input).toBe('hello');
     expect(reading.above).toContain('● two');
@@ -116,4 +116,33 @@ test('of others nothing is known, whatever they show', () => {
   expect(hasMarkers('goose')).toBe(false);
   expect(hasMarkers('constructor')).toBe(false);
   expect(readPane('goose', '> \nesc to interrupt').kind).toBe('unknown');
+});
+
+test('screens: a question for a permission names the command', () => {
+  const claude = ' Bash command\n   make test\n   Runs it\n Do you want to proceed?\n ❯ 1. Yes';
+  const codex = '  Would you like to run the following command?\n  $ make test\n› 1. Yes, proceed';
+  expect(readPane('claude', claude).reason).toBe('it asks: Do you want to proceed? (make test)');
+  expect(readPane('codex', codex).reason).toBe(
+    'it asks: Would you like to run the following command? (make test)',
+  );
+  const gemini = '│ ? Shell  make test   │\n│ Allow execution of [Shell]? │\n│ ● 1. Allow once │';
+  expect(readPane('gemini', gemini).reason).toBe(
+    'it asks: Allow execution of [Shell]? (make test)',
+  );
+});
+
+test('screens: a question may have an explanation behind it', () => {
+  const dialog =
+    ' Quick safety check: Is this a project you created or one you trust? (Like your own code,\n' +
+    ' or work from your team).\n ❯ 1. Yes, I trust this folder\n   2. No, exit';
+  expect(readPane('claude', dialog).reason).toBe(
+    'it asks: Quick safety check: Is this a project you created or one you trust?',
+  );
+});
+
+test('screens: an answered dialog above the input box is no question any more', () => {
+  const dialog = [' Do you trust the files in this folder?', ' ● 1. Trust folder (mill)'];
+  expect(readPane('gemini', dialog.join('\n')).kind).toBe('question');
+  const after = [...dialog, ' restarting to apply the trust changes...', ' >   Type your message'];
+  expect(readPane('gemini', after.join('\n'))).toMatchObject({ kind: 'prompt', input: '' });
 });

@@ -3,11 +3,13 @@
  * The words are those that their makers print; what none of them fits is unknown, never idle.
  */
 
+import { plainOpencodeScreen } from './opencode-screen.js';
+
 export interface PaneReading {
   kind: 'busy' | 'question' | 'prompt' | 'unknown';
   /** The evidence in words. */
   reason: string;
-  /** What stands in the input box, where there is one. */
+  /** Text in the input box, if there is one. */
   input: string | undefined;
   /** The last lines above the input box. */
   above: readonly string[];
@@ -26,7 +28,7 @@ interface Markers {
   placeholder: RegExp;
   /** Shown around the input box at all times, whatever happens. */
   footer: RegExp;
-  /** Tells of an error that ended a turn; the group is the error. */
+  /** Matches an error that ended a turn; the group is the error. */
   failure: RegExp;
 }
 
@@ -54,6 +56,14 @@ const rows: Readonly<Record<string, Markers>> = {
       /\? for shortcuts\b|\d+% (?:context )?left\b|⏎ send\b|⌃C quit\b|\bctrl[+ -]+c(?: again)? to (?:quit|exit|interrupt)\b|\btab to queue message\b|^\s*(?:Token usage: |To continue this session, run )/i,
     failure: /^\s*■ (?!Conversation interrupted)(.+)/,
   },
+  opencode: {
+    busy: /\besc (?:again to )?interrupt\b/i,
+    question: /^Permission required\?|\bAllow once\b.*\bReject\b/,
+    prompt: /^>(?: (.*))?$/,
+    placeholder: /^Ask anything\b/,
+    footer: /\btab agents\b|\bctrl\+p commands\b/,
+    failure: /^✕ (.+)/,
+  },
   gemini: {
     // qwen: `⠋ Pondering (2s · ↓ 12 tokens · esc to cancel)`
     busy: /\((?:[^()]*· )?esc to cancel\b/i,
@@ -70,6 +80,11 @@ const rows: Readonly<Record<string, Markers>> = {
 /** The same screens under another name. */
 const sameAs: Readonly<Record<string, string>> = { agy: 'gemini', qwen: 'gemini' };
 
+/** Programs whose choices stand side by side: arrow keys move between them, digits do nothing. */
+export function choosesByArrows(cli: string): boolean {
+  return cli === 'opencode';
+}
+
 /** Is anything known of the screens of this command line? */
 export function hasMarkers(cli: string): boolean {
   return Object.hasOwn(rows, sameAs[cli] ?? cli);
@@ -82,7 +97,7 @@ const linesAbove = 8;
 /** What a screen says. */
 export function readPane(cli: string, screen: string): PaneReading {
   const markers = markersOf(cli);
-  const lines = screen
+  const lines = (cli === 'opencode' ? plainOpencodeScreen(screen) : screen)
     .split('\n')
     // qwen draws its cursor as a zero-width space.
     .map((line) => line.replaceAll('\u200b', '').trimEnd())
@@ -94,7 +109,9 @@ export function readPane(cli: string, screen: string): PaneReading {
   const above = lines.slice(Math.max(0, (at === -1 ? lines.length : at) - linesAbove), at);
   const below = at === -1 ? [] : lines.slice(at);
   const parts = { above, below };
-  if (lines.some((line) => markers.question.test(line))) {
+  // A dialog that was answered may still be shown above the input box.
+  const questionAt = lines.findLastIndex((line) => markers.question.test(line));
+  if (questionAt !== -1 && questionAt >= at) {
     return { kind: 'question', reason: questionIn(lines), input: undefined, ...parts };
   }
   if (lines.some((line) => markers.busy.test(line))) {
@@ -110,11 +127,13 @@ const busyReason = 'its screen shows a turn under way';
 
 /** What the screen says of attempts to reach the provider again. */
 function retryIn(lines: readonly string[]): string | undefined {
-  const line = lines.findLast((each) => /\b(?:retrying in|reconnecting\b.*\d\/\d)/i.test(each));
+  const line = lines.findLast((each) =>
+    /\b(?:retrying (?:in|attempt)|reconnecting\b.*\d\/\d)/i.test(each),
+  );
   return line === undefined ? undefined : `it retries: ${trimDrawing(line).slice(0, maxReason)}`;
 }
 
-/** The error that ended the last turn, which stands below what was last typed. */
+/** The error that ended the last turn, shown below the last typed line. */
 export function failureAbove(cli: string, { above }: PaneReading): string | undefined {
   const { failure } = markersOf(cli);
   for (const line of above.toReversed()) {
@@ -190,11 +209,27 @@ const unknownScreen: Markers = {
   failure: never,
 };
 
-const longestQuestion = 160;
+const maxQuestionLength = 160;
 
-/** The last line that asks, without what is drawn around it. */
+/** The last line that asks, without what is drawn around it, and the command it is about. */
 function questionIn(lines: readonly string[]): string {
-  const asking = lines.findLast((line) => /\?\W*$/.test(line.replaceAll(/[│|]/g, '')));
-  const text = (asking ?? '').replaceAll(/^[\s│|●❯›>*-]+|[\s│|]+$/g, '');
-  return text === '' ? 'it asks for a choice' : `it asks: ${text.slice(0, longestQuestion)}`;
+  const ending = lines.findLastIndex((line) => /\?\W*$/.test(line.replaceAll(/[│|]/g, '')));
+  // Some dialogs explain themselves behind the question.
+  const at = ending === -1 ? lines.findLastIndex((line) => /\?\s/.test(line)) : ending;
+  const line = ending === -1 ? (lines[at] ?? '').replace(/\?\s.*$/, '?') : (lines[at] ?? '');
+  const text = line.replaceAll(/^[\s│|●❯›>*-]+|[\s│|]+$/g, '');
+  if (text === '') return 'it asks for a choice';
+  const command = commandIn(lines, at);
+  const about = command === undefined ? '' : ` (${command.slice(0, maxQuestionLength)})`;
+  return `it asks: ${text.slice(0, maxQuestionLength)}${about}`;
+}
+
+/** Claude shows the command below "Bash command", codex behind `$`, gemini behind "? Shell". */
+function commandIn(lines: readonly string[], questionAt: number): string | undefined {
+  const marked = lines.slice(questionAt).find((line) => /^\s*\$ \S/.test(line));
+  if (marked !== undefined) return marked.trim().slice(2);
+  const shell = lines.findLast((line) => /^[\s│|]*\? Shell\s+\S/.test(line));
+  if (shell !== undefined) return trimDrawing(shell).replace(/^\? Shell\s+/, '');
+  const title = lines.findLastIndex((line) => /^[\s│|]*Bash command\b/.test(line));
+  return title === -1 || title >= questionAt - 1 ? undefined : trimDrawing(lines[title + 1]!);
 }

@@ -1,6 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Sign } from '../core/session.js';
 import { signalIn } from '../think/signals.js';
+import { windowOnScreen } from './context-window.js';
 import type { TalkingDriver } from './driver.js';
 import type { Entry } from './handle.js';
 import { failureAbove, hasMarkers, readPane, typedLine, type PaneReading } from './pane-markers.js';
@@ -9,7 +10,7 @@ import { failureAbove, hasMarkers, readPane, typedLine, type PaneReading } from 
 const settledMs = 600;
 /** Without having seen the turn under way, it must be empty this long. */
 const unseenTurnMs = 5_000;
-/** An agent whose screens nobody knows is ready to be told something when it draws no more. */
+/** An agent with unknown screens is ready for input when it stops drawing. */
 const readyMs = 1_500;
 
 export interface PaneParts {
@@ -23,6 +24,7 @@ export class PaneWatch {
   #reading: PaneReading | undefined;
   #end = -1;
   #drawnAt = -Infinity;
+  #window: number | undefined;
   #turn = -1;
   /** The turn that it was seen at work in, by the time of its input. */
   #busyTurn = -1;
@@ -30,8 +32,12 @@ export class PaneWatch {
   constructor(private readonly parts: PaneParts) {}
 
   /** Looks at the screen, if something was drawn since. */
-  async look(driver: TalkingDriver, { session, handle }: Entry, outputEnd: number): Promise<void> {
-    // What was typed is shown before the output tells of it.
+  async inspect(
+    driver: TalkingDriver,
+    { session, handle }: Entry,
+    outputEnd: number,
+  ): Promise<void> {
+    // Typed text is shown before the output grows.
     const isNewTurn = handle.inputAt !== this.#turn;
     if (outputEnd !== this.#end || isNewTurn || this.#screen === undefined) {
       this.#end = outputEnd;
@@ -39,11 +45,17 @@ export class PaneWatch {
       this.#drawnAt = this.parts.clock.monotonic();
       this.#screen = (await driver.screen(session.id)) ?? '';
       this.#reading = readPane(handle.cli, this.#screen);
+      this.#window ??= windowOnScreen(handle.cli, this.#screen);
     }
     if (this.#reading?.kind === 'busy') this.#busyTurn = handle.inputAt;
   }
 
-  /** Can it be told its first prompt? */
+  /** What the context of its model can hold, if its screen has said so. */
+  get contextWindow(): number | undefined {
+    return this.#window;
+  }
+
+  /** Is it ready for its first prompt? */
   isReady({ handle }: Entry): boolean {
     if (hasMarkers(handle.cli))
       return this.#reading?.kind === 'prompt' && this.#quietMs > settledMs;
@@ -58,14 +70,14 @@ export class PaneWatch {
         return { status: 'working', reason: reading.reason };
       case 'question': {
         // A dialog may say that a limit is reached, and ask what to do about it.
-        const isTold = handle.limitTurn === handle.inputAt;
-        const limit = isTold ? undefined : this.#limit(handle.cli, reading);
+        const isReported = handle.limitTurn === handle.inputAt;
+        const limit = isReported ? undefined : this.#limit(handle.cli, reading);
         return limit ?? { status: 'waiting_for_input', reason: reading.reason };
       }
       case 'prompt': {
         if (handle.isPromptPending || !this.#isSettled(handle.inputAt)) return undefined;
-        const isTold = handle.limitTurn === handle.inputAt;
-        const limit = isTold ? undefined : this.#limit(handle.cli, reading);
+        const isReported = handle.limitTurn === handle.inputAt;
+        const limit = isReported ? undefined : this.#limit(handle.cli, reading);
         if (limit) return limit;
         const isOver = session.status === 'rate_limited';
         const reason = isOver ? 'its limit is over and its prompt is empty' : reading.reason;

@@ -12,7 +12,7 @@ export function sessionDirectory(dataDir: string, id: string): string {
 }
 
 // The address of a socket holds 108 bytes on Linux and 104 on macOS, its end mark included.
-const longestSocketPath = 100;
+const maxSocketPath = 100;
 
 /**
  * The socket of the tmux server that the agents run in, `<data>/sessions/tmux.sock`. A data
@@ -21,7 +21,7 @@ const longestSocketPath = 100;
  */
 export function tmuxSocket(dataDir: string): string {
   const own = join(sessionsDirectory(dataDir), 'tmux.sock');
-  if (Buffer.byteLength(own) < longestSocketPath) return own;
+  if (Buffer.byteLength(own) < maxSocketPath) return own;
   const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
   return `/tmp/millrace-${process.getuid?.() ?? 0}/${name}.sock`;
 }

@@ -3,7 +3,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 export type Session = DaemonSchema<'Session'>;
 export type SpawnRequest = DaemonSchema<'SpawnRequest'>;
 
-/** Who asked for a session, beside what was asked for. */
+/** The caller of a spawn request. */
 export interface SpawnOrigin {
   /** A repeat with the same key and the same request answers the session that is there. */
   idempotencyKey?: string;

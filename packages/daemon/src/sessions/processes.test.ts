@@ -41,7 +41,7 @@ test('how a program ended is written down, whatever its arguments are', async ()
   expect(quoted("a'b")).toBe(`'a'\\''b'`);
 });
 
-test('a program that ends by a signal is told from one that ends by a code', async () => {
+test('exit: a signal and an exit code are distinguished', async () => {
   const { ended } = await run('/bin/sh', '-c', 'kill -TERM $$');
   await ended;
   expect(readExit(directory)).toEqual({ code: null, signal: 'SIGTERM' });

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Entry } from './handle.js';
-import { delayFor, mostAutoRestarts } from './restarts.js';
+import { delayFor, maxAutoRestarts } from './restarts.js';
 
 const now = Date.UTC(2026, 0, 15, 9);
 
@@ -25,16 +25,16 @@ test('only what asks for it and went wrong is restarted', () => {
   expect(delayFor(entry({}, { isStopping: true }), now)).toBeUndefined();
 });
 
-test('each time later, and not for ever', () => {
-  const delays = Array.from({ length: mostAutoRestarts }, (_, autoRestarts) =>
+test('restarts: the delay grows up to a maximum', () => {
+  const delays = Array.from({ length: maxAutoRestarts }, (_, autoRestarts) =>
     delayFor(entry({}, { autoRestarts }), now),
   ) as number[];
   delays.slice(1).forEach((delay, n) => expect(delay).toBe(2 * delays[n]!));
-  expect(delayFor(entry({}, { autoRestarts: mostAutoRestarts }), now)).toBe('never');
+  expect(delayFor(entry({}, { autoRestarts: maxAutoRestarts }), now)).toBe('never');
 });
 
-test('whoever had worked for long begins to count anew', () => {
-  const handle = { autoRestarts: mostAutoRestarts, startedAt: now - 3_600_000 };
+test('restarts: a long run resets the count', () => {
+  const handle = { autoRestarts: maxAutoRestarts, startedAt: now - 3_600_000 };
   expect(delayFor(entry({}, handle), now)).toBe(delayFor(entry({}), now));
 });
 

@@ -11,13 +11,13 @@ export interface RestartParts {
 }
 
 /** So often in a row is an agent restarted that nobody asks for. */
-export const mostAutoRestarts = 5;
+export const maxAutoRestarts = 5;
 const firstDelayMs = 2_000;
-const longestDelayMs = 300_000;
+const maxDelayMs = 300_000;
 /** Whoever has worked this long is not failing in a circle. */
 const soundMs = 600_000;
 
-/** Restarts agents whose sessions ask for it, later and later, and not for ever. */
+/** Restarts agents with `auto_restart`, with growing delays and a maximum count. */
 export class Restarts {
   readonly #parts: RestartParts;
   readonly #timers = new Map<string, Timer>();
@@ -42,14 +42,14 @@ export class Restarts {
       const { session, handle } = entry;
       const note =
         delay === 'never'
-          ? `it was restarted ${mostAutoRestarts} times in a row and is left alone`
+          ? `it was restarted ${maxAutoRestarts} times in a row and is left alone`
           : `it is restarted in ${Math.ceil(delay / 1000)} s`;
       const reason = `${session.status_reason ?? 'it ended'}; ${note}`;
       if (session.status_reason?.endsWith(note)) return entry;
-      const told = withFacts(session, { status_reason: reason }, now);
-      if (delay === 'never') return { session: told, handle };
+      const noted = withFacts(session, { status_reason: reason }, now);
+      if (delay === 'never') return { session: noted, handle };
       const autoRestarts = inARow(entry);
-      return { session: told, handle: { ...handle, autoRestarts, restartAt: now + delay } };
+      return { session: noted, handle: { ...handle, autoRestarts, restartAt: now + delay } };
     });
     if (planned) this.#arm(planned);
   }
@@ -77,8 +77,8 @@ export function delayFor({ session, handle }: Entry, now: number): number | 'nev
   if (!auto_restart || handle.isStopping) return undefined;
   if (!['errored', 'orphaned', 'rate_limited'].includes(status)) return undefined;
   const before = inARow({ session, handle });
-  if (before >= mostAutoRestarts) return 'never';
-  const backoff = Math.min(longestDelayMs, firstDelayMs * 2 ** before);
+  if (before >= maxAutoRestarts) return 'never';
+  const backoff = Math.min(maxDelayMs, firstDelayMs * 2 ** before);
   const limit = limited_until === null ? 0 : Date.parse(limited_until) - now;
   return Math.max(backoff, limit);
 }

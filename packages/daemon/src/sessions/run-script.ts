@@ -47,7 +47,7 @@ export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** The exit code that the script wrote down; shells tell a signal by 128 and its number. */
+/** The exit code in the file; shells encode a signal as 128 plus its number. */
 export function readExit(
   directory: string,
 ): { code: number | null; signal: string | null } | undefined {

@@ -9,6 +9,7 @@ import { agentEnvironment } from './agent-environment.js';
 import type { SessionBook } from './book.js';
 import {
   canResume,
+  mayRequestTrust,
   optionalFlags,
   prepareRun,
   takesSessionId,
@@ -36,7 +37,7 @@ export interface RunnerParts {
   /** `agents.trust_workspace`: backends whose own trust check is skipped. */
   trusted: readonly string[];
   driverOf: (session: Session) => Driver;
-  /** What an agent is told that went down amid its work. */
+  /** Prompt sent when a crashed agent is resumed. */
   resumePrompt: string;
   /** Is there something of the backend's own session that can be resumed? */
   hasTranscript: (entry: Entry) => Promise<boolean>;
@@ -44,7 +45,7 @@ export interface RunnerParts {
   onStart: () => void;
 }
 
-/** The first time; again, because somebody wants it; or since it went down amid its work. */
+/** First start, restart on request, or restart after a crash. */
 export type StartKind = 'first' | 'again' | 'revived';
 
 /** Starts and ends the processes of agents. */
@@ -157,7 +158,7 @@ export class Runner {
     });
   }
 
-  /** The backend's own session: the one to go on with, or the id that a new one is to have. */
+  /** The backend's own session: the one to resume, or the id for a new one. */
   async #ownSession(
     entry: Entry,
     offered: ReadonlySet<string>,
@@ -167,6 +168,10 @@ export class Runner {
     const mayResume = id !== null && canResume(handle.cli, session.driver);
     if (mayResume && (await this.#parts.hasTranscript(entry))) return { id, isThere: true };
     if (!takesSessionId(handle.cli, offered)) return undefined;
+    const { cli } = handle;
+    const { driver } = session;
+    if (mayRequestTrust({ cli, driver, offered, isTrusted: this.#isTrusted(entry) }))
+      return undefined;
     return { id: uuidFrom(this.#parts.random.bytes(16)), isThere: false };
   }
 
@@ -176,7 +181,7 @@ export class Runner {
     return isChosen && this.#parts.trusted.includes(session.backend);
   }
 
-  /** What it is told at its start. An agent that was at rest is resumed without a word. */
+  /** The prompt of this start. An idle agent is resumed without one. */
   #promptFor(session: Session, how: StartKind, isResumed: boolean): string | undefined {
     if (how === 'first' || !isResumed) return session.prompt;
     if (how === 'revived') return this.#parts.resumePrompt;
@@ -187,8 +192,8 @@ export class Runner {
     const { book, clock } = this.#parts;
     await book.change(id, ({ session, handle }) => {
       const now = clock.now();
-      const told = withFacts(session, { pid: null, last_error: reason }, now);
-      return { handle, session: withStatus(told, 'errored', `it did not start: ${reason}`, now) };
+      const failed = withFacts(session, { pid: null, last_error: reason }, now);
+      return { handle, session: withStatus(failed, 'errored', `it did not start: ${reason}`, now) };
     });
   }
 
@@ -215,7 +220,7 @@ export class Runner {
   }
 
   /** Puts a session back to the beginning, to be started again. */
-  async rewind(id: string, reason: string, isAsked: boolean): Promise<Entry | undefined> {
+  async rewind(id: string, reason: string, isRequested: boolean): Promise<Entry | undefined> {
     const { book, clock } = this.#parts;
     return book.change(id, ({ session, handle }) => ({
       session: {
@@ -228,7 +233,7 @@ export class Runner {
         startMark: null,
         isStopping: false,
         restartAt: null,
-        autoRestarts: isAsked ? 0 : handle.autoRestarts + 1,
+        autoRestarts: isRequested ? 0 : handle.autoRestarts + 1,
       },
     }));
   }

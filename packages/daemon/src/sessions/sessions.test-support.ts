@@ -11,7 +11,7 @@ export interface MemorySessionsOptions {
   defaultBackend?: string;
 }
 
-/** What was asked of a session's terminal. */
+/** Text sent to a session's terminal. */
 export interface Sent {
   id: string;
   text: string;
@@ -31,7 +31,7 @@ export interface MemorySessions extends Sessions {
   refuseSpawn: ((request: SpawnRequest, origin: SpawnOrigin) => unknown) | undefined;
   /** While set, `send` throws what it returns, as when a turn does not begin. */
   refuseSend: ((id: string, text: string) => unknown) | undefined;
-  /** Moves a session; `status_since` follows a new status. Listeners hear of it. */
+  /** Moves a session; `status_since` follows a new status. Listeners are called. */
   set(id: string, partial: Partial<Session>): Session;
   /** Puts a session there that nobody spawned through this object. */
   add(partial?: Partial<Session>): Session;
@@ -55,7 +55,7 @@ export function memorySessions(options: MemorySessionsOptions = {}): MemorySessi
   const listeners = new Set<(change: SessionChange) => void>();
   const now = () => new Date(clock.now()).toISOString();
 
-  const tell = (change: SessionChange) => {
+  const notify = (change: SessionChange) => {
     for (const listener of listeners) listener(change);
   };
   const need = (id: string): Session => {
@@ -66,7 +66,7 @@ export function memorySessions(options: MemorySessionsOptions = {}): MemorySessi
   const put = (after: Session): Session => {
     const before = sessions.get(after.id);
     sessions.set(after.id, after);
-    tell({ before, after });
+    notify({ before, after });
     return after;
   };
 
@@ -116,7 +116,7 @@ export function memorySessions(options: MemorySessionsOptions = {}): MemorySessi
         }
         double.spawned.push({ id, request, origin });
         const fresh = freshSession(id, now(), request.backend ?? defaultBackend);
-        return { session: put(asked(fresh, request, origin)), isReplay: false };
+        return { session: put(withRequest(fresh, request, origin)), isReplay: false };
       });
     },
     list: () => attempt(() => [...sessions.values()].toSorted((a, b) => (a.id < b.id ? 1 : -1))),
@@ -170,7 +170,7 @@ export function memorySessions(options: MemorySessionsOptions = {}): MemorySessi
         const before = need(id);
         sessions.delete(id);
         lines.delete(id);
-        tell({ before, after: undefined });
+        notify({ before, after: undefined });
         return { id, deleted: true, worktree: null, worktree_kept: false, reason: null };
       });
     },
@@ -199,7 +199,7 @@ function overCap(verdict: BudgetVerdict): Error {
   });
 }
 
-function asked(fresh: Session, request: SpawnRequest, origin: SpawnOrigin): Session {
+function withRequest(fresh: Session, request: SpawnRequest, origin: SpawnOrigin): Session {
   return {
     ...fresh,
     name: request.name ?? fresh.name,

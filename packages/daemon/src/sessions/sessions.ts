@@ -8,7 +8,7 @@ import type { Backends } from '../registry/backends.js';
 import { adopt } from './adoption.js';
 import { SessionBook } from './book.js';
 import type { EvidenceParts } from './evidence.js';
-import type { Entry, WorktreeMark } from './handle.js';
+import type { Entry, Handle, WorktreeMark } from './handle.js';
 import { HeadlessDriver } from './headless.js';
 import { readOutput } from './output.js';
 import { isFullScreen, screenOutput } from './screen-output.js';
@@ -36,7 +36,7 @@ export interface SessionsParts extends World {
   trusted: readonly string[];
   limitRetryMs: number;
   contextLimits: EvidenceParts['contextLimits'];
-  /** What an agent is told that went down amid its work. */
+  /** Prompt sent when a crashed agent is resumed. */
   resumePrompt: string;
   budget: SpawnerParts['budget'];
   /** `worktrees.hooks`: whether hooks and filters of repositories run. */
@@ -104,8 +104,8 @@ export class AgentSessions implements Sessions {
   }
 
   /**
-   * Finds the agents again that a daemon before this one has left, and begins to watch. By then
-   * all who want to hear of what became of them must listen.
+   * Adopts the agents that the previous daemon left running, and starts to watch them. Listeners
+   * must be registered before.
    */
   async begin(): Promise<void> {
     const isStarting = (id: string) => this.#runner.isStarting(id);
@@ -122,7 +122,7 @@ export class AgentSessions implements Sessions {
 
   #finishStop(id: string): void {
     this.stop(id).catch((error: unknown) => {
-      this.#parts.log.error({ err: error, session: id }, 'an agent could not be ended');
+      this.#parts.log.error({ err: error, session: id }, 'failed to stop agent');
     });
   }
 
@@ -174,7 +174,9 @@ export class AgentSessions implements Sessions {
         'The agent did not take the text. Open its terminal with `ctl agent attach`.',
       );
     }
-    return this.#atWork(id, inputAt, 'it was sent input');
+    // An answer to a first-run dialog, such as for trust, leaves the first prompt to be sent.
+    const isPromptPending = handle.isPromptPending && session.status === 'waiting_for_input';
+    return this.#atWork(id, { inputAt, isPromptPending }, 'it was sent input');
   }
 
   async interrupt(id: string): Promise<void> {
@@ -222,7 +224,7 @@ export class AgentSessions implements Sessions {
     else await this.#end(id);
     const { handle } = this.#entry(id);
     const { worktree } = session;
-    const kept =
+    const retained =
       worktree !== null && handle.worktree
         ? await this.#removeWorktree(id, worktree, handle.worktree)
         : { isRetained: false as const };
@@ -232,8 +234,8 @@ export class AgentSessions implements Sessions {
       id,
       deleted: true,
       worktree,
-      worktree_kept: kept.isRetained,
-      reason: kept.isRetained ? kept.reason : null,
+      worktree_kept: retained.isRetained,
+      reason: retained.isRetained ? retained.reason : null,
     };
   }
 
@@ -276,7 +278,7 @@ export class AgentSessions implements Sessions {
     await this.#watch.wake();
     const entry = this.#book.get(id);
     if (!entry || isEnded(entry.session)) return;
-    // Its process is gone, and tmux does not say so yet: its end was asked for, so it has ended.
+    // Its process is gone, and tmux does not say so yet: a stop was requested, so it has ended.
     await this.#runner.release(entry.session);
     await this.#book.change(id, ({ session, handle }) => {
       const now = this.#parts.clock.now();
@@ -303,22 +305,22 @@ export class AgentSessions implements Sessions {
   /** Tells an agent its first prompt, which it could not be given at its start. */
   #prompt(id: string): void {
     if (this.#prompting.has(id)) return;
-    const work = this.#tellPrompt(id)
+    const work = this.#sendPrompt(id)
       .catch((error: unknown) => {
-        this.#parts.log.warn({ err: error, session: id }, 'an agent could not be told its prompt');
+        this.#parts.log.warn({ err: error, session: id }, 'failed to send prompt');
       })
       .finally(() => this.#prompting.delete(id));
     this.#prompting.set(id, work);
   }
 
-  async #tellPrompt(id: string): Promise<void> {
+  async #sendPrompt(id: string): Promise<void> {
     const entry = this.#book.get(id);
     if (!entry?.handle.isPromptPending || isEnded(entry.session)) return;
     const { session, handle } = entry;
     const inputAt = this.#parts.clock.now();
     const isTaken = await this.#talk.say(id, handle.cli, session.prompt);
     if (!isTaken) await this.#note(id, 'its prompt was typed, but nothing shows that it was taken');
-    await this.#atWork(id, inputAt, 'it was given its prompt');
+    await this.#atWork(id, { inputAt, isPromptPending: false }, 'it was given its prompt');
   }
 
   async #note(id: string, trouble: string): Promise<void> {
@@ -328,10 +330,14 @@ export class AgentSessions implements Sessions {
     }));
   }
 
-  async #atWork(id: string, inputAt: number, reason: string): Promise<Session> {
+  async #atWork(
+    id: string,
+    input: Pick<Handle, 'inputAt' | 'isPromptPending'>,
+    reason: string,
+  ): Promise<Session> {
     const entry = await this.#book.change(id, ({ session, handle }) => ({
       session: isEnded(session) ? session : working(session, reason, this.#parts.clock.now()),
-      handle: { ...handle, inputAt, isPromptPending: false },
+      handle: { ...handle, ...input },
     }));
     void this.#watch.wake();
     if (!entry) throw notFound(id);

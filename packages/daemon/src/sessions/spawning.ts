@@ -12,7 +12,7 @@ import type { Handle, WorktreeMark } from './handle.js';
 import type { Session, SpawnOrigin, SpawnRequest } from './port.js';
 import { addWorktree, removeWorktree, repoFacts, type RepoFacts } from './worktrees.js';
 
-/** The backend that is asked for, or the default one; refuses what cannot be used. */
+/** The requested backend, or the default one; refuses one that cannot be used. */
 export async function backendFor(backends: Backends, id: string | undefined): Promise<Backend> {
   const backend = id === undefined ? await defaultBackend(backends) : await backends.find(id);
   return usable(backend);
@@ -213,8 +213,8 @@ async function worktreeFor(
     fallback: join(dataDir, 'worktrees'),
   });
   if ('refusal' in made) {
-    const isAsked = made.field !== 'branch' || request.branch !== undefined;
-    throw invalid(isAsked ? made.field : 'worktree', made.refusal);
+    const isRequested = made.field !== 'branch' || request.branch !== undefined;
+    throw invalid(isRequested ? made.field : 'worktree', made.refusal);
   }
   return made;
 }
@@ -229,7 +229,7 @@ export async function discardEntry(
   }
 }
 
-const longestName = 60;
+const maxNameLength = 60;
 
 /** The first line of a prompt, cut at a word. */
 export function nameFrom(prompt: string): string {
@@ -237,8 +237,8 @@ export function nameFrom(prompt: string): string {
   const line = printable.split('\n').find((each) => each.trim() !== '');
   const words = (line ?? '').trim().replaceAll(/\s+/g, ' ');
   if (words === '') return 'agent';
-  if (words.length <= longestName) return words;
-  const cut = words.slice(0, longestName).replace(/\s+\S*$/, '');
+  if (words.length <= maxNameLength) return words;
+  const cut = words.slice(0, maxNameLength).replace(/\s+\S*$/, '');
   return `${cut.trimEnd()}…`;
 }
 

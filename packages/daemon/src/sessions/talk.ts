@@ -1,6 +1,12 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { TalkingDriver } from './driver.js';
-import { hasMarkers, holdsInput, readPane, type PaneReading } from './pane-markers.js';
+import {
+  choosesByArrows,
+  hasMarkers,
+  holdsInput,
+  readPane,
+  type PaneReading,
+} from './pane-markers.js';
 import { Turns } from './turns.js';
 
 export interface TalkParts {
@@ -14,7 +20,7 @@ const turnMs = 10_000;
 const secondEnterMs = 3_000;
 /** How long a choice takes to show. */
 const choiceMs = 1_500;
-/** How long a paste may take to stand in the input box. */
+/** How long a paste may take to appear in the input box. */
 const pasteMs = 8_000;
 /**
  * The input box, and what is shown below it, must not change for this long before Enter: a list
@@ -48,8 +54,7 @@ export class Talk {
     const { driver } = this.#parts;
     const before = await this.#screen(id, cli);
     if (before.reading.kind === 'question' && /^\d$/.test(text.trim())) {
-      // A choice is made by its number alone; an Enter behind it would answer what comes next.
-      await driver.type(id, text.trim());
+      await this.#choose(id, cli, text.trim());
       const isChanged = ({ screen }: View) => screen !== before.screen;
       if (await this.#waitFor(id, cli, choiceMs, isChanged)) return true;
     } else {
@@ -63,6 +68,14 @@ export class Talk {
       }
     }
     return this.#enter(id, cli);
+  }
+
+  async #choose(id: string, cli: string, digit: string): Promise<void> {
+    const { driver } = this.#parts;
+    // A choice is made by its number alone; an Enter behind it would answer what comes next.
+    if (!choosesByArrows(cli)) return driver.type(id, digit);
+    for (let at = 1; at < Number(digit); at++) await driver.press(id, 'Right');
+    await driver.press(id, 'Enter');
   }
 
   /** A program that is known by its screens takes no text before it shows where to type. */

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } fr
 import { rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
-import type { Known, Launch, Look, Started, TalkingDriver } from './driver.js';
+import type { Known, Launch, ProcessView, Started, TalkingDriver } from './driver.js';
 import { OutputLog } from './output-log.js';
 import { sessionsDirectory, tmuxSocket } from './places.js';
 import { startMarkOf } from './processes.js';
@@ -67,8 +67,8 @@ export class TmuxDriver implements TalkingDriver {
     const names = namesIn({ ...this.#tmux.environment, ...env });
     const list = ['set-option', '-g', 'update-environment', names];
     const size = ['-x', String(columns), '-y', String(rows)];
-    const tell = ['-P', '-F', '#{pane_pid}'];
-    const make = ['new-session', '-d', '-s', id, ...size, '-c', plain(cwd), ...tell];
+    const print = ['-P', '-F', '#{pane_pid}'];
+    const make = ['new-session', '-d', '-s', id, ...size, '-c', plain(cwd), ...print];
     const pipe = ['pipe-pane', '-t', paneOf(id), plain(`exec cat >> ${quoted(log)}`)];
     const made = await tmux(
       this.#tmux,
@@ -82,12 +82,12 @@ export class TmuxDriver implements TalkingDriver {
     return { pid, startMark: (await startMarkOf(pid)) ?? 'ended' };
   }
 
-  async look(agents: readonly Known[]): Promise<Map<string, Look>> {
+  async inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>> {
     const panes = await this.#panes();
     // When tmux does not answer, nothing is known, which is not the same as gone.
     if (!panes) return new Map();
     return new Map(
-      agents.map(({ id, directory }): [string, Look] => {
+      agents.map(({ id, directory }): [string, ProcessView] => {
         const pane = panes.get(id);
         if (pane && !pane.isDead) return [id, { pid: pane.pid, exit: undefined }];
         const exit = readExit(directory) ?? pane?.exit;
@@ -142,7 +142,7 @@ export class TmuxDriver implements TalkingDriver {
     if (!typed.isOk) throw new Error(`tmux could not type: ${typed.trouble}`);
   }
 
-  async press(id: string, key: 'Enter' | 'Escape' | 'C-u'): Promise<void> {
+  async press(id: string, key: Parameters<TalkingDriver['press']>[1]): Promise<void> {
     const pressed = await tmux(this.#tmux, ['send-keys', '-t', paneOf(id), key]);
     if (!pressed.isOk) throw new Error(`tmux could not press ${key}: ${pressed.trouble}`);
   }
@@ -179,7 +179,7 @@ export class TmuxDriver implements TalkingDriver {
 interface Pane {
   pid: number;
   isDead: boolean;
-  exit: Look['exit'];
+  exit: ProcessView['exit'];
 }
 
 function paneIn(line: string): [string, Pane] {

@@ -37,7 +37,7 @@ describe('the end of a transcript of claude', () => {
     ...more,
   });
 
-  test('tells what is in the context, and the model', () => {
+  test('transcript: context size and model are read', () => {
     const tail = claudeTail([answer('end_turn')]);
     expect(tail).toMatchObject({ contextTokens: 321, model: 'claude-opus-4-5' });
     expect(claudeTail([])).toEqual({
@@ -106,7 +106,7 @@ describe('the end of a transcript of claude', () => {
   });
 });
 
-test('the end of a transcript of codex tells the same', () => {
+test('transcript: the end of a codex rollout is read', () => {
   const event = (payload: object) => ({ type: 'event_msg', timestamp, payload });
   const count = (input_tokens: number) =>
     event({

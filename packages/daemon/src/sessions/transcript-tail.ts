@@ -13,8 +13,10 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** What the end of a backend's own transcript tells. */
 export interface TranscriptTail {
   contextTokens: number | undefined;
+  /** What the model's context can hold, where the transcript says so. */
+  contextWindow?: number | undefined;
   model: string | undefined;
-  /** Where the turn stands, and since when; undefined when that cannot be told. */
+  /** State of the turn, and since when; undefined when unknown. */
   turn: { sign: Sign; at: number } | undefined;
 }
 
@@ -225,6 +227,7 @@ export function codexTail(lines: readonly JsonObject[]): TranscriptTail {
   const hasFailed = error !== undefined && lines.indexOf(error) > startOf(lines);
   return {
     contextTokens: codexContext(usage),
+    contextWindow: windowIn(infoOf(counts)),
     model: textIn(objectIn(context, 'payload'), 'model'),
     turn: last && codexTurn(last, hasFailed ? error : undefined),
   };
@@ -236,6 +239,11 @@ function codexContext(usage: JsonObject | undefined): number | undefined {
     .map((name) => usage?.[name])
     .filter((tokens) => typeof tokens === 'number');
   return known.find((tokens) => tokens > 0);
+}
+
+function windowIn(info: JsonObject | undefined): number | undefined {
+  const window = info?.['model_context_window'];
+  return typeof window === 'number' && window > 0 ? window : undefined;
 }
 
 /** Where the last turn begins. */

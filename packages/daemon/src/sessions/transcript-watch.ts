@@ -47,7 +47,7 @@ export class TranscriptWatch {
   constructor(private readonly parts: TranscriptParts) {}
 
   /** What its end tells now; undefined while there is none. */
-  async look(
+  async inspect(
     entry: Entry,
     { isOver }: { isOver: boolean },
   ): Promise<(TranscriptTail & { id: string }) | undefined> {

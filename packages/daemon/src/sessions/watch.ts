@@ -3,7 +3,7 @@ import type { Log } from '@millrace/kit/log';
 import { isEnded, judge } from '../core/session.js';
 import { SharedRuns } from '../registry/shared-runs.js';
 import type { SessionBook } from './book.js';
-import type { Driver, Look } from './driver.js';
+import type { Driver, ProcessView } from './driver.js';
 import { isTalking, Observation, type EvidenceParts } from './evidence.js';
 import type { Entry } from './handle.js';
 import { sessionDirectory } from './places.js';
@@ -29,24 +29,24 @@ const quietMs = 1_500;
 export class Watch {
   readonly #parts: WatchParts;
   readonly #observations = new Map<string, Observation>();
-  readonly #looks: SharedRuns<void>;
+  readonly #inspections: SharedRuns<void>;
   #timer: Timer | undefined;
   #latest: Promise<void> = Promise.resolve();
   #isClosed = false;
 
   constructor(parts: WatchParts) {
     this.#parts = parts;
-    this.#looks = new SharedRuns(() => this.#look());
+    this.#inspections = new SharedRuns(() => this.#inspect());
   }
 
   /** Looks now, and goes on as long as something runs. */
   wake(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     this.#timer?.cancel();
-    this.#latest = this.#looks.run().then(
+    this.#latest = this.#inspections.run().then(
       () => this.#schedule(),
       (error: unknown) => {
-        this.#parts.log.error({ err: error }, 'the agents could not be looked at');
+        this.#parts.log.error({ err: error }, 'failed to inspect agents');
         this.#schedule();
       },
     );
@@ -72,15 +72,15 @@ export class Watch {
     return this.#parts.book.all().filter(({ session }) => !isEnded(session));
   }
 
-  async #look(): Promise<void> {
+  async #inspect(): Promise<void> {
     const running = this.#running().filter(
       ({ session, handle }) => handle.startMark !== null && !this.#parts.isStarting(session.id),
     );
     for (const driver of this.#parts.drivers) {
       const own = running.filter(({ session }) => session.driver === driver.name);
       if (own.length === 0) continue;
-      const looks = await driver.look(own.map((entry) => this.#known(entry)));
-      await Promise.all(own.map((entry) => this.#lookAt(driver, entry, looks)));
+      const views = await driver.inspect(own.map((entry) => this.#known(entry)));
+      await Promise.all(own.map((entry) => this.#inspectOne(driver, entry, views)));
     }
   }
 
@@ -90,30 +90,38 @@ export class Watch {
     return { id: session.id, directory, token, pid: session.pid, startMark };
   }
 
-  async #lookAt(driver: Driver, entry: Entry, looks: ReadonlyMap<string, Look>): Promise<void> {
+  async #inspectOne(
+    driver: Driver,
+    entry: Entry,
+    views: ReadonlyMap<string, ProcessView>,
+  ): Promise<void> {
     try {
-      await this.#judge(driver, entry, looks);
+      await this.#judge(driver, entry, views);
     } catch (error) {
       // What is wrong with one must not keep the others from being looked at.
       const { id } = entry.session;
-      this.#parts.log.error({ err: error, session: id }, 'an agent could not be looked at');
+      this.#parts.log.error({ err: error, session: id }, 'failed to inspect agent');
     }
   }
 
-  async #judge(driver: Driver, entry: Entry, looks: ReadonlyMap<string, Look>): Promise<void> {
+  async #judge(
+    driver: Driver,
+    entry: Entry,
+    views: ReadonlyMap<string, ProcessView>,
+  ): Promise<void> {
     const { id, pid } = entry.session;
     const { book, clock } = this.#parts;
-    const look = looks.get(id);
-    if (!look) return;
+    const view = views.get(id);
+    if (!view) return;
     const observation = this.#observe(entry);
-    const evidence = await observation.gather(entry, look, driver);
+    const evidence = await observation.gather(entry, view, driver);
     const wasSeen = observation.wasAlive;
     const after = await book.change(id, (now) => {
-      // It was started anew while this looked at what it was before.
+      // It was restarted during this inspection.
       if (now.handle.starts !== entry.handle.starts) return now;
       // Its end may have been asked for while this looked.
       const exit = evidence.exit && { ...evidence.exit, wasStopped: now.handle.isStopping };
-      // What was seen before it was told something more says nothing of the new turn.
+      // An observation from before the last input says nothing about the new turn.
       const isPast = now.handle.inputAt !== entry.handle.inputAt;
       const seen = isPast ? { facts: evidence.facts, exit } : { ...evidence, exit };
       const session = judge(now.session, seen, clock.now());

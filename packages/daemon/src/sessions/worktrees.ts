@@ -59,13 +59,13 @@ export interface Worktree {
 /** Makes a worktree in `<repository>-worktrees/`, with its branch where that is not there yet. */
 export async function addWorktree(
   parts: GitParts,
-  { repo, branch: asked, name, suffix, fallback }: WantedWorktree,
+  { repo, branch: requested, name, suffix, fallback }: WantedWorktree,
 ): Promise<Worktree | { refusal: string; field: 'repo' | 'branch' }> {
   if (!repo.hasCommits) {
     return { refusal: 'has no commit yet, so no worktree can be made of it', field: 'repo' };
   }
   const { root } = repo;
-  const branch = asked ?? (await freeBranch(parts, root, slugOf(name), suffix));
+  const branch = requested ?? (await freeBranch(parts, root, slugOf(name), suffix));
   const valid = await git(parts, root, 'check-ref-format', '--branch', branch);
   if (!valid.isOk) return { refusal: 'is no name that git takes for a branch', field: 'branch' };
   const base = await git(parts, repo.top, 'rev-parse', 'HEAD');
@@ -165,21 +165,21 @@ export async function removeWorktree(
   path: string,
   mark: WorktreeMark,
 ): Promise<{ isRetained: false } | { isRetained: true; reason: string }> {
-  const kept = (reason: string) => ({ isRetained: true as const, reason });
+  const retained = (reason: string) => ({ isRetained: true as const, reason });
   if (!(await exists(path))) {
     await git(parts, mark.root, 'worktree', 'prune');
     return { isRetained: false };
   }
   const changes = await uncommittedChanges(parts, path);
-  if (!changes.isOk) return kept(`git cannot tell its state: ${changes.trouble}`);
-  if (changes.stdout !== '') return kept('the worktree has uncommitted changes');
+  if (!changes.isOk) return retained(`git cannot tell its state: ${changes.trouble}`);
+  if (changes.stdout !== '') return retained('the worktree has uncommitted changes');
   const head = await git(parts, path, 'rev-parse', 'HEAD');
-  if (!head.isOk) return kept(`git cannot tell its commit: ${head.trouble}`);
+  if (!head.isOk) return retained(`git cannot tell its commit: ${head.trouble}`);
   if (!(await isMerged(parts, path, head.stdout, mark))) {
-    return kept(`the branch ${mark.branch} is not merged`);
+    return retained(`the branch ${mark.branch} is not merged`);
   }
   const removed = await git(parts, mark.root, 'worktree', 'remove', path);
-  if (!removed.isOk) return kept(`git does not remove it: ${removed.trouble}`);
+  if (!removed.isOk) return retained(`git does not remove it: ${removed.trouble}`);
   if (mark.madeBranch && head.stdout === mark.base) {
     await git(parts, mark.root, 'branch', '--delete', '--force', mark.branch);
   }
@@ -189,7 +189,7 @@ export async function removeWorktree(
 
 /** Changed and new files, by plumbing: `status` obeys far more of a repository's config. */
 async function uncommittedChanges(parts: GitParts, path: string): Promise<GitEnd> {
-  // Its exit code tells of changes, which are listed below.
+  // Its exit code reports changes, which are listed below.
   await git(parts, path, 'update-index', '-q', '--really-refresh');
   const plain = ['--no-ext-diff', '--no-textconv', '--ignore-submodules=all'];
   const changed = await git(parts, path, 'diff-index', '--name-only', ...plain, 'HEAD', '--');

@@ -19,6 +19,10 @@ export interface SpendOptions {
   environment: Readonly<Record<string, string | undefined>>;
   /** Whether figures that are estimates rest on a calibration. */
   basis: () => Promise<Rollup['basis']>;
+  /** The daemon's data directory, which has the copy of opencode's counts. */
+  dataDir?: string;
+  /** Copies what other programs keep in databases; true when there was something new. */
+  copy?: (signal: AbortSignal) => Promise<boolean>;
   /** The time zone of days; default: that of the machine. */
   timeZone?: string;
   /** Called when there are new figures. */
@@ -40,22 +44,25 @@ export class Spend {
   readonly #tally: Tally;
   readonly #scanner: Scanner;
   readonly #scans: SharedRuns<void>;
+  readonly #copies: SharedRuns<void>;
   readonly #stop = new AbortController();
   #freshUntil = -1;
   #timer: Timer | undefined;
   #latest: Promise<unknown> = Promise.resolve();
+  #latestCopy: Promise<unknown> = Promise.resolve();
 
   constructor(options: SpendOptions) {
-    const { database, environment, log } = options;
+    const { database, environment, log, dataDir } = options;
     this.#options = options;
     this.#tally = Tally.open(database);
     this.#scanner = new Scanner({
       readers: transcriptReaders,
-      places: { home: environment['HOME'] || homedir(), environment },
+      places: { home: environment['HOME'] || homedir(), environment, dataDir },
       tally: this.#tally,
       log,
     });
     this.#scans = new SharedRuns(() => this.#scan());
+    this.#copies = new SharedRuns(() => this.#copy());
   }
 
   /** Scans every 30 s until it is closed. */
@@ -98,12 +105,28 @@ export class Spend {
   async close(): Promise<void> {
     this.#stop.abort();
     this.#timer?.cancel();
+    await this.#latestCopy;
     await this.#latest;
   }
 
   /** Reads new transcript lines. A failure is logged, and the known figures stay. */
   async refresh(): Promise<void> {
     if (this.#stop.signal.aborted) return;
+    // It takes seconds, so the figures do not wait for it.
+    if (this.#options.copy) this.#latestCopy = this.#copies.run();
+    await this.#scanNow();
+  }
+
+  async #copy(): Promise<void> {
+    const { signal } = this.#stop;
+    try {
+      if ((await this.#options.copy!(signal)) && !signal.aborted) await this.#scanNow();
+    } catch (error) {
+      this.#options.log.error({ err: error }, 'failed to copy transcripts');
+    }
+  }
+
+  async #scanNow(): Promise<void> {
     const run = this.#scans.run();
     this.#latest = run;
     await run;

@@ -1,6 +1,6 @@
 import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
 import { memberOf, parseJson, probeLocal, type LocalModel } from '../registry/local-model.js';
-import type { Attempt } from './attempt.js';
+import type { Attempt, ModelTokens } from './attempt.js';
 
 export interface LocalParts {
   outbound: Outbound;
@@ -57,11 +57,27 @@ function readAnswer({ protocol }: LocalModel, answer: OutboundOutcome): Attempt 
     return { outcome: 'error', reason: `the local model answered with status ${answer.status}` };
   }
   if (answer.truncated) return { outcome: 'error', reason: 'the local model answered too much' };
-  const text = textIn(protocol, parseJson(answer.body));
+  const document = parseJson(answer.body);
+  const text = textIn(protocol, document);
   if (text === undefined || text.trim() === '') {
     return { outcome: 'error', reason: 'the local model answered nothing' };
   }
-  return { outcome: 'answered', text: text.trim() };
+  return { outcome: 'answered', text: text.trim(), tokens: tokensIn(protocol, document) };
+}
+
+/** Undefined when the server does not report both. */
+function tokensIn(protocol: LocalModel['protocol'], document: unknown): ModelTokens | undefined {
+  const [input, output] =
+    protocol === 'ollama'
+      ? ['prompt_eval_count', 'eval_count'].map((name) => memberOf(document, name))
+      : ['prompt_tokens', 'completion_tokens'].map((name) =>
+          memberOf(memberOf(document, 'usage'), name),
+        );
+  return isCount(input) && isCount(output) ? { input, output } : undefined;
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
 }
 
 function textIn(protocol: LocalModel['protocol'], document: unknown): string | undefined {

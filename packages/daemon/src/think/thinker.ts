@@ -5,7 +5,7 @@ import { isLocal, type Backend } from '../core/backend.js';
 import { cooldownEnd } from '../core/changes.js';
 import { isStillCandidate, candidates } from '../core/candidates.js';
 import type { Backends } from '../registry/backends.js';
-import type { Attempt } from './attempt.js';
+import type { Attempt, ModelTokens } from './attempt.js';
 import { Semaphore } from './semaphore.js';
 
 export interface ThinkerParts {
@@ -18,7 +18,8 @@ export interface ThinkerParts {
   thinkWithCli: (backend: Backend, prompt: string, signal: AbortSignal) => Promise<Attempt>;
   thinkWithLocal: (prompt: string, signal: AbortSignal) => Promise<Attempt>;
   /** Called for every answer of the local model. */
-  onLocalAnswer?: ((prompt: string, text: string) => Promise<void>) | undefined;
+  onLocalAnswer?:
+    ((prompt: string, text: string, tokens: ModelTokens | undefined) => Promise<void>) | undefined;
 }
 
 type ThinkResult = DaemonSchema<'ThinkResult'>;
@@ -82,7 +83,7 @@ export class Thinker {
     const { thinkWithCli, thinkWithLocal, backends, clock, log, limitRetryMs } = this.#parts;
     if (isLocal(backend)) {
       const attempt = await thinkWithLocal(prompt, signal);
-      if (attempt.outcome === 'answered') await this.#reportLocalAnswer(prompt, attempt.text);
+      if (attempt.outcome === 'answered') await this.#reportLocalAnswer(prompt, attempt);
       return attempt;
     }
     const attempt = await thinkWithCli(backend, prompt, signal);
@@ -94,9 +95,12 @@ export class Thinker {
     return attempt;
   }
 
-  async #reportLocalAnswer(prompt: string, text: string): Promise<void> {
+  async #reportLocalAnswer(
+    prompt: string,
+    { text, tokens }: Extract<Attempt, { outcome: 'answered' }>,
+  ): Promise<void> {
     try {
-      await this.#parts.onLocalAnswer?.(prompt, text);
+      await this.#parts.onLocalAnswer?.(prompt, text, tokens);
     } catch (error) {
       // The answer matters more than its savings record.
       this.#parts.log.warn({ err: error }, 'failed to record local model savings');

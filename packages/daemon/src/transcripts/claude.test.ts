@@ -123,12 +123,12 @@ test('lines that cannot be counted are named, and the rest counts', async () => 
   expect(home.log.lines).toMatchObject([
     { level: 'warn', fields: { lines: 7, path: home.claude('session-1') } },
   ]);
-  // They are told once, not with every scan.
+  // They are logged once, not with every scan.
   await counted(claudeLine(good));
   expect(home.log.lines).toHaveLength(1);
 });
 
-test('the directory that the command line is told to use is the one that is read', async () => {
+test('claude transcripts: CLAUDE_CONFIG_DIR is read', async () => {
   const { claudeReader } = await import('./claude.js');
   const roots = (environment: Record<string, string>) =>
     claudeReader.roots({ home: '/home/ada', environment });

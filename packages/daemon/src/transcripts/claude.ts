@@ -71,7 +71,7 @@ function sightingIn(line: JsonObject, file: string, offset: number): Sighting | 
 
 const none: readonly string[] = [];
 
-/** What the tools that write files are told to write. */
+/** Files that the editing tools of a message write. */
 function filesIn(content: unknown): readonly string[] {
   if (!Array.isArray(content)) return none;
   let files: string[] | undefined;

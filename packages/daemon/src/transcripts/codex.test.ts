@@ -38,7 +38,7 @@ test('what counts is by how much the totals grew, cached input included', async 
   });
 });
 
-test('totals that are told again count once', async () => {
+test('codex transcripts: repeated totals count once', async () => {
   const again = codexCount([100, 10], at, [100, 10]);
   home.write(home.codex('a'), head('a') + again + again + codexCount(undefined, at) + again);
   await home.scan();
@@ -52,7 +52,7 @@ test('a counter that falls starts a new base, and what it shows counts', async (
   expect(home.total()).toEqual(used(340, 340));
 });
 
-test('where the last step is told, a counter that fell a little counts that step alone', async () => {
+test('codex transcripts: after a small drop of the total, only the last step counts', async () => {
   const text = codexCount([1000, 100], at) + codexCount([950, 100], at + 1, [30, 5]);
   home.write(home.codex('a'), head('a') + text + codexCount([960, 101], at + 2));
   await home.scan();

@@ -17,8 +17,8 @@ const backend = 'codex';
 /**
  * `$CODEX_HOME/sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. Events of the type
  * `token_count` bear what the conversation has used in all, so what counts is by how much that
- * grew. A file of a fork begins with a copy of the conversation it was forked from, its times
- * written anew; so an event is named by the whole row of totals that led to it, from the root of
+ * grew. A file of a fork begins with a copy of the conversation it was forked from, with
+ * new times; so an event is named by the whole row of totals that led to it, from the root of
  * the conversation on, and the copy bears the name of the original.
  */
 export const codexReader: TranscriptReader = {
@@ -116,7 +116,7 @@ class CodexLines implements LineReader {
     const grown = growth(carry, total, last);
     const at = timeIn(line);
     carry.totals = total ?? carry.totals;
-    // The same totals again: they are told whenever something else beside them changes.
+    // The same totals again: they are repeated whenever another field changes.
     if (grown === undefined || (grown[0] === 0 && grown[1] === 0)) return undefined;
     if (carry.session === '') carry.session = carry.root;
     const before = carry.chain === '' ? nameOf(backend, carry.root) : carry.chain;
@@ -144,7 +144,7 @@ function growth(
   }
   const isFall = total[0] < before[0] || total[1] < before[1];
   if (!isFall) return [total[0] - before[0], total[1] - before[1]];
-  // The counter began anew: what it shows was used since, at most.
+  // The counter was reset: at most this much was used since.
   return last ? smaller(last, total) : total;
 }
 

@@ -21,7 +21,7 @@ const nothingThere = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 
 /**
  * Every transcript there is, in the order of their paths, which is that of their making where the
- * names begin with a time. What cannot be read is told to `onTrouble` and left out.
+ * names begin with a time. Unreadable files are reported to `onTrouble` and skipped.
  */
 export async function* findFiles(
   readers: readonly TranscriptReader[],

@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { systemCode } from '@millrace/kit/errors';
+import { sightingOf } from './answer.js';
 import {
   countIn,
-  nameOf,
   objectIn,
   textIn,
   timeIn,
   type JsonObject,
   type TranscriptReader,
 } from './reader.js';
-import { noTokens, type Sighting, type Tokens } from './sighting.js';
+import type { Sighting } from './sighting.js';
 
 const backend = 'gemini';
 
@@ -36,7 +36,7 @@ export const geminiReader: TranscriptReader = {
   },
 };
 
-/** The directory that a project is about stands in a file beside its chats. */
+/** A file beside the chats names the directory of the project. */
 function projectRoot(file: string): string {
   try {
     return readFileSync(join(dirname(dirname(file)), '.project_root'), 'utf8').trim();
@@ -52,19 +52,17 @@ function sightingIn(
 ): Sighting | undefined {
   const tokens = objectIn(line, 'tokens');
   if (line['type'] !== 'gemini' || !tokens) return undefined;
-  const model = textIn(line, 'model') || 'unknown';
-  return {
-    key: nameOf(backend, agent, textIn(line, 'id')),
-    at: timeIn(line),
-    place: { backend, agent, cwd, model, rank: 0 },
-    tokens: tokensOf(tokens),
-  };
-}
-
-/** The input count includes cached tokens; the output count excludes thoughts. */
-function tokensOf(tokens: JsonObject): Tokens {
+  // The input count includes cached tokens; the output count excludes thoughts.
   const cacheRead = countIn(tokens, 'cached');
-  const input = Math.max(0, countIn(tokens, 'input') - cacheRead) + countIn(tokens, 'tool');
-  const output = countIn(tokens, 'output') + countIn(tokens, 'thoughts');
-  return { ...noTokens, input, output, cacheRead };
+  return sightingOf({
+    backend,
+    agent,
+    ids: [textIn(line, 'id')],
+    at: timeIn(line),
+    cwd,
+    model: textIn(line, 'model'),
+    input: Math.max(0, countIn(tokens, 'input') - cacheRead) + countIn(tokens, 'tool'),
+    output: countIn(tokens, 'output') + countIn(tokens, 'thoughts'),
+    cacheRead,
+  });
 }

@@ -16,13 +16,15 @@ export interface TranscriptReader {
   readonly markers: readonly string[];
   /** Begins a file, or goes on with what `carry` said when it was left. */
   begin(file: string, carry: unknown, conversations: Conversations): LineReader;
-  /** Tells what `carry` knew of other conversations, after a restart. */
+  /** Restores what `carry` knew of other conversations, after a restart. */
   recall?(carry: unknown, conversations: Conversations): void;
 }
 
 export interface Places {
   readonly home: string;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** The daemon's own data directory, for copies that it makes itself. */
+  readonly dataDir?: string | undefined;
 }
 
 /** Reads the lines of one file in their order. */

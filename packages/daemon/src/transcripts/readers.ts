@@ -1,6 +1,7 @@
 import { claudeReader } from './claude.js';
 import { codexReader } from './codex.js';
 import { geminiReader } from './gemini.js';
+import { opencodeReader } from './opencode.js';
 import { qwenReader } from './qwen.js';
 import type { TranscriptReader } from './reader.js';
 
@@ -10,4 +11,5 @@ export const transcriptReaders: readonly TranscriptReader[] = [
   codexReader,
   geminiReader,
   qwenReader,
+  opencodeReader,
 ];

@@ -77,7 +77,7 @@ test('a last line that lacks only its end counts at once, and once', async () =>
   expect(home.total('a')).toMatchObject({ input: 130, output: 11 });
 });
 
-test('a file that was truncated, replaced or rewritten is read anew, and counts once', async () => {
+test('a file that was truncated, replaced or rewritten is read again, and counts once', async () => {
   const file = home.claude('session-1');
   home.write(file, linesOf(0, 4));
   await home.scan();
@@ -97,7 +97,7 @@ test('a file that was truncated, replaced or rewritten is read anew, and counts 
   expect(home.total()).toEqual(sumOf(messages));
 });
 
-test('a file in the place of another is read anew, though it ends alike', async () => {
+test('a file in the place of another is read from its start, though it ends alike', async () => {
   const file = home.claude('session-1');
   home.write(file, linesOf(0, 2));
   await home.scan();

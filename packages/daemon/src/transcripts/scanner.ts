@@ -147,7 +147,7 @@ class Batches implements ScanSink {
   /** The newest state of a file, and how many of its lines were found broken by this scan. */
   lastOf(path: string, before: FileState | undefined) {
     const state = this.#last?.path === path ? this.#last : undefined;
-    // A file that was read anew is counted anew.
+    // A file that was read from its start is counted from 0.
     const old = before && state && before.broken <= state.broken ? before.broken : 0;
     return { state, brokenSince: (state?.broken ?? 0) - old };
   }

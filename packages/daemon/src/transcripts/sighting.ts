@@ -1,6 +1,6 @@
 /** Tokens of one message, or of many together. */
 export interface Tokens {
-  /** Fresh input: what the provider read from its cache is not in it, unless it cannot be told apart. */
+  /** Input without cache reads, unless the transcript does not separate them. */
   input: number;
   output: number;
   cacheRead: number;
@@ -16,7 +16,7 @@ export interface Place {
   agent: string;
   cwd: string;
   model: string;
-  /** 1 where the line stands in a copy of a conversation that began elsewhere, else 0. */
+  /** 1 for a line in a copy of another conversation, else 0. */
   rank: 0 | 1;
 }
 

@@ -6,6 +6,8 @@ export interface FakeModelOptions {
   models?: readonly string[];
   /** What it answers to a prompt; a number is an HTTP status without an answer. */
   answer?: (prompt: string, model: string) => string | number;
+  /** Token counts that it reports with an answer; default: none. */
+  tokens?: { input: number; output: number };
   /** Never answers a prompt. */
   hangs?: boolean;
 }
@@ -57,9 +59,19 @@ export class FakeModel {
     if (options.hangs) return undefined;
     const text = answer(body.prompt ?? body.messages[0].content, body.model);
     if (typeof text === 'number') return { status: text, body: { error: 'no' } };
+    const { input: prompt_tokens, output: completion_tokens } = options.tokens ?? {};
     const shapes = {
-      ollama: { model: body.model, response: text, done: true },
-      openai: { choices: [{ index: 0, message: { role: 'assistant', content: text } }] },
+      ollama: {
+        model: body.model,
+        response: text,
+        done: true,
+        prompt_eval_count: prompt_tokens,
+        eval_count: completion_tokens,
+      },
+      openai: {
+        choices: [{ index: 0, message: { role: 'assistant', content: text } }],
+        usage: { prompt_tokens, completion_tokens },
+      },
     };
     return { status: 200, body: shapes[protocol] };
   }

@@ -3,6 +3,8 @@ interface ChoiceProps<Value extends string> {
   value: Value;
   options: readonly { value: Value; text: string }[];
   onChange: (value: Value) => void;
+  /** Looks like tabs, for the views of a page. */
+  isTabs?: boolean;
 }
 
 /** A row of buttons of which one is selected. */
@@ -11,14 +13,15 @@ export function Choice<Value extends string>({
   value,
   options,
   onChange,
+  isTabs = false,
 }: ChoiceProps<Value>) {
   return (
-    <div className="chips" role="group" aria-label={label}>
+    <div className={isTabs ? 'tabs' : 'chips'} role="group" aria-label={label}>
       {options.map((option) => (
         <button
           key={option.value}
           type="button"
-          className="chip"
+          className={isTabs ? 'tab' : 'chip'}
           aria-pressed={option.value === value}
           onClick={() => onChange(option.value)}
         >

@@ -8,6 +8,8 @@ import {
   percent,
   relative,
   tokens,
+  durationTicks,
+  millis,
 } from './format.js';
 
 test('formats: unknown is a dash, 0 is 0', () => {
@@ -61,5 +63,20 @@ test('baseName: returns the last part of a path', () => {
     '/',
     'mill',
     'mill',
+  ]);
+});
+
+test('durationTicks: one unit for the whole axis', () => {
+  expect(durationTicks([0, 500, 1000, 1500])).toEqual(['0 s', '0.5 s', '1 s', '1.5 s']);
+  expect(durationTicks([0, 20, 40])).toEqual(['0 ms', '20 ms', '40 ms']);
+});
+
+test('millis: as many digits as a latency needs', () => {
+  expect([0.42, 12.3, 1250, 90_000, null].map(millis)).toEqual([
+    '0.4 ms',
+    '12 ms',
+    '1.25 s',
+    '1 min',
+    '–',
   ]);
 });

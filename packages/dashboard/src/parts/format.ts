@@ -75,6 +75,27 @@ export function duration(ms: Maybe): string {
   return `${Math.floor(hours / 24)} d`;
 }
 
+/** A latency: 0.4 ms, 12 ms, 1.25 s, 3 min. */
+export function millis(ms: Maybe): string {
+  if (ms === null || ms === undefined) return unknown;
+  if (ms < 1000) return `${trim(ms, ms < 10 ? 1 : 0)} ms`;
+  return ms < 60_000 ? `${trim(ms / 1000, 2)} s` : duration(ms);
+}
+
+const durationUnits = [
+  { ms: 3_600_000, name: 'h' },
+  { ms: 60_000, name: 'min' },
+  { ms: 1000, name: 's' },
+  { ms: 1, name: 'ms' },
+] as const;
+
+/** Axis labels in one unit, so that equal steps look equal: 0.5 s, 1 s, 1.5 s. */
+export function durationTicks(values: readonly number[]): string[] {
+  const top = Math.max(...values.map((value) => Math.abs(value)), 0);
+  const { ms, name } = durationUnits.find((unit) => top >= unit.ms) ?? durationUnits[3];
+  return values.map((value) => `${trim(value / ms, 3)} ${name}`);
+}
+
 /** A time relative to now: `just now`, `5 min ago`, `in 2 h`. */
 export function relative(at: number, now: number): string {
   const distance = at - now;

@@ -1,6 +1,8 @@
 import { ApiError } from '@millrace/client';
-import type { UseQueryResult } from '@tanstack/react-query';
-import type { ReactNode } from 'react';
+import { useQueryClient, type UseQueryResult } from '@tanstack/react-query';
+import { useEffect, useState, type ReactNode } from 'react';
+import { firstTrouble, serverTitles, stateText } from '../api/server-states.js';
+import { useServers } from '../api/servers.js';
 import { InlineCode } from './inline-code.js';
 
 /** An empty state with a hint what to do. */
@@ -13,13 +15,54 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   );
 }
 
-/** A placeholder that prevents layout shifts while data loads. */
+const lateMs = 3_000;
+
+/** A placeholder that prevents layout shifts while data loads; it ends in a message. */
 export function Loading({ rows = 4, label = 'Loading' }: { rows?: number; label?: string }) {
+  const [isLate, setIsLate] = useState(false);
+  useEffect(() => {
+    if (isLate) return;
+    const timer = setTimeout(() => setIsLate(true), lateMs);
+    return () => clearTimeout(timer);
+  }, [isLate]);
+  if (isLate) return <Late onRetry={() => setIsLate(false)} />;
   return (
     <div className="loading" role="status" aria-label={label}>
       {Array.from({ length: rows }, (_, index) => (
         <div key={index} className="loading-row" />
       ))}
+    </div>
+  );
+}
+
+/** Says that an answer is late, and who is to blame where that is known. */
+function Late({ onRetry }: { onRetry: () => void }) {
+  const client = useQueryClient();
+  const servers = useServers();
+  const trouble = firstTrouble(servers);
+  const retry = async () => {
+    onRetry();
+    const isPending = ({ state }: { state: { data: unknown } }) => state.data === undefined;
+    if (client.isFetching({ predicate: isPending }) === 0) return location.reload();
+    await client.cancelQueries({ predicate: isPending });
+    await client.refetchQueries({ type: 'active', predicate: isPending });
+  };
+  return (
+    <div className="state state-failure" role="alert">
+      <p className="state-title">
+        {trouble
+          ? `${serverTitles[trouble]}: ${stateText(servers[trouble])}.`
+          : 'No answer for 3 seconds.'}
+      </p>
+      <div className="state-hint">
+        {trouble === undefined
+          ? 'The page keeps waiting. The server may be busy.'
+          : 'The page keeps waiting. Check the process with: '}
+        {trouble !== undefined && <code>ctl status</code>}
+      </div>
+      <button type="button" onClick={() => void retry()}>
+        Retry
+      </button>
     </div>
   );
 }

@@ -15,6 +15,9 @@ export interface Column<Row> {
   numeric?: boolean;
   /** Hidden on a narrow page. */
   wideOnly?: boolean;
+  /** Makes the header a button that sorts. */
+  onSort?: () => void;
+  sorted?: 'ascending' | 'descending' | 'none';
 }
 
 interface VirtualTableProps<Row> {
@@ -29,6 +32,8 @@ interface VirtualTableProps<Row> {
   onNearEnd?: (() => void) | undefined;
   selectedKey?: string | undefined;
 }
+
+const sortMarks = { ascending: '▲', descending: '▼', none: '' } as const;
 
 /**
  * A table that renders only the visible rows. Rows have a fixed height. The keys j, k and Enter act
@@ -71,9 +76,20 @@ export function VirtualTable<Row>({
     <div className="vtable" role="table" aria-label={label} aria-rowcount={rows.length + 1}>
       <div role="rowgroup" className="vtable-head">
         <div role="row" aria-rowindex={1} className="vtable-row" style={grid}>
-          {shown.map(({ id, header, numeric }) => (
-            <div key={id} role="columnheader" className={numeric ? 'numeric' : undefined}>
-              {header}
+          {shown.map(({ id, header, numeric, onSort, sorted }) => (
+            <div
+              key={id}
+              role="columnheader"
+              aria-sort={onSort && sorted}
+              className={numeric ? 'numeric' : undefined}
+            >
+              {onSort ? (
+                <button type="button" className="vtable-sort" title={header} onClick={onSort}>
+                  {header} <span aria-hidden="true">{sortMarks[sorted ?? 'none']}</span>
+                </button>
+              ) : (
+                header
+              )}
             </div>
           ))}
         </div>

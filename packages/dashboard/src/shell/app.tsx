@@ -1,9 +1,10 @@
 import { QueryClientProvider, type QueryClient } from '@tanstack/react-query';
-import { Suspense, useEffect, useState, useSyncExternalStore } from 'react';
+import { lazy, Suspense, useEffect, useState, useSyncExternalStore } from 'react';
 import { Route, Router, Switch } from 'wouter';
-import { useHashLocation } from 'wouter/use-hash-location';
 import { followEvents } from '../api/live.js';
+import { followServers } from '../api/servers.js';
 import { tokenStore } from '../api/token.js';
+import { usePath } from '../parts/location.js';
 import { Empty, Loading } from '../parts/states.js';
 import { Toasts } from '../parts/toast.js';
 import { HelpSheet } from './help-sheet.js';
@@ -12,10 +13,12 @@ import { Navigation } from './navigation.js';
 import { pages } from './pages.js';
 import { TokenPrompt } from './token-prompt.js';
 
+const Palette = lazy(() => import('./palette.js'));
+
 export function App({ client }: { client: QueryClient }) {
   return (
     <QueryClientProvider client={client}>
-      <Router hook={useHashLocation}>
+      <Router hook={usePath}>
         <Shell client={client} />
       </Router>
     </QueryClientProvider>
@@ -25,7 +28,10 @@ export function App({ client }: { client: QueryClient }) {
 function Shell({ client }: { client: QueryClient }) {
   const needsLogin = useSyncExternalStore(tokenStore.subscribe, tokenStore.isLoginRequired);
   const [isHelpOpen, setIsHelpOpen] = useState(false);
+  const [isPaletteOpen, setIsPaletteOpen] = useState(false);
+  usePaletteKey(() => setIsPaletteOpen(true));
   useEffect(() => followEvents(client), [client]);
+  useEffect(followServers, []);
   // Queries that failed without a token are read again after the login.
   useEffect(() => {
     if (!needsLogin) void client.invalidateQueries();
@@ -43,20 +49,38 @@ function Shell({ client }: { client: QueryClient }) {
       >
         Skip to content
       </a>
-      <Navigation onHelp={() => setIsHelpOpen(true)} />
+      <Navigation onHelp={() => setIsHelpOpen(true)} onPalette={() => setIsPaletteOpen(true)} />
       <main id="content" tabIndex={-1}>
         {needsLogin ? <TokenPrompt /> : <Content />}
       </main>
       {isHelpOpen && <HelpSheet onClose={() => setIsHelpOpen(false)} />}
+      {isPaletteOpen && (
+        <Suspense>
+          <Palette onClose={() => setIsPaletteOpen(false)} />
+        </Suspense>
+      )}
       <Toasts />
     </div>
   );
 }
 
+/** Ctrl-K, also while a field has the focus. */
+function usePaletteKey(open: () => void): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== 'k' || !(event.ctrlKey || event.metaKey) || event.altKey) return;
+      event.preventDefault();
+      if (!tokenStore.isLoginRequired() && !document.querySelector('dialog[open]')) open();
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  });
+}
+
 function Content() {
-  const [location] = useHashLocation();
+  const [path] = usePath();
   return (
-    <ErrorBoundary key={location}>
+    <ErrorBoundary key={path}>
       <Suspense fallback={<Loading />}>
         <Switch>
           {pages.map(({ path, Content: Page }) => (

@@ -29,6 +29,13 @@ export function HelpSheet({ onClose }: { onClose: () => void }) {
         ))}
         <div>
           <dt>
+            <kbd>Ctrl</kbd>
+            <kbd>K</kbd>
+          </dt>
+          <dd>Go to a queue, task, agent, collection or action</dd>
+        </div>
+        <div>
+          <dt>
             <kbd>Esc</kbd>
           </dt>
           <dd>Close a dialog</dd>

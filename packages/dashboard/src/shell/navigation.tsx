@@ -1,10 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState, useSyncExternalStore } from 'react';
 import { Link } from 'wouter';
-import { useHashLocation } from 'wouter/use-hash-location';
 import { liveStore, type LiveState } from '../api/live.js';
 import { queries } from '../api/queries.js';
+import {
+  firstTrouble,
+  serverTitles,
+  stateText,
+  type Server,
+  type ServerName,
+} from '../api/server-states.js';
+import { useServers } from '../api/servers.js';
 import { tokenStore } from '../api/token.js';
+import { usePath } from '../parts/location.js';
 import { useShortcut } from '../parts/shortcuts.js';
 import icon from '../style/icon.svg';
 import { pages } from './pages.js';
@@ -12,7 +20,12 @@ import { setTheme, useTheme, type Theme } from '../style/theme.js';
 
 const groups = ['Agents', 'Cost', 'Data', 'System'] as const;
 
-export function Navigation({ onHelp }: { onHelp: () => void }) {
+interface NavigationProps {
+  onHelp: () => void;
+  onPalette: () => void;
+}
+
+export function Navigation({ onHelp, onPalette }: NavigationProps) {
   const [isOpen, setIsOpen] = useState(false);
   const unread = useUnread();
   useShortcut('?', 'Show this help', onHelp);
@@ -35,6 +48,7 @@ export function Navigation({ onHelp }: { onHelp: () => void }) {
         </button>
       </div>
       <div id="nav-list" className="nav-list">
+        <ServerList />
         {groups.map((group) => (
           <div key={group} className="nav-group">
             <div className="nav-group-title">{group}</div>
@@ -57,6 +71,9 @@ export function Navigation({ onHelp }: { onHelp: () => void }) {
         ))}
         <div className="nav-foot">
           <ThemeChoice />
+          <button type="button" className="plain" onClick={onPalette}>
+            Go to <kbd>Ctrl K</kbd>
+          </button>
           <button type="button" className="plain" onClick={onHelp}>
             Shortcuts <kbd>?</kbd>
           </button>
@@ -75,7 +92,7 @@ interface NavItemProps {
 }
 
 function NavItem({ path, title, shortcut, count, onFollow }: NavItemProps) {
-  const [location, navigate] = useHashLocation();
+  const [location, navigate] = usePath();
   useShortcut(shortcut, `Go to ${title}`, () => navigate(path));
   const isHere = path === '/' ? isFleet(location) : location.startsWith(path);
   return (
@@ -106,19 +123,61 @@ const liveTexts: Readonly<Record<LiveState, string>> = {
   lost: 'Disconnected',
 };
 
+/** One word for all servers: `Live` only while every server that runs answers. */
 function LiveSign() {
-  const live = useSyncExternalStore(liveStore.subscribe, liveStore.current);
+  const events = useSyncExternalStore(liveStore.subscribe, liveStore.current);
+  const servers = useServers();
+  const trouble = firstTrouble(servers);
+  const isDaemonGone =
+    events === 'lost' || (trouble === 'daemon' && servers.daemon.state === 'down');
+  const live = isDaemonGone || trouble ? 'lost' : events;
+  const text = isDaemonGone || !trouble ? liveTexts[live] : troubleText(trouble, servers[trouble]);
   const hint =
     live === 'live'
       ? 'Connected: changes appear immediately.'
-      : 'The event stream is disconnected. The page polls every few seconds instead.';
+      : isDaemonGone
+        ? 'The event stream is disconnected. The page polls every few seconds instead.'
+        : 'The page shows the last data it has.';
   return (
     <span className={`live live-${live}`} role="status" title={hint}>
       <span className="live-dot" aria-hidden="true" />
-      {liveTexts[live]}
+      {text}
     </span>
   );
 }
+
+function troubleText(name: ServerName, { state }: Server): string {
+  return `${serverTitles[name]} ${state === 'down' ? 'not running' : 'not answering'}`;
+}
+
+/** Liveness of each server, with the age of its data. */
+function ServerList() {
+  const servers = useServers();
+  return (
+    <ul className="servers" aria-label="Servers">
+      {(['daemon', 'queue', 'database'] as const).map((name) => {
+        const server = servers[name];
+        return (
+          <li
+            key={name}
+            className={`live live-${signs[server.state]}`}
+            title={server.detail ?? undefined}
+          >
+            <span className="live-dot" aria-hidden="true" />
+            {serverTitles[name]} <span className="server-state">{stateText(server)}</span>
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+const signs: Readonly<Record<Server['state'], string>> = {
+  unknown: 'connecting',
+  live: 'live',
+  no_answer: 'lost',
+  down: 'off',
+};
 
 function ThemeChoice() {
   const theme = useTheme();

@@ -61,6 +61,7 @@ export const pages: readonly PageEntry[] = [
     key: 'q',
   }),
   page('/queues/:id', () => import('../pages/queues/index.js')),
+  page('/tasks/:id', () => import('../pages/tasks/index.js')),
   page('/dead-letters', () => import('../pages/dead-letters/index.js'), {
     title: 'Dead letters',
     group: 'Data',

@@ -126,7 +126,7 @@ test('client: an invalid query is refused before it is sent', async () => {
   const { people: records } = await people();
   const cases: [() => Promise<unknown>, string][] = [
     [() => records.find({ filtr: {} } as never), 'BAD_REQUEST'],
-    [() => records.find({ filter: { feld: 'a' } as never }), 'BAD_FILTER'],
+    [() => records.find({ filter: { feld: 'a', op: 'eq', value: 1 } as never }), 'BAD_FILTER'],
     [() => records.find({ filter: { or: [] } }), 'BAD_FILTER'],
     [() => records.find({ filter: { field: 'a', op: 'eq', value: Infinity } }), 'BAD_FILTER'],
     [() => records.find({ filter: { field: 'a', op: 'near' as never, value: 1 } }), 'BAD_FILTER'],

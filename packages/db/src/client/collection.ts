@@ -1,15 +1,47 @@
-import { Database, DataEncoding, UpdateMode } from '@millrace/contract/db';
-import { Refusal } from '@millrace/kit/errors';
-import type { CollectionApi, ReadCall, Upserted, WriteCall } from '../api.js';
-import type { FoundPage, Patch } from '../engine/collection.js';
-import { checkKey, type JsonObject } from '../engine/documents.js';
+import type { MessageInitShape } from '@bufbuild/protobuf';
+import {
+  Database,
+  DataEncoding,
+  UpdateMode,
+  type UpsertRequestSchema,
+} from '@millrace/contract/db';
+import { Refusal, UsageError } from '@millrace/kit/errors';
+import type {
+  BulkCall,
+  BulkOperation,
+  BulkWritten,
+  CollectionApi,
+  ManyCall,
+  ReadCall,
+  TransactionHandle,
+  Upserted,
+  WriteCall,
+} from '../api.js';
+import type { FoundPage } from '../engine/collection.js';
+import { checkKey, type JsonObject, type Patch } from '../engine/documents.js';
 import type { AggregateGroup, AggregateResult } from '../engine/query/aggregate.js';
-import type { AggregateQuery } from '../engine/query/aggregate-query.js';
-import type { Filter } from '../engine/query/filter.js';
-import type { FindQuery } from '../engine/query/query.js';
+import { notFoundById, notFoundByKey, type Address } from '../engine/operations.js';
+import { plainFilter, plainQuery } from '../engine/query/plain-query.js';
+import type {
+  AggregateQuery,
+  Filter,
+  FindOneQuery,
+  FindQuery,
+  Path,
+  Projected,
+} from '../engine/query/typed-query.js';
+import {
+  mergeChecked,
+  validated,
+  validatedOperations,
+  type StandardSchema,
+} from '../engine/schema.js';
 import type { DeletedRecord, StoredRecord } from '../engine/stored-record.js';
+import { warnOutside } from '../engine/transaction-scope.js';
 import type { LiveResult } from '../engine/watch/live.js';
 import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
+import { mergeMany, type ManyResult } from '../engine/bulk-collection.js';
+import { bulkWrite, deleteMany, updateMany } from './bulk.js';
 import { live, type RemoteLiveQuery } from './live.js';
 import { aggregateRequest, findRequest, planOf } from './queries.js';
 import { decodeJson, encodeData, toDeleted, toStored, ttlOf, uint64Of } from './records.js';
@@ -22,9 +54,9 @@ export interface RemoteRead extends ReadCall, CallOptions {
 }
 
 /** A read of one record. */
-export interface RemoteGet extends RemoteRead {
+export interface RemoteGet<F extends string = string> extends RemoteRead {
   /** Dotted paths of the fields of `data` to return. Default: all. */
-  fields?: readonly string[] | undefined;
+  fields?: readonly F[] | undefined;
 }
 
 export interface RemoteWrite extends WriteCall, CallOptions {}
@@ -33,50 +65,92 @@ const pageRecords = 100;
 const maxPageRecords = 10_000;
 const { method: rpc } = Database;
 
+/** What a collection applies to all its calls. */
+interface CollectionScope {
+  /** Validates every document that is written. */
+  readonly schema?: StandardSchema | undefined;
+  /** The transaction that the calls belong to unless their options name another. */
+  readonly transaction?: TransactionHandle | undefined;
+}
+
 /** A collection of a remote database. */
-export class RemoteCollection<T extends object> implements CollectionApi<T> {
+export class RemoteCollection<T extends object, In extends object = T> implements CollectionApi<
+  T,
+  In
+> {
+  readonly #scope: CollectionScope;
+
   constructor(
     private readonly session: Session,
     readonly name: string,
-  ) {}
-
-  async insert(data: T, options: RemoteWrite & { id?: string } = {}): Promise<StoredRecord<T>> {
-    const request = { ...this.#document(data, options), id: options.id ?? '' };
-    return toStored((await this.session.write(rpc.insert, request, options)).record);
+    scope: CollectionScope = {},
+  ) {
+    this.#scope = scope;
   }
 
-  async insertWithKey(key: string, data: T, options: RemoteWrite = {}): Promise<StoredRecord<T>> {
+  /** This collection inside a transaction of the same connection. */
+  within(transaction: TransactionHandle, session: Session): RemoteCollection<T, In> {
+    if (this.session !== session) {
+      throw new UsageError(`The collection "${this.name}" belongs to another connection.`);
+    }
+    return new RemoteCollection<T, In>(session, this.name, { ...this.#scope, transaction });
+  }
+
+  async insert(data: In, options: RemoteWrite & { id?: string } = {}): Promise<StoredRecord<T>> {
+    const call = this.#call(options);
+    const document = this.#scope.schema ? await this.#checked(data) : data;
+    const request = { ...this.#body(document, call), id: options.id ?? '' };
+    return toStored((await this.session.write(rpc.insert, request, call)).record);
+  }
+
+  async insertWithKey(key: string, data: In, options: RemoteWrite = {}): Promise<StoredRecord<T>> {
+    const call = this.#call(options);
     checkKey(key);
-    const request = { ...this.#document(data, options), key };
-    return toStored((await this.session.write(rpc.insertWithKey, request, options)).record);
+    const document = this.#scope.schema ? await this.#checked(data) : data;
+    const request = { ...this.#body(document, call), key };
+    return toStored((await this.session.write(rpc.insertWithKey, request, call)).record);
   }
 
-  async findById(id: string, options: RemoteGet = {}): Promise<StoredRecord<T> | undefined> {
+  async findById<F extends Path<T> = never>(
+    id: string,
+    options: RemoteGet<F> = {},
+  ): Promise<StoredRecord<Projected<T, F>> | undefined> {
+    const call = this.#call(options);
     if (id === '') return undefined;
-    const request = { ...this.#read(options), id, fields: [...(options.fields ?? [])] };
-    return orNothing(this.session.call(rpc.findById, request, options), 'RECORD_NOT_FOUND');
+    const request = { ...this.#read(call), id, fields: [...(options.fields ?? [])] };
+    return orNothing(this.session.call(rpc.findById, request, call), 'RECORD_NOT_FOUND');
   }
 
-  async findByKey(key: string, options: RemoteGet = {}): Promise<StoredRecord<T> | undefined> {
+  async findByKey<F extends Path<T> = never>(
+    key: string,
+    options: RemoteGet<F> = {},
+  ): Promise<StoredRecord<Projected<T, F>> | undefined> {
+    const call = this.#call(options);
     checkKey(key);
-    const request = { ...this.#read(options), key, fields: [...(options.fields ?? [])] };
-    return orNothing(this.session.call(rpc.findByKey, request, options), 'KEY_NOT_FOUND');
+    const request = { ...this.#read(call), key, fields: [...(options.fields ?? [])] };
+    return orNothing(this.session.call(rpc.findByKey, request, call), 'KEY_NOT_FOUND');
   }
 
-  async update(id: string, data: T, options: RemoteWrite = {}): Promise<StoredRecord<T>> {
-    const request = { ...this.#document(data, options), id, mode: UpdateMode.REPLACE };
-    return toStored((await this.session.write(rpc.update, request, options)).record);
+  async update(id: string, data: In, options: RemoteWrite = {}): Promise<StoredRecord<T>> {
+    const call = this.#call(options);
+    const document = this.#scope.schema ? await this.#checked(data) : data;
+    const request = { ...this.#body(document, call), id, mode: UpdateMode.REPLACE };
+    return toStored((await this.session.write(rpc.update, request, call)).record);
   }
 
   async merge(id: string, patch: Patch<T>, options: RemoteWrite = {}): Promise<StoredRecord<T>> {
-    const request = { ...this.#document(patch, options), id, mode: UpdateMode.MERGE };
-    return toStored((await this.session.write(rpc.update, request, options)).record);
+    const call = this.#call(options);
+    if (this.#scope.schema) return this.#mergeChecked({ id }, patch, call);
+    const request = { ...this.#body(patch, call), id, mode: UpdateMode.MERGE };
+    return toStored((await this.session.write(rpc.update, request, call)).record);
   }
 
-  async updateByKey(key: string, data: T, options: RemoteWrite = {}): Promise<StoredRecord<T>> {
+  async updateByKey(key: string, data: In, options: RemoteWrite = {}): Promise<StoredRecord<T>> {
+    const call = this.#call(options);
     checkKey(key);
-    const request = { ...this.#document(data, options), key, mode: UpdateMode.REPLACE };
-    return toStored((await this.session.write(rpc.updateByKey, request, options)).record);
+    const document = this.#scope.schema ? await this.#checked(data) : data;
+    const request = { ...this.#body(document, call), key, mode: UpdateMode.REPLACE };
+    return toStored((await this.session.write(rpc.updateByKey, request, call)).record);
   }
 
   async mergeByKey(
@@ -84,51 +158,110 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
     patch: Patch<T>,
     options: RemoteWrite = {},
   ): Promise<StoredRecord<T>> {
+    const call = this.#call(options);
     checkKey(key);
-    const request = { ...this.#document(patch, options), key, mode: UpdateMode.MERGE };
-    return toStored((await this.session.write(rpc.updateByKey, request, options)).record);
+    if (this.#scope.schema) return this.#mergeChecked({ key }, patch, call);
+    const request = { ...this.#body(patch, call), key, mode: UpdateMode.MERGE };
+    return toStored((await this.session.write(rpc.updateByKey, request, call)).record);
   }
 
-  upsert(key: string, data: T, options: RemoteWrite = {}): Promise<Upserted<T>> {
-    return this.#upsert(key, data, UpdateMode.REPLACE, options);
+  async upsert(key: string, data: In, options: RemoteWrite = {}): Promise<Upserted<T>> {
+    const call = this.#call(options);
+    checkKey(key);
+    const document = this.#scope.schema ? await this.#checked(data) : data;
+    return this.#upsert({ ...this.#body(document, call), key }, UpdateMode.REPLACE, call);
   }
 
-  upsertMerge(key: string, patch: Patch<T>, options: RemoteWrite = {}): Promise<Upserted<T>> {
-    return this.#upsert(key, patch, UpdateMode.MERGE, options);
+  async upsertMerge(key: string, patch: Patch<T>, options: RemoteWrite = {}): Promise<Upserted<T>> {
+    const call = this.#call(options);
+    checkKey(key);
+    if (this.#scope.schema) return this.#upsertMergeChecked(key, patch, call);
+    return this.#upsert({ ...this.#body(patch, call), key }, UpdateMode.MERGE, call);
   }
 
   async updateIfRev(
-    address: { id: string } | { key: string },
+    address: Address,
     expectedRev: number,
-    data: T,
+    data: In,
     options: RemoteWrite = {},
   ): Promise<StoredRecord<T>> {
+    const call = this.#call(options);
     if ('key' in address) checkKey(address.key);
+    const document = this.#scope.schema ? await this.#checked(data) : data;
     const request = {
-      ...this.#document(data, options),
+      ...this.#body(document, call),
       ...address,
       expectedRev: uint64Of(expectedRev, 'expected_rev'),
       mode: UpdateMode.REPLACE,
     };
-    return toStored((await this.session.write(rpc.updateIfRev, request, options)).record);
+    return toStored((await this.session.write(rpc.updateIfRev, request, call)).record);
   }
 
   async delete(id: string, options: RemoteWrite = {}): Promise<DeletedRecord<T>> {
-    const request = { ...this.#change(options), id, returnRecord: true };
-    return toDeleted(await this.session.write(rpc.delete, request, options));
+    const call = this.#call(options);
+    const request = { ...this.#change(call), id, returnRecord: true };
+    return toDeleted(await this.session.write(rpc.delete, request, call));
   }
 
   async deleteByKey(key: string, options: RemoteWrite = {}): Promise<DeletedRecord<T>> {
+    const call = this.#call(options);
     checkKey(key);
-    const request = { ...this.#change(options), key, returnRecord: true };
-    return toDeleted(await this.session.write(rpc.deleteByKey, request, options));
+    const request = { ...this.#change(call), key, returnRecord: true };
+    return toDeleted(await this.session.write(rpc.deleteByKey, request, call));
   }
 
-  async find(query: FindQuery = {}, options: RemoteRead = {}): Promise<FoundPage<T>> {
+  async insertMany(
+    documents: readonly In[],
+    { ttlMs, ...options }: RemoteWrite = {},
+  ): Promise<StoredRecord<T>[]> {
+    const isInside = (options.transaction ?? this.#scope.transaction) !== undefined;
+    const { results } = await this.bulkWrite(
+      documents.map((data) => ({ insert: { data, ttlMs } })),
+      { ...options, atomic: !isInside, ordered: true, returnRecords: true },
+    );
+    return results.map(({ error, record }) => {
+      if (error) throw new Refusal(error.reason, error.message);
+      if (record) return record;
+      throw new Refusal('REQUEST_ID_REUSED', 'The records of this request have changed since.');
+    });
+  }
+
+  async bulkWrite(
+    operations: readonly BulkOperation<T, In>[],
+    options: BulkCall & CallOptions = {},
+  ): Promise<BulkWritten<T>> {
+    const call = this.#call(options);
+    const { schema } = this.#scope;
+    const list = schema ? await validatedOperations(schema, this.name, operations) : operations;
+    return bulkWrite<T, In>(this.session, this.name, list, call);
+  }
+
+  async updateMany(
+    filter: Filter<T>,
+    patch: Patch<T>,
+    options: ManyCall & CallOptions = {},
+  ): Promise<ManyResult> {
+    const call = this.#call(options);
+    if (this.#scope.schema) {
+      const found = this.stream({ filter }, { transaction: call.transaction });
+      const merge = (id: string) => this.merge(id, patch, { transaction: call.transaction });
+      return mergeMany(found, patch, call.limit || Infinity, merge);
+    }
+    return updateMany(this.session, this.name, { filter, patch }, call);
+  }
+
+  async deleteMany(filter: Filter<T>, options: ManyCall & CallOptions = {}): Promise<ManyResult> {
+    return deleteMany(this.session, this.name, filter, this.#call(options));
+  }
+
+  async find<F extends Path<T> = never>(
+    query: FindQuery<T, F> = {},
+    options: RemoteRead = {},
+  ): Promise<FoundPage<Projected<T, F>>> {
     const limit = Math.min(query.limit || pageRecords, maxPageRecords);
-    const page: FoundPage<T> = { records: [], nextCursor: '', readSeq: 0 };
+    const page: FoundPage<Projected<T, F>> = { records: [], nextCursor: '', readSeq: 0 };
     for await (const reply of this.#found({ ...query, limit }, options)) {
-      for (const record of reply.records) page.records.push(toStored<T>(record));
+      for (const record of reply.records) page.records.push(toStored(record));
       page.readSeq = Number(reply.readSeq);
       if (reply.nextCursor) page.nextCursor = reply.nextCursor;
       if (reply.plan && query.explain) page.plan = planOf(reply.plan);
@@ -136,24 +269,24 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
     return page;
   }
 
-  async *stream(
-    query: FindQuery = {},
+  async *stream<F extends Path<T> = never>(
+    query: FindQuery<T, F> = {},
     options: RemoteRead = {},
-  ): AsyncGenerator<StoredRecord<T>, void, void> {
+  ): AsyncGenerator<StoredRecord<Projected<T, F>>, void, void> {
     for await (const { records } of this.#found(query, options)) {
-      for (const record of records) yield toStored<T>(record);
+      for (const record of records) yield toStored(record);
     }
   }
 
-  async findOne(
-    query: Omit<FindQuery, 'limit'> = {},
+  async findOne<F extends Path<T> = never>(
+    query: FindOneQuery<T, F> = {},
     options: RemoteRead = {},
-  ): Promise<StoredRecord<T> | undefined> {
-    const { records } = await this.find({ ...query, limit: 1 }, options);
+  ): Promise<StoredRecord<Projected<T, F>> | undefined> {
+    const { records } = await this.find<F>({ ...query, limit: 1 }, options);
     return records[0];
   }
 
-  async count(filter?: Filter, options: RemoteRead = {}): Promise<number> {
+  async count(filter?: Filter<T>, options: RemoteRead = {}): Promise<number> {
     let count = 0;
     for await (const reply of this.#found({ filter, countOnly: true }, options)) {
       if (reply.count !== undefined) count = Number(reply.count);
@@ -162,14 +295,15 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
   }
 
   async aggregate(
-    query: AggregateQuery,
+    query: AggregateQuery<T>,
     options: RemoteRead = {},
   ): Promise<AggregateResult & { readSeq: number }> {
-    const request = { ...aggregateRequest(query), ...this.#read(options) };
+    const call = this.#call(options);
+    const request = { ...aggregateRequest(plainQuery(query)), ...this.#read(call) };
     const groups: AggregateGroup[] = [];
     let readSeq = 0;
     let plan;
-    for await (const reply of this.session.stream(rpc.aggregate, request, options)) {
+    for await (const reply of this.session.stream(rpc.aggregate, request, call)) {
       for (const { keyJson, valuesJson, count } of reply.groups) {
         const key = decodeJson(keyJson) as JsonObject;
         groups.push({ key, count: Number(count), values: decodeJson(valuesJson) as JsonObject });
@@ -185,29 +319,72 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
    * Like a watch in process. It survives reconnects and resumes without gap or duplicate. Refuses
    * WATCH_COMPACTED when the log no longer has the position.
    */
-  watch(options: RemoteWatchOptions = {}): AsyncIterableIterator<WatchMessage<WatchChange<T>>> {
-    return new ResumingWatch<T>(this.session, this.name, options);
+  watch<F extends Path<T> = never>(
+    options: RemoteWatchOptions<T, F> = {},
+  ): AsyncIterableIterator<WatchMessage<WatchChange<Projected<T, F>>>> {
+    return new ResumingWatch<Projected<T, F> & object>(this.session, this.name, {
+      ...options,
+      filter: plainFilter(options.filter),
+    });
   }
 
-  live(query: RemoteLiveQuery = {}): AsyncIterableIterator<LiveResult<T>> {
-    return live<T>(this.session, this.name, query);
+  live(query: RemoteLiveQuery<T> = {}): AsyncIterableIterator<LiveResult<T>> {
+    return live<T>(this.session, this.name, plainQuery(query));
   }
 
-  #found(query: FindQuery, options: RemoteRead) {
-    const request = { ...findRequest(query), ...this.#read(options) };
-    return this.session.stream(rpc.find, request, options);
+  #call<Options extends ReadCall>(options: Options): Options {
+    if (options.transaction) return options;
+    const { transaction } = this.#scope;
+    if (transaction) return { ...options, transaction };
+    warnOutside(this.session, this.name, import.meta.url);
+    return options;
+  }
+
+  #found(query: FindQuery<T>, options: RemoteRead) {
+    const call = this.#call(options);
+    const request = { ...findRequest(plainQuery(query)), ...this.#read(call) };
+    return this.session.stream(rpc.find, request, call);
   }
 
   async #upsert(
-    key: string,
-    data: object,
+    request: MessageInitShape<typeof UpsertRequestSchema>,
     mode: UpdateMode,
     options: RemoteWrite,
   ): Promise<Upserted<T>> {
-    checkKey(key);
-    const request = { ...this.#document(data, options), key, mode };
-    const { record, created } = await this.session.write(rpc.upsert, request, options);
+    const message = { ...request, mode } as typeof request;
+    const { record, created } = await this.session.write(rpc.upsert, message, options);
     return { record: toStored(record), created };
+  }
+
+  #mergeChecked(address: Address, patch: Patch<T>, options: RemoteWrite) {
+    return mergeChecked(
+      patch as object,
+      async () => {
+        const found = await this.#current(address, options);
+        if (found) return found;
+        throw 'id' in address
+          ? notFoundById(this.name, address.id)
+          : notFoundByKey(this.name, address.key);
+      },
+      (rev, data) => this.updateIfRev(address, rev, data as In, options),
+    );
+  }
+
+  #upsertMergeChecked(key: string, patch: Patch<T>, options: RemoteWrite): Promise<Upserted<T>> {
+    return mergeChecked(
+      patch as object,
+      async () => (await this.#current({ key }, options)) ?? { rev: 0, data: {} },
+      async (rev, data) => ({
+        record: await this.updateIfRev({ key }, rev, data as In, options),
+        created: rev === 0,
+      }),
+    );
+  }
+
+  async #current(address: Address, options: RemoteRead): Promise<StoredRecord<T> | undefined> {
+    return 'id' in address
+      ? this.findById(address.id, options)
+      : this.findByKey(address.key, options);
   }
 
   #read({ transaction, minSeq = 0 }: RemoteRead) {
@@ -229,7 +406,11 @@ export class RemoteCollection<T extends object> implements CollectionApi<T> {
     };
   }
 
-  #document(data: object, options: RemoteWrite) {
+  #checked(data: object): Promise<object> {
+    return validated(this.#scope.schema!, this.name, data);
+  }
+
+  #body(data: object, options: RemoteWrite) {
     return { ...this.#change(options), dataJson: encodeData(data), ...ttlOf(options.ttlMs) };
   }
 }

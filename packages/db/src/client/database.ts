@@ -5,6 +5,8 @@ import type { BackupPart } from '../engine/backup/parts.js';
 import type { Compacted } from '../engine/compact/compact.js';
 import { checkCollectionName } from '../engine/documents.js';
 import { runTransaction } from '../engine/run-transaction.js';
+import type { SchemaInput, SchemaOutput, StandardSchema } from '../engine/schema.js';
+import { runInScope } from '../engine/transaction-scope.js';
 import type { WatchMessage } from '../engine/watch/message.js';
 import * as admin from './admin.js';
 import { Backoff } from './backoff.js';
@@ -32,9 +34,14 @@ export class RemoteDatabase implements DatabaseApi {
     return this.session.url;
   }
 
-  collection<T extends object = Record<string, unknown>>(name: string): RemoteCollection<T> {
+  collection<T extends object = Record<string, unknown>>(name: string): RemoteCollection<T>;
+  collection<S extends StandardSchema>(
+    name: string,
+    schema: S,
+  ): RemoteCollection<SchemaOutput<S>, SchemaInput<S>>;
+  collection(name: string, schema?: StandardSchema): RemoteCollection<object> {
     checkCollectionName(name);
-    return new RemoteCollection<T>(this.session, name);
+    return new RemoteCollection(this.session, name, { schema });
   }
 
   async begin(options: BeginOptions = {}): Promise<RemoteTransaction> {
@@ -54,7 +61,8 @@ export class RemoteDatabase implements DatabaseApi {
     { readOnly, timeoutMs, tries }: TransactionOptions = {},
   ): Promise<Result> {
     const backoff = new Backoff(this.session.random);
-    return runTransaction(() => this.begin({ readOnly, lifetimeMs: timeoutMs }), run, {
+    const begin = () => this.begin({ readOnly, lifetimeMs: timeoutMs });
+    return runTransaction(begin, (held) => runInScope(this.session, () => run(held)), {
       tries,
       pause: () => this.session.pause(backoff.next()),
     });

@@ -1,16 +1,24 @@
 import type { JsonObject } from '../engine/documents.js';
 import { parsePath, type Row } from '../engine/value/path.js';
+import type { Filter } from '../engine/query/filter.js';
 import { Sorter, toSortOrder, type OrderBy } from '../engine/query/sort.js';
+import type { LiveQuery } from '../engine/query/typed-query.js';
 import { refuse } from '../engine/refusal.js';
 import { Refusal } from '@millrace/kit/errors';
 import type { StoredRecord } from '../engine/stored-record.js';
-import type { LiveQuery, LiveResult } from '../engine/watch/live.js';
+import type { LiveResult } from '../engine/watch/live.js';
 import { LiveRecords, type Difference } from '../engine/watch/live-records.js';
 import type { VisibleChange, WatchChange } from '../engine/watch/message.js';
 import type { Session } from './session.js';
 import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
 
-export type RemoteLiveQuery = LiveQuery & Pick<RemoteWatchOptions, 'reconnectForMs' | 'onCut'>;
+export type RemoteLiveQuery<T = never> = LiveQuery<T> &
+  Pick<RemoteWatchOptions, 'reconnectForMs' | 'onCut'>;
+
+type PlainLiveQuery = Omit<RemoteLiveQuery, 'filter' | 'orderBy'> & {
+  filter?: Filter | undefined;
+  orderBy?: readonly OrderBy[] | undefined;
+};
 
 /** Errors after which the query cannot resume and must be read again. */
 const lostPlace = new Set(['WATCH_COMPACTED', 'BAD_RESUME_TOKEN']);
@@ -22,7 +30,7 @@ const lostPlace = new Set(['WATCH_COMPACTED', 'BAD_RESUME_TOKEN']);
 export function live<T extends object>(
   session: Session,
   collection: string,
-  { orderBy, limit, ...watched }: RemoteLiveQuery,
+  { orderBy, limit, ...watched }: PlainLiveQuery,
 ): AsyncGenerator<LiveResult<T>, void, void> {
   const sorter = new Sorter(orderOf(orderBy));
   const records = new LiveRecords<T>(sorter, limit || Infinity, (change) => recordOf(change));

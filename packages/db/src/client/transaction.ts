@@ -1,7 +1,9 @@
 import { Database, type BeginTxResponse } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
-import type { TransactionHandle } from '../api.js';
+import type { TransactionScope } from '../api.js';
+import { checkCollectionName } from '../engine/documents.js';
 import type { CommitResult } from '../engine/transaction-end.js';
+import { RemoteCollection } from './collection.js';
 import { CallRefusal, isPassing } from './failures.js';
 import { dateOf } from './records.js';
 import type { CallOptions, Session } from './session.js';
@@ -9,7 +11,7 @@ import type { CallOptions, Session } from './session.js';
 const { method: rpc } = Database;
 
 /** A transaction on the server. It expires after 60 s, or 10 s without a call. */
-export class RemoteTransaction implements TransactionHandle {
+export class RemoteTransaction implements TransactionScope {
   readonly id: string;
   readonly readSeq: number;
   readonly expiresAt: Date;
@@ -22,6 +24,17 @@ export class RemoteTransaction implements TransactionHandle {
     this.id = begun.txId;
     this.readSeq = Number(begun.readSeq);
     this.expiresAt = dateOf(begun.expiresAt);
+  }
+
+  /** The collection inside this transaction. */
+  collection<T extends object, In extends object>(
+    of: RemoteCollection<T, In>,
+  ): RemoteCollection<T, In>;
+  collection<T extends object = Record<string, unknown>>(name: string): RemoteCollection<T>;
+  collection(of: RemoteCollection<object> | string): RemoteCollection<object> {
+    if (typeof of !== 'string') return of.within(this, this.session);
+    checkCollectionName(of);
+    return new RemoteCollection(this.session, of, { transaction: this });
   }
 
   /** Commits the writes atomically, or refuses TX_CONFLICT and changes nothing. Can be repeated. */

@@ -57,7 +57,7 @@ test('watch: starts where it was opened, even if read later', async () => {
 
 test('watch: messages equal those in process', async () => {
   const { records, local, server } = await behindProxy();
-  const options = { startSeq: 1, includeBefore: true, fields: ['n'] };
+  const options = { startSeq: 1, includeBefore: true, fields: ['n'] as const };
   const here = local.watch(options);
   const there = records.watch(options);
   await records.insertWithKey('a', { n: 1 });

@@ -1,6 +1,7 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { Database, DataEncoding, type WatchRequestSchema } from '@millrace/contract/db';
 import type { CollectionWatchOptions } from '../engine/collection.js';
+import type { Filter } from '../engine/query/filter.js';
 import { refuse } from '../engine/refusal.js';
 import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
 import { Backoff } from './backoff.js';
@@ -11,12 +12,18 @@ import { filterMember } from './queries.js';
 import { durationOf, uint64Of } from './records.js';
 import type { Session } from './session.js';
 
-export interface RemoteWatchOptions extends CollectionWatchOptions {
+export interface RemoteWatchOptions<
+  T = never,
+  F extends string = string,
+> extends CollectionWatchOptions<T, F> {
   /** How long to retry reconnecting. Default: ten minutes. */
   reconnectForMs?: number | undefined;
   /** Called when the connection is lost; the watch reconnects automatically. */
   onCut?: ((reason: Error) => void) | undefined;
 }
+
+/** With the filter in the form of the wire. */
+type PlainWatchOptions = Omit<RemoteWatchOptions, 'filter'> & { filter?: Filter | undefined };
 
 type Place = Pick<
   MessageInitShape<typeof WatchRequestSchema>,
@@ -53,7 +60,7 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
   constructor(
     private readonly session: Session,
     private readonly collection: string,
-    private readonly options: RemoteWatchOptions,
+    private readonly options: PlainWatchOptions,
   ) {
     const { filter, fields = [], includeBefore = false, heartbeatMs } = options;
     this.#heartbeatMs = heartbeatMs ?? defaultHeartbeatMs;

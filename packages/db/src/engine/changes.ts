@@ -2,6 +2,7 @@ import type { Codec } from './codec.js';
 import { Hasher, hashText, type Hash64 } from './hash.js';
 import { RecordImage } from './record.js';
 import { idLength, readId, readUint48, writeId } from './storage/keys.js';
+import type { CommitRow } from './storage/log/frame.js';
 
 export type ChangeOp = 'insert' | 'update' | 'delete' | 'expire';
 
@@ -38,12 +39,13 @@ const headLength = 6 + 4 + 8 + 4;
 const changeLength = 1 + 4 + idLength + 4 + 4;
 
 /**
- * The log's rows:
+ * A commit in the log:
  *
  *   at u48 | epoch u32 | chain 8 | count u32
  *   then per change: op u8 | collection u32 | id 16 | after length u32 | before length u32 | both
  */
-export function encodeCommit(commit: Commit): Buffer {
+export function encodeCommit(commit: Commit): CommitRow {
+  const images: (Buffer | number)[] = [];
   let length = headLength;
   for (const { after, before } of commit.changes) {
     length += changeLength + (after?.end ?? 0) + (before?.end ?? 0);
@@ -62,10 +64,13 @@ export function encodeCommit(commit: Commit): Buffer {
     bytes.writeUInt32BE(after?.end ?? 0, at + 21);
     bytes.writeUInt32BE(before?.end ?? 0, at + 25);
     at += changeLength;
-    if (after) at = writeImage(after, bytes, at);
+    if (after) {
+      if (after.bytes.length === after.end) images.push(after.bytes as Buffer, at);
+      at = writeImage(after, bytes, at);
+    }
     if (before) at = writeImage(before, bytes, at);
   }
-  return bytes;
+  return { seq: commit.seq, bytes, images };
 }
 
 function writeImage(image: RecordImage, target: Buffer, at: number): number {
@@ -79,7 +84,7 @@ export function decodeCommit(seq: number, bytes: Buffer, codec: Codec): Commit {
     seq,
     at: readUint48(bytes, 0),
     epoch: bytes.readUInt32BE(6),
-    chain: { high: bytes.readUInt32BE(10), low: bytes.readUInt32BE(14) },
+    chain: commitChain(bytes),
     changes: [],
   };
   const count = bytes.readUInt32BE(18);
@@ -100,9 +105,14 @@ export function decodeCommit(seq: number, bytes: Buffer, codec: Codec): Commit {
   return commit;
 }
 
-/** The time and the size of a commit can be told without decoding it. */
+/** The time of an encoded commit. */
 export function commitTime(bytes: Uint8Array): number {
   return readUint48(bytes, 0);
+}
+
+/** The chain after an encoded commit. */
+export function commitChain(bytes: Buffer): Hash64 {
+  return { high: bytes.readUInt32BE(10), low: bytes.readUInt32BE(14) };
 }
 
 /**

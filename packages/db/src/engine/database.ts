@@ -1,12 +1,15 @@
 import { realpathSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { silentLog, type Log } from '@millrace/kit/log';
 import { systemRandom, type Random } from '@millrace/kit/random';
 import { backup, type BackupOptions } from './backup/backup.js';
+import { LogArchiver, type LogArchiveOptions } from './backup/archiver.js';
 import { writeBackup, type WrittenBackup } from './backup/file.js';
 import type { BackupHeader, BackupPart } from './backup/parts.js';
+import { Bulk } from './bulk.js';
+import { BulkByFilter } from './bulk-filter.js';
 import type { CollectionInfo, IndexInfo } from './catalog.js';
 import { Collection } from './collection.js';
 import { CommitTarget } from './commit-target.js';
@@ -20,12 +23,14 @@ import { buildIndexes, reconcileIndexes } from './index-build.js';
 import { compileIndex, type IndexDefinition } from './index/entries.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from './log-trim.js';
 import { Queries } from './queries.js';
+import { readSnapshot, type ReadSnapshot } from './read-snapshot.js';
 import { Reads } from './reads.js';
 import { cutTail } from './replica/cut-tail.js';
 import { fillStore } from './replica/fill-store.js';
 import { refuse } from './refusal.js';
 import { readRows, type RowReader } from './rows.js';
 import { runTransaction } from './run-transaction.js';
+import type { SchemaInput, SchemaOutput, StandardSchema } from './schema.js';
 import {
   currentStore,
   makeDirectory,
@@ -36,11 +41,14 @@ import {
   removeStore,
   storeToOpen,
 } from './storage/directory.js';
+import { nodeFiles, type FileLayer } from './storage/files.js';
 import { DirectoryLock } from './storage/lock.js';
+import { logDirectoryOf, OpenedLog } from './storage/log/open-log.js';
 import { checkStoreFile, hasBytes } from './storage/store-file.js';
 import { Tables } from './storage/tables.js';
 import { TransactionRegistry, type BeginOptions } from './transaction-registry.js';
-import type { Transaction } from './transactions.js';
+import { runInScope } from './transaction-scope.js';
+import { withCollections, type DatabaseTransaction } from './database-transaction.js';
 import type { VerifyReport } from './verify/report.js';
 import { verifyCore } from './verify/verify.js';
 import type { WatchChange } from './watch/message.js';
@@ -66,11 +74,17 @@ export interface OpenOptions {
   durability?: 'strict' | 'full' | 'relaxed';
   /** How much of the change log to keep: 24 h and 1 GiB unless told. */
   logRetention?: Partial<LogRetention>;
+  /** Archives the change log to a directory, for point-in-time restore. */
+  logArchive?: LogArchiveOptions | undefined;
   /** Tells of the opened file whether it takes no commits of its own: see `Core.sealed`. */
   seal?: (core: Core) => (() => Error) | undefined;
   clock?: Clock;
   random?: Random;
   log?: Log;
+  /** The file operations of the log, for tests that make them fail. */
+  files?: FileLayer;
+  /** How the files of the log are laid out, for tests. */
+  logFiles?: { segmentBytes: number };
 }
 
 /** Where the change log stands. */
@@ -87,6 +101,8 @@ export interface LogPosition {
 export class Database {
   readonly reads: Reads;
   readonly writes: Writes;
+  readonly bulk: Bulk;
+  readonly bulkByFilter: BulkByFilter;
   readonly queries: Queries;
   readonly watches: Watches;
   readonly transactions: TransactionRegistry;
@@ -95,6 +111,7 @@ export class Database {
   readonly #compactor: Compactor;
   readonly #stop = new AbortController();
   #building: Promise<void> = Promise.resolve();
+  #archiver: LogArchiver | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(
@@ -106,6 +123,8 @@ export class Database {
     this.reads = new Reads(core);
     this.writes = new Writes(core);
     this.queries = new Queries(core);
+    this.bulk = new Bulk(core);
+    this.bulkByFilter = new BulkByFilter(core, this.queries);
     this.watches = new Watches(core);
     this.transactions = new TransactionRegistry(core);
     this.#sweeper = new ExpirySweeper(core);
@@ -130,28 +149,36 @@ export class Database {
     const clock = options.clock ?? systemClock;
     const lock = new DirectoryLock(home, clock);
     let tables: Tables | undefined;
+    let opened: OpenedLog | undefined;
     let database: Database | undefined;
     try {
       const { name: store, isNew } = storeToOpen(home);
       if (!isNew || hasBytes(join(home, store))) checkStoreFile(join(home, store));
       tables = new Tables(join(home, store));
       if (isNew && !tables.isEmpty) throw noCurrent(home, store);
-      await openFormat(tables, options.random ?? systemRandom);
-      pointTo(home, store);
-      removeOtherStores(home, store);
-      const core = new Core(tables, {
+      const parts = {
         clock,
         random: options.random ?? systemRandom,
         log: options.log ?? silentLog,
-        durability: options.durability === 'relaxed' ? 'relaxed' : 'strict',
-      });
+        files: options.files ?? nodeFiles,
+      };
+      await openFormat(tables, parts);
+      pointTo(home, store);
+      removeOtherStores(home, store, basename(logDirectoryOf(tables)));
+      opened = await OpenedLog.open(tables, { ...parts, ...options.logFiles });
+      const durability = options.durability === 'relaxed' ? 'relaxed' : 'strict';
+      const core = new Core(tables, opened, { ...parts, durability });
       core.sealed = options.seal?.(core);
+      core.store.foldSoon();
       const retention = { ...defaultRetention, ...options.logRetention };
       database = new Database(home, core, lock, retention);
       await database.#declare(collections);
+      const { logArchive } = options;
+      if (logArchive) database.#archiver = await LogArchiver.open(core, logArchive);
       return database;
     } catch (error) {
       if (database) database.#stopTimers();
+      await (database ? database.core.store.close() : opened?.log.close());
       await tables?.close();
       lock.release();
       throw error;
@@ -159,9 +186,15 @@ export class Database {
   }
 
   /** The collection of this name. It comes into being with its first record. */
-  collection<T extends object = Record<string, unknown>>(name: string): Collection<T> {
+  collection<T extends object = Record<string, unknown>>(name: string): Collection<T>;
+  /** The collection of this name. The schema validates every document that is written. */
+  collection<S extends StandardSchema>(
+    name: string,
+    schema: S,
+  ): Collection<SchemaOutput<S>, SchemaInput<S>>;
+  collection(name: string, schema?: StandardSchema): Collection<object> {
     checkCollectionName(name);
-    return new Collection<T>(this, name);
+    return new Collection(this, name, { schema });
   }
 
   /** Begins a transaction that the caller commits or rolls back. */
@@ -171,8 +204,8 @@ export class Database {
   }: {
     readOnly?: boolean | undefined;
     lifetimeMs?: number | undefined;
-  } = {}): Promise<Transaction> {
-    return this.transactions.begin({ readOnly, timeoutMs: lifetimeMs });
+  } = {}): Promise<DatabaseTransaction> {
+    return withCollections(this, this.transactions.begin({ readOnly, timeoutMs: lifetimeMs }));
   }
 
   /**
@@ -181,10 +214,11 @@ export class Database {
    * happen twice. A throw rolls back and comes out.
    */
   transaction<Result>(
-    run: (transaction: Transaction) => Promise<Result>,
+    run: (transaction: DatabaseTransaction) => Promise<Result>,
     { tries, ...options }: BeginOptions & { tries?: number | undefined } = {},
   ): Promise<Result> {
-    return runTransaction(() => this.transactions.begin(options), run, {
+    const begin = () => withCollections(this, this.transactions.begin(options));
+    return runTransaction(begin, (held) => runInScope(this, () => run(held)), {
       tries,
       // Whoever was in the way is in this process too: it goes on in its turn.
       pause: () => new Promise((resolve) => setImmediate(resolve)),
@@ -206,6 +240,14 @@ export class Database {
       target.commit.finish();
       return result;
     });
+  }
+
+  /**
+   * Calls `run` with one state of the database and returns what it returns. Reads are synchronous,
+   * so `run` must be too.
+   */
+  read<Result>(run: (snapshot: ReadSnapshot) => Result): Result {
+    return readSnapshot(this.core, run);
   }
 
   /** Calls `read` with the rows beside the records (see rows.ts) as they are at one moment. */
@@ -255,6 +297,16 @@ export class Database {
   /** A backup in a file, which is there only when it is whole. */
   writeBackup(file: string, options: BackupOptions = {}): Promise<WrittenBackup> {
     return writeBackup(this.core, file, options);
+  }
+
+  /** Archives all durable commits now. Does nothing without a log archive. */
+  async archiveLog(): Promise<void> {
+    await this.#archiver?.archive();
+  }
+
+  /** Commits that are not in the log archive yet; 0 without one. */
+  get archiveLag(): number {
+    return this.#archiver?.lagCommits ?? 0;
   }
 
   /** Trims the change log and rewrites the file while the database serves. */
@@ -316,6 +368,7 @@ export class Database {
     this.#stopTimers();
     this.transactions.close();
     await this.#building;
+    await this.#archiver?.close();
     await this.core.close(refuse('SHUTTING_DOWN', 'The database is closed.'));
     try {
       last?.();
@@ -327,6 +380,7 @@ export class Database {
   #stopTimers(): void {
     this.#sweeper.stop();
     this.#trimmer.stop();
+    this.#archiver?.stop();
   }
 
   async #declare(collections: [string, CollectionOptions][]): Promise<void> {

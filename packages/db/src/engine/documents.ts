@@ -4,6 +4,13 @@ import { refuse } from './refusal.js';
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
 
+/** A merge patch of T (RFC 7396): null removes a field, objects merge, the rest replaces. */
+export type Patch<T> = T extends unknown[]
+  ? T
+  : T extends object
+    ? { [Field in keyof T]?: Patch<T[Field]> | null }
+    : T;
+
 export const mostDepth = 32;
 export const mostRecordBytes = 2 * 1024 * 1024;
 export const mostKeyBytes = 1024;

@@ -50,7 +50,7 @@ export class ExpirySweeper {
   }
 
   #anythingDue(): boolean {
-    for (const key of this.core.tables.keys('expiry', { limit: 1 })) {
+    for (const { key } of this.core.store.range('expiry', { limit: 1 })) {
       return readUint48(key, 0) <= this.core.clock.now();
     }
     return false;

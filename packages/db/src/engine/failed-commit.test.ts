@@ -7,10 +7,10 @@ const scratch = useScratch();
 
 /** The next commit does not reach the disk; those after it do. */
 function failNextCommit(db: Database): void {
-  const { tables } = db.core;
-  const commit = tables.commit.bind(tables);
-  tables.commit = async () => {
-    tables.commit = commit;
+  const { store } = db.core;
+  const commit = store.commit.bind(store);
+  store.commit = async () => {
+    store.commit = commit;
     await new Promise((resolve) => setTimeout(resolve, 20));
     throw new Error('ENOSPC: no space left on device');
   };
@@ -111,11 +111,11 @@ describe('what an index knows of its entries', () => {
     await db.indexesBuilt();
     const docs = db.collection('docs');
     await docs.insert({ a: 1 });
-    const { tables } = db.core;
-    const commit = tables.commit.bind(tables);
-    tables.commit = async (writes) => {
-      tables.commit = commit;
-      await commit(writes);
+    const { store } = db.core;
+    const commit = store.commit.bind(store);
+    store.commit = async (...args) => {
+      store.commit = commit;
+      await commit(...args);
       await new Promise((resolve) => setTimeout(resolve, 20));
     };
     const first = docs.insert({ a: 'x'.repeat(3_000) });

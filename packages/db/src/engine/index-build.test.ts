@@ -171,17 +171,17 @@ describe('an index that is no longer declared', () => {
     await db.indexesBuilt();
     await db.close();
     // The removal takes a few commits; the third one never reaches the disk.
-    const { Tables } = await import('./storage/tables.js');
-    const commit = Tables.prototype.commit;
+    const { Store } = await import('./storage/store.js');
+    const commit = Store.prototype.commit;
     let commits = 0;
-    Tables.prototype.commit = async function (writes, onVisible) {
+    Store.prototype.commit = async function (...args) {
       if (++commits > 2) throw new Error('the power went out');
-      await commit.call(this, writes, onVisible);
+      await commit.apply(this, args);
     };
     try {
       await expect(scratch.open({}, db.directory)).rejects.toThrow('the power went out');
     } finally {
-      Tables.prototype.commit = commit;
+      Store.prototype.commit = commit;
     }
     expect(commits).toBe(3);
     expect(scratch.clock.timers).toBe(0);
@@ -211,13 +211,13 @@ describe('a build that is cut short', () => {
   test('by a full disk fails, is told, and does not keep the database from closing', async () => {
     let db = await withDocs(1_000);
     db = await scratch.reopen(db, { collections: byNumber });
-    const { tables } = db.core;
-    const commit = tables.commit.bind(tables);
-    tables.commit = () => Promise.reject(new Error('ENOSPC: no space left on device'));
+    const { store } = db.core;
+    const commit = store.commit.bind(store);
+    store.commit = () => Promise.reject(new Error('ENOSPC: no space left on device'));
     await db.indexesBuilt();
     expect(db.indexes()).toMatchObject([{ state: 'failed' }]);
     expect(db.indexes()[0]?.problem).toContain('disk is full');
-    tables.commit = commit;
+    store.commit = commit;
     db = await scratch.reopen(db, { collections: byNumber });
     await db.indexesBuilt();
     expect(db.indexes()).toMatchObject([{ state: 'ready' }]);

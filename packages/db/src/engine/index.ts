@@ -11,7 +11,8 @@ export function open(directory: string, options: OpenOptions = {}): Promise<Data
   return Database.open(directory, options);
 }
 
-export type { Collection, Patch } from './collection.js';
+export type { Collection } from './collection.js';
+export type { Patch } from './documents.js';
 export type { CollectionOptions, Database, LogPosition, OpenOptions } from './database.js';
 export type { IndexDefinition } from './index/entries.js';
 export type { CommitTarget } from './commit-target.js';
@@ -19,6 +20,8 @@ export type { PutOptions, StepCollection, StepRecord } from './step-collection.j
 export type { RowReader, RowWriter } from './rows.js';
 export type { DeletedRecord, StoredRecord } from './stored-record.js';
 export { restore, type Restored, type RestoreOptions } from './backup/restore.js';
+export { baseBackupName, type RestoreTarget } from './backup/archive.js';
+export type { LogArchiveOptions } from './backup/archiver.js';
 export { checkBackup, type CheckedBackup } from './backup/check.js';
 export { fileBytes } from './backup/file.js';
 export type { BackupOptions, BackupProgress } from './backup/backup.js';
@@ -26,6 +29,7 @@ export type { BackupFormat, BackupHeader, BackupPart, BackupTrailer } from './ba
 export type { Compacted, CompactOptions, CompactStage } from './compact/compact.js';
 export { verify } from './verify/verify.js';
 export type { Problem, VerifyReport } from './verify/report.js';
-export type { LiveQuery, LiveResult } from './watch/live.js';
+export type { LiveResult } from './watch/live.js';
+export type { DatabaseTransaction } from './database-transaction.js';
 export type { RemovedRecord, WatchChange, WatchMessage } from './watch/message.js';
 export type { WatchOptions } from './watch/watches.js';

@@ -61,3 +61,18 @@ export async function backupUntil(directory: string, file: string): Promise<void
   const db = await Database.open(directory);
   await db.writeBackup(file, { onProgress: die });
 }
+
+/** Writes and archives at the same time and dies after `writes` acknowledged writes. */
+export async function archiveUntil(
+  directory: string,
+  archive: string,
+  writes: number,
+): Promise<void> {
+  const db = await Database.open(directory, { logArchive: { directory: archive, intervalMs: 1 } });
+  const items = db.collection<{ n: number }>('items');
+  for (let n = 0; ; n++) {
+    const { seq } = await items.insertWithKey(`k${process.pid}-${n}`, { n });
+    writeSync(1, `${seq}\n`);
+    if (n === writes) die();
+  }
+}

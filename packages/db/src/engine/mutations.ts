@@ -6,15 +6,7 @@ import { mostRecordBytes, type JsonObject } from './documents.js';
 import { encodeRecord, RecordImage, type RecordFields } from './record.js';
 import { refuse } from './refusal.js';
 import type { IndexEntries } from './index/entries.js';
-import {
-  entryKey,
-  expiryKey,
-  expiryKinds,
-  idBytes,
-  prefixed,
-  recordKey,
-  seqKey,
-} from './storage/keys.js';
+import { entryKey, expiryKey, expiryKinds, idBytes, prefixed, recordKey } from './storage/keys.js';
 import { afterCommit } from './storage/state.js';
 
 /** A document made ready for the file before its turn in the writer. */
@@ -129,9 +121,9 @@ export class CommitBuilder {
     const { state } = core;
     const nameOf = (id: number) => core.catalog.byId(id).name;
     const chain = chainAfter(state.chain, seq, changes, nameOf);
-    const row = encodeCommit({ seq, at: this.now, epoch: state.epoch, chain, changes });
-    core.writer.put('log', seqKey(seq), row);
-    core.writer.state = afterCommit(state, seq, chain, row.length);
+    const commit = { seq, at: this.now, epoch: state.epoch, chain, changes };
+    core.writer.appendCommit(encodeCommit(commit));
+    core.writer.state = afterCommit(state, seq, chain);
     return changes;
   }
 

@@ -26,9 +26,13 @@ async function someDatabase(): Promise<string> {
 
 /** Every file and its bytes, but not the lock of LMDB, which says nothing about the data. */
 function contentsOf(directory: string): Record<string, string> {
-  const names = readdirSync(directory).filter((name) => !name.endsWith('-lock'));
+  const found = readdirSync(directory, { recursive: true, withFileTypes: true });
+  const files = found.filter((entry) => entry.isFile() && !entry.name.endsWith('-lock'));
   return Object.fromEntries(
-    names.map((name) => [name, readFileSync(join(directory, name)).toString('hex')]),
+    files.map(({ parentPath, name }) => [
+      join(parentPath, name),
+      readFileSync(join(parentPath, name)).toString('hex'),
+    ]),
   );
 }
 
@@ -40,6 +44,7 @@ describe('open', () => {
     expect(readdirSync(directory).sort()).toEqual([
       'CURRENT',
       'LOCK',
+      'log-000001',
       'store-000001.mdb',
       'store-000001.mdb-lock',
     ]);
@@ -67,7 +72,7 @@ describe('open', () => {
     await tables.close();
     const before = contentsOf(directory);
     await expect(scratch.open({}, directory)).rejects.toThrow(
-      /has format 7; this Millrace knows formats up to 1\. Use a newer Millrace/,
+      /has format 7; this Millrace knows formats up to 2\. Use a newer Millrace/,
     );
     expect(contentsOf(directory)).toEqual(before);
   });

@@ -2,7 +2,6 @@ import { decodeCommit } from './changes.js';
 import type { Core } from './core.js';
 import type { RecordImage } from './record.js';
 import { refuse } from './refusal.js';
-import { seqKey } from './storage/keys.js';
 
 /** A condition that a transaction has read by: what matched it must not have changed. */
 export interface ReadPredicate {
@@ -50,17 +49,13 @@ export class ReadSet {
    * commit, so that the writer only has to look at the rest.
    */
   async checkEarly(): Promise<number> {
-    const view = this.core.snapshot();
-    try {
-      for (let from = this.readSeq; from < view.seq; from += commitsAtATime) {
-        const to = Math.min(from + commitsAtATime, view.seq);
-        this.#checkPredicates(from, to, (seq) => view.get('log', seqKey(seq)));
-        await new Promise((resolve) => setImmediate(resolve));
-      }
-      return view.seq;
-    } finally {
-      view.done();
+    const { seq: last } = this.core.durable;
+    for (let from = this.readSeq; from < last; from += commitsAtATime) {
+      const to = Math.min(from + commitsAtATime, last);
+      this.#checkPredicates(from, to);
+      await new Promise((resolve) => setImmediate(resolve));
     }
+    return Math.max(this.readSeq, last);
   }
 
   /** Refuses TX_CONFLICT unless all is as it was read. Inside a job of the writer. */
@@ -72,15 +67,15 @@ export class ReadSet {
     for (const { collection, key, id } of this.#keys.values()) {
       if (view.idOfKey(collection, key) !== id) throw this.#conflict(`the key "${key}" it read`);
     }
-    this.#checkPredicates(checkedSeq, this.core.state.seq, (seq) =>
-      this.core.writer.get('log', seqKey(seq)),
-    );
+    this.#checkPredicates(checkedSeq, this.core.state.seq);
   }
 
-  #checkPredicates(from: number, to: number, read: (seq: number) => Buffer | undefined): void {
+  #checkPredicates(from: number, to: number): void {
     if (this.#predicates.length === 0) return;
+    const { core } = this;
     for (let seq = from + 1; seq <= to; seq++) {
-      const row = read(seq);
+      const isKept = seq >= core.state.oldestSeq;
+      const row = isKept ? (core.writer.pendingCommit(seq) ?? core.commitRow(seq)) : undefined;
       if (!row) throw this.#conflict('a condition it read by (the log was trimmed meanwhile)');
       for (const change of decodeCommit(seq, row, this.core.codec).changes) {
         const { name } = this.core.catalog.byId(change.collection);

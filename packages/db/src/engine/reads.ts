@@ -27,7 +27,7 @@ export class Reads {
       transaction.notePredicate({ collection: name, matches: (image) => image.key === key });
     }
     if (!collection) return undefined;
-    const id = this.core.tables.get('keys', prefixed(collection.id, Buffer.from(key)));
+    const id = this.core.store.get('keys', prefixed(collection.id, Buffer.from(key)));
     return id && this.#live(this.#record(collection.id, readId(id, 0)));
   }
 
@@ -37,7 +37,7 @@ export class Reads {
   }
 
   #record(collection: number, id: string): RecordImage | undefined {
-    const bytes = this.core.tables.get('records', recordKey(collection, id));
+    const bytes = this.core.store.get('records', recordKey(collection, id));
     return bytes && new RecordImage(id, bytes, bytes.length, this.core.codec);
   }
 

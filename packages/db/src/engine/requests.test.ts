@@ -123,8 +123,8 @@ describe('a request id', () => {
     );
     scratch.clock.skip(tenMinutes);
     await db.sweepExpired();
-    expect(db.core.tables.count('requests')).toBe(0);
-    expect(db.core.tables.count('expiry')).toBe(0);
+    expect(db.core.store.count('requests')).toBe(0);
+    expect(db.core.store.count('expiry')).toBe(0);
     expect(db.core.state.seq).toBe(50);
   });
 

@@ -7,7 +7,6 @@ import { afterEach, expect } from 'vitest';
 import { decodeCommit, type Commit } from './changes.js';
 import { Database, type OpenOptions } from './database.js';
 import { ManualClock } from './manual-clock.test-support.js';
-import { seqKey } from './storage/keys.js';
 
 /** Databases on a clock that stands still, in directories that are gone after the test. */
 export interface Scratch {
@@ -52,7 +51,7 @@ export function commitsOf(database: Database, fromSeq = 1): Commit[] {
   const { core } = database;
   const commits: Commit[] = [];
   for (let seq = fromSeq; seq <= core.durable.seq; seq++) {
-    const row = core.tables.get('log', seqKey(seq));
+    const row = core.commitRow(seq);
     if (row) commits.push(decodeCommit(seq, row, core.codec));
   }
   return commits;

@@ -17,7 +17,7 @@ export function rememberCommit(core: Core, id: string, result: CommitResult): vo
 
 export function rememberedCommit(core: Core, id: string): CommitResult | undefined {
   if (core.closed) throw core.closed;
-  const row = core.tables.get('requests', commitRow(id));
+  const row = core.store.get('requests', commitRow(id));
   return row && (JSON.parse(row.toString()) as CommitResult);
 }
 

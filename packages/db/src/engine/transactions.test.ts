@@ -519,6 +519,7 @@ describe('the end', () => {
     );
     await db.close();
     expect(['committed', 'SHUTTING_DOWN']).toContain(await committing);
+    expect(() => db.core.commitRow(1)).toThrow('SHUTTING_DOWN');
     expect((await refusalOf(docs.findByKey('a', { transaction: idle }))).code).toBe(
       'SHUTTING_DOWN',
     );

@@ -86,6 +86,12 @@ const schema = z.strictObject({
       bytes: byteSize().prefault('1GiB').meta({ description: 'Maximum size of retained changes' }),
     })
     .prefault({}),
+  log_archive: path().optional().meta({
+    description: 'Directory to archive the change log to, for point-in-time restore',
+  }),
+  log_archive_interval: duration()
+    .prefault('60s')
+    .meta({ description: 'How often new commits are archived' }),
   slow_query_ms: z
     .int()
     .min(0)

@@ -170,6 +170,9 @@ function openDatabase(settings: DatabaseSettings, { clock, random, log }: World)
     durability: settings.durability === 'relaxed' ? 'relaxed' : 'strict',
     seal: (core) => sealOf(core, settings.follow),
     logRetention: { ageMs: settings.log_retention.age, bytes: settings.log_retention.bytes },
+    logArchive: settings.log_archive
+      ? { directory: settings.log_archive, intervalMs: settings.log_archive_interval }
+      : undefined,
     clock,
     random,
     log,
@@ -179,6 +182,7 @@ function openDatabase(settings: DatabaseSettings, { clock, random, log }: World)
 function stateOf({ isServed, current }: DatabaseHandle, calls: Calls): string {
   if (calls.isDraining) return 'shutting down';
   if (!isServed) return 'waiting for the first copy of its leader';
+  if (current.core.writer.failure) return 'storage failed: check the disk and restart the server';
   return current.isOpen ? 'ok' : 'closed';
 }
 

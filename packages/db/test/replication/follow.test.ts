@@ -1,5 +1,6 @@
 import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
+import { commitsOf } from '../../src/engine/scratch.test-support.js';
 import { expectSame, inState, logged, reached, streaming, useNodes } from './support/nodes.js';
 
 const nodes = useNodes();
@@ -26,10 +27,12 @@ test('follower: copies existing data, then every commit with seq and times', asy
   });
   await expectSame(leader, follower);
   const commits = (node: typeof leader) =>
-    Array.from(node.server.database.core.tables.range('log', {}), ({ key, value }) => [
-      key.toString('hex'),
-      // Time, epoch, chain and count of changes.
-      value.toString('hex', 0, 22),
+    commitsOf(node.server.database).map(({ seq, at, epoch, chain, changes }) => [
+      seq,
+      at,
+      epoch,
+      chain,
+      changes.length,
     ]);
   expect(commits(follower)).toEqual(commits(leader).slice(-5));
 });
@@ -290,5 +293,5 @@ test("follower: records expire by the leader's commit and are hidden before", as
   proxy.heal();
   await streaming(follower);
   await expectSame(leader, follower);
-  expect(follower.server.database.core.tables.count('expiry')).toBe(0);
+  expect(follower.server.database.core.store.count('expiry')).toBe(0);
 });

@@ -4,6 +4,8 @@ import { DocumentSchemas } from '@millrace/kit/http';
 import { openApiDocument } from '@millrace/contract/documents';
 import { expect, test } from 'vitest';
 import { useServer } from './support/both.js';
+import { startServer } from './support/server.js';
+import { LogFailed } from '../../src/engine/storage/storage-error.js';
 import { apiLabel } from '../../src/server/calls/call-metrics.js';
 
 const both = useServer({ 'slow-query-ms': '1', 'access-log': 'all' });
@@ -53,6 +55,26 @@ async function expectNotReady(): Promise<void> {
   expect((await rest.send('GET', '/healthz')).status).toBe(200);
 }
 
+test('health: a failed sync of the log is not ready', async () => {
+  const server = await startServer();
+  const { log } = server.database.core.store;
+  log!.append = () => Promise.reject(new LogFailed('EIO'));
+  const write = () =>
+    fetch(`${server.http}/v1/people/records`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: '{"data":{}}',
+    });
+  expect(await (await write()).text()).toContain('STORAGE_FAILED');
+  const response = await fetch(`${server.http}/readyz`);
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '1']);
+  const body: unknown = await response.json();
+  expect(body).toMatchObject({ status: 'not_ready', checks: { data_directory: 'ok' } });
+  expect(JSON.stringify(body)).toContain('storage failed');
+  expect(await (await fetch(`${server.http}/metrics`)).text()).toMatch(/storage_failed 1/);
+  await server.dispose();
+});
+
 test('openapi: serves the document of the contract', async () => {
   const answer = await both.rest.send('GET', '/openapi.yaml');
   expect(answer.headers.get('content-type')).toBe('application/yaml');
@@ -96,6 +118,9 @@ test('metrics: commits, calls and queues', async () => {
   expect(value('log_lag_commits')).toBe(0);
   expect(value('oldest_reader_commits')).toBe(0);
   expect(value('durability_relaxed')).toBe(0);
+  expect(value('storage_failed')).toBe(0);
+  expect(value('log_pinned_commits')).toBe(0);
+  expect(value('overlay_bytes')).toBeGreaterThanOrEqual(0);
   expect(value('calls_total{method="InsertWithKey",face="rest",code="OK"}')).toBe(1);
   expect(value('calls_total{method="InsertWithKey",face="rest",code="ALREADY_EXISTS"}')).toBe(1);
 });

@@ -12,6 +12,8 @@ export interface Endpoint {
   readonly takesHead?: boolean;
   /** Undefined: the body is not read. */
   readonly bodyLimitBytes: number | undefined;
+  /** True when `serve` reads the body of this request itself, as a stream. */
+  readonly streamsBody?: ((exchange: Exchange) => boolean) | undefined;
 }
 
 /** All endpoints of one path. */
@@ -117,6 +119,10 @@ export class Dispatcher<One extends Endpoint> {
 
   #receive(exchange: Exchange, endpoint: One): void {
     if (!endpoint.isPublic && exchange.peer.account.isNearlyFull) throw new PeerMemoryExceeded();
+    if (endpoint.streamsBody?.(exchange)) {
+      exchange.isBodyStreamed = true;
+      return this.#serve(exchange, endpoint, undefined);
+    }
     if (endpoint.bodyLimitBytes === undefined) return this.#serve(exchange, endpoint, undefined);
     exchange.readBody(endpoint.bodyLimitBytes, (body) => this.#serve(exchange, endpoint, body));
   }

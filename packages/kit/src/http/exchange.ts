@@ -55,6 +55,8 @@ export class Exchange {
   startedAt = 0;
   /** Called once when the response is complete or the client has disconnected. */
   onClose: ((isComplete: boolean) => void) | undefined;
+  /** The operation reads the body while it responds. */
+  isBodyStreamed = false;
   #heldBytes = 0;
   #disconnect: AbortController | undefined;
   #isClosed = false;
@@ -162,7 +164,8 @@ export class Exchange {
   beginHead(headers: readonly string[]): string[] {
     const head = [...this.#head, ...headers];
     const { request, response } = this;
-    if (!request.complete && hasBody(request)) discardRest(request, response);
+    const isUnread = !request.complete && hasBody(request) && !this.isBodyStreamed;
+    if (isUnread) discardRest(request, response);
     else if (this.server.isDraining) head.push('connection', 'close');
     return head;
   }

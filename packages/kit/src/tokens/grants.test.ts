@@ -42,6 +42,7 @@ test('many stars take no exponential time', () => {
 });
 
 const roles = ['submitter', 'operator', 'admin'] as const;
+const levels = [['submitter', 'worker'], 'operator'] as const;
 
 test('a role contains those before it, on the names its grant covers', () => {
   const grants = new Grants(roles, [
@@ -61,4 +62,16 @@ test('a role that does not exist is a mistake of the caller', () => {
   expect(() => new Grants(roles, [{ queue: '*', role: 'owner' as never }])).toThrow(
     'owner is not a role; roles are submitter, operator, admin',
   );
+});
+
+test('roles of one level do not contain each other', () => {
+  const grants = new Grants<'submitter' | 'worker' | 'operator'>(levels, [
+    { queue: 'mail', role: 'worker' },
+    { queue: 'other', role: 'operator' },
+  ]);
+  expect(grants.allows('mail', 'worker')).toBe(true);
+  expect(grants.allows('mail', 'submitter')).toBe(false);
+  expect(grants.allows('mail', 'operator')).toBe(false);
+  expect(grants.allows('other', 'worker')).toBe(true);
+  expect(grants.allows('other', 'submitter')).toBe(true);
 });

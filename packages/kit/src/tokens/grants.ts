@@ -6,31 +6,43 @@ export interface Grant<Role extends string> {
   role: Role;
 }
 
-/** What a holder may do where. Each role contains those before it in the list of roles. */
-export class Grants<Role extends string> {
-  readonly #roles: readonly Role[];
-  readonly #grants: readonly { glob: string; rank: number }[];
+/**
+ * Levels in ascending order; each role contains all roles of the levels before it. Roles that share
+ * a level do not contain each other.
+ */
+export type RoleLevels<Role extends string> = readonly (Role | readonly Role[])[];
 
-  constructor(roles: readonly Role[], grants: readonly Grant<Role>[]) {
-    this.#roles = roles;
-    this.#grants = grants.map(({ queue, role }) => ({ glob: queue, rank: this.#rankOf(role) }));
+/** What a holder may do where. */
+export class Grants<Role extends string> {
+  readonly #levels: RoleLevels<Role>;
+  readonly #grants: readonly { glob: string; role: Role; rank: number }[];
+
+  constructor(levels: RoleLevels<Role>, grants: readonly Grant<Role>[]) {
+    this.#levels = levels;
+    this.#grants = grants.map(({ queue, role }) => ({
+      glob: queue,
+      role,
+      rank: this.#rankOf(role),
+    }));
   }
 
   /** True when some grant on this name has the role or one that contains it. */
   allows(name: string, role: Role): boolean {
     const needed = this.#rankOf(role);
-    return this.#grants.some(({ glob, rank }) => rank >= needed && globMatches(glob, name));
+    return this.#grants.some(
+      (grant) => (grant.role === role || grant.rank > needed) && globMatches(grant.glob, name),
+    );
   }
 
   /** True when there is any name at all on which the role is held. */
   allowsSomewhere(role: Role): boolean {
     const needed = this.#rankOf(role);
-    return this.#grants.some(({ rank }) => rank >= needed);
+    return this.#grants.some((grant) => grant.role === role || grant.rank > needed);
   }
 
   #rankOf(role: Role): number {
-    const rank = this.#roles.indexOf(role);
-    if (rank === -1) throw new Error(`${role} is not a role; roles are ${this.#roles.join(', ')}`);
-    return rank;
+    const rank = this.#levels.findIndex((level) => [level].flat().includes(role));
+    if (rank !== -1) return rank;
+    throw new Error(`${role} is not a role; roles are ${this.#levels.flat().join(', ')}`);
   }
 }

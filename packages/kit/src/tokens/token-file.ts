@@ -4,7 +4,7 @@ import { yaml } from '../config/yaml-library.js';
 import { UsageError } from '../errors.js';
 import { isTimestamp } from '../http/formats.js';
 import { Grants } from './grants.js';
-import type { Grant } from './grants.js';
+import type { Grant, RoleLevels } from './grants.js';
 import { hashSecret, sameHash } from './secret.js';
 import { watchFile } from './watched-file.js';
 import type { WatchedFile, WatchFileOptions } from './watched-file.js';
@@ -116,10 +116,10 @@ function schemaOf(roles: readonly string[]) {
 export function parseTokens<Role extends string>(
   yaml: string,
   file: string,
-  roles: readonly Role[],
+  roles: RoleLevels<Role>,
 ): TokenSet<Role> {
   // No value appears in messages: a secret in the wrong place is still a secret.
-  const parsed = parseYamlText(file, yaml, schemaOf(roles), { secret: true });
+  const parsed = parseYamlText(file, yaml, schemaOf(roles.flat()), { secret: true });
   const known: Known<Role>[] = [];
   const ids = new Set<string>();
   const hashes = new Set<string>();
@@ -160,7 +160,7 @@ export function parseTokens<Role extends string>(
 export type WatchTokensOptions<Role extends string> = Omit<
   WatchFileOptions<TokenSet<Role>>,
   'name' | 'parse'
-> & { roles: readonly Role[] };
+> & { roles: RoleLevels<Role> };
 
 /** The tokens of a file that is followed as it changes. Clear tokens are warned about. */
 export function watchTokens<Role extends string>(

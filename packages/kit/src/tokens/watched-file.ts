@@ -17,6 +17,8 @@ export interface WatchFileOptions<T> {
   clock: Clock;
   log: Log;
   metrics?: Metrics;
+  /** False: others may read it, so that no warning is due. */
+  isPrivate?: boolean;
   /** Where SIGHUP arrives; the process, or another source in tests. */
   signals?: SignalSource;
 }
@@ -63,7 +65,7 @@ class FollowedFile<T> implements WatchedFile<T> {
     this.#stamp = stampOf(options.file);
     this.#text = this.#read();
     this.#current = options.parse(this.#text, options.file);
-    const warning = readableByOthers(options.file);
+    const warning = options.isPrivate === false ? undefined : readableByOthers(options.file);
     if (warning !== undefined) options.log.warn({ file: options.file }, warning);
     this.#countFailure = failureCounter(options, () => (this.#lastError === undefined ? 1 : 0));
     this.#signals().on('SIGHUP', this.#onHangup);
@@ -118,7 +120,9 @@ class FollowedFile<T> implements WatchedFile<T> {
       if (message === this.#lastError && cause === 'change') return;
       this.#lastError = message;
       this.#countFailure();
-      log.error({ file, cause, err: error }, `failed to reload ${name}: ${message}`);
+      // A mistake in the file names its line; a stack trace would only hide it.
+      const detail = error instanceof UsageError ? {} : { err: error };
+      log.error({ file, cause, ...detail }, `failed to reload ${name}: ${message}`);
     }
   }
 

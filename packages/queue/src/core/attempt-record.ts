@@ -5,6 +5,12 @@ import { traceOf } from './trace.js';
 /** A task under the lease that is being settled. */
 export type ClaimedTask = Task & { lease: Lease };
 
+/** What the end of an attempt must know of its task. */
+export type LeasedTask = Pick<
+  ClaimedTask,
+  'id' | 'queue' | 'attempt' | 'redriveCount' | 'headers' | 'lease'
+>;
+
 export function isClaimed<T extends Task>(task: T): task is T & ClaimedTask {
   return task.lease !== null;
 }
@@ -26,7 +32,7 @@ export interface AttemptEnd {
 }
 
 /** The entry in a task's history for the attempt that ends now. */
-export function attemptRecord(task: ClaimedTask, end: AttemptEnd): Attempt {
+export function attemptRecord(task: LeasedTask, end: AttemptEnd): Attempt {
   const { startedAt, nodeId } = task.lease;
   // The clock may have been set back in between.
   const endedAt = Math.max(startedAt, end.now);
@@ -61,7 +67,7 @@ export function lastErrorOf(
   return { errorType, message: message ?? '', httpStatus, at: now };
 }
 
-/** The callback URL for the history, without its query, which may carry keys. */
-export function urlWithoutQuery(url: string): string {
-  return /^[^?#]*/.exec(url)![0];
+/** The callback URL for the history, without its query, which may carry keys; null: a pull queue. */
+export function urlWithoutQuery(url: string | undefined): string | null {
+  return url === undefined ? null : /^[^?#]*/.exec(url)![0];
 }

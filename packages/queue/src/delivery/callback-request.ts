@@ -33,6 +33,7 @@ export interface CallbackParams {
 /** The request that runs one attempt of a task. */
 export function callbackRequest(task: CallbackTask, params: CallbackParams): OutboundRequest {
   const { callback } = params.config;
+  if (callback.url === undefined) throw new Error('A pull queue has no callback');
   return {
     url: callback.url,
     method: 'POST',

@@ -22,6 +22,8 @@ import type { DeliveryMetrics } from './delivery-metrics.js';
 import type { DeliveryEvent } from './events.js';
 import { InFlightRegistry, InFlightTask } from './in-flight.js';
 import { newLeaseToken } from './lease-token.js';
+import type { PullServer } from './pull/pull-server.js';
+import type { WaitingClaim } from './pull/waiting-claims.js';
 import { QueueState } from './queue-state.js';
 import { settlementOf } from './settlements.js';
 import type { StoreHealth } from './store-health.js';
@@ -33,6 +35,7 @@ export interface CoordinatorOptions {
   log: Log;
   outbound: Outbound;
   metrics: DeliveryMetrics;
+  pullServer: PullServer;
   health: StoreHealth;
   nodeId: string;
   findSecret: SecretLookup;
@@ -150,6 +153,21 @@ export class Coordinator {
     this.#dispatch();
   }
 
+  /** Adds a claim of a worker; it ends at once while the server stops. */
+  addClaim(queue: string, claim: WaitingClaim): void {
+    if (this.#isStopping) return claim.end([]);
+    const state = this.queue(queue);
+    state.waiting.add(claim);
+    state.mayHaveWork = true;
+    this.#considerClaim(state);
+    this.#dispatch();
+    if (!state.isClaiming && !this.#ready.has(state)) state.waiting.endUnservable();
+  }
+
+  removeClaim(queue: string, claim: WaitingClaim): void {
+    this.queues.get(queue)?.waiting.remove(claim);
+  }
+
   /** Resolves after `stop`, once nothing is claimed or being claimed. */
   idle(): Promise<void> {
     return new Promise((resolve) => {
@@ -165,6 +183,7 @@ export class Coordinator {
 
   #wake(state: QueueState): void {
     state.mayHaveWork = true;
+    state.waiting.wake();
     this.#considerClaim(state);
   }
 
@@ -185,7 +204,10 @@ export class Coordinator {
     this.#isStopping = true;
     this.#ready.clear();
     this.#storeRetry.cancel();
-    for (const state of this.queues.values()) state.alarm.cancel();
+    for (const state of this.queues.values()) {
+      state.alarm.cancel();
+      state.waiting.end();
+    }
   }
 
   /** Starts a claim for each ready queue, in turn, while there is capacity. */
@@ -227,6 +249,8 @@ export class Coordinator {
     const queue = await store.getQueue(state.name);
     if (!queue) return this.#forget(state);
     state.update(queue);
+    if (queue.config.callback.protocol === 'pull') return this.#serveWorkers(state, queue);
+    state.waiting.end();
     const found = credentialsFor(queue, { isAllowed, findSecret });
     state.setHold(found.ok ? undefined : found.reason);
     if (queue.paused || !found.ok || this.#isStopping) return;
@@ -244,6 +268,13 @@ export class Coordinator {
       // Everything due was taken, or a limit blocks the rest.
       this.planner.plan();
     }
+  }
+
+  async #serveWorkers(state: QueueState, queue: Queue): Promise<void> {
+    state.setHold(undefined);
+    if (queue.paused || this.#isStopping) return state.waiting.endUnservable();
+    const isShort = await this.options.pullServer.serve(state, queue);
+    if (isShort && !state.mayHaveWork) this.planner.plan();
   }
 
   #claimLimit(state: QueueState, queue: Queue): number {
@@ -466,6 +497,7 @@ export class Coordinator {
   #forget(state: QueueState): void {
     if (state.running > 0) return;
     state.alarm.cancel();
+    state.waiting.end();
     this.#ready.delete(state);
     this.#outdatedGauges.delete(state);
     this.queues.delete(state.name);

@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { createMetrics, type Metrics } from '@millrace/kit/metrics';
 import type { Outbound, OutboundOutcome, OutboundRequest } from '@millrace/kit/outbound';
 import { simulate, type Simulation } from '@millrace/kit/simulation';
@@ -107,7 +106,6 @@ export class FakeOutbound implements Outbound {
       const fail = (errorType: 'TIMEOUT' | 'ABORTED') =>
         end({ ok: false, errorType, message: errorType, durationMs: 0 });
       const timer = clock.after(request.timeoutMs ?? 30_000, () => fail('TIMEOUT'));
-      if (request.signal) setMaxListeners(0, request.signal);
       request.signal?.addEventListener('abort', () => fail('ABORTED'));
       void Promise.resolve(this.handler(request)).then(end);
     });

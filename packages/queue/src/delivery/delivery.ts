@@ -5,7 +5,7 @@ import type { World } from '@millrace/kit/world';
 import type { BreakerPhase } from '../core/breaker.js';
 import type { Queue, SecretLookup } from '../core/queue.js';
 import type { Task } from '../core/task.js';
-import type { TaskStore } from '../storage/task-store.js';
+import type { TaskStore, WorkerStats } from '../storage/task-store.js';
 import { Coordinator } from './coordinator.js';
 import { credentialsFor } from './credentials.js';
 import { deliveryMetrics } from './delivery-metrics.js';
@@ -15,10 +15,15 @@ import {
   type FailReport,
   type ProgressReport,
   type ReportResult,
+  type TaskReport,
 } from './handler-reports.js';
 import { LeaseExpiry } from './lease-expiry.js';
 import { Maintenance } from './maintenance.js';
 import { probe, type ProbeResult } from './probe.js';
+import { PulledLeases } from './pull/pulled-leases.js';
+import { PullServer } from './pull/pull-server.js';
+import { WaitingClaim, type PulledTask, type PullRequest } from './pull/waiting-claims.js';
+import { WorkerActivity, workerKey } from './pull/worker-activity.js';
 import { Retention } from './retention.js';
 import { StoreHealth } from './store-health.js';
 import { waitingFor, waitingForAll, type WaitingFor } from './waiting-for.js';
@@ -37,6 +42,8 @@ export interface DeliveryOptions extends World {
 }
 
 const defaultMaxRunning = 10_000;
+/** A claim without a wait ends at the latest after this time, if the store does not respond. */
+const minClaimMs = 2_000;
 /** Time for the store to take back aborted tasks, after the drain timeout. */
 const handBackMs = 5_000;
 
@@ -46,6 +53,8 @@ export class Delivery {
   readonly #maintenance: Maintenance;
   readonly #retention: Retention;
   readonly #reports: HandlerReports;
+  readonly #workers: WorkerActivity;
+  readonly #pulledLeases: PulledLeases;
   #stopListening: (() => void) | undefined;
   #stopped: Promise<void> | undefined;
 
@@ -56,14 +65,37 @@ export class Delivery {
     const emit: Emit = (event) => this.#coordinator.handle(event);
     const knownQueues = () => this.#coordinator.queues.keys();
     this.#retention = new Retention({ store, clock, metrics, knownQueues });
-    const leaseExpiry = new LeaseExpiry({ store, clock, random, emit });
+    const workers = new WorkerActivity({ store, clock, log });
+    const pulledLeases = new PulledLeases(clock);
+    this.#workers = workers;
+    this.#pulledLeases = pulledLeases;
+    const onLeaseExpired = (queue: string, token: string) => {
+      pulledLeases.ended(token, 'bad');
+      workers.expired(queue, token);
+    };
+    const leaseExpiry = new LeaseExpiry({ store, clock, random, onLeaseExpired, emit });
     const retention = this.#retention;
     this.#maintenance = new Maintenance({ store, clock, health, leaseExpiry, retention, emit });
     const maxRunning = options.maxRunning ?? defaultMaxRunning;
-    const parts = { ...options, metrics, health, maxRunning };
+    const pullServer = new PullServer({
+      ...options,
+      metrics,
+      workers,
+      leases: pulledLeases,
+      leaseTaken: (leaseMs) => this.#maintenance.leaseTaken(leaseMs),
+    });
+    const parts = { ...options, metrics, health, maxRunning, pullServer };
     this.#coordinator = new Coordinator(parts, this.#maintenance);
     const { inFlight } = this.#coordinator;
-    this.#reports = new HandlerReports({ store, clock, random, inFlight, emit });
+    this.#reports = new HandlerReports({
+      store,
+      clock,
+      random,
+      inFlight,
+      pulledLeases,
+      workers,
+      emit,
+    });
   }
 
   /** Resolves after the first scan of the store; a store that fails is retried. */
@@ -111,6 +143,35 @@ export class Delivery {
     const { store, clock } = this.options;
     const state = this.#coordinator.queue(queue.name);
     return { store, clock, state, isHeld: !credentialsFor(queue, this.options).ok };
+  }
+
+  /** Claims tasks of a pull queue, and waits for the first one. */
+  async claim(queue: string, request: PullRequest): Promise<readonly PulledTask[]> {
+    this.#workers.seen(queue, request);
+    const { clock } = this.options;
+    const { signal, waitMs } = request;
+    if (signal?.aborted) return [];
+    return new Promise((resolve) => {
+      const claim = new WaitingClaim(request, workerKey(queue, request), (tasks) => {
+        timer.cancel();
+        signal?.removeEventListener('abort', disconnected);
+        this.#coordinator.removeClaim(queue, claim);
+        resolve(tasks);
+      });
+      const disconnected = () => claim.end([]);
+      const timer = clock.after(waitMs === 0 ? minClaimMs : waitMs, () => claim.endWait());
+      signal?.addEventListener('abort', disconnected);
+      this.#coordinator.addClaim(queue, claim);
+    });
+  }
+
+  /** The workers of a queue that were seen in the last ten minutes. */
+  workers(queue: string): Promise<WorkerStats[]> {
+    return this.#workers.list(queue);
+  }
+
+  settleAll(queue: string, reports: readonly TaskReport[]): Promise<ReportResult[]> {
+    return this.#reports.settleAll(queue, reports);
   }
 
   complete(id: string, token: string, result?: string): Promise<ReportResult> {
@@ -164,5 +225,7 @@ export class Delivery {
     await Promise.race([Promise.all([this.#coordinator.idle(), this.#maintenance.stop()]), gaveUp]);
     drain.cancel();
     giveUp.cancel();
+    this.#pulledLeases.stop();
+    await this.#workers.stop();
   }
 }

@@ -6,15 +6,18 @@ import {
   lastErrorOf,
   urlWithoutQuery,
   type ClaimedTask,
+  type LeasedTask,
 } from '../core/attempt-record.js';
 import { maxRetryAfterMs } from '../core/backoff.js';
 import { cutText } from '../core/excerpt.js';
-import { maxMessageBytes } from '../core/outcome.js';
+import { maxMessageBytes, maxSnippetBytes } from '../core/outcome.js';
 import type { AttemptOutcome, Progress, Task, WholeTask } from '../core/task.js';
 import { verdictOnFailure, type Verdict } from '../core/verdict.js';
 import type { Settlement, TaskStore } from '../storage/task-store.js';
 import type { Emit } from './events.js';
 import type { InFlightRegistry } from './in-flight.js';
+import type { PulledLeases } from './pull/pulled-leases.js';
+import type { WorkerActivity } from './pull/worker-activity.js';
 
 /** The body of `:fail`. */
 export interface FailReport {
@@ -23,10 +26,17 @@ export interface FailReport {
   retry?: boolean | undefined;
   defer?: boolean | undefined;
   retry_after_ms?: number | undefined;
+  /** Details such as a stack trace. */
+  stack?: string | undefined;
 }
 
 /** The progress in the body of `:extend`. */
 export type ProgressReport = Omit<Progress, 'at'>;
+
+/** One item of `tasks:settle`. */
+export type TaskReport = { id: string; token: string } & (
+  { outcome: 'complete'; result?: string | undefined } | { outcome: 'fail'; failure: FailReport }
+);
 
 /** `cancelled`: the lease is lost because an operator cancelled the task. */
 export type ReportResult = Task | 'lease_lost' | 'cancelled' | 'not_found';
@@ -36,6 +46,8 @@ export interface HandlerReportsOptions {
   clock: Clock;
   random: Random;
   inFlight: InFlightRegistry;
+  pulledLeases: PulledLeases;
+  workers: WorkerActivity;
   emit: Emit;
 }
 
@@ -67,6 +79,7 @@ export class HandlerReports {
     const { random, store } = this.options;
     const errorType = report.error_type ?? 'INTERNAL';
     const message = cutText(report.message ?? '', maxMessageBytes);
+    const snippet = report.stack === undefined ? null : cutText(report.stack, maxSnippetBytes);
     const requestedMs = report.retry_after_ms;
     const retryAfterMs = requestedMs === undefined ? null : Math.min(requestedMs, maxRetryAfterMs);
     const mayRetry = report.retry ?? true;
@@ -82,7 +95,7 @@ export class HandlerReports {
         chance: random.next(),
       });
       const nextAttemptAt = 'dueAt' in verdict ? verdict.dueAt : null;
-      const end = { outcome, now, errorType, message, retryAfterMs };
+      const end = { outcome, now, errorType, message, retryAfterMs, snippet };
       const attempt = attemptRecord(task, { ...end, nextAttemptAt, url });
       const error = lastErrorOf({ errorType, message, httpStatus: null }, now);
       return { id, token, now, verdict, attempt, error };
@@ -106,41 +119,66 @@ export class HandlerReports {
       const expiresAt = Math.max(task.lease.expiresAt, now + extendMs);
       const progress = reported && { ...reported, at: now };
       const result = await store.extendLease({ id, token, expiresAt, isAsync, now, progress });
-      if (entry && typeof result === 'object') entry.leaseEnd = expiresAt;
       if (result === 'lease_lost') return lost(await this.#find(id));
+      if (typeof result !== 'object') return result;
+      if (entry) entry.leaseEnd = expiresAt;
+      this.options.pulledLeases.extended(token, expiresAt);
+      this.options.workers.extended(task.queue, token);
       return result;
     };
     return entry ? entry.serialize(change) : change();
+  }
+
+  /**
+   * Settles many tasks of a queue at once. The store writes those of one call together, and reads no task that was
+   * claimed on this server.
+   */
+  settleAll(queue: string, reports: readonly TaskReport[]): Promise<ReportResult[]> {
+    return Promise.all(reports.map((report) => this.#settleIn(queue, report)));
+  }
+
+  async #settleIn(queue: string, report: TaskReport): Promise<ReportResult> {
+    const { id, token } = report;
+    const task = this.options.pulledLeases.find(id, token)?.task ?? (await this.#find(id));
+    if (task?.queue !== queue) return 'not_found';
+    if (report.outcome === 'complete') return this.complete(id, token, report.result);
+    return this.fail(id, token, report.failure);
   }
 
   async #settle(
     id: string,
     token: string,
     outcome: AttemptOutcome,
-    settlementOf: (
-      task: WholeTask & ClaimedTask,
-      now: number,
-      url: string | null,
-    ) => Promise<Settlement>,
+    settlementOf: (task: LeasedTask, now: number, url: string | null) => Promise<Settlement>,
   ): Promise<ReportResult> {
-    const { store, clock } = this.options;
-    const task = await this.#find(id);
+    const { store, clock, pulledLeases } = this.options;
+    const pulled = pulledLeases.find(id, token);
+    const task = pulled?.task ?? (await this.#find(id));
     if (!task) return 'not_found';
     const now = clock.now();
-    if (!holds(task, token, now)) return this.#repeated(task, token, outcome, now);
+    if ('attempts' in task && !holds(task, token, now)) {
+      return this.#repeated(task, token, outcome, now);
+    }
     const queue = await store.getQueue(task.queue);
     const url = queue ? urlWithoutQuery(queue.config.callback.url) : null;
     const settlement = await settlementOf(task, now, url);
     // The lease may have ended while the queue was read.
-    if (!holds(task, token, clock.now())) return 'lease_lost';
+    if ((pulled?.leaseEnd ?? task.lease.expiresAt) <= clock.now()) return 'lease_lost';
     const [result] = await store.settle([settlement]);
     if (result?.kind !== 'settled') {
       const isSame = result?.kind === 'repeated' && matches(result.verdict, outcome);
       return isSame && !isCancelled(result.task) ? result.task : lost(result?.task);
     }
     const { verdict } = settlement;
+    this.#pulledEnded(result.task.queue, token, verdict);
     this.options.emit({ kind: 'settled', queue: result.task.queue, verdict, at: now });
     return result.task;
+  }
+
+  /** A permanent failure concerns the task only: the workers work. */
+  #pulledEnded(queue: string, token: string, verdict: Verdict): void {
+    this.options.pulledLeases.ended(token, verdict.kind === 'retry' ? 'bad' : 'good');
+    this.options.workers.settled(queue, token, verdict.kind);
   }
 
   /** A repeat of the report that settled this claim gets the same answer. */

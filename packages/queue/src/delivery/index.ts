@@ -1,7 +1,7 @@
 import { Delivery, type DeliveryOptions } from './delivery.js';
 
 export type { Delivery, DeliveryOptions } from './delivery.js';
-export type { ReportResult } from './handler-reports.js';
+export type { ReportResult, TaskReport } from './handler-reports.js';
 
 export function createDelivery(options: DeliveryOptions): Delivery {
   return new Delivery(options);

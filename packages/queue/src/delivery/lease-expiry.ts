@@ -17,6 +17,7 @@ export interface LeaseExpiryOptions {
   store: TaskStore;
   clock: Clock;
   random: Random;
+  onLeaseExpired: (queue: string, token: string) => void;
   emit: Emit;
 }
 
@@ -49,7 +50,9 @@ export class LeaseExpiry {
       results.forEach((result, i) => {
         if (result.kind !== 'settled') return;
         const { verdict } = settlements[i]!;
-        this.options.emit({ kind: 'lease_expired', queue: result.task.queue, verdict, at: now });
+        const { queue } = result.task;
+        this.options.onLeaseExpired(queue, settlements[i]!.token);
+        this.options.emit({ kind: 'lease_expired', queue, verdict, at: now });
       });
       if (ended.length < maxLeasesPerStep) return;
     }

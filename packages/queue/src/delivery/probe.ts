@@ -21,6 +21,9 @@ export interface ProbeTools {
 
 /** Sends a request like that of a task and returns the result. Nothing is stored. */
 export async function probe(queue: Queue, tools: ProbeTools): Promise<ProbeResult> {
+  if (queue.config.callback.protocol === 'pull') {
+    return notSent('Nothing was sent: this is a pull queue, which has no callback');
+  }
   const found = credentialsOf(queue.name, queue.config.callback, tools.findSecret);
   if (!found.ok) return notSent(`Nothing was sent: ${found.reason}`);
   let answer: OutboundOutcome;

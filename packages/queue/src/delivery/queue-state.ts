@@ -7,6 +7,7 @@ import { nextStartAt, withStarts, type Starts } from '../core/start-window.js';
 import type { Verdict } from '../core/verdict.js';
 import { Alarm } from './alarm.js';
 import { QueueSeries, type DeliveryMetrics } from './delivery-metrics.js';
+import { WaitingClaims } from './pull/waiting-claims.js';
 
 export interface QueueStateTools {
   clock: Clock;
@@ -42,6 +43,8 @@ export class QueueState {
   /** Recent starts on this server, if the queue has a `dispatch_per_second`. */
   #starts: Starts = [];
   #holdReason: string | undefined;
+  /** Claims of workers, if this is a pull queue. */
+  readonly waiting = new WaitingClaims();
   readonly alarm: Alarm;
   readonly series: QueueSeries;
 
@@ -67,7 +70,13 @@ export class QueueState {
   /** False: a claim could not take anything now. */
   get canClaim(): boolean {
     if (!this.mayHaveWork || this.isClaiming) return false;
-    return this.isStale || (!this.#isFull && this.allowance() > 0);
+    if (this.isStale) return true;
+    if (this.#isPull && !this.waiting.canBeServed) return false;
+    return !this.#isFull && this.allowance() > 0;
+  }
+
+  get #isPull(): boolean {
+    return this.queue?.config.callback.protocol === 'pull';
   }
 
   get #isFull(): boolean {

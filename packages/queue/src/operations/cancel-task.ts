@@ -4,7 +4,7 @@ import { maxMessageBytes } from '../core/outcome.js';
 import type { QueueContext } from './context.js';
 import { toEnvelope, type Envelope } from './envelope.js';
 import { requireTask, taskNotFound } from './find.js';
-import type { Principal } from './principal.js';
+import { requireGrant, type Principal } from './principal.js';
 import { fail } from './refusal.js';
 
 /** Cancels a task that has not ended: it becomes DEAD, and a running callback is aborted. */
@@ -14,7 +14,9 @@ export async function cancelTask(
   { id, body: given }: { id: string; body: unknown },
 ): Promise<Envelope> {
   const { store, clock, checks, delivery } = context;
-  const { task, queue } = await requireTask(context, caller, id, 'operator');
+  const { task, queue } = await requireTask(context, id, (task) =>
+    requireGrant(caller, task.queue, 'operator'),
+  );
   const { reason } = checks.cancel.read(given ?? {});
   const message = cancelMessage(reason);
   const url = urlWithoutQuery(queue.config.callback.url);

@@ -10,6 +10,8 @@ export interface BodyCheck<Body> {
   read(body: unknown): Body;
 }
 
+type Claim = QueueSchema<'ClaimRequest'>;
+
 /** Bodies that operations validate themselves, after their own lookups. */
 export interface BodyChecks {
   task: BodyCheck<QueueSchema<'SubmitTaskRequest'>>;
@@ -22,7 +24,12 @@ export interface BodyChecks {
   update: BodyCheck<QueueSchema<'UpdateTaskRequest'>>;
   cancelTasks: BodyCheck<QueueSchema<'CancelSelector'>>;
   /** Fills in the defaults. */
+  claim: BodyCheck<Required<Omit<Claim, 'handlers'>> & Pick<Claim, 'handlers'>>;
+  settle: BodyCheck<QueueSchema<'SettleTasksRequest'>>;
+  /** Fills in the defaults. */
   config: BodyCheck<QueueSchema<'QueueConfigInput'>>;
+  /** Fills in the defaults. */
+  schedule: BodyCheck<QueueSchema<'ScheduleInput'>>;
 }
 
 export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
@@ -36,6 +43,9 @@ export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
     complete: bodyCheck('INVALID_TASK', schemas.named('CompleteTaskRequest')),
     fail: bodyCheck('INVALID_TASK', schemas.named('FailTaskRequest')),
     extend: bodyCheck('INVALID_TASK', schemas.named('ExtendTaskRequest')),
+    schedule: bodyCheck('INVALID_SCHEDULE', schemas.named('ScheduleInput', { fillDefaults: true })),
+    claim: bodyCheck('INVALID_CLAIM', schemas.named('ClaimRequest', { fillDefaults: true })),
+    settle: bodyCheck('INVALID_CLAIM', schemas.named('SettleTasksRequest')),
     cancel: bodyCheck('INVALID_TASK', schemas.named('CancelTaskRequest')),
     update: bodyCheck('INVALID_TASK', schemas.named('UpdateTaskRequest')),
     cancelTasks: bodyCheck('INVALID_SELECTOR', schemas.named('CancelSelector')),

@@ -18,7 +18,7 @@ export function completeTask(
 }
 
 /** JSON text; undefined if there is no result. */
-function resultText(result: unknown): string | undefined {
+export function resultText(result: unknown): string | undefined {
   if (result === undefined) return undefined;
   const text = JSON.stringify(result);
   const bytes = Buffer.byteLength(text);

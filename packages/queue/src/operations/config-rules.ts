@@ -6,14 +6,20 @@ import type { QueueConfig, SecretLookup } from '../core/queue.js';
 export function configFaults(
   config: QueueConfig,
   queue: string,
-  findSecret: SecretLookup,
+  secrets: SecretsInUse,
 ): FieldError[] {
   return [
     ...descriptionFaults(config),
     ...statusFaults(config),
-    ...authFaults(config, queue, findSecret),
-    ...signingFaults(config, queue, findSecret),
+    ...authFaults(config, queue, secrets),
+    ...signingFaults(config, queue, secrets),
   ];
+}
+
+export interface SecretsInUse {
+  findSecret: SecretLookup;
+  /** Why the newest secrets file is not in use; undefined if it is. */
+  fileFault: string | undefined;
 }
 
 function descriptionFaults({ description }: QueueConfig): FieldError[] {
@@ -39,11 +45,7 @@ function statusFaults({ retry }: QueueConfig): FieldError[] {
 const ownHeaders =
   /^(?:connection|proxy-.*|keep-alive|te|trailer|transfer-encoding|upgrade|expect|host|content-.*|webhook-.*|x-queue-.*|traceparent)$/i;
 
-function authFaults(
-  { callback }: QueueConfig,
-  queue: string,
-  findSecret: SecretLookup,
-): FieldError[] {
+function authFaults({ callback }: QueueConfig, queue: string, secrets: SecretsInUse): FieldError[] {
   const { auth } = callback;
   if (auth.type === 'none') return [];
   const faults: FieldError[] = [];
@@ -52,8 +54,8 @@ function authFaults(
     faults.push({ pointer: '/callback/auth/name', message });
   }
   const pointer = '/callback/auth/secret_ref';
-  const secret = findSecret(auth.secret_ref, queue);
-  if (secret === undefined) faults.push({ pointer, message: notOpen(queue) });
+  const secret = secrets.findSecret(auth.secret_ref, queue);
+  if (secret === undefined) faults.push({ pointer, message: notOpen(queue, secrets) });
   else if (auth.type === 'basic' && !secret.includes(':')) {
     faults.push({ pointer, message: 'names a secret that is not of the form user:password' });
   }
@@ -63,19 +65,20 @@ function authFaults(
 function signingFaults(
   { callback }: QueueConfig,
   queue: string,
-  findSecret: SecretLookup,
+  secrets: SecretsInUse,
 ): FieldError[] {
   const refs = callback.signing?.secret_refs ?? [];
   return refs.flatMap((ref, index) => {
     const pointer = `/callback/signing/secret_refs/${index}`;
-    const secret = findSecret(ref, queue);
-    if (secret === undefined) return [{ pointer, message: notOpen(queue) }];
+    const secret = secrets.findSecret(ref, queue);
+    if (secret === undefined) return [{ pointer, message: notOpen(queue, secrets) }];
     if (signingKeyOf(secret)) return [];
     return [{ pointer, message: 'names a secret that is not "whsec_" followed by base64' }];
   });
 }
 
 /** The same message as for a missing secret: a queue's admin must not learn which secrets exist. */
-function notOpen(queue: string): string {
-  return `names no secret of the server's secrets file that is open to ${queue}`;
+function notOpen(queue: string, { fileFault }: SecretsInUse): string {
+  const fault = fileFault === undefined ? '' : `; its newest version is not in use: ${fileFault}`;
+  return `names no secret of the server's secrets file that is open to ${queue}${fault}`;
 }

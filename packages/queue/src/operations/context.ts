@@ -2,6 +2,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Allowlist } from '@millrace/kit/outbound';
 import type { Random } from '@millrace/kit/random';
+import type { BackgroundControl, History } from '../background/index.js';
 import type { Delivery } from '../delivery/index.js';
 import type { SecretLookup } from '../core/queue.js';
 import type { TaskStore } from '../storage/task-store.js';
@@ -18,7 +19,11 @@ export interface QueueContext {
   readonly random: Random;
   readonly log: Log;
   readonly delivery: DeliveryControl;
+  readonly background: BackgroundControl;
+  readonly history: Pick<History, 'unsaved' | 'unsavedTotals'>;
   readonly findSecret: SecretLookup;
+  /** Why the newest secrets file is not in use; undefined if it is. */
+  readonly secretsFault: () => string | undefined;
   readonly allowlist: Allowlist;
   readonly cursors: Cursors;
   readonly submitLimits: SubmitLimits;
@@ -33,6 +38,9 @@ export type DeliveryControl = Pick<
   | 'breakerOf'
   | 'queueChanged'
   | 'waitingFor'
+  | 'claim'
+  | 'workers'
+  | 'settleAll'
   | 'waitingForAll'
   | 'cancelled'
   | 'complete'

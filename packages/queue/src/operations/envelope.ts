@@ -98,6 +98,6 @@ export function timeText(time: number): string {
   return lastText;
 }
 
-function timeOrNull(time: number | null): string | null {
+export function timeOrNull(time: number | null): string | null {
   return time === null ? null : timeText(time);
 }

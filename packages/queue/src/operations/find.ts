@@ -1,7 +1,6 @@
 import type { Queue } from '../core/queue.js';
 import type { FullTask } from '../core/task.js';
 import type { QueueContext } from './context.js';
-import { requireGrant, type Principal, type Role } from './principal.js';
 import { fail } from './refusal.js';
 
 export async function requireQueue({ store }: QueueContext, name: string): Promise<Queue> {
@@ -22,16 +21,15 @@ export interface FoundTask {
   queue: Queue;
 }
 
-/** The task and its queue, if the caller has the role there. */
+/** The task and its queue, if the caller may act on it. */
 export async function requireTask(
   { store }: QueueContext,
-  caller: Principal,
   id: string,
-  role: Role,
+  authorize: (task: FullTask) => void,
 ): Promise<FoundTask> {
   const found = await store.getTask(id.toUpperCase());
   if (!found || 'purgedAt' in found) throw taskNotFound(id);
-  requireGrant(caller, found.queue, role);
+  authorize(found);
   const queue = await store.getQueue(found.queue);
   // The queue was deleted in between, and the task with it.
   if (!queue) throw taskNotFound(id);

@@ -1,7 +1,13 @@
 import type { QueueSchema } from '@millrace/contract/queue';
+import { addTotals, historySteps } from '../core/history.js';
 import type { QueueCounts } from '../core/queue.js';
 import type { QueueContext } from './context.js';
 import { requireQueue } from './find.js';
+
+type Counts = Pick<
+  QueueSchema<'Stats'>,
+  'pending' | 'in_flight' | 'dlq_depth' | 'oldest_pending_age_ms'
+>;
 
 /** Counts the tasks of a queue. */
 export async function getStats(
@@ -9,10 +15,36 @@ export async function getStats(
   { queue }: { queue: string },
 ): Promise<QueueSchema<'Stats'>> {
   await requireQueue(context, queue);
-  return toStats(await context.store.counts(queue), context.clock.now());
+  const { store, clock, history } = context;
+  const stored = await store.readHistoryTotals(queue);
+  const totals = addTotals(stored, history.unsavedTotals(queue));
+  return {
+    ...toStats(await store.counts(queue), clock.now()),
+    succeeded_total: totals.succeeded,
+    failed_total: totals.failed,
+    dead_total: totals.dead,
+    rate_per_second: await ratePerSecond(context, queue),
+  };
 }
 
-export function toStats(counts: QueueCounts, now: number): QueueSchema<'Stats'> {
+const [fine] = historySteps;
+const rateWindowS = 60;
+
+async function ratePerSecond(
+  { store, clock, history }: QueueContext,
+  queue: string,
+): Promise<number> {
+  // The step that contains the start of the window counts whole.
+  const from = clock.now() - (rateWindowS + fine.stepS) * 1000;
+  const rows = await store.readHistory({ queue, stepS: fine.stepS, from });
+  let ended = 0;
+  for (const { at, point } of [...rows, ...history.unsaved(queue, from)]) {
+    if (at > from) ended += point.succeeded + point.dead;
+  }
+  return Math.round((ended / rateWindowS) * 1000) / 1000;
+}
+
+export function toStats(counts: QueueCounts, now: number): Counts {
   const { pending, inFlight, dead, oldestPendingAt } = counts;
   return {
     pending,

@@ -3,20 +3,28 @@ import type { TaskStatus } from '../core/task.js';
 import type { QueueContext } from './context.js';
 import { toFullTask } from './envelope.js';
 import { requireTask, type FoundTask } from './find.js';
-import type { Principal } from './principal.js';
+import { requireGrant, type Principal } from './principal.js';
 
 /** How often the store is asked about a task that may end on another server. */
 const pollMs = 1_000;
+
+export interface GetTaskRequest {
+  id: string;
+  leaseToken?: string | undefined;
+  waitMs?: number | undefined;
+}
 
 /** Returns a task, if asked so when it has ended; for a pending one, also what it waits for. */
 export async function getTask(
   context: QueueContext,
   caller: Principal,
-  { id, waitMs = 0 }: { id: string; waitMs?: number | undefined },
+  request: GetTaskRequest,
 ): Promise<QueueSchema<'Task'>> {
-  let found = await requireTask(context, caller, id, 'submitter');
-  if (waitMs > 0 && !hasEnded(found.task.status))
-    found = await ended(context, caller, found, waitMs);
+  const { waitMs = 0 } = request;
+  let found = await findTask(context, caller, request);
+  if (waitMs > 0 && !hasEnded(found.task.status)) {
+    found = await ended(context, caller, request, found);
+  }
   const { task, queue } = found;
   const full = toFullTask(task, queue);
   if (task.status === 'PENDING') {
@@ -25,18 +33,30 @@ export async function getTask(
   return full;
 }
 
+function findTask(
+  context: QueueContext,
+  caller: Principal,
+  { id, leaseToken }: GetTaskRequest,
+): Promise<FoundTask> {
+  return requireTask(context, id, (found) => {
+    const { queue: name, lease } = found;
+    const isHeld = lease?.token === leaseToken && (lease?.expiresAt ?? 0) > context.clock.now();
+    if (!isHeld || !caller.grants.allows(name, 'worker')) requireGrant(caller, name, 'submitter');
+  });
+}
+
 async function ended(
   context: QueueContext,
   caller: Principal,
+  request: GetTaskRequest,
   first: FoundTask,
-  waitMs: number,
 ): Promise<FoundTask> {
   const { clock, waits } = context;
   const { id } = first.task;
-  const endsAt = clock.monotonic() + waitMs;
+  const endsAt = clock.monotonic() + (request.waitMs ?? 0);
   let found = first;
   const check = async () => {
-    found = await requireTask(context, caller, id, 'submitter');
+    found = await findTask(context, caller, request);
     return hasEnded(found.task.status);
   };
   while (waits.isOpen) {

@@ -21,7 +21,7 @@ export async function listQueues(
       summary: {
         paused,
         ...toStats(await store.counts(name), now),
-        callback_url: config.callback.url,
+        callback_url: config.callback.url ?? null,
         breaker: delivery.breakerOf(name),
         version,
         updated_at: timeText(updatedAt),

@@ -1,9 +1,10 @@
-import { Grants, type TokenHolder } from '@millrace/kit/tokens';
+import { Grants, type RoleLevels, type TokenHolder } from '@millrace/kit/tokens';
 import { fail } from './refusal.js';
 
-/** In ascending order: each role includes the ones before it. */
-export const roles = ['submitter', 'operator', 'admin'] as const;
-export type Role = (typeof roles)[number];
+export type Role = 'submitter' | 'worker' | 'operator' | 'admin';
+
+/** In ascending order; a submitter cannot claim and a worker cannot submit. */
+export const roleLevels: RoleLevels<Role> = [['submitter', 'worker'], 'operator', 'admin'];
 
 /** The caller and its roles on queues. */
 export type Principal = TokenHolder<Role>;
@@ -11,7 +12,7 @@ export type Principal = TokenHolder<Role>;
 export const anonymous: Principal = {
   id: 'anonymous',
   principal: 'anonymous',
-  grants: new Grants<Role>(roles, []),
+  grants: new Grants<Role>(roleLevels, []),
   expiresAt: undefined,
 };
 
@@ -19,6 +20,11 @@ export const anonymous: Principal = {
 export function requireGrant({ grants }: Principal, queue: string, role: Role): void {
   if (grants.allows(queue, role)) return;
   throw fail('FORBIDDEN', `This needs the role ${role} on the queue ${queue}, which you lack.`);
+}
+
+/** The role that a handler or a worker needs to settle a task. */
+export function requireHandlerGrant(caller: Principal, queue: string): void {
+  if (!caller.grants.allows(queue, 'worker')) requireGrant(caller, queue, 'submitter');
 }
 
 export function requireGrantSomewhere({ grants }: Principal, role: Role): void {

@@ -54,7 +54,7 @@ export async function putQueueConfig(
 }
 
 function readConfig(
-  { checks, findSecret, allowlist }: QueueContext,
+  { checks, findSecret, secretsFault, allowlist }: QueueContext,
   name: string,
   body: unknown,
 ): { config: QueueConfig; readOnly: ReadOnly } {
@@ -69,17 +69,20 @@ function readConfig(
   const config = rest as QueueConfig;
   // The schema does not fill in defaults inside `oneOf`.
   if (config.callback.signing) config.callback.signing.scheme ??= 'standard_webhooks';
-  const faults = configFaults(config, name, findSecret);
+  const faults = configFaults(config, name, { findSecret, fileFault: secretsFault() });
   if (faults.length > 0) throw failBody('INVALID_CONFIG', faults);
-  const match = allowlist.match(config.callback.url);
-  if (!match.allowed) {
-    const detail = `${match.reason}. The list is part of the server's own config.`;
-    const errors = [{ pointer: '/callback/url', message: 'is not allowed' }];
-    throw fail('CALLBACK_URL_NOT_ALLOWED', detail, { errors });
-  }
+  if (config.callback.url !== undefined) requireAllowed(allowlist, config.callback.url);
   const readOnly = { name: ownName, paused, version, created_at, updated_at };
   const given = Object.entries(readOnly).filter(([, value]) => value !== undefined);
   return { config, readOnly: Object.fromEntries(given) };
+}
+
+function requireAllowed(allowlist: QueueContext['allowlist'], url: string): void {
+  const match = allowlist.match(url);
+  if (match.allowed) return;
+  const detail = `${match.reason}. The list is part of the server's own config.`;
+  const errors = [{ pointer: '/callback/url', message: 'is not allowed' }];
+  throw fail('CALLBACK_URL_NOT_ALLOWED', detail, { errors });
 }
 
 /** The read-only fields of a queue that does not exist yet. */

@@ -7,6 +7,11 @@ import { readSelector } from './selector.js';
 
 const defaultRate = 500;
 
+/** Time between the starts of two redriven tasks. */
+export function redriveGapMs({ rate_per_second: perSecond = defaultRate }): number {
+  return perSecond === 0 ? 0 : 1000 / perSecond;
+}
+
 /** Requeues dead tasks, with their starts spread over time. */
 export async function redriveDlq(
   context: QueueContext,
@@ -17,8 +22,7 @@ export async function redriveDlq(
   await requireQueue(context, queue);
   const body = checks.redrive.read(given);
   const startedAt = clock.now();
-  const perSecond = body.rate_per_second ?? defaultRate;
-  const gapMs = perSecond === 0 ? 0 : 1000 / perSecond;
+  const gapMs = redriveGapMs(body);
   return walkDead(context, {
     queue,
     selector: readSelector(body),

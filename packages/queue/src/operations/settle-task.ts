@@ -2,7 +2,7 @@ import type { ReportResult } from '../delivery/index.js';
 import type { QueueContext } from './context.js';
 import { toEnvelope, type Envelope } from './envelope.js';
 import { requireTask, taskNotFound } from './find.js';
-import type { Principal } from './principal.js';
+import { requireHandlerGrant, type Principal } from './principal.js';
 import { fail } from './refusal.js';
 
 export interface SettleRequest {
@@ -18,19 +18,23 @@ export async function settleTask(
   { id }: SettleRequest,
   settle: (id: string) => Promise<ReportResult>,
 ): Promise<Envelope> {
-  const { task, queue } = await requireTask(context, caller, id, 'submitter');
+  const { task, queue } = await requireTask(context, id, (found) =>
+    requireHandlerGrant(caller, found.queue),
+  );
   const settled = await settle(task.id);
   if (settled === 'not_found') throw taskNotFound(id);
-  if (settled === 'cancelled') {
-    const detail = `An operator cancelled the task ${task.id}. Stop the work.`;
-    throw fail('LEASE_LOST', detail, { members: { reason: 'CANCELLED' } });
-  }
-  if (settled === 'lease_lost') {
-    throw fail(
-      'LEASE_LOST',
-      `The token does not hold the lease of task ${task.id}: it ran out, was settled otherwise ` +
-        'or belongs to another attempt. Stop the work.',
-    );
-  }
+  if (settled === 'cancelled' || settled === 'lease_lost') throw leaseLost(task.id, settled);
   return toEnvelope(settled, queue);
+}
+
+export function leaseLost(id: string, how: 'cancelled' | 'lease_lost'): Error {
+  if (how === 'cancelled') {
+    const detail = `An operator cancelled the task ${id}. Stop the work.`;
+    return fail('LEASE_LOST', detail, { members: { reason: 'CANCELLED' } });
+  }
+  return fail(
+    'LEASE_LOST',
+    `The token does not hold the lease of task ${id}: it ran out, was settled otherwise ` +
+      'or belongs to another attempt. Stop the work.',
+  );
 }

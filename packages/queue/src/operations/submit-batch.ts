@@ -84,7 +84,7 @@ function readItems(body: unknown): unknown[] {
 }
 
 /** The refusal of one item, as its entry in the response. */
-function rejected(index: number, error: unknown): ItemResult {
+export function rejected(index: number, error: unknown): QueueSchema<'BatchItemRejected'> {
   if (!(error instanceof Refusal)) throw error;
   const code = error.code as QueueCode;
   const { status, title } = queueCodes[code];

@@ -74,20 +74,25 @@ export function submitOutcome(queue: Queue, task: NewTask, result: InsertResult)
     case 'queue_not_found':
       throw queueNotFound(queue.name);
     case 'queue_full':
-      throw rateLimited({
-        name: 'pending',
-        detail:
-          `The queue ${queue.name} holds ${task.maxPending} pending tasks, as many as it may; ` +
-          'send this again later.',
-        retryAfterMs: fullRetryAfterMs,
-        quota: task.maxPending,
-      });
+      throw queueFull(queue);
     default:
       throw new Error('Unexpected result of the store', { cause: result satisfies never });
   }
 }
 
 const fullRetryAfterMs = 1_000;
+
+export function queueFull({ name, config }: Queue): Error {
+  const { max_pending: maxPending } = config.limits;
+  return rateLimited({
+    name: 'pending',
+    detail:
+      `The queue ${name} holds ${maxPending} pending tasks, as many as it may; ` +
+      'send this again later.',
+    retryAfterMs: fullRetryAfterMs,
+    quota: maxPending,
+  });
+}
 
 function idConflict(id: string): Error {
   return fail('ID_CONFLICT', `The id ${id} is in use in another queue; submit with a new one.`);

@@ -4,7 +4,7 @@ import type { QueueContext } from './context.js';
 import { toEnvelope, type Envelope } from './envelope.js';
 import { requireTask, taskNotFound, type FoundTask } from './find.js';
 import { readRunAt } from './new-task.js';
-import type { Principal } from './principal.js';
+import { requireGrant, type Principal } from './principal.js';
 import { fail, failBody } from './refusal.js';
 
 /** Changes the priority or the time of a pending task. */
@@ -14,7 +14,9 @@ export async function updateTask(
   { id, body: given }: { id: string; body: unknown },
 ): Promise<Envelope> {
   const { clock, checks } = context;
-  const found = await requireTask(context, caller, id, 'operator');
+  const found = await requireTask(context, id, (task) =>
+    requireGrant(caller, task.queue, 'operator'),
+  );
   const body = checks.update.read(given);
   const { priority, run_at } = body;
   const now = clock.now();
@@ -37,7 +39,9 @@ export async function runTaskNow(
   caller: Principal,
   { id }: { id: string },
 ): Promise<Envelope> {
-  const found = await requireTask(context, caller, id, 'operator');
+  const found = await requireTask(context, id, (task) =>
+    requireGrant(caller, task.queue, 'operator'),
+  );
   const now = context.clock.now();
   const selector = { ids: [found.task.id] };
   // One that is due already keeps its place among the others.

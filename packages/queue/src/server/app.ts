@@ -10,7 +10,8 @@ import { StorageUnavailable } from '../storage/task-store.js';
 import { accessLogOf, type AccessLog } from './access-log.js';
 import { authenticate, authorize } from './access.js';
 import type { QueueContext } from '../operations/context.js';
-import { queueHandlers, type Served } from './handlers.js';
+import { queueHandlers } from './handlers.js';
+import type { Served } from './served.js';
 import type { Load, Urgency } from '../operations/limits/load.js';
 
 export interface QueueAppOptions {
@@ -40,7 +41,7 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     metrics,
     peerMemory,
     maxConnections,
-    handlers: queueHandlers(context),
+    handlers: queueHandlers(context, load),
     // An unavailable store is not a bug.
     translateError: (error) =>
       error instanceof StorageUnavailable ? storageUnavailable(error) : undefined,

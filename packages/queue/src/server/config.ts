@@ -36,6 +36,10 @@ const schema = z.strictObject({
     .array(allowlistEntry)
     .default([])
     .meta({ description: 'Allowed callback URLs: scheme, host, port, path_prefix, networks' }),
+  extra_callback_allowlist: z
+    .array(allowlistEntry)
+    .default([])
+    .meta({ description: 'Allowed callback URLs beside those of callback_allowlist' }),
   metrics_listen: address()
     .prefault('127.0.0.1:9464')
     .meta({ description: 'Where /metrics is served' }),

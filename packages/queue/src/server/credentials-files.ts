@@ -3,7 +3,7 @@ import { UsageError } from '@millrace/kit/errors';
 import type { Metrics } from '@millrace/kit/metrics';
 import { watchFile, watchTokens, type TokenSet, type WatchedFile } from '@millrace/kit/tokens';
 import type { World } from '@millrace/kit/world';
-import { roles, type Role } from '../operations/principal.js';
+import { roleLevels, type Role } from '../operations/principal.js';
 import type { QueueSettings } from './config.js';
 import { noSecrets, parseSecrets, type SecretSet } from './secrets.js';
 
@@ -25,7 +25,7 @@ export function openTokens(
       `${file}: no such file, so nobody could call this server; ${newTokenHint}`,
     );
   }
-  const tokens = watchTokens({ file, roles, clock, log, metrics });
+  const tokens = watchTokens({ file, roles: roleLevels, clock, log, metrics });
   if (tokens.current.size === 0) log.warn({ file }, `the tokens file is empty; ${newTokenHint}`);
   return tokens;
 }
@@ -36,8 +36,10 @@ export function openSecrets(
   { clock, log }: World,
   metrics: Metrics,
   onChange: () => void,
-): Pick<WatchedFile<SecretSet>, 'current' | 'close'> {
-  if (file === undefined) return { current: noSecrets, close: () => undefined };
+): Pick<WatchedFile<SecretSet>, 'current' | 'lastError' | 'close'> {
+  if (file === undefined) {
+    return { current: noSecrets, lastError: undefined, close: () => undefined };
+  }
   let isOpen = false;
   return watchFile({
     file,

@@ -1,5 +1,5 @@
-import type { QueueOperationId, QueueOperations } from '@millrace/contract/queue';
-import type { Call, Handlers } from '@millrace/kit/http';
+import type { Call } from '@millrace/kit/http';
+import { claimTasks } from '../operations/claim-tasks.js';
 import { completeTask } from '../operations/complete-task.js';
 import { deleteQueue } from '../operations/delete-queue.js';
 import { extendTask } from '../operations/extend-task.js';
@@ -8,12 +8,17 @@ import { getLiveness } from '../operations/get-liveness.js';
 import { getOpenapi } from '../operations/get-openapi.js';
 import { getQueueConfig } from '../operations/get-queue-config.js';
 import { getReadiness } from '../operations/get-readiness.js';
+import { getQueueMetrics } from '../operations/get-queue-metrics.js';
 import { getStats } from '../operations/get-stats.js';
 import { getTask } from '../operations/get-task.js';
+import { cancelJob } from '../operations/jobs/cancel-job.js';
+import { createJob } from '../operations/jobs/create-job.js';
+import { getJob, listJobs } from '../operations/jobs/read-jobs.js';
 import { listAudit } from '../operations/list-audit.js';
 import { listDlq } from '../operations/list-dlq.js';
 import { listDlqGroups } from '../operations/list-dlq-groups.js';
 import { listQueues } from '../operations/list-queues.js';
+import { listWorkers } from '../operations/list-workers.js';
 import { pauseQueue } from '../operations/pause-queue.js';
 import type { Principal } from '../operations/principal.js';
 import { purgeDlq } from '../operations/purge-dlq.js';
@@ -21,27 +26,36 @@ import { putQueueConfig } from '../operations/put-queue-config.js';
 import type { WireConfig } from '../operations/queue-config.js';
 import { redriveDlq } from '../operations/redrive-dlq.js';
 import { resumeQueue } from '../operations/resume-queue.js';
+import {
+  deleteSchedule,
+  runSchedule,
+  setSchedulePaused,
+} from '../operations/schedules/change-schedule.js';
+import { putSchedule } from '../operations/schedules/put-schedule.js';
+import { getSchedule, listSchedules } from '../operations/schedules/read-schedules.js';
+import { settleTasks } from '../operations/settle-tasks.js';
 import { submitBatch } from '../operations/submit-batch.js';
 import { submitTask } from '../operations/submit-task.js';
 import { testCallback } from '../operations/test-callback.js';
 import type { QueueContext } from '../operations/context.js';
+import type { Load } from '../operations/limits/load.js';
+import type { QueueHandlers, Served } from './served.js';
 import { taskControlHandlers } from './task-handlers.js';
-
-/** The operations that are served; the document also describes the outgoing callback. */
-export type Served = Pick<QueueOperations, QueueOperationId>;
-export type QueueHandlers = Handlers<Served, Principal>;
 
 /**
  * Binds each operation to HTTP. Operations validate bodies themselves, because they check first
  * that the queue or the task exists.
  */
-export function queueHandlers(context: QueueContext): QueueHandlers {
+export function queueHandlers(context: QueueContext, load: Load): QueueHandlers {
   return {
     ...taskHandlers(context),
     ...taskControlHandlers(context),
     ...deadHandlers(context),
     ...adminHandlers(context),
     ...settleHandlers(context),
+    ...scheduleHandlers(context),
+    ...workerHandlers(context, load),
+    ...jobHandlers(context),
     getLiveness: () => ({ status: 200, body: getLiveness() }),
     getReadiness: async () => ({ status: 200, body: await getReadiness(context) }),
     getOpenapi: () => ({
@@ -73,9 +87,17 @@ function taskHandlers(context: QueueContext) {
         return { status: 207, body: await submitBatch(context, principal, request) };
       },
     },
-    getTask: async ({ params, principal, query }) => ({
+    getTask: async ({ params, principal, query, headers }) => ({
       status: 200,
-      body: await getTask(context, principal, { id: params.id, waitMs: query.wait_ms }),
+      body: await getTask(context, principal, {
+        id: params.id,
+        waitMs: query.wait_ms,
+        leaseToken: headers['X-Queue-Lease-Token'],
+      }),
+    }),
+    getQueueMetrics: async ({ params, query }) => ({
+      status: 200,
+      body: await getQueueMetrics(context, { ...query, queue: params.queue }),
     }),
     getStats: async ({ params }) => ({ status: 200, body: await getStats(context, params) }),
   } satisfies Partial<QueueHandlers>;
@@ -93,18 +115,44 @@ function deadHandlers(context: QueueContext) {
     }),
     redriveDlq: {
       checkBody: false,
-      handle: async ({ params, principal, body }) => {
+      handle: async ({ params, query, principal, body }) => {
         const request = { queue: params.queue, body };
+        if (query.async === true) return startJob(context, principal, request, 'redrive');
         return { status: 200, body: await redriveDlq(context, principal, request) };
       },
     },
     purgeDlq: {
       checkBody: false,
-      handle: async ({ params, principal, body }) => {
+      handle: async ({ params, query, principal, body }) => {
         const request = { queue: params.queue, body };
+        if (query.async === true) return startJob(context, principal, request, 'purge');
         return { status: 200, body: await purgeDlq(context, principal, request) };
       },
     },
+  } satisfies Partial<QueueHandlers>;
+}
+
+async function startJob(
+  context: QueueContext,
+  principal: Principal,
+  request: { queue: string; body: unknown },
+  action: 'redrive' | 'purge',
+) {
+  const body = await createJob(context, principal, { ...request, action });
+  return { status: 202, body } as const;
+}
+
+function jobHandlers(context: QueueContext) {
+  return {
+    listJobs: async ({ params }) => ({ status: 200, body: await listJobs(context, params) }),
+    getJob: async ({ params, principal }) => ({
+      status: 200,
+      body: await getJob(context, principal, params),
+    }),
+    cancelJob: async ({ params, principal }) => ({
+      status: 200,
+      body: await cancelJob(context, principal, params),
+    }),
   } satisfies Partial<QueueHandlers>;
 }
 
@@ -154,6 +202,39 @@ function adminHandlers(context: QueueContext) {
   } satisfies Partial<QueueHandlers>;
 }
 
+function scheduleHandlers(context: QueueContext) {
+  return {
+    listSchedules: async ({ params }) => ({
+      status: 200,
+      body: await listSchedules(context, params),
+    }),
+    getSchedule: async ({ params }) => ({ status: 200, body: await getSchedule(context, params) }),
+    putSchedule: {
+      checkBody: false,
+      handle: async ({ params, principal, body }) => ({
+        status: 200,
+        body: await putSchedule(context, principal, { ...params, body }),
+      }),
+    },
+    deleteSchedule: async ({ params }) => {
+      await deleteSchedule(context, params);
+      return { status: 204 };
+    },
+    runSchedule: async ({ params, principal }) => ({
+      status: 200,
+      body: await runSchedule(context, principal, params),
+    }),
+    pauseSchedule: async ({ params }) => ({
+      status: 200,
+      body: await setSchedulePaused(context, params, true),
+    }),
+    resumeSchedule: async ({ params }) => ({
+      status: 200,
+      body: await setSchedulePaused(context, params, false),
+    }),
+  } satisfies Partial<QueueHandlers>;
+}
+
 function settleHandlers(context: QueueContext) {
   return {
     completeTask: {
@@ -177,6 +258,30 @@ function settleHandlers(context: QueueContext) {
         body: await extendTask(context, call.principal, settleRequest(call)),
       }),
     },
+  } satisfies Partial<QueueHandlers>;
+}
+
+function workerHandlers(context: QueueContext, load: Load) {
+  return {
+    claimTasks: {
+      checkBody: false,
+      handle: async ({ params, principal, body, exchange, signal }) => {
+        const request = { queue: params.queue, body, remoteIp: exchange.ip, signal };
+        const waiting = load.idle(() => claimTasks(context, principal, request));
+        return { status: 200, body: await waiting };
+      },
+    },
+    settleTasks: {
+      checkBody: false,
+      handle: async ({ params, body }) => ({
+        status: 207,
+        body: await settleTasks(context, { queue: params.queue, body }),
+      }),
+    },
+    listWorkers: async ({ params }) => ({
+      status: 200,
+      body: await listWorkers(context, params),
+    }),
   } satisfies Partial<QueueHandlers>;
 }
 

@@ -1,10 +1,13 @@
+import { resolve } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { loadConfig } from '@millrace/kit/config';
 import { runServer, serverLog, whileStarting, type RunOptions } from '@millrace/kit/http';
 import { systemRandom } from '@millrace/kit/random';
+import { openTracer } from '@millrace/kit/tracing';
 import type { World } from '@millrace/kit/world';
 import { queueConfig, type QueueSettings } from './config.js';
 import { serverDependencies } from './dependencies.js';
+import type { SettingsFile } from './followed-allowlist.js';
 import { startServer, type RunningQueue } from './server.js';
 
 export { queueConfig, type QueueSettings } from './config.js';
@@ -16,10 +19,11 @@ export function serveQueue(
   settings: QueueSettings,
   world: World,
   stopping?: AbortSignal,
+  settingsFile?: SettingsFile,
 ): Promise<RunningQueue> {
   const openStore: typeof serverDependencies.openStore = (queueSettings, within) =>
     serverDependencies.openStore(queueSettings, within, stopping);
-  return startServer(settings, world, { ...serverDependencies, openStore });
+  return startServer(settings, world, { ...serverDependencies, openStore, settingsFile });
 }
 
 /**
@@ -27,15 +31,21 @@ export function serveQueue(
  * Throws a UsageError for wrong settings.
  */
 export async function runQueue(options: RunOptions): Promise<number> {
-  const { values: settings, warnings } = loadConfig(queueConfig, options);
+  const { values: settings, warnings, file } = loadConfig(queueConfig, options);
   const log = serverLog('queue', settings.log_level, options);
   for (const warning of warnings) log.warn({}, warning);
-  const world = { clock: systemClock, random: systemRandom, log };
+  const { environment } = options;
+  const tracer = openTracer('queue', { environment, clock: systemClock, log });
+  const world = { clock: systemClock, random: systemRandom, log, tracer };
+  const read = () => loadConfig(queueConfig, options).values;
+  const settingsFile = file === undefined ? undefined : { file: resolve(file), read };
   const server = await whileStarting(
-    (stopping) => serveQueue(settings, world, stopping),
+    (stopping) => serveQueue(settings, world, stopping, settingsFile),
     options.signals,
   );
   if (!server) return 0;
   const drainTimeoutMs = settings.drain_timeout_ms;
-  return runServer(server, { ...options, component: 'queue', log, drainTimeoutMs });
+  const code = await runServer(server, { ...options, component: 'queue', log, drainTimeoutMs });
+  await tracer?.close();
+  return code;
 }

@@ -1,18 +1,21 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, drainHttp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
-import { callbackGuard, parseAllowlist } from '@millrace/kit/outbound';
+import { callbackGuard } from '@millrace/kit/outbound';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { createOutbound } from '@millrace/wire/http1';
+import { Background, countedStore, History } from '../background/index.js';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import type { TaskStore } from '../storage/task-store.js';
+import { tracedStore } from '../storage/traced-store.js';
 import { queueApp } from './app.js';
 import type { QueueSettings } from './config.js';
 import type { DeliveryControl, QueueContext } from '../operations/context.js';
 import { openSecrets, openTokens } from './credentials-files.js';
+import { followAllowlist, type SettingsFile } from './followed-allowlist.js';
 import { Cursors } from '../operations/cursors.js';
 import { metricsApp, openListeners, type ListenerAddress } from './listeners.js';
 import { Load } from '../operations/limits/load.js';
@@ -42,6 +45,8 @@ export type RunningDelivery = DeliveryControl & Pick<Delivery, 'start' | 'stop'>
 export interface ServerDependencies {
   openStore(settings: QueueSettings, world: World): Promise<TaskStore>;
   createDelivery(options: DeliveryOptions): RunningDelivery;
+  /** Reloaded for its allowlist when it changes. */
+  settingsFile?: SettingsFile | undefined;
   /** Called for every response that the contract does not describe. */
   onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
@@ -58,6 +63,7 @@ export async function startServer(
     const { api, metrics, waits } = buildApps(settings, world, dependencies, services);
     const listeners = await openListeners(settings, { api, metrics }, undo);
     await services.delivery.start();
+    services.background.start();
     const stop = () =>
       shutDown({
         ...services,
@@ -88,21 +94,30 @@ async function openServices(
   dependencies: ServerDependencies,
   undo: UndoList,
 ) {
-  const allowlist = parseAllowlist(settings.callback_allowlist);
   const metrics = createMetrics('queue');
   undo.add(() => metrics.close());
+  // A queue that was held for a missing secret or for its callback URL may resume.
+  const reviewQueues = () => {
+    void store.listQueues().then(
+      (queues) => queues.forEach(({ name }) => delivery.queueChanged(name)),
+      (error: unknown) => world.log.warn({ err: error }, 'failed to review queues'),
+    );
+  };
+  const { settingsFile } = dependencies;
+  const reloading = { metrics, onChange: reviewQueues };
+  const allowlist = followAllowlist(settings, settingsFile, world, reloading);
+  undo.add(() => allowlist.close());
   const tokens = openTokens(settings, world, metrics);
   undo.add(() => tokens.close());
   const { nodeId, cursorKey: ownKey } = identityFiles(settings.data, world);
-  const store = await dependencies.openStore(settings, world);
-  undo.add(() => store.close());
-  const secrets = openSecrets(settings, world, metrics, () => {
-    // A queue that was held for a missing secret may resume.
-    void store.listQueues().then(
-      (queues) => queues.forEach(({ name }) => delivery.queueChanged(name)),
-      (error: unknown) => world.log.warn({ err: error }, 'failed to apply new secrets to queues'),
-    );
-  });
+  const opened = await dependencies.openStore(settings, world);
+  undo.add(() => opened.close());
+  const { clock } = world;
+  const instance = world.random.ulid(clock.now());
+  const history = new History({ store: opened, clock, instance });
+  const counted = countedStore(opened, history);
+  const store = world.tracer ? tracedStore(counted, world.tracer, clock) : counted;
+  const secrets = openSecrets(settings, world, metrics, reviewQueues);
   undo.add(() => secrets.close());
   // `max_in_flight` of the queue limits callbacks; none should wait for a connection.
   const limits = { connectionsPerPool: maxConnections };
@@ -117,9 +132,21 @@ async function openServices(
     nodeId,
     metrics,
   });
+  const background = new Background({ ...world, store, instance, history });
   const readiness = new Readiness({ ...world, probe: () => store.probe() });
   const cursorKey = store.capabilities.cursorKey ?? ownKey;
-  return { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey };
+  return {
+    allowlist,
+    metrics,
+    tokens,
+    secrets,
+    store,
+    delivery,
+    background,
+    history,
+    readiness,
+    cursorKey,
+  };
 }
 
 function buildApps(
@@ -128,7 +155,8 @@ function buildApps(
   { onUndocumentedResponse }: ServerDependencies,
   services: Services,
 ): { api: HttpApp; metrics: HttpApp; waits: TaskWaits } {
-  const { allowlist, metrics, tokens, secrets, store, delivery, readiness, cursorKey } = services;
+  const { allowlist, metrics, tokens, secrets, store, delivery, background } = services;
+  const { readiness, cursorKey, history } = services;
   const { clock, random, log } = world;
   const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
   const schemas = new DocumentSchemas(openApiDocument('queue'));
@@ -144,7 +172,10 @@ function buildApps(
     random,
     log,
     delivery,
+    background,
+    history,
     findSecret: (name, queue) => secrets.current.find(name, queue),
+    secretsFault: () => secrets.lastError,
     allowlist,
     cursors: new Cursors(cursorKey, clock),
     submitLimits: new SubmitLimits(clock, settings.principal_submit_per_second),
@@ -175,6 +206,7 @@ interface ShutDown {
   readiness: Readiness;
   waits: TaskWaits;
   delivery: RunningDelivery;
+  background: Background;
   apps: readonly HttpApp[];
   drainMs: number;
   world: World;
@@ -189,17 +221,19 @@ const minDrainMs = 1_000;
  * tasks and the readiness check can report draining.
  */
 async function shutDown(parts: ShutDown): Promise<void> {
-  const { readiness, waits, delivery, apps, drainMs, world, undo } = parts;
+  const { readiness, waits, delivery, background, apps, drainMs, world, undo } = parts;
   const { clock } = world;
   const endsAt = clock.monotonic() + drainMs;
   readiness.beginDrain();
   waits.close();
   const ending = new UndoList();
   ending.add(() => undo.run());
+  ending.add(() => background.storeHistory());
   ending.add(async () => {
     const deadlineMs = Math.max(minDrainMs, endsAt - clock.monotonic());
     await Promise.all(apps.map((app) => drainHttp(app, { clock, deadlineMs })));
   });
   ending.add(() => delivery.stop({ timeoutMs: drainMs }));
+  ending.add(() => background.stop());
   await ending.run();
 }

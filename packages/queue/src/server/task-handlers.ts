@@ -4,7 +4,7 @@ import { cancelTasks } from '../operations/cancel-tasks.js';
 import { countTasks } from '../operations/count-tasks.js';
 import { listTasks } from '../operations/list-tasks.js';
 import { runTaskNow, updateTask } from '../operations/update-task.js';
-import type { QueueHandlers } from './handlers.js';
+import type { QueueHandlers } from './served.js';
 
 /** Operations that list and change tasks. */
 export function taskControlHandlers(context: QueueContext) {

@@ -1,4 +1,5 @@
-import type { AuditRecord } from '../core/audit.js';
+import type { AuditAct, AuditRecord } from '../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../core/history.js';
 import type { Queue, QueueConfig, QueueCounts } from '../core/queue.js';
 import type {
   Attempt,
@@ -10,6 +11,14 @@ import type {
   WholeTask,
 } from '../core/task.js';
 import type { Verdict } from '../core/verdict.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordPart,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from './stored-record.js';
 import type { TaskChanging } from './task-changes.js';
 import type { TaskListing } from './task-list.js';
 
@@ -93,6 +102,13 @@ export interface TaskStore extends TaskListing, TaskChanging {
    */
   onWork(listener: (queue: string) => void): () => void;
 
+  // Workers
+
+  /** Adds to the counters of workers. A worker without an identity must be known to count. */
+  noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void>;
+  /** The workers of a queue that were seen since a time, most recently seen first. */
+  listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]>;
+
   // Dead letters
 
   /** One page of DEAD tasks. */
@@ -120,6 +136,27 @@ export interface TaskStore extends TaskListing, TaskChanging {
   deleteTombstones(request: { now: number; limit: number }): Promise<number>;
 
   auditPage(request: AuditQuery): Promise<AuditRecord[]>;
+
+  // Records: schedules and jobs
+
+  /** By queue and name. */
+  listRecords(query: RecordQuery): Promise<StoredRecord[]>;
+  /** The states of all records of a kind, without their bodies. */
+  listRecordStates(kind: RecordKind): Promise<RecordState[]>;
+  /** Writes a record, and in the same commit stores tasks and adds to the audit log. */
+  writeRecord(write: RecordWrite): Promise<RecordWriteResult>;
+  /** False if there is no such record. */
+  deleteRecord(key: RecordKey): Promise<boolean>;
+  /** Redrives or purges dead tasks and updates the state of the job, in one commit. */
+  runJobStep(step: JobStep): Promise<JobStepResult>;
+
+  // History
+
+  /** Replaces rows, adds to totals and deletes old rows of the same queues, in one commit. */
+  writeHistory(write: HistoryWrite): Promise<void>;
+  /** The rows from a time on, oldest first, and the last one before it. */
+  readHistory(query: HistoryQuery): Promise<HistoryRow[]>;
+  readHistoryTotals(queue: string): Promise<HistoryTotals>;
 
   /** Resolves when the database answers. */
   probe(): Promise<void>;
@@ -205,6 +242,40 @@ export interface ClaimRequest {
    * the head. Tasks without a group key are not ordered.
    */
   fifoGroups: boolean;
+  /** Only tasks for these handlers; absent: any. */
+  handlers?: readonly string[] | undefined;
+  /** A client waits for the result: claim without delay. */
+  isImmediate?: boolean | undefined;
+}
+
+/** What one server saw of a worker since its last note. */
+export interface WorkerNote {
+  queue: string;
+  /** Identifies the worker within the queue; part of its lease tokens. */
+  key: string;
+  /** Undefined: this server saw only its lease tokens. */
+  identity: WorkerIdentity | undefined;
+  seenAt: number;
+  claimed: number;
+  completed: number;
+  failed: number;
+  /** Claims that were handed back. */
+  returned: number;
+}
+
+export interface WorkerIdentity {
+  worker: string;
+  principal: string;
+  /** Null: in process. */
+  remoteIp: string | null;
+}
+
+export interface WorkerStats extends WorkerIdentity {
+  lastSeenAt: number;
+  inFlight: number;
+  claimed: number;
+  completed: number;
+  failed: number;
 }
 
 /** How a claim ends. */
@@ -304,4 +375,46 @@ export interface AuditQuery {
   /** Newest first, below this number. */
   beforeSeq?: number | undefined;
   limit: number;
+}
+
+export interface RecordWrite extends RecordKey {
+  /** Write only if the record still has this revision; 0: only if there is none. */
+  ifRevision: number;
+  /** Undefined leaves it as it is; a new record needs one. */
+  body?: RecordPart | undefined;
+  state: RecordPart;
+  tasks?: readonly NewTask[] | undefined;
+  audit?: Omit<AuditAct, 'at'> | undefined;
+  now: number;
+}
+
+export type RecordWriteResult =
+  | { kind: 'written'; record: RecordState; inserted: InsertResult[] }
+  | { kind: 'conflict' }
+  | { kind: 'queue_not_found' };
+
+export interface JobStep {
+  name: string;
+  ifRevision: number;
+  /** The new state, given how many tasks the step changed. */
+  state: (changedCount: number) => RecordPart;
+  /** Not added to the audit log: the start and the end of the job are. */
+  change: ({ action: 'redrive' } & RedriveChange) | ({ action: 'purge' } & PurgeChange);
+}
+
+export type JobStepResult =
+  { kind: 'done'; record: RecordState; count: number } | { kind: 'conflict' };
+
+/** Of queues that do not exist any more, nothing is written. */
+export interface HistoryWrite {
+  rows: readonly HistoryRow[];
+  totals: readonly ({ queue: string } & HistoryTotals)[];
+  /** Of each step, rows that began before this time are deleted. */
+  prune: readonly { stepS: number; before: number }[];
+}
+
+export interface HistoryQuery {
+  queue: string;
+  stepS: number;
+  from: number;
 }

@@ -2,9 +2,8 @@ import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { WholeTask } from '../../src/core/task.js';
-import type { FilteredClaimRequest } from '../../src/storage/postgres/claiming/claim-request.js';
 import { MemoryStore } from '../../src/storage/memory/index.js';
-import type { NewTask, TaskStore } from '../../src/storage/task-store.js';
+import type { ClaimRequest, NewTask, TaskStore } from '../../src/storage/task-store.js';
 import { someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { openOn } from './fresh-store.js';
@@ -21,9 +20,9 @@ const open = () => openOn(url);
 
 const start = systemClock.now();
 
-function claim(store: TaskStore, limit: number, over: Partial<FilteredClaimRequest> = {}) {
+function claim(store: TaskStore, limit: number, over: Partial<ClaimRequest> = {}) {
   const { now = start, maxInFlight = 10_000 } = over;
-  const request: FilteredClaimRequest = {
+  const request: ClaimRequest = {
     queue: 'mail',
     limit,
     now,

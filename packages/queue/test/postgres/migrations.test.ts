@@ -1,10 +1,10 @@
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { schemaVersion } from '../../src/storage/postgres/migrations.js';
 import { tables } from '../../src/storage/postgres/migrations/0001-tables.sql.js';
 import { upkeep } from '../../src/storage/postgres/migrations/0002-upkeep.sql.js';
 import { claims, claimsUpkeep } from '../../src/storage/postgres/migrations/0003-claims.sql.js';
+import { schemaVersion } from '../../src/storage/postgres/migrations.js';
 import type { TaskStore } from '../../src/storage/task-store.js';
 import { someAttempt, someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';

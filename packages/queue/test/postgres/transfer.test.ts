@@ -192,3 +192,34 @@ test('transfer: refused while a server or another transfer is connected', async 
   await openForTransfer(url);
   await expect(openForTransfer(url)).rejects.toThrow(/another .*migrate.* is running/);
 });
+
+test('transfer: schedules and jobs move with their queue, there and back', async () => {
+  const records = ['schedule', 'job'] as const;
+  const data = await livedIn(async (store) => {
+    await store.putQueue({ queue: 'mail', config: someConfig(), now: noon, by: 'ada' });
+    for (const kind of records) {
+      const key = { kind, queue: 'mail', name: 'a' } as const;
+      await store.writeRecord({ ...key, ifRevision: 0, body: { b: 1 }, state: {}, now: noon });
+      await store.writeRecord({ ...key, ifRevision: 1, state: { s: 2 }, now: noon + 1 });
+    }
+  });
+  const expected = (kind: string) => [
+    {
+      kind,
+      queue: 'mail',
+      name: 'a',
+      body: { b: 1 },
+      state: { s: 2 },
+      revision: 2,
+      createdAt: noon,
+    },
+  ];
+  const moving = await openForTransfer(await newUrl());
+  await transferTasks(moving, { ...world, direction: 'in', dataDirectory: data });
+  for (const kind of records) expect(await moving.listRecords({ kind })).toEqual(expected(kind));
+  const back = newDirectory();
+  await transferTasks(moving, { ...world, direction: 'out', dataDirectory: back });
+  const store = await openEmbeddedStore(join(back, 'queue'), world);
+  onTestFinished(() => store.close());
+  for (const kind of records) expect(await store.listRecords({ kind })).toEqual(expected(kind));
+});

@@ -8,11 +8,12 @@ import { parseAllowlist } from '@millrace/kit/outbound';
 import { systemRandom } from '@millrace/kit/random';
 import { parseTokens } from '@millrace/kit/tokens';
 import { bodyChecks } from '../../src/operations/checks.js';
-import { roles } from '../../src/operations/principal.js';
+import { roleLevels } from '../../src/operations/principal.js';
 import { queueApp } from '../../src/server/app.js';
 import { Cursors } from '../../src/operations/cursors.js';
 import { Load } from '../../src/operations/limits/load.js';
 import { SubmitLimits } from '../../src/operations/limits/submit-limits.js';
+import { History } from '../../src/background/index.js';
 import { Readiness } from '../../src/operations/readiness.js';
 import { MemoryStore } from '../../src/storage/memory/index.js';
 import { idleDelivery } from './idle-delivery.js';
@@ -23,11 +24,15 @@ export function boundApp() {
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const schemas = new DocumentSchemas(openApiDocument('queue'));
   const store = new MemoryStore();
+  const history = new History({ store, clock: systemClock, instance: 'test' });
   return queueApp({
     context: {
       ...world,
       store,
       delivery: idleDelivery(store),
+      history,
+      secretsFault: () => undefined,
+      background: { schedulesChanged: () => undefined, jobsChanged: () => undefined },
       findSecret: () => undefined,
       allowlist: parseAllowlist([]),
       cursors: new Cursors(new Uint8Array(32), systemClock),
@@ -41,7 +46,7 @@ export function boundApp() {
       }),
     },
     schemas,
-    tokens: { current: parseTokens(tokensYaml, 'tokens.yaml', roles) },
+    tokens: { current: parseTokens(tokensYaml, 'tokens.yaml', roleLevels) },
     load: new Load({ ...world, maxInflight: 1, targetMs: 0 }),
     metrics: createMetrics('queue'),
     accessLog: 'off',

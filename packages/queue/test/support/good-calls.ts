@@ -1,4 +1,6 @@
 import type { QueueOperationId } from '@millrace/contract/queue';
+import { systemRandom } from '@millrace/kit/random';
+import { newJobState } from '../../src/core/job.js';
 import type { TestRequest } from './http-client.js';
 import { makeQueue, plainConfig, type TestServer } from './server.js';
 import { buryTasks, claim, submitOne } from './tasks.js';
@@ -8,20 +10,30 @@ export interface Grounds {
   queue: string;
   emptyQueue: string;
   newQueue: string;
+  pullQueue: string;
   pendingId: string;
   deadId: string;
+  /** A job that another server works on. */
+  jobId: string;
   running: { id: string; token: string };
 }
 
 let made = 0;
 
-/** A queue `mail...` with a pending, a dead and a running task, and an empty one. */
+/** A queue `mail...` with a schedule, a pending, a dead and a running task, and an empty one. */
 export async function newGrounds(server: TestServer): Promise<Grounds> {
   const n = ++made;
   const queue = `mail.q${n}`;
   const emptyQueue = `mail.empty${n}`;
   await makeQueue(server, queue);
   await makeQueue(server, emptyQueue);
+  await server.as('root', {
+    method: 'PUT',
+    path: `/v1/queues/${queue}/schedules/nightly`,
+    body: { cron: '0 3 * * *', task: { handler_ref: 'a' } },
+  });
+  const pullQueue = `mail.pull${n}`;
+  await makeQueue(server, pullQueue, { callback: { protocol: 'pull' } });
   const [deadId] = await buryTasks(server, 1, { queue });
   const runningId = await submitOne(server, queue);
   const [running] = await claim(server.store, queue, server.clock.now());
@@ -30,10 +42,22 @@ export async function newGrounds(server: TestServer): Promise<Grounds> {
     queue,
     emptyQueue,
     newQueue: `mail.new${n}`,
+    pullQueue,
     pendingId,
     deadId: deadId!,
+    jobId: await addJob(server, queue),
     running: { id: runningId, token: running!.lease!.token },
   };
+}
+
+/** A job that is owned, so that it stays as it is. */
+async function addJob(server: TestServer, queue: string): Promise<string> {
+  const now = server.clock.now();
+  const key = { kind: 'job', queue, name: systemRandom.ulid(now) } as const;
+  const body = { action: 'purge', selector: {}, target: { ids: [] }, gapMs: 0, by: 'root' };
+  const state = { ...newJobState, owner: 'another', ownedUntil: now + 3_600_000 };
+  await server.store.writeRecord({ ...key, ifRevision: 0, body, state, now });
+  return key.name;
 }
 
 type CallOf = (grounds: Grounds) => TestRequest;
@@ -46,6 +70,10 @@ const settle =
     headers: { 'x-queue-lease-token': running.token },
     body,
   });
+
+const onSchedule =
+  (verb: string): CallOf =>
+  ({ queue }) => ({ method: 'POST', path: `/v1/queues/${queue}/schedules/nightly:${verb}` });
 
 /** One call of each operation that goes well. */
 export const goodCalls: Record<QueueOperationId, CallOf> = {
@@ -90,7 +118,25 @@ export const goodCalls: Record<QueueOperationId, CallOf> = {
     body: { filter: {} },
   }),
   listDlqGroups: ({ queue }) => ({ path: `/v1/queues/${queue}/dlq:groups` }),
+  getQueueMetrics: ({ queue }) => ({ path: `/v1/queues/${queue}/metrics` }),
   getStats: ({ queue }) => ({ path: `/v1/queues/${queue}/stats` }),
+  listJobs: ({ queue }) => ({ path: `/v1/queues/${queue}/jobs` }),
+  getJob: ({ jobId }) => ({ path: `/v1/jobs/${jobId}` }),
+  cancelJob: ({ jobId }) => ({ method: 'POST', path: `/v1/jobs/${jobId}:cancel` }),
+  listSchedules: ({ queue }) => ({ path: `/v1/queues/${queue}/schedules` }),
+  getSchedule: ({ queue }) => ({ path: `/v1/queues/${queue}/schedules/nightly` }),
+  putSchedule: ({ queue }) => ({
+    method: 'PUT',
+    path: `/v1/queues/${queue}/schedules/hourly`,
+    body: { cron: '0 * * * *', task: { handler_ref: 'a' } },
+  }),
+  deleteSchedule: ({ queue }) => ({
+    method: 'DELETE',
+    path: `/v1/queues/${queue}/schedules/nightly`,
+  }),
+  runSchedule: onSchedule('run-now'),
+  pauseSchedule: onSchedule('pause'),
+  resumeSchedule: onSchedule('resume'),
   pauseQueue: ({ queue }) => ({ method: 'POST', path: `/v1/admin/queues/${queue}:pause` }),
   resumeQueue: ({ queue }) => ({ method: 'POST', path: `/v1/admin/queues/${queue}:resume` }),
   listQueues: () => ({ path: '/v1/admin/queues' }),
@@ -106,6 +152,22 @@ export const goodCalls: Record<QueueOperationId, CallOf> = {
   completeTask: settle('complete', {}),
   failTask: settle('fail', { error_type: 'QUOTA', message: 'too much' }),
   extendTask: settle('extend', { extend_ms: 120_000 }),
+  claimTasks: ({ pullQueue }) => ({
+    method: 'POST',
+    path: `/v1/queues/${pullQueue}/tasks:claim`,
+    body: { worker: 'w1' },
+  }),
+  settleTasks: ({ queue, running }) => ({
+    method: 'POST',
+    path: `/v1/queues/${queue}/tasks:settle`,
+    body: {
+      items: [
+        { id: running.id, lease_token: running.token, outcome: 'complete' },
+        { id: running.id, lease_token: 'stale', outcome: 'fail' },
+      ],
+    },
+  }),
+  listWorkers: ({ queue }) => ({ path: `/v1/queues/${queue}/workers` }),
   getLiveness: () => ({ path: '/healthz' }),
   getReadiness: () => ({ path: '/readyz' }),
   getOpenapi: () => ({ path: '/openapi.yaml' }),

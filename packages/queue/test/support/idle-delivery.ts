@@ -47,6 +47,10 @@ export function idleDelivery(store: TaskStore): RunningDelivery {
     queueChanged: () => undefined,
     breakerOf: () => 'closed',
     waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),
+    claim: () => Promise.resolve([]),
+    workers: () => Promise.resolve([]),
+    settleAll: (_queue, reports) =>
+      Promise.all(reports.map(({ id, token }) => settle(id, token, { kind: 'succeeded' }))),
     waitingForAll: (tasks, queue) => {
       const pending = tasks.filter(({ status }) => status === 'PENDING');
       const reason = queue.paused ? 'paused' : 'dispatch';

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { words } from '../../parts/format.js';
+import { useParam } from '../../parts/location.js';
 import { Panel } from '../../parts/page.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
@@ -13,7 +14,11 @@ type Tier = DaemonSchema<'AssignableTier'>;
 const tiers: readonly Tier[] = ['free', 'subscription', 'pay_per_use', 'unclassified'];
 
 export function BackendTable({ backends }: { backends: readonly Backend[] }) {
-  const [showsAll, setShowsAll] = useState(false);
+  const [scope, setScope] = useParam<'installed' | 'all'>('show', 'installed', [
+    'installed',
+    'all',
+  ]);
+  const showsAll = scope === 'all';
   const installed = backends.filter((row) => row.installed);
   const missing = backends.length - installed.length;
   const shown = showsAll ? backends : installed;
@@ -22,7 +27,11 @@ export function BackendTable({ backends }: { backends: readonly Backend[] }) {
       title="Backends"
       actions={
         missing > 0 && (
-          <button type="button" className="small" onClick={() => setShowsAll(!showsAll)}>
+          <button
+            type="button"
+            className="small"
+            onClick={() => setScope(showsAll ? 'installed' : 'all')}
+          >
             {showsAll ? 'Show installed only' : `Show ${missing} not installed`}
           </button>
         )

@@ -9,6 +9,7 @@ import { Page, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Status, type Tone } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
+import { sharedErrors } from './problems.js';
 import './branches.css';
 
 type Standing = DaemonSchema<'BranchStanding'>;
@@ -41,6 +42,7 @@ export default function BranchesPage() {
             </Empty>
           ) : (
             <Panel>
+              <SharedErrors branches={list} />
               <BranchTable branches={list} />
             </Panel>
           )
@@ -50,7 +52,22 @@ export default function BranchesPage() {
   );
 }
 
+function SharedErrors({ branches }: { branches: readonly Standing[] }) {
+  const shared = sharedErrors(branches);
+  if (shared.length === 0) return null;
+  return (
+    <ul className="panel-body branches-errors">
+      {shared.map(({ error, count: size }) => (
+        <li key={error}>
+          <Status tone="warn">warning</Status> {error} ({size} branches)
+        </li>
+      ))}
+    </ul>
+  );
+}
+
 function BranchTable({ branches }: { branches: readonly Standing[] }) {
+  const shared = new Set(sharedErrors(branches).map(({ error }) => error));
   return (
     <div className="scroll-x" tabIndex={0} role="group" aria-label="Branches">
       <table role="table" className="table cards branches">
@@ -81,7 +98,11 @@ function BranchTable({ branches }: { branches: readonly Standing[] }) {
         </thead>
         <tbody role="rowgroup">
           {branches.map((standing) => (
-            <BranchRow key={standing.agent_id} standing={standing} />
+            <BranchRow
+              key={standing.agent_id}
+              standing={standing}
+              showsError={standing.error !== null && !shared.has(standing.error)}
+            />
           ))}
         </tbody>
       </table>
@@ -89,7 +110,7 @@ function BranchTable({ branches }: { branches: readonly Standing[] }) {
   );
 }
 
-function BranchRow({ standing }: { standing: Standing }) {
+function BranchRow({ standing, showsError }: { standing: Standing; showsError: boolean }) {
   const { agent_id, name, branch, base, ci, checks, ahead, behind, merged, observed_at, error } =
     standing;
   const isFar = behind !== null && behind > 10;
@@ -101,7 +122,7 @@ function BranchRow({ standing }: { standing: Standing }) {
       <td role="cell" className="branches-name">
         <span className="mono">{branch ?? unknown}</span>
         <span className="muted"> on {base ?? 'an unknown base'}</span>
-        {error && <div className="status-warn">{error}</div>}
+        {showsError && <div className="status-warn">{error}</div>}
       </td>
       <td role="cell" data-label="CI">
         <CiStatus state={ci.state} url={ci.url} />

@@ -1,99 +1,147 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useCallback, useMemo, useRef, useState } from 'react';
+import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
+import { Choice } from '../../parts/choice.js';
 import { count } from '../../parts/format.js';
-import { useIsNarrow } from '../../parts/use-is-narrow.js';
+import { setParams, useIdParam, useParam, useParamText } from '../../parts/location.js';
 import { Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
-import { Empty, Failure, Loading } from '../../parts/states.js';
-import { VirtualTable } from '../../parts/virtual-table.js';
 import { databaseQueries, type CollectionStatus } from './api.js';
 import { Changes } from './changes.js';
-import { columnsFor } from './columns.js';
+import { fieldNames } from './fields.js';
+import { ImportDialog } from './import-dialog.js';
+import { Indexes } from './indexes.js';
 import { NewRecord } from './new-record.js';
-import { PlanView } from './plan-view.js';
 import { QueryBuilder } from './query-builder.js';
-import { DraftError, emptyDraft, queryOf } from './query.js';
+import { draftIn, paramsOf } from './query-params.js';
+import { DraftError, queryOf, type Draft, type FindBody } from './query.js';
 import { RecordEditor } from './record-editor.js';
-import { useFind, type SubmittedQuery } from './use-find.js';
+import { Results } from './results.js';
+import { useExport } from './use-export.js';
+import { useFind } from './use-find.js';
 import { useWatch, type WatchedChange } from './use-watch.js';
+
+type Tab = 'records' | 'indexes';
 
 /** The records of one collection: query, edit, watch. */
 export function Browser({ collection }: { collection: string }) {
-  const [draft, setDraft] = useState(emptyDraft);
-  const [error, setError] = useState<DraftError>();
-  const [submitted, setSubmitted] = useState<SubmittedQuery>({ body: {}, limit: 1_000, run: 0 });
-  const [openId, setOpenId] = useState<string>();
-  const [isCreating, setIsCreating] = useState(false);
-  const [isWatching, setIsWatching] = useState(false);
+  const { draft, setDraft, submitted, error, run, runAgain } = useUrlQuery();
+  const [openId, setOpenId] = useIdParam('record');
+  const [tab, setTab] = useParam<Tab>('tab', 'records', ['records', 'indexes']);
+  const [watch, setWatch] = useParam<'off' | 'on'>('watch', 'off', ['off', 'on']);
+  const [dialog, setDialog] = useState<'new' | 'import'>();
+  const isWatching = watch === 'on';
+  const toggleWatch = () => setWatch(isWatching ? 'off' : 'on');
   const client = useQueryClient();
+  const status = useCollection(collection);
   const found = useFind(collection, submitted);
   const onChanges = useLatest((changes: readonly WatchedChange[]) => {
     found.apply(changes);
     void client.invalidateQueries({ queryKey: ['db-status'] });
   });
-  useShortcut('n', 'New record', () => setIsCreating(true));
-  useShortcut('w', 'Start or stop watching', () => setIsWatching(!isWatching));
+  useShortcut('n', 'New record', () => setDialog('new'));
+  useShortcut('w', 'Start or stop watching', toggleWatch);
   const { filter } = submitted.body;
   const watching = useWatch({ collection, filter, isOn: isWatching, onChanges });
-  const fields = useFields(found.records);
-  const run = () => {
-    try {
-      const body = queryOf(draft);
-      setError(undefined);
-      setSubmitted(({ run: previous }) => ({
-        body,
-        limit: Number(draft.limit),
-        run: previous + 1,
-      }));
-    } catch (mistake) {
-      if (!(mistake instanceof DraftError)) throw mistake;
-      setError(mistake);
-    }
-  };
-  const runAgain = () => setSubmitted((previous) => ({ ...previous, run: previous.run + 1 }));
+  const names = useMemo(() => fieldNames(found.records), [found.records]);
+  const exporting = useExport(collection, submitted.body);
+  const close = () => setDialog(undefined);
   return (
     <Page
       title={collection}
       above={<Link href="/database">Database</Link>}
       actions={
         <>
+          <button type="button" disabled={exporting.isPending} onClick={() => exporting.mutate()}>
+            {exporting.text}
+          </button>
+          <button type="button" onClick={() => setDialog('import')}>
+            Import…
+          </button>
           <button
             type="button"
             aria-pressed={isWatching}
             className={isWatching ? 'chip-on' : undefined}
-            onClick={() => setIsWatching(!isWatching)}
+            onClick={toggleWatch}
           >
             {isWatching ? 'Stop watching' : 'Watch live'}
           </button>
-          <button type="button" className="primary" onClick={() => setIsCreating(true)}>
+          <button type="button" className="primary" onClick={() => setDialog('new')}>
             New record
           </button>
         </>
       }
     >
-      <Indexes collection={collection} />
-      <QueryBuilder {...{ draft, error, fields }} onDraft={setDraft} onRun={run} />
-      {isWatching && <Changes watching={watching} onOpen={setOpenId} onRunAgain={runAgain} />}
-      <Results {...{ collection, found }} isFiltered={filter !== undefined} onOpen={setOpenId} />
-      {openId !== undefined && (
+      {status && <Head status={status} tab={tab} onTab={setTab} />}
+      {tab === 'indexes' && status ? (
+        <Indexes {...status} />
+      ) : (
+        <>
+          <QueryBuilder {...{ draft, error }} fields={names} onDraft={setDraft} onRun={run} />
+          {isWatching && <Changes watching={watching} onOpen={setOpenId} onRunAgain={runAgain} />}
+          <Results {...{ collection, found, status, names, submitted }} onOpen={setOpenId} />
+        </>
+      )}
+      {openId !== '' && (
         <RecordEditor
           key={openId}
           collection={collection}
           id={openId}
-          onClose={() => setOpenId(undefined)}
+          onClose={() => setOpenId('')}
           onChanged={runAgain}
         />
       )}
-      {isCreating && (
-        <NewRecord
-          collection={collection}
-          onClose={() => setIsCreating(false)}
-          onCreated={runAgain}
-        />
+      {dialog === 'new' && (
+        <NewRecord collection={collection} onClose={close} onCreated={runAgain} />
+      )}
+      {dialog === 'import' && (
+        <ImportDialog collection={collection} onClose={close} onImported={runAgain} />
       )}
     </Page>
   );
+}
+
+/** The query in the address, and the draft that is edited until it runs. */
+function useUrlQuery() {
+  const text = useParamText();
+  const inUrl = useMemo(() => paramsOf(draftIn(text)), [text]);
+  // Other parameters, such as the open record, must not run the query again.
+  const key = JSON.stringify(inUrl);
+  const [draft, setDraft] = useState<Draft>(() => draftIn(text));
+  const [error, setError] = useState<DraftError>();
+  const [runCount, setRunCount] = useState(0);
+  useEffect(() => {
+    setDraft(draftIn(text));
+    setError(undefined);
+  }, [key]);
+  const submitted = useMemo(() => {
+    const asked = draftIn(text);
+    return { body: bodyOf(asked), limit: Number(asked.limit), run: runCount };
+  }, [key, runCount]);
+  const runAgain = () => setRunCount((before) => before + 1);
+  const run = () => {
+    try {
+      queryOf(draft);
+    } catch (mistake) {
+      if (!(mistake instanceof DraftError)) throw mistake;
+      setError(mistake);
+      return;
+    }
+    setError(undefined);
+    setParams(paramsOf(draft));
+    runAgain();
+  };
+  return { draft, setDraft, submitted, error, run, runAgain };
+}
+
+/** The query of an address; one that was written by hand may be wrong, and is then left out. */
+function bodyOf(draft: Draft): FindBody {
+  try {
+    return queryOf(draft);
+  } catch (mistake) {
+    if (!(mistake instanceof DraftError)) throw mistake;
+    return {};
+  }
 }
 
 /** A stable function that calls the latest one, so that effects using it do not restart. */
@@ -103,86 +151,22 @@ function useLatest<Input>(run: (input: Input) => void): (input: Input) => void {
   return useCallback((input: Input) => latest.current(input), []);
 }
 
-const sampledRecords = 50;
-
-/** Field names of the first records, offered as suggestions. */
-function useFields(records: readonly { data: object }[]): readonly string[] {
-  return useMemo(
-    () =>
-      [
-        ...new Set(records.slice(0, sampledRecords).flatMap(({ data }) => Object.keys(data))),
-      ].sort(),
-    [records],
-  );
-}
-
 /** The status of a collection; null when it does not exist, undefined until that is known. */
 function useCollection(collection: string): CollectionStatus | null | undefined {
   const { data } = useQuery(databaseQueries.status());
   return data && (data.collections.find(({ name }) => name === collection) ?? null);
 }
 
-function Indexes({ collection }: { collection: string }) {
-  const here = useCollection(collection);
-  if (!here) return null;
-  return (
-    <p className="muted">
-      {count(here.records)} {here.records === 1 ? 'record' : 'records'}
-      {here.indexes.length > 0 && `, indexes: ${here.indexes.map(({ name }) => name).join('; ')}`}
-    </p>
-  );
+interface HeadProps {
+  status: CollectionStatus;
+  tab: Tab;
+  onTab: (tab: Tab) => void;
 }
 
-interface ResultsProps {
-  collection: string;
-  found: ReturnType<typeof useFind>;
-  isFiltered: boolean;
-  onOpen: (id: string) => void;
-}
-
-function Results({ collection, found, isFiltered, onOpen }: ResultsProps) {
-  const { query, records, plan, fetchMore } = found;
-  const isNarrow = useIsNarrow();
-  const failure = query.isError && <Failure error={query.error} onRetry={query.refetch} />;
-  if (query.isPending) return <Loading />;
-  if (records.length === 0 && failure) return failure;
-  return (
-    <>
-      {failure}
-      {plan && <PlanView plan={plan} />}
-      {records.length === 0 ? (
-        <NoRecords collection={collection} isFiltered={isFiltered} />
-      ) : (
-        <div className="stack db-results">
-          <VirtualTable
-            label="Records"
-            columns={columnsFor(onOpen, isNarrow)}
-            rows={records}
-            rowKey={({ id }) => id}
-            onNearEnd={fetchMore}
-          />
-          <p className="muted" role="status">
-            {count(records.length)} shown{query.hasNextPage && ', more as you scroll'}
-          </p>
-        </div>
-      )}
-    </>
-  );
-}
-
-function NoRecords({ collection, isFiltered }: { collection: string; isFiltered: boolean }) {
-  if (useCollection(collection) === null) {
-    return (
-      <Empty title="This collection does not exist.">
-        Check the name, or insert a record to create it.
-      </Empty>
-    );
-  }
-  return isFiltered ? (
-    <Empty title="No record matches the query.">
-      Comparisons are typed: <code>18</code> is a number, <code>"18"</code> is a string.
-    </Empty>
-  ) : (
-    <Empty title="This collection has no records." />
-  );
+function Head({ status: { records, indexes }, tab, onTab }: HeadProps) {
+  const options = [
+    { value: 'records' as const, text: `Records ${count(records)}` },
+    { value: 'indexes' as const, text: `Indexes ${indexes.length}` },
+  ];
+  return <Choice isTabs label="View" value={tab} options={options} onChange={onTab} />;
 }

@@ -1,26 +1,55 @@
-import { count } from '../../parts/format.js';
+import { useState } from 'react';
 import { Status } from '../../parts/status.js';
 import type { Plan } from './api.js';
+import { planSteps, wastes, type PlanStep } from './plan.js';
 
-/** The query plan of the first page, with a hint when an index would help. */
-export function PlanView({ plan }: { plan: Plan }) {
-  const { index, full_scan, rows_scanned, rows_returned, sorted_in_memory, elapsed_ms } = plan;
-  const discardsRows = full_scan && rows_scanned > rows_returned;
-  // An index pays off when most of the rows read are thrown away.
-  const needsIndex = discardsRows && rows_scanned > 1_000 && rows_scanned > rows_returned * 10;
-  const tone = discardsRows ? 'warn' : full_scan ? 'calm' : 'good';
+interface PlanViewProps {
+  plan: Plan;
+  collection: string;
+  /** Records of the collection, when known. */
+  records: number | undefined;
+}
+
+/** The query plan of the first page as a tree, with a hint when an index would help. */
+export function PlanView({ plan, collection, records }: PlanViewProps) {
+  const [isOpen, setIsOpen] = useState(false);
+  const steps = planSteps(plan, collection, records);
+  const scan = steps.at(-1)!;
+  const tone = scan.isCostly ? 'warn' : plan.full_scan ? 'calm' : 'good';
+  const { elapsed_ms } = plan;
   return (
-    <div className="row db-plan" role="group" aria-label="Query plan">
-      <Status tone={tone}>{full_scan ? 'full scan' : `index ${index || 'primary'}`}</Status>
-      <span>{count(rows_scanned)} rows scanned</span>
-      <span>{count(rows_returned)} returned</span>
-      {sorted_in_memory && <span>sorted in memory</span>}
-      <span>{elapsed_ms.toFixed(elapsed_ms < 10 ? 1 : 0)} ms</span>
-      {needsIndex && (
-        <span className="muted">
-          Add an index on the field: list it under <code>collections</code> in the database config.
-        </span>
-      )}
-    </div>
+    <details
+      className="db-plan"
+      open={isOpen}
+      onToggle={(event) => setIsOpen(event.currentTarget.open)}
+    >
+      <summary>
+        <Status tone={tone}>{scan.title}</Status> <span>{scan.note}</span>
+        {plan.sorted_in_memory && <span className="status-warn"> sorted in memory</span>}{' '}
+        <span className="muted">{elapsed_ms.toFixed(elapsed_ms < 10 ? 1 : 0)} ms</span>
+        {wastes(plan) && (
+          <span className="muted">
+            {' '}
+            Add an index on the field: list it under <code>collections</code> in the database
+            config.
+          </span>
+        )}
+      </summary>
+      {isOpen && <Steps steps={steps} />}
+    </details>
+  );
+}
+
+function Steps({ steps: [first, ...rest] }: { steps: readonly PlanStep[] }) {
+  if (!first) return null;
+  const { title, note, isCostly } = first;
+  return (
+    <ul className="db-plan-tree">
+      <li>
+        <span className={isCostly ? 'status-warn' : undefined}>{title}</span>{' '}
+        <span className="muted">{note}</span>
+        <Steps steps={rest} />
+      </li>
+    </ul>
   );
 }

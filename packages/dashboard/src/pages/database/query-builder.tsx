@@ -1,4 +1,4 @@
-import { useId, useRef } from 'react';
+import { useId } from 'react';
 import { ops, placeholderOf, type Draft, type DraftError, type Row } from './query.js';
 
 interface QueryBuilderProps {
@@ -15,10 +15,10 @@ const metadataFields = ['$id', '$key', '$rev', '$created_at', '$updated_at'];
 /** Builds a query from rows of field, operator and value. */
 export function QueryBuilder({ draft, error, fields, onDraft, onRun }: QueryBuilderProps) {
   const names = useId();
-  const lastId = useRef(0);
   const { rows } = draft;
   const addRow = () => {
-    const row = { id: ++lastId.current, field: '', op: 'eq', value: '' };
+    const id = Math.max(-1, ...rows.map((one) => one.id)) + 1;
+    const row = { id, field: '', op: 'eq', value: '' };
     onDraft({ ...draft, rows: [...rows, row] });
   };
   const changeRow = (next: Row) =>

@@ -4,7 +4,8 @@ import { useAction } from '../../parts/action.js';
 import { Confirm } from '../../parts/dialog.js';
 import { count } from '../../parts/format.js';
 import { Loaded } from '../../parts/states.js';
-import { purge, redrive, type Selector } from '../queues/api.js';
+import { purge, redrive, type Selector } from '../../queue/api.js';
+import { startJob, useFeatures } from '../../queue/next-api.js';
 import { filterText } from './filter.js';
 
 export type DlqAction = 'redrive' | 'purge';
@@ -42,6 +43,13 @@ export function ActionDialog({ action, queue, selector, onClose, onDone }: Actio
     refresh: ['queues', 'dead-groups', 'queue-task'],
     onDone,
   });
+  const { jobs: hasJobs } = useFeatures();
+  const start = useAction({
+    run: () => startJob(queue, action, selector),
+    done: ({ id }) => `Started job ${id}. Follow it on the Jobs tab of the queue.`,
+    refresh: ['queues', 'jobs'],
+    onDone,
+  });
   const matching = preview.data ?? 0;
   return (
     <Confirm
@@ -57,6 +65,13 @@ export function ActionDialog({ action, queue, selector, onClose, onDone }: Actio
       <Loaded query={preview} rows={1}>
         {(found) => <p>{sentence(action, found, selector)}</p>}
       </Loaded>
+      {hasJobs && matching > 1 && (
+        <p>
+          <button type="button" disabled={start.isPending} onClick={() => start.mutate()}>
+            {names[action]} in the background
+          </button>
+        </p>
+      )}
       {action === 'redrive' && matching > 1 && (
         <label className="field">
           Tasks per second

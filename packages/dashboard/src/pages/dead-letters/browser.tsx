@@ -1,16 +1,18 @@
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import { count } from '../../parts/format.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
+import { setParams, useIdParam, useParamText } from '../../parts/location.js';
 import { Page, Panel } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Failure, Loaded, Loading } from '../../parts/states.js';
 import { VirtualTable } from '../../parts/virtual-table.js';
-import { queueQueries, type Filter, type Selector } from '../queues/api.js';
+import { queueQueries, type Filter, type Selector } from '../../queue/api.js';
 import { ActionDialog, type DlqAction } from './action-dialog.js';
 import { columnsFor } from './columns.js';
 import { FilterBar } from './filter-bar.js';
+import { filterIn, paramsOf } from './filter.js';
 import { Groups } from './groups.js';
 import { TaskDialog } from './task-dialog.js';
 import { useDeadTasks } from './use-dead-tasks.js';
@@ -22,9 +24,10 @@ interface PendingAction {
 
 /** The dead letter queue of one queue: groups, filter, tasks, redrive and purge. */
 export function DeadBrowser({ queue }: { queue: string }) {
-  const [filter, setFilter] = useState<Filter>({});
+  const paramText = useParamText();
+  const filter = useMemo(() => filterIn(paramText), [paramText]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const [openId, setOpenId] = useState<string>();
+  const [openId, setOpenId] = useIdParam('task');
   const [pending, setPending] = useState<PendingAction>();
   const groups = useQuery(queueQueries.groups(queue));
   const dead = useDeadTasks(queue, filter);
@@ -36,7 +39,7 @@ export function DeadBrowser({ queue }: { queue: string }) {
     () => total && setPending({ action: 'redrive', selector: target }),
   );
   const changeFilter = (next: Filter) => {
-    setFilter(next);
+    setParams({ ...paramsOf(next), task: '' });
     setSelected(new Set());
   };
   return (
@@ -70,12 +73,12 @@ export function DeadBrowser({ queue }: { queue: string }) {
         onSelect={setSelected}
         onOpen={setOpenId}
       />
-      {openId !== undefined && (
+      {openId !== '' && (
         <TaskDialog
           id={openId}
-          onClose={() => setOpenId(undefined)}
+          onClose={() => setOpenId('')}
           onAction={(action) => {
-            setOpenId(undefined);
+            setOpenId('');
             setPending({ action, selector: { ids: [openId] } });
           }}
         />

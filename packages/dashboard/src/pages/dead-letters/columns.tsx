@@ -1,7 +1,7 @@
 import { count } from '../../parts/format.js';
 import { Time } from '../../parts/time.js';
 import type { Column } from '../../parts/virtual-table.js';
-import type { DeadRow } from '../queues/api.js';
+import type { DeadRow } from '../../queue/api.js';
 
 interface ColumnParts {
   selected: ReadonlySet<string>;

@@ -1,5 +1,6 @@
-import type { Filter } from '../queues/api.js';
-import { localOf, timestampOf, withField } from './filter.js';
+import type { Filter } from '../../queue/api.js';
+import { localOf, timestampOf } from '../../parts/local-time.js';
+import { withField } from './filter.js';
 
 interface FilterBarProps {
   filter: Filter;

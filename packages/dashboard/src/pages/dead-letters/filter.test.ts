@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { filterOf, filterText, isOf, localOf, timestampOf, withField } from './filter.js';
+import { filterIn, filterOf, filterText, isOf, paramsOf, withField } from './filter.js';
 
 const group = {
   error_type: 'HTTP_5XX',
@@ -26,11 +26,10 @@ test('withField: an empty text removes the field', () => {
   expect(withField({}, 'http_status', '404')).toEqual({ http_status: 404 });
 });
 
-test('timestampOf: local time to UTC and back', () => {
-  const sent = timestampOf('2026-03-02T10:15');
-  expect(new Date(sent).toISOString()).toBe(sent);
-  expect(localOf(sent)).toBe('2026-03-02T10:15');
-  expect(timestampOf('never')).toBe('');
+test('filterIn: reads what paramsOf wrote', () => {
+  const filter = { error_type: 'HTTP_5XX', http_status: 500, to: '2026-03-02T00:00:00.000Z' };
+  expect(filterIn(new URLSearchParams(paramsOf(filter)).toString())).toEqual(filter);
+  expect(filterIn('task=1')).toEqual({});
 });
 
 test('filterText: describes every field', () => {

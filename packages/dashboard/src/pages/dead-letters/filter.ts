@@ -1,7 +1,23 @@
 import type { QueueSchema } from '@millrace/contract/queue';
+import { localOf } from '../../parts/local-time.js';
 
 type Filter = QueueSchema<'SelectorFilter'>;
 type Group = QueueSchema<'DlqGroup'>;
+
+const fields = ['error_type', 'handler_ref', 'http_status', 'from', 'to'] as const;
+
+/** The filter in the parameters of the address. */
+export function filterIn(text: string): Filter {
+  const params = new URLSearchParams(text);
+  let filter: Filter = {};
+  for (const name of fields) filter = withField(filter, name, params.get(name) ?? '');
+  return filter;
+}
+
+/** The parameters of a filter; absent fields are removed. */
+export function paramsOf(filter: Filter): Record<string, string> {
+  return Object.fromEntries(fields.map((name) => [name, String(filter[name] ?? '')]));
+}
 
 /** The filter that selects the tasks of a group. */
 export function filterOf({ error_type, handler_ref, http_status }: Group): Filter {
@@ -25,21 +41,6 @@ export function withField(filter: Filter, name: keyof Filter, text: string): Fil
   const { [name]: _, ...rest } = filter;
   if (text === '') return rest;
   return { ...rest, [name]: name === 'http_status' ? Number(text) : text };
-}
-
-/** Converts the local time of an input, such as `2026-03-02T10:15`, to a UTC timestamp. */
-export function timestampOf(local: string): string {
-  const at = new Date(local);
-  return Number.isNaN(at.getTime()) ? '' : at.toISOString();
-}
-
-/** Converts a timestamp to the local time of a `datetime-local` input. */
-export function localOf(timestamp: string | undefined): string {
-  if (timestamp === undefined) return '';
-  const at = new Date(timestamp);
-  const two = (value: number) => String(value).padStart(2, '0');
-  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
-  return `${day}T${two(at.getHours())}:${two(at.getMinutes())}`;
 }
 
 /** Describes the filter in the confirmation dialog. */

@@ -1,6 +1,6 @@
 import { count } from '../../parts/format.js';
 import { Time } from '../../parts/time.js';
-import type { Filter, Group } from '../queues/api.js';
+import type { Filter, Group } from '../../queue/api.js';
 import { filterOf, isOf } from './filter.js';
 
 interface GroupsProps {

@@ -4,7 +4,7 @@ import { count } from '../../parts/format.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { VirtualTable, type Column } from '../../parts/virtual-table.js';
-import { queueQueries, type QueueItem } from '../queues/api.js';
+import { queueQueries, type QueueItem } from '../../queue/api.js';
 
 const columns: readonly Column<QueueItem>[] = [
   {
@@ -29,7 +29,7 @@ const columns: readonly Column<QueueItem>[] = [
     header: 'Callback',
     width: 'minmax(0, 3fr)',
     wideOnly: true,
-    cell: ({ summary }) => <span className="muted">{summary.callback_url}</span>,
+    cell: ({ summary }) => <span className="muted">{summary.callback_url ?? 'pull'}</span>,
   },
 ];
 

@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { Dialog } from '../../parts/dialog.js';
 import { Loaded } from '../../parts/states.js';
-import { queueQueries } from '../queues/api.js';
-import { TaskView } from '../queues/task-view.js';
+import { queueQueries } from '../../queue/api.js';
+import { TaskView } from '../tasks/task-view.js';
 import type { DlqAction } from './action-dialog.js';
 
 interface TaskDialogProps {

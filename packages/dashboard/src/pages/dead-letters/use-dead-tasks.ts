@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo } from 'react';
-import { readDead, type DeadRow, type Filter } from '../queues/api.js';
+import { readDead, type DeadRow, type Filter } from '../../queue/api.js';
 
 const minRows = 60;
 

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useMemo, useRef, useState } from 'react';
 import { queries } from '../../api/queries.js';
 import { count, dollars } from '../../parts/format.js';
+import { setParams, useParam, useTextParam } from '../../parts/location.js';
 import { Figure, Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -12,10 +13,13 @@ import { useGuardSettings } from '../../sessions/settings.js';
 import { isOver } from '../../sessions/status.js';
 import { fleetColumns } from './columns.js';
 import { filterSessions, statusGroups, type StatusGroup } from './filter.js';
+import { NoAgents } from './no-agents.js';
 import { SpawnDialog } from './spawn-dialog.js';
 import './fleet.css';
 
 type Session = DaemonSchema<'Session'>;
+
+const groupIds = statusGroups.map(({ id }) => id);
 
 /** All agents with status, context and cost. */
 export default function FleetPage() {
@@ -32,15 +36,7 @@ export default function FleetPage() {
       }
     >
       <Loaded query={sessions} rows={8}>
-        {(list) =>
-          list.length === 0 ? (
-            <Empty title="No agents yet.">
-              Start one here, or with <code>ctl agent spawn &quot;Fix the failing test&quot;</code>.
-            </Empty>
-          ) : (
-            <Fleet sessions={list} />
-          )
-        }
+        {(list) => (list.length === 0 ? <NoAgents /> : <Fleet sessions={list} />)}
       </Loaded>
       {isSpawning && <SpawnDialog onClose={() => setIsSpawning(false)} />}
     </Page>
@@ -48,8 +44,8 @@ export default function FleetPage() {
 }
 
 function Fleet({ sessions }: { sessions: readonly Session[] }) {
-  const [text, setText] = useState('');
-  const [group, setGroup] = useState<StatusGroup>('all');
+  const [text, setText] = useTextParam('q');
+  const [group, setGroup] = useParam<StatusGroup>('status', 'all', groupIds);
   const search = useRef<HTMLInputElement>(null);
   useShortcut('/', 'Search', () => search.current?.focus());
   const costOf = useCosts();
@@ -85,13 +81,7 @@ function Fleet({ sessions }: { sessions: readonly Session[] }) {
       </div>
       {shown.length === 0 ? (
         <Empty title="No agent matches the search.">
-          <button
-            type="button"
-            onClick={() => {
-              setText('');
-              setGroup('all');
-            }}
-          >
+          <button type="button" onClick={() => setParams({ q: '', status: '' })}>
             Show all
           </button>
         </Empty>

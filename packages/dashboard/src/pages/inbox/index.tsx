@@ -7,6 +7,7 @@ import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
 import { Choice } from '../../parts/choice.js';
 import { words } from '../../parts/format.js';
+import { useParam } from '../../parts/location.js';
 import { Page, Panel } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -29,7 +30,7 @@ const markRead = (id: string) => daemon.call('markNoteRead', { path: { id } });
 /** Notifications about agents and branches. */
 export default function InboxPage() {
   const inbox = useQuery(queries.inbox());
-  const [which, setWhich] = useState<'unread' | 'all'>('unread');
+  const [which, setWhich] = useParam<'unread' | 'all'>('show', 'unread', ['unread', 'all']);
   const unread = inbox.data?.filter(({ read }) => !read) ?? [];
   const readAll = useAction({
     run: async () => {

@@ -1,10 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import { useMemo, useState } from 'react';
+import { useMemo } from 'react';
 import { queries } from '../../api/queries.js';
 import { Chart } from '../../parts/chart.js';
 import { Choice } from '../../parts/choice.js';
 import { bytes, duration, percent, tokens } from '../../parts/format.js';
+import { useParam } from '../../parts/location.js';
 import { Figure, Page, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { agentSeries, spaced, type AgentField } from './history.js';
@@ -19,9 +20,11 @@ const windows: readonly { value: Window; text: string }[] = [
   { value: '7d', text: '7 days' },
 ];
 
+const windowValues = windows.map(({ value }) => value);
+
 /** Resource usage of machine, agents and daemon. */
 export default function MetricsPage() {
-  const [window, setWindow] = useState<Window>('1h');
+  const [window, setWindow] = useParam<Window>('range', '1h', windowValues);
   const history = useQuery({
     ...queries.metricsHistory(window),
     refetchInterval: 15_000,

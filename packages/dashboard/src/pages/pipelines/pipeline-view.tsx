@@ -5,6 +5,7 @@ import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { Confirm } from '../../parts/dialog.js';
 import { baseName } from '../../parts/format.js';
+import { useIdParam } from '../../parts/location.js';
 import { Panel } from '../../parts/page.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
@@ -16,7 +17,7 @@ type Job = DaemonSchema<'Job'>;
 
 /** One pipeline: status, graph, and the selected job. */
 export function PipelineView({ pipeline }: { pipeline: Pipeline }) {
-  const [selected, setSelected] = useState<string>();
+  const [selected, setSelected] = useIdParam('job');
   const job = pipeline.jobs.find(({ id }) => id === selected);
   return (
     <Panel title={pipeline.name} actions={<PipelineControls pipeline={pipeline} />}>

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { bytes, count, duration } from '../../parts/format.js';
 import { Time } from '../../parts/time.js';
-import type { QueueConfig } from './api.js';
+import type { QueueConfig } from '../../queue/api.js';
 
 /** A queue's config, grouped as in the config file. */
 export function ConfigView({ config }: { config: QueueConfig }) {
@@ -9,7 +9,7 @@ export function ConfigView({ config }: { config: QueueConfig }) {
   return (
     <div className="queue-config">
       <Group title="Callback">
-        <Fact name="URL">{callback.url}</Fact>
+        <Fact name="URL">{callback.url ?? 'pull'}</Fact>
         <Fact name="Timeout">
           {duration(callback.timeout_ms)}; connect {duration(callback.connect_timeout_ms)}; async{' '}
           {duration(callback.async_timeout_ms)}

@@ -3,14 +3,30 @@ import { useQuery } from '@tanstack/react-query';
 import { useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useAction } from '../../parts/action.js';
+import { Choice } from '../../parts/choice.js';
 import { count, duration } from '../../parts/format.js';
+import { setParams, useIdParam, useParam } from '../../parts/location.js';
 import { Figure, Page, Panel } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Failure, Loaded, Loading } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { toast } from '../../parts/toast.js';
-import { probeCallback, queueQueries, setPaused, type QueueConfig, type QueueItem } from './api.js';
+import {
+  probeCallback,
+  queueQueries,
+  setPaused,
+  type QueueConfig,
+  type QueueItem,
+} from '../../queue/api.js';
+import type { Features } from '../../queue/features.js';
+import { useFeatures } from '../../queue/next-api.js';
+import { ConfigDialog } from './config-dialog.js';
 import { ConfigView } from './config-view.js';
+import { HistoryCharts } from './history-charts.js';
+import { Jobs } from './jobs.js';
+import { Schedules } from './schedules.js';
+import { TaskTable } from './task-table.js';
+import { Workers } from './workers.js';
 import { ageText } from './list.js';
 import { rateText } from './rates.js';
 import { QueueState } from './queue-state.js';
@@ -24,8 +40,10 @@ export function QueueDetail({ queue }: { queue: string }) {
   const queues = useQuery(queueQueries.all());
   const config = useQuery(queueQueries.config(queue));
   const history = useHistory(queues.data, queues.dataUpdatedAt);
-  const [isSubmitting, setIsSubmitting] = useState(false);
-  const [taskId, setTaskId] = useState('');
+  const [dialog, setDialog] = useState<'submit' | 'edit'>();
+  const [tab, setTab] = useParam<Tab>('tab', 'overview', tabs);
+  const features = useFeatures();
+  const [taskId, setTaskId] = useIdParam('task');
   const item = queues.data?.find(({ name }) => name === queue);
   const above = <Link href="/queues">Queues</Link>;
   if (config.error instanceof ApiError && config.error.code === 'QUEUE_NOT_FOUND') {
@@ -44,7 +62,7 @@ export function QueueDetail({ queue }: { queue: string }) {
     <Page
       title={queue}
       above={above}
-      actions={item && <Actions item={item} onSubmit={() => setIsSubmitting(true)} />}
+      actions={item && <Actions item={item} onSubmit={() => setDialog('submit')} />}
     >
       {queues.data && !item && !config.isError && <Loading rows={1} />}
       {queues.isError && !config.isError && (
@@ -55,23 +73,75 @@ export function QueueDetail({ queue }: { queue: string }) {
           <BreakerFigure config={config.data} phase={item.summary.breaker} />
         </Figures>
       )}
-      {item && <Depth samples={history.of(queue)} />}
-      <TaskLookup id={taskId} onLookup={setTaskId} />
-      <Panel title="Config">
-        <Loaded query={config}>{(found) => <ConfigView config={found} />}</Loaded>
-      </Panel>
-      {isSubmitting && (
+      <Tabs features={features} tab={tab} onTab={setTab} />
+      {tab === 'tasks' && features.tasks && <TaskTable queue={queue} />}
+      {tab === 'schedules' && features.schedules && <Schedules queue={queue} />}
+      {tab === 'workers' && features.workers && <Workers queue={queue} />}
+      {tab === 'jobs' && features.jobs && <Jobs queue={queue} />}
+      {(tab === 'overview' || !features[tab]) && (
+        <>
+          {features.metrics && <HistoryCharts queue={queue} />}
+          {item && !features.metrics && <Depth samples={history.of(queue)} />}
+          <TaskLookup id={taskId} onLookup={setTaskId} />
+          <Panel
+            title="Config"
+            actions={
+              config.data && (
+                <button type="button" className="small" onClick={() => setDialog('edit')}>
+                  Edit…
+                </button>
+              )
+            }
+          >
+            <Loaded query={config}>{(found) => <ConfigView config={found} />}</Loaded>
+          </Panel>
+        </>
+      )}
+      {dialog === 'submit' && (
         <SubmitDialog
           queue={queue}
-          onClose={() => setIsSubmitting(false)}
+          onClose={() => setDialog(undefined)}
           onSubmitted={(id) => {
-            setIsSubmitting(false);
-            setTaskId(id);
+            setDialog(undefined);
+            setParams({ task: id, tab: '' });
           }}
+        />
+      )}
+      {dialog === 'edit' && config.data && (
+        <ConfigDialog
+          config={config.data}
+          onClose={() => setDialog(undefined)}
+          onSaved={() => setDialog(undefined)}
         />
       )}
     </Page>
   );
+}
+
+type Tab = 'overview' | 'tasks' | 'schedules' | 'workers' | 'jobs';
+
+const tabTitles: Readonly<Record<Tab, string>> = {
+  overview: 'Overview',
+  tasks: 'Tasks',
+  schedules: 'Schedules',
+  workers: 'Workers',
+  jobs: 'Jobs',
+};
+const tabs = Object.keys(tabTitles) as Tab[];
+
+interface TabsProps {
+  features: Features;
+  tab: Tab;
+  onTab: (tab: Tab) => void;
+}
+
+/** The tabs of what the server can do; none for a server that lacks all of it. */
+function Tabs({ features, tab, onTab }: TabsProps) {
+  const options = tabs
+    .filter((value) => value === 'overview' || features[value])
+    .map((value) => ({ value, text: tabTitles[value] }));
+  if (options.length === 1) return null;
+  return <Choice isTabs label="View" value={tab} options={options} onChange={onTab} />;
 }
 
 function Actions({ item: { name, summary }, onSubmit }: { item: QueueItem; onSubmit: () => void }) {

@@ -3,12 +3,16 @@ import { useMemo, useRef, useState } from 'react';
 import { Link } from 'wouter';
 import { count, duration } from '../../parts/format.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
+import { navigate, useTextParam } from '../../parts/location.js';
 import { Figure, Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { VirtualTable, type Column } from '../../parts/virtual-table.js';
-import { queueQueries, type QueueItem } from './api.js';
+import { queueQueries, type QueueItem } from '../../queue/api.js';
+import { useFeatures } from '../../queue/next-api.js';
+import { ConfigDialog } from './config-dialog.js';
 import { rateText, type QueueHistory } from './rates.js';
+import { Sparkline } from './sparkline.js';
 import { QueueState } from './queue-state.js';
 import { useHistory } from './use-history.js';
 
@@ -17,24 +21,37 @@ export function QueueList() {
   const history = useHistory(queues.data, queues.dataUpdatedAt);
   const search = useRef<HTMLInputElement>(null);
   useShortcut('/', 'Search queues', () => search.current?.focus());
-  const [sought, setSought] = useState('');
+  const [isCreating, setIsCreating] = useState(false);
+  useShortcut('n', 'New queue', () => setIsCreating(true));
+  const [sought, setSought] = useTextParam('q');
   return (
     <Page
       title="Queues"
       actions={
-        <input
-          ref={search}
-          type="search"
-          aria-label="Search queues"
-          placeholder="Search queues"
-          value={sought}
-          onChange={(event) => setSought(event.target.value)}
-        />
+        <>
+          <input
+            ref={search}
+            type="search"
+            aria-label="Search queues"
+            placeholder="Search queues"
+            value={sought}
+            onChange={(event) => setSought(event.target.value)}
+          />
+          <button type="button" className="primary" onClick={() => setIsCreating(true)}>
+            New queue
+          </button>
+        </>
       }
     >
       <Loaded query={queues}>
         {(list) => (list.length === 0 ? <NoQueues /> : <Table {...{ list, history, sought }} />)}
       </Loaded>
+      {isCreating && (
+        <ConfigDialog
+          onClose={() => setIsCreating(false)}
+          onSaved={(name) => navigate(`/queues/${name}`)}
+        />
+      )}
     </Page>
   );
 }
@@ -42,7 +59,7 @@ export function QueueList() {
 function NoQueues() {
   return (
     <Empty title="No queues yet.">
-      Create one from a config file: <code>ctl queue config set mail mail.json</code>
+      Create one here, or from a config file: <code>ctl queue config set mail mail.json</code>
     </Empty>
   );
 }
@@ -55,7 +72,7 @@ interface TableProps {
 
 function Table({ list, history, sought }: TableProps) {
   const shown = useMemo(() => list.filter(({ name }) => name.includes(sought)), [list, sought]);
-  const columns = columnsFor(history, useIsNarrow());
+  const columns = columnsFor(history, useIsNarrow(), useFeatures().metrics);
   return (
     <>
       <Totals list={list} />
@@ -85,7 +102,19 @@ function Totals({ list }: { list: readonly QueueItem[] }) {
   );
 }
 
-function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>[] {
+const lastHour: Column<QueueItem> = {
+  id: 'last-hour',
+  header: 'Last hour',
+  width: '7rem',
+  wideOnly: true,
+  cell: ({ name }) => <Sparkline queue={name} />,
+};
+
+function columnsFor(
+  history: QueueHistory,
+  isNarrow: boolean,
+  hasMetrics: boolean,
+): Column<QueueItem>[] {
   return [
     {
       id: 'name',
@@ -128,6 +157,7 @@ function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>
         <span title="Net change of pending tasks per second">{rateText(history.rateOf(name))}</span>
       ),
     },
+    ...(hasMetrics ? [lastHour] : []),
     {
       id: 'in-flight',
       header: 'In flight',
@@ -157,8 +187,8 @@ function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>
       width: 'minmax(0, 2fr)',
       wideOnly: true,
       cell: ({ summary }) => (
-        <span className="muted" title={summary.callback_url}>
-          {summary.callback_url}
+        <span className="muted" title={summary.callback_url ?? undefined}>
+          {summary.callback_url ?? 'pull'}
         </span>
       ),
     },

@@ -1,5 +1,5 @@
 import { Status, type Tone } from '../../parts/status.js';
-import type { QueueItem } from './api.js';
+import type { QueueItem } from '../../queue/api.js';
 
 /** The state of a queue in one word. */
 export function QueueState({ summary }: Pick<QueueItem, 'summary'>) {

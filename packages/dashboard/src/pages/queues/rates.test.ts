@@ -42,6 +42,15 @@ test('history: a deleted queue starts over', () => {
   expect(history.rateOf('mail')).toBeUndefined();
 });
 
+test('history: survives a reload, and a text that is none of its own', () => {
+  const history = new QueueHistory();
+  history.record(0, mail(100));
+  history.record(2_000, mail(60));
+  expect(QueueHistory.fromJSON(JSON.stringify(history)).rateOf('mail')).toBe(-20);
+  expect(QueueHistory.fromJSON('{').of('mail')).toEqual([]);
+  expect(QueueHistory.fromJSON(null).of('mail')).toEqual([]);
+});
+
 test.each([
   [undefined, '–'],
   [0, '±0'],

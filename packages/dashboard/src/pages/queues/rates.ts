@@ -40,6 +40,22 @@ export class QueueHistory {
     if (!previous || !last || last.at - previous.at > maxSampleGapMs) return undefined;
     return ((last.pending - previous.pending) * 1000) / (last.at - previous.at);
   }
+
+  /** All samples, to survive a reload of the tab. */
+  toJSON(): unknown {
+    return [...this.#samples];
+  }
+
+  static fromJSON(text: string | null): QueueHistory {
+    const history = new QueueHistory();
+    try {
+      const stored = JSON.parse(text ?? '[]') as [string, Sample[]][];
+      for (const [name, samples] of stored) history.#samples.set(name, samples);
+    } catch {
+      // What another version stored is worth nothing.
+    }
+    return history;
+  }
 }
 
 /** `+3.2/s`, `−120/s`, `±0`. */

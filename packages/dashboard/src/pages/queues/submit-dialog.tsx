@@ -1,7 +1,7 @@
 import { useId, useState } from 'react';
 import { useAction } from '../../parts/action.js';
 import { Dialog } from '../../parts/dialog.js';
-import { submitTask } from './api.js';
+import { submitTask } from '../../queue/api.js';
 import { toBase64 } from './payload.js';
 
 interface SubmitDialogProps {

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import { Link } from 'wouter';
 import { Panel } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
-import { queueQueries } from './api.js';
-import { TaskView } from './task-view.js';
+import { queueQueries } from '../../queue/api.js';
+import { TaskView } from '../tasks/task-view.js';
 
 interface TaskLookupProps {
   /** The task shown; empty for none. */
@@ -44,7 +45,14 @@ function Found({ id }: { id: string }) {
   return (
     <div className="panel-body">
       <Loaded query={task} rows={2}>
-        {(found) => <TaskView task={found} />}
+        {(found) => (
+          <>
+            <p>
+              <Link href={`/tasks/${id}`}>Open the task page</Link>
+            </p>
+            <TaskView task={found} />
+          </>
+        )}
       </Loaded>
     </div>
   );

@@ -1,8 +1,17 @@
-import type { QueueItem } from './api.js';
+import type { QueueItem } from '../../queue/api.js';
 import { QueueHistory } from './rates.js';
 
-// Lives as long as the tab, so that navigation between pages loses nothing.
-const history = new QueueHistory();
+const storedName = 'millrace.queue-history';
+
+// Lives as long as the tab, so that neither navigation nor a reload empties the chart.
+const history = QueueHistory.fromJSON(sessionStorage.getItem(storedName));
+addEventListener('pagehide', () => {
+  try {
+    sessionStorage.setItem(storedName, JSON.stringify(history));
+  } catch {
+    // Storage is full or forbidden: the chart starts anew.
+  }
+});
 
 /** The samples of all queues, including the current ones. */
 export function useHistory(queues: readonly QueueItem[] | undefined, readAt: number): QueueHistory {

@@ -1,10 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import { useState, useSyncExternalStore } from 'react';
+import { useSyncExternalStore } from 'react';
 import { queries } from '../../api/queries.js';
 import { logOut } from '../../api/login.js';
 import { tokenStore } from '../../api/token.js';
 import { unknown } from '../../parts/format.js';
+import { useTextParam } from '../../parts/location.js';
 import { Page, Panel } from '../../parts/page.js';
 import { useShortcutsOn } from '../../parts/shortcuts.js';
 import { Loaded } from '../../parts/states.js';
@@ -76,7 +77,7 @@ function BrowserSettings() {
 
 function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
   const { data: health } = useQuery(queries.health());
-  const [text, setText] = useState('');
+  const [text, setText] = useTextParam('q');
   const wanted = text.toLowerCase();
   const shown = view.entries.filter(({ key }) => key.toLowerCase().includes(wanted));
   return (

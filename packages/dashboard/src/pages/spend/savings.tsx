@@ -1,10 +1,10 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { queries } from '../../api/queries.js';
 import { Chart } from '../../parts/chart.js';
 import { Choice } from '../../parts/choice.js';
 import { count, dollars, percent, tokens, words } from '../../parts/format.js';
+import { useParam } from '../../parts/location.js';
 import { Figure, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 
@@ -19,9 +19,11 @@ const windows: readonly { value: Window; text: string }[] = [
   { value: '90d', text: '90 days' },
 ];
 
+const windowValues = windows.map(({ value }) => value);
+
 /** Two separate figures: context tokens saved, and work offloaded to the local model. */
 export function Savings() {
-  const [window, setWindow] = useState<Window>('7d');
+  const [window, setWindow] = useParam<Window>('range', '7d', windowValues);
   const bucket = window === '24h' || window === '48h' ? 'hour' : 'day';
   const savings = useQuery({
     ...queries.savings(window, bucket),

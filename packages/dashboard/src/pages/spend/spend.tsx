@@ -1,10 +1,10 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { queries } from '../../api/queries.js';
 import { Chart } from '../../parts/chart.js';
 import { Choice } from '../../parts/choice.js';
 import { dollars, dollarTicks, tokens } from '../../parts/format.js';
+import { useParam } from '../../parts/location.js';
 import { Figure, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { dayByDay } from './days.js';
@@ -21,6 +21,8 @@ const groupings: readonly { value: By; text: string }[] = [
   { value: 'backend', text: 'Backend' },
 ];
 
+const groupingValues = groupings.map(({ value }) => value);
+
 export function Spend() {
   const spend = useQuery(queries.spend());
   return (
@@ -31,7 +33,7 @@ export function Spend() {
 }
 
 function SpendReport({ rollup }: { rollup: Rollup }) {
-  const [by, setBy] = useState<By>('agent');
+  const [by, setBy] = useParam<By>('by', 'agent', groupingValues);
   const rows = rollup[`by_${by}`];
   return (
     <>

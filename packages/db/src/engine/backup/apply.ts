@@ -2,10 +2,11 @@ import { indexRow, sameDefinition, storedIndex, type CollectionInfo } from '../c
 import type { Core } from '../core.js';
 import { expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../storage/keys.js';
 import { lineageRow } from '../format.js';
+import type { Hash64 } from '../hash.js';
 import { encodeRecord, type RecordImage } from '../record.js';
 import { damagedAt } from './frames.js';
 import type { BackupCatalog, BackupHeader } from './parts.js';
-import type { PortableChange } from './portable.js';
+import type { PortableChange, PortableCommit } from './portable.js';
 import type { BackupStatement } from './reader.js';
 
 // Enough to fill a flush while the next frames are being decoded.
@@ -15,6 +16,8 @@ export interface ApplyOptions {
   /** Keep the id of the history, as a follower does; a restored copy begins another one. */
   keepLineage?: boolean;
   onRecords?: (count: number) => void;
+  /** False for the first commit that is after the target: it and all later ones are left out. */
+  isWithin?: ((commit: PortableCommit) => boolean) | undefined;
 }
 
 /**
@@ -47,12 +50,18 @@ class Application {
   #catalog: BackupCatalog | undefined;
   readonly #collections = new Map<number, CollectionInfo>();
   readonly #underWay: Promise<void>[] = [];
+  /** An archive may begin before the base backup does: those commits are there already. */
+  readonly #startSeq: number;
+  #last: PortableCommit | undefined;
+  #isReached = false;
 
   constructor(
     private readonly core: Core,
     private readonly source: string,
     private readonly options: ApplyOptions,
-  ) {}
+  ) {
+    this.#startSeq = core.state.seq;
+  }
 
   async take(statement: BackupStatement): Promise<void> {
     switch (statement.kind) {
@@ -66,7 +75,7 @@ class Application {
         return this.#write(statement.records.map((image) => this.#encode(collection, image)));
       }
       case 'commits': {
-        const changes = statement.commits.flatMap((commit) => commit.changes);
+        const changes = this.#dueOf(statement.commits).flatMap((commit) => commit.changes);
         return this.#write(changes.map((change) => this.#encodeChange(change)));
       }
       case 'rows':
@@ -86,6 +95,22 @@ class Application {
     for (const { number, name } of catalog.collections) {
       this.#collections.set(number, await this.core.ensureCollection(name));
     }
+  }
+
+  /** The commits that the database lacks, up to the target. */
+  #dueOf(commits: readonly PortableCommit[]): PortableCommit[] {
+    return commits.filter((commit) => {
+      if (this.#isReached || commit.seq <= this.#startSeq) return false;
+      this.#isReached = this.options.isWithin?.(commit) === false;
+      if (!this.#isReached) this.#last = commit;
+      return !this.#isReached;
+    });
+  }
+
+  /** The commit that the database is at when everything is applied. */
+  #end(): { seq: number; epoch: number; chain: Hash64 } {
+    const { seq, epoch, chainHash } = this.header!;
+    return this.#isReached ? (this.#last ?? this.core.state) : { seq, epoch, chain: chainHash };
   }
 
   #collection(number: number): CollectionInfo {
@@ -147,7 +172,8 @@ class Application {
   async #finish(): Promise<void> {
     await Promise.all(this.#underWay.splice(0));
     const { core } = this;
-    const { seq, epoch, chainHash, lineageId } = this.header!;
+    const { lineageId } = this.header!;
+    const { seq, epoch, chain } = this.#end();
     for (const index of this.#catalog!.indexes) await this.#declare(index);
     await core.writer.submit(() => {
       if (this.options.keepLineage) core.writer.put('meta', lineageRow, Buffer.from(lineageId));
@@ -155,10 +181,10 @@ class Application {
         ...core.state,
         seq,
         epoch,
-        chain: chainHash,
+        chain,
         // The log begins anew: what came before is in the backup only.
         oldestSeq: seq + 1,
-        oldestChain: chainHash,
+        oldestChain: chain,
       };
     });
   }

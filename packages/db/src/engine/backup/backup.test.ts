@@ -151,6 +151,7 @@ describe('a backup', () => {
   test('refuses to save a record that is damaged', async () => {
     const db = await scratch.open();
     const { id } = await db.collection('items').insert({ name: 'Ada' });
+    await db.core.store.fold();
     const row = db.core.tables.get('records', recordKey(1, id))!;
     row[row.length - 1]! ^= 1;
     await db.core.tables.commit((put) => put('records', recordKey(1, id), row));

@@ -8,7 +8,6 @@ import type { Hash64 } from '../hash.js';
 import { Slice } from '../query/slice.js';
 import { ScanWalk, type Visit } from '../query/walk.js';
 import { refuse } from '../refusal.js';
-import { seqKey } from '../storage/keys.js';
 import type { DatabaseState } from '../storage/state.js';
 import type { SnapshotView } from '../storage/views.js';
 import { compacted } from '../watch/commit-log.js';
@@ -48,6 +47,8 @@ export async function* backup(
   for (const name of only ?? []) checkCollectionName(name);
   const format = options.format ?? 'snapshot';
   const { view, state } = await durableSnapshot(core);
+  // What is committed meanwhile stays for a follower or an increment that goes on from here.
+  const pin = core.pinLog(options.sinceSeq || state.seq + 1);
   try {
     const sinceChain = sinceChainOf(core, view, state, options.sinceSeq ?? 0);
     yield { kind: 'header', header: headerOf(core, state, format, options.sinceSeq ?? 0) };
@@ -68,6 +69,7 @@ export async function* backup(
     options.onProgress?.({ records: chunks.records, bytes: chunks.bytes });
     yield { kind: 'trailer', trailer: chunks.trailer() };
   } finally {
+    pin.release();
     view.done();
   }
 }
@@ -133,7 +135,7 @@ class BackupRun {
     const wanted = new Set(scope.collections.map(({ id }) => id));
     for (let seq = sinceSeq + 1; seq <= view.seq; seq++) {
       await this.#rest();
-      const row = view.get('log', seqKey(seq));
+      const row = core.commitRow(seq);
       if (!row) throw refuse('CORRUPT', `The change log has no commit ${seq}.`);
       const commit = decodeCommit(seq, row, core.codec);
       const changes = commit.changes.filter((change) => wanted.has(change.collection));
@@ -175,11 +177,16 @@ function sinceChainOf(
     );
   }
   if (sinceSeq + 1 < state.oldestSeq) throw compacted(sinceSeq + 1, state.oldestSeq);
-  if (sinceSeq === state.seq) return state.chain;
-  if (sinceSeq + 1 === state.oldestSeq) return state.oldestChain;
-  const row = view.get('log', seqKey(sinceSeq));
-  if (!row) throw refuse('CORRUPT', `The change log has no commit ${sinceSeq}.`);
-  return decodeCommit(sinceSeq, row, core.codec).chain;
+  return chainAt(core, state, sinceSeq);
+}
+
+/** The chain hash after commit `seq`, which the log must reach. */
+export function chainAt(core: Core, state: DatabaseState, seq: number): Hash64 {
+  if (seq === state.seq) return state.chain;
+  if (seq + 1 === state.oldestSeq) return state.oldestChain;
+  const row = core.commitRow(seq);
+  if (!row) throw refuse('CORRUPT', `The change log has no commit ${seq}.`);
+  return decodeCommit(seq, row, core.codec).chain;
 }
 
 function headerOf(

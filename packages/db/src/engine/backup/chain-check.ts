@@ -10,11 +10,14 @@ export class ChainCheck {
   #next: number;
   #chain: Hash64;
   readonly #names: Map<number, string>;
+  /** The chain at `wantedSeq`, once that commit was seen. */
+  wanted: Hash64 | undefined;
 
   constructor(
     private readonly header: BackupHeader,
     private readonly catalog: BackupCatalog,
     private readonly source: string,
+    private readonly wantedSeq?: number,
   ) {
     this.#next = header.sinceSeq + 1;
     this.#chain = hashFromHex(catalog.since_chain ?? '');
@@ -28,6 +31,7 @@ export class ChainCheck {
       // Of some collections alone the chain cannot be computed, only carried along.
       this.#chain = this.catalog.only ? chain : this.#after(seq, changes);
       if (!sameHash(this.#chain, chain)) throw this.#broken(`the chain breaks at commit ${seq}`);
+      if (seq === this.wantedSeq) this.wanted = chain;
     }
   }
 

@@ -1,4 +1,5 @@
 import { UsageError } from '@millrace/kit/errors';
+import type { Hash64 } from '../hash.js';
 import { sameHash } from '../watch/token.js';
 import { ChainCheck } from './chain-check.js';
 import { damagedAt } from './frames.js';
@@ -12,10 +13,15 @@ export interface CheckedBackup {
   header: BackupHeader;
   catalog: BackupCatalog;
   trailer: BackupTrailer;
+  /** For an increment: the chain at the commit that was asked for, if it has that commit. */
+  overlapChain: Hash64 | undefined;
 }
 
-/** Reads a backup file and throws, with the place, when anything about it is not as it should be. */
-export async function checkBackup(file: string): Promise<CheckedBackup> {
+/**
+ * Reads a backup file and throws, with the place, when anything about it is not as it should be.
+ * An increment that begins before `overlapSeq` has its chain there in `overlapChain`.
+ */
+export async function checkBackup(file: string, overlapSeq?: number): Promise<CheckedBackup> {
   let header: BackupHeader | undefined;
   let catalog: BackupCatalog | undefined;
   let trailer: BackupTrailer | undefined;
@@ -27,7 +33,7 @@ export async function checkBackup(file: string): Promise<CheckedBackup> {
       if (header!.sinceSeq > 0 !== (catalog.since_chain !== null)) {
         throw damagedAt(file, 0, 'its header and its catalog disagree on what it builds on');
       }
-      if (header!.sinceSeq > 0) chain = new ChainCheck(header!, catalog, file);
+      if (header!.sinceSeq > 0) chain = new ChainCheck(header!, catalog, file, overlapSeq);
     } else if (statement.kind === 'commits') {
       if (!chain) throw damagedAt(file, 0, 'a full backup has no commits');
       chain.take(statement.commits);
@@ -36,7 +42,13 @@ export async function checkBackup(file: string): Promise<CheckedBackup> {
     } else trailer = statement.trailer;
   }
   chain?.end();
-  return { file, header: header!, catalog: catalog!, trailer: trailer! };
+  return {
+    file,
+    header: header!,
+    catalog: catalog!,
+    trailer: trailer!,
+    overlapChain: chain?.wanted,
+  };
 }
 
 /** Checks that the files are a full backup and its increments, in order and without a gap. */
@@ -63,13 +75,14 @@ function whyNotAfter(before: CheckedBackup, increment: CheckedBackup): string | 
   if (header.lineageId !== before.header.lineageId) {
     return `is of another database than ${before.file}`;
   }
-  if (header.sinceSeq !== before.header.seq) {
+  const { overlapChain } = increment;
+  if (header.sinceSeq !== before.header.seq && !overlapChain) {
     return (
       `builds on commit ${header.sinceSeq}, but ${before.file} stands at ${before.header.seq}: ` +
       'name the increments in order, without leaving one out'
     );
   }
-  if (!sameHash(hashFromHex(catalog.since_chain ?? ''), before.header.chainHash)) {
+  if (!sameHash(overlapChain ?? hashFromHex(catalog.since_chain ?? ''), before.header.chainHash)) {
     return `builds on another history than ${before.file} has`;
   }
   if (JSON.stringify(catalog.only) !== JSON.stringify(before.catalog.only)) {

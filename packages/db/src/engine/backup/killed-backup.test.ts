@@ -37,3 +37,23 @@ test.each(['restoreUntil', 'restoreUntilVerify'])(
     expect(contentOf(await scratch.open({}, directory))).toEqual(contentOf(db));
   },
 );
+
+test('archive: a killed process leaves an archive that leads to every commit after a restart', async () => {
+  const [directory, archive] = [scratch.directory(), scratch.directory()];
+  let acknowledged: number[] = [];
+  for (const writes of [20, 7, 45]) {
+    const lines = await runUntilKilled(work, 'archiveUntil', directory, archive, writes);
+    acknowledged = [...acknowledged, ...lines.map(Number)];
+  }
+  const db = await scratch.open({ logArchive: { directory: archive } }, directory);
+  await db.archiveLog();
+  for (const seq of [acknowledged.at(-1)!, acknowledged[acknowledged.length >> 1]!]) {
+    const target = join(scratch.directory(), 'restored');
+    await restore([archive], target, { to: seq });
+    const copy = await scratch.open({}, target);
+    expect(copy.logPosition.seq).toBe(seq);
+    const isDue = (each: number) => each <= seq;
+    expect(await copy.collection('items').count()).toBe(acknowledged.filter(isDue).length);
+    expect((await copy.verify()).problems).toEqual([]);
+  }
+});

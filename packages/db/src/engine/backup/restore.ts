@@ -13,18 +13,23 @@ import {
   removeStore,
   storeName,
 } from '../storage/directory.js';
+import { nodeFiles } from '../storage/files.js';
 import { DirectoryLock } from '../storage/lock.js';
 import { Tables } from '../storage/tables.js';
 import { verifyCore } from '../verify/verify.js';
 import { applyBackup } from './apply.js';
+import { isArchive, planRestore, type RestoreTarget } from './archive.js';
 import { checkBackup, checkSequence, type CheckedBackup } from './check.js';
 import { fileParts } from './file.js';
+import type { PortableCommit } from './portable.js';
 import { readBackup } from './reader.js';
 
 export interface RestoreOptions {
   clock?: Clock;
   random?: Random;
   log?: Log;
+  /** Leave out what was committed after this commit number or time. */
+  to?: RestoreTarget | undefined;
   onProgress?: ((progress: RestoreProgress) => void) | undefined;
 }
 
@@ -45,22 +50,27 @@ export interface Restored {
 }
 
 /**
- * Makes a database of a full backup and, in order, its increments. Everything is read and checked
+ * Makes a database of a full backup and, in order, its increments; or of a log archive, which is
+ * a directory. Everything is read and checked
  * before anything is written. The directory must be empty or not there. Until the very end it
  * lacks the file that names its store, so what a killed restore leaves behind cannot be opened.
  */
 export async function restore(
-  files: readonly string[],
+  from: readonly string[],
   directory: string,
   options: RestoreOptions = {},
 ): Promise<Restored> {
   checkEmpty(directory);
+  const fromArchive = from.length === 1 && isArchive(from[0]!);
+  const files = fromArchive ? await planRestore(from[0]!, options.to) : from;
   const backups: CheckedBackup[] = [];
   for (const file of files) {
     options.onProgress?.({ stage: 'check', records: 0, of: 0 });
-    backups.push(await checkBackup(file));
+    const overlapSeq = fromArchive ? backups.at(-1)?.header.seq : undefined;
+    backups.push(await checkBackup(file, overlapSeq));
   }
   checkSequence(backups);
+  checkTarget(backups, options.to);
   const isNew = !existsSync(directory);
   makeDirectory(directory);
   const home = realpathSync(directory);
@@ -91,11 +101,13 @@ async function fill(
   const random = options.random ?? systemRandom;
   let core: Core | undefined;
   try {
-    await openFormat(tables, random);
-    core = new Core(tables, {
-      clock: options.clock ?? systemClock,
+    const log = options.log ?? silentLog;
+    const clock = options.clock ?? systemClock;
+    await openFormat(tables, { clock, random, log, files: nodeFiles });
+    core = new Core(tables, undefined, {
+      clock,
       random,
-      log: options.log ?? silentLog,
+      log,
       durability: 'strict',
     });
     await applyAll(core, backups, options);
@@ -123,8 +135,30 @@ async function applyAll(
     records += count;
     options.onProgress?.({ stage: 'restore', records, of });
   };
-  for (const { file } of backups) {
-    await applyBackup(core, readBackup(fileParts(file), file), file, { onRecords });
+  const { to } = options;
+  const isWithin =
+    to === undefined
+      ? undefined
+      : ({ seq, at }: PortableCommit) => (typeof to === 'number' ? seq <= to : at <= to.getTime());
+  for (const { file, header } of backups) {
+    await applyBackup(core, readBackup(fileParts(file), file), file, { onRecords, isWithin });
+    if (core.state.seq < header.seq) return;
+  }
+}
+
+function checkTarget(backups: readonly CheckedBackup[], to: RestoreTarget | undefined): void {
+  if (to === undefined) return;
+  const { file, header } = backups[0]!;
+  const isLate = typeof to === 'number' ? header.seq > to : header.createdAt > to;
+  if (isLate) {
+    throw new UsageError(
+      `${file} is at commit ${header.seq}, ${header.createdAt.toISOString()}, which is after the ` +
+        'target. Restore from an earlier full backup.',
+    );
+  }
+  const { file: last, header: end } = backups.at(-1)!;
+  if (typeof to === 'number' && end.seq < to) {
+    throw new UsageError(`${last} ends at commit ${end.seq}; it does not reach commit ${to}.`);
   }
 }
 

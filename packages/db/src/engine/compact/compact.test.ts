@@ -101,6 +101,12 @@ describe('compact', () => {
     expect(problemsOf(db.core)).toEqual([]);
   });
 
+  test.each([true, false])('counts rows that are not folded yet (dry run: %s)', async (dryRun) => {
+    const { db } = await openItems(500);
+    const { bytesBefore, bytesAfter } = await db.compact({ dryRun });
+    expect(bytesAfter).toBeLessThanOrEqual(bytesBefore);
+  });
+
   test('of an empty database is nothing special', async () => {
     const db = await scratch.open();
     const { oldestSeq } = await db.compact();

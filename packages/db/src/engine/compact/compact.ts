@@ -81,8 +81,8 @@ export class Compactor {
     const started = clock.monotonic();
     const oldestSeq = await this.trimmer.preview(trimBeforeSeq);
     return {
-      bytesBefore: this.#fileBytes(),
-      bytesAfter: await estimateBytes(this.core, oldestSeq),
+      bytesBefore: await this.#foldedBytes(),
+      bytesAfter: await estimateBytes(this.core),
       oldestSeq,
       elapsedMs: clock.monotonic() - started,
     };
@@ -91,7 +91,7 @@ export class Compactor {
   async #compact(trimBeforeSeq: number, options: CompactOptions): Promise<Compacted> {
     const { core } = this;
     const started = core.clock.monotonic();
-    const bytesBefore = this.#fileBytes();
+    const bytesBefore = await this.#foldedBytes();
     await options.onStage?.('trim', 0);
     await this.trimmer.trim(trimBeforeSeq);
     await this.#rewrite(options);
@@ -146,6 +146,7 @@ export class Compactor {
     await copy.calmDown();
     await tell((stage = 'hold'));
     await core.writer.hold(async () => {
+      await core.store.fold();
       await copy.catchUp();
       copy.compareCounts();
       await tell((stage = 'point'));
@@ -185,6 +186,17 @@ export class Compactor {
       'The disk is too full for a second copy of the data, which compacting needs for a while; ' +
         'the database goes on as it was.',
     );
+  }
+
+  /** The size of the file with everything in it that is still in the overlay. */
+  async #foldedBytes(): Promise<number> {
+    const { store, tables } = this.core;
+    try {
+      await store.fold();
+    } catch (error) {
+      throw this.#explain(error, tables.path);
+    }
+    return this.#fileBytes();
   }
 
   #fileBytes(): number {

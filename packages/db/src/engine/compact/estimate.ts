@@ -1,5 +1,4 @@
 import type { Core } from '../core.js';
-import { seqKey } from '../storage/keys.js';
 import { tableNames } from '../storage/tables.js';
 import { TableWalker } from '../verify/slices.js';
 
@@ -9,15 +8,14 @@ const mostInPage = 2_000;
 const pageBytes = 4_096;
 const pageHead = 16;
 
-/** About how large a copy of the file would be whose log begins at `oldestSeq`. */
-export async function estimateBytes(core: Core, oldestSeq: number): Promise<number> {
+/** About how large a copy of the file would be. */
+export async function estimateBytes(core: Core): Promise<number> {
   const view = core.snapshot();
   const walker = new TableWalker(core, view);
   let pages = 2;
   try {
     for (const table of tableNames) {
       let shared = 0;
-      const start = table === 'log' ? seqKey(oldestSeq) : undefined;
       const add = ({ key, value }: { key: Buffer; value: Buffer }) => {
         const size = rowHead + key.length + value.length;
         if (size <= mostInPage) shared += size;
@@ -26,7 +24,7 @@ export async function estimateBytes(core: Core, oldestSeq: number): Promise<numb
           pages += Math.ceil((value.length + pageHead) / pageBytes);
         }
       };
-      await walker.walk(table, add, start);
+      await walker.walk(table, add);
       pages += Math.ceil(shared / (pageBytes - pageHead));
     }
     return pages * pageBytes;

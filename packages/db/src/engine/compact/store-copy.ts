@@ -1,5 +1,6 @@
 import type { Core } from '../core.js';
 import { Slice } from '../query/slice.js';
+import { foldedRow } from '../storage/fold.js';
 import { tableNames, type TableName, type TableRow, type Tables } from '../storage/tables.js';
 
 /** How much is done at a time. */
@@ -12,6 +13,8 @@ export const copyLimits = {
   calmRows: 500,
   calmRounds: 10,
 };
+
+const foldedPlace = { table: 'meta', key: foldedRow } as const;
 
 type Write = { table: TableName; key: Buffer; value: Buffer | undefined };
 
@@ -71,7 +74,7 @@ export class StoreCopy {
 
   /** Copies again what was written since the last time, and reads it back. */
   async catchUp(): Promise<void> {
-    const touched = [...this.core.writer.takeTouched().rows()];
+    const touched = [...this.core.writer.takeTouched().rows(), foldedPlace];
     const view = this.core.snapshot();
     try {
       let writes: Write[] = [];
@@ -177,7 +180,7 @@ export class StoreCopy {
       let copy = nextCopy();
       let seen = 0;
       for (const row of view.rows(table, range)) {
-        if (!this.core.writer.touched?.has(table, row.key)) {
+        if (!this.#isTouched(table, row.key)) {
           if (!copy || !copy.key.equals(row.key) || !copy.value.equals(row.value)) {
             throw differs(rowName(table, row.key));
           }
@@ -198,8 +201,14 @@ export class StoreCopy {
     for (;;) {
       const step = rows.next();
       if (step.done) return undefined;
-      if (!this.core.writer.touched?.has(table, step.value.key)) return step.value;
+      if (!this.#isTouched(table, step.value.key)) return step.value;
     }
+  }
+
+  /** Folds change one row that no batch does. */
+  #isTouched(table: TableName, key: Buffer): boolean {
+    const isFolded = table === 'meta' && key.equals(foldedRow);
+    return isFolded || (this.core.writer.touched?.has(table, key) ?? false);
   }
 
   async #rest(): Promise<void> {

@@ -4,7 +4,6 @@ import type { Core } from '../core.js';
 import type { JsonObject } from '../documents.js';
 import type { Hash64 } from '../hash.js';
 import { encodeRecord, RecordImage } from '../record.js';
-import { seqKey } from '../storage/keys.js';
 import { afterCommit } from '../storage/state.js';
 import { sameHash } from '../watch/token.js';
 import { noteLeaderSeq } from './leader-seq.js';
@@ -93,9 +92,8 @@ function applyNow(
   const computed = chainAfter(core.state.chain, seq, changes, (id) => core.catalog.byId(id).name);
   if (!sameHash(computed, chain)) throw new DoesNotFit(seq, 'the chain breaks');
   moveImages(core, moves);
-  const row = encodeCommit({ seq, at, epoch, chain, changes });
-  core.writer.put('log', seqKey(seq), row);
+  core.writer.appendCommit(encodeCommit({ seq, at, epoch, chain, changes }));
   if (leaderSeq > seq) noteLeaderSeq(core, leaderSeq, epoch);
-  const state = afterCommit(core.state, seq, chain, row.length);
+  const state = afterCommit(core.state, seq, chain);
   core.writer.state = epoch > state.epoch ? { ...state, epoch } : state;
 }

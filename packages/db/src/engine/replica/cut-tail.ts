@@ -1,7 +1,6 @@
 import { decodeCommit } from '../changes.js';
 import type { Core } from '../core.js';
 import type { RecordImage } from '../record.js';
-import { seqKey, seqOfKey } from '../storage/keys.js';
 import { moveImages, type ImageMove } from './move-images.js';
 
 /** More than this is not undone in one step: such a node takes a fresh copy. */
@@ -11,8 +10,8 @@ const mostTailBytes = 64 * 2 ** 20;
 export function canCut(core: Core, afterSeq: number): boolean {
   if (afterSeq < core.state.oldestSeq - 1) return false;
   let bytes = 0;
-  for (const { value } of core.tables.range('log', { start: seqKey(afterSeq + 1) })) {
-    bytes += value.length;
+  for (let seq = afterSeq + 1; seq <= core.durable.seq; seq++) {
+    bytes += core.commitRow(seq)?.length ?? Infinity;
     if (bytes > mostTailBytes) return false;
   }
   return true;
@@ -24,22 +23,19 @@ export function canCut(core: Core, afterSeq: number): boolean {
  * that are gone.
  */
 export function cutTail(core: Core, afterSeq: number): Promise<void> {
-  return core.writer.submit(() => {
+  return core.writer.submitCut(() => {
     const { writer, state } = core;
     if (afterSeq >= state.seq) return;
     if (afterSeq < state.oldestSeq - 1) throw new Error(`The log does not reach to ${afterSeq}`);
     // The first image of a record that the tail has is how it stood before the tail.
     const images = new Map<string, Omit<ImageMove, 'before'>>();
-    let { logBytes } = state;
-    for (const { key, value } of Array.from(writer.range('log', { start: seqKey(afterSeq + 1) }))) {
-      const commit = decodeCommit(seqOfKey(key), value, core.codec);
+    for (let seq = afterSeq + 1; seq <= state.seq; seq++) {
+      const commit = decodeCommit(seq, rowOf(core, seq), core.codec);
       for (const { collection: number, id, before } of commit.changes) {
         const name = `${number}/${id}`;
         if (images.has(name)) continue;
         images.set(name, { collection: core.catalog.byId(number), id, after: before?.keep() });
       }
-      writer.remove('log', key);
-      logBytes -= value.length;
     }
     const view = core.view();
     const moves = Array.from(images.values(), (move) => {
@@ -48,14 +44,18 @@ export function cutTail(core: Core, afterSeq: number): Promise<void> {
     });
     moveImages(core, moves);
     for (const { key } of Array.from(writer.range('requests', {}))) writer.remove('requests', key);
-    writer.state = { ...state, seq: afterSeq, chain: chainAt(core, afterSeq), logBytes };
+    writer.state = { ...state, seq: afterSeq, chain: chainAt(core, afterSeq) };
   });
 }
 
 function chainAt(core: Core, seq: number) {
   const { state } = core;
   if (seq === state.oldestSeq - 1) return state.oldestChain;
-  const row = core.writer.get('log', seqKey(seq));
+  return decodeCommit(seq, rowOf(core, seq), core.codec).chain;
+}
+
+function rowOf(core: Core, seq: number): Buffer {
+  const row = core.writer.pendingCommit(seq) ?? core.commitRow(seq);
   if (!row) throw new Error(`The log has no commit ${seq}`);
-  return decodeCommit(seq, row, core.codec).chain;
+  return row;
 }

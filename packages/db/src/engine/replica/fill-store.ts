@@ -5,6 +5,7 @@ import { readBackup } from '../backup/reader.js';
 import { Core, type CoreOptions } from '../core.js';
 import { openFormat } from '../format.js';
 import { removeStore } from '../storage/directory.js';
+import { nodeFiles } from '../storage/files.js';
 import { Tables } from '../storage/tables.js';
 
 /**
@@ -23,8 +24,8 @@ export async function fillStore(
   let core: Core | undefined;
   let isWhole = false;
   try {
-    await openFormat(tables, options.random);
-    core = new Core(tables, options);
+    await openFormat(tables, { ...options, files: nodeFiles });
+    core = new Core(tables, undefined, options);
     const statements = readBackup(parts, source);
     const header = await applyBackup(core, statements, source, { keepLineage: true });
     isWhole = true;

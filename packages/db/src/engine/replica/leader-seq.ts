@@ -12,7 +12,7 @@ export function noteLeaderSeq(core: Core, seq: number, epoch: number): void {
 
 /** The newest commit of the leader of this epoch that this node has heard of; 0: of none. */
 export function notedLeaderSeq(core: Core): number {
-  const row = core.tables.get('meta', Buffer.from(name));
+  const row = core.store.get('meta', Buffer.from(name));
   if (!row) return 0;
   const { seq, epoch } = JSON.parse(row.toString()) as { seq: number; epoch: number };
   // The commits of another leader may never have become part of this history.

@@ -109,11 +109,11 @@ describe('a sealed database', () => {
     const db = await scratch.open({ seal: sealed });
     const transaction = db.transactions.begin({ readOnly: true });
     await transaction.commit();
-    expect(db.core.tables.count('requests')).toBe(1);
+    expect(db.core.store.count('requests')).toBe(1);
     scratch.clock.skip(11 * 60_000);
     await db.sweepExpired();
-    expect(db.core.tables.count('requests')).toBe(0);
-    expect(db.core.tables.count('expiry')).toBe(0);
+    expect(db.core.store.count('requests')).toBe(0);
+    expect(db.core.store.count('expiry')).toBe(0);
   });
 });
 

@@ -22,11 +22,13 @@ import { isOpenToOthers, tightenDirectory } from '@millrace/kit/private-files';
  *   LOCK               who has it open
  *   CURRENT            the name of the store that counts
  *   store-000001.mdb   a store; compaction writes the next one and then points CURRENT to it
+ *   log-000001/        the write-ahead log of the store that names it
  *
  * So a crash at any moment leaves exactly one store that counts, and leftovers are easy to tell.
  */
 const currentFile = 'CURRENT';
 const storePattern = /^store-(\d{6})\.mdb$/;
+const logPattern = /^log-\d{6}$/;
 
 /** Creates the directory for its owner alone, or closes one that other users can enter. */
 export function makeDirectory(directory: string, log: Log = silentLog): void {
@@ -109,10 +111,15 @@ export function pointTo(directory: string, name: string): void {
   syncDirectory(directory);
 }
 
-/** Removes what an unfinished compaction left behind. */
-export function removeOtherStores(directory: string, current: string): void {
+/** Removes what an unfinished compaction or a store that gave way left behind. */
+export function removeOtherStores(directory: string, current: string, log: string): void {
   for (const name of storeFiles(directory)) {
     if (name !== current) removeStore(directory, name);
+  }
+  for (const name of readdirSync(directory)) {
+    if (logPattern.test(name) && name !== log) {
+      rmSync(join(directory, name), { recursive: true, force: true });
+    }
   }
 }
 

@@ -28,9 +28,14 @@ export function freeBytes(path: string): number {
   return stats.bavail * stats.bsize;
 }
 
+/** Whether the system says that there is no room. */
+export function isOutOfRoom(error: unknown): boolean {
+  return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error));
+}
+
 /** Whether a write to `path` failed for want of room. */
 export function isDiskFull(error: unknown, path: string): boolean {
-  if (['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error))) return true;
+  if (isOutOfRoom(error)) return true;
   const text = messageOf(error);
   if (/no space left|quota exceeded|disk full|MDB_MAP_FULL|file too large/i.test(text)) return true;
   // LMDB calls it an input/output error when only a part of its pages went in.

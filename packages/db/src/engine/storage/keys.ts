@@ -5,7 +5,6 @@
  *   keys      collection u32 | key utf-8                   -> id 16
  *   index     index u32 | values (see index/encoding.ts) | id 16
  *   unique    index u32 | values                           -> id 16
- *   log       seq u64
  *   expiry    time u48 | kind u8 | what expires
  *   requests  request id utf-8
  *   meta      name
@@ -108,13 +107,7 @@ export function entryKey(index: number, values: Uint8Array, id: string): Buffer 
   return key;
 }
 
-export function seqKey(seq: number): Buffer {
-  const key = Buffer.allocUnsafe(8);
-  key.writeUInt16BE(0, 0);
-  key.writeUIntBE(seq, 2, 6);
-  return key;
-}
-
+/** The number of a commit in the change log of format 1. */
 export function seqOfKey(key: Uint8Array): number {
   return readUint48(key, 2);
 }

@@ -1,8 +1,10 @@
-import type { KeyRange, PutRow, RemoveRow, TableName, TableRow, Tables } from './tables.js';
+import type { Batch } from './store.js';
+import type { KeyRange, TableName, TableRow } from './tables.js';
+import type { BatchStore } from './writer.js';
 
 type Rows = Map<string, Buffer>;
 
-/** A `Tables` without a file, whose commits a test can hold back or make fail. */
+/** A store without a file, whose commits a test can hold back or make fail. */
 export class MemoryTables {
   readonly #tables = new Map<TableName, Rows>();
   commits = 0;
@@ -19,12 +21,13 @@ export class MemoryTables {
     yield* rowsIn(this.#rows(table), range);
   }
 
-  async commit(
-    writes: (put: PutRow, remove: RemoveRow) => void,
-    onVisible?: () => void,
-  ): Promise<void> {
+  getNamed(table: TableName, key: Buffer): Buffer | undefined {
+    return this.get(table, key);
+  }
+
+  async commit({ writes }: Batch, onVisible: () => void): Promise<void> {
     const rows: [TableName, Buffer, Buffer | undefined][] = [];
-    writes(
+    writes.writeTo(
       (table, key, value) => void rows.push([table, key, value]),
       (table, key) => void rows.push([table, key, undefined]),
     );
@@ -33,14 +36,22 @@ export class MemoryTables {
       if (value) this.#rows(table).set(key.toString('latin1'), value);
       else this.#rows(table).delete(key.toString('latin1'));
     }
-    onVisible?.();
+    onVisible();
     await this.onFlush();
   }
 
   refresh(): void {}
 
-  asTables(): Tables {
-    return this as unknown as Tables;
+  isFull = false;
+  foldFailure: unknown;
+  /** Called when the writer waits for room. */
+  onFoldSoon: () => void = () => undefined;
+  foldSoon(): void {
+    this.onFoldSoon();
+  }
+
+  asStore(): BatchStore {
+    return this as unknown as BatchStore;
   }
 
   #rows(table: TableName): Rows {

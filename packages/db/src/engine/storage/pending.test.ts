@@ -77,7 +77,7 @@ test('unwritten rows behave as a sorted map with an undo', () => {
           }
         }
         for (const [key, value] of model) {
-          expect(pending.find('records', Buffer.from(key, 'latin1'))?.value).toEqual(value);
+          expect(pending.find('records', key)?.value).toEqual(value);
         }
         pending.writeTo(
           (_table, key, value) => file.set(key.toString('latin1'), value),

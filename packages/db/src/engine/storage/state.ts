@@ -1,6 +1,6 @@
 import { emptyHash, type Hash64 } from '../hash.js';
 
-/** The few numbers that every commit moves. They are written with it, as one row. */
+/** The numbers that commits move. Every batch writes them, as one row. */
 export interface DatabaseState {
   /** The last commit. 0 in an empty database. */
   seq: number;
@@ -11,8 +11,6 @@ export interface DatabaseState {
   oldestSeq: number;
   /** The chain before `oldestSeq`, so that what is left of the log can still be verified. */
   oldestChain: Hash64;
-  /** Bytes of the log's rows. */
-  logBytes: number;
   nextCollection: number;
   nextIndex: number;
 }
@@ -23,35 +21,40 @@ export const freshState: DatabaseState = {
   chain: emptyHash,
   oldestSeq: 1,
   oldestChain: emptyHash,
-  logBytes: 0,
   nextCollection: 1,
   nextIndex: 1,
 };
 
 export const stateRow = Buffer.from('state');
 
+/** As JSON. Spelled out because it is made for every batch. */
 export function encodeState(state: DatabaseState): Buffer {
-  return Buffer.from(JSON.stringify(state));
+  const { seq, epoch, chain, oldestSeq, oldestChain, nextCollection, nextIndex } = state;
+  return Buffer.from(
+    `{"seq":${seq},"epoch":${epoch},"chain":{"high":${chain.high},"low":${chain.low}},` +
+      `"oldestSeq":${oldestSeq},"oldestChain":{"high":${oldestChain.high},` +
+      `"low":${oldestChain.low}},"nextCollection":${nextCollection},"nextIndex":${nextIndex}}`,
+    'latin1',
+  );
 }
 
 export function decodeState(bytes: Buffer | undefined): DatabaseState {
-  return bytes ? { ...freshState, ...(JSON.parse(bytes.toString()) as DatabaseState) } : freshState;
+  if (!bytes) return freshState;
+  const { logBytes: _before2, ...state } = JSON.parse(bytes.toString()) as StoredState;
+  return { ...freshState, ...state };
 }
 
+/** Format 1 kept the size of the log there too. */
+type StoredState = DatabaseState & { logBytes?: number };
+
 /** The state after one more commit. Spelled out because it is made for every single one. */
-export function afterCommit(
-  state: DatabaseState,
-  seq: number,
-  chain: Hash64,
-  rowBytes: number,
-): DatabaseState {
+export function afterCommit(state: DatabaseState, seq: number, chain: Hash64): DatabaseState {
   return {
     seq,
     epoch: state.epoch,
     chain,
     oldestSeq: state.oldestSeq,
     oldestChain: state.oldestChain,
-    logBytes: state.logBytes + rowBytes,
     nextCollection: state.nextCollection,
     nextIndex: state.nextIndex,
   };

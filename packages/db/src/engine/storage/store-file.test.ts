@@ -20,7 +20,7 @@ beforeAll(async () => {
         if (round > 0 && i % 3 === 0) remove('records', key);
         else put('records', key, Buffer.alloc((i * 37) % 300, round));
       }
-      put('log', Buffer.from(`big${round}`), Buffer.alloc(50_000, round));
+      put('rows', Buffer.from(`big${round}`), Buffer.alloc(50_000, round));
     });
   }
   await tables.close();
@@ -37,7 +37,7 @@ function storeOf(bytes: Buffer): string {
 async function readAll(path: string): Promise<number> {
   const tables = new Tables(path);
   let bytes = 0;
-  for (const name of ['records', 'log'] as const) {
+  for (const name of ['records', 'rows'] as const) {
     for (const { value } of tables.range(name, {})) bytes += value.reduce((a, b) => a + b, 0);
   }
   await tables.close();

@@ -13,7 +13,6 @@ export const tableNames = [
   'keys',
   'index',
   'unique',
-  'log',
   'expiry',
   'requests',
   'rows',
@@ -177,9 +176,20 @@ export class Tables {
 
   /** Nothing was ever committed but, perhaps, the format. */
   get isEmpty(): boolean {
-    const named = ['format', 'lineage'].filter((name) => this.get('meta', Buffer.from(name)));
+    const named = ['format', 'lineage', 'log'].filter((name) =>
+      this.get('meta', Buffer.from(name)),
+    );
     const rows = tableNames.reduce((sum, table) => sum + this.stats(table).rows, 0);
     return rows === named.length;
+  }
+
+  /** The change log of format 1, which was a table. */
+  legacyLog(): LegacyLog {
+    const handle = openTable(this.#root, 'log' as TableName);
+    return {
+      rows: () => handle.getRange(rangeOptions({}, undefined)) as Iterable<TableRow>,
+      drop: () => void handle.drop(),
+    };
   }
 
   /** Bytes of the file. */
@@ -220,6 +230,12 @@ async function whyCommitFailed(error: unknown): Promise<unknown> {
     return reason;
   }
   return error;
+}
+
+export interface LegacyLog {
+  rows(): Iterable<TableRow>;
+  /** Only within a commit. */
+  drop(): void;
 }
 
 export type PutRow = (table: TableName, key: Buffer, value: Buffer) => void;

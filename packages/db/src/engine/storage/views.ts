@@ -5,7 +5,10 @@ import { RecordImage, type IdInPlace } from '../record.js';
 import { idLength, prefixed, prefixKey, prefixLength, readId, recordKey } from './keys.js';
 import type { RowVisitor } from './in-place.js';
 import type { KeyRange } from './key-range.js';
-import type { TableName, TableRow, Tables } from './tables.js';
+import type { OverlayRow } from './row-map.js';
+import { nameOf } from './row-map.js';
+import { layeredRange, type Store, type StoreSnapshot } from './store.js';
+import type { TableName, TableRow } from './tables.js';
 import type { Writer } from './writer.js';
 
 const noBytes = new Uint8Array(0);
@@ -47,8 +50,12 @@ abstract class RowView implements ReadView {
   }
 }
 
-/** A state that does not change while others write. Give it back with `done()`. */
+/**
+ * A state that does not change while others write: a read transaction of LMDB and the rows that
+ * were in the overlay when it began. Give it back with `done()`.
+ */
 export class SnapshotView extends RowView {
+  readonly #snapshot: StoreSnapshot;
   readonly #txn: Transaction;
   readonly #options: { transaction: Transaction };
   // One place serves all: an image is looked at before the next one comes, or kept.
@@ -57,32 +64,38 @@ export class SnapshotView extends RowView {
   #reason: Error | undefined;
 
   constructor(
-    private readonly tables: Tables,
+    private readonly store: Store,
     codec: Codec,
-    readSeq: (get: (key: Buffer) => Buffer | undefined) => number,
+    seq: number,
     private readonly onDone: (view: SnapshotView) => void,
   ) {
-    const txn = tables.snapshot();
-    super(
-      codec,
-      readSeq((key) => tables.get('meta', key, txn)),
-    );
-    this.#txn = txn;
-    this.#options = { transaction: txn };
+    super(codec, seq);
+    this.#txn = store.tables.snapshot();
+    this.#snapshot = store.snapshot();
+    this.#options = { transaction: this.#txn };
   }
 
   get(table: TableName, key: Buffer): Buffer | undefined {
     if (this.#isDone) throw this.#ended();
-    return this.tables.get(table, key, this.#txn);
+    const newer = this.#newer(table, key);
+    return newer ? newer.value : this.#snapshot.tables.get(table, key, this.#txn);
   }
 
   rows(table: TableName, range: KeyRange): Iterable<TableRow> {
-    return this.#whileOpen(() => this.tables.range(table, range, this.#txn));
+    const { tables, layers, lsn } = this.#snapshot;
+    return this.#whileOpen(() => layeredRange(tables, layers, lsn, table, range, this.#txn));
   }
 
   override recordAt(collection: number, ids: Uint8Array, at: number): RecordImage | undefined {
     if (this.#isDone) throw this.#ended();
-    const { inPlace } = this.tables;
+    if (this.#hasNewer('records')) {
+      const key = Buffer.allocUnsafe(prefixLength + idLength);
+      key.writeUInt32BE(collection, 0);
+      key.set(ids.subarray(at, at + idLength), prefixLength);
+      const newer = this.#newer('records', key);
+      if (newer) return newer.value && this.#imageOf(newer.key, newer.value);
+    }
+    const { inPlace } = this.#snapshot.tables;
     const bytes = inPlace.record(collection, ids, at, this.#options);
     if (!bytes) return undefined;
     this.#place.bytes = ids;
@@ -92,13 +105,17 @@ export class SnapshotView extends RowView {
 
   override entries(index: number, range: EntryRange, visit: EntryVisit): void {
     if (this.#isDone) throw this.#ended();
-    const { inPlace } = this.tables;
-    inPlace.entries(entryBounds(index, range), this.#txn, (bytes, start, end) =>
+    const bounds = entryBounds(index, range);
+    if (this.#isNewer('index', bounds)) return super.entries(index, range, visit);
+    this.#snapshot.tables.inPlace.entries(bounds, this.#txn, (bytes, start, end) =>
       visit(bytes, start + prefixLength, end - idLength),
     );
   }
 
   scan(collection: number, range: IdRange, test: RecordTest): Iterable<RecordImage> {
+    const bounds = scanBounds(collection, range);
+    if (this.#isNewer('records', bounds))
+      return this.#whileOpen(() => this.#scanRows(bounds, test));
     const { codec } = this;
     const place = this.#place;
     const visit: RowVisitor<RecordImage> = (keys, at, bytes, end) => {
@@ -107,8 +124,8 @@ export class SnapshotView extends RowView {
       const image = new RecordImage(place, bytes, end, codec);
       return test(image) ? image.keep() : undefined;
     };
-    const bounds = scanBounds(collection, range);
-    return this.#whileOpen(() => this.tables.inPlace.rows(bounds, this.#txn, visit));
+    const { inPlace } = this.#snapshot.tables;
+    return this.#whileOpen(() => inPlace.rows(bounds, this.#txn, visit));
   }
 
   /** Gives the snapshot back. Whoever still reads from it hears `reason`. */
@@ -117,7 +134,44 @@ export class SnapshotView extends RowView {
     this.#isDone = true;
     this.#reason = reason;
     this.#txn.done();
+    this.store.endSnapshot();
     this.onDone(this);
+  }
+
+  *#scanRows(bounds: KeyRange, test: RecordTest): Iterable<RecordImage> {
+    for (const { key, value } of this.rows('records', bounds)) {
+      const image = this.#imageOf(key, value);
+      if (test(image)) yield image;
+    }
+  }
+
+  #imageOf(key: Buffer, value: Buffer): RecordImage {
+    return new RecordImage({ bytes: key, at: prefixLength }, value, value.length, this.codec);
+  }
+
+  #hasNewer(table: TableName): boolean {
+    return this.#snapshot.layers.some((layer) => layer.has(table));
+  }
+
+  /** The row of the overlay; undefined when the file has the newest one. */
+  #newer(table: TableName, key: Buffer): OverlayRow | undefined {
+    const { layers, lsn } = this.#snapshot;
+    if (layers.length === 0) return undefined;
+    const name = nameOf(key);
+    for (const layer of layers) {
+      const row = layer.find(table, name, lsn);
+      if (row) return row;
+    }
+    return undefined;
+  }
+
+  /** Whether the overlay has rows in this range. */
+  #isNewer(table: TableName, range: KeyRange): boolean {
+    const { layers, lsn } = this.#snapshot;
+    for (const layer of layers) {
+      for (const _row of layer.range(table, range, lsn)) return true;
+    }
+    return false;
   }
 
   /** Made when somebody is told: every read gives a snapshot back, and errors are dear. */

@@ -14,10 +14,14 @@ const key = (name: string) => Buffer.from(name);
 function writerOn(tables: MemoryTables, options: Partial<WriterOptions<Counted>> = {}) {
   const flushed: { count: number; jobs: number }[] = [];
   const failures: unknown[] = [];
-  const writer = new Writer<Counted>(tables.asTables(), {
+  const writer = new Writer<Counted>(tables.asStore(), {
     clock: new ManualClock(),
     load: () => ({ count: Number(tables.get('meta', countRow)?.toString() ?? 0) }),
-    beforeFlush: ({ count }, put) => put('meta', countRow, Buffer.from(String(count))),
+    beforeFlush: ({ count }, _isCut, put) => {
+      put('meta', countRow, Buffer.from(String(count)));
+      return { epoch: 1, start: { firstSeq: 1, chain: { high: 0, low: 0 } } };
+    },
+    onVisible: () => undefined,
     afterFlush: ({ count }, jobs) => void flushed.push({ count, jobs }),
     failed: (reason) => void failures.push(reason),
     explain: (error) => new Error('explained', { cause: error }),
@@ -276,8 +280,8 @@ describe('a failed flush', () => {
     const tables = new MemoryTables();
     const { writer, put } = writerOn(tables);
     const commit = tables.commit.bind(tables);
-    tables.commit = async (writes) => {
-      await commit(writes);
+    tables.commit = async (batch, onVisible) => {
+      await commit(batch, onVisible);
       if (tables.commits === 1) throw new Error('fsync failed');
     };
     await expect(writer.submit(() => put('k', 'unsure'))).rejects.toThrow('explained');

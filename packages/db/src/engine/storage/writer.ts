@@ -1,18 +1,28 @@
 import type { Clock } from '@millrace/kit/clock';
+import type { CommitRow } from './log/frame.js';
 import { PendingWrites, mergeRows } from './pending.js';
-import type { KeyRange, TableName, TableRow, Tables } from './tables.js';
+import { nameOf } from './row-map.js';
+import { LogFailed } from './storage-error.js';
+import type { Batch as StoreBatch, Store } from './store.js';
+import type { KeyRange, TableName, TableRow } from './tables.js';
 import { TouchedRows } from './touched-rows.js';
 
+/** What the writer needs of a store. */
+export type BatchStore = Pick<
+  Store,
+  'getNamed' | 'range' | 'refresh' | 'commit' | 'isFull' | 'foldSoon' | 'foldFailure'
+>;
+
 /**
- * The one writer of a database.
+ * The single writer of a database (group commit).
  *
  * A job is a synchronous function that reads and writes through the `Writer`. Jobs run one after
  * the other and see each other's writes at once; a job that throws leaves no trace. Finished jobs
- * gather in a batch, a batch is one LMDB commit, and the promise of a job settles when its batch
- * is on disk, also that of a job that threw: what it saw must be there for all to see. While a
- * batch is being flushed, the next one is already being filled, but it is not handed over before
- * the first one is known to be safe: when a flush fails, the jobs that built upon it run again
- * from what the file really holds. So a job may run twice, and must touch nothing but the `Writer`.
+ * gather in a batch, a batch is one frame of the log, and the promise of a job settles when its
+ * batch is durable, also that of a job that threw: what it saw must be there for all to see. While
+ * a batch is being flushed, the next one is filled, but it is not handed over before the first is
+ * durable: when a flush fails, the jobs that built upon it run again from what is really there. So
+ * a job may run twice, and must touch nothing but the `Writer`.
  */
 export class Writer<State extends object> {
   #queue: Job[] = [];
@@ -28,22 +38,34 @@ export class Writer<State extends object> {
   #settling = 0;
   /** Hears how long each job waited for its turn. */
   onWaited: ((delayMs: number) => void) | undefined;
+  /** Set after a failed write or sync of the log: no write is accepted any more. */
+  failure: Error | undefined;
   /** Replaced, never changed in place: a job that fails gets the old one back. */
   state: Readonly<State>;
 
   constructor(
-    private tables: Tables,
+    private readonly store: BatchStore,
     private readonly options: WriterOptions<State>,
   ) {
     this.state = options.load();
   }
 
-  /** Runs `job` in its turn. Resolves with what it returned once that is on disk. */
+  /** Runs `job` in its turn. Resolves with what it returned once that is durable. */
   submit<Result>(job: () => Result): Promise<Result> {
+    return this.#submit(job, false);
+  }
+
+  /** As `submit`, for a job that has a batch to itself because it takes commits back. */
+  submitCut<Result>(job: () => Result): Promise<Result> {
+    return this.#submit(job, true);
+  }
+
+  #submit<Result>(job: () => Result, isCut: boolean): Promise<Result> {
     if (this.#closed) return Promise.reject(this.#closed);
     const submittedAt = this.options.clock.monotonic();
     return new Promise<Result>((resolve, reject) => {
-      this.#queue.push(new Job(job, resolve as (value: unknown) => void, reject, submittedAt));
+      const settle = resolve as (value: unknown) => void;
+      this.#queue.push(new Job(job, settle, reject, submittedAt, isCut));
       this.#schedule();
     });
   }
@@ -54,19 +76,20 @@ export class Writer<State extends object> {
   }
 
   get(table: TableName, key: Buffer): Buffer | undefined {
+    const name = nameOf(key);
     const pending =
-      this.#filling?.writes.find(table, key) ?? this.#flushing?.writes.find(table, key);
-    return pending ? pending.value : this.tables.get(table, key);
+      this.#filling?.writes.find(table, name) ?? this.#flushing?.writes.find(table, name);
+    return pending ? pending.value : this.store.getNamed(table, key, name);
   }
 
   range(table: TableName, range: KeyRange): Iterable<TableRow> {
     const layers = [this.#filling, this.#flushing].flatMap((batch) =>
       batch?.writes.has(table) ? [batch.writes.rows(table, range)] : [],
     );
-    if (layers.length === 0) return this.tables.range(table, range);
-    // The limit is for what is left after removed rows, so the file is read without one.
+    if (layers.length === 0) return this.store.range(table, range);
+    // The limit is for what is left after removed rows, so the store is read without one.
     const { limit: _limit, ...unlimited } = range;
-    return mergeRows(layers, this.tables.range(table, unlimited), range);
+    return mergeRows(layers, this.store.range(table, unlimited), range);
   }
 
   put(table: TableName, key: Buffer, value: Buffer): void {
@@ -75,6 +98,31 @@ export class Writer<State extends object> {
 
   remove(table: TableName, key: Buffer): void {
     this.#filling!.writes.set(table, key, undefined);
+  }
+
+  /** Adds an encoded commit to the change log. Only inside a job. */
+  appendCommit(commit: CommitRow): void {
+    this.#filling!.commits.push(commit);
+  }
+
+  /** A commit that is not durable yet; undefined when it is, or there is none. */
+  pendingCommit(seq: number): Buffer | undefined {
+    for (const batch of [this.#filling, this.#flushing]) {
+      const first = batch?.commits[0]?.seq;
+      const found = first === undefined ? undefined : batch!.commits[seq - first];
+      if (found) return found.bytes;
+    }
+    return undefined;
+  }
+
+  /** Called when a part of the overlay was folded into the store, or could not be. */
+  onFolded(): void {
+    const { foldFailure, isFull } = this.store;
+    if (isFull && foldFailure !== undefined) {
+      const reason = this.options.explain(foldFailure);
+      for (const job of this.#queue.splice(0)) job.reject(reason);
+    }
+    this.#schedule();
   }
 
   /** Resolves when nothing is queued or being flushed. */
@@ -106,15 +154,13 @@ export class Writer<State extends object> {
     }
   }
 
-  /** Goes on with another file that holds the same rows. Only while held. */
-  switchTo(tables: Tables): void {
-    if (this.#flushing || this.#filling || this.#holds === 0) throw new Error('The writer is busy');
-    this.tables = tables;
+  get isHeld(): boolean {
+    return this.#holds > 0 && !this.#filling && !this.#flushing;
   }
 
   /**
    * The rows written since the last call, and from now on noted anew; the first call begins it.
-   * Rows on their way to the file count for both: a reader may not see them yet.
+   * Rows on their way to the log count for both: a reader may not see them yet.
    */
   takeTouched(): TouchedRows {
     const taken = this.#touched ?? new TouchedRows();
@@ -152,7 +198,7 @@ export class Writer<State extends object> {
   }
 
   #pump(): void {
-    const takesJobs = this.#holds === 0;
+    const takesJobs = this.#holds === 0 && !this.#mustWait();
     if (takesJobs && this.#queue.length > 0 && !this.#isFull()) this.#fill();
     if (this.#filling && !this.#flushing) this.#handOver(this.#filling);
     if (takesJobs && this.#queue.length > 0 && !this.#isFull()) this.#schedule();
@@ -160,28 +206,38 @@ export class Writer<State extends object> {
     if (!this.#busy) for (const resolve of this.#idle.splice(0)) resolve();
   }
 
+  /** Back-pressure: the store is too far behind the log. */
+  #mustWait(): boolean {
+    if (this.#queue.length === 0 || !this.store.isFull) return false;
+    this.store.foldSoon();
+    return true;
+  }
+
   #isFull(): boolean {
     const batch = this.#filling;
     return (
       batch !== undefined &&
-      (batch.jobs.length >= this.options.mostJobs || batch.writes.bytes >= this.options.mostBytes)
+      (batch.isSealed ||
+        batch.jobs.length >= this.options.mostJobs ||
+        batch.writes.bytes >= this.options.mostBytes)
     );
   }
 
   #fill(): void {
-    this.tables.refresh();
+    this.store.refresh();
     const { clock, sliceMs } = this.options;
     const started = clock.monotonic();
-    const batch = (this.#filling ??= {
-      writes: new PendingWrites(),
-      jobs: [],
-      done: 0,
-      isSettled: false,
-    });
+    const batch = (this.#filling ??= newBatch());
     let taken = 0;
     // Others want the event loop too. The rest of the queue runs on the next turn.
     for (let now = started; now - started <= sliceMs; now = clock.monotonic()) {
-      const job = this.#queue[taken++]!;
+      const job = this.#queue[taken]!;
+      if (job.isCut && batch.jobs.length > 0) {
+        batch.isSealed = true;
+        break;
+      }
+      taken++;
+      if (job.isCut) batch.isCut = batch.isSealed = true;
       this.onWaited?.(now - job.submittedAt);
       this.#runJob(batch, job);
       if (taken === this.#queue.length || this.#isFull()) break;
@@ -192,6 +248,7 @@ export class Writer<State extends object> {
   #runJob(batch: Batch, job: Job): void {
     // Jobs put another state in its place, they never change this one.
     const before = this.state;
+    const commits = batch.commits.length;
     batch.writes.begin();
     batch.jobs.push(job);
     try {
@@ -200,6 +257,7 @@ export class Writer<State extends object> {
       batch.done++;
     } catch (error) {
       batch.writes.rollback();
+      batch.commits.length = commits;
       this.state = before;
       // Told with the batch: it may speak of writes that nobody else can see yet.
       job.refusal = { error };
@@ -215,32 +273,26 @@ export class Writer<State extends object> {
   #flush(batch: Batch): void {
     this.#filling = undefined;
     this.#flushing = batch;
-    this.options.beforeFlush(this.state, (table, key, value) =>
+    const head = this.options.beforeFlush(this.state, batch.isCut, (table, key, value) =>
       batch.writes.set(table, key, value),
     );
     const after = this.state;
     this.#touched?.addAll(batch.writes);
-    this.tables
-      .commit(
-        (put, remove) => batch.writes.writeTo(put, remove),
-        () => this.#visible(batch),
-      )
-      .then(
-        () => this.#flushed(batch, after),
-        (error: unknown) => this.#failed(batch, error),
-      );
+    const { writes, commits, isCut } = batch;
+    const show = () => this.#visible(batch, after);
+    this.store.commit({ writes, commits, isCut, ...head }, show, this.options.relaxed).then(
+      () => this.#flushed(batch, after),
+      (error: unknown) => this.#failed(batch, error),
+    );
   }
 
-  #visible(batch: Batch): void {
-    if (!this.options.relaxed) return;
-    this.tables.refresh();
-    this.#settle(batch);
+  #visible(batch: Batch, after: State): void {
+    this.options.onVisible(after);
+    if (this.options.relaxed) this.#settle(batch);
   }
 
   #flushed(batch: Batch, after: State): void {
     this.#flushing = undefined;
-    // Readers see the commit before its writers hear of it.
-    this.tables.refresh();
     this.options.afterFlush(after, batch.done);
     this.#settle(batch);
     this.#pump();
@@ -272,32 +324,44 @@ export class Writer<State extends object> {
     });
   }
 
+  /** After a failed sync nobody knows what is on the disk: no write is taken any more. */
+  #stop(reason: Error): void {
+    this.#closed = this.failure = reason;
+    for (const job of this.#queue.splice(0)) job.reject(reason);
+  }
+
   #failed(batch: Batch, error: unknown): void {
     this.#flushing = undefined;
     const refused = batch.isSettled ? [] : batch.jobs.filter((job) => job.refusal);
     const again = [...refused, ...(this.#filling?.jobs ?? [])];
     this.#filling = undefined;
-    this.tables.refresh();
-    // Not `batch.before`: a commit whose fsync failed may be in the file all the same.
+    this.store.refresh();
     this.state = this.options.load();
     this.#queue = [...again, ...this.#queue];
     const reason = this.options.explain(error);
     this.options.failed(reason, batch.done);
     for (const job of batch.jobs) if (!job.refusal) job.reject(reason);
+    if (error instanceof LogFailed) this.#stop(reason as Error);
     this.#pump();
   }
 }
 
+/** What a batch carries beside its rows and commits. */
+type BatchHead = Pick<StoreBatch, 'epoch' | 'start'>;
+type PutInto = (table: TableName, key: Buffer, value: Buffer) => void;
+
 export interface WriterOptions<State> {
   clock: Clock;
   load(): State;
-  /** Adds what every commit carries. */
-  beforeFlush(state: State, put: (table: TableName, key: Buffer, value: Buffer) => void): void;
+  /** Adds what every batch carries. */
+  beforeFlush(state: State, isCut: boolean, put: PutInto): BatchHead;
+  /** Called with the state that readers see from now on. */
+  onVisible(state: State): void;
   /** Called with the state that is now on disk. */
   afterFlush(state: State, jobs: number): void;
   /** Called when a batch did not reach the disk. */
   failed(reason: unknown, jobs: number): void;
-  /** Turns what LMDB said into a refusal that says what to do. */
+  /** Turns an error of the storage into a refusal that says what to do. */
   explain(error: unknown): unknown;
   mostJobs: number;
   mostBytes: number;
@@ -320,14 +384,33 @@ class Job {
     readonly reject: (reason: unknown) => void,
     /** On the monotonic clock. */
     readonly submittedAt: number,
+    /** It takes commits back, and has a batch to itself. */
+    readonly isCut: boolean,
   ) {}
 }
 
 interface Batch {
   writes: PendingWrites;
+  /** In the order of their numbers, which have no gap. */
+  commits: CommitRow[];
+  isCut: boolean;
+  /** It takes no more jobs. */
+  isSealed: boolean;
   /** In the order in which they ran, those that threw included. */
   jobs: Job[];
   /** How many did not throw. */
   done: number;
   isSettled: boolean;
+}
+
+function newBatch(): Batch {
+  return {
+    writes: new PendingWrites(),
+    commits: [],
+    isCut: false,
+    isSealed: false,
+    jobs: [],
+    done: 0,
+    isSettled: false,
+  };
 }

@@ -8,7 +8,9 @@ import { Core } from '../core.js';
 import { durableSnapshot } from '../durable-snapshot.js';
 import { openFormat } from '../format.js';
 import { currentStore } from '../storage/directory.js';
+import { nodeFiles } from '../storage/files.js';
 import { DirectoryLock } from '../storage/lock.js';
+import { OpenedLog } from '../storage/log/open-log.js';
 import { checkStoreFile } from '../storage/store-file.js';
 import { Tables } from '../storage/tables.js';
 import type { SnapshotView } from '../storage/views.js';
@@ -26,16 +28,18 @@ import { TableWalker } from './slices.js';
  */
 export async function verifyCore(core: Core): Promise<VerifyReport> {
   const started = core.clock.monotonic();
-  const { view } = await durableSnapshot(core);
+  const { view, state } = await durableSnapshot(core);
+  const pin = core.pinLog(state.oldestSeq);
   try {
     const report = await verifySnapshot(core, view);
     return { ...report, elapsedMs: core.clock.monotonic() - started };
   } finally {
+    pin.release();
     view.done();
   }
 }
 
-/** As `verifyCore`, of a database that nobody has open. Changes nothing. */
+/** As `verifyCore`, of a database that nobody has open. Upgrades an older format. */
 export async function verify(
   directory: string,
   options: { clock?: Clock } = {},
@@ -48,19 +52,18 @@ export async function verify(
   }
   const lock = new DirectoryLock(home, clock);
   let tables: Tables | undefined;
+  let opened: OpenedLog | undefined;
   try {
     const path = join(home, currentStore(home));
     checkStoreFile(path, { thorough: true });
     tables = new Tables(path);
-    await openFormat(tables, systemRandom);
-    const core = new Core(tables, {
-      clock,
-      random: systemRandom,
-      log: silentLog,
-      durability: 'strict',
-    });
+    const options = { clock, random: systemRandom, log: silentLog, files: nodeFiles };
+    await openFormat(tables, options);
+    opened = await OpenedLog.open(tables, { ...options, readOnly: true });
+    const core = new Core(tables, opened, { ...options, durability: 'strict' });
     return await verifyCore(core);
   } finally {
+    opened?.log.close();
     await tables?.close();
     lock.release();
   }
@@ -77,7 +80,7 @@ async function verifySnapshot(
   await walker.walk('records', records.visit);
   await new ExtraCheck(core, view, known, records.expected, problems).run(walker);
   const log = new LogCheck(core, view, known, problems);
-  await walker.walk('log', log.visit);
+  await log.run();
   log.end(records.inLog);
   return {
     ok: problems.count === 0,

@@ -2,8 +2,6 @@ import { decodeCommit, type Commit } from '../changes.js';
 import type { Core } from '../core.js';
 import type { Hash64 } from '../hash.js';
 import { refuse } from '../refusal.js';
-import { seqKey } from '../storage/keys.js';
-import { decodeState, stateRow } from '../storage/state.js';
 import { RecentCommits } from './recent-commits.js';
 
 export const mostKept = 1_024;
@@ -28,8 +26,8 @@ export class CommitLog {
     this.checkReaches(seq);
     const kept = this.#kept.find(seq);
     if (kept) return kept;
-    const row = this.core.tables.get('log', seqKey(seq));
-    if (!row) throw this.#compacted(seq);
+    const row = this.core.commitRow(seq);
+    if (!row) throw refuse('CORRUPT', `The change log has no commit ${seq}; run "ctl db verify".`);
     const read = { commit: decodeCommit(seq, row, this.core.codec), bytes: row.length };
     if (read.bytes <= mostKeptBytes / 8) this.#kept.keep(read);
     return read;
@@ -56,14 +54,6 @@ export class CommitLog {
   /** Refuses a position from which the log cannot go on. */
   checkReaches(seq: number): void {
     if (seq < this.core.durable.oldestSeq) throw compacted(seq, this.core.durable.oldestSeq);
-  }
-
-  #compacted(seq: number) {
-    const { oldestSeq } = decodeState(this.core.tables.get('meta', stateRow));
-    if (seq >= oldestSeq) {
-      return refuse('CORRUPT', `The change log has no commit ${seq}; run "ctl db verify".`);
-    }
-    return compacted(seq, oldestSeq);
   }
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { chainAfter, decodeCommit } from '../changes.js';
 import { emptyHash } from '../hash.js';
 import { refusalOf, useScratch } from '../scratch.test-support.js';
-import { seqKey } from '../storage/keys.js';
+import { rewriteCommit } from '../storage/log/rewrite.test-support.js';
 import { next, settle, take, takeUntil, told, type Item } from './watch.test-support.js';
 
 const scratch = useScratch();
@@ -301,10 +301,9 @@ describe('a resume token', () => {
     const { resumeToken } = await next(watch);
     await watch.return?.();
     // As after a fail-over that lost commit 1 and put another in its place.
-    const row = db.core.tables.get('log', seqKey(1))!;
-    row[17]! ^= 1;
-    await db.core.tables.commit((put) => put('log', seqKey(1), row));
-    const again = await scratch.reopen(db);
+    await db.close();
+    rewriteCommit(db.directory, 1, (row) => (row[17]! ^= 1));
+    const again = await scratch.open({}, db.directory);
     expect(() => again.watches.open({ resumeToken })).toThrow('lost in a fail-over');
   });
 
@@ -470,7 +469,7 @@ describe('bookmarks', () => {
     await settle();
     scratch.clock.advance(15_000);
     const { chainHash } = await waiting;
-    const row = decodeCommit(1, db.core.tables.get('log', seqKey(1))!, db.core.codec);
+    const row = decodeCommit(1, db.core.commitRow(1)!, db.core.codec);
     expect(chainHash).toEqual(chainAfter(emptyHash, 1, row.changes, () => 'items'));
     await watch.return?.();
   });
@@ -511,6 +510,7 @@ describe('the end of a watch', () => {
       await waiting;
       await watch.return?.();
     }
+    await db.core.store.fold();
     expect(scratch.clock.timers).toBe(before);
     expect(db.watches.size).toBe(0);
   });

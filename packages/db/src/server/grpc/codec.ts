@@ -7,6 +7,7 @@ import {
 } from '@bufbuild/protobuf';
 import type { Value } from '@bufbuild/protobuf/wkt';
 import {
+  BulkResultSchema,
   ChangeSchema,
   Database as Api,
   FilterSchema,
@@ -23,7 +24,13 @@ import { PlainDecoder } from './decoder.js';
 import { MessageEncoder } from './encoder.js';
 import { RecordBatch } from './record-batch.js';
 
-export const maxRequestBytes = 4 * 1024 * 1024;
+const maxRequestBytes = 4 * 1024 * 1024;
+const maxBulkBytes = 16 * 1024 * 1024;
+
+/** Maximum size of a request message or body. */
+export function requestLimit(rpc: DbMethod): number {
+  return rpc === 'BulkWrite' ? maxBulkBytes : maxRequestBytes;
+}
 
 // A document may have 32 levels at two messages each, nested inside a filter.
 const recursionLimit = 200;
@@ -48,7 +55,8 @@ export class MethodCodec<Rpc extends DbMethod> {
   }
 
   decode(bytes: Buffer): Request<Rpc> {
-    if (bytes.length > maxRequestBytes) throw tooLarge(bytes.length);
+    const limit = requestLimit(this.rpc);
+    if (bytes.length > limit) throw tooLarge(bytes.length, limit);
     const plain = this.#decoder?.decode(bytes);
     if (plain) return plain as Request<Rpc>;
     const request = this.#read(bytes) as unknown as Record<string, unknown>;
@@ -87,7 +95,9 @@ export class MethodCodec<Rpc extends DbMethod> {
 
 /** Only messages with records use the hand-written codec; all others are rare. */
 function carriesRecords({ fields }: DescMessage): boolean {
-  const carried = new Set<string>([RecordSchema.typeName, ChangeSchema.typeName]);
+  const carried = new Set<string>(
+    [RecordSchema, ChangeSchema, BulkResultSchema].map(({ typeName }) => typeName),
+  );
   return fields.some(({ message }) => message !== undefined && carried.has(message.typeName));
 }
 
@@ -101,12 +111,12 @@ function frameOf(message: Message, encoder: MessageEncoder): Buffer {
   return encoder.frame(message);
 }
 
-export function tooLarge(bytes: number | undefined): Error {
+export function tooLarge(bytes: number | undefined, limit: number): Error {
   const size = bytes === undefined ? 'more than' : `${bytes} bytes, more than`;
   return refuse(
     'REQUEST_TOO_LARGE',
-    `The request has ${size} the limit of ${maxRequestBytes} bytes. Send a smaller request.`,
-    { limit_bytes: String(maxRequestBytes) },
+    `The request has ${size} the limit of ${limit} bytes. Send a smaller request.`,
+    { limit_bytes: String(limit) },
   );
 }
 

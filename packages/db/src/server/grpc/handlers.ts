@@ -9,7 +9,7 @@ import type { TurnBytes } from '../calls/turn-bytes.js';
 import { TurnQueue } from '../calls/turn-queue.js';
 import { stallMsOf } from '../limits/stalls.js';
 import type { Pollable, StreamingRpc, UnaryRpc } from '../service/call.js';
-import { MethodCodec } from './codec.js';
+import { MethodCodec, requestLimit } from './codec.js';
 import { grpcStatus } from './errors.js';
 import { RecordBatchWriter } from './record-batch.js';
 import { StreamSender } from './sender.js';
@@ -74,6 +74,7 @@ export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleRequestMe
   const queue = new TurnQueue(begin, turns);
   return {
     takes: 'one',
+    ...(rpc === 'BulkWrite' ? { maxMessageBytes: 2 * requestLimit(rpc) } : {}),
     accept: (call) => accept(parts, rpc, call),
     start: (call, request) => queue.push({ call, scope: openScope(parts, rpc, call), request }),
   };

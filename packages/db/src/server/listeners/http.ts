@@ -8,6 +8,9 @@ import type { RestServer } from '../rest/server.js';
 import { statusOf } from '../status.js';
 import type { TlsFiles } from '../tls.js';
 
+// An NDJSON bulk is one request for as long as it sends lines.
+const requestTimeoutMs = 3_600_000;
+
 export interface HttpListenerParts extends Pick<HttpServerLimits, 'peerMemory' | 'maxConnections'> {
   calls: Calls;
   clock: Clock;
@@ -23,6 +26,7 @@ export function httpServer(
     clock,
     peerMemory,
     maxConnections,
+    requestTimeoutMs,
     handle: (exchange) => {
       if (calls.isDraining) server.isDraining = true;
       rest.handle(exchange);

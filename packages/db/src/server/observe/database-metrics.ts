@@ -80,7 +80,7 @@ function describeState(metrics: Metrics, current: () => Database): void {
   gauge('seq', 'Last commit on disk.', (core) => core.durable.seq);
   gauge('oldest_seq', 'Oldest commit a watch can start at.', (core) => core.durable.oldestSeq);
   gauge('epoch', 'Epoch, which each promotion increments.', (core) => core.durable.epoch);
-  gauge('log_bytes', 'Size of the change log.', (core) => core.durable.logBytes);
+  gauge('log_bytes', 'Size of the change log.', (core) => core.store.log?.bytes ?? 0);
   gauge('log_lag_commits', 'Lag of the slowest watch, in commits.', (core, database) => {
     const oldest = database.watches.oldestSeq;
     return oldest === undefined ? 0 : Math.max(0, core.durable.seq - oldest);
@@ -94,6 +94,22 @@ function describeState(metrics: Metrics, current: () => Database): void {
   gauge('transactions', 'Open transactions.', (_core, database) => database.transactions.size);
   gauge('writer_backlog', 'Writes waiting for the writer.', (core) => core.writer.backlog);
   gauge('file_bytes', 'Size of the data file.', (core) => fileBytes(core));
+  gauge('overlay_bytes', 'Size of the commits that are not in the data file yet.', (core) => {
+    return core.store.overlay.bytes;
+  });
+  gauge(
+    'archive_lag_commits',
+    'Commits that are not in the log archive yet.',
+    (_core, database) => database.archiveLag,
+  );
+  gauge('log_pinned_commits', 'Commits retained for followers and backups.', (core) =>
+    Math.max(0, core.durable.seq + 1 - core.pinnedSeq),
+  );
+  gauge(
+    'storage_failed',
+    '1 after a failed write or sync of the log; restart to recover.',
+    (core) => (core.writer.failure ? 1 : 0),
+  );
   gauge('durability_relaxed', '1 if writes are acknowledged before they are on disk.', (core) =>
     core.options.durability === 'relaxed' ? 1 : 0,
   );

@@ -1,5 +1,4 @@
 import type { Core } from '../../engine/core.js';
-import type { Tables } from '../../engine/storage/tables.js';
 
 export interface WriterObserver {
   /** A write waited this long for the writer. */
@@ -8,23 +7,12 @@ export interface WriterObserver {
   flushed(durationMs: number): void;
 }
 
-/**
- * Measures the writer's queue delay and commit latency by wrapping the commit function, also for
- * the new file after a compaction.
- */
+/** Measures the writer's queue delay and commit latency by wrapping the commit function. */
 export function meterWriter(core: Core, observer: WriterObserver): void {
   core.writer.onWaited = observer.waited;
-  meterTables(core.tables, core, observer);
-  const switchTo = core.switchTo.bind(core);
-  core.switchTo = (tables) => {
-    meterTables(tables, core, observer);
-    switchTo(tables);
-  };
-}
-
-function meterTables(tables: Tables, { clock }: Core, observer: WriterObserver): void {
-  const commit = tables.commit.bind(tables);
-  tables.commit = async (...args) => {
+  const { store, clock } = core;
+  const commit = store.commit.bind(store);
+  store.commit = async (...args) => {
     const startedAt = clock.monotonic();
     await commit(...args);
     observer.flushed(clock.monotonic() - startedAt);

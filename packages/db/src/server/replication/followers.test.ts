@@ -62,20 +62,30 @@ test('followers: connected while one of its streams is open', () => {
   const log = memoryLog();
   const followers = new Followers(new ManualClock(), log, 0);
   const [first, second] = [new AbortController(), new AbortController()];
-  followers.onStream(peer('a', 1), first.signal);
-  followers.onStream(peer('a', 1), second.signal);
+  const pins: { seq: number }[] = [];
+  const pinLog = (seq: number) => {
+    const pin = { seq, release: () => pins.splice(pins.indexOf(pin), 1) };
+    pins.push(pin);
+    return pin;
+  };
+  followers.onStream(peer('a', 1), first.signal, pinLog);
+  followers.onStream(peer('a', 1), second.signal, pinLog);
+  followers.onAck(peer('a', 7));
+  expect(pins).toMatchObject([{ seq: 8 }]);
   first.abort();
   expect(followers.connected).toBe(1);
   expect(followers.all[0]!.connectedAt).toBeDefined();
   second.abort();
   expect(followers.connected).toBe(0);
+  expect(pins).toEqual([]);
   expect(followers.all[0]!.connectedAt).toBeUndefined();
   expect(log.lines.filter(({ message }) => message === 'follower disconnected')).toHaveLength(1);
 });
 
 test('followers: limits remembered followers, but not connected ones', () => {
   const followers = new Followers(new ManualClock(), silentLog, 0);
-  followers.onStream(peer('keeps', 1), new AbortController().signal);
+  const pinLog = (seq: number) => ({ seq, release: () => undefined });
+  followers.onStream(peer('keeps', 1), new AbortController().signal, pinLog);
   for (let n = 0; n < 1_000; n++) followers.onAck(peer(`n${n}`, 1));
   expect(followers.all.length).toBeLessThanOrEqual(256);
   expect(followers.all.map(({ followerId }) => followerId)).toContain('keeps');

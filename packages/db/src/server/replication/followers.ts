@@ -5,7 +5,15 @@ import type { CallContext } from '../service/call.js';
 import type { FollowerState } from '../service/replication.js';
 import { notEnoughAcks } from './refusals.js';
 
+/** Retains the leader's change log from `seq` on. */
+interface LogPin {
+  seq: number;
+  release(): void;
+}
+
 interface Known extends FollowerState {
+  /** Held while it is connected: it needs the commits after `ackedSeq`. */
+  pin: LogPin | undefined;
   /** Open streams; a new one may start before the old one is detected as dead. */
   streams: number;
 }
@@ -43,6 +51,7 @@ export class Followers {
   onAck(peer: Peer): void {
     const known = this.#of(peer);
     known.ackedSeq = Number(peer.ackedSeq);
+    if (known.pin) known.pin.seq = known.ackedSeq + 1;
     known.lastAckAt = this.clock.now();
     known.address = peer.address;
     if (this.#waiters.size === 0) return;
@@ -51,8 +60,9 @@ export class Followers {
   }
 
   /** A follower opened a stream, which ends with the signal. */
-  onStream(peer: Peer, signal: AbortSignal): void {
+  onStream(peer: Peer, signal: AbortSignal, pinLog: (seq: number) => LogPin): void {
     const known = this.#of(peer);
+    known.pin ??= pinLog(Number(peer.ackedSeq) + 1);
     const fields = { follower: known.followerId, address: known.address };
     known.streams++;
     known.connectedAt = this.clock.now();
@@ -61,6 +71,8 @@ export class Followers {
       known.streams--;
       if (known.streams > 0) return;
       known.connectedAt = undefined;
+      known.pin?.release();
+      known.pin = undefined;
       this.log.warn({ ...fields, acked_seq: known.ackedSeq }, 'follower disconnected');
     };
     if (signal.aborted) disconnect();
@@ -125,6 +137,7 @@ export class Followers {
       ackedSeq: 0,
       connectedAt: undefined,
       lastAckAt: undefined,
+      pin: undefined,
       address,
       streams: 0,
     };

@@ -28,7 +28,7 @@ export const nowhere: NodeState = {
 };
 
 export function readNodeState(core: Core): NodeState {
-  const row = core.tables.get('meta', Buffer.from(name));
+  const row = core.store.get('meta', Buffer.from(name));
   return row ? { ...nowhere, ...(JSON.parse(row.toString()) as Partial<NodeState>) } : nowhere;
 }
 

@@ -175,7 +175,10 @@ export class Node implements Replication {
     if (this.#role === 'follower') throw notLeader(this.options.follow ?? '');
     checkHistory(this.options.handle.current, peer);
     this.#followers.onAck(peer);
-    if (call === 'Watch') this.#followers.onStream(peer, context.signal);
+    if (call === 'Watch') {
+      const { core } = this.options.handle.current;
+      this.#followers.onStream(peer, context.signal, (seq) => core.pinLog(seq));
+    }
     return undefined;
   }
 

@@ -15,7 +15,6 @@ import { hashToHex } from '../../engine/backup/parts.js';
 import { lineageOf } from '../../engine/format.js';
 import type { RecordImage } from '../../engine/record.js';
 import { syncDirectory } from '../../engine/storage/directory.js';
-import { seqKey, seqOfKey } from '../../engine/storage/keys.js';
 import type { SavedTailState } from '../service/replication.js';
 
 /** The first line of the file. */
@@ -63,14 +62,15 @@ export async function saveTail(
   const name = freeName(options.directory, `tail-${header.epoch}-${firstSeq}-${lastSeq}`);
   const unfinished = join(options.directory, `${name}.new`);
   const file = await open(unfinished, 'w', 0o600);
-  const view = core.snapshot();
+  const pin = core.pinLog(firstSeq);
   try {
     await file.write(`${JSON.stringify(header)}\n`);
     // Written in batches, because there may be a day of commits.
     let lines: string[] = [];
-    for (const { key, value } of view.rows('log', { start: seqKey(firstSeq) })) {
-      const commit = decodeCommit(seqOfKey(key), value, core.codec);
-      if (commit.seq > lastSeq) break;
+    for (let seq = firstSeq; seq <= lastSeq; seq++) {
+      const row = core.commitRow(seq);
+      if (!row) throw new Error(`The change log has no commit ${seq}`);
+      const commit = decodeCommit(seq, row, core.codec);
       lines.push(`${JSON.stringify(commitLine(core, commit))}\n`);
       if (lines.length < 100) continue;
       await file.write(lines.join(''));
@@ -82,7 +82,7 @@ export async function saveTail(
     rmSync(unfinished, { force: true });
     throw error;
   } finally {
-    view.done();
+    pin.release();
     await file.close();
   }
   renameSync(unfinished, join(options.directory, name));
@@ -101,7 +101,7 @@ export function savedTails(directory: string): SavedTailState[] {
 }
 
 function headerOf(core: Core, options: TailOptions, firstSeq: number, lastSeq: number): TailHeader {
-  const last = core.tables.get('log', seqKey(lastSeq));
+  const last = core.commitRow(lastSeq);
   return {
     format: 'millrace.db.tail',
     version: 1,

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Database as Api, DataEncoding, UpdateMode, type DbRoute } from '@millrace/contract/db';
 import { refuse } from '../../engine/refusal.js';
-import { tooLarge } from '../grpc/codec.js';
+import { requestLimit, tooLarge } from '../grpc/codec.js';
 import { badField, parseJson } from '../service/values.js';
 import type { Exchange } from '@millrace/kit/http';
 import { chooseForm, formsOf } from './forms.js';
@@ -45,7 +45,9 @@ export class Operation {
   /** The request message. */
   read({ request, params: path, queryText }: Exchange, bytes: Buffer | 'too large'): Fields {
     const query = parseQuery(queryText);
-    if (bytes === 'too large') throw tooLarge(announcedBytes(request));
+    if (bytes === 'too large') {
+      throw tooLarge(announcedBytes(request), requestLimit(this.route.rpc));
+    }
     if (this.route.body === '') {
       checkNoBody(request, bytes);
       return this.#finish(this.#reader.fromQuery(path, query, this.route.queryFields), request);

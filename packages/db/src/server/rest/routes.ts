@@ -8,8 +8,9 @@ import {
   type Steps,
 } from '@millrace/kit/http';
 import { refuse } from '../../engine/refusal.js';
-import { maxRequestBytes } from '../grpc/codec.js';
+import { requestLimit } from '../grpc/codec.js';
 import { badField } from '../service/values.js';
+import { hasBulkLines } from './bulk-lines.js';
 import { Operation } from './operation.js';
 
 export type Page = (exchange: Exchange) => Promise<void> | void;
@@ -32,7 +33,8 @@ export function restDispatcher(
       isPublic: false,
       // A stream may never end, so HEAD is not supported for it.
       takesHead: operation.forms === undefined,
-      bodyLimitBytes: maxRequestBytes,
+      bodyLimitBytes: requestLimit(route.rpc),
+      streamsBody: route.rpc === 'BulkWrite' ? hasBulkLines : undefined,
       operation,
       page: undefined,
     });

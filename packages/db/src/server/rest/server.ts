@@ -19,7 +19,9 @@ import { statusOf, type CallStatus } from '../status.js';
 import { checkTimeout, deadlineOf, untilAborted } from './deadline.js';
 import { statusHeaders, statusJson } from './errors.js';
 import type { Fields, Operation } from './operation.js';
+import { serveBulkLines } from './bulk-lines.js';
 import { checkOrigin } from './origin.js';
+import { errorLine } from './streams.js';
 import type { Pages } from './pages.js';
 import { ResponseWriter } from './response-writer.js';
 import { noSuchRoute, restDispatcher, type RestEndpoint } from './routes.js';
@@ -88,6 +90,7 @@ export class RestServer implements Steps<RestEndpoint> {
     if (page) return page(exchange);
     const call = exchange.context as RestCall;
     call.isReceiving = false;
+    if (exchange.isBodyStreamed) return this.#serveLines(call);
     this.#carryOut(call, call.operation.read(exchange, body!));
   }
 
@@ -126,6 +129,14 @@ export class RestServer implements Steps<RestEndpoint> {
     }
   }
 
+  #serveLines(call: RestCall): void {
+    const { calls } = this.parts;
+    serveBulkLines(calls, call.scope, call.exchange).then(
+      () => calls.close(call.scope),
+      (error: unknown) => this.#fail(call, meaningOf(error)),
+    );
+  }
+
   #unary(call: RestCall, message: Fields): Promise<void> | undefined {
     const { scope, operation } = call;
     const rpc = operation.route.rpc as UnaryRpc;
@@ -152,7 +163,9 @@ export class RestServer implements Steps<RestEndpoint> {
     calls.close(scope, status);
     if (response.writableEnded || response.destroyed) return;
     if (!response.headersSent) return sendStatus(exchange, status);
-    const failure = operation.forms && operation.chooseForm(exchange.request).failure;
+    const failure = exchange.isBodyStreamed
+      ? errorLine
+      : operation.forms && operation.chooseForm(exchange.request).failure;
     if (failure) response.end(failure(statusJson(status)));
     // Destroys the response, so that the caller cannot take it for a complete one.
     else response.destroy();

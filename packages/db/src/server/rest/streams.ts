@@ -130,7 +130,7 @@ function sharedWriter(rpc: StreamingRpc): (message: unknown) => string {
 // NDJSON and server-sent events share the same text.
 const asText = 'text';
 
-function errorLine(status: object): string {
+export function errorLine(status: object): string {
   return `${JSON.stringify({ error: status })}\n`;
 }
 

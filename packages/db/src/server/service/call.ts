@@ -57,5 +57,5 @@ export type StreamingMethods = {
   ) => Promise<AsyncIterable<ResponseMessage<Rpc>>> | AsyncIterable<ResponseMessage<Rpc>>;
 };
 
-/** The 20 methods, independent of the protocol; gRPC and REST both call these. */
+/** All methods, independent of the protocol; gRPC and REST both call these. */
 export type Service = UnaryMethods & StreamingMethods;

@@ -1,5 +1,6 @@
 import { adminMethods } from './admin.js';
 import { aggregateMethod } from './aggregate.js';
+import { bulkMethods } from './bulk.js';
 import type { Service } from './call.js';
 import { findMethod } from './find.js';
 import type { ServiceParts } from './parts.js';
@@ -13,6 +14,7 @@ export function createService(parts: ServiceParts): Service {
   const transactions = new TransactionRegistry(parts);
   return {
     ...writeMethods(parts, transactions),
+    ...bulkMethods(parts, transactions),
     ...readMethods(parts, transactions),
     ...transactions.methods,
     ...adminMethods(parts),

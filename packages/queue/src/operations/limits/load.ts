@@ -86,6 +86,17 @@ export class Load {
     this.#bodyBytes -= bodyBytes;
   }
 
+  /** Runs a request that mostly waits, without counting it as load. */
+  async idle<Result>(run: () => Promise<Result>): Promise<Result> {
+    this.#inflight--;
+    try {
+      return await run();
+    } finally {
+      // Also after a disconnect, which `leave` has counted.
+      this.#inflight++;
+    }
+  }
+
   /** Records the length of an event loop turn that received requests. */
   observe(turnMs: number, now: number): void {
     this.#minTurnMs = Math.min(this.#minTurnMs, turnMs);

@@ -21,7 +21,7 @@ export function claimDue(step: Step, request: ClaimRequest): WholeTask[] | undef
     request.maxInFlight - counters.inFlight,
     mayStart(counters.starts, request.now, request.dispatchPerSecond),
   );
-  const claimed = pick(step, queue, limit, request.now).map((task) => step.claim(task, request));
+  const claimed = pick(step, queue, limit, request).map((task) => step.claim(task, request));
   if (request.dispatchPerSecond > 0 && claimed.length > 0) {
     counters.starts = withStarts(
       counters.starts,
@@ -52,14 +52,20 @@ function makeReady(step: Step, queue: StepQueue, now: number): void {
 }
 
 /** The ready tasks to claim, in order. */
-function pick(step: Step, queue: StepQueue, limit: number, now: number): StoredTask[] {
+function pick(
+  step: Step,
+  queue: StepQueue,
+  limit: number,
+  { now, handlers }: ClaimRequest,
+): StoredTask[] {
   const tasks: StoredTask[] = [];
   pickReady(step.rows, queue.stored.number, queue.counters, limit, (key) => {
     const task = step.task(idOf(key));
     if (!task) throw new Error(`The ready task ${idOf(key)} does not exist`);
-    const { dueAt, expiresAt } = task.row;
+    const { dueAt, expiresAt, handlerRef } = task.row;
     // Expired, or made ready before the clock was set back.
     if ((expiresAt !== null && expiresAt <= now) || dueAt! > now) return false;
+    if (handlers && !handlers.includes(handlerRef)) return false;
     tasks.push(task);
     return true;
   });

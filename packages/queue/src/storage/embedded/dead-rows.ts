@@ -87,6 +87,13 @@ export class DeadGroupsReader {
 }
 
 export function redrive(step: Step, change: RedriveChange): string[] {
+  const changed = redriveTasks(step, change);
+  recordAct(step, 'redrive', change, changed.length);
+  return changed;
+}
+
+/** Without a record in the audit log. */
+export function redriveTasks(step: Step, change: RedriveChange): string[] {
   const changed: string[] = [];
   for (const [index, id] of change.ids.entries()) {
     const task = deadIn(step, id, change);
@@ -98,11 +105,17 @@ export function redrive(step: Step, change: RedriveChange): string[] {
     step.store(task);
     changed.push(id);
   }
-  recordAct(step, 'redrive', change, changed.length);
   return changed;
 }
 
 export function purge(step: Step, change: PurgeChange): string[] {
+  const purged = purgeTasks(step, change);
+  recordAct(step, 'purge', change, purged.length);
+  return purged;
+}
+
+/** Without a record in the audit log. */
+export function purgeTasks(step: Step, change: PurgeChange): string[] {
   const purged: string[] = [];
   for (const id of change.ids) {
     const task = deadIn(step, id, change);
@@ -111,7 +124,6 @@ export function purge(step: Step, change: PurgeChange): string[] {
     step.replaceByTombstone(task, change.now);
     purged.push(id);
   }
-  recordAct(step, 'purge', change, purged.length);
   return purged;
 }
 

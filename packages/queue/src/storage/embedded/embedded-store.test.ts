@@ -94,10 +94,10 @@ const act = <Result>(run: (step: Step) => Result) =>
 
 /** The next commit does not reach the disk; those after it do. */
 function failNextCommit(): void {
-  const { tables } = database.core;
-  const commit = tables.commit.bind(tables);
-  tables.commit = async () => {
-    tables.commit = commit;
+  const { store: rows } = database.core;
+  const commit = rows.commit.bind(rows);
+  rows.commit = async () => {
+    rows.commit = commit;
     await new Promise((resolve) => setTimeout(resolve, 20));
     throw new Error('EIO: i/o error');
   };
@@ -211,11 +211,11 @@ describe('when a commit fails', () => {
     await insert(1);
     const [task] = await claim();
     expect(await claim()).toEqual([]);
-    const { tables } = database.core;
-    const commit = tables.commit.bind(tables);
-    tables.commit = async (writes, onVisible) => {
-      tables.commit = commit;
-      await commit(writes, onVisible);
+    const { store: rows } = database.core;
+    const commit = rows.commit.bind(rows);
+    rows.commit = async (...args) => {
+      rows.commit = commit;
+      await commit(...args);
       throw new Error('EIO: the fsync failed');
     };
     const retry = settlementOf(task!, { kind: 'retry', dueAt: noon });
@@ -285,14 +285,14 @@ describe('calls at the same time', () => {
 describe('opening', () => {
   test('a store of a newer format is refused', async () => {
     const key = nameKey(kinds.meta, 'format');
-    await database.transact(({ rows }) => rows.put(key, Buffer.from('2')));
+    await database.transact(({ rows }) => rows.put(key, Buffer.from('99')));
     await store.close();
     const refusal = await openEmbeddedStore(directory, options).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(UsageError);
-    expect(String(refusal)).toContain('queue format 2');
+    expect(String(refusal)).toContain('queue format 99');
     // The refused open released the directory.
     const again = await openEmbeddedStore(directory, options).catch((error: unknown) => error);
-    expect(String(again)).toContain('queue format 2');
+    expect(String(again)).toContain('queue format 99');
   });
 
   test('a format that is no number is called damage', async () => {

@@ -3,12 +3,15 @@ import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import {
   StorageUnavailable,
   type AuditQuery,
   type ClaimRequest,
+  type HistoryQuery,
+  type HistoryWrite,
   type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
@@ -21,7 +24,21 @@ import {
   type Settlement,
   type SettleResult,
   type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
+  type WorkerNote,
+  type WorkerStats,
 } from '../task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../stored-record.js';
+import { WorkerTable } from '../worker-table.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
@@ -34,12 +51,14 @@ import { Batcher } from './batcher.js';
 import { claimDue } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
 import { DueTimes } from './due-times.js';
+import * as history from './history-rows.js';
 import { insertTask } from './inserts.js';
 import { listOldTasks } from './list-old-tasks.js';
 import { deleteQueue, putQueue, setPaused, type QueueAct } from './queue-acts.js';
 import { readCounters, readPlainQueue, readQueue, toQueue } from './queue-rows.js';
 import * as reading from './reading.js';
 import { RecentTasks } from './recent-tasks.js';
+import * as records from './record-rows.js';
 import { reorder } from './reorder.js';
 import { extendLease, settle } from './settlements.js';
 import { Step } from './step.js';
@@ -71,6 +90,7 @@ export class EmbeddedStore implements TaskStore {
   readonly #ended = new EndListeners();
   readonly #due = new DueTimes();
   readonly #recent = new RecentTasks();
+  readonly #workers = new WorkerTable();
   /** Configs as last read; this process is the only writer. */
   readonly #queues = new Map<string, Queue>();
   readonly #inserts: Batcher<Insert, InsertResult>;
@@ -125,6 +145,7 @@ export class EmbeddedStore implements TaskStore {
     const result = await this.#change(change.queue, (step) => deleteQueue(step, change));
     if (typeof result !== 'number') return result;
     this.#due.forgetQueues();
+    this.#workers.forget(change.queue);
     await this.deleteTasksOf(result);
     return 'deleted';
   }
@@ -245,6 +266,14 @@ export class EmbeddedStore implements TaskStore {
     return this.#transact((step) => extendLease(step, change));
   }
 
+  async noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    this.#workers.note(notes, now);
+  }
+
+  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    return this.#workers.list(request);
+  }
+
   async endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]> {
     return this.#read((rows) => endedLeases(rows, request));
   }
@@ -315,6 +344,42 @@ export class EmbeddedStore implements TaskStore {
       reading.hasOldTombstones(rows, now) || hasEndedKeys(rows, now);
     if (!this.#read(hasWork)) return 0;
     return this.#transact((step) => deleteTombstones(step, request));
+  }
+
+  async listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    return this.#read((rows) => records.list(rows, query));
+  }
+
+  async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
+    return this.#read((rows) => records.listStates(rows, { kind }));
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    const result = await this.#transact((step) => records.write(step, write));
+    if (write.tasks && result.kind === 'written') this.#workChanged(write.queue);
+    return result;
+  }
+
+  async deleteRecord(key: RecordKey): Promise<boolean> {
+    return this.#transact((step) => records.remove(step, key));
+  }
+
+  async runJobStep(job: JobStep): Promise<JobStepResult> {
+    const result = await this.#transact((step) => records.runJobStep(step, job));
+    if (result.kind === 'done' && result.count > 0) this.#workChanged(job.change.queue);
+    return result;
+  }
+
+  async writeHistory(write: HistoryWrite): Promise<void> {
+    await this.#transact((step) => history.writeHistory(step, write));
+  }
+
+  async readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return this.#read((rows) => history.readHistory(rows, query));
+  }
+
+  async readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return this.#read((rows) => history.readHistoryTotals(rows, queue));
   }
 
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {

@@ -25,7 +25,11 @@
  *   unique     queue | key                                 who holds a unique key, until when
  *   uniqueEnd  time | queue | key                          unique keys by the end of their time
  *   result     id                                          what came of a task
+ *   record     queue | kind | name                         body of a schedule or a job
+ *   state      queue | kind | name                         its state
  *   listed     queue | creation | first id                 ids of all tasks that are not deleted
+ *   history    queue | step | time | instance              what happened in the queue
+ *   totals     queue                                       the same since it was created
  */
 export const kinds = {
   meta: 1,
@@ -47,10 +51,14 @@ export const kinds = {
   tombstone: 17,
   deletedQueue: 18,
   audit: 19,
+  record: 40,
+  recordState: 41,
   listed: 20,
   unique: 21,
   uniqueEnd: 22,
   result: 23,
+  history: 42,
+  historyTotals: 43,
 } as const;
 
 export type Kind = (typeof kinds)[keyof typeof kinds];

@@ -11,6 +11,7 @@ import {
 import { auditKey, idKey, idOf, kinds, nameKey, queueKey, timeKey } from './keys.js';
 import { encodeJson, readCounters, toQueue } from './queue-rows.js';
 import { queues as readQueues } from './reading.js';
+import { putRecord, recordsOf } from './record-rows.js';
 import { RecentTasks } from './recent-tasks.js';
 import { Step } from './step.js';
 import {
@@ -90,7 +91,12 @@ class EmbeddedEnd implements Target {
     return this.database.readRows((rows) =>
       readQueues(rows).map((stored) => {
         const { turns, starts } = readCounters(rows, stored.number);
-        return { queue: toQueue(stored), turns, starts };
+        return {
+          queue: toQueue(stored),
+          turns,
+          starts,
+          records: recordsOf(rows, stored.name),
+        };
       }),
     );
   }
@@ -136,11 +142,12 @@ class EmbeddedEnd implements Target {
 
   async putQueues(queues: readonly MovedQueue[], mark: Mark): Promise<void> {
     await this.#write(mark, (step) => {
-      queues.forEach(({ queue, turns, starts }, i) => {
+      queues.forEach(({ queue, turns, starts, records }, i) => {
         const number = i + 1;
         step.rows.put(nameKey(kinds.queue, queue.name), encodeJson({ ...queue, number }));
         const counters = readCounters(step.rows, number);
         step.rows.put(queueKey(kinds.counters, number), encodeJson({ ...counters, turns, starts }));
+        for (const record of records) putRecord(step, number, record);
       });
       // The next queue gets the next number.
       step.rows.put(nameKey(kinds.meta, 'queues'), Buffer.from(String(queues.length)));

@@ -1,8 +1,9 @@
 import type { AuditAction, AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
-import type { Attempt, FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
+import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { deadFacts, DeadGroups } from '../dead-letters.js';
-import { mayStart, withStarts, type Starts } from '../../core/start-window.js';
+import { mayStart, withStarts } from '../../core/start-window.js';
 import {
   cancelRow,
   claimRow,
@@ -13,7 +14,6 @@ import {
   toFullTask,
   toTask,
   toTombstone,
-  toWholeTask,
   withAttempt,
   type TaskRow,
 } from '../task-row.js';
@@ -21,6 +21,8 @@ import {
   tombstoneMs,
   type AuditQuery,
   type ClaimRequest,
+  type HistoryQuery,
+  type HistoryWrite,
   type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
@@ -34,7 +36,21 @@ import {
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
+  type WorkerNote,
+  type WorkerStats,
 } from '../task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../stored-record.js';
+import { WorkerTable } from '../worker-table.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
@@ -51,21 +67,20 @@ import {
 } from '../task-list.js';
 import { EndListeners } from '../end-listeners.js';
 import { AuditLog } from './audit-log.js';
+import {
+  isDeadIn,
+  isDue,
+  showQueue,
+  showWhole,
+  type MemoryQueue,
+  type MemoryRow,
+} from './memory-rows.js';
 import { cancelTask, updateTask } from './task-changes.js';
 import { UniqueKeys, type KeyHolder } from './unique-keys.js';
 import { deadPage } from './dead-page.js';
-import { compareText, headsOfGroups, pickInTurn, type Turns } from './claim-order.js';
-
-interface MemoryRow extends TaskRow {
-  payload: Uint8Array;
-  attempts: readonly Attempt[];
-  result: string | null;
-}
-
-interface MemoryQueue extends Queue {
-  turns: Turns;
-  starts: Starts;
-}
+import { HistoryMap } from './history-map.js';
+import { RecordMap } from './record-map.js';
+import { compareText, headsOfGroups, pickInTurn } from './claim-order.js';
 
 /**
  * The simplest task store: maps and full scans. It is the reference model for other stores, and
@@ -79,6 +94,9 @@ export class MemoryStore implements TaskStore {
   readonly #audit = new AuditLog();
   readonly #keys = new UniqueKeys();
   readonly #ended = new EndListeners();
+  readonly #records = new RecordMap();
+  readonly #workers = new WorkerTable();
+  readonly #history = new HistoryMap();
   readonly #listeners = new Set<(queue: string) => void>();
   readonly #cancelListeners = new Set<(id: string) => void>();
   #queuesMade = 0;
@@ -140,6 +158,9 @@ export class MemoryStore implements TaskStore {
     this.#replaceByTombstones(rows, change.now);
     this.#queues.delete(change.queue);
     this.#keys.deleteQueue(change.queue);
+    this.#records.deleteOf(change.queue);
+    this.#workers.forget(change.queue);
+    this.#history.deleteOf(change.queue);
     this.#record('delete', change);
     return 'deleted';
   }
@@ -236,7 +257,10 @@ export class MemoryStore implements TaskStore {
       mayStart(queue.starts, now, request.dispatchPerSecond),
     );
     const free = request.fifoGroups ? headsOfGroups(rows) : new Set<TaskRow>(rows);
-    const due = rows.filter((row) => isDue(row, now) && free.has(row));
+    const { handlers } = request;
+    const due = rows.filter(
+      (row) => isDue(row, now) && free.has(row) && (!handlers || handlers.includes(row.handlerRef)),
+    );
     const picked = pickInTurn(due, queue.turns, limit) as MemoryRow[];
     for (const row of picked) claimRow(row, { token: newToken(), now, nodeId, leaseExpiresAt });
     if (request.dispatchPerSecond > 0 && picked.length > 0) {
@@ -263,6 +287,14 @@ export class MemoryStore implements TaskStore {
     row.updatedAt = change.now;
     row.progress = change.progress ?? row.progress;
     return toTask(row);
+  }
+
+  async noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    this.#workers.note(notes, now);
+  }
+
+  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    return this.#workers.list(request);
   }
 
   async endedLeases({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {
@@ -329,6 +361,19 @@ export class MemoryStore implements TaskStore {
 
   async redrive(change: RedriveChange): Promise<string[]> {
     if (!this.#queues.has(change.queue)) return [];
+    const changed = this.#redrive(change);
+    this.#record('redrive', change, change.selector, changed.length);
+    return changed;
+  }
+
+  async purge(change: PurgeChange): Promise<string[]> {
+    if (!this.#queues.has(change.queue)) return [];
+    const purged = this.#purge(change);
+    this.#record('purge', change, change.selector, purged.length);
+    return purged;
+  }
+
+  #redrive(change: RedriveChange): string[] {
     const changed: string[] = [];
     for (const [index, id] of change.ids.entries()) {
       const row = this.#rows.get(id);
@@ -337,17 +382,14 @@ export class MemoryStore implements TaskStore {
       this.#keys.holdAgain(row, change.now);
       changed.push(id);
     }
-    this.#record('redrive', change, change.selector, changed.length);
     if (changed.length > 0) this.#notify([change.queue]);
     return changed;
   }
 
-  async purge(change: PurgeChange): Promise<string[]> {
-    if (!this.#queues.has(change.queue)) return [];
+  #purge(change: PurgeChange): string[] {
     const rows = [...new Set(change.ids)].flatMap((id) => this.#rows.get(id) ?? []);
     const dead = rows.filter((row) => isDeadIn(row, change));
     this.#replaceByTombstones(dead, change.now);
-    this.#record('purge', change, change.selector, dead.length);
     return dead.map((row) => row.id);
   }
 
@@ -373,6 +415,50 @@ export class MemoryStore implements TaskStore {
       .slice(0, limit);
     for (const { id } of old) this.#tombstones.delete(id);
     return old.length;
+  }
+
+  async listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    return this.#records.list(query);
+  }
+
+  async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
+    return this.#records.list({ kind }).map(({ body: _body, ...state }) => state);
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    if (!this.#queues.has(write.queue)) return { kind: 'queue_not_found' };
+    if (this.#records.revisionOf(write) !== write.ifRevision) return { kind: 'conflict' };
+    const record = this.#records.put(write, write.state);
+    const { now, audit, tasks = [] } = write;
+    const inserted = tasks.map((task) => this.#insert(task, now));
+    if (audit) this.#audit.add({ ...audit, at: now });
+    if (tasks.length > 0) this.#notify([write.queue]);
+    return { kind: 'written', record, inserted };
+  }
+
+  async deleteRecord(key: RecordKey): Promise<boolean> {
+    return this.#records.delete(key);
+  }
+
+  async runJobStep({ name, ifRevision, state, change }: JobStep): Promise<JobStepResult> {
+    const key: RecordKey = { kind: 'job', queue: change.queue, name };
+    if (this.#records.revisionOf(key) !== ifRevision) return { kind: 'conflict' };
+    const isRedrive = change.action === 'redrive';
+    const { length: count } = isRedrive ? this.#redrive(change) : this.#purge(change);
+    const record = this.#records.put({ ...key, now: change.now, state: {} }, state(count));
+    return { kind: 'done', record, count };
+  }
+
+  async writeHistory(write: HistoryWrite): Promise<void> {
+    this.#history.write(write, (queue) => this.#queues.has(queue));
+  }
+
+  async readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return this.#history.read(query);
+  }
+
+  async readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return this.#history.totalsOf(queue);
   }
 
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {
@@ -471,21 +557,4 @@ export class MemoryStore implements TaskStore {
   #notify(queues: readonly string[]): void {
     for (const queue of new Set(queues)) for (const listener of this.#listeners) listener(queue);
   }
-}
-
-function isDue(row: TaskRow, now: number): boolean {
-  if (row.status !== 'PENDING' || row.dueAt! > now) return false;
-  return row.expiresAt === null || row.expiresAt > now;
-}
-
-function isDeadIn(row: TaskRow, { queue, diedBy }: { queue: string; diedBy: number }): boolean {
-  return row.queue === queue && row.status === 'DEAD' && row.deadAt! <= diedBy;
-}
-
-function showWhole(row: MemoryRow): WholeTask {
-  return toWholeTask(row, row.payload, row.attempts);
-}
-
-function showQueue({ turns: _turns, starts: _starts, ...queue }: MemoryQueue): Queue {
-  return { ...queue };
 }

@@ -1,9 +1,12 @@
 import type { AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { Attempt, FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import type {
   AuditQuery,
   ClaimRequest,
+  HistoryQuery,
+  HistoryWrite,
   DeadTaskQuery,
   DeadGroup,
   DeadPage,
@@ -17,7 +20,20 @@ import type {
   SettleResult,
   TaskStore,
   Verdict,
+  JobStep,
+  JobStepResult,
+  RecordWrite,
+  RecordWriteResult,
+  WorkerNote,
+  WorkerStats,
 } from '../task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../stored-record.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
@@ -171,6 +187,19 @@ export class DatabaseTimeStore implements TaskStore {
     return this.store.onWork(listener);
   }
 
+  noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    const { ms } = this.shift;
+    const shifted = notes.map((note) => ({ ...note, seenAt: note.seenAt + ms }));
+    return this.store.noteWorkers(shifted, now + ms);
+  }
+
+  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    const { ms } = this.shift;
+    const seenSince = request.seenSince + ms;
+    const workers = await this.store.listWorkers({ ...request, seenSince });
+    return workers.map((worker) => ({ ...worker, lastSeenAt: worker.lastSeenAt - ms }));
+  }
+
   deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
     return this.store.deadTasks(request);
   }
@@ -198,6 +227,51 @@ export class DatabaseTimeStore implements TaskStore {
     return this.store.deleteTombstones(this.#atNow(request));
   }
 
+  async listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    const found = await this.store.listRecords(query);
+    return found.map((record) => this.#ownRecord(record));
+  }
+
+  async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
+    const found = await this.store.listRecordStates(kind);
+    return found.map((record) => this.#ownRecord(record));
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    const { ms } = this.shift;
+    const tasks = write.tasks?.map((task) => ({ ...task, dueAt: task.dueAt + ms }));
+    const result = await this.store.writeRecord({ ...this.#atNow(write), tasks });
+    if (result.kind !== 'written') return result;
+    return { ...result, record: this.#ownRecord(result.record) };
+  }
+
+  deleteRecord(key: RecordKey): Promise<boolean> {
+    return this.store.deleteRecord(key);
+  }
+
+  async runJobStep(step: JobStep): Promise<JobStepResult> {
+    const { ms } = this.shift;
+    const change = { ...this.#atNow(step.change), diedBy: step.change.diedBy + ms };
+    if (change.action === 'redrive') {
+      const { dueAt } = change;
+      change.dueAt = (index) => dueAt(index) + ms;
+    }
+    const result = await this.store.runJobStep({ ...step, change });
+    return result.kind === 'done' ? { ...result, record: this.#ownRecord(result.record) } : result;
+  }
+
+  writeHistory(write: HistoryWrite): Promise<void> {
+    return this.store.writeHistory(write);
+  }
+
+  readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return this.store.readHistory(query);
+  }
+
+  readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return this.store.readHistoryTotals(queue);
+  }
+
   auditPage(request: AuditQuery): Promise<AuditRecord[]> {
     return this.store.auditPage(request);
   }
@@ -217,6 +291,12 @@ export class DatabaseTimeStore implements TaskStore {
   #atNow<Request extends { now: number }>(request: Request): Request {
     const { ms } = this.shift;
     return ms === 0 ? request : { ...request, now: request.now + ms };
+  }
+
+  /** The creation time in the time of this machine: a job compares it with the deaths of tasks. */
+  #ownRecord<Shown extends RecordState>(record: Shown): Shown {
+    const { ms } = this.shift;
+    return ms === 0 ? record : { ...record, createdAt: record.createdAt - ms };
   }
 
   /** With its lease in the time of this machine. */

@@ -12,11 +12,11 @@ import type { Connections, Transaction } from './connections.js';
 import { attemptsOf } from './history.js';
 import { toTask, wholeMs, withoutZeros, type TaskColumns } from './task-columns.js';
 import { holdKeysAgain, type RedrivenColumns } from './unique-keys.js';
-import { purge as purgeTasks } from './statements/retention.sql.js';
+import { purge as purgeStatement } from './statements/retention.sql.js';
 import { deadGroups } from './statements/dead-groups.sql.js';
 import { deadPage, payloads } from './statements/dead-page.sql.js';
 import { keepQueue } from './statements/queues.sql.js';
-import { redrive as redriveTasks } from './statements/redrive.sql.js';
+import { redrive as redriveStatement } from './statements/redrive.sql.js';
 
 type PageColumns = TaskColumns & { attempts: string; payload_bytes: number };
 
@@ -96,39 +96,59 @@ export async function readDeadGroups(
 
 /** Returns the ids that it changed, in the order given. */
 export function redrive(connections: Connections, change: RedriveChange): Promise<string[]> {
+  return connections.transact(async (transaction) => {
+    const [queue] = await transaction.query<{ no: number }>(keepQueue, [change.queue]);
+    if (!queue) return [];
+    const changed = await redriveTasks(transaction, queue.no, change);
+    await record(transaction, 'redrive', change, changed.length);
+    return changed;
+  });
+}
+
+/** Without a record in the audit log. */
+export async function redriveTasks(
+  transaction: Transaction,
+  queueNo: number,
+  change: RedriveChange,
+): Promise<string[]> {
   const dueAt = new Map<string, number>();
   for (const [index, id] of change.ids.entries()) {
     if (!dueAt.has(id)) dueAt.set(id, wholeMs(change.dueAt(index)));
   }
-  return connections.transact(async (transaction) => {
-    const [queue] = await transaction.query<{ no: number }>(keepQueue, [change.queue]);
-    if (!queue) return [];
-    const ids = [...dueAt.keys()];
-    const values = [queue.no, ids, [...dueAt.values()], change.diedBy, change.now];
-    const rows = await transaction.query<RedrivenColumns>(redriveTasks, values);
-    const changed = new Map(rows.map((row) => [row.id, row]));
-    const inOrder = ids.filter((id) => changed.has(id));
-    await holdKeysAgain(
-      transaction,
-      inOrder.map((id) => changed.get(id)!),
-      change.now,
-    );
-    await record(transaction, 'redrive', change, changed.size);
-    return inOrder;
-  });
+  const ids = [...dueAt.keys()];
+  const values = [queueNo, ids, [...dueAt.values()], change.diedBy, change.now];
+  const rows = await transaction.query<RedrivenColumns>(redriveStatement, values);
+  const changed = new Map(rows.map((row) => [row.id, row]));
+  const inOrder = ids.filter((id) => changed.has(id));
+  await holdKeysAgain(
+    transaction,
+    inOrder.map((id) => changed.get(id)!),
+    change.now,
+  );
+  return inOrder;
 }
 
 export function purge(connections: Connections, change: PurgeChange): Promise<string[]> {
-  const ids = [...new Set(change.ids)];
   return connections.transact(async (transaction) => {
     const [queue] = await transaction.query<{ no: number }>(keepQueue, [change.queue]);
     if (!queue) return [];
-    const values = [queue.no, ids, change.diedBy, change.now];
-    const rows = await transaction.query<{ id: string }>(purgeTasks, values);
-    const gone = new Set(rows.map(({ id }) => id));
-    await record(transaction, 'purge', change, gone.size);
-    return ids.filter((id) => gone.has(id));
+    const purged = await purgeTasks(transaction, queue.no, change);
+    await record(transaction, 'purge', change, purged.length);
+    return purged;
   });
+}
+
+/** Without a record in the audit log. */
+export async function purgeTasks(
+  transaction: Transaction,
+  queueNo: number,
+  change: PurgeChange,
+): Promise<string[]> {
+  const ids = [...new Set(change.ids)];
+  const values = [queueNo, ids, change.diedBy, change.now];
+  const rows = await transaction.query<{ id: string }>(purgeStatement, values);
+  const gone = new Set(rows.map(({ id }) => id));
+  return ids.filter((id) => gone.has(id));
 }
 
 function record(

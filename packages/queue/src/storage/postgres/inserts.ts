@@ -6,15 +6,11 @@ import { partsWithoutRepeats } from './batcher.js';
 import type { Queryable, Connections } from './connections.js';
 import type { Counters } from './counters.js';
 import { toTask, toTombstone, wholeMs, type FoundColumns } from './task-columns.js';
+import type { Insert } from './insert.js';
 import { finishKeys, hasKey, takeKeys } from './unique-keys.js';
 import { findTasks } from './statements/find-tasks.sql.js';
 import { insertTasks } from './statements/insert-tasks.sql.js';
 import { lockForInsert, pendingOf } from './statements/room.sql.js';
-
-export interface Insert {
-  task: NewTask;
-  now: number;
-}
 
 /** Stores tasks in one commit; a result for each, in order. */
 export async function insertAll(
@@ -23,19 +19,27 @@ export async function insertAll(
   inserts: readonly Insert[],
 ): Promise<InsertResult[]> {
   const parts = partsWithoutRepeats(inserts, ({ task }) => task.id);
-  const insert = (db: Queryable, part: readonly Insert[]) =>
-    isLimited ? insertLimited(db, counters, part) : insertPart(db, part);
   const isLimited = inserts.some(({ task }) => task.maxPending > 0);
   const isKeyed = inserts.some(hasKey);
   if (parts.length === 1 && !isLimited && !isKeyed) return insertPart(connections, inserts);
-  return connections.transact(async (transaction) => {
-    const results: InsertResult[] = [];
-    if (isLimited) await transaction.query(lockForInsert, [limitedQueues(inserts)]);
-    for (const part of parts) {
-      results.push(...(await insertKeyed(transaction, part, insert)));
-    }
-    return results;
-  });
+  return connections.transact((transaction) => insertInTransaction(transaction, counters, inserts));
+}
+
+/** The same as part of a transaction. */
+export async function insertInTransaction(
+  transaction: Queryable,
+  counters: Counters,
+  inserts: readonly Insert[],
+): Promise<InsertResult[]> {
+  const isLimited = inserts.some(({ task }) => task.maxPending > 0);
+  const insert = (db: Queryable, part: readonly Insert[]) =>
+    isLimited ? insertLimited(db, counters, part) : insertPart(db, part);
+  const results: InsertResult[] = [];
+  if (isLimited) await transaction.query(lockForInsert, [limitedQueues(inserts)]);
+  for (const part of partsWithoutRepeats(inserts, ({ task }) => task.id)) {
+    results.push(...(await insertKeyed(transaction, part, insert)));
+  }
+  return results;
 }
 
 /** Inserts tasks, those with a unique key only if they get it. */

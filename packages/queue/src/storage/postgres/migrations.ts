@@ -7,8 +7,11 @@ import { claims, claimsUpkeep } from './migrations/0003-claims.sql.js';
 import { successes, successesUpkeep } from './migrations/0004-successes.sql.js';
 import { floors } from './migrations/0005-floors.sql.js';
 import { oneClaimPath, oneClaimPathTuning } from './migrations/0006-one-claim-path.sql.js';
-import { taskLists } from './migrations/0007-task-lists.sql.js';
-import { results, resultsTuning } from './migrations/0008-results.sql.js';
+import { records } from './migrations/0007-records.sql.js';
+import { workers } from './migrations/0008-workers.sql.js';
+import { taskLists } from './migrations/0009-task-lists.sql.js';
+import { history } from './migrations/0010-history.sql.js';
+import { results, resultsTuning } from './migrations/0011-results.sql.js';
 import { statement } from './statement.js';
 
 interface Migration {
@@ -25,7 +28,10 @@ const migrations: readonly Migration[] = [
   { texts: successes, tuning: successesUpkeep },
   { texts: floors, tuning: [] },
   { texts: oneClaimPath, tuning: oneClaimPathTuning },
+  { texts: records, tuning: [] },
+  { texts: workers, tuning: [] },
   { texts: taskLists, tuning: [] },
+  { texts: history, tuning: [] },
   { texts: results, tuning: resultsTuning },
 ];
 

@@ -2,6 +2,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { FullTask, LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { expireRow, type TaskRow } from '../task-row.js';
@@ -9,6 +10,8 @@ import {
   StorageUnavailable,
   type AuditQuery,
   type ClaimRequest,
+  type HistoryQuery,
+  type HistoryWrite,
   type DeadTaskQuery,
   type DeadGroup,
   type DeadPage,
@@ -22,7 +25,20 @@ import {
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
+  type WorkerNote,
+  type WorkerStats,
 } from '../task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../stored-record.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
@@ -40,11 +56,14 @@ import type { Connections } from './connections.js';
 import { Counters } from './counters.js';
 import { purge, readDeadGroups, readDeadPage, redrive } from './dead-rows.js';
 import { Expiries } from './expiries.js';
-import { insertAll, type Insert } from './inserts.js';
+import type { Insert } from './insert.js';
+import { insertAll } from './inserts.js';
 import { Leases } from './leases.js';
 import type { NotificationListeners, Notifications } from './notifications.js';
 import * as acts from './queue-acts.js';
 import { toQueue, type QueueAct, type QueueColumns } from './queue-acts.js';
+import * as queueHistory from './queue-history.js';
+import * as records from './records.js';
 import { Retention } from './retention.js';
 import * as columns from './task-columns.js';
 import { settleAll } from './settlements.js';
@@ -61,6 +80,7 @@ import { groupIsBusy } from './statements/group-is-busy.sql.js';
 import { leaveClaimants, readTime } from './statements/instances.sql.js';
 import { nextDue } from './statements/next-due.sql.js';
 import { getQueue, listQueues } from './statements/queues.sql.js';
+import { Workers } from './workers.js';
 
 export interface PostgresStoreParts {
   connections: Connections;
@@ -94,6 +114,7 @@ export class PostgresStore implements TaskStore {
   readonly #leases: Leases;
   readonly #expiries: Expiries;
   readonly #retention: Retention;
+  readonly #workers: Workers;
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
   readonly #connections: Connections;
@@ -112,6 +133,7 @@ export class PostgresStore implements TaskStore {
     const counters = new Counters(connections, monotonic, log);
     this.#counters = counters;
     this.#claims = new Claims({ connections, counters, instance, clock, log });
+    this.#workers = new Workers(connections);
     this.#leases = new Leases(connections, monotonic);
     this.#expiries = new Expiries(connections, monotonic, this.#skip(expireTasks));
     this.#retention = new Retention(connections, monotonic, (statement) => this.#skip(statement));
@@ -325,6 +347,14 @@ export class PostgresStore implements TaskStore {
     return () => this.#listeners.delete(listener);
   }
 
+  noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    return this.#workers.note(notes, now);
+  }
+
+  listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    return this.#workers.list(request);
+  }
+
   deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
     return readDeadPage(this.#connections, request);
   }
@@ -356,6 +386,52 @@ export class PostgresStore implements TaskStore {
 
   deleteTombstones(request: { now: number; limit: number }): Promise<number> {
     return this.#retention.deleteTombstones(request);
+  }
+
+  listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    return records.listRecords(this.#connections, query);
+  }
+
+  listRecordStates(kind: RecordKind): Promise<RecordState[]> {
+    return records.listRecordStates(this.#connections, kind);
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    const result = await records.writeRecord(this.#connections, this.#counters, write);
+    if (result.kind !== 'written') return result;
+    const stored = result.inserted.filter((each) => each.kind === 'stored');
+    for (const { task } of stored) this.#notePending(task);
+    if (stored.length > 0) {
+      this.#counters.added([write.queue]);
+      this.#notify([write.queue]);
+    }
+    return result;
+  }
+
+  deleteRecord(key: RecordKey): Promise<boolean> {
+    return records.deleteRecord(this.#connections, key);
+  }
+
+  async runJobStep(step: JobStep): Promise<JobStepResult> {
+    const { queue, action, now } = step.change;
+    const result = await records.runJobStep(this.#connections, step);
+    if (result.kind === 'conflict' || result.count === 0) return result;
+    this.#counters.added([queue]);
+    if (action === 'purge') this.#retention.purgedAt(now);
+    else this.#notify([queue]);
+    return result;
+  }
+
+  writeHistory(write: HistoryWrite): Promise<void> {
+    return queueHistory.writeHistory(this.#connections, write);
+  }
+
+  readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return queueHistory.readHistory(this.#connections, query);
+  }
+
+  readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return queueHistory.readHistoryTotals(this.#connections, queue);
   }
 
   auditPage(request: AuditQuery): Promise<AuditRecord[]> {

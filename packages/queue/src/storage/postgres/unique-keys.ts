@@ -1,7 +1,7 @@
 import type { InsertResult } from '../task-store.js';
 import { bigintArray, textArray } from './arrays.js';
 import type { Queryable } from './connections.js';
-import type { Insert } from './inserts.js';
+import type { Insert } from './insert.js';
 import { findTasks } from './statements/find-tasks.sql.js';
 import * as statements from './statements/unique-keys.sql.js';
 import { statusName, toTask, toTombstone, type FoundColumns } from './task-columns.js';

@@ -3,6 +3,7 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import type { Queue } from '../../core/queue.js';
 import type { Attempt, Tombstone } from '../../core/task.js';
 import type { Starts } from '../../core/start-window.js';
+import type { StoredRecord } from '../stored-record.js';
 import type { TaskRow } from '../task-row.js';
 
 /** A queue with its claim state, as transferred. */
@@ -11,6 +12,8 @@ export interface MovedQueue {
   /** The last group served, by priority. */
   turns: Readonly<Record<number, string | null>>;
   starts: Starts;
+  /** Its schedules and jobs. */
+  records: readonly StoredRecord[];
 }
 
 /** A task with all stored state. */

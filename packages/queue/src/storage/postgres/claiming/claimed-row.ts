@@ -1,6 +1,6 @@
 import type { LastError, WholeTask } from '../../../core/task.js';
 import { attemptsOf } from '../history.js';
-import type { FilteredClaimRequest } from './claim-request.js';
+import type { ClaimRequest } from '../../task-store.js';
 
 /** A row that the claim statement returns. */
 export type ClaimedRow = [
@@ -31,7 +31,7 @@ const noPastAttempts: PastAttempts = [1, 1, 0, null, ''];
 export function toClaimedTask(
   claimed: ClaimedRow,
   fixed: FixedRow,
-  request: FilteredClaimRequest,
+  request: ClaimRequest,
   tokens: readonly string[],
 ): WholeTask {
   const [id, position, priority, groupKey, expiresAt, pastText] = claimed;

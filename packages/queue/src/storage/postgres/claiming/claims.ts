@@ -1,10 +1,10 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { WholeTask } from '../../../core/task.js';
+import type { ClaimRequest } from '../../task-store.js';
 import { textArray } from '../arrays.js';
 import type { Connections } from '../connections.js';
 import type { Counters } from '../counters.js';
-import type { FilteredClaimRequest } from './claim-request.js';
 import { claim, lockForClaim, promote, readClaimed } from './claim.sql.js';
 import { ClaimThrottle } from './claim-throttle.js';
 import { toClaimedTask, type ClaimedRow, type FixedRow } from './claimed-row.js';
@@ -36,8 +36,8 @@ export class Claims {
     this.#sweeper = new LowWaterMarkSweeper(connections, () => clock.monotonic(), log);
   }
 
-  async claim(request: FilteredClaimRequest): Promise<WholeTask[]> {
-    await this.#throttle.wait(request);
+  async claim(request: ClaimRequest): Promise<WholeTask[]> {
+    if (!request.isImmediate) await this.#throttle.wait(request);
     const limit = await this.share.room(request);
     if (limit <= 0) return [];
     this.#sweeper.sweepIfDue(request.queue);
@@ -55,7 +55,7 @@ export class Claims {
     return this.#sweeper.close();
   }
 
-  async #claim(request: FilteredClaimRequest, limit: number): Promise<WholeTask[]> {
+  async #claim(request: ClaimRequest, limit: number): Promise<WholeTask[]> {
     const { connections, counters } = this.options;
     const { queue, now, handlers } = request;
     const tokens = Array.from({ length: limit }, () => request.newToken());

@@ -4,6 +4,7 @@ import type { TaskRow } from '../../task-row.js';
 import { auditValues, toRecord, type AuditColumns } from '../audit.js';
 import type { Connections, Transaction } from '../connections.js';
 import { toQueue, type QueueColumns } from '../queue-acts.js';
+import { listRecords, putRecord } from '../records.js';
 import {
   progressOf,
   statuses,
@@ -48,12 +49,17 @@ export class PostgresEnd implements Target {
     const rows = await this.connections.query<
       QueueColumns & { last_groups: string; starts: string }
     >(sql.movedQueues);
+    const records = [
+      ...(await listRecords(this.connections, { kind: 'schedule' })),
+      ...(await listRecords(this.connections, { kind: 'job' })),
+    ];
     return rows.map((row) => {
       const turns = Object.entries(JSON.parse(row.last_groups) as Record<number, string>);
       return {
         queue: toQueue(row),
         turns: Object.fromEntries(turns.map(([priority, key]) => [priority, key || null])),
         starts: JSON.parse(row.starts) as Starts,
+        records: records.filter(({ queue }) => queue === row.name),
       };
     });
   }
@@ -84,7 +90,7 @@ export class PostgresEnd implements Target {
 
   putQueues(queues: readonly MovedQueue[], mark: Mark): Promise<void> {
     return this.#write(mark, async (transaction) => {
-      for (const { queue, turns, starts } of queues) {
+      for (const { queue, turns, starts, records } of queues) {
         const keys = Object.entries(turns).map(([priority, key]) => [priority, key ?? '']);
         await transaction.query(sql.putQueue, [
           queue.name,
@@ -97,6 +103,7 @@ export class PostgresEnd implements Target {
           JSON.stringify(Object.fromEntries(keys)),
           JSON.stringify(starts),
         ]);
+        for (const record of records) await putRecord(transaction, record);
       }
     });
   }

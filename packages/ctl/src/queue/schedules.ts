@@ -1,0 +1,164 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import { systemClock } from '@millrace/kit/clock';
+import { UsageError } from '@millrace/kit/errors';
+import { humanAge, humanDuration } from '@millrace/kit/units';
+import { durationOf, parseJson } from '../db/arguments.js';
+import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import type { Tools } from '../tools.js';
+import type { QueueApi } from './api.js';
+import { readConfigFile } from './config-file.js';
+
+type Schedule = QueueSchema<'Schedule'>;
+type Shows = Pick<Tools, 'terminal'>;
+
+export interface ScheduleSetFlags {
+  cron?: string;
+  every?: string;
+  timezone?: string;
+  handler?: string;
+  payload?: string;
+  overlap?: string;
+  catchUp?: string;
+  jitter?: string;
+  description?: string;
+}
+
+export async function listSchedules(
+  api: QueueApi,
+  queue: string,
+  { terminal }: Shows,
+): Promise<void> {
+  const { body } = await api.call('listSchedules', { queue });
+  const { out, json } = terminal;
+  out.write(
+    json
+      ? `${JSON.stringify(body, null, 2)}\n`
+      : schedulesTable(body.schedules, systemClock.now(), out),
+  );
+}
+
+export function schedulesTable(schedules: readonly Schedule[], now: number, sheet: Sheet): string {
+  if (schedules.length === 0) {
+    return 'No schedules yet. Create one with `ctl queue schedule set QUEUE NAME FILE`.\n';
+  }
+  const titles = ['SCHEDULE', 'STATE', 'WHEN', 'NEXT', 'LAST', 'HANDLER'];
+  const rows = schedules.map((schedule): Cell[] => [
+    schedule.name,
+    schedule.paused ? { text: 'paused', tone: 'warn' } : { text: 'active', tone: 'ok' },
+    whenText(schedule),
+    schedule.next_run_at === null ? '-' : nextText(Date.parse(schedule.next_run_at), now),
+    schedule.last_run_at === null ? 'never' : humanAge(Date.parse(schedule.last_run_at), now),
+    schedule.task.handler_ref,
+  ]);
+  return renderTable(
+    titles.map((title) => ({ title })),
+    rows,
+    sheet,
+  );
+}
+
+function whenText({ cron, every_ms: everyMs, timezone }: Schedule): string {
+  if (cron === undefined) return `every ${humanDuration(everyMs!)}`;
+  return timezone === 'UTC' ? cron : `${cron} ${timezone}`;
+}
+
+function nextText(at: number, now: number): string {
+  return at <= now ? 'now' : `in ${humanDuration(at - now)}`;
+}
+
+interface ScheduleSet {
+  queue: string;
+  name: string;
+  file: string | undefined;
+  flags: ScheduleSetFlags;
+}
+
+export async function setSchedule(
+  api: QueueApi,
+  { queue, name, file, flags }: ScheduleSet,
+  { terminal }: Shows,
+): Promise<void> {
+  const body = file === undefined ? bodyOf(flags) : await fileBody(file, flags, terminal);
+  const { body: written } = await api.call('putSchedule', { queue, schedule: name, body });
+  const { out, json } = terminal;
+  if (json) out.write(`${JSON.stringify(written, null, 2)}\n`);
+  else out.write(`${name} ${nextRunText(written)}\n`);
+}
+
+function nextRunText({ paused, next_run_at: next }: Schedule): string {
+  return paused || next === null ? 'is paused.' : `runs next at ${next}.`;
+}
+
+const needs = "cron: '0 9 * * *' and task: {handler_ref: mail.digest}";
+
+async function fileBody(
+  file: string,
+  flags: ScheduleSetFlags,
+  terminal: Tools['terminal'],
+): Promise<object> {
+  const {
+    url: _url,
+    tokenFile: _file,
+    ...own
+  } = flags as ScheduleSetFlags & Record<string, unknown>;
+  if (Object.keys(own).length > 0) {
+    throw new UsageError('Give a file, or --cron or --every with --handler, not both.');
+  }
+  return (await readConfigFile(file, terminal, needs)).config;
+}
+
+function bodyOf(flags: ScheduleSetFlags): object {
+  const { cron, handler, timezone, payload, overlap, catchUp, description } = flags;
+  const everyMs = durationOf(flags.every, '--every');
+  if (handler === undefined || (cron === undefined) === (everyMs === undefined)) {
+    throw new UsageError('Give a file, or --handler with one of --cron and --every.');
+  }
+  // Checked here, because a shell may have changed it.
+  if (payload !== undefined) parseJson(payload, '--payload');
+  const jitterMs = durationOf(flags.jitter, '--jitter');
+  return {
+    ...(cron === undefined ? { every_ms: everyMs } : { cron }),
+    ...(timezone === undefined ? {} : { timezone }),
+    task: {
+      handler_ref: handler,
+      ...(payload === undefined
+        ? {}
+        : {
+            payload: Buffer.from(payload).toString('base64'),
+            payload_content_type: 'application/json',
+          }),
+    },
+    ...(overlap === undefined ? {} : { overlap }),
+    ...(catchUp === undefined ? {} : { catch_up: catchUp }),
+    ...(jitterMs === undefined ? {} : { jitter_ms: jitterMs }),
+    ...(description === undefined ? {} : { description }),
+  };
+}
+
+export async function removeSchedule(
+  api: QueueApi,
+  { queue, name }: { queue: string; name: string },
+  { terminal }: Shows,
+): Promise<void> {
+  await api.call('deleteSchedule', { queue, schedule: name });
+  const { out, json } = terminal;
+  out.write(json ? `${JSON.stringify({ deleted: name }, null, 2)}\n` : `Deleted ${name}.\n`);
+}
+
+const operations = {
+  'run-now': 'runSchedule',
+  pause: 'pauseSchedule',
+  resume: 'resumeSchedule',
+} as const;
+
+export async function changeSchedule(
+  api: QueueApi,
+  { queue, name, verb }: { queue: string; name: string; verb: keyof typeof operations },
+  { terminal }: Shows,
+): Promise<void> {
+  const { body } = await api.call(operations[verb], { queue, schedule: name });
+  const { out, json } = terminal;
+  if (json) out.write(`${JSON.stringify(body, null, 2)}\n`);
+  else if (verb === 'run-now') out.write(`Submitted ${body.last_task_id}.\n`);
+  else out.write(`${name} ${nextRunText(body)}\n`);
+}

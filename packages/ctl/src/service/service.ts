@@ -1,0 +1,154 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { messageOf, Refusal, systemCode } from '@millrace/kit/errors';
+import { dataDirectory } from '../data-directory.js';
+import { managerHere, writeServiceFile } from '../daemon/install.js';
+import { serviceFile, type Manager, type ServiceFile } from '../daemon/service-file.js';
+import type { Tools } from '../tools.js';
+import { tokensFile } from '../up/own-files.js';
+
+export type ServiceName = 'up' | 'db' | 'queue' | 'daemon';
+
+export interface ServiceFlags {
+  for?: Manager;
+  data?: string;
+  print?: boolean;
+  force?: boolean;
+  start?: boolean;
+}
+
+/** Writes the service file and starts the service. */
+export async function install(part: ServiceName, flags: ServiceFlags, tools: Tools): Promise<void> {
+  const { out, json } = tools.terminal;
+  const { manager, file } = serviceOf(part, flags, tools);
+  const { path, text, commands } = file;
+  if (flags.print) {
+    out.write(json ? `${JSON.stringify({ path, text, commands }, null, 2)}\n` : text);
+    return;
+  }
+  const outcome = await writeServiceFile(file, flags.force ?? false);
+  const isStarted = flags.start !== false;
+  if (isStarted) for (const words of startCommands(manager, file)) await runManager(words, tools);
+  if (json) {
+    out.write(`${JSON.stringify({ path, outcome, started: isStarted, commands }, null, 2)}\n`);
+    return;
+  }
+  out.write(outcome === 'written' ? `Wrote ${path}.\n` : `${path} is up to date.\n`);
+  if (isStarted) out.write(`Started ${file.id}. Check it with \`ctl service status ${part}\`.\n`);
+  else out.write(`Start it with:\n\n${commands.map((line) => `  ${line}\n`).join('')}`);
+}
+
+/** Stops the service and removes its file. */
+export async function uninstall(
+  part: ServiceName,
+  flags: ServiceFlags,
+  tools: Tools,
+): Promise<void> {
+  const { out, json } = tools.terminal;
+  const { manager, file } = serviceOf(part, flags, tools);
+  const isInstalled = existsSync(file.path);
+  if (isInstalled) {
+    for (const words of stopCommands(manager, file)) await runManager(words, tools);
+    await rm(file.path, { force: true });
+    if (manager === 'systemd') await runManager(['systemctl', '--user', 'daemon-reload'], tools);
+  }
+  if (json) out.write(`${JSON.stringify({ path: file.path, removed: isInstalled })}\n`);
+  else out.write(isInstalled ? `Removed ${file.path}.\n` : `${file.path} is not installed.\n`);
+}
+
+/** Shows whether the service is installed and running. */
+export async function showService(
+  part: ServiceName,
+  flags: ServiceFlags,
+  tools: Tools,
+): Promise<void> {
+  const { out, json } = tools.terminal;
+  const { manager, file } = serviceOf(part, flags, tools);
+  const installed = existsSync(file.path);
+  const running = installed && (await isRunning(manager, file, tools));
+  if (!running) tools.exitWith(1);
+  if (json) {
+    out.write(`${JSON.stringify({ service: file.id, path: file.path, installed, running })}\n`);
+    return;
+  }
+  const state = running ? 'running' : 'not running';
+  const advice = `Install it with \`ctl service install ${part}\`.`;
+  out.write(`${file.id}: ${installed ? state : `not installed. ${advice}`}\n`);
+}
+
+function serviceOf(part: ServiceName, flags: ServiceFlags, { terminal }: Tools) {
+  const manager = flags.for ?? managerHere();
+  const script = process.argv[1];
+  if (script === undefined) throw new Error('ctl does not know its own path');
+  const command = [process.execPath, resolve(script), ...wordsOf(part, flags, terminal.env)];
+  const searchPath = terminal.env['PATH'] || '/usr/bin:/bin';
+  return { manager, file: serviceFile(manager, { command, searchPath, part }, terminal.env) };
+}
+
+/** Absolute paths, because the service starts in another directory. */
+function wordsOf(part: ServiceName, { data }: ServiceFlags, env: Tools['terminal']['env']) {
+  const dataDir = dataDirectory(data, env);
+  if (part === 'up') return ['up', '--data', dataDir];
+  if (part === 'db') return ['db', 'serve', '--data', join(dataDir, 'db')];
+  const words = [part, 'serve', '--data', dataDir];
+  return part === 'daemon' ? words : [...words, '--tokens-file', tokensFile(dataDir)];
+}
+
+function startCommands(manager: Manager, { id, path }: ServiceFile): string[][] {
+  if (manager === 'launchd') return [['launchctl', 'bootstrap', domain(), path]];
+  const systemctl = ['systemctl', '--user'];
+  return [
+    [...systemctl, 'daemon-reload'],
+    [...systemctl, 'enable', '--now', id],
+  ];
+}
+
+function stopCommands(manager: Manager, { id }: ServiceFile): string[][] {
+  if (manager === 'launchd') return [['launchctl', 'bootout', `${domain()}/${id}`]];
+  return [['systemctl', '--user', 'disable', '--now', id]];
+}
+
+async function isRunning(manager: Manager, { id }: ServiceFile, tools: Tools): Promise<boolean> {
+  const words =
+    manager === 'launchd'
+      ? ['launchctl', 'print', `${domain()}/${id}`]
+      : ['systemctl', '--user', 'is-active', id];
+  const { code, output } = await outcomeOf(words, tools);
+  return code === 0 && (manager === 'systemd' || output.includes('state = running'));
+}
+
+function domain(): string {
+  return `gui/${process.getuid?.() ?? 0}`;
+}
+
+async function runManager(words: readonly string[], tools: Tools): Promise<void> {
+  const { code, output } = await outcomeOf(words, tools);
+  if (code === 0) return;
+  throw new Refusal(
+    'SERVICE_MANAGER_FAILED',
+    `\`${words.join(' ')}\` failed with exit code ${code}: ${output.trim() || 'no output'}`,
+  );
+}
+
+function outcomeOf(
+  [program = '', ...args]: readonly string[],
+  { terminal, lifecycle }: Tools,
+): Promise<{ code: number; output: string }> {
+  const options = { env: { ...terminal.env }, signal: lifecycle.interrupted };
+  return new Promise((resolveOutcome, reject) => {
+    execFile(program, args, options, (error, stdout, stderr) => {
+      if (systemCode(error) === 'ENOENT') {
+        const detail = `${program} is not installed. See the file with --print, or use --no-start.`;
+        reject(new Refusal('SERVICE_MANAGER_FAILED', detail, { cause: error }));
+        return;
+      }
+      if (error && typeof error.code !== 'number') {
+        reject(new Refusal('SERVICE_MANAGER_FAILED', messageOf(error), { cause: error }));
+        return;
+      }
+      resolveOutcome({ code: Number(error?.code ?? 0), output: stdout + stderr });
+    });
+  });
+}

@@ -1,0 +1,50 @@
+import { expect, test, vi } from 'vitest';
+
+vi.mock('./api.js', () => ({
+  find: vi.fn(),
+  insert: vi.fn((_collection: string, key: string) =>
+    key === 'twice' ? Promise.reject(new Error('The key exists.')) : Promise.resolve({}),
+  ),
+}));
+const { exportLines, importItems, parseImport } = await import('./transfer.js');
+const { find } = await import('./api.js');
+
+test('parseImport: records of an export, documents, and lines that are neither', () => {
+  const text = '{"id":"1","key":"a","rev":2,"data":{"n":1}}\n\n{"n":2}\n{\n[1]\n';
+  expect(parseImport(text)).toEqual({
+    items: [
+      { line: 1, key: 'a', data: { n: 1 } },
+      { line: 3, key: '', data: { n: 2 } },
+    ],
+    failures: [
+      { line: 4, message: 'is not valid JSON' },
+      { line: 5, message: 'must be a JSON object' },
+    ],
+  });
+});
+
+test('parseImport: one JSON array', () => {
+  expect(parseImport('[{"n":1},\n{"n":2}]').items).toHaveLength(2);
+});
+
+test('importItems: a failure names its line and does not stop the others', async () => {
+  const items = [
+    { line: 1, key: 'a', data: {} },
+    { line: 2, key: 'twice', data: {} },
+    { line: 3, key: '', data: {} },
+  ];
+  expect(await importItems('people', items, () => undefined)).toEqual({
+    inserted: 2,
+    failures: [{ line: 2, message: 'The key exists.' }],
+  });
+});
+
+test('exportLines: follows the cursor to the end', async () => {
+  const record = { id: '1' } as never;
+  vi.mocked(find)
+    .mockResolvedValueOnce({ records: [record], next_cursor: 'more' })
+    .mockResolvedValueOnce({ records: [record], next_cursor: '' });
+  const { lines, isComplete } = await exportLines('people', {}, () => undefined);
+  expect([lines, isComplete]).toEqual([['{"id":"1"}\n', '{"id":"1"}\n'], true]);
+  expect(vi.mocked(find).mock.calls[1]![1]).toMatchObject({ cursor: 'more' });
+});

@@ -1,0 +1,177 @@
+import { ApiError } from '@millrace/client';
+import { useId, useState } from 'react';
+import { useAction } from '../../parts/action.js';
+import { Choice } from '../../parts/choice.js';
+import { Dialog } from '../../parts/dialog.js';
+import type { QueueConfig } from '../../queue/api.js';
+import { putConfig, validateConfig } from '../../queue/next-api.js';
+import { differences, writable, type Difference, type Json } from './config-draft.js';
+import { ConfigFields, ConfigJson } from './config-form.js';
+
+interface ConfigDialogProps {
+  /** The config to edit; undefined creates a queue. */
+  config?: QueueConfig;
+  onClose: () => void;
+  onSaved: (name: string) => void;
+}
+
+/** Creates or edits a queue: form, difference as the server sees it, save. */
+export function ConfigDialog({ config, onClose, onSaved }: ConfigDialogProps) {
+  const form = useId();
+  const [name, setName] = useState(config?.name ?? '');
+  const [draft, setDraft] = useState<Json>(() =>
+    config ? writable(config) : { callback: { url: '' } },
+  );
+  const [view, setView] = useState<'form' | 'json'>('form');
+  const [errors, setErrors] = useState<ReadonlyMap<string, string>>(new Map());
+  const [review, setReview] = useState<readonly Difference[]>();
+  const onFailed = (error: unknown) => {
+    setReview(undefined);
+    const found = errorsOf(error);
+    setErrors(found);
+    return found.size > 0;
+  };
+  const check = useAction({
+    run: () => validateConfig(name.trim(), draft),
+    onDone: (valid) => {
+      setErrors(new Map());
+      const before: Json = config ?? {};
+      setReview(differences(before, valid));
+    },
+    onFailed,
+  });
+  const save = useAction({
+    run: () => putConfig(name.trim(), draft, config?.version),
+    done: () => (config ? `Saved ${name}.` : `Created ${name.trim()}.`),
+    refresh: ['queues', 'queue-config'],
+    onDone: () => onSaved(name.trim()),
+    onFailed,
+  });
+  const change = (next: Json) => {
+    setDraft(next);
+    setReview(undefined);
+  };
+  return (
+    <Dialog
+      wide
+      title={config ? `Edit ${config.name}` : 'New queue'}
+      onClose={onClose}
+      actions={
+        <>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          {review && review.length > 0 ? (
+            <button
+              type="button"
+              className="primary"
+              disabled={save.isPending}
+              onClick={() => save.mutate()}
+            >
+              {config ? 'Save' : 'Create'}
+            </button>
+          ) : (
+            <button type="submit" form={form} className="primary" disabled={check.isPending}>
+              Review
+            </button>
+          )}
+        </>
+      }
+    >
+      <form
+        id={form}
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          check.mutate();
+        }}
+      >
+        {!config && (
+          <label className="field">
+            Name
+            <input
+              required
+              value={name}
+              onChange={(event) => {
+                setName(event.target.value);
+                setReview(undefined);
+              }}
+            />
+          </label>
+        )}
+        <Choice
+          label="View"
+          value={view}
+          options={[
+            { value: 'form', text: 'Form' },
+            { value: 'json', text: 'JSON' },
+          ]}
+          onChange={setView}
+        />
+        {view === 'form' ? (
+          <ConfigFields draft={draft} errors={errors} onChange={change} />
+        ) : (
+          <ConfigJson draft={draft} onChange={change} />
+        )}
+        {errors.size > 0 && <Errors errors={errors} />}
+        {review && <Review review={review} isNew={config === undefined} />}
+      </form>
+    </Dialog>
+  );
+}
+
+/** The errors of a refused config by path; empty when it failed for another reason. */
+function errorsOf(error: unknown): Map<string, string> {
+  if (!(error instanceof ApiError) || error.status !== 422) return new Map();
+  const { errors = [] } = error.body as { errors?: { pointer: string; message: string }[] };
+  if (errors.length === 0) return new Map([['callback.url', error.detail]]);
+  return new Map(
+    errors.map(({ pointer, message }) => [
+      pointer.replace(/^#?\//, '').replaceAll('/', '.'),
+      message,
+    ]),
+  );
+}
+
+function Errors({ errors }: { errors: ReadonlyMap<string, string> }) {
+  return (
+    <ul role="alert" className="field-error">
+      {[...errors].map(([path, detail]) => (
+        <li key={path}>
+          <code>{path || 'config'}</code>: {detail}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+function Review({ review, isNew }: { review: readonly Difference[]; isNew: boolean }) {
+  if (review.length === 0) return <p role="status">Nothing changes.</p>;
+  return (
+    <section aria-label="Changes">
+      <h3>{isNew ? 'The server will write' : 'Changes'}</h3>
+      <div className="scroll-x" tabIndex={0} role="group" aria-label="Changes">
+        <table className="table queue-diff">
+          <thead>
+            <tr>
+              <th scope="col">Setting</th>
+              {!isNew && <th scope="col">Before</th>}
+              <th scope="col">After</th>
+            </tr>
+          </thead>
+          <tbody>
+            {review.map(({ path, before, after }) => (
+              <tr key={path}>
+                <th scope="row" className="mono">
+                  {path}
+                </th>
+                {!isNew && <td className="mono">{before}</td>}
+                <td className="mono">{after}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}

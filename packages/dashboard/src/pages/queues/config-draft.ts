@@ -1,0 +1,108 @@
+/** A queue config as JSON, edited by dotted paths such as `retry.max_attempts`. */
+export type Json = Readonly<Record<string, unknown>>;
+
+export interface ConfigField {
+  path: string;
+  label: string;
+  kind: 'text' | 'number' | 'boolean' | 'ordering';
+  hint?: string;
+}
+
+export interface ConfigGroup {
+  title: string;
+  fields: readonly ConfigField[];
+}
+
+const number = (path: string, label: string, hint?: string): ConfigField => ({
+  path,
+  label,
+  kind: 'number',
+  ...(hint !== undefined && { hint }),
+});
+
+/** What the form offers; the JSON view has everything. */
+export const configGroups: readonly ConfigGroup[] = [
+  {
+    title: 'Callback',
+    fields: [
+      { path: 'callback.url', label: 'URL', kind: 'text' },
+      number('callback.timeout_ms', 'Timeout (ms)'),
+      { path: 'description', label: 'Description', kind: 'text' },
+    ],
+  },
+  {
+    title: 'Retry',
+    fields: [
+      number('retry.max_attempts', 'Attempts'),
+      number('retry.initial_backoff_ms', 'First backoff (ms)'),
+      number('retry.max_backoff_ms', 'Longest backoff (ms)'),
+      number('retry.multiplier', 'Multiplier'),
+    ],
+  },
+  {
+    title: 'Limits',
+    fields: [
+      number('limits.max_in_flight', 'In flight'),
+      number('limits.dispatch_per_second', 'Dispatch per second', '0 means no limit.'),
+      number('limits.submit_per_second', 'Submit per second', '0 means no limit.'),
+      number('limits.max_pending', 'Pending', '0 means no limit.'),
+    ],
+  },
+  {
+    title: 'Delivery',
+    fields: [
+      { path: 'ordering.mode', label: 'Ordering', kind: 'ordering' },
+      { path: 'circuit_breaker.enabled', label: 'Circuit breaker', kind: 'boolean' },
+      number('retention.succeeded_ms', 'Keep succeeded (ms)'),
+      number('retention.dead_ms', 'Keep dead (ms)', '0 means until purged.'),
+    ],
+  },
+];
+
+const readOnly = new Set(['name', 'paused', 'version', 'created_at', 'updated_at']);
+
+/** The config without what the server sets. */
+export function writable(config: Json): Json {
+  return Object.fromEntries(Object.entries(config).filter(([name]) => !readOnly.has(name)));
+}
+
+export function valueAt(config: Json, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>((value, name) => (value as Json | undefined)?.[name], config);
+}
+
+/** The config with one value set; undefined removes it, so that it gets its default. */
+export function withValue(config: Json, path: string, value: unknown): Json {
+  const [name = '', ...rest] = path.split('.');
+  if (rest.length > 0) {
+    const inner = withValue((config[name] ?? {}) as Json, rest.join('.'), value);
+    return { ...config, [name]: inner };
+  }
+  const { [name]: _, ...others } = config;
+  return value === undefined ? others : { ...others, [name]: value };
+}
+
+export interface Difference {
+  path: string;
+  before: string;
+  after: string;
+}
+
+/** The values that differ between two configs, by path. */
+export function differences(before: Json, after: Json): Difference[] {
+  const [old, next] = [leaves(writable(before)), leaves(writable(after))];
+  return [...new Set([...old.keys(), ...next.keys()])].flatMap((path) => {
+    const [from, to] = [old.get(path), next.get(path)];
+    return from === to ? [] : [{ path, before: from ?? 'not set', after: to ?? 'not set' }];
+  });
+}
+
+function leaves(value: unknown, path = '', found = new Map<string, string>()): Map<string, string> {
+  const isBranch = typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isBranch) return found.set(path, JSON.stringify(value));
+  for (const [name, child] of Object.entries(value)) {
+    leaves(child, path === '' ? name : `${path}.${name}`, found);
+  }
+  return found;
+}

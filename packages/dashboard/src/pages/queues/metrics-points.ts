@@ -1,0 +1,22 @@
+import type { MetricsPoint, QueueMetrics } from '../../queue/next-api.js';
+
+export interface SpacedPoint {
+  /** Unix seconds. */
+  time: number;
+  /** Undefined in a gap of the history, so that the line breaks. */
+  point: MetricsPoint | undefined;
+}
+
+/** The points in order, with a break at every gap. */
+export function spacedPoints({ points, step_s }: QueueMetrics): SpacedPoint[] {
+  const spaced: SpacedPoint[] = [];
+  for (const point of points) {
+    const time = Date.parse(point.ts) / 1000;
+    const before = spaced.at(-1);
+    if (before && time - before.time > 1.5 * step_s) {
+      spaced.push({ time: before.time + step_s, point: undefined });
+    }
+    spaced.push({ time, point });
+  }
+  return spaced;
+}

@@ -1,0 +1,149 @@
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { useAction } from '../../parts/action.js';
+import { Confirm } from '../../parts/dialog.js';
+import { duration } from '../../parts/format.js';
+import { Panel } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { Status } from '../../parts/status.js';
+import { Time } from '../../parts/time.js';
+import {
+  actOnSchedule,
+  deleteSchedule,
+  nextQueries,
+  type Schedule,
+  type ScheduleAction,
+} from '../../queue/next-api.js';
+import { ScheduleDialog } from './schedule-dialog.js';
+
+/** The schedules of a queue: when they run, and what can be done with them. */
+export function Schedules({ queue }: { queue: string }) {
+  const schedules = useQuery(nextQueries.schedules(queue));
+  const [isAdding, setIsAdding] = useState(false);
+  return (
+    <Panel
+      title="Schedules"
+      actions={
+        <button type="button" className="small" onClick={() => setIsAdding(true)}>
+          New schedule…
+        </button>
+      }
+    >
+      <Loaded query={schedules}>
+        {(list) =>
+          list.length === 0 ? (
+            <Empty title="No schedules.">A schedule submits a task at set times.</Empty>
+          ) : (
+            <div className="scroll-x" tabIndex={0} role="group" aria-label="Schedules">
+              <table className="table">
+                <thead>
+                  <tr>
+                    <th scope="col">Schedule</th>
+                    <th scope="col">Runs</th>
+                    <th scope="col">Handler</th>
+                    <th scope="col">Next run</th>
+                    <th scope="col">Last run</th>
+                    <th scope="col">
+                      <span className="visually-hidden">Actions</span>
+                    </th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {list.map((one) => (
+                    <ScheduleRow key={one.name} queue={queue} schedule={one} />
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </Loaded>
+      {isAdding && <ScheduleDialog queue={queue} onClose={() => setIsAdding(false)} />}
+    </Panel>
+  );
+}
+
+const pastTense: Readonly<Record<ScheduleAction, string>> = {
+  'run-now': 'Submitted a task of',
+  pause: 'Paused',
+  resume: 'Resumed',
+};
+
+function ScheduleRow({ queue, schedule }: { queue: string; schedule: Schedule }) {
+  const { name, paused, last_task_id, task } = schedule;
+  const [isDeleting, setIsDeleting] = useState(false);
+  const act = useAction({
+    run: (action: ScheduleAction) => actOnSchedule(queue, name, action),
+    done: (_, action) => `${pastTense[action]} ${name}.`,
+    refresh: ['schedules', 'tasks', 'queues'],
+  });
+  return (
+    <tr>
+      <th scope="row">
+        {name} {paused && <Status tone="warn">paused</Status>}
+      </th>
+      <td>{timesText(schedule)}</td>
+      <td>{task.handler_ref}</td>
+      <td>{paused ? '–' : <Time at={schedule.next_run_at} />}</td>
+      <td>
+        {last_task_id ? (
+          <Link href={`/tasks/${last_task_id}`}>
+            <Time at={schedule.last_run_at} />
+          </Link>
+        ) : (
+          <Time at={schedule.last_run_at} />
+        )}
+      </td>
+      <td className="row">
+        <button
+          type="button"
+          className="small"
+          disabled={act.isPending}
+          onClick={() => act.mutate('run-now')}
+        >
+          Run now
+        </button>
+        <button
+          type="button"
+          className="small"
+          disabled={act.isPending}
+          onClick={() => act.mutate(paused ? 'resume' : 'pause')}
+        >
+          {paused ? 'Resume' : 'Pause'}
+        </button>
+        <button type="button" className="small danger" onClick={() => setIsDeleting(true)}>
+          Delete
+        </button>
+        {isDeleting && <Delete {...{ queue, name }} onClose={() => setIsDeleting(false)} />}
+      </td>
+    </tr>
+  );
+}
+
+/** A cron expression with its time zone, or `every 30 s`. */
+function timesText({ cron, every_ms, timezone }: Schedule): string {
+  if (cron) return timezone === 'UTC' ? cron : `${cron} in ${timezone}`;
+  return `every ${duration(every_ms)}`;
+}
+
+function Delete({ queue, name, onClose }: { queue: string; name: string; onClose: () => void }) {
+  const remove = useAction({
+    run: () => deleteSchedule(queue, name),
+    done: () => `Deleted ${name}.`,
+    refresh: ['schedules'],
+    onDone: onClose,
+  });
+  return (
+    <Confirm
+      title={`Delete the schedule ${name}?`}
+      confirmLabel="Delete"
+      dangerous
+      busy={remove.isPending}
+      onConfirm={() => remove.mutate()}
+      onClose={onClose}
+    >
+      <p>It submits no more tasks. Tasks that it has submitted stay.</p>
+    </Confirm>
+  );
+}

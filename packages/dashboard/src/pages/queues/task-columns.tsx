@@ -1,0 +1,118 @@
+import { Link } from 'wouter';
+import { count } from '../../parts/format.js';
+import { Time } from '../../parts/time.js';
+import type { Column } from '../../parts/virtual-table.js';
+import type { TaskRow } from '../../queue/next-api.js';
+
+interface ColumnParts {
+  status: TaskRow['status'];
+  selected: ReadonlySet<string>;
+  isSelectable: boolean;
+  onToggle: (id: string) => void;
+}
+
+/** The columns that matter for tasks of a status. */
+export function taskColumns(parts: ColumnParts): Column<TaskRow>[] {
+  return [
+    ...(parts.isSelectable ? [selection(parts)] : []),
+    {
+      id: 'handler',
+      header: 'Handler',
+      width: 'minmax(0, 2fr)',
+      cell: ({ id, handler_ref }) => (
+        <Link href={`/tasks/${id}`} className="row-link">
+          {handler_ref}
+        </Link>
+      ),
+    },
+    {
+      id: 'what',
+      header: parts.status === 'DEAD' ? 'Error' : 'Group',
+      width: 'minmax(0, 2fr)',
+      wideOnly: true,
+      cell: ({ last_error, group_key }) =>
+        parts.status === 'DEAD' ? (
+          <span className="ellipsis" title={last_error?.message}>
+            {last_error?.error_type} <span className="muted">{last_error?.message}</span>
+          </span>
+        ) : (
+          <span className="muted">{group_key ?? ''}</span>
+        ),
+    },
+    {
+      id: 'attempts',
+      header: 'Attempts',
+      width: '5rem',
+      numeric: true,
+      wideOnly: true,
+      cell: ({ total_attempts }) => count(total_attempts),
+    },
+    {
+      id: 'priority',
+      header: 'Priority',
+      width: '4.5rem',
+      numeric: true,
+      wideOnly: true,
+      cell: ({ priority }) => priority,
+    },
+    {
+      id: 'id',
+      header: 'Id',
+      width: '15rem',
+      wideOnly: true,
+      cell: ({ id }) => <span className="mono muted">{id}</span>,
+    },
+    {
+      id: 'created',
+      header: 'Submitted',
+      width: '6rem',
+      wideOnly: true,
+      cell: ({ created_at }) => <Time at={created_at} />,
+    },
+    lastColumn(parts.status),
+  ];
+}
+
+function selection({ selected, onToggle }: ColumnParts): Column<TaskRow> {
+  return {
+    id: 'select',
+    header: '',
+    width: '1.5rem',
+    cell: ({ id }) => (
+      <input
+        type="checkbox"
+        className="over-link"
+        aria-label={`Select ${id}`}
+        checked={selected.has(id)}
+        onChange={() => onToggle(id)}
+      />
+    ),
+  };
+}
+
+function lastColumn(status: TaskRow['status']): Column<TaskRow> {
+  const column = { id: 'last', width: '7rem' };
+  if (status === 'PENDING') {
+    return {
+      ...column,
+      header: 'Next attempt',
+      cell: ({ next_attempt_at, waiting_for }) => (
+        <span title={waiting_for ? `waiting for: ${waiting_for}` : undefined}>
+          <Time at={next_attempt_at} />
+        </span>
+      ),
+    };
+  }
+  if (status === 'IN_FLIGHT') {
+    return {
+      ...column,
+      header: 'Lease ends',
+      cell: ({ lease_expires_at }) => <Time at={lease_expires_at} />,
+    };
+  }
+  return {
+    ...column,
+    header: status === 'DEAD' ? 'Dead at' : 'Completed',
+    cell: ({ dead_at, completed_at }) => <Time at={dead_at ?? completed_at} />,
+  };
+}

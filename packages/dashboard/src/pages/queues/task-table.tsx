@@ -1,0 +1,200 @@
+import { useQuery } from '@tanstack/react-query';
+import { useMemo, useState } from 'react';
+import { count } from '../../parts/format.js';
+import { setParams, useParamText } from '../../parts/location.js';
+import { localOf, timestampOf } from '../../parts/local-time.js';
+import { Empty, Failure, Loading } from '../../parts/states.js';
+import { useIsNarrow } from '../../parts/use-is-narrow.js';
+import { VirtualTable } from '../../parts/virtual-table.js';
+import { nextQueries, type TaskFilter, type TaskRow } from '../../queue/next-api.js';
+import { CancelDialog } from './cancel-dialog.js';
+import { taskColumns } from './task-columns.js';
+import { statuses, taskFilterIn, type FilterField, type Order } from './task-filter.js';
+import { useTasks } from './use-tasks.js';
+
+// The maximum number of ids in one request.
+const maxSelected = 1_000;
+
+/** The tasks of a queue by status, with filters and bulk cancel. */
+export function TaskTable({ queue }: { queue: string }) {
+  const text = useParamText();
+  const { filter, status, order } = useMemo(() => taskFilterIn(text), [text]);
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const [isCancelling, setIsCancelling] = useState(false);
+  const tasks = useTasks(queue, filter, order);
+  const change = (changes: Record<string, string>) => {
+    setSelected(new Set());
+    setParams(changes);
+  };
+  const isPending = status === 'PENDING';
+  const toggle = (id: string) => {
+    const next = new Set(selected);
+    if (!next.delete(id) && next.size < maxSelected) next.add(id);
+    setSelected(next);
+  };
+  const { status: _, ...fields } = filter;
+  return (
+    <div className="stack">
+      <div className="chips" role="group" aria-label="Status">
+        {statuses.map(({ value, text: title }) => (
+          <button
+            key={value}
+            type="button"
+            className="chip"
+            aria-pressed={status === value}
+            onClick={() => change({ status: value === 'PENDING' ? '' : value })}
+          >
+            {title} <Count queue={queue} filter={{ ...filter, status: [value] }} />
+          </button>
+        ))}
+      </div>
+      <Filters filter={filter} order={order} isPending={isPending} onChange={change} />
+      {isPending && (
+        <div className="row">
+          <button
+            type="button"
+            className="danger"
+            disabled={tasks.rows.length === 0}
+            onClick={() => setIsCancelling(true)}
+          >
+            {selected.size > 0 ? `Cancel ${count(selected.size)} selected…` : 'Cancel matching…'}
+          </button>
+        </div>
+      )}
+      <List
+        tasks={tasks}
+        {...{ status, selected, toggle }}
+        isFiltered={Object.keys(fields).length > 0}
+      />
+      {isCancelling && (
+        <CancelDialog
+          queue={queue}
+          selector={
+            selected.size > 0
+              ? { ids: [...selected] }
+              : { filter: { ...fields, status: 'PENDING' } }
+          }
+          onClose={() => setIsCancelling(false)}
+          onDone={() => {
+            setIsCancelling(false);
+            setSelected(new Set());
+            void tasks.reload();
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+function Count({ queue, filter }: { queue: string; filter: TaskFilter }) {
+  const { data } = useQuery(nextQueries.count(queue, filter));
+  return data ? `${data.is_estimate ? '≈ ' : ''}${count(data.count)}` : null;
+}
+
+interface FiltersProps {
+  filter: TaskFilter;
+  order: Order;
+  isPending: boolean;
+  onChange: (changes: Record<string, string>) => void;
+}
+
+function Filters({ filter, order, isPending, onChange }: FiltersProps) {
+  const field = (name: FilterField, label: string) => (
+    <label className="field">
+      {label}
+      <input
+        placeholder="any"
+        defaultValue={filter[name] ?? ''}
+        key={filter[name] ?? ''}
+        onKeyDown={(event) => {
+          if (event.key === 'Enter') onChange({ [name]: event.currentTarget.value.trim() });
+        }}
+        onBlur={(event) => {
+          const value = event.target.value.trim();
+          if (value !== (filter[name] ?? '')) onChange({ [name]: value });
+        }}
+      />
+    </label>
+  );
+  const time = (name: 'from' | 'to', label: string) => (
+    <label className="field">
+      {label}
+      <input
+        type="datetime-local"
+        value={localOf(filter[name])}
+        onChange={(event) => onChange({ [name]: timestampOf(event.target.value) })}
+      />
+    </label>
+  );
+  const isNarrow = useIsNarrow();
+  const controls = (
+    <div className="task-filters" role="group" aria-label="Filter">
+      {field('handler_ref', 'Handler')}
+      {field('group_key', 'Group')}
+      {time('from', 'Submitted since')}
+      {time('to', 'Submitted before')}
+      <label className="field">
+        Order
+        <select
+          value={order}
+          onChange={(event) =>
+            onChange({ order: event.target.value === 'newest' ? '' : event.target.value })
+          }
+        >
+          <option value="newest">newest first</option>
+          <option value="oldest">oldest first</option>
+          {isPending && <option value="next">next attempt first</option>}
+        </select>
+      </label>
+    </div>
+  );
+  if (!isNarrow) return controls;
+  return (
+    <details>
+      <summary>Filter and order</summary>
+      {controls}
+    </details>
+  );
+}
+
+interface ListProps {
+  tasks: ReturnType<typeof useTasks>;
+  status: TaskRow['status'];
+  selected: ReadonlySet<string>;
+  toggle: (id: string) => void;
+  isFiltered: boolean;
+}
+
+function List({ tasks, status, selected, toggle, isFiltered }: ListProps) {
+  const { query, rows, fetchMore, reload } = tasks;
+  const failure = query.isError && <Failure error={query.error} onRetry={reload} />;
+  if (query.isPending) return failure || <Loading />;
+  if (rows.length === 0) {
+    if (failure || (query.isFetching && query.hasNextPage)) return failure || <Loading />;
+    const name = statuses.find(({ value }) => value === status)!.text.toLowerCase();
+    return (
+      <Empty title={isFiltered ? `No ${name} task matches the filter.` : `No ${name} tasks.`} />
+    );
+  }
+  return (
+    <div className="stack queue-tasks">
+      {failure}
+      <VirtualTable
+        label="Tasks"
+        columns={taskColumns({
+          status,
+          selected,
+          isSelectable: status === 'PENDING',
+          onToggle: toggle,
+        })}
+        rows={rows}
+        rowKey={({ id }) => id}
+        narrowRowHeight={48}
+        onNearEnd={fetchMore}
+      />
+      <p className="muted" role="status">
+        {count(rows.length)} shown{query.hasNextPage && ', more as you scroll'}
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,198 @@
+import { duration, words } from '../../parts/format.js';
+import { Link } from 'wouter';
+import { Status, type Tone } from '../../parts/status.js';
+import { Time } from '../../parts/time.js';
+import type { Task } from '../../queue/api.js';
+import type { Progress, TaskDetail } from '../../queue/next-api.js';
+import { bytesOf } from './content.js';
+import { TimelineView } from './timeline-view.js';
+import { Viewer } from './viewer.js';
+import './tasks.css';
+
+type Attempt = Task['attempts'][number];
+
+export const taskTones: Readonly<Record<Task['status'], Tone>> = {
+  PENDING: 'calm',
+  IN_FLIGHT: 'busy',
+  SUCCEEDED: 'good',
+  DEAD: 'bad',
+};
+
+const waits: Readonly<Record<string, string>> = {
+  time: 'Not due yet.',
+  paused: 'The queue is paused, or held because its callback is no longer on the allowlist.',
+  concurrency: 'The queue is at its concurrency limit.',
+  rate_limit: 'The queue is at its dispatch rate limit.',
+  circuit_open: 'The circuit breaker is open because the callback keeps failing.',
+  group: 'Waiting for an earlier task of its group.',
+  dispatch: 'Ready to be dispatched.',
+};
+
+/** All fields of a task, its payload and its attempts. */
+export function TaskView({ task }: { task: TaskDetail }) {
+  const { status, waiting_for: waiting, headers } = task;
+  return (
+    <div className="stack">
+      <dl className="facts task-facts">
+        <dt>Status</dt>
+        <dd>
+          <Status tone={taskTones[status]}>{status.toLowerCase()}</Status>{' '}
+          {waiting && <span className="muted">{waits[waiting]}</span>}
+        </dd>
+        <dt>Id</dt>
+        <dd className="mono">{task.id}</dd>
+        <dt>Handler</dt>
+        <dd>{task.handler_ref}</dd>
+        <dt>Queue</dt>
+        <dd>
+          <Link href={`/queues/${task.queue}`}>{task.queue}</Link>
+        </dd>
+        <dt>Priority</dt>
+        <dd>{task.priority}</dd>
+        {task.group_key !== null && (
+          <>
+            <dt>Group</dt>
+            <dd>{task.group_key}</dd>
+          </>
+        )}
+        {task.progress && <ProgressRow progress={task.progress} />}
+        <dt>Attempts</dt>
+        <dd>{attemptsText(task)}</dd>
+        <dt>Submitted</dt>
+        <dd>
+          <Time at={task.created_at} /> by {task.submitted_by}
+        </dd>
+        {task.next_attempt_at && (
+          <>
+            <dt>Next attempt</dt>
+            <dd>
+              <Time at={task.next_attempt_at} />
+            </dd>
+          </>
+        )}
+        {task.dead_at && (
+          <>
+            <dt>Dead at</dt>
+            <dd>
+              <Time at={task.dead_at} />
+              {task.dead_reason && `, ${reasons[task.dead_reason] ?? words(task.dead_reason)}`}
+            </dd>
+          </>
+        )}
+        {Object.keys(headers).length > 0 && (
+          <>
+            <dt>Headers</dt>
+            <dd className="mono">
+              {Object.entries(headers).map(([name, value]) => (
+                <div key={name}>
+                  {name}: {value}
+                </div>
+              ))}
+            </dd>
+          </>
+        )}
+      </dl>
+      <Payload task={task} />
+      <Result task={task} />
+      <History task={task} />
+    </div>
+  );
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  ATTEMPTS_EXHAUSTED: 'after its last attempt',
+  PERMANENT: 'after a permanent failure',
+  EXPIRED: 'because it expired',
+  CANCELLED: 'because it was cancelled',
+};
+
+function attemptsText({ attempt, max_attempts, total_attempts, redrive_count }: Task): string {
+  const text = `${attempt} of ${max_attempts}`;
+  return redrive_count === 0
+    ? text
+    : `${text} since redrive ${redrive_count}, ${total_attempts} in total`;
+}
+
+function Payload({ task: { payload, payload_content_type: type } }: { task: Task }) {
+  if (payload === '') return <p className="muted">No payload.</p>;
+  return <Viewer title="Payload" content={bytesOf(payload)} type={type} />;
+}
+
+function Result({ task: { result, result_dropped } }: { task: TaskDetail }) {
+  if (result_dropped) return <p className="muted">The result was too large to keep.</p>;
+  if (result === undefined || result === null) return null;
+  const content = new TextEncoder().encode(JSON.stringify(result));
+  return <Viewer title="Result" content={content} type="application/json" />;
+}
+
+function ProgressRow({ progress }: { progress: Progress }) {
+  const { percent: done, message, at } = progress;
+  return (
+    <>
+      <dt>Progress</dt>
+      <dd>
+        {done !== null && <progress max={100} value={done} aria-label="Progress" />}{' '}
+        {done !== null && `${Math.round(done)}%`} {message}{' '}
+        <span className="muted">
+          <Time at={at} />
+        </span>
+      </dd>
+    </>
+  );
+}
+
+function History({ task }: { task: Task }) {
+  const { attempts } = task;
+  if (attempts.length === 0) return <p className="muted">No attempt has finished yet.</p>;
+  return (
+    <section aria-label="Attempts">
+      <h3>Attempts</h3>
+      <TimelineView task={task} />
+      <ol className="task-attempts">
+        {attempts.toReversed().map((attempt) => (
+          <AttemptItem key={`${attempt.redrive}.${attempt.attempt}`} attempt={attempt} />
+        ))}
+      </ol>
+    </section>
+  );
+}
+
+const outcomeTones: Readonly<Record<string, Tone>> = {
+  SUCCEEDED: 'good',
+  FAILED: 'bad',
+  LEASE_EXPIRED: 'warn',
+  INTERRUPTED: 'off',
+  DEFERRED: 'off',
+};
+
+function AttemptItem({ attempt }: { attempt: Attempt }) {
+  const { outcome, error_type, http_status, message, response_snippet: snippet } = attempt;
+  return (
+    <li className="task-attempt">
+      <div className="row">
+        <strong>
+          {attempt.attempt}
+          {attempt.redrive > 0 && ` (redrive ${attempt.redrive})`}
+        </strong>
+        <Status tone={outcomeTones[outcome] ?? 'off'}>{outcome.toLowerCase()}</Status>
+        {error_type && <span>{error_type}</span>}
+        {http_status !== null && <span>HTTP {http_status}</span>}
+        <span className="muted">
+          <Time at={attempt.started_at} />, {duration(attempt.duration_ms)}
+        </span>
+      </div>
+      {message && <p>{message}</p>}
+      {snippet && (
+        <pre className="task-payload" tabIndex={0}>
+          {snippet}
+        </pre>
+      )}
+      {attempt.url && (
+        <p className="muted">
+          {attempt.url}
+          {attempt.remote_ip && ` at ${attempt.remote_ip}`}
+        </p>
+      )}
+    </li>
+  );
+}

@@ -1,0 +1,14 @@
+/** Converts the local time of an input, such as `2026-03-02T10:15`, to a UTC timestamp. */
+export function timestampOf(local: string): string {
+  const at = new Date(local);
+  return Number.isNaN(at.getTime()) ? '' : at.toISOString();
+}
+
+/** Converts a timestamp to the local time of a `datetime-local` input. */
+export function localOf(timestamp: string | undefined): string {
+  if (timestamp === undefined) return '';
+  const at = new Date(timestamp);
+  const two = (value: number) => String(value).padStart(2, '0');
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${day}T${two(at.getHours())}:${two(at.getMinutes())}`;
+}

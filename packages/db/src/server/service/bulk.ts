@@ -1,0 +1,172 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  DeleteManyResponseSchema,
+  UpdateManyResponseSchema,
+  type BulkOperation as OperationMessage,
+  type BulkResult,
+} from '@millrace/contract/db';
+import { grpcCodes, type DbReason, dbReasons } from '@millrace/contract/db-reasons';
+import type { BulkOperation, BulkOutcome } from '../../engine/bulk-operations.js';
+import type { ManyResult } from '../../engine/bulk-filter.js';
+import { Refusal } from '@millrace/kit/errors';
+import type { CallContext, Request, UnaryMethods } from './call.js';
+import type { ServiceParts } from './parts.js';
+import { documentOf, recordMessage } from './records.js';
+import type { TransactionRegistry } from './transactions.js';
+import { badField, durationMs, engineMode, wantsJson, wholeNumber } from './values.js';
+
+type BulkMethods = Pick<UnaryMethods, 'BulkWrite' | 'UpdateMany' | 'DeleteMany'>;
+
+/** What the results show. */
+interface ResultView {
+  returnRecords: boolean;
+  json: boolean;
+}
+
+export function bulkMethods(parts: ServiceParts, transactions: TransactionRegistry): BulkMethods {
+  const { replication } = parts;
+
+  async function confirm(seq: number, context: CallContext): Promise<void> {
+    if (seq > 0) await replication.confirmed(seq, context);
+  }
+
+  function manyOptions(request: Request<'DeleteMany'>, context: CallContext) {
+    replication.checkWritable();
+    if (request.filter === undefined) {
+      throw badField('filter', 'is missing: to match all records send {}');
+    }
+    const { limit, requestId } = request;
+    return { limit, requestId, transaction: transactions.of(request.txId, context) };
+  }
+
+  const counts = ({ matched, changed, seq }: ManyResult) => ({
+    matched: BigInt(matched),
+    changed: BigInt(changed),
+    seq: BigInt(seq),
+  });
+
+  return {
+    BulkWrite: async (request, context) => {
+      const { collection, ordered, atomic, requestId, returnRecords } = request;
+      const json = wantsJson(request.encoding);
+      replication.checkWritable();
+      const outcomes = await parts.database.bulk.write(
+        collection,
+        request.operations.map((operation, i) => bulkOperation(operation, `operations[${i}]`)),
+        {
+          ordered,
+          atomic,
+          requestId,
+          transaction: transactions.of(request.txId, context),
+          isDataOwn: true,
+        },
+      );
+      const seq = lastSeq(outcomes);
+      await confirm(seq, context);
+      const head = { returnRecords, json };
+      return {
+        $typeName: 'millrace.db.v1.BulkWriteResponse',
+        results: outcomes.map((outcome) => bulkResult(outcome, head)),
+        seq: BigInt(seq),
+      };
+    },
+    UpdateMany: async (request, context) => {
+      const options = manyOptions(request, context);
+      const patch = documentOf({ data: request.patch, dataJson: request.patchJson });
+      if (patch === undefined) throw badField('patch', 'is missing');
+      const { collection, filter } = request;
+      const { bulkByFilter } = parts.database;
+      const result = await bulkByFilter.updateMany(collection, filter, patch, options);
+      await confirm(result.seq, context);
+      return create(UpdateManyResponseSchema, counts(result));
+    },
+    DeleteMany: async (request, context) => {
+      const options = manyOptions(request, context);
+      const { collection, filter } = request;
+      const result = await parts.database.bulkByFilter.deleteMany(collection, filter, options);
+      await confirm(result.seq, context);
+      return create(DeleteManyResponseSchema, counts(result));
+    },
+  };
+}
+
+function lastSeq(outcomes: readonly BulkOutcome[]): number {
+  let seq = 0;
+  for (const outcome of outcomes) if (outcome.status === 'OK') seq = Math.max(seq, outcome.seq);
+  return seq;
+}
+
+/** The message as an operation of the engine, or why it cannot be one. */
+function bulkOperation(message: OperationMessage, place: string): BulkOperation | Refusal {
+  try {
+    return engineOperation(message, place);
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}
+
+function engineOperation(message: OperationMessage, place: string): BulkOperation {
+  const { insert, upsert, update } = message;
+  return {
+    ...(insert && {
+      insert: {
+        id: insert.id,
+        key: insert.key,
+        data: documentOf(insert),
+        ttlMs: durationMs(insert.ttl, `${place}.insert.ttl`),
+      },
+    }),
+    ...(upsert && {
+      upsert: {
+        key: upsert.key,
+        data: documentOf(upsert),
+        mode: engineMode(upsert.mode),
+        ttlMs: durationMs(upsert.ttl, `${place}.upsert.ttl`),
+      },
+    }),
+    ...(update && {
+      update: {
+        id: update.id,
+        key: update.key,
+        data: documentOf(update),
+        mode: engineMode(update.mode),
+        ttlMs: durationMs(update.ttl, `${place}.update.ttl`),
+        ...(update.expectedRev === undefined
+          ? {}
+          : { expectedRev: wholeNumber(update.expectedRev, `${place}.update.expected_rev`) }),
+      },
+    }),
+    ...(message.delete && { delete: { id: message.delete.id, key: message.delete.key } }),
+  };
+}
+
+function bulkResult(outcome: BulkOutcome, head: ResultView): BulkResult {
+  const result: BulkResult = {
+    $typeName: 'millrace.db.v1.BulkResult',
+    status: outcome.status,
+    id: '',
+    key: '',
+    rev: 0n,
+    created: false,
+    seq: 0n,
+  };
+  if (outcome.status === 'FAILED') result.error = bulkError(outcome.error);
+  if (outcome.status !== 'OK') return result;
+  const { id, key, created, record, seq } = outcome;
+  Object.assign(result, { id, key, created, rev: BigInt(outcome.rev), seq: BigInt(seq) });
+  if (head.returnRecords && record) {
+    result.record = recordMessage(record, { json: head.json, seq: seq === 0 ? 0 : undefined });
+  }
+  return result;
+}
+
+export function bulkError(error: Refusal): NonNullable<BulkResult['error']> {
+  const { code } = dbReasons[error.code as DbReason];
+  return {
+    $typeName: 'millrace.db.v1.BulkError',
+    code: grpcCodes[code],
+    reason: error.code,
+    message: error.detail,
+  };
+}

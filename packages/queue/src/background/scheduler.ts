@@ -1,0 +1,129 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import type { Queue } from '../core/queue.js';
+import {
+  planRuns,
+  withRuns,
+  type Run,
+  type ScheduleDefinition,
+  type ScheduleState,
+} from '../core/schedule.js';
+import type { RecordState } from '../storage/stored-record.js';
+import type { NewTask, TaskStore } from '../storage/task-store.js';
+
+export interface SchedulerOptions {
+  store: TaskStore;
+  clock: Clock;
+  log: Log;
+}
+
+/** Another server may have written a schedule, or the clock may have been set. */
+const maxPauseMs = 5_000;
+const minPauseMs = 10;
+
+/**
+ * Submits the tasks of schedules whose time has come. Every server runs one. A run and the new
+ * state of its schedule are one commit that only one server can make.
+ */
+export class Scheduler {
+  constructor(private readonly options: SchedulerOptions) {}
+
+  /** Runs what is due, and returns how long to wait for the next run at most. */
+  async run(): Promise<number> {
+    const { store, clock } = this.options;
+    const now = clock.now();
+    let nextAt = Infinity;
+    for (const record of await store.listRecordStates('schedule')) {
+      const { nextRunAt } = record.state as ScheduleState;
+      if (nextRunAt === null) continue;
+      const next = nextRunAt <= now ? await this.#advance(record) : nextRunAt;
+      nextAt = Math.min(nextAt, next ?? Infinity);
+    }
+    return Math.min(maxPauseMs, Math.max(minPauseMs, nextAt - clock.now()));
+  }
+
+  /** Returns the time of the next run; null if it is unknown. */
+  async #advance(listed: RecordState): Promise<number | null> {
+    const { store, clock } = this.options;
+    const { kind, queue: queueName, name } = listed;
+    const queue = await store.getQueue(queueName);
+    const [record] = await store.listRecords({ kind, queue: queueName, name });
+    if (!queue || !record) return null;
+    const definition = record.body as ScheduleDefinition;
+    const state = record.state as ScheduleState;
+    const now = clock.now();
+    const key = { queue: queueName, incarnation: queue.incarnation, name };
+    const { runs: planned, nextRunAt } = planRuns(key, definition, state, now);
+    const { runs: wanted, openIds } = await this.#withoutOverlap(definition, state, planned);
+    const runs = wanted.length === 0 || (await hasRoom(store, queue)) ? wanted : [];
+    for (const run of wanted.slice(runs.length)) this.#note('queue_full', key, run);
+    const result = await store.writeRecord({
+      kind,
+      queue: queueName,
+      name,
+      ifRevision: record.revision,
+      state: withRuns({ ...state, nextRunAt, openIds }, runs),
+      tasks: runs.map((run) => scheduledTask(definition, queue, run, state.by)),
+      now,
+    });
+    // Otherwise another server was first.
+    if (result.kind === 'written') {
+      result.inserted.forEach((inserted, i) => this.#note(inserted.kind, key, runs[i]!));
+    }
+    return nextRunAt;
+  }
+
+  async #withoutOverlap(
+    { overlap }: ScheduleDefinition,
+    { openIds }: ScheduleState,
+    runs: readonly Run[],
+  ): Promise<{ runs: readonly Run[]; openIds: readonly string[] }> {
+    if (overlap === 'allow') return { runs, openIds };
+    const open: string[] = [];
+    for (const id of openIds) {
+      const task = await this.options.store.getTask(id);
+      if (task?.status === 'PENDING' || task?.status === 'IN_FLIGHT') open.push(id);
+    }
+    return { runs: open.length > 0 ? [] : runs.slice(-1), openIds: open };
+  }
+
+  #note(kind: string, { queue, name }: { queue: string; name: string }, { id }: Run): void {
+    const { log } = this.options;
+    const fields = { queue, schedule: name, task: id };
+    if (kind === 'stored') log.debug(fields, 'scheduled task submitted');
+    else if (kind === 'queue_full') log.warn(fields, 'scheduled task dropped: queue is full');
+    else log.warn({ ...fields, kind }, 'scheduled task not stored: its id exists');
+  }
+}
+
+/** Whether the queue's `max_pending` allows another task. */
+export async function hasRoom(store: TaskStore, { name, config }: Queue): Promise<boolean> {
+  const { max_pending: maxPending } = config.limits;
+  return maxPending === 0 || (await store.counts(name)).pending < maxPending;
+}
+
+const defaultPriority = 4;
+const defaultContentType = 'application/octet-stream';
+
+/** The task of a run. */
+export function scheduledTask(
+  { task }: ScheduleDefinition,
+  queue: Queue,
+  run: Run,
+  by: string,
+): NewTask {
+  return {
+    id: run.id,
+    queue: queue.name,
+    handlerRef: task.handler_ref,
+    payload: Buffer.from(task.payload ?? '', 'base64'),
+    payloadContentType: task.payload_content_type ?? defaultContentType,
+    headers: task.headers ?? {},
+    priority: task.priority ?? defaultPriority,
+    groupKey: task.group_key ?? null,
+    dueAt: run.dueAt,
+    expiresAt: null,
+    submittedBy: by,
+    maxPending: queue.config.limits.max_pending,
+  };
+}

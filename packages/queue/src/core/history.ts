@@ -1,0 +1,84 @@
+import { Histogram, type Buckets } from './histogram.js';
+
+/** What happened in a queue during one step of its history. */
+export interface HistoryPoint {
+  submitted: number;
+  succeeded: number;
+  /** Attempts. */
+  failed: number;
+  /** Tasks, cancelled ones included. */
+  dead: number;
+  cancelled: number;
+  /** At the end of the step; null: unknown. */
+  pending: number | null;
+  inFlight: number | null;
+  wait: Buckets;
+  run: Buckets;
+}
+
+/** Counted since the queue was created. */
+export interface HistoryTotals {
+  succeeded: number;
+  failed: number;
+  dead: number;
+}
+
+/** One row of history in a store: what one run of a server counted in one step. */
+export interface HistoryRow {
+  queue: string;
+  stepS: number;
+  /** Start of the step. */
+  at: number;
+  /** The run of the server. */
+  instance: string;
+  point: HistoryPoint;
+}
+
+/** Steps and how long each is kept, finest first. */
+export const historySteps = [
+  { name: '10s', stepS: 10, keptMs: 2 * 3_600_000 },
+  { name: '1m', stepS: 60, keptMs: 48 * 3_600_000 },
+  { name: '15m', stepS: 900, keptMs: 30 * 86_400_000 },
+] as const;
+
+export const noTotals: HistoryTotals = { succeeded: 0, failed: 0, dead: 0 };
+
+export function emptyPoint(): HistoryPoint {
+  return {
+    submitted: 0,
+    succeeded: 0,
+    failed: 0,
+    dead: 0,
+    cancelled: 0,
+    pending: null,
+    inFlight: null,
+    wait: {},
+    run: {},
+  };
+}
+
+/** Adds a point to another; gauges are taken from the later one. */
+export function addPoint(sum: HistoryPoint, point: HistoryPoint): void {
+  sum.submitted += point.submitted;
+  sum.succeeded += point.succeeded;
+  sum.failed += point.failed;
+  sum.dead += point.dead;
+  sum.cancelled += point.cancelled;
+  sum.pending = point.pending ?? sum.pending;
+  sum.inFlight = point.inFlight ?? sum.inFlight;
+  Histogram.merge(sum.wait, point.wait);
+  Histogram.merge(sum.run, point.run);
+}
+
+export function addTotals(sum: HistoryTotals, more: HistoryTotals): HistoryTotals {
+  return {
+    succeeded: sum.succeeded + more.succeeded,
+    failed: sum.failed + more.failed,
+    dead: sum.dead + more.dead,
+  };
+}
+
+/** Start of the step that contains a time. */
+export function stepAt(time: number, stepS: number): number {
+  return Math.floor(time / (stepS * 1000)) * stepS * 1000;
+}

@@ -1,0 +1,155 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { Random } from '@millrace/kit/random';
+import { attemptRecord, isClaimed } from '../../core/attempt-record.js';
+import type { Queue } from '../../core/queue.js';
+import type { TaskStore } from '../../storage/task-store.js';
+import type { DeliveryMetrics } from '../delivery-metrics.js';
+import { newLeaseToken } from '../lease-token.js';
+import type { QueueState } from '../queue-state.js';
+import type { PulledLeases } from './pulled-leases.js';
+import type { PulledTask, WaitingClaim } from './waiting-claims.js';
+import type { WorkerActivity } from './worker-activity.js';
+
+export interface PullServerOptions {
+  store: TaskStore;
+  clock: Clock;
+  random: Random;
+  metrics: DeliveryMetrics;
+  leases: PulledLeases;
+  workers: WorkerActivity;
+  nodeId: string;
+  /** A lease was taken that lasts this long. */
+  leaseTaken: (leaseMs: number) => void;
+}
+
+const maxPerClaim = 200;
+
+/** Claims tasks of pull queues for the workers that wait for them. */
+export class PullServer {
+  constructor(private readonly options: PullServerOptions) {}
+
+  /** Serves waiting claims until none can be served. True: some came short of their limit. */
+  async serve(state: QueueState, queue: Queue): Promise<boolean> {
+    let isShort = false;
+    for (;;) {
+      const claims = state.waiting.nextAlike(maxPerClaim);
+      if (claims.length === 0) {
+        state.waiting.endUnservable();
+        return isShort;
+      }
+      const wanted = claims.reduce((sum, { request }) => sum + request.limit, 0);
+      const limit = Math.min(wanted, maxPerClaim, state.allowance());
+      if (limit <= 0) {
+        state.waiting.endUnservable();
+        state.mayHaveWork = true;
+        return false;
+      }
+      // Work that arrives from now on may be missed by the claim.
+      state.mayHaveWork = false;
+      const tasks = await this.#serve(state, queue, claims, limit);
+      if (tasks.length >= limit) continue;
+      isShort = true;
+      if (!state.mayHaveWork) state.waiting.drained(claims[0]!.filter);
+    }
+  }
+
+  async #serve(
+    state: QueueState,
+    queue: Queue,
+    claims: readonly WaitingClaim[],
+    limit: number,
+  ): Promise<PulledTask[]> {
+    for (const claim of claims) claim.beginServing();
+    try {
+      const tasks = await this.#take(state, queue, claims, limit);
+      if (tasks.length > 0) await this.#handOut(state, claims, tasks);
+      return tasks;
+    } finally {
+      for (const claim of claims) claim.endServing();
+    }
+  }
+
+  async #take(
+    state: QueueState,
+    { config }: Queue,
+    claims: readonly WaitingClaim[],
+    limit: number,
+  ): Promise<PulledTask[]> {
+    const { store, clock, random, nodeId, metrics, leaseTaken } = this.options;
+    const { leaseMs, handlers } = claims[0]!.request;
+    // Each token names the worker that gets its task. A store may use only the later ones, if it
+    // has to repeat the claim.
+    const keys = claims.flatMap(({ request, workerKey }) =>
+      Array.from({ length: request.limit }, () => workerKey),
+    );
+    let tokens = 0;
+    const now = clock.now();
+    const tasks = await store.claimDue({
+      queue: state.name,
+      limit,
+      now,
+      nodeId,
+      leaseExpiresAt: now + leaseMs,
+      newToken: () => `${newLeaseToken(random)}.${keys[tokens++ % keys.length]!}`,
+      maxInFlight: config.limits.max_in_flight,
+      dispatchPerSecond: config.limits.dispatch_per_second,
+      fifoGroups: config.ordering.mode === 'group',
+      handlers,
+      isImmediate: true,
+    });
+    const claimed = tasks.filter(isClaimed);
+    state.claimed(claimed, now);
+    metrics.claimBatch.observe({}, claimed.length);
+    if (claimed.length > 0) leaseTaken(leaseMs);
+    return claimed;
+  }
+
+  /** Each task goes to the worker that its token names, if that still waits. */
+  async #handOut(
+    state: QueueState,
+    claims: readonly WaitingClaim[],
+    tasks: readonly PulledTask[],
+  ): Promise<void> {
+    const { leases, workers } = this.options;
+    const left = [...tasks];
+    const unwanted: PulledTask[] = [];
+    for (const claim of claims) {
+      const share = takeShare(left, claim);
+      if (share.length === 0) continue;
+      workers.claimed(state.name, claim.workerKey, share.length);
+      if (claim.isOver) {
+        unwanted.push(...share);
+        continue;
+      }
+      for (const task of share) leases.add(task, state);
+      claim.end(share);
+    }
+    if (unwanted.length > 0) await this.#handBack(state, unwanted);
+  }
+
+  /** The client disconnected during the claim, which does not count as an attempt. */
+  async #handBack(state: QueueState, tasks: readonly PulledTask[]): Promise<void> {
+    const { store, clock, workers } = this.options;
+    const now = clock.now();
+    const message = 'The worker disconnected before it received the task';
+    const settlements = tasks.map((task) => ({
+      id: task.id,
+      token: task.lease.token,
+      now,
+      verdict: { kind: 'handed_back' as const, dueAt: now },
+      attempt: attemptRecord(task, { outcome: 'INTERRUPTED', now, message, traceId: null }),
+    }));
+    for (const { token } of settlements) workers.settled(state.name, token, 'handed_back');
+    await store.settle(settlements);
+    state.mayHaveWork = true;
+  }
+}
+
+/** Removes from `tasks` those for this claim, in order. */
+function takeShare(tasks: PulledTask[], { workerKey, request }: WaitingClaim): PulledTask[] {
+  const share = tasks
+    .filter(({ lease }) => lease.token.endsWith(`.${workerKey}`))
+    .slice(0, request.limit);
+  for (const task of share) tasks.splice(tasks.indexOf(task), 1);
+  return share;
+}

@@ -1,0 +1,46 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import type { QueueContext } from './context.js';
+import { toWholeTask } from './envelope.js';
+import { requireQueue } from './find.js';
+import type { Principal } from './principal.js';
+import { fail } from './refusal.js';
+
+export interface ClaimTasksRequest {
+  queue: string;
+  body: unknown;
+  /** Null: in process. */
+  remoteIp: string | null;
+  /** Aborted when the client disconnects. */
+  signal?: AbortSignal | undefined;
+}
+
+/** Claims tasks of a pull queue for a worker, and waits for the first one. */
+export async function claimTasks(
+  context: QueueContext,
+  { principal }: Principal,
+  { queue: name, body, remoteIp, signal }: ClaimTasksRequest,
+): Promise<QueueSchema<'ClaimResult'>> {
+  const queue = await requireQueue(context, name);
+  const { worker, limit, wait_ms, lease_ms, handlers } = context.checks.claim.read(body);
+  if (queue.config.callback.protocol !== 'pull') {
+    throw fail(
+      'QUEUE_NOT_PULL',
+      `The queue ${name} delivers by callback. Set callback.protocol to pull to claim from it.`,
+    );
+  }
+  const tasks = await context.delivery.claim(name, {
+    worker,
+    principal,
+    remoteIp,
+    limit,
+    waitMs: wait_ms,
+    leaseMs: lease_ms,
+    handlers,
+    signal,
+  });
+  return {
+    tasks: tasks.map((task) =>
+      Object.assign(toWholeTask(task, queue), { lease_token: task.lease.token }),
+    ),
+  };
+}

@@ -1,0 +1,23 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import type { QueueContext } from '../context.js';
+import { requireQueue } from '../find.js';
+import type { Principal } from '../principal.js';
+import { requireJob, toWireJob } from './job-record.js';
+
+export async function getJob(
+  context: QueueContext,
+  caller: Principal,
+  { id }: { id: string },
+): Promise<QueueSchema<'JobResult'>> {
+  return { job: toWireJob(await requireJob(context, caller, id)) };
+}
+
+/** Newest first: ids sort by time. */
+export async function listJobs(
+  context: QueueContext,
+  { queue }: { queue: string },
+): Promise<QueueSchema<'JobList'>> {
+  await requireQueue(context, queue);
+  const records = await context.store.listRecords({ kind: 'job', queue });
+  return { jobs: records.map(toWireJob).toReversed() };
+}

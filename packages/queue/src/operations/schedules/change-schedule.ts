@@ -1,0 +1,75 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import { hasRoom, scheduledTask } from '../../background/index.js';
+import { withPause, withRuns, type ScheduleState } from '../../core/schedule.js';
+import type { NewTask } from '../../storage/task-store.js';
+import type { QueueContext } from '../context.js';
+import { requireQueue } from '../find.js';
+import type { Principal } from '../principal.js';
+import { queueFull } from '../submit-task.js';
+import { retryOnConflict } from '../retry-on-conflict.js';
+import {
+  requireSchedule,
+  scheduleNotFound,
+  toWireSchedule,
+  type ScheduleRequest,
+  type StoredSchedule,
+} from './schedule-record.js';
+
+export async function deleteSchedule(
+  context: QueueContext,
+  request: ScheduleRequest,
+): Promise<void> {
+  await requireQueue(context, request.queue);
+  const { queue, schedule: name } = request;
+  const isDeleted = await context.store.deleteRecord({ kind: 'schedule', queue, name });
+  if (!isDeleted) throw scheduleNotFound(request);
+}
+
+/** A pause that is repeated changes nothing. */
+export async function setSchedulePaused(
+  context: QueueContext,
+  request: ScheduleRequest,
+  paused: boolean,
+): Promise<QueueSchema<'Schedule'>> {
+  const written = await retryOnConflict('The schedule', async () => {
+    const found = await requireSchedule(context, request);
+    if (found.state.paused === paused) return found;
+    const state = withPause(found.definition, found.state, paused, context.clock.now());
+    return write(context, found, state);
+  });
+  context.background.schedulesChanged();
+  return toWireSchedule(written);
+}
+
+/** Submits the task of the schedule now, whatever its pause and overlap say. */
+export async function runSchedule(
+  context: QueueContext,
+  caller: Principal,
+  request: ScheduleRequest,
+): Promise<QueueSchema<'Schedule'>> {
+  const queue = await requireQueue(context, request.queue);
+  const written = await retryOnConflict('The schedule', async () => {
+    const found = await requireSchedule(context, request);
+    const now = context.clock.now();
+    const run = { id: context.random.ulid(now), at: now, dueAt: now };
+    const task = scheduledTask(found.definition, queue, run, caller.principal);
+    // Checked first: the write of the schedule would go through without its task.
+    if (!(await hasRoom(context.store, queue))) throw queueFull(queue);
+    return write(context, found, withRuns(found.state, [run]), [task]);
+  });
+  return toWireSchedule(written);
+}
+
+async function write(
+  { store, clock }: QueueContext,
+  { record, definition }: StoredSchedule,
+  state: ScheduleState,
+  tasks?: readonly NewTask[],
+): Promise<StoredSchedule | 'conflict'> {
+  const { kind, queue, name, revision: ifRevision } = record;
+  const now = clock.now();
+  const result = await store.writeRecord({ kind, queue, name, ifRevision, state, tasks, now });
+  // A deleted schedule or queue is found missing by the next try.
+  if (result.kind !== 'written') return 'conflict';
+  return { record: result.record, definition, state };
+}

@@ -1,0 +1,84 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import { messageOf, Refusal, type FieldError } from '@millrace/kit/errors';
+import type { Queue } from '../../core/queue.js';
+import { newScheduleState, nextRun, type ScheduleDefinition } from '../../core/schedule.js';
+import type { QueueContext } from '../context.js';
+import { queueNotFound, requireQueue } from '../find.js';
+import { newTask } from '../new-task.js';
+import type { Principal } from '../principal.js';
+import { failBody } from '../refusal.js';
+import { retryOnConflict } from '../retry-on-conflict.js';
+import { findSchedule, toWireSchedule, type ScheduleRequest } from './schedule-record.js';
+
+/** Creates a schedule or replaces it. */
+export async function putSchedule(
+  context: QueueContext,
+  caller: Principal,
+  { body, ...request }: ScheduleRequest & { body: unknown },
+): Promise<QueueSchema<'Schedule'>> {
+  const { store, clock, background } = context;
+  const { queue: queueName, schedule: name } = request;
+  const queue = await requireQueue(context, queueName);
+  const definition = readSchedule(context, queue, body);
+  const written = await retryOnConflict('The schedule', async () => {
+    const before = await findSchedule(context, request);
+    const now = clock.now();
+    const state = newScheduleState(definition, before, { now, by: caller.principal });
+    const result = await store.writeRecord({
+      kind: 'schedule',
+      queue: queueName,
+      name,
+      ifRevision: before?.record.revision ?? 0,
+      body: definition,
+      state,
+      now,
+    });
+    if (result.kind === 'queue_not_found') throw queueNotFound(queueName);
+    return result.kind === 'conflict' ? 'conflict' : { record: result.record, state };
+  });
+  background.schedulesChanged();
+  return toWireSchedule({ ...written, definition });
+}
+
+function readSchedule(context: QueueContext, queue: Queue, body: unknown): ScheduleDefinition {
+  const definition = context.checks.schedule.read(body) as ScheduleDefinition;
+  const faults = [...timeZoneFaults(definition), ...timingFaults(definition, context.clock.now())];
+  if (faults.length > 0) throw failBody('INVALID_SCHEDULE', faults);
+  checkTask(queue, definition.task, context.clock.now());
+  return definition;
+}
+
+function timeZoneFaults({ timezone }: ScheduleDefinition): FieldError[] {
+  try {
+    Intl.DateTimeFormat('en-US', { timeZone: timezone });
+    return [];
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    return [{ pointer: '/timezone', message: `is not a time zone: ${timezone}` }];
+  }
+}
+
+function timingFaults({ cron, every_ms }: ScheduleDefinition, now: number): FieldError[] {
+  const pointer = '/cron';
+  try {
+    if (nextRun({ cron, every_ms, timezone: 'UTC' }, now, now) !== null) return [];
+    return [{ pointer, message: 'never matches a time' }];
+  } catch (error) {
+    if (!(error instanceof TypeError)) throw error;
+    return [{ pointer, message: messageOf(error) }];
+  }
+}
+
+/** The rules of a submit that the schema cannot express. */
+function checkTask(queue: Queue, task: ScheduleDefinition['task'], now: number): void {
+  try {
+    newTask({ read: () => task }, task, { queue, now, by: '', newId: () => '' });
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'INVALID_TASK') throw error;
+    const faults = error.extra.errors ?? [];
+    throw failBody(
+      'INVALID_SCHEDULE',
+      faults.map(({ pointer, message }) => ({ pointer: `/task${pointer}`, message })),
+    );
+  }
+}

@@ -1,0 +1,74 @@
+import { describe, expect, test } from 'vitest';
+import { emptyPoint, type HistoryRow } from '../../src/core/history.js';
+import { noon, type Fixture } from './fixture.js';
+
+const row = (at: number, over: Partial<HistoryRow> = {}): HistoryRow => ({
+  queue: 'mail',
+  stepS: 10,
+  at: noon + at * 1000,
+  instance: 'A',
+  point: { ...emptyPoint(), submitted: at, wait: { 3: 1 } },
+  ...over,
+});
+
+export function historyTests(fixture: Fixture): void {
+  const write = (rows: readonly HistoryRow[], before = 0) =>
+    fixture.store.writeHistory({
+      rows,
+      totals: [...new Set(rows.map(({ queue }) => queue))].map((queue) => {
+        return { queue, succeeded: 3, failed: 2, dead: 1 };
+      }),
+      prune: [{ stepS: 10, before }],
+    });
+  const read = (from: number, over: object = {}) =>
+    fixture.store.readHistory({ queue: 'mail', stepS: 10, from: noon + from * 1000, ...over });
+
+  describe('the history of queues', () => {
+    test('rows are read from a time on, with the last one before it', async () => {
+      await fixture.queue();
+      const rows = [row(0), row(10), row(20), row(20, { instance: 'B' }), row(30)];
+      await write([...rows.toReversed(), row(0, { stepS: 60 })]);
+      await fixture.reopen();
+      expect(await read(0)).toEqual(rows);
+      expect(await read(20)).toEqual(rows.slice(1));
+      expect(await read(25)).toEqual(rows.slice(3));
+      expect(await read(99)).toEqual(rows.slice(4));
+      expect(await read(0, { stepS: 60 })).toEqual([row(0, { stepS: 60 })]);
+      expect(await read(0, { stepS: 900 })).toEqual([]);
+      expect(await read(0, { queue: 'none' })).toEqual([]);
+    });
+
+    test('a row that is written again replaces the one before, and totals add up', async () => {
+      await fixture.queue();
+      await write([row(10)]);
+      const again = row(10, { point: { ...emptyPoint(), pending: 7 } });
+      await write([again]);
+      expect(await read(0)).toEqual([again]);
+      expect(await fixture.store.readHistoryTotals('mail')).toEqual({
+        succeeded: 6,
+        failed: 4,
+        dead: 2,
+      });
+      expect(await fixture.store.readHistoryTotals('none')).toMatchObject({ succeeded: 0 });
+    });
+
+    test('old rows are deleted, of the step alone', async () => {
+      await fixture.queue();
+      await write([row(0), row(10), row(0, { stepS: 60 })]);
+      await write([row(20)], noon + 10_000);
+      expect(await read(0)).toEqual([row(10), row(20)]);
+      expect(await read(0, { stepS: 60 })).toHaveLength(1);
+    });
+
+    test('history goes with its queue', async () => {
+      await write([row(0)]);
+      await fixture.queue();
+      expect(await read(0)).toEqual([]);
+      await write([row(0)]);
+      await fixture.store.deleteQueue({ queue: 'mail', now: noon, by: 'ada' });
+      await fixture.queue();
+      expect(await read(0)).toEqual([]);
+      expect(await fixture.store.readHistoryTotals('mail')).toMatchObject({ succeeded: 0 });
+    });
+  });
+}

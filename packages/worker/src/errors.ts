@@ -1,0 +1,78 @@
+export interface RetryLaterOptions extends ErrorOptions {
+  /** The next attempt comes no sooner than this; at most one hour. */
+  afterMs: number;
+  message?: string;
+}
+
+/** Thrown by a handler: try again after some time. */
+export class RetryLater extends Error {
+  override readonly name: string = 'RetryLater';
+  readonly afterMs: number;
+
+  constructor({ afterMs, message, cause }: RetryLaterOptions) {
+    super(message ?? `Try again in ${afterMs} ms`, { cause });
+    this.afterMs = afterMs;
+  }
+}
+
+/** Thrown by a handler: do not try again. The task goes to the dead-letter queue. */
+export class PermanentError extends Error {
+  override readonly name: string = 'PermanentError';
+}
+
+/** The task of `submitAndWait` is dead, or was purged. */
+export class TaskFailed extends Error {
+  override readonly name: string = 'TaskFailed';
+
+  constructor(
+    message: string,
+    readonly taskId: string,
+    /** Of the last failure, such as HTTP_5XX. */
+    readonly errorType: string | null,
+  ) {
+    super(message);
+  }
+}
+
+/** The task of `submitAndWait` did not end in time. It goes on. */
+export class WaitTimeout extends Error {
+  override readonly name: string = 'WaitTimeout';
+
+  constructor(
+    readonly taskId: string,
+    timeoutMs: number,
+  ) {
+    super(`The task ${taskId} did not end within ${timeoutMs} ms. It goes on.`);
+  }
+}
+
+const errorTypePattern = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
+const maxStackBytes = 2_048;
+
+/** What a handler threw, as the attempt records it. */
+export interface Failure {
+  errorType: string;
+  message: string;
+  /** The first 2 KiB. */
+  stack: string;
+  isPermanent: boolean;
+  retryAfterMs: number | undefined;
+}
+
+export function failureOf(thrown: unknown): Failure {
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown));
+  return {
+    errorType: errorTypePattern.test(error.name) ? error.name : 'INTERNAL',
+    message: error.message,
+    stack: cut(error.stack ?? `${error.name}: ${error.message}`),
+    isPermanent: error instanceof PermanentError,
+    retryAfterMs: error instanceof RetryLater ? Math.max(0, error.afterMs) : undefined,
+  };
+}
+
+function cut(text: string): string {
+  const bytes = new TextEncoder().encode(text);
+  if (bytes.length <= maxStackBytes) return text;
+  // A character that is cut in two becomes a replacement character.
+  return new TextDecoder().decode(bytes.subarray(0, maxStackBytes)).replace(/\uFFFD$/, '');
+}

@@ -1,0 +1,35 @@
+import { PermanentError } from './errors.js';
+
+const jsonType = /^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i;
+const chunkBytes = 0x8000;
+
+export const payloadContentType = 'application/json';
+
+export function encodePayload(payload: unknown): string {
+  const text = JSON.stringify(payload);
+  if (text === undefined) throw new TypeError('The payload cannot be written as JSON');
+  const bytes = new TextEncoder().encode(text);
+  let binary = '';
+  // Applying all bytes at once would overflow the stack.
+  for (let at = 0; at < bytes.length; at += chunkBytes) {
+    binary += String.fromCharCode(...bytes.subarray(at, at + chunkBytes));
+  }
+  return btoa(binary);
+}
+
+export function decodeBase64(text: string): Uint8Array {
+  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+}
+
+/** JSON as its value, no bytes as undefined, anything else as bytes. */
+export function decodePayload(bytes: Uint8Array, contentType: string): unknown {
+  if (bytes.length === 0) return undefined;
+  if (!jsonType.test(contentType)) return bytes;
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)) as unknown;
+  } catch (error) {
+    throw new PermanentError('The payload is not JSON, although its content type says so', {
+      cause: error,
+    });
+  }
+}

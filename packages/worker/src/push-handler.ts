@@ -1,0 +1,102 @@
+import { failureOf, type Failure } from './errors.js';
+import { runHandler, type AnyHandlers, type TaskHandlers, type TaskInfo } from './handlers.js';
+import { importKeys, isSigned } from './signature.js';
+import type { Tasks, TaskTypes } from './tasks.js';
+
+export interface HandlerOptions {
+  /**
+   * The secret that the queue signs with (`whsec_...`), or several during a rotation. Null accepts
+   * unsigned callbacks: only for a port that nobody else can reach.
+   */
+  secret: string | readonly string[] | null;
+}
+
+/** A handler of callbacks for any runtime with `Request` and `Response`. */
+export type FetchHandler = (request: Request) => Promise<Response>;
+
+/** Handles the callbacks of a push queue: checks the signature and runs the handler of the task. */
+export function createHandler<Types extends TaskTypes>(
+  { secret }: HandlerOptions,
+  tasks: Tasks<Types>,
+  handlers: TaskHandlers<Types>,
+): FetchHandler {
+  const keys = secret === null ? undefined : importKeys([secret].flat());
+  // Reported with the first request.
+  keys?.catch(() => undefined);
+  return async (request) => {
+    if (request.method !== 'POST') return refusal(405, 'Use POST', { allow: 'POST' });
+    const bytes = new Uint8Array(await request.arrayBuffer());
+    if (keys && !(await isSigned(request.headers, bytes, await keys))) {
+      return refusal(401, 'The signature is missing or wrong');
+    }
+    if (request.headers.get('x-queue-probe') === 'true') return new Response(null, { status: 204 });
+    const task = infoOf(request.headers);
+    if (!task) return refusal(400, 'This is not a callback of a queue');
+    if (!Object.hasOwn(handlers, task.handlerRef)) {
+      const type = { 'x-queue-error-type': 'UNKNOWN_HANDLER' };
+      return refusal(404, `There is no handler for ${task.handlerRef}`, type);
+    }
+    return run(request, bytes, task, { tasks, handlers });
+  };
+}
+
+async function run(
+  request: Request,
+  bytes: Uint8Array,
+  task: TaskInfo,
+  { tasks, handlers }: { tasks: Tasks<TaskTypes>; handlers: AnyHandlers },
+): Promise<Response> {
+  const deadline = Date.parse(request.headers.get('x-queue-deadline') ?? '');
+  const abort = new AbortController();
+  const stop = () => abort.abort(new Error('The callback was cut off'));
+  const timer = Number.isNaN(deadline) ? undefined : setTimeout(stop, deadline - Date.now());
+  request.signal.addEventListener('abort', stop);
+  try {
+    const result = await runHandler(tasks, handlers, {
+      bytes,
+      contentType: request.headers.get('content-type') ?? '',
+      task,
+      signal: abort.signal,
+      // A callback holds its lease by itself.
+      progress: () => Promise.resolve(),
+    });
+    return result === undefined ? new Response(null, { status: 204 }) : Response.json(result);
+  } catch (error) {
+    return failure(failureOf(error));
+  } finally {
+    clearTimeout(timer);
+    request.signal.removeEventListener('abort', stop);
+  }
+}
+
+function infoOf(headers: Headers): TaskInfo | undefined {
+  const id = headers.get('x-queue-task-id');
+  const queue = headers.get('x-queue-name');
+  const handlerRef = headers.get('x-queue-handler-ref');
+  if (!id || !queue || !handlerRef) return undefined;
+  const number = (name: string) => Number(headers.get(name) ?? 0);
+  return {
+    id,
+    queue,
+    handlerRef,
+    attempt: number('x-queue-attempt'),
+    maxAttempts: number('x-queue-max-attempts'),
+    redriveCount: number('x-queue-redrive-count'),
+    headers: Object.fromEntries(headers),
+  };
+}
+
+function failure({ errorType, stack, isPermanent, retryAfterMs }: Failure): Response {
+  const headers: Record<string, string> = { 'x-queue-error-type': errorType };
+  if (isPermanent) return refusal(422, stack, { ...headers, 'x-queue-retry': 'never' });
+  if (retryAfterMs === undefined) return refusal(500, stack, headers);
+  return refusal(503, stack, { ...headers, 'retry-after': String(Math.ceil(retryAfterMs / 1000)) });
+}
+
+/** The queue keeps the first 2 KiB of the text in the attempt. */
+function refusal(status: number, text: string, headers: Record<string, string> = {}): Response {
+  return new Response(text, {
+    status,
+    headers: { 'content-type': 'text/plain; charset=utf-8', ...headers },
+  });
+}

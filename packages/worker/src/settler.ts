@@ -1,0 +1,67 @@
+import { codeOf, type QueueTransport, type SettleItem } from './transport.js';
+
+interface Entry {
+  item: SettleItem;
+  /** Retried until then. */
+  leaseEnd: () => number;
+  done: () => void;
+}
+
+const maxItems = 100;
+const firstRetryMs = 100;
+const maxRetryMs = 5_000;
+
+/**
+ * Settles tasks in batches: what ends while a call is under way goes into the next one. A failed
+ * call is repeated until the leases end, which is harmless.
+ */
+export class Settler {
+  #waiting: Entry[] = [];
+  #isSending = false;
+
+  constructor(
+    private readonly transport: QueueTransport,
+    private readonly queue: string,
+    private readonly onError: (error: unknown) => void,
+  ) {}
+
+  /** Resolves when the queue has the result, or never will. */
+  settle(item: SettleItem, leaseEnd: () => number): Promise<void> {
+    return new Promise((done) => {
+      this.#waiting.push({ item, leaseEnd, done });
+      if (this.#isSending) return;
+      this.#isSending = true;
+      // Handlers that end in the same turn share a call.
+      setTimeout(() => void this.#sendAll(), 0);
+    });
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, maxItems);
+      await this.#send(batch);
+      for (const { done } of batch) done();
+    }
+    this.#isSending = false;
+  }
+
+  async #send(batch: readonly Entry[]): Promise<void> {
+    let left = batch;
+    for (let retryMs = firstRetryMs; left.length > 0; retryMs = Math.min(retryMs * 2, maxRetryMs)) {
+      try {
+        const items = left.map(({ item }) => item);
+        const results = await this.transport.settle(this.queue, items);
+        for (const result of results) {
+          if ('error' in result) this.onError(new Error(result.error.detail ?? result.error.title));
+        }
+        return;
+      } catch (error) {
+        this.onError(error);
+        if (codeOf(error) === 'FORBIDDEN' || codeOf(error) === 'INVALID_CLAIM') return;
+        await new Promise((resolve) => setTimeout(resolve, retryMs));
+        const now = Date.now();
+        left = left.filter(({ leaseEnd }) => leaseEnd() > now);
+      }
+    }
+  }
+}

@@ -1,0 +1,29 @@
+/**
+ * The part of the Standard Schema interface (https://standardschema.dev) that is used here; Zod,
+ * Valibot, ArkType and others implement it.
+ */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (
+      value: unknown,
+    ) => ValidationResult<Output> | Promise<ValidationResult<Output>>;
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined;
+  };
+}
+
+export type ValidationResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly ValidationIssue[] };
+
+export interface ValidationIssue {
+  readonly message: string;
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
+}
+
+/** The issue in words, with the name of the field: `to.0: Invalid email`. */
+export function describeIssue({ message, path = [] }: ValidationIssue): string {
+  const names = path.map((part) => String(typeof part === 'object' ? part.key : part));
+  return names.length === 0 ? message : `${names.join('.')}: ${message}`;
+}

@@ -1,0 +1,57 @@
+import { ApiError, createQueueClient, type ClientOptions } from '@millrace/client';
+import type { QueueSchema } from '@millrace/contract/queue';
+
+export type ClaimedTask = QueueSchema<'ClaimedTask'>;
+export type SettleItem = QueueSchema<'SettleItem'>;
+export type SubmitRequest = QueueSchema<'SubmitTaskRequest'>;
+
+/** The calls of a queue that clients and workers make: over HTTP, or in process. */
+export interface QueueTransport {
+  submit(queue: string, task: SubmitRequest): Promise<QueueSchema<'SubmitResult'>>;
+  /** Waits up to `waitMs` for the end of the task, if the queue can. */
+  getTask(id: string, waitMs: number): Promise<QueueSchema<'Task'>>;
+  claim(
+    queue: string,
+    request: QueueSchema<'ClaimRequest'>,
+    signal: AbortSignal,
+  ): Promise<ClaimedTask[]>;
+  settle(
+    queue: string,
+    items: readonly SettleItem[],
+  ): Promise<readonly QueueSchema<'SettleItemResult'>[]>;
+  /** Throws an error with the code LEASE_LOST if the lease is lost. */
+  extend(
+    id: string,
+    leaseToken: string,
+    body: QueueSchema<'ExtendTaskRequest'>,
+  ): Promise<{ lease_expires_at: string | null }>;
+}
+
+export function httpTransport(options: ClientOptions): QueueTransport {
+  const client = createQueueClient(options);
+  return {
+    submit: (queue, task) => client.submit(queue, task),
+    getTask: (id, waitMs) =>
+      client.call('getTask', {
+        path: { id },
+        ...(waitMs > 0 && { query: { wait_ms: waitMs } as never }),
+      }),
+    claim: async (queue, body, signal) =>
+      (await client.call('claimTasks', { path: { queue }, body, signal })).tasks,
+    settle: (queue, items) =>
+      client.call('settleTasks', { path: { queue }, body: { items: [...items] } }),
+    extend: (id, leaseToken, body) =>
+      client.call('extendTask', {
+        path: { id },
+        body,
+        headers: { 'x-queue-lease-token': leaseToken },
+      }),
+  };
+}
+
+/** The machine code of a refusal, whatever the transport; undefined for any other error. */
+export function codeOf(error: unknown): string | undefined {
+  if (error instanceof ApiError) return error.code;
+  const code = (error as { code?: unknown } | undefined)?.code;
+  return typeof code === 'string' ? code : undefined;
+}

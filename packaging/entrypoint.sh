@@ -1,0 +1,71 @@
+#!/bin/sh
+# Entry point of the image: makes missing tokens, prints them once, and runs `millrace "$@"` on all
+# interfaces. Set a variable such as MILLRACE_QUEUE_LISTEN to choose another address.
+# `init` makes the tokens and exits.
+set -eu
+umask 077
+
+data=${MILLRACE_DATA_DIR:-/data}
+export MILLRACE_DATA_DIR="$data"
+mkdir -p "$data"
+export MILLRACE_QUEUE_DATA="${MILLRACE_QUEUE_DATA:-$data}"
+export MILLRACE_DB_DATA="${MILLRACE_DB_DATA:-$data/db}"
+export MILLRACE_LISTEN="${MILLRACE_LISTEN:-0.0.0.0:8765}"
+export MILLRACE_QUEUE_LISTEN="${MILLRACE_QUEUE_LISTEN:-0.0.0.0:8081}"
+export MILLRACE_QUEUE_METRICS_LISTEN="${MILLRACE_QUEUE_METRICS_LISTEN:-0.0.0.0:9464}"
+export MILLRACE_DB_GRPC="${MILLRACE_DB_GRPC:-0.0.0.0:5433}"
+export MILLRACE_DB_HTTP="${MILLRACE_DB_HTTP:-0.0.0.0:8080}"
+
+# store FILE TEXT TITLE: writes a new secret and prints it once.
+store() {
+  mkdir -p "$(dirname "$1")"
+  printf '%s\n' "$2" >"$1.new"
+  mv "$1.new" "$1"
+  echo "millrace: new $3, shown once and stored in $1: $2" >&2
+}
+
+daemon_token() {
+  if [ -z "${MILLRACE_TOKEN:-}" ] && [ ! -e "$data/daemon.token" ]; then
+    token=$(millrace daemon token generate --data "$data" 2>/dev/null)
+    store "$data/daemon.token" "$token" 'token of the daemon'
+  fi
+}
+
+queue_token() {
+  tokens=${MILLRACE_QUEUE_TOKENS_FILE:-$data/queue-tokens.yaml}
+  if [ ! -e "$tokens" ]; then
+    token=$(millrace queue token new --principal owner --grant '*:admin' --tokens-file "$tokens" \
+      --json | node -p 'JSON.parse(require("fs").readFileSync(0)).token')
+    store "$(dirname "$tokens")/queue.token" "$token" 'token of the queue'
+  fi
+}
+
+database_key() {
+  file=$MILLRACE_DB_DATA/db.key
+  if [ -z "${MILLRACE_DB_KEYS_FILE:-}" ] && [ ! -e "$file" ]; then
+    secret=$(node -p 'require("crypto").randomBytes(32).toString("hex")')
+    store "$file" "owner.$secret" 'key of the database'
+  fi
+}
+
+[ $# -gt 0 ] || set -- up
+case "$1 ${2:-}" in
+  'up '*)
+    daemon_token
+    queue_token
+    database_key
+    ;;
+  'init '*)
+    daemon_token
+    queue_token
+    database_key
+    exit 0
+    ;;
+  'daemon serve') daemon_token ;;
+  'queue serve')
+    queue_token
+    export MILLRACE_QUEUE_TOKENS_FILE="$tokens"
+    ;;
+  'db serve') database_key ;;
+esac
+exec millrace "$@"

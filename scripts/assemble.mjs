@@ -1,0 +1,90 @@
+/**
+ * Assembles packages/millrace/dist: the command line and all servers as one bundle, and the files
+ * that they read at run time. `npm pack -w millrace` runs it. Needs a build (`npm run build`).
+ */
+import { cpSync, mkdirSync, rmSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { apart, ownPlaces, writeBundle } from './bundle.mjs';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const home = join(root, 'packages', 'millrace');
+const dist = join(home, 'dist');
+
+/** Read at run time from the directory of their package. */
+const files = [
+  'packages/ctl/package.json',
+  'packages/daemon/package.json',
+  'packages/db/package.json',
+  'packages/contract/queue.openapi.yaml',
+  'packages/contract/daemon.openapi.yaml',
+  'packages/contract/src/generated/db.openapi.yaml',
+  'packages/contract/src/generated/db.binpb',
+  ...['queue', 'daemon', 'db'].map(
+    (name) => `packages/contract/src/generated/${name}.openapi.json`,
+  ),
+  'packages/dashboard/dist/site',
+  ...['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png', 'LICENSE'].map(
+    (name) => `node_modules/swagger-ui-dist/${name}`,
+  ),
+  // Its name leads to the package with the binary of the platform.
+  'node_modules/lmdb/package.json',
+];
+
+/** npm leaves directories of this name out of a package. */
+const withoutModules = (path) => path.replace('node_modules/', 'lib/');
+
+/** In the bundle, because their install scripts may compile; the binaries are packages apart. */
+const inside = ['lmdb', 'msgpackr'];
+
+/** Paths that packages resolve through node_modules, which the published package does not have. */
+const replacements = [
+  [
+    "resolve('swagger-ui-dist/package.json')",
+    "createRequire(import.meta.filename).resolve('../lib/swagger-ui-dist/swagger-ui.css')",
+  ],
+  [
+    "dirname(resolve('@millrace/dashboard/package.json')), 'dist', 'site'",
+    "dirname(createRequire(import.meta.filename).resolve('../packages/dashboard/dist/site/index.html'))",
+  ],
+  [
+    "fileURLToPath(new URL('./main.js', import.meta.url))",
+    '`${import.meta.dirname}/fake-agent.js`',
+  ],
+];
+
+/** Applies each replacement once; a source that changed must not go unnoticed. */
+function replacePaths() {
+  const open = new Set(replacements);
+  return {
+    name: 'replace-paths',
+    transform(code) {
+      const found = replacements.find(([from]) => code.includes(from));
+      if (!found) return undefined;
+      open.delete(found);
+      return { code: code.replace(...found), map: null };
+    },
+    buildEnd() {
+      for (const [from] of open) throw new Error(`assemble: no module contains ${from}`);
+    },
+  };
+}
+
+rmSync(dist, { recursive: true, force: true });
+mkdirSync(dist);
+for (const file of files) {
+  cpSync(join(root, file), join(dist, withoutModules(file)), { recursive: true });
+}
+cpSync(join(root, 'LICENSE'), join(home, 'LICENSE'));
+await writeBundle({
+  input: {
+    main: join(root, 'packages', 'ctl', 'dist', 'main.js'),
+    'fake-agent': join(root, 'packages', 'daemon', 'dist', 'fake-agent', 'main.js'),
+  },
+  folder: join(dist, 'ctl'),
+  // Chunks in dist/ctl find dist/packages as modules find packages/ from a folder in the root.
+  plugins: [replacePaths(), ownPlaces(join(root, 'ctl'), withoutModules)],
+  // ordered-binary evaluates code that names its own variables, which a bundle may rename.
+  external: [...apart.filter((name) => !inside.includes(name)), 'ordered-binary'],
+  sourcemap: false,
+});

@@ -1,0 +1,73 @@
+import { execFile, execFileSync } from 'node:child_process';
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { describe, expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '..');
+const run = promisify(execFile);
+
+/** The shortest run of each benchmark, without peers, and the programs it needs. */
+const shortest: Record<string, { args: string[]; programs?: string[] }> = {
+  ctl: { args: ['--rounds', '1'] },
+  daemon: { args: ['--rounds', '1', '--seconds', '1', '--idle', '1'] },
+  'db-server': {
+    args: ['--rounds', '1', '--seconds', '1', '--records', '1000'],
+    programs: ['h2load', 'wrk'],
+  },
+  engine: {
+    args: ['--quick', '--engines', 'millrace', '--records', '20000', '--window', '100'],
+  },
+  queue: {
+    args: ['--rounds', '1', '--seconds', '1', '--backlog', '10000', '--peers', ''],
+    programs: ['wrk'],
+  },
+  'queue-postgres': {
+    args: [
+      '--rounds',
+      '1',
+      '--tasks',
+      '1000',
+      '--warm-up',
+      '500',
+      '--backlog',
+      '20000',
+      '--peers',
+      '',
+    ],
+  },
+  transcripts: { args: ['--rounds', '1', '--megabytes', '5'] },
+  transport: { args: ['--rounds', '1', '--seconds', '1'], programs: ['h2load'] },
+};
+
+function isMissing(program: string): boolean {
+  try {
+    execFileSync('which', [program], { stdio: 'ignore' });
+    return false;
+  } catch {
+    return true;
+  }
+}
+
+/** No figure is judged here: a benchmark must run to its end on the code of today. */
+describe('benchmarks run', () => {
+  test('each has a shortest run', () => {
+    const files = readdirSync(join(root, 'bench')).filter((file) => file.endsWith('.mjs'));
+    expect(files.map((file) => file.slice(0, -4)).toSorted()).toEqual(
+      Object.keys(shortest).toSorted(),
+    );
+  });
+
+  for (const [name, { args, programs = [] }] of Object.entries(shortest)) {
+    const missing = programs.filter(isMissing);
+    const title = missing.length > 0 ? `${name} (needs ${missing.join(', ')})` : name;
+    test.skipIf(missing.length > 0)(title, { timeout: 600_000 }, async () => {
+      const { stdout } = await run(
+        process.execPath,
+        [join(root, 'scripts', 'bench.mjs'), name, ...args],
+        { cwd: root, env: { ...process.env, MILLRACE_BENCH_BUILT: '1' }, maxBuffer: 2 ** 26 },
+      );
+      expect(stdout).toContain('│');
+    });
+  }
+});

@@ -1,0 +1,52 @@
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { commandsOf } from './support/markdown.js';
+import { Sandbox } from './support/sandbox.js';
+import { patient } from './support/up.js';
+
+/* The guide to point-in-time restore, with a time and a commit of this run. */
+
+let sandbox: Sandbox;
+let time = '';
+beforeAll(async () => {
+  sandbox = await Sandbox.make();
+});
+afterAll(() => sandbox.end());
+
+async function run(command: string): Promise<string> {
+  const { code, out } = await sandbox.run(command);
+  expect(code, out).toBe(0);
+  return out;
+}
+
+async function put(teeth: number): Promise<{ seq: string; updated_at: string }> {
+  const out = await run(`bin/ctl db put parts wheel '{"teeth":${teeth}}' --json`);
+  return (JSON.parse(out) as { record: { seq: string; updated_at: string } }).record;
+}
+
+const steps: Readonly<Record<string, (command: string) => Promise<unknown>>> = {
+  'bin/ctl db serve --data ./data --log-archive ./archive': async (command) => {
+    await sandbox.serve('leader', `${command} --log-archive-interval 100ms`, /"socket"/);
+    await put(47);
+    await vi.waitFor(
+      () => expect(readdirSync(join(sandbox.work, 'archive'))).toHaveLength(1),
+      patient,
+    );
+    time = (await put(48)).updated_at;
+    await put(49);
+  },
+  'bin/ctl db backup --base --out ./archive': run,
+  'bin/ctl db restore --from ./archive --to 2026-05-04T09:30:00Z --data ./restored': (command) =>
+    run(command.replace('2026-05-04T09:30:00Z', time)),
+  'bin/ctl db restore --from ./archive --to 1200 --data ./before': (command) =>
+    run(command.replace('1200', '3')),
+  'bin/ctl db verify --data ./restored': async (command) =>
+    expect(await run(command)).toMatch(/commit 2\b/),
+};
+
+test.each(commandsOf('docs/how-to/restore-to-a-point-in-time.md'))('%s', async (command) => {
+  const step = steps[command];
+  if (!step) throw new Error('Say here what there must be before this command, and after it.');
+  await step(command);
+});
