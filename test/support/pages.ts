@@ -25,6 +25,9 @@ export const pagesOfServers = [
 export const pagesOfQueue = [
   'docs/tutorials/first-task.md',
   'docs/how-to/submit-tasks.md',
+  'docs/how-to/see-what-a-queue-is-doing.md',
+  'docs/how-to/cancel-and-re-run.md',
+  'docs/how-to/wait-for-a-result.md',
   'docs/how-to/handle-dead-tasks.md',
   'docs/how-to/schedule-work.md',
   'docs/how-to/configure-a-queue.md',

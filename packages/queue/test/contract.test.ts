@@ -31,7 +31,7 @@ function failing(error: Error): TaskStore {
     get(target, name) {
       const value: unknown = Reflect.get(target, name, target);
       if (typeof value !== 'function') return value;
-      if (['onWork', 'onCancelled', 'close'].includes(String(name))) {
+      if (['onWork', 'onCancelled', 'onEnded', 'close'].includes(String(name))) {
         return value.bind(target) as unknown;
       }
       return async () => {
@@ -150,6 +150,7 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
   runTaskNow: {
     TASK_NOT_PENDING: (good, { pendingId, running }) => withPath(good, pendingId, running.id),
   },
+  getTask: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?wait_ms=60001` }) },
   redriveDlq: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?async=maybe` }) },
   purgeDlq: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?async=maybe` }) },
   cancelJob: {
@@ -158,7 +159,10 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
       return server.send(good);
     },
   },
-  completeTask: { LEASE_LOST: lostLease },
+  completeTask: {
+    LEASE_LOST: lostLease,
+    RESULT_TOO_LARGE: (good) => ({ ...good, body: { result: 'x'.repeat(65_536) } }),
+  },
   failTask: { LEASE_LOST: lostLease },
   extendTask: { LEASE_LOST: lostLease },
 };

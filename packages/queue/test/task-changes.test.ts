@@ -49,7 +49,7 @@ test('cancel: closes the connection of a running callback', async () => {
   expect(server.differences).toEqual([]);
 });
 
-test('cancel: a handler that works on its own is told when it reports', async () => {
+test('cancel: a handler that works on its own gets LEASE_LOST when it reports', async () => {
   const handler = await startHandler(() => ({ status: 202, headers: { 'x-queue-async': 'true' } }));
   const server = await startReal(newDirectory());
   await server.configure({ callback: { url: handler.url } });

@@ -7,6 +7,8 @@ import { listTests } from './task-store/lists.js';
 import { groupTests } from './task-store/groups.js';
 import { historyTests } from './task-store/history.js';
 import { queueTests } from './task-store/queues.js';
+import { resultTests } from './task-store/results.js';
+import { uniqueKeyTests } from './task-store/unique-keys.js';
 import { recordTests } from './task-store/records.js';
 import { settlementTests } from './task-store/settlements.js';
 import { submitTests } from './task-store/submits.js';
@@ -30,6 +32,8 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     workerTests(fixture);
     listTests(fixture);
     changeTests(fixture);
+    resultTests(fixture);
+    uniqueKeyTests(fixture);
     historyTests(fixture);
   });
 }

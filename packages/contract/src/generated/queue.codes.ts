@@ -23,6 +23,7 @@ export const queueCodes = {
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: 'Unsupported media type' },
   INVALID_TASK: { status: 422, title: 'Invalid task' },
   BATCH_TOO_LARGE: { status: 422, title: 'Batch too large' },
+  RESULT_TOO_LARGE: { status: 422, title: 'Result too large' },
   INVALID_SELECTOR: { status: 422, title: 'Invalid selector' },
   INVALID_CLAIM: { status: 422, title: 'Invalid claim' },
   INVALID_CONFIG: { status: 422, title: 'Invalid config' },

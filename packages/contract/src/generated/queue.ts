@@ -36,6 +36,9 @@ export interface paths {
      *     after a task was purged or its retention ran out, its id answers with a tombstone
      *     (`purged: true`) and nothing runs.
      *
+     *     Submit is idempotent on `unique_key` too: while a task of the queue holds the key, the answer
+     *     is that task.
+     *
      *     The payload may have up to the queue's `limits.max_payload_bytes` after decoding (1 MiB by
      *     default, at most 8 MiB); a larger one is 413. The whole body is limited to 12 MiB: 8 MiB in
      *     base64 and room for the rest.
@@ -130,6 +133,9 @@ export interface paths {
      *     is no global read role. An unknown, malformed, purged or expired id is 404 TASK_NOT_FOUND; a
      *     task of a queue without a grant is 403 FORBIDDEN. The role `worker` may look up a task only
      *     while it holds its lease, with the token in `X-Queue-Lease-Token`; otherwise it is 403.
+     *
+     *     With `wait_ms` the answer comes when the task has ended, or else when that time is over: look
+     *     at `status`.
      */
     get: operations['getTask'];
     put?: never;
@@ -884,6 +890,8 @@ export interface paths {
      *     token of that callback. The task becomes SUCCEEDED. Sending the same call with the same
      *     token again is fine and answers 200; a lease that ran out, was settled otherwise or belongs
      *     to another attempt is 409 LEASE_LOST and changes nothing. The body may be left out.
+     *
+     *     `result` is kept with the task, see task lookup; more than 64 KiB is 422 RESULT_TOO_LARGE.
      */
     post: operations['completeTask'];
     delete?: never;
@@ -1328,6 +1336,19 @@ export interface components {
        * @example acme
        */
       group_key?: string;
+      /**
+       * @description At most one task of the queue holds a key. A submit with a key that is held answers with
+       *     the task that holds it and `Idempotent-Replayed: true`, and stores nothing. At most 256
+       *     bytes. Without `unique_for_ms` the key is free when the task ends.
+       * @example invoice-4711
+       */
+      unique_key?: string;
+      /**
+       * @description The key is held this long from the submit, at most 30 days, whether or not the task has
+       *     ended by then. Needs `unique_key`.
+       * @example 86400000
+       */
+      unique_for_ms?: number;
     };
     /**
      * @description The tasks. Each item is checked alone: one that is not a valid SubmitTaskRequest gets its
@@ -1452,6 +1473,29 @@ export interface components {
       /** @description The attempts that have ended, oldest first. The first and the last 49 are kept. */
       attempts: components['schemas']['Attempt'][];
       waiting_for?: components['schemas']['WaitingFor'];
+      /** @description The unique key of the task; null if it has none. Only in a lookup. */
+      unique_key?: string | null;
+      /**
+       * @description What the handler returned: any JSON, from `:complete` or, with `callback.keep_result`,
+       *     from the callback's answer. Null if there is none. Only in a lookup.
+       */
+      result?: unknown;
+      /**
+       * @description `true` if the callback's answer had a result of more than 64 KiB, which was not kept.
+       *     Only in a lookup.
+       */
+      result_dropped?: boolean;
+      /** @description The progress that was reported last; null if none was. Only in a lookup. */
+      progress?: components['schemas']['Progress'] | null;
+    };
+    /** @description How far the work on a task is, as its handler reported it. */
+    Progress: {
+      /** @description From 0 to 100; null if unknown. */
+      percent: number | null;
+      /** @description What is being done; null if it was not said. */
+      message: string | null;
+      /** @description When it was reported. */
+      at: components['schemas']['Timestamp'];
     };
     /**
      * @description Why a task is not running. Only in a lookup or a list, and only while the task is PENDING. If
@@ -2041,11 +2085,22 @@ export interface components {
        * @default null
        */
       signing?: components['schemas']['SigningInput'] | null;
+      /**
+       * @description Keep the JSON body of a 2xx answer as the task's `result`, up to 64 KiB.
+       * @default false
+       */
+      keep_result?: boolean;
     };
     /** @description Where and how tasks are delivered, with every default filled in. */
     Callback: WithRequired<
       components['schemas']['CallbackInput'],
-      'protocol' | 'timeout_ms' | 'connect_timeout_ms' | 'async_timeout_ms' | 'auth' | 'signing'
+      | 'protocol'
+      | 'timeout_ms'
+      | 'connect_timeout_ms'
+      | 'async_timeout_ms'
+      | 'auth'
+      | 'signing'
+      | 'keep_result'
     > & {
       /** @description Signs each callback; null sends it unsigned. */
       signing: components['schemas']['Signing'] | null;
@@ -2347,8 +2402,16 @@ export interface components {
       /** @description The `cursor` of the next page; `""` on the last one. */
       next_cursor: string;
     };
-    /** @description An empty object. */
-    CompleteTaskRequest: Record<string, never>;
+    /** @description What came of the work. Every field is optional. */
+    CompleteTaskRequest: {
+      /**
+       * @description Any JSON, at most 64 KiB; kept with the task.
+       * @example {
+       *       "invoice": 4711
+       *     }
+       */
+      result?: unknown;
+    };
     /** @description The reason, and whether to retry. Every field is optional. */
     FailTaskRequest: {
       /**
@@ -2381,6 +2444,13 @@ export interface components {
     ExtendTaskRequest: {
       /** @description The lease runs at least this long from now. */
       extend_ms: number;
+      /** @description How far the work is; replaces what was reported before. */
+      progress?: {
+        /** @description From 0 to 100; null or absent if unknown. */
+        percent?: number | null;
+        /** @description What is being done. At most 1 KiB. */
+        message?: string;
+      };
     };
     /** @description How many tasks to claim, for whom and for how long. */
     ClaimRequest: {
@@ -2445,6 +2515,8 @@ export interface components {
       retry_after_ms?: number;
       /** @description Details such as a stack trace. Cut to 2 KiB. */
       stack?: string;
+      /** @description Any JSON, at most 64 KiB; kept with the task. Counts with `complete`. */
+      result?: unknown;
     };
     /** @description The result of an item that was settled, or was before. */
     SettleItemDone: {
@@ -2592,6 +2664,7 @@ export interface components {
       | 'UNSUPPORTED_MEDIA_TYPE'
       | 'INVALID_TASK'
       | 'BATCH_TOO_LARGE'
+      | 'RESULT_TOO_LARGE'
       | 'INVALID_SELECTOR'
       | 'INVALID_CLAIM'
       | 'INVALID_CONFIG'
@@ -2812,6 +2885,15 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The body breaks a rule, or the result has more than 64 KiB. */
+    InvalidResult: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description The body is not a JSON array, or has too many items. Bad items are not refused here. */
     InvalidBatch: {
       headers: {
@@ -2957,7 +3039,8 @@ export interface components {
   requestBodies: never;
   headers: {
     /**
-     * @description `true` when the id was used before and nothing new was stored. Else absent.
+     * @description `true` when the id was used before or the unique key is held, and nothing new was stored.
+     *     Else absent.
      * @example true
      */
     IdempotentReplayed: 'true';
@@ -3217,7 +3300,13 @@ export interface operations {
   };
   getTask: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description Wait this long for the end of the task, at most 60 seconds.
+         * @example 30000
+         */
+        wait_ms?: number;
+      };
       header?: {
         /**
          * @description The token of the caller's claim. Only needed with the role `worker`.
@@ -3248,6 +3337,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['TaskNotFound'];
+      422: components['responses']['InvalidQuery'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
@@ -4263,7 +4353,7 @@ export interface operations {
       409: components['responses']['LeaseLost'];
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
-      422: components['responses']['InvalidTask'];
+      422: components['responses']['InvalidResult'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

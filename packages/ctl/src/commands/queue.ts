@@ -18,6 +18,7 @@ import { addSchedule } from '../queue/schedule-commands.js';
 import { addSecret } from '../queue/secret-commands.js';
 import { addServe } from '../queue/serve-command.js';
 import { addGet, addSubmit } from '../queue/task-commands.js';
+import { addCancel, addRunNow, addTasks } from '../queue/tasks-commands.js';
 import { addToken } from '../queue/token-commands.js';
 import { addWork, addWorkers } from '../queue/work-commands.js';
 import { addTop } from '../queue/top-command.js';
@@ -42,6 +43,9 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   addTest(queue, tools);
   addSubmit(queue, tools);
   addGet(queue, tools);
+  addTasks(queue, tools);
+  addCancel(queue, tools);
+  addRunNow(queue, tools);
   addList(queue, tools);
   addStats(queue, tools);
   addWatch(queue, tools);

@@ -23,7 +23,7 @@ export interface Call {
   readonly id?: string;
   /** Schedule in the path. */
   readonly schedule?: string;
-  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly query?: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: object;
   readonly patienceMs?: number;

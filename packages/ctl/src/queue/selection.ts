@@ -67,7 +67,7 @@ function filterOf(flags: SelectFlags): Filter {
   };
 }
 
-async function idsOf(given: readonly string[], terminal: Terminal): Promise<string[]> {
+export async function idsOf(given: readonly string[], terminal: Terminal): Promise<string[]> {
   const words = given.length === 1 && given[0] === '-' ? await wordsOf(terminal) : given;
   const wrong = words.find((word) => !isUlid(word));
   if (wrong !== undefined) {

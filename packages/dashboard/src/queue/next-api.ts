@@ -12,7 +12,7 @@ type Status = Task['status'];
 
 export interface Progress {
   percent: number | null;
-  message: string;
+  message: string | null;
   at: string;
 }
 

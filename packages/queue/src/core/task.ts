@@ -40,6 +40,24 @@ export interface WholeTask extends Task {
   attempts: readonly Attempt[];
 }
 
+/** A task with everything that is stored of it. */
+export interface FullTask extends WholeTask {
+  /** JSON text; null: none. */
+  result: string | null;
+  /** The callback answered with a result that was too large. */
+  resultDropped: boolean;
+  progress: Progress | null;
+  uniqueKey: string | null;
+}
+
+/** How far the work is, as the handler reported it. */
+export interface Progress {
+  /** From 0 to 100. */
+  percent: number | null;
+  message: string | null;
+  at: number;
+}
+
 /** The right to run a task until a time. The next claim invalidates the token. */
 export interface Lease {
   /** Opaque and unguessable; new with every claim. */

@@ -1,11 +1,12 @@
 import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
-import type { Outbound } from '@millrace/kit/outbound';
+import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
 import type { Random } from '@millrace/kit/random';
 import { isClaimed, type ClaimedTask } from '../core/attempt-record.js';
 import { interrupted, outcomeOf, unsent, type Outcome } from '../core/outcome.js';
-import type { Queue, SecretLookup } from '../core/queue.js';
+import type { Queue, QueueConfig, SecretLookup } from '../core/queue.js';
+import { resultOfAnswer, type StoredResult } from '../core/result.js';
 import type { WholeTask } from '../core/task.js';
 import { traceOf } from '../core/trace.js';
 import {
@@ -341,7 +342,8 @@ export class Coordinator {
       outbound.request(request).then(
         (answer) => {
           state.series.durations.observe(answer.durationMs / 1000);
-          this.#finish(entry, outcomeOf(answer, config.retry, clock.now()), true);
+          const stored = storedResult(answer, config);
+          this.#finish(entry, outcomeOf(answer, config.retry, clock.now()), true, stored);
         },
         (error: unknown) => this.#finish(entry, unsent(messageOf(error)), false),
       );
@@ -350,7 +352,7 @@ export class Coordinator {
     }
   }
 
-  #finish(entry: InFlightTask, outcome: Outcome, wasSent: boolean): void {
+  #finish(entry: InFlightTask, outcome: Outcome, wasSent: boolean, stored?: StoredResult): void {
     const { clock, random } = this.options;
     entry.state.series.delivery(outcome.kind).inc();
     entry.state.callEnded(entry.breakerMark, outcome.health);
@@ -360,6 +362,7 @@ export class Coordinator {
       outcome,
       wasSent,
       now,
+      stored,
       chance: outcome.kind === 'failed' ? random.next() : 0,
       handBackAt: this.#isStopping ? now : now + interruptedWaitMs,
     });
@@ -513,4 +516,14 @@ export class Coordinator {
   #noticeIdle(): void {
     if (this.#onIdle && this.#claims === 0 && this.#running === 0) this.#onIdle();
   }
+}
+
+/** The result in the answer of a callback that succeeded, if the queue keeps it. */
+function storedResult(
+  answer: OutboundOutcome,
+  { callback }: QueueConfig,
+): StoredResult | undefined {
+  if (!callback.keep_result || !answer.ok) return undefined;
+  const isSuccess = answer.status >= 200 && answer.status < 300;
+  return isSuccess ? resultOfAnswer(answer) : undefined;
 }

@@ -21,6 +21,7 @@ export function sampleConfig(parts: Parts<QueueConfig> = {}): QueueConfig {
       async_timeout_ms: 3_600_000,
       auth: { type: 'none' },
       signing: null,
+      keep_result: false,
     },
     retry: {
       max_attempts: 15,

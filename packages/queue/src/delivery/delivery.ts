@@ -13,6 +13,7 @@ import type { Emit } from './events.js';
 import {
   HandlerReports,
   type FailReport,
+  type ProgressReport,
   type ReportResult,
   type TaskReport,
 } from './handler-reports.js';
@@ -178,16 +179,21 @@ export class Delivery {
     return this.#reports.settleAll(queue, reports);
   }
 
-  complete(id: string, token: string): Promise<ReportResult> {
-    return this.#reports.complete(id, token);
+  complete(id: string, token: string, result?: string): Promise<ReportResult> {
+    return this.#reports.complete(id, token, result);
   }
 
   fail(id: string, token: string, report: FailReport): Promise<ReportResult> {
     return this.#reports.fail(id, token, report);
   }
 
-  extend(id: string, token: string, extendMs: number): Promise<ReportResult> {
-    return this.#reports.extend(id, token, extendMs);
+  extend(
+    id: string,
+    token: string,
+    extendMs: number,
+    progress?: ProgressReport,
+  ): Promise<ReportResult> {
+    return this.#reports.extend(id, token, extendMs, progress);
   }
 
   /** Sends one test request to the queue's callback. */

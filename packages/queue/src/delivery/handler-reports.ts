@@ -11,7 +11,7 @@ import {
 import { maxRetryAfterMs } from '../core/backoff.js';
 import { cutText } from '../core/excerpt.js';
 import { maxMessageBytes, maxSnippetBytes } from '../core/outcome.js';
-import type { AttemptOutcome, Task, WholeTask } from '../core/task.js';
+import type { AttemptOutcome, Progress, Task, WholeTask } from '../core/task.js';
 import { verdictOnFailure, type Verdict } from '../core/verdict.js';
 import type { Settlement, TaskStore } from '../storage/task-store.js';
 import type { Emit } from './events.js';
@@ -30,9 +30,12 @@ export interface FailReport {
   stack?: string | undefined;
 }
 
+/** The progress in the body of `:extend`. */
+export type ProgressReport = Omit<Progress, 'at'>;
+
 /** One item of `tasks:settle`. */
 export type TaskReport = { id: string; token: string } & (
-  { outcome: 'complete' } | { outcome: 'fail'; failure: FailReport }
+  { outcome: 'complete'; result?: string | undefined } | { outcome: 'fail'; failure: FailReport }
 );
 
 /** `cancelled`: the lease is lost because an operator cancelled the task. */
@@ -55,12 +58,14 @@ export interface HandlerReportsOptions {
 export class HandlerReports {
   constructor(private readonly options: HandlerReportsOptions) {}
 
-  complete(id: string, token: string): Promise<ReportResult> {
+  /** `result`: JSON text. */
+  complete(id: string, token: string, result?: string): Promise<ReportResult> {
     return this.#settle(id, token, 'SUCCEEDED', async (task, now, url) => ({
       id,
       token,
       now,
       verdict: { kind: 'succeeded' },
+      result,
       attempt: attemptRecord(task, {
         outcome: 'SUCCEEDED',
         now,
@@ -97,7 +102,12 @@ export class HandlerReports {
     });
   }
 
-  extend(id: string, token: string, extendMs: number): Promise<ReportResult> {
+  extend(
+    id: string,
+    token: string,
+    extendMs: number,
+    reported?: ProgressReport,
+  ): Promise<ReportResult> {
     const { store, clock } = this.options;
     const entry = this.options.inFlight.find(id, token);
     const change = async () => {
@@ -107,7 +117,8 @@ export class HandlerReports {
       if (!holds(task, token, now)) return lost(task);
       const { isAsync } = task.lease;
       const expiresAt = Math.max(task.lease.expiresAt, now + extendMs);
-      const result = await store.extendLease({ id, token, expiresAt, isAsync, now });
+      const progress = reported && { ...reported, at: now };
+      const result = await store.extendLease({ id, token, expiresAt, isAsync, now, progress });
       if (result === 'lease_lost') return lost(await this.#find(id));
       if (typeof result !== 'object') return result;
       if (entry) entry.leaseEnd = expiresAt;
@@ -130,7 +141,7 @@ export class HandlerReports {
     const { id, token } = report;
     const task = this.options.pulledLeases.find(id, token)?.task ?? (await this.#find(id));
     if (task?.queue !== queue) return 'not_found';
-    if (report.outcome === 'complete') return this.complete(id, token);
+    if (report.outcome === 'complete') return this.complete(id, token, report.result);
     return this.fail(id, token, report.failure);
   }
 

@@ -1,5 +1,6 @@
 import { attemptRecord, lastErrorOf, urlWithoutQuery } from '../core/attempt-record.js';
 import type { Outcome } from '../core/outcome.js';
+import type { StoredResult } from '../core/result.js';
 import type { AttemptOutcome } from '../core/task.js';
 import { verdictOnFailure, type Verdict } from '../core/verdict.js';
 import type { Settlement } from '../storage/task-store.js';
@@ -12,6 +13,8 @@ export interface CallbackEnd {
   now: number;
   /** From 0 up to 1, for the jitter of a retry. */
   chance: number;
+  /** The result that the callback returned, if the queue keeps it. */
+  stored?: StoredResult | undefined;
   /** When an interrupted task may be claimed again. */
   handBackAt: number;
 }
@@ -34,7 +37,8 @@ export function settlementOf({ task, queue, trace }: InFlightTask, end: Callback
     traceId: wasSent ? trace.traceId : null,
   });
   const { id, lease } = task;
-  return { id, token: lease.token, now, verdict, attempt, error: lastErrorOf(outcome, now) };
+  const error = lastErrorOf(outcome, now);
+  return { id, token: lease.token, now, verdict, attempt, error, ...end.stored };
 }
 
 function verdictOf(

@@ -10,6 +10,7 @@ import type { BodyChecks } from './checks.js';
 import type { Cursors } from './cursors.js';
 import type { SubmitLimits } from './limits/submit-limits.js';
 import type { Readiness } from './readiness.js';
+import type { TaskWaits } from './task-waits.js';
 
 /** The dependencies of every operation. */
 export interface QueueContext {
@@ -28,6 +29,7 @@ export interface QueueContext {
   readonly submitLimits: SubmitLimits;
   readonly checks: BodyChecks;
   readonly readiness: Readiness;
+  readonly waits: TaskWaits;
 }
 
 /** The calls of delivery that operations make. */

@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { Queue } from '../core/queue.js';
-import type { Attempt, Task, Tombstone, WholeTask } from '../core/task.js';
+import type { Attempt, FullTask, Task, Tombstone, WholeTask } from '../core/task.js';
 
 export type Envelope = QueueSchema<'Envelope'>;
 
@@ -45,6 +45,17 @@ export function toWholeTask(task: WholeTask, queue: Queue): QueueSchema<'Task'> 
   return Object.assign(toEnvelope(task, queue), {
     payload,
     attempts: task.attempts.map(toAttempt),
+  });
+}
+
+/** The same with its result, progress and unique key. */
+export function toFullTask(task: FullTask, queue: Queue): QueueSchema<'Task'> {
+  const { result, resultDropped, progress, uniqueKey } = task;
+  return Object.assign(toWholeTask(task, queue), {
+    unique_key: uniqueKey,
+    result: result === null ? null : (JSON.parse(result) as unknown),
+    result_dropped: resultDropped,
+    progress: progress && { ...progress, at: timeText(progress.at) },
   });
 }
 

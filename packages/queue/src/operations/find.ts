@@ -1,5 +1,5 @@
 import type { Queue } from '../core/queue.js';
-import type { WholeTask } from '../core/task.js';
+import type { FullTask } from '../core/task.js';
 import type { QueueContext } from './context.js';
 import { fail } from './refusal.js';
 
@@ -17,7 +17,7 @@ export function queueNotFound(name: string): Error {
 }
 
 export interface FoundTask {
-  task: WholeTask;
+  task: FullTask;
   queue: Queue;
 }
 
@@ -25,7 +25,7 @@ export interface FoundTask {
 export async function requireTask(
   { store }: QueueContext,
   id: string,
-  authorize: (task: WholeTask) => void,
+  authorize: (task: FullTask) => void,
 ): Promise<FoundTask> {
   const found = await store.getTask(id.toUpperCase());
   if (!found || 'purgedAt' in found) throw taskNotFound(id);

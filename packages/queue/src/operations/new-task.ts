@@ -36,6 +36,7 @@ export function newTask(
   if (given.group_key !== undefined && !given.group_key.isWellFormed()) {
     faults.push({ pointer: '/group_key', message: 'has half of a surrogate pair' });
   }
+  const key = readUniqueKey(given, now, faults);
   if (faults.length > 0) throw failBody('INVALID_TASK', faults);
   const { limits } = queue.config;
   if (payload.length > limits.max_payload_bytes) {
@@ -57,8 +58,26 @@ export function newTask(
     dueAt,
     expiresAt,
     submittedBy: by,
+    ...key,
     maxPending: limits.max_pending,
   };
+}
+
+const maxKeyBytes = 256;
+
+/** The unique key, and until when it is held. */
+function readUniqueKey(
+  { unique_key: key, unique_for_ms: forMs }: Submitted,
+  now: number,
+  faults: FieldError[],
+): Pick<NewTask, 'uniqueKey' | 'uniqueUntil'> | undefined {
+  if (key === undefined) return undefined;
+  const pointer = '/unique_key';
+  if (!key.isWellFormed()) faults.push({ pointer, message: 'has half of a surrogate pair' });
+  if (Buffer.byteLength(key) > maxKeyBytes) {
+    faults.push({ pointer, message: `must have at most ${maxKeyBytes} bytes` });
+  }
+  return { uniqueKey: key, uniqueUntil: forMs === undefined ? null : now + forMs };
 }
 
 const noBytes = new Uint8Array(0);

@@ -14,5 +14,7 @@ export function toWireConfig(queue: Queue): WireConfig {
     created_at: timeText(createdAt),
     updated_at: timeText(updatedAt),
     ...config,
+    // Absent in configs that 0.1.0 wrote.
+    callback: { ...config.callback, keep_result: config.callback.keep_result ?? false },
   };
 }

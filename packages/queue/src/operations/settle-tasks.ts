@@ -5,6 +5,7 @@ import type { QueueContext } from './context.js';
 import { toEnvelope } from './envelope.js';
 import { requireQueue, taskNotFound } from './find.js';
 import { leaseLost } from './settle-task.js';
+import { resultText } from './complete-task.js';
 import { rejected } from './submit-batch.js';
 
 type Item = QueueSchema<'SettleItem'>;
@@ -17,14 +18,31 @@ export async function settleTasks(
 ): Promise<ItemResult[]> {
   const queue = await requireQueue(context, name);
   const { items } = context.checks.settle.read(body);
-  const results = await context.delivery.settleAll(name, items.map(toReport));
-  return results.map((result, index) => toItemResult(items[index]!, index, result, queue));
+  const results: ItemResult[] = [];
+  const reports: { index: number; report: TaskReport }[] = [];
+  items.forEach((item, index) => {
+    try {
+      reports.push({ index, report: toReport(item) });
+    } catch (error) {
+      results[index] = rejected(index, error);
+    }
+  });
+  const settled = await context.delivery.settleAll(
+    name,
+    reports.map(({ report }) => report),
+  );
+  reports.forEach(({ index }, i) => {
+    results[index] = toItemResult(items[index]!, index, settled[i]!, queue);
+  });
+  return results;
 }
 
 function toReport(item: Item): TaskReport {
-  const { id, lease_token: token, outcome, ...failure } = item;
+  const { id, lease_token: token, outcome, result, ...failure } = item;
   const task = { id: id.toUpperCase(), token };
-  return outcome === 'complete' ? { ...task, outcome } : { ...task, outcome, failure };
+  return outcome === 'complete'
+    ? { ...task, outcome, result: resultText(result) }
+    : { ...task, outcome, failure };
 }
 
 function toItemResult({ id }: Item, index: number, result: ReportResult, queue: Queue): ItemResult {

@@ -87,10 +87,11 @@ function taskHandlers(context: QueueContext) {
         return { status: 207, body: await submitBatch(context, principal, request) };
       },
     },
-    getTask: async ({ params, principal, headers }) => ({
+    getTask: async ({ params, principal, query, headers }) => ({
       status: 200,
       body: await getTask(context, principal, {
         id: params.id,
+        waitMs: query.wait_ms,
         leaseToken: headers['X-Queue-Lease-Token'],
       }),
     }),

@@ -32,6 +32,7 @@ import { SubmitLimits } from '../operations/limits/submit-limits.js';
 import { roleLevels, type Principal } from '../operations/principal.js';
 import { putQueueConfig } from '../operations/put-queue-config.js';
 import { Readiness } from '../operations/readiness.js';
+import { TaskWaits } from '../operations/task-waits.js';
 import { settleTasks } from '../operations/settle-tasks.js';
 import { submitTask } from '../operations/submit-task.js';
 import { openStore } from '../storage/open-store.js';
@@ -130,6 +131,10 @@ async function openContext(
   background.start();
   undo.add(() => background.storeHistory());
   undo.add(() => background.stop());
+  // Nothing sheds load in process.
+  const load = { enter: () => undefined, leave: () => undefined };
+  const waits = new TaskWaits({ ...world, store, load });
+  undo.add(() => waits.close());
   return {
     ...world,
     store,
@@ -143,6 +148,7 @@ async function openContext(
     submitLimits: new SubmitLimits(world.clock, 0),
     checks: bodyChecks(new DocumentSchemas(openApiDocument('queue'))),
     readiness: new Readiness({ ...world, probe: () => store.probe() }),
+    waits,
   };
 }
 

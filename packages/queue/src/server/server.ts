@@ -24,6 +24,7 @@ import { measuredQueues } from './measure.js';
 import { GrpcServer } from './grpc/grpc-server.js';
 import { identityFiles } from './identity-files.js';
 import { Readiness } from '../operations/readiness.js';
+import { TaskWaits } from '../operations/task-waits.js';
 
 /** Per origin. */
 const maxConnections = 10_000;
@@ -60,13 +61,14 @@ export async function startServer(
   const undo = new UndoList();
   try {
     const services = await openServices(settings, world, dependencies, undo);
-    const { api, metrics, grpc } = buildApps(settings, world, dependencies, services);
+    const { api, metrics, grpc, waits } = buildApps(settings, world, dependencies, services);
     const listeners = await openListeners(settings, { api, metrics, grpc }, undo);
     await services.delivery.start();
     services.background.start();
     const stop = () =>
       shutDown({
         ...services,
+        waits,
         apps: [api, metrics],
         grpc,
         drainMs: settings.drain_timeout_ms,
@@ -154,7 +156,7 @@ function buildApps(
   world: World,
   { onUndocumentedResponse }: ServerDependencies,
   services: Services,
-): { api: HttpApp; metrics: HttpApp; grpc: GrpcServer | undefined } {
+): { api: HttpApp; metrics: HttpApp; grpc: GrpcServer | undefined; waits: TaskWaits } {
   const { allowlist, metrics, tokens, secrets, store, delivery, background } = services;
   const { readiness, cursorKey, history } = services;
   const { clock, random, log } = world;
@@ -181,6 +183,7 @@ function buildApps(
     submitLimits: new SubmitLimits(clock, settings.principal_submit_per_second),
     checks: bodyChecks(schemas),
     readiness,
+    waits: new TaskWaits({ store, clock, load }),
   };
   const api = queueApp({
     context,
@@ -197,12 +200,14 @@ function buildApps(
   return {
     api,
     grpc: settings.grpc && new GrpcServer({ context, tokens, load }),
+    waits: context.waits,
     metrics: metricsApp(measured, world, { listen: settings.metrics_listen, peerMemory }),
   };
 }
 
 interface ShutDown {
   readiness: Readiness;
+  waits: TaskWaits;
   delivery: RunningDelivery;
   background: Background;
   apps: readonly HttpApp[];
@@ -220,10 +225,11 @@ const minDrainMs = 1_000;
  * tasks and the readiness check can report draining.
  */
 async function shutDown(parts: ShutDown): Promise<void> {
-  const { readiness, delivery, background, apps, grpc, drainMs, world, undo } = parts;
+  const { readiness, waits, delivery, background, apps, grpc, drainMs, world, undo } = parts;
   const { clock } = world;
   const endsAt = clock.monotonic() + drainMs;
   readiness.beginDrain();
+  waits.close();
   const ending = new UndoList();
   ending.add(() => undo.run());
   ending.add(() => background.storeHistory());

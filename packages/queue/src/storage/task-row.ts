@@ -1,4 +1,13 @@
-import type { Attempt, LastError, Task, TaskStatus, Tombstone, WholeTask } from '../core/task.js';
+import type {
+  Attempt,
+  FullTask,
+  LastError,
+  Progress,
+  Task,
+  TaskStatus,
+  Tombstone,
+  WholeTask,
+} from '../core/task.js';
 import type { NewTask, Settlement, Verdict } from './task-store.js';
 
 /**
@@ -10,6 +19,11 @@ export interface TaskRow extends Task {
   started: boolean;
   /** The claim that was settled last, and how. */
   settled: SettledClaim | null;
+  progress: Progress | null;
+  resultDropped: boolean;
+  uniqueKey: string | null;
+  /** Null: the key is held until the task ends. */
+  uniqueUntil: number | null;
 }
 
 export interface SettledClaim {
@@ -45,6 +59,10 @@ export function newRow(task: NewTask, now: number): TaskRow {
     submittedBy: task.submittedBy,
     started: false,
     settled: null,
+    progress: null,
+    resultDropped: false,
+    uniqueKey: task.uniqueKey ?? null,
+    uniqueUntil: task.uniqueUntil ?? null,
   };
 }
 
@@ -67,7 +85,8 @@ export function claimRow(
   };
 }
 
-export function settleRow(row: TaskRow, { token, now, verdict, error }: Settlement): void {
+export function settleRow(row: TaskRow, settlement: Settlement): void {
+  const { token, now, verdict, error } = settlement;
   row.lease = null;
   row.updatedAt = now;
   row.settled = { token, verdict: verdict.kind };
@@ -76,6 +95,7 @@ export function settleRow(row: TaskRow, { token, now, verdict, error }: Settleme
     case 'succeeded':
       row.status = 'SUCCEEDED';
       row.completedAt = now;
+      row.resultDropped = settlement.resultDropped ?? false;
       return;
     case 'dead':
       row.status = 'DEAD';
@@ -196,6 +216,11 @@ export function toWholeTask(
   task.payload = payload;
   task.attempts = attempts;
   return task;
+}
+
+export function toFullTask(row: TaskRow, whole: WholeTask, result: string | null): FullTask {
+  const { progress, resultDropped, uniqueKey } = row;
+  return Object.assign(whole, { result, resultDropped, progress, uniqueKey });
 }
 
 function copyOfLease({ lease }: TaskRow): Task['lease'] {

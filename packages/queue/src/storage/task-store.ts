@@ -1,7 +1,15 @@
 import type { AuditAct, AuditRecord } from '../core/audit.js';
 import type { HistoryRow, HistoryTotals } from '../core/history.js';
 import type { Queue, QueueConfig, QueueCounts } from '../core/queue.js';
-import type { Attempt, LastError, Task, Tombstone, WholeTask } from '../core/task.js';
+import type {
+  Attempt,
+  FullTask,
+  LastError,
+  Progress,
+  Task,
+  Tombstone,
+  WholeTask,
+} from '../core/task.js';
 import type { Verdict } from '../core/verdict.js';
 import type {
   RecordKey,
@@ -47,7 +55,12 @@ export interface TaskStore extends TaskListing, TaskChanging {
    * first, then for a used id, then for a full queue.
    */
   insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]>;
-  getTask(id: string): Promise<WholeTask | Tombstone | undefined>;
+  getTask(id: string): Promise<FullTask | Tombstone | undefined>;
+  /**
+   * Subscribes to tasks that end through this store object; the ends that other servers write are
+   * not among them. Returns the unsubscribe function.
+   */
+  onEnded(listener: (id: string) => void): () => void;
 
   // Delivery
 
@@ -68,6 +81,8 @@ export interface TaskStore extends TaskListing, TaskChanging {
     expiresAt: number;
     isAsync: boolean;
     now: number;
+    /** Replaces the task's progress, if given. */
+    progress?: Progress | undefined;
   }): Promise<Task | 'lease_lost' | 'not_found'>;
   /** IN_FLIGHT tasks with an expired lease, oldest expiry first, of all servers. */
   endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]>;
@@ -194,13 +209,17 @@ export interface NewTask {
   dueAt: number;
   expiresAt: number | null;
   submittedBy: string;
+  /** At most one task of the queue holds a key. */
+  uniqueKey?: string | null | undefined;
+  /** The key is held until this time; null: until the task ends. */
+  uniqueUntil?: number | null | undefined;
   /** The queue may hold this many PENDING tasks; 0: any number. */
   maxPending: number;
 }
 
 export type InsertResult =
   | { kind: 'stored'; task: Task }
-  /** The id was used before, by a task of this or another queue. */
+  /** The id was used before, by a task of this or another queue, or this task holds the key. */
   | { kind: 'existing'; task: Task }
   | { kind: 'purged'; tombstone: Tombstone }
   | { kind: 'queue_not_found' }
@@ -269,6 +288,10 @@ export interface Settlement {
   attempt: Attempt;
   /** Replaces the task's last error, if given. */
   error?: LastError | undefined;
+  /** JSON text that is kept with a task that succeeded. */
+  result?: string | undefined;
+  /** The result was too large to keep. */
+  resultDropped?: boolean | undefined;
 }
 
 export type SettleResult =

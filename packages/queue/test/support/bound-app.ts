@@ -1,3 +1,4 @@
+import { TaskWaits } from '../../src/operations/task-waits.js';
 import { openApiDocument } from '@millrace/contract/documents';
 import { systemClock } from '@millrace/kit/clock';
 import { DocumentSchemas } from '@millrace/kit/http';
@@ -38,6 +39,11 @@ export function boundApp() {
       submitLimits: new SubmitLimits(systemClock, 0),
       checks: bodyChecks(schemas),
       readiness: new Readiness({ ...world, probe: () => store.probe() }),
+      waits: new TaskWaits({
+        store,
+        clock: systemClock,
+        load: { enter: () => {}, leave: () => {} },
+      }),
     },
     schemas,
     tokens: { current: parseTokens(tokensYaml, 'tokens.yaml', roleLevels) },

@@ -7,7 +7,7 @@ import type { SettleResult, TaskStore, Verdict } from '../../src/storage/task-st
  * claims from the store and settles over the API.
  */
 export function idleDelivery(store: TaskStore): RunningDelivery {
-  const settle = async (id: string, token: string, verdict: Verdict) => {
+  const settle = async (id: string, token: string, verdict: Verdict, text?: string) => {
     const now = Date.now();
     const failure = { errorType: 'INTERNAL', message: 'failed', httpStatus: null, at: now };
     const isFailure = verdict.kind !== 'succeeded';
@@ -36,6 +36,7 @@ export function idleDelivery(store: TaskStore): RunningDelivery {
           traceId: null,
         },
         ...(isFailure && { error: failure }),
+        ...(text !== undefined && { result: text }),
       },
     ]);
     return settled(result!);
@@ -57,17 +58,19 @@ export function idleDelivery(store: TaskStore): RunningDelivery {
       return Promise.resolve(new Map(pending.map(({ id }) => [id, reason])));
     },
     cancelled: () => undefined,
-    complete: (id, token) => settle(id, token, { kind: 'succeeded' }),
+    complete: (id, token, result) => settle(id, token, { kind: 'succeeded' }, result),
     fail: (id, token, { retry = true }) =>
       settle(
         id,
         token,
         retry ? { kind: 'retry', dueAt: Date.now() } : { kind: 'dead', reason: 'PERMANENT' },
       ),
-    extend: async (id, token, extendMs) => {
+    extend: async (id, token, extendMs, reported) => {
       const now = Date.now();
       const expiresAt = now + extendMs;
-      const outcome = await store.extendLease({ id, token, expiresAt, isAsync: true, now });
+      const progress = reported && { ...reported, at: now };
+      const change = { id, token, expiresAt, isAsync: true, now, progress };
+      const outcome = await store.extendLease(change);
       return outcome === 'not_found' ? 'lease_lost' : outcome;
     },
     probe: () =>

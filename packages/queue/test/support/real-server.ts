@@ -26,6 +26,7 @@ export async function startReal(directory: string) {
   return {
     as,
     stop,
+    running,
     differences,
     log,
     metricsUrl: running.listeners[1]!.url,

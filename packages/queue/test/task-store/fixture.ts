@@ -1,7 +1,7 @@
 import { seededRandom, type Random } from '@millrace/kit/random';
 import { afterEach, beforeEach, expect } from 'vitest';
 import type { QueueConfig } from '../../src/core/queue.js';
-import type { Attempt, Task, Tombstone, WholeTask } from '../../src/core/task.js';
+import type { Attempt, FullTask, Task, Tombstone, WholeTask } from '../../src/core/task.js';
 import { sampleConfig } from '../../src/delivery/delivery.test-support.js';
 import type {
   ClaimRequest,
@@ -153,6 +153,17 @@ export class Fixture {
   }
 
   async task(id: string): Promise<WholeTask> {
+    const {
+      result: _result,
+      resultDropped: _dropped,
+      progress: _progress,
+      uniqueKey: _key,
+      ...task
+    } = await this.fullTask(id);
+    return task;
+  }
+
+  async fullTask(id: string): Promise<FullTask> {
     const found = await this.store.getTask(id);
     if (!found || 'purgedAt' in found) throw new Error(`There is no task ${id}`);
     return found;

@@ -49,6 +49,8 @@ const filters: readonly TaskFilter[] = [
   { groupKey: 'a' },
   { createdFrom: noon + 1, createdBefore: noon + 2_000, handlerRef: 'handler-0' },
 ];
+const createdOrders = ['newest', 'oldest'] as const;
+const allOrders = ['newest', 'oldest', 'next'] as const;
 const groups = [null, 'a', null, 'a', 'ab'];
 
 /** Runs the same operations on two stores and checks that results and final state are equal. */
@@ -59,6 +61,7 @@ export class ModelRun {
   readonly #claims: WholeTask[] = [];
   #now = noon;
   #tokens = 0;
+  #lists = 0;
   #fifo = false;
 
   constructor(
@@ -103,8 +106,10 @@ export class ModelRun {
         if (!claim) return;
         const { id, lease } = claim;
         const change = { id, token: lease!.token, isAsync: b % 2 === 0, now: this.#now };
+        const progress =
+          d % 2 === 0 ? { percent: d % 101, message: null, at: this.#now } : undefined;
         await this.#both((store) =>
-          store.extendLease({ ...change, expiresAt: this.#now + (c % 5_000) }),
+          store.extendLease({ ...change, expiresAt: this.#now + (c % 5_000), progress }),
         );
         return;
       }
@@ -192,6 +197,10 @@ export class ModelRun {
       expiresAt: c % 4 === 0 ? this.#now + 1 + (b % 1_500) : null,
       submittedBy: 'shop',
       maxPending: a % 11 === 0 ? 5 : 0,
+      ...(b % 4 === 0 && {
+        uniqueKey: `key-${c % 3}`,
+        uniqueUntil: c % 2 === 0 ? null : this.#now + 1 + (a % 2_000),
+      }),
     };
   }
 
@@ -232,7 +241,8 @@ export class ModelRun {
       const error = { errorType: `E${b % 2}`, message: 'no', httpStatus: 500 + (c % 2), at: 1 };
       return settlementOf(this.#claims.at(-1 - back)!, verdict, {
         now: this.#now,
-        ...(kind === 0 ? {} : { error }),
+        ...(kind === 0 ? { result: JSON.stringify({ a }) } : { error }),
+        ...(kind === 1 && c % 5 === 0 && { resultDropped: true }),
       });
     });
     await this.#both((store) => store.settle(settlements));
@@ -283,20 +293,15 @@ export class ModelRun {
     });
   }
 
-  /** Two pages of each kind of list, and their counts. */
+  /** Two pages of a list, another one each time, and its count. */
   async #compareLists(queue: string): Promise<void> {
-    const turn = this.#ids.length % filters.length;
-    const lists = [
-      { order: 'newest' as const, filter: filters[turn]! },
-      { order: 'oldest' as const, filter: filters[(turn + 1) % filters.length]! },
-      { order: 'next' as const, filter: { statuses: ['PENDING' as const] } },
-    ];
-    for (const { order, filter } of lists) {
-      const request = { queue, filter, order, limit: 3 };
-      const { next } = await this.#both((store) => store.listTasks(request));
-      if (next) await this.#both((store) => store.listTasks({ ...request, after: next }));
-      await this.#both((store) => store.countTasks({ queue, filter }));
-    }
+    const turn = this.#lists++;
+    const filter = filters[turn % filters.length]!;
+    const orders = filter.statuses?.join() === 'PENDING' ? allOrders : createdOrders;
+    const request = { queue, filter, order: orders[turn % orders.length]!, limit: 3 };
+    const { next } = await this.#both((store) => store.listTasks(request));
+    if (next) await this.#both((store) => store.listTasks({ ...request, after: next }));
+    await this.#both((store) => store.countTasks({ queue, filter }));
   }
 
   async #compareTasks(): Promise<void> {

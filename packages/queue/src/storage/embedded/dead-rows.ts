@@ -6,6 +6,7 @@ import { factsOf } from './dead-facts.js';
 import { after, idKey, idOf, keyBefore, kinds, queueKey, queueTimeKey } from './keys.js';
 import type { Step } from './step.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
+import { holdKeyAgain } from './unique-keys.js';
 import { showWhole } from './whole-tasks.js';
 
 /** Rows read in one slice, before other work runs. */
@@ -99,6 +100,7 @@ export function redriveTasks(step: Step, change: RedriveChange): string[] {
     if (!task) continue;
     step.leaveDead(task);
     redriveRow(task.row, change.dueAt(index), change.now);
+    holdKeyAgain(step.rows, task.queueNumber, task.row, change.now);
     step.enter(task, change.now);
     step.store(task);
     changed.push(id);

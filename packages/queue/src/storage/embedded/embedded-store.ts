@@ -5,7 +5,7 @@ import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
 import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
-import type { Task, Tombstone, WholeTask } from '../../core/task.js';
+import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import {
   StorageUnavailable,
   type AuditQuery,
@@ -46,6 +46,7 @@ import type {
   UpdateTaskChange,
 } from '../task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
+import { EndListeners } from '../end-listeners.js';
 import { Batcher } from './batcher.js';
 import { claimDue } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
@@ -63,6 +64,7 @@ import { extendLease, settle } from './settlements.js';
 import { Step } from './step.js';
 import * as changes from './task-changes.js';
 import { countReader, pageReader } from './task-pages.js';
+import { hasEndedKeys } from './unique-keys.js';
 import {
   deleteTasksOf,
   deleteFinished,
@@ -85,6 +87,7 @@ export class EmbeddedStore implements TaskStore {
   readonly capabilities = { claimsFollowSettlements: true };
   readonly #listeners = new Set<(queue: string) => void>();
   readonly #cancelListeners = new Set<(id: string) => void>();
+  readonly #ended = new EndListeners();
   readonly #due = new DueTimes();
   readonly #recent = new RecentTasks();
   readonly #workers = new WorkerTable();
@@ -177,7 +180,7 @@ export class EmbeddedStore implements TaskStore {
     }
   }
 
-  async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
+  async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
     return this.#read((rows) => reading.task(rows, id));
   }
 
@@ -195,10 +198,15 @@ export class EmbeddedStore implements TaskStore {
     return reader.count;
   }
 
+  onEnded(listener: (id: string) => void): () => void {
+    return this.#ended.add(listener);
+  }
+
   async cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
     const result = await this.#transact((step) => changes.cancelTask(step, change));
     if (result.kind === 'changed') {
       for (const listener of this.#cancelListeners) listener(change.id);
+      this.#ended.notify(result.task);
       this.#workChanged(result.task.queue);
     }
     return result;
@@ -209,6 +217,7 @@ export class EmbeddedStore implements TaskStore {
     const cancelled = await this.#transact((step) =>
       step.queue(queue) ? changes.cancelPending(step, change) : [],
     );
+    for (const id of cancelled) this.#ended.notify({ id, status: 'DEAD' });
     if (cancelled.length > 0) this.#workChanged(queue);
     return cancelled;
   }
@@ -242,7 +251,11 @@ export class EmbeddedStore implements TaskStore {
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
     const results = await this.#settlements.add(settlements);
     const queues = new Set<string>();
-    for (const result of results) if (result.kind === 'settled') queues.add(result.task.queue);
+    for (const result of results) {
+      if (result.kind !== 'settled') continue;
+      queues.add(result.task.queue);
+      this.#ended.notify(result.task);
+    }
     for (const queue of queues) this.#workChanged(queue);
     return results;
   }
@@ -268,6 +281,7 @@ export class EmbeddedStore implements TaskStore {
   async expireTasks(request: { now: number; limit: number }): Promise<Task[]> {
     if (!this.#read((rows) => reading.hasExpired(rows, request.now))) return [];
     const expired = await this.#transact((step) => expireTasks(step, request));
+    for (const task of expired) this.#ended.notify(task);
     for (const queue of new Set(expired.map((task) => task.queue))) this.#workChanged(queue);
     return expired;
   }
@@ -325,7 +339,10 @@ export class EmbeddedStore implements TaskStore {
   }
 
   async deleteTombstones(request: { now: number; limit: number }): Promise<number> {
-    if (!this.#read((rows) => reading.hasOldTombstones(rows, request.now))) return 0;
+    const { now } = request;
+    const hasWork = (rows: RowReader) =>
+      reading.hasOldTombstones(rows, now) || hasEndedKeys(rows, now);
+    if (!this.#read(hasWork)) return 0;
     return this.#transact((step) => deleteTombstones(step, request));
   }
 
@@ -379,6 +396,7 @@ export class EmbeddedStore implements TaskStore {
   async close(): Promise<void> {
     this.#listeners.clear();
     this.#cancelListeners.clear();
+    this.#ended.clear();
     this.#isClosed = true;
     await this.#listed?.catch(() => undefined);
     await this.database.close();

@@ -1,6 +1,7 @@
 import { newRow, toTask } from '../task-row.js';
 import { tombstoneMs, type InsertResult, type NewTask } from '../task-store.js';
 import { idKey, kinds, timeKey } from './keys.js';
+import { holderOf, holdKey, type KeyHolder } from './unique-keys.js';
 import type { Step } from './step.js';
 import { encodeFixed, isTombstone, maxInlineBytes } from './task-codec.js';
 
@@ -10,6 +11,10 @@ export function insertTask(step: Step, task: NewTask, now: number): InsertResult
   const found = step.find(task.id);
   if (found && !isTombstone(found)) return { kind: 'existing', task: toTask(found.row) };
   if (found && found.purgedAt > now - tombstoneMs) return { kind: 'purged', tombstone: found };
+  if (task.uniqueKey) {
+    const holder = holderOf(step.rows, queue.stored.number, task.uniqueKey, now);
+    if (holder) return heldBy(step, holder, task.queue, now);
+  }
   if (task.maxPending > 0 && queue.counters.pending >= task.maxPending) {
     return { kind: 'queue_full' };
   }
@@ -21,6 +26,7 @@ export function insertTask(step: Step, task: NewTask, now: number): InsertResult
     attemptsApart: 0,
     lastAttempt: null,
     leaseList: '',
+    hasResult: false,
     payload: isApart ? undefined : task.payload,
     fixed: encodeFixed(task, queue.stored.number, now),
   };
@@ -28,5 +34,16 @@ export function insertTask(step: Step, task: NewTask, now: number): InsertResult
   step.store(stored);
   step.enter(stored, now);
   step.list(stored);
+  holdKey(step.rows, queue.stored.number, stored.row);
   return { kind: 'stored', task: toTask(stored.row) };
+}
+
+/** The result of a submit whose key is held: the task, or what is left of it. */
+function heldBy(step: Step, holder: KeyHolder, queue: string, now: number): InsertResult {
+  const found = step.find(holder.id);
+  if (found && !isTombstone(found)) return { kind: 'existing', task: toTask(found.row) };
+  if (found) return { kind: 'purged', tombstone: found };
+  const { id, handlerRef, status } = holder;
+  const tombstone = { id, queue, handlerRef, status: status ?? 'SUCCEEDED', purgedAt: now };
+  return { kind: 'purged', tombstone };
 }

@@ -22,6 +22,9 @@
  *   tombstone  time | id                                   tombstones by age
  *   deleted    queue                                       a deleted queue with tasks still to go
  *   audit      seq                                         the audit log
+ *   unique     queue | key                                 who holds a unique key, until when
+ *   uniqueEnd  time | queue | key                          unique keys by the end of their time
+ *   result     id                                          what came of a task
  *   record     queue | kind | name                         body of a schedule or a job
  *   state      queue | kind | name                         its state
  *   listed     queue | creation | first id                 ids of all tasks that are not deleted
@@ -51,6 +54,9 @@ export const kinds = {
   record: 40,
   recordState: 41,
   listed: 20,
+  unique: 21,
+  uniqueEnd: 22,
+  result: 23,
   history: 42,
   historyTotals: 43,
 } as const;

@@ -1,6 +1,6 @@
 import type { RowReader } from '@millrace/db';
 import type { AuditRecord } from '../../core/audit.js';
-import type { Tombstone, WholeTask } from '../../core/task.js';
+import type { FullTask, Tombstone } from '../../core/task.js';
 import { toTombstone } from '../task-row.js';
 import { tombstoneMs, type AuditQuery } from '../task-store.js';
 import { readGroup } from './groups.js';
@@ -18,7 +18,7 @@ import {
 import { readQueue, type StoredQueue } from './queue-rows.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
 import { firstTime } from './upkeep.js';
-import { showWhole } from './whole-tasks.js';
+import { showFull } from './whole-tasks.js';
 
 export function queues(rows: RowReader): StoredQueue[] {
   const range = { start: Buffer.of(kinds.queue), end: Buffer.of(kinds.queue + 1) };
@@ -30,9 +30,9 @@ export function oldestPendingAt(rows: RowReader, queue: number): number | null {
   return first ? lastTimeOf(first) : null;
 }
 
-export function task(rows: RowReader, id: string): WholeTask | Tombstone | undefined {
+export function task(rows: RowReader, id: string): FullTask | Tombstone | undefined {
   const found = find(rows, id);
-  return found && !isTombstone(found) ? showWhole(rows, found) : found;
+  return found && !isTombstone(found) ? showFull(rows, found) : found;
 }
 
 function find(rows: RowReader, id: string): StoredTask | Tombstone | undefined {

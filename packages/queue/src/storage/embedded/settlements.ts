@@ -1,6 +1,7 @@
 import type { Task } from '../../core/task.js';
 import { settleRow, toTask } from '../task-row.js';
-import type { Settlement, SettleResult } from '../task-store.js';
+import type { Settlement, SettleResult, TaskStore } from '../task-store.js';
+import { idKey, kinds } from './keys.js';
 import type { Step } from './step.js';
 
 export function settle(step: Step, settlement: Settlement): SettleResult {
@@ -15,6 +16,10 @@ export function settle(step: Step, settlement: Settlement): SettleResult {
   step.removeLease(task);
   settleRow(row, settlement);
   step.addAttempt(task, settlement.attempt);
+  if (settlement.result !== undefined && row.status === 'SUCCEEDED') {
+    step.rows.put(idKey(kinds.result, row.id), Buffer.from(settlement.result));
+    task.hasResult = true;
+  }
   if (row.status === 'PENDING') step.enter(task, settlement.now);
   else if (row.status === 'SUCCEEDED') step.succeeded(task);
   else step.died(task);
@@ -24,7 +29,7 @@ export function settle(step: Step, settlement: Settlement): SettleResult {
 
 export function extendLease(
   step: Step,
-  change: { id: string; token: string; expiresAt: number; isAsync: boolean; now: number },
+  change: Parameters<TaskStore['extendLease']>[0],
 ): Task | 'lease_lost' | 'not_found' {
   const task = step.task(change.id);
   if (!task) return 'not_found';
@@ -34,6 +39,7 @@ export function extendLease(
   step.moveLease(task, change.expiresAt);
   lease.isAsync = change.isAsync;
   row.updatedAt = change.now;
+  row.progress = change.progress ?? row.progress;
   step.store(task);
   return toTask(row);
 }

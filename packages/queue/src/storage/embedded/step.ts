@@ -38,6 +38,7 @@ import {
   isTombstone,
   type StoredTask,
 } from './task-codec.js';
+import { keepKeyOfDeleted, releaseKey } from './unique-keys.js';
 import { showWhole } from './whole-tasks.js';
 
 /** A queue as one step sees and changes it. */
@@ -124,6 +125,8 @@ export class Step {
     const { id, createdAt } = task.row;
     this.#listings.remove(task.queueNumber, createdAt, id);
     if (task.payload === undefined) this.rows.remove(idKey(kinds.payload, id));
+    if (task.hasResult) this.rows.remove(idKey(kinds.result, id));
+    keepKeyOfDeleted(this.rows, task.queueNumber, task.row);
     for (const number of attemptsApart(task)) this.rows.remove(attemptKey(id, number));
     this.rows.put(idKey(kinds.task, id), encodeTombstone(toTombstone(task.row, now)));
     this.rows.put(timeKey(kinds.tombstone, now, id), noBytes);
@@ -243,6 +246,7 @@ export class Step {
     const ids = done.get(at);
     if (ids) ids.push(task.row.id);
     else done.set(at, [task.row.id]);
+    releaseKey(this.rows, task.queueNumber, task.row);
   }
 
   died(task: StoredTask): void {
@@ -251,6 +255,7 @@ export class Step {
     counters.dead++;
     const key = queueTimeKey(kinds.dead, stored.number, row.deadAt!, row.id);
     this.rows.put(key, encodeFacts(row));
+    releaseKey(this.rows, stored.number, row);
   }
 
   leaveDead(task: StoredTask): void {

@@ -1,4 +1,4 @@
-import type { Attempt, LastError, Lease, Tombstone } from '../../core/task.js';
+import type { Attempt, LastError, Lease, Progress, Tombstone } from '../../core/task.js';
 import type { SettledClaim, TaskRow } from '../task-row.js';
 import type { TaskFilter } from '../task-list.js';
 import type { NewTask } from '../task-store.js';
@@ -24,6 +24,8 @@ export interface StoredTask {
   leaseList: string;
   /** Undefined: in a row of its own. */
   payload: Uint8Array | undefined;
+  /** Its result is in a row of its own. */
+  hasResult: boolean;
   /** Form, head and payload as stored. */
   fixed: Buffer;
 }
@@ -63,7 +65,17 @@ type State = [
   settled: [token: string, verdict: number] | 0,
   lastError: [errorType: string, message: string, httpStatus: number | null, at: number] | 0,
   lastAttempt: StoredAttempt | 0,
+  /** Absent if there is nothing to say. */
+  extra?: Extra,
 ];
+
+/** What few tasks have. */
+interface Extra {
+  progress?: [percent: number | null, message: string | null, at: number];
+  key?: [key: string, until: number | null];
+  /** The result is in a row of its own, or was dropped. */
+  result?: 'stored' | 'dropped';
+}
 
 type StoredLease = [
   token: string,
@@ -148,12 +160,24 @@ export function encodeTask(task: StoredTask): Buffer {
     lastError ? [lastError.errorType, lastError.message, lastError.httpStatus, lastError.at] : 0,
     lastAttempt ? storedAttempt(lastAttempt) : 0,
   ];
+  const extra = extraOf(task);
+  if (extra) state.push(extra);
   const text = JSON.stringify(state);
   const length = Buffer.byteLength(text);
   const bytes = Buffer.allocUnsafe(fixed.length + length);
   bytes.set(fixed, 0);
   bytes.write(text, fixed.length);
   return bytes;
+}
+
+function extraOf({ row, hasResult }: StoredTask): Extra | undefined {
+  const { progress, uniqueKey, uniqueUntil, resultDropped } = row;
+  if (!progress && uniqueKey === null && !hasResult && !resultDropped) return undefined;
+  return {
+    ...(progress && { progress: [progress.percent, progress.message, progress.at] }),
+    ...(uniqueKey !== null && { key: [uniqueKey, uniqueUntil] }),
+    ...((hasResult || resultDropped) && { result: hasResult ? 'stored' : 'dropped' }),
+  };
 }
 
 export function encodeTombstone(tombstone: Tombstone): Buffer {
@@ -175,6 +199,7 @@ export function decodeTask(id: string, bytes: Buffer): StoredTask | Tombstone {
     attemptsApart: state[9],
     lastAttempt: state[13] ? attemptOf(state[13]) : null,
     leaseList: state[10] ? state[10][5] : '',
+    hasResult: state[14]?.result === 'stored',
     payload: bytes[0] === forms.task ? bytes.subarray(headEnd + 4, fixedEnd) : undefined,
     fixed: bytes.subarray(0, fixedEnd),
   };
@@ -243,7 +268,17 @@ function rowOf(id: string, head: Head, state: State): TaskRow {
     submittedBy: head[8],
     started: state[8] === 1,
     settled: settledOf(state[11]),
+    progress: progressOf(state[14]),
+    resultDropped: state[14]?.result === 'dropped',
+    uniqueKey: state[14]?.key?.[0] ?? null,
+    uniqueUntil: state[14]?.key?.[1] ?? null,
   };
+}
+
+function progressOf(extra: Extra | undefined): Progress | null {
+  if (!extra?.progress) return null;
+  const [percent, message, at] = extra.progress;
+  return { percent, message, at };
 }
 
 function leaseOf(stored: State[10]): Lease | null {

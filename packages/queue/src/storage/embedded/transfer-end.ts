@@ -22,8 +22,10 @@ import {
   maxInlineBytes,
   type StoredTask,
 } from './task-codec.js';
-import { showWhole } from './whole-tasks.js';
+import { holdKey } from './unique-keys.js';
+import { showFull } from './whole-tasks.js';
 import {
+  holdsKey,
   isMovedTask,
   movedRow,
   type Mark,
@@ -198,11 +200,12 @@ function toMoved(rows: RowReader, id: string, bytes: Buffer): Moved {
   // Copied: the bytes may be in memory of the database.
   const task = decodeTask(id, Buffer.from(bytes));
   if (isTombstone(task)) return task;
-  const { payload, attempts } = showWhole(rows, task);
-  return { row: movedRow(task.row), payload: Buffer.from(payload), attempts };
+  const { payload, attempts, result } = showFull(rows, task);
+  return { row: movedRow(task.row), payload: Buffer.from(payload), attempts, result };
 }
 
-function putTask(step: Step, { row, payload, attempts }: MovedTask, now: number): void {
+function putTask(step: Step, moved: MovedTask, now: number): void {
+  const { row, payload, attempts, result } = moved;
   const { number } = step.queue(row.queue)!.stored;
   const isApart = payload.length > maxInlineBytes;
   const fixed = { ...row, payload, dueAt: 0, maxPending: 0 };
@@ -212,10 +215,12 @@ function putTask(step: Step, { row, payload, attempts }: MovedTask, now: number)
     attemptsApart: 0,
     lastAttempt: null,
     leaseList: '',
+    hasResult: result !== null,
     payload: isApart ? undefined : payload,
     fixed: encodeFixed(fixed, number, row.createdAt),
   };
   if (isApart) step.rows.put(idKey(kinds.payload, row.id), Buffer.from(payload));
+  if (result !== null) step.rows.put(idKey(kinds.result, row.id), Buffer.from(result));
   for (const attempt of attempts) step.addAttempt(task, attempt);
   if (row.status === 'PENDING') step.enter(task, now);
   else if (row.status === 'IN_FLIGHT') step.lease(task);
@@ -223,4 +228,5 @@ function putTask(step: Step, { row, payload, attempts }: MovedTask, now: number)
   else step.died(task);
   step.store(task);
   step.list(task);
+  if (holdsKey(row, now)) holdKey(step.rows, number, row);
 }

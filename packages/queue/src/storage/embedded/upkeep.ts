@@ -17,6 +17,7 @@ import {
 import { endedLeaseIds, idsIn } from './leases.js';
 import type { Step, StepQueue } from './step.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
+import { removeEndedKeys } from './unique-keys.js';
 import { showWhole } from './whole-tasks.js';
 
 export function endedLeases(rows: RowReader, request: { now: number; limit: number }): WholeTask[] {
@@ -128,6 +129,7 @@ export function deleteTasksOf(step: Step, queue: number, limit: number): boolean
 }
 
 export function deleteTombstones(step: Step, { now, limit }: { now: number; limit: number }) {
+  removeEndedKeys(step.rows, now, limit);
   const old = { start: Buffer.of(kinds.tombstone), limit };
   const end = timeKey(kinds.tombstone, now - tombstoneMs + 1);
   const keys = Array.from(step.rows.range({ ...old, end }), ({ key }) => key);

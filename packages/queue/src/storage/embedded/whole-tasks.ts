@@ -1,6 +1,6 @@
 import type { RowReader } from '@millrace/db';
-import type { Attempt, WholeTask } from '../../core/task.js';
-import { toWholeTask } from '../task-row.js';
+import type { Attempt, FullTask, WholeTask } from '../../core/task.js';
+import { toFullTask, toWholeTask } from '../task-row.js';
 import { attemptsApart, decodeAttempt } from './attempt-codec.js';
 import { attemptKey, idKey, kinds } from './keys.js';
 import type { StoredTask } from './task-codec.js';
@@ -8,6 +8,12 @@ import type { StoredTask } from './task-codec.js';
 /** The task with its payload and history. */
 export function showWhole(rows: RowReader, task: StoredTask): WholeTask {
   return toWholeTask(task.row, payloadOf(rows, task), historyOf(rows, task));
+}
+
+/** The same with its result and everything else that is stored. */
+export function showFull(rows: RowReader, task: StoredTask): FullTask {
+  const result = task.hasResult ? rows.get(idKey(kinds.result, task.row.id)) : undefined;
+  return toFullTask(task.row, showWhole(rows, task), result?.toString() ?? null);
 }
 
 function payloadOf(rows: RowReader, task: StoredTask): Uint8Array {

@@ -1,9 +1,9 @@
 import type { AuditAction, AuditRecord } from '../../core/audit.js';
 import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
-import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
+import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { deadFacts, DeadGroups } from '../dead-letters.js';
-import { mayStart, withStarts, type Starts } from '../../core/start-window.js';
+import { mayStart, withStarts } from '../../core/start-window.js';
 import {
   cancelRow,
   claimRow,
@@ -11,9 +11,9 @@ import {
   newRow,
   redriveRow,
   settleRow,
+  toFullTask,
   toTask,
   toTombstone,
-  toWholeTask,
   withAttempt,
   type TaskRow,
 } from '../task-row.js';
@@ -65,22 +65,22 @@ import {
   type TaskListQuery,
   type TaskPage,
 } from '../task-list.js';
+import { EndListeners } from '../end-listeners.js';
 import { AuditLog } from './audit-log.js';
+import {
+  isDeadIn,
+  isDue,
+  showQueue,
+  showWhole,
+  type MemoryQueue,
+  type MemoryRow,
+} from './memory-rows.js';
 import { cancelTask, updateTask } from './task-changes.js';
+import { UniqueKeys, type KeyHolder } from './unique-keys.js';
 import { deadPage } from './dead-page.js';
 import { HistoryMap } from './history-map.js';
 import { RecordMap } from './record-map.js';
-import { compareText, headsOfGroups, pickInTurn, type Turns } from './claim-order.js';
-
-interface MemoryRow extends TaskRow {
-  payload: Uint8Array;
-  attempts: readonly Attempt[];
-}
-
-interface MemoryQueue extends Queue {
-  turns: Turns;
-  starts: Starts;
-}
+import { compareText, headsOfGroups, pickInTurn } from './claim-order.js';
 
 /**
  * The simplest task store: maps and full scans. It is the reference model for other stores, and
@@ -92,6 +92,8 @@ export class MemoryStore implements TaskStore {
   readonly #rows = new Map<string, MemoryRow>();
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #audit = new AuditLog();
+  readonly #keys = new UniqueKeys();
+  readonly #ended = new EndListeners();
   readonly #records = new RecordMap();
   readonly #workers = new WorkerTable();
   readonly #history = new HistoryMap();
@@ -155,6 +157,7 @@ export class MemoryStore implements TaskStore {
     if (rows.some((row) => row.status !== 'SUCCEEDED')) return 'not_empty';
     this.#replaceByTombstones(rows, change.now);
     this.#queues.delete(change.queue);
+    this.#keys.deleteQueue(change.queue);
     this.#records.deleteOf(change.queue);
     this.#workers.forget(change.queue);
     this.#history.deleteOf(change.queue);
@@ -180,9 +183,9 @@ export class MemoryStore implements TaskStore {
     return results;
   }
 
-  async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
+  async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
     const row = this.#rows.get(id);
-    return row ? showWhole(row) : this.#tombstones.get(id);
+    return row ? toFullTask(row, showWhole(row), row.result) : this.#tombstones.get(id);
   }
 
   async listTasks(query: TaskListQuery): Promise<TaskPage> {
@@ -203,6 +206,7 @@ export class MemoryStore implements TaskStore {
     this.#record('cancel', { ...change, queue: row.queue }, change.selector, isChanged ? 1 : 0);
     if (!isChanged) return result;
     for (const listener of this.#cancelListeners) listener(change.id);
+    this.#end(row);
     this.#notify([row.queue]);
     return result;
   }
@@ -214,6 +218,7 @@ export class MemoryStore implements TaskStore {
       const row = this.#rows.get(id);
       if (row?.queue !== change.queue || row.status !== 'PENDING') continue;
       cancelRow(row, change.message, change.now);
+      this.#end(row);
       cancelled.push(id);
     }
     this.#record('cancel', change, change.selector, cancelled.length);
@@ -229,6 +234,10 @@ export class MemoryStore implements TaskStore {
     this.#record(change.action, { ...change, queue: row.queue }, change.selector, 1);
     this.#notify([row.queue]);
     return result;
+  }
+
+  onEnded(listener: (id: string) => void): () => void {
+    return this.#ended.add(listener);
   }
 
   onCancelled(listener: (id: string) => void): () => void {
@@ -262,23 +271,21 @@ export class MemoryStore implements TaskStore {
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
     const results = settlements.map((settlement) => this.#settle(settlement));
+    for (const { task } of results) if (task) this.#ended.notify(task);
     this.#notify(results.flatMap((result) => (result.kind === 'settled' ? result.task.queue : [])));
     return results;
   }
 
-  async extendLease(change: {
-    id: string;
-    token: string;
-    expiresAt: number;
-    isAsync: boolean;
-    now: number;
-  }): Promise<Task | 'lease_lost' | 'not_found'> {
+  async extendLease(
+    change: Parameters<TaskStore['extendLease']>[0],
+  ): Promise<Task | 'lease_lost' | 'not_found'> {
     const row = this.#rows.get(change.id);
     if (!row) return 'not_found';
     if (row.lease?.token !== change.token) return 'lease_lost';
     row.lease.expiresAt = change.expiresAt;
     row.lease.isAsync = change.isAsync;
     row.updatedAt = change.now;
+    row.progress = change.progress ?? row.progress;
     return toTask(row);
   }
 
@@ -304,7 +311,10 @@ export class MemoryStore implements TaskStore {
     const order = (a: TaskRow, b: TaskRow) =>
       a.expiresAt! - b.expiresAt! || compareText(a.id, b.id);
     const rows = expired.toSorted(order).slice(0, limit);
-    for (const row of rows) expireRow(row, now);
+    for (const row of rows) {
+      expireRow(row, now);
+      this.#end(row);
+    }
     this.#notify(rows.map((row) => row.queue));
     return rows.map(toTask);
   }
@@ -369,6 +379,7 @@ export class MemoryStore implements TaskStore {
       const row = this.#rows.get(id);
       if (!row || !isDeadIn(row, change)) continue;
       redriveRow(row, change.dueAt(index), change.now);
+      this.#keys.holdAgain(row, change.now);
       changed.push(id);
     }
     if (changed.length > 0) this.#notify([change.queue]);
@@ -468,14 +479,31 @@ export class MemoryStore implements TaskStore {
     if (row) return { kind: 'existing', task: toTask(row) };
     const tombstone = this.#tombstones.get(task.id);
     if (tombstone && tombstone.purgedAt > now - tombstoneMs) return { kind: 'purged', tombstone };
+    const holder = task.uniqueKey && this.#keys.holder(task.queue, task.uniqueKey, now);
+    if (holder) return this.#heldBy(holder, task.queue, now);
     const isFull = () =>
       this.#rowsOf(task.queue).filter((other) => other.status === 'PENDING').length >=
       task.maxPending;
     if (task.maxPending > 0 && isFull()) return { kind: 'queue_full' };
     this.#tombstones.delete(task.id);
-    const stored = { ...newRow(task, now), payload: task.payload, attempts: [] };
+    const stored = { ...newRow(task, now), payload: task.payload, attempts: [], result: null };
     this.#rows.set(task.id, stored);
+    this.#keys.hold(stored);
     return { kind: 'stored', task: toTask(stored) };
+  }
+
+  #heldBy(holder: KeyHolder, queue: string, now: number): InsertResult {
+    const { id, handlerRef, status } = holder;
+    const row = this.#rows.get(id);
+    if (row) return { kind: 'existing', task: toTask(row) };
+    const left = { id, queue, handlerRef, status: status ?? 'SUCCEEDED', purgedAt: now };
+    return { kind: 'purged', tombstone: this.#tombstones.get(id) ?? left };
+  }
+
+  /** The task has ended. */
+  #end(row: MemoryRow): void {
+    this.#keys.release(row);
+    this.#ended.notify(row);
   }
 
   #settle(settlement: Settlement): SettleResult {
@@ -484,6 +512,8 @@ export class MemoryStore implements TaskStore {
     if (row.lease?.token === settlement.token) {
       settleRow(row, settlement);
       row.attempts = withAttempt(row.attempts, settlement.attempt);
+      if (row.status === 'SUCCEEDED') row.result = settlement.result ?? null;
+      if (row.status !== 'PENDING') this.#keys.release(row);
       return { kind: 'settled', task: toTask(row) };
     }
     if (row.settled?.token === settlement.token) {
@@ -510,6 +540,7 @@ export class MemoryStore implements TaskStore {
   #replaceByTombstones(rows: readonly MemoryRow[], now: number): void {
     for (const row of rows) {
       this.#rows.delete(row.id);
+      this.#keys.keepOfDeleted(row);
       this.#tombstones.set(row.id, toTombstone(row, now));
     }
   }
@@ -526,21 +557,4 @@ export class MemoryStore implements TaskStore {
   #notify(queues: readonly string[]): void {
     for (const queue of new Set(queues)) for (const listener of this.#listeners) listener(queue);
   }
-}
-
-function isDue(row: TaskRow, now: number): boolean {
-  if (row.status !== 'PENDING' || row.dueAt! > now) return false;
-  return row.expiresAt === null || row.expiresAt > now;
-}
-
-function isDeadIn(row: TaskRow, { queue, diedBy }: { queue: string; diedBy: number }): boolean {
-  return row.queue === queue && row.status === 'DEAD' && row.deadAt! <= diedBy;
-}
-
-function showWhole(row: MemoryRow): WholeTask {
-  return toWholeTask(row, row.payload, row.attempts);
-}
-
-function showQueue({ turns: _turns, starts: _starts, ...queue }: MemoryQueue): Queue {
-  return { ...queue };
 }

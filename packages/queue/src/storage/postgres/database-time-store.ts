@@ -1,7 +1,7 @@
 import type { AuditRecord } from '../../core/audit.js';
 import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
-import type { Attempt, Task, Tombstone, WholeTask } from '../../core/task.js';
+import type { Attempt, FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import type {
   AuditQuery,
   ClaimRequest,
@@ -89,11 +89,15 @@ export class DatabaseTimeStore implements TaskStore {
   insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
     const { ms } = this.shift;
     if (ms === 0) return this.store.insertTasks(tasks, now);
-    const shifted = tasks.map((task) => ({ ...task, dueAt: task.dueAt + ms }));
+    const shifted = tasks.map((task) => ({
+      ...task,
+      dueAt: task.dueAt + ms,
+      uniqueUntil: task.uniqueUntil ? task.uniqueUntil + ms : null,
+    }));
     return this.store.insertTasks(shifted, now + ms);
   }
 
-  async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
+  async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
     const found = await this.store.getTask(id);
     return found && 'lease' in found ? this.#own(found) : found;
   }
@@ -120,6 +124,10 @@ export class DatabaseTimeStore implements TaskStore {
     return this.store.updateTask({ ...this.#atNow(change), dueAt });
   }
 
+  onEnded(listener: (id: string) => void): () => void {
+    return this.store.onEnded(listener);
+  }
+
   onCancelled(listener: (id: string) => void): () => void {
     return this.store.onCancelled(listener);
   }
@@ -144,8 +152,10 @@ export class DatabaseTimeStore implements TaskStore {
   async extendLease(
     change: Parameters<TaskStore['extendLease']>[0],
   ): Promise<Task | 'lease_lost' | 'not_found'> {
-    const expiresAt = change.expiresAt + this.shift.ms;
-    const moved = await this.store.extendLease({ ...this.#atNow(change), expiresAt });
+    const { ms } = this.shift;
+    const expiresAt = change.expiresAt + ms;
+    const progress = change.progress && { ...change.progress, at: change.progress.at + ms };
+    const moved = await this.store.extendLease({ ...this.#atNow(change), expiresAt, progress });
     return typeof moved === 'string' ? moved : this.#own(moved);
   }
 

@@ -11,6 +11,7 @@ import { recordAct } from './audit.js';
 import type { Connections, Transaction } from './connections.js';
 import { attemptsOf } from './history.js';
 import { toTask, wholeMs, withoutZeros, type TaskColumns } from './task-columns.js';
+import { holdKeysAgain, type RedrivenColumns } from './unique-keys.js';
 import { purge as purgeStatement } from './statements/retention.sql.js';
 import { deadGroups } from './statements/dead-groups.sql.js';
 import { deadPage, payloads } from './statements/dead-page.sql.js';
@@ -116,9 +117,15 @@ export async function redriveTasks(
   }
   const ids = [...dueAt.keys()];
   const values = [queueNo, ids, [...dueAt.values()], change.diedBy, change.now];
-  const rows = await transaction.query<{ id: string }>(redriveStatement, values);
-  const changed = new Set(rows.map(({ id }) => id));
-  return ids.filter((id) => changed.has(id));
+  const rows = await transaction.query<RedrivenColumns>(redriveStatement, values);
+  const changed = new Map(rows.map((row) => [row.id, row]));
+  const inOrder = ids.filter((id) => changed.has(id));
+  await holdKeysAgain(
+    transaction,
+    inOrder.map((id) => changed.get(id)!),
+    change.now,
+  );
+  return inOrder;
 }
 
 export function purge(connections: Connections, change: PurgeChange): Promise<string[]> {

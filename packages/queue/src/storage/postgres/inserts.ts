@@ -6,14 +6,11 @@ import { partsWithoutRepeats } from './batcher.js';
 import type { Queryable, Connections } from './connections.js';
 import type { Counters } from './counters.js';
 import { toTask, toTombstone, wholeMs, type FoundColumns } from './task-columns.js';
+import type { Insert } from './insert.js';
+import { finishKeys, hasKey, takeKeys } from './unique-keys.js';
 import { findTasks } from './statements/find-tasks.sql.js';
 import { insertTasks } from './statements/insert-tasks.sql.js';
 import { lockForInsert, pendingOf } from './statements/room.sql.js';
-
-export interface Insert {
-  task: NewTask;
-  now: number;
-}
 
 /** Stores tasks in one commit; a result for each, in order. */
 export async function insertAll(
@@ -23,7 +20,8 @@ export async function insertAll(
 ): Promise<InsertResult[]> {
   const parts = partsWithoutRepeats(inserts, ({ task }) => task.id);
   const isLimited = inserts.some(({ task }) => task.maxPending > 0);
-  if (parts.length === 1 && !isLimited) return insertPart(connections, inserts);
+  const isKeyed = inserts.some(hasKey);
+  if (parts.length === 1 && !isLimited && !isKeyed) return insertPart(connections, inserts);
   return connections.transact((transaction) => insertInTransaction(transaction, counters, inserts));
 }
 
@@ -34,13 +32,47 @@ export async function insertInTransaction(
   inserts: readonly Insert[],
 ): Promise<InsertResult[]> {
   const isLimited = inserts.some(({ task }) => task.maxPending > 0);
+  const insert = (db: Queryable, part: readonly Insert[]) =>
+    isLimited ? insertLimited(db, counters, part) : insertPart(db, part);
   const results: InsertResult[] = [];
   if (isLimited) await transaction.query(lockForInsert, [limitedQueues(inserts)]);
   for (const part of partsWithoutRepeats(inserts, ({ task }) => task.id)) {
-    if (isLimited) results.push(...(await insertLimited(transaction, counters, part)));
-    else results.push(...(await insertPart(transaction, part)));
+    results.push(...(await insertKeyed(transaction, part, insert)));
   }
   return results;
+}
+
+/** Inserts tasks, those with a unique key only if they get it. */
+async function insertKeyed(
+  db: Queryable,
+  inserts: readonly Insert[],
+  insert: (db: Queryable, part: readonly Insert[]) => Promise<InsertResult[]>,
+): Promise<InsertResult[]> {
+  const keyed = inserts.filter(hasKey);
+  if (keyed.length === 0) return insert(db, inserts);
+  const found = await db.query<FoundColumns>(findTasks, [keyed.map(({ task }) => task.id)]);
+  const known = new Map(found.map((row) => [row.id, row]));
+  // The id decides first.
+  const fresh = keyed.filter(({ task, now }) => !isTaken(known.get(task.id), now));
+  const results = new Map<Insert, InsertResult>();
+  const store = async (part: readonly Insert[]) => {
+    const answers = await insert(db, part);
+    part.forEach((each, i) => results.set(each, answers[i]!));
+  };
+  await store(inserts.filter((each) => !fresh.includes(each as (typeof fresh)[number])));
+  // The same key twice: the second gets the answer about the first.
+  const keyOf = ({ task }: Insert) => JSON.stringify([task.queue, task.uniqueKey]);
+  for (const part of partsWithoutRepeats(fresh, keyOf)) {
+    for (const [each, result] of await takeKeys(db, part)) results.set(each, result);
+    const taken = part.filter((each) => !results.has(each));
+    await store(taken);
+    await finishKeys(
+      db,
+      taken,
+      taken.map((each) => results.get(each)!),
+    );
+  }
+  return inserts.map((each) => results.get(each)!);
 }
 
 function limitedQueues(inserts: readonly Insert[]): string[] {
@@ -49,6 +81,7 @@ function limitedQueues(inserts: readonly Insert[]): string[] {
 }
 
 async function insertPart(db: Queryable, inserts: readonly Insert[]): Promise<InsertResult[]> {
+  if (inserts.length === 0) return [];
   const values = valuesOf(inserts);
   const [answer] = await db.query<{ stored: string | null; known: string | null }>(
     insertTasks,

@@ -11,6 +11,7 @@ import { records } from './migrations/0007-records.sql.js';
 import { workers } from './migrations/0008-workers.sql.js';
 import { taskLists } from './migrations/0009-task-lists.sql.js';
 import { history } from './migrations/0010-history.sql.js';
+import { results, resultsTuning } from './migrations/0011-results.sql.js';
 import { statement } from './statement.js';
 
 interface Migration {
@@ -31,6 +32,7 @@ const migrations: readonly Migration[] = [
   { texts: workers, tuning: [] },
   { texts: taskLists, tuning: [] },
   { texts: history, tuning: [] },
+  { texts: results, tuning: resultsTuning },
 ];
 
 export const schemaVersion = migrations.length;

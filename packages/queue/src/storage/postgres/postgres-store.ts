@@ -4,7 +4,7 @@ import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
 import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
-import type { LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
+import type { FullTask, LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { expireRow, type TaskRow } from '../task-row.js';
 import {
   StorageUnavailable,
@@ -46,6 +46,7 @@ import type {
   UpdateTaskChange,
 } from '../task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
+import { EndListeners } from '../end-listeners.js';
 import { readAudit } from './audit.js';
 import { Batcher } from './batcher.js';
 import { ClaimedTasks } from './claimed-tasks.js';
@@ -55,7 +56,8 @@ import type { Connections } from './connections.js';
 import { Counters } from './counters.js';
 import { purge, readDeadGroups, readDeadPage, redrive } from './dead-rows.js';
 import { Expiries } from './expiries.js';
-import { insertAll, type Insert } from './inserts.js';
+import type { Insert } from './insert.js';
+import { insertAll } from './inserts.js';
 import { Leases } from './leases.js';
 import type { NotificationListeners, Notifications } from './notifications.js';
 import * as acts from './queue-acts.js';
@@ -104,6 +106,7 @@ export class PostgresStore implements TaskStore {
   readonly capabilities: StoreCapabilities & { readonly cursorKey: Uint8Array };
   readonly #listeners = new Set<(queue: string) => void>();
   readonly #cancelListeners = new Set<(id: string) => void>();
+  readonly #ended = new EndListeners();
   readonly #claimed = new ClaimedTasks();
   readonly #notifications: Notifications;
   readonly #claims: Claims;
@@ -213,13 +216,13 @@ export class PostgresStore implements TaskStore {
     return results;
   }
 
-  async getTask(id: string): Promise<WholeTask | Tombstone | undefined> {
-    const [found] = await this.#connections.query<columns.FoundColumns & columns.WholeColumns>(
+  async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
+    const [found] = await this.#connections.query<columns.FoundColumns & columns.FullColumns>(
       findWholeTasks,
       [[id]],
     );
     if (!found) return undefined;
-    return found.status === null ? columns.toTombstone(found) : columns.toWholeTask(found);
+    return found.status === null ? columns.toTombstone(found) : columns.toFullTask(found);
   }
 
   listTasks(query: TaskListQuery): Promise<TaskPage> {
@@ -235,12 +238,14 @@ export class PostgresStore implements TaskStore {
     if (result.kind !== 'changed') return result;
     this.#notifications.sendCancelled(change.id);
     this.#notifyCancelled(change.id);
+    this.#ended.notify(result.task);
     this.#changed(result.task.queue);
     return result;
   }
 
   async cancelPending(change: CancelPendingChange): Promise<string[]> {
     const cancelled = await changes.cancelPending(this.#connections, change);
+    for (const id of cancelled) this.#ended.notify({ id, status: 'DEAD' });
     if (cancelled.length > 0) this.#changed(change.queue);
     return cancelled;
   }
@@ -249,6 +254,10 @@ export class PostgresStore implements TaskStore {
     const result = await changes.updateTask(this.#connections, change);
     if (result.kind === 'changed') this.#changed(result.task.queue);
     return result;
+  }
+
+  onEnded(listener: (id: string) => void): () => void {
+    return this.#ended.add(listener);
   }
 
   onCancelled(listener: (id: string) => void): () => void {
@@ -273,6 +282,7 @@ export class PostgresStore implements TaskStore {
       this.#claims.share.ended(result.task.queue, settlements[i]!.token);
       if (result.kind !== 'settled') return;
       this.#notePending(result.task);
+      this.#ended.notify(result.task);
       queues.add(result.task.queue);
     });
     this.#counters.added(queues);
@@ -283,8 +293,10 @@ export class PostgresStore implements TaskStore {
   async extendLease(
     change: Parameters<TaskStore['extendLease']>[0],
   ): Promise<Task | 'lease_lost' | 'not_found'> {
-    const { id, token, expiresAt, isAsync, now } = change;
-    const values = [id, columns.withoutZeros(token), columns.wholeMs(expiresAt), isAsync, now];
+    const { id, token, expiresAt, isAsync, now, progress } = change;
+    const report = progress ? JSON.stringify(progress) : null;
+    const end = columns.wholeMs(expiresAt);
+    const values = [id, columns.withoutZeros(token), end, isAsync, now, report];
     const [moved] = await this.#connections.query<columns.TaskColumns>(extendLease, values);
     if (moved) {
       this.#claims.share.taken(moved.queue, token, expiresAt);
@@ -304,7 +316,9 @@ export class PostgresStore implements TaskStore {
     const queues = new Set(found.map(({ queue }) => queue));
     this.#counters.added(queues);
     this.#notify(queues);
-    return found.map(columns.toTask);
+    const tasks = found.map(columns.toTask);
+    for (const task of tasks) this.#ended.notify(task);
+    return tasks;
   }
 
   async nextEventAt(): Promise<{
@@ -442,6 +456,7 @@ export class PostgresStore implements TaskStore {
   async #close(): Promise<void> {
     this.#listeners.clear();
     this.#cancelListeners.clear();
+    this.#ended.clear();
     this.#clockTimer?.cancel();
     await this.#notifications.close();
     await this.#claims.close();

@@ -4,6 +4,7 @@ import { LowWaterMark } from './low-water-mark.js';
 import type { SkippingStatement, Statement } from './statement.js';
 import { forgetClaimants } from './statements/instances.sql.js';
 import * as statements from './statements/retention.sql.js';
+import { deleteEndedKeys } from './statements/unique-keys.sql.js';
 
 const batchSize = 1_000;
 
@@ -34,6 +35,7 @@ export class Retention {
   async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {
     // Rows of killed servers are deleted here too.
     await this.connections.query(forgetClaimants);
+    await this.connections.query(deleteEndedKeys, [now, limit]);
     const by = now - tombstoneMs;
     const from = this.#tombstones.begin();
     const startedAt = this.monotonic();

@@ -98,7 +98,13 @@ function valuesOf(list: readonly Settlement[]): unknown[] {
     textArray(list.map(({ error }) => (error ? JSON.stringify(error) : null))),
     textArray(list.map(({ error }) => error?.errorType ?? null)),
     integerArray(list.map(({ error }) => error?.httpStatus ?? null)),
+    textArray(list.map(resultText)),
   ];
+}
+
+/** "" says that there was one, but too large. */
+function resultText({ result, resultDropped }: Settlement): string | null {
+  return resultDropped ? '' : (result ?? null);
 }
 
 function withoutZerosIn(settlement: Settlement): Settlement {

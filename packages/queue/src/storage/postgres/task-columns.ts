@@ -1,4 +1,12 @@
-import type { DeadReason, LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
+import type {
+  DeadReason,
+  FullTask,
+  LastError,
+  Progress,
+  Task,
+  Tombstone,
+  WholeTask,
+} from '../../core/task.js';
 import type { TaskStatus } from '../../core/task.js';
 import type { Verdict } from '../task-store.js';
 import { attemptsOf } from './history.js';
@@ -35,6 +43,13 @@ export interface WholeColumns extends TaskColumns {
   payload: Buffer;
   /** A JSON array without its brackets. */
   attempts: string;
+}
+
+export interface FullColumns extends WholeColumns {
+  /** JSON text, or "" if it was too large. */
+  result: string | null;
+  progress: string | null;
+  unique_key: string | null;
 }
 
 /** The row of an id: a task, or a tombstone if it has no status. */
@@ -87,6 +102,24 @@ export function toWholeTask(row: WholeColumns): WholeTask {
   task.payload = row.payload;
   task.attempts = attemptsOf(row.attempts);
   return task;
+}
+
+export function toFullTask(row: FullColumns): FullTask {
+  const details = {
+    result: row.result === '' ? null : row.result,
+    resultDropped: row.result === '',
+    progress: progressOf(row),
+    uniqueKey: row.unique_key,
+  };
+  return Object.assign(toWholeTask(row), details);
+}
+
+export function progressOf({ progress }: { progress: string | null }): Progress | null {
+  return progress === null ? null : (JSON.parse(progress) as Progress);
+}
+
+export function statusName(status: number): TaskStatus {
+  return statusNames[status]!;
 }
 
 export function toTombstone(row: FoundColumns): Tombstone {

@@ -21,6 +21,8 @@ export interface MovedTask {
   row: TaskRow;
   payload: Uint8Array;
   attempts: readonly Attempt[];
+  /** JSON text; null: none. */
+  result: string | null;
 }
 
 export type Moved = MovedTask | Tombstone;
@@ -77,4 +79,11 @@ export function textOf(moved: Moved): string {
 export function movedRow(row: TaskRow): TaskRow {
   const isOver = row.status === 'SUCCEEDED' || row.status === 'DEAD';
   return isOver && row.started ? { ...row, started: false } : row;
+}
+
+/** Whether the task holds its unique key. */
+export function holdsKey(row: TaskRow, now: number): boolean {
+  if (row.uniqueKey === null) return false;
+  if (row.uniqueUntil !== null) return row.uniqueUntil > now;
+  return row.status === 'PENDING' || row.status === 'IN_FLIGHT';
 }

@@ -1,4 +1,5 @@
 import { skippingStatement } from '../statement.js';
+import { releaseKeys } from './unique-keys.sql.js';
 import { byId, endedColumns, fixedColumns, tasksOf } from './columns.js';
 
 /**
@@ -19,13 +20,13 @@ export const expireTasks = skippingStatement(
   ), over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
-      handler_ref, error_type, last_error, attempts)
+      handler_ref, error_type, last_error, attempts, progress, unique_key, unique_until)
     SELECT g.id, g.queue_no, $1, g.expires_at, g.attempt, g.total_attempts, g.redrive_count, 4,
       NULL, g.settled_verdict, g.settled_token, 'EXPIRED', t.handler_ref, 'EXPIRED', $3,
-      g.attempts
+      g.attempts, g.progress, g.unique_key, g.unique_until
     FROM gone g ${tasksOf('g')}
     RETURNING *
-  ), counted AS (
+  ), ${releaseKeys('gone')}, counted AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
     SELECT queue_no, -count(*), 0, count(*) FROM gone GROUP BY queue_no
   )

@@ -4,7 +4,8 @@ import { fixedColumns, liveColumns, tasksOf } from './columns.js';
 export const extendLease = statement(
   'extend_lease',
   `WITH moved AS (
-    UPDATE millrace.live SET lease_expires_at = $3, lease_async = $4, updated_at = $5
+    UPDATE millrace.live SET lease_expires_at = $3, lease_async = $4, updated_at = $5,
+      progress = coalesce($6, progress)
     WHERE id = $1 AND lease_token = $2
     RETURNING *
   ), noted AS (

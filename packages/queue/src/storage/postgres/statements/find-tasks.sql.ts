@@ -25,6 +25,8 @@ export const findTasks = statement('find_tasks', `SELECT ${fixedColumns}, ${foun
 export const findWholeTasks = statement(
   'find_whole_tasks',
   `SELECT ${fixedColumns}, ${found}, t.payload,
-    array_to_string(coalesce(l.attempts, e.attempts), ',') AS attempts
+    array_to_string(coalesce(l.attempts, e.attempts), ',') AS attempts,
+    e.result, coalesce(l.progress, e.progress) AS progress,
+    coalesce(l.unique_key, e.unique_key) AS unique_key
   ${from}`,
 );

@@ -58,6 +58,7 @@ export const deleteQueue = statement(
     totals AS (DELETE FROM millrace.history_totals WHERE queue_no = $1),
     records AS (DELETE FROM millrace.records
       WHERE kind IN ('schedule', 'job') AND queue_no = $1),
+    keys AS (DELETE FROM millrace.unique_keys WHERE queue_no = $1),
     claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1),
     workers AS (DELETE FROM millrace.workers WHERE queue_no = $1)
   DELETE FROM millrace.queues WHERE no = $1`,

@@ -1,5 +1,6 @@
 import { skippingStatement, statement } from '../statement.js';
 import { byId } from './columns.js';
+import { keysOfDeleted } from './unique-keys.sql.js';
 
 const numberOf = (name: string) => `(SELECT no FROM millrace.queues WHERE name = ${name})`;
 
@@ -7,7 +8,7 @@ const numberOf = (name: string) => `(SELECT no FROM millrace.queues WHERE name =
 const tombstonesLeft = (now: string) => `tombstones AS (
     UPDATE millrace.tasks t SET purged_at = ${now}, purged_status = g.outcome, payload = '',
       headers = '{}' FROM gone g WHERE ${byId('t.id', 'g.id')}
-  )`;
+  ), ${keysOfDeleted}`;
 
 const counted = `counted AS (
     INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
@@ -22,7 +23,7 @@ const oldestDeleted = (outcome: 3 | 4, where: string, limit: string) => `old AS 
   ), gone AS (
     DELETE FROM millrace.ended e USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
     WHERE ${byId('e.id', 'o.id')}
-    RETURNING e.id, e.queue_no, e.outcome
+    RETURNING e.id, e.queue_no, e.outcome, e.unique_key
   )`;
 
 /** $1 queue, $2 ids, $3 died by, $4 now. */
@@ -31,7 +32,7 @@ export const purge = statement(
   `WITH gone AS (
     DELETE FROM millrace.ended
     WHERE id = ANY($2::text[]) AND queue_no = $1 AND outcome = 4 AND ended_at <= $3
-    RETURNING id, queue_no, outcome
+    RETURNING id, queue_no, outcome, unique_key
   ), ${tombstonesLeft('$4')}, ${counted}
   SELECT id FROM gone`,
 );

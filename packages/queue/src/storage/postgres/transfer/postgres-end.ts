@@ -6,6 +6,7 @@ import type { Connections, Transaction } from '../connections.js';
 import { toQueue, type QueueColumns } from '../queue-acts.js';
 import { listRecords, putRecord } from '../records.js';
 import {
+  progressOf,
   statuses,
   toTask,
   toTombstone,
@@ -18,6 +19,7 @@ import { attemptsOf, attemptText } from '../history.js';
 import { addAudit } from '../statements/audit.sql.js';
 import * as sql from './statements.sql.js';
 import {
+  holdsKey,
   isMovedTask,
   movedRow,
   type Mark,
@@ -27,7 +29,14 @@ import {
   type Target,
 } from '../../transfer/moved.js';
 
-type MovedColumns = FoundColumns & WholeColumns & { started: boolean };
+type MovedColumns = FoundColumns &
+  WholeColumns & {
+    started: boolean;
+    result: string | null;
+    progress: string | null;
+    unique_key: string | null;
+    unique_until: number | null;
+  };
 
 /** A PostgreSQL database as one end of a transfer. */
 export class PostgresEnd implements Target {
@@ -162,15 +171,24 @@ function toMoved(row: MovedColumns): MovedTask {
     row.settled_token === null
       ? null
       : { token: row.settled_token, verdict: verdicts[row.settled_verdict!]! };
-  const task: TaskRow = { ...toTask(row), started: row.started, settled };
-  return { row: movedRow(task), payload: row.payload, attempts: attemptsOf(row.attempts) };
+  const task: TaskRow = {
+    ...toTask(row),
+    started: row.started,
+    settled,
+    progress: progressOf(row),
+    resultDropped: row.result === '',
+    uniqueKey: row.unique_key,
+    uniqueUntil: row.unique_until,
+  };
+  const result = row.result === '' ? null : row.result;
+  return { row: movedRow(task), payload: row.payload, attempts: attemptsOf(row.attempts), result };
 }
 
 function statusNumber(status: TaskRow['status']): number {
   return { PENDING: 0, IN_FLIGHT: 2, SUCCEEDED: 3, DEAD: 4 }[status];
 }
 
-function columnsOf({ row, payload, attempts }: MovedTask, now: number) {
+function columnsOf({ row, payload, attempts, result }: MovedTask, now: number) {
   const { lease, settled, lastError } = row;
   const isWaiting = row.status === 'PENDING' && row.dueAt! > now;
   const error = lastError && {
@@ -210,5 +228,10 @@ function columnsOf({ row, payload, attempts }: MovedTask, now: number) {
     ended_at: row.completedAt ?? row.deadAt,
     dead_reason: row.deadReason,
     attempts: attempts.map(attemptText),
+    result: row.resultDropped ? '' : result,
+    progress: row.progress && JSON.stringify(row.progress),
+    unique_key: row.uniqueKey,
+    unique_until: row.uniqueUntil,
+    holds_key: holdsKey(row, now),
   };
 }

@@ -26,7 +26,10 @@ export const movedTasks = statement(
     coalesce(l.settled_token, e.settled_token) AS settled_token,
     coalesce(l.settled_verdict, e.settled_verdict) AS settled_verdict,
     coalesce(l.started OR l.lease_token IS NOT NULL, false) AS started,
-    array_to_string(coalesce(l.attempts, e.attempts), ',') AS attempts
+    array_to_string(coalesce(l.attempts, e.attempts), ',') AS attempts,
+    e.result, coalesce(l.progress, e.progress) AS progress,
+    coalesce(l.unique_key, e.unique_key) AS unique_key,
+    coalesce(l.unique_until, e.unique_until) AS unique_until
   FROM page t
   LEFT JOIN millrace.live l ON l.id = t.id
   LEFT JOIN millrace.ended e ON e.id = t.id
@@ -76,7 +79,8 @@ const fields = `(id text, queue text, handler_ref text, priority smallint, group
   expires_at bigint, started boolean, lease_token text, lease_expires_at bigint, lease_node text,
   lease_started_at bigint, lease_async boolean, settled_token text, settled_verdict smallint,
   last_error text, error_type text, http_status integer, ended_at bigint, dead_reason text,
-  attempts text[])`;
+  attempts text[], result text, progress text, unique_key text, unique_until bigint,
+  holds_key boolean)`;
 
 /** $1: the tasks as a JSON array of rows with these fields. */
 export const putTasks = statement(
@@ -96,11 +100,11 @@ export const putTasks = statement(
     INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, expires_at,
       lease_expires_at, lease_started_at, attempt, total_attempts, redrive_count, stage, priority,
       settled_verdict, started, lease_async, group_key, lease_token, lease_node, settled_token,
-      http_status, error_type, last_error, attempts)
+      http_status, error_type, last_error, attempts, progress, unique_key, unique_until)
     SELECT id, queue_no, created_at, updated_at, due_at, expires_at, lease_expires_at,
       lease_started_at, attempt, total_attempts, redrive_count, status, priority, settled_verdict,
       started, lease_async, coalesce(group_key, ''), lease_token, lease_node, settled_token,
-      http_status, error_type, last_error, attempts
+      http_status, error_type, last_error, attempts, progress, unique_key, unique_until
     FROM input WHERE status < 3
   ), noted AS (
     INSERT INTO millrace.claims (lease_expires_at, ids)
@@ -109,11 +113,14 @@ export const putTasks = statement(
   ), over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
-      handler_ref, error_type, last_error, attempts)
+      handler_ref, error_type, last_error, attempts, result, progress, unique_key, unique_until)
     SELECT id, queue_no, ended_at, expires_at, attempt, total_attempts, redrive_count, status,
       http_status, settled_verdict, settled_token, dead_reason, handler_ref, error_type,
-      last_error, attempts
+      last_error, attempts, result, progress, unique_key, unique_until
     FROM input WHERE status >= 3
+  ), keys AS (
+    INSERT INTO millrace.unique_keys (queue_no, key, id, held_until, handler_ref)
+    SELECT queue_no, unique_key, id, unique_until, handler_ref FROM input WHERE holds_key
   )
   INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
   SELECT queue_no, count(*) FILTER (WHERE status < 2), count(*) FILTER (WHERE status = 2),

@@ -1,0 +1,119 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import { Refusal, UsageError } from '@millrace/kit/errors';
+import type { Tools } from '../tools.js';
+import type { QueueApi } from './api.js';
+import { momentAgo, tasks as amount } from './arguments.js';
+import { confirmed } from './confirming.js';
+import { idsOf } from './selection.js';
+
+export interface CancelFlags {
+  reason?: string;
+  queue?: string;
+  handlerRef?: string;
+  groupKey?: string;
+  from?: string;
+  to?: string;
+  all?: boolean;
+  yes?: boolean;
+  dryRun?: boolean;
+}
+
+type Filter = QueueSchema<'CancelFilter'>;
+type Shows = Pick<Tools, 'terminal'>;
+
+/** Cancels tasks: ids at once, a filter after confirmation. */
+export async function cancelTasks(
+  api: QueueApi,
+  given: readonly string[],
+  flags: CancelFlags,
+  tools: Tools,
+): Promise<void> {
+  const { queue, reason } = flags;
+  const filter = filterOf(flags);
+  if (queue === undefined) {
+    if (filter || flags.all === true || flags.dryRun === true) {
+      throw new UsageError('A filter, --all and --dry-run need --queue.');
+    }
+    if (given.length === 0) throw new UsageError('Name the tasks by id, or select with --queue.');
+    const body = reason === undefined ? {} : { reason };
+    return changeEach(await idsOf(given, tools.terminal), 'Cancelled', tools, (id) =>
+      api.call('cancelTask', { id, body }),
+    );
+  }
+  if (given.length > 0) throw new UsageError('Name tasks by id or select with --queue, not both.');
+  if ((filter !== undefined) === (flags.all === true)) {
+    throw new UsageError('Select with --handler-ref, --group-key, --from or --to, or with --all.');
+  }
+  await cancelSelected(api, queue, filter ?? {}, flags, tools);
+}
+
+export async function runNow(api: QueueApi, given: readonly string[], tools: Tools): Promise<void> {
+  const ids = await idsOf(given, tools.terminal);
+  await changeEach(ids, 'Made due', tools, (id) => api.call('runTaskNow', { id }));
+}
+
+/** Stops at the first task that is refused. */
+async function changeEach(
+  ids: readonly string[],
+  done: string,
+  { terminal }: Shows,
+  change: (id: string) => Promise<{ body: QueueSchema<'Envelope'> }>,
+): Promise<void> {
+  const changed: QueueSchema<'Envelope'>[] = [];
+  for (const id of ids) changed.push((await change(id)).body);
+  const { out, json } = terminal;
+  const shown = changed.length === 1 ? changed[0] : changed;
+  out.write(json ? `${JSON.stringify(shown, null, 2)}\n` : `${done}: ${amount(changed.length)}.\n`);
+}
+
+function filterOf(flags: CancelFlags): Filter | undefined {
+  const { handlerRef, groupKey } = flags;
+  const [from, to] = [momentAgo(flags.from, '--from'), momentAgo(flags.to, '--to')];
+  const filter: Filter = {
+    ...(handlerRef !== undefined && { handler_ref: handlerRef }),
+    ...(groupKey !== undefined && { group_key: groupKey }),
+    ...(from !== undefined && { from }),
+    ...(to !== undefined && { to }),
+  };
+  return Object.keys(filter).length > 0 ? filter : undefined;
+}
+
+async function cancelSelected(
+  api: QueueApi,
+  queue: string,
+  filter: Filter,
+  flags: CancelFlags,
+  { terminal }: Tools,
+): Promise<void> {
+  const { reason } = flags;
+  const select = { filter, ...(reason !== undefined && { reason }) };
+  const send = async (body: object) => (await api.call('cancelTasks', { queue, body })).body;
+  const { out, json } = terminal;
+  if (flags.dryRun === true) {
+    const result = await send({ ...select, dry_run: true });
+    const text = `Would cancel ${amount(result.count)} of ${queue}.\n`;
+    out.write(json ? `${JSON.stringify(result, null, 2)}\n` : text);
+    return;
+  }
+  if (flags.yes !== true) {
+    if (!terminal.in.isScreen) {
+      throw new UsageError(
+        'Not a terminal, so there is nobody to confirm. Add --yes, or --dry-run to count.',
+      );
+    }
+    const { count } = await send({ ...select, dry_run: true });
+    const question = `Cancel ${amount(count)} of ${queue}? [y/N] `;
+    if (count > 0 && !(await confirmed(question, terminal))) {
+      throw new Refusal('CANCELLED', 'Nothing was changed.');
+    }
+  }
+  let count = 0;
+  for (;;) {
+    const result = await send(select);
+    count += result.count;
+    if (result.complete !== false) break;
+  }
+  out.write(
+    json ? `${JSON.stringify({ count }, null, 2)}\n` : `Cancelled ${amount(count)} of ${queue}.\n`,
+  );
+}

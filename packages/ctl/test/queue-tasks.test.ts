@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { faultsOf, QueueServer, tokens } from './queue-server.js';
+
+const server = new QueueServer();
+let serial = 0;
+let queue = '';
+beforeAll(() => server.start());
+beforeEach(async () => {
+  queue = `mail.${++serial}`;
+  await server.makeQueue(queue);
+});
+afterAll(() => server.remove());
+
+const env = { MILLRACE_QUEUE_TOKEN: tokens.operator };
+const idsOf = (page: { tasks: { id: string }[] }) => page.tasks.map(({ id }) => id);
+const delayed = async (handler: string) => {
+  const task = await server.json(['submit', queue, handler, '--delay', '1h']);
+  return String(task.id);
+};
+
+test('tasks: lists by status and handler, page by page, and counts', async () => {
+  const [dead = ''] = await server.bury(queue, ['refuse.a']);
+  const first = await delayed('mail.send');
+  const second = await delayed('mail.other');
+  const all = await server.json(['tasks', queue], { env });
+  expect(faultsOf('TaskPage', all)).toEqual([]);
+  expect(idsOf(all)).toEqual([second, first, dead]);
+  const pending = await server.json(['tasks', queue, '--status', 'pending', '--order', 'next']);
+  expect(idsOf(pending)).toEqual([first, second]);
+  const both = ['--status', 'DEAD', '--status', 'PENDING', '--handler-ref', 'mail.send'];
+  expect(idsOf(await server.json(['tasks', queue, ...both]))).toEqual([first]);
+  const page = await server.ctl(['tasks', queue, '--limit', '2']);
+  expect(page.out).toMatch(/^TASK +STATUS +AGE +ATTEMPTS +HANDLER +STATE *\n/);
+  expect(page.out).toMatch(/PENDING .* due in /);
+  const cursor = /^There are more. Continue with --cursor (\S+)$/m.exec(page.out)?.[1] ?? '';
+  expect(idsOf(await server.json(['tasks', queue, '--cursor', cursor]))).toEqual([dead]);
+  expect(await server.ok(['tasks', queue, '--count'])).toBe('3 tasks.\n');
+  expect(await server.json(['tasks', queue, '--count', '--status', 'DEAD'])).toEqual({
+    count: 1,
+    is_estimate: false,
+  });
+  expect(await server.ok(['tasks', queue, '--handler-ref', 'none'])).toBe('No tasks.\n');
+  const bad = await server.ctl(['tasks', queue, '--order', 'next', '--json']);
+  expect(JSON.parse(bad.err).error.code).toBe('INVALID_QUERY');
+});
+
+test('tasks: --watch shows the list until it is interrupted', async () => {
+  await delayed('mail.send');
+  const stop = new AbortController();
+  let pages = 0;
+  await server.ctl(['tasks', queue, '--watch', '--interval', '100ms', '--json'], {
+    signal: stop.signal,
+    onOut: () => ++pages === 3 && stop.abort(),
+  });
+  expect(pages).toBeGreaterThanOrEqual(3);
+});
+
+test('cancel and run-now: change tasks by id', async () => {
+  const first = await delayed('mail.send');
+  const second = await delayed('mail.send');
+  expect(await server.ok(['cancel', first, '--reason', 'withdrawn'])).toBe('Cancelled: 1 task.\n');
+  expect(await server.json(['get', first])).toMatchObject({
+    dead_reason: 'CANCELLED',
+    last_error: { message: 'withdrawn' },
+  });
+  expect(await server.json(['run-now', second.toLowerCase()], { env })).toMatchObject({
+    id: second,
+  });
+  const late = await server.ctl(['run-now', first, '--json']);
+  expect(late.code).toBe(1);
+  expect(JSON.parse(late.err).error.code).toBe('TASK_NOT_PENDING');
+});
+
+test('cancel: by a filter asks first', async () => {
+  for (let i = 0; i < 3; i++) await delayed('mail.send');
+  const other = await delayed('mail.other');
+  const filter = ['cancel', '--queue', queue, '--handler-ref', 'mail.send'];
+  expect(await server.json([...filter, '--dry-run'])).toEqual({ count: 3 });
+  const no = await server.ctl(filter, { typed: 'n\n' });
+  expect([no.code, no.out]).toEqual([1, '']);
+  expect(no.err).toContain(`Cancel 3 tasks of ${queue}? [y/N] `);
+  expect((await server.ctl(filter)).code).toBe(2);
+  const yes = await server.ctl(filter, { typed: 'y\n' });
+  expect(yes).toMatchObject({ code: 0, out: `Cancelled 3 tasks of ${queue}.\n` });
+  expect(await server.json(['cancel', '--queue', queue, '--all', '--yes'])).toEqual({ count: 1 });
+  expect(await server.json(['get', other])).toMatchObject({ status: 'DEAD' });
+  for (const wrong of [
+    ['cancel'],
+    ['cancel', '--all'],
+    ['cancel', other, '--queue', queue],
+    ['cancel', '--queue', queue],
+  ]) {
+    expect((await server.ctl(wrong)).code).toBe(2);
+  }
+});
