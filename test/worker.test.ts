@@ -70,6 +70,23 @@ test('worker: claims tasks, runs their handlers and settles them', async () => {
   expect(errors).toEqual([]);
 });
 
+test('worker: what a handler returns is the result, and its progress is kept', async () => {
+  const { queue, work } = await start();
+  const { errors } = work({
+    'mail.send': async ({ payload, progress }) => {
+      await progress({ percent: 50, message: 'half' });
+      return { sentTo: payload.to };
+    },
+    'mail.drop': () => 'x'.repeat(70_000),
+  });
+  const { task, result } = await queue.submitAndWait('mail', 'mail.send', { to: 'ada' });
+  expect(result).toEqual({ sentTo: 'ada' });
+  expect(task).toMatchObject({ progress: { percent: 50, message: 'half' } });
+  const tooLarge = queue.submitAndWait('mail', 'mail.drop', 'any');
+  await expect(tooLarge).rejects.toThrow('at most 65536');
+  expect(errors).toEqual([]);
+});
+
 test('worker: an error is retried and kept with its name, message and stack', async () => {
   const { queue, work } = await start({ retry: { initial_backoff_ms: 10 } });
   work({

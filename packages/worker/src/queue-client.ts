@@ -129,7 +129,7 @@ async function waitForEnd(
     const leftMs = wait.endsAt - Date.now();
     const task = await transport.getTask(id, Math.max(0, Math.min(leftMs, maxWaitMs)));
     if (task.status === 'SUCCEEDED') {
-      return { task, result: (task as { result?: unknown }).result ?? undefined };
+      return { task, result: task.result ?? undefined };
     }
     if (task.status === 'DEAD') throw failed(task);
     if (Date.now() >= wait.endsAt) throw new WaitTimeout(id, wait.timeoutMs);

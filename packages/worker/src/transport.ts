@@ -34,7 +34,7 @@ export function httpTransport(options: ClientOptions): QueueTransport {
     getTask: (id, waitMs) =>
       client.call('getTask', {
         path: { id },
-        ...(waitMs > 0 && { query: { wait_ms: waitMs } as never }),
+        ...(waitMs > 0 && { query: { wait_ms: waitMs } }),
       }),
     claim: async (queue, body, signal) =>
       (await client.call('claimTasks', { path: { queue }, body, signal })).tasks,

@@ -1,5 +1,5 @@
 import type { ClientOptions } from '@millrace/client';
-import { failureOf } from './errors.js';
+import { failureOf, PermanentError } from './errors.js';
 import { runHandler, type Progress, type TaskHandlers } from './handlers.js';
 import { decodeBase64 } from './payload.js';
 import { RunningTask } from './running-task.js';
@@ -41,6 +41,7 @@ const defaultConcurrency = 10;
 const defaultLeaseMs = 30_000;
 const defaultStopMs = 30_000;
 const waitMs = 30_000;
+const maxResultBytes = 65_536;
 const maxPerClaim = 100;
 const maxHandlersInClaim = 100;
 const firstRetryMs = 100;
@@ -217,8 +218,8 @@ class PullWorker implements Worker {
     const lease = { id: claimed.id, lease_token: claimed.lease_token };
     try {
       const progress = (report: Progress) => task.extend(report).catch(this.#onError);
-      await this.run({ claimed, task, signal, progress });
-      return { ...lease, outcome: 'complete' };
+      const result = jsonOf(await this.run({ claimed, task, signal, progress }));
+      return { ...lease, outcome: 'complete', ...(result !== undefined && { result }) };
     } catch (error) {
       if (task.signal.aborted && !this.#stopping.signal.aborted) return undefined;
       const { errorType, message, stack, isPermanent, retryAfterMs } = failureOf(error);
@@ -239,6 +240,15 @@ class PullWorker implements Worker {
   #extendAll(): void {
     for (const task of this.#running) task.extend().catch(this.#onError);
   }
+}
+
+/** The result as JSON holds it: queues keep no more than 64 KiB. */
+function jsonOf(result: unknown): unknown {
+  const text = JSON.stringify(result) as string | undefined;
+  if (text === undefined) return undefined;
+  const { length } = new TextEncoder().encode(text);
+  if (length <= maxResultBytes) return JSON.parse(text);
+  throw new PermanentError(`The result has ${length} bytes; at most ${maxResultBytes} are kept.`);
 }
 
 function pause(ms: number, signal: AbortSignal): Promise<void> {

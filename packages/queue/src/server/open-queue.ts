@@ -171,7 +171,7 @@ function inProcess(
   return {
     submit: (queue, body) =>
       inQueue(queue, async () => (await submitTask(context, caller, { queue, body })).result),
-    getTask: (id) => getTask(context, caller, { id }),
+    getTask: (id, waitMs) => getTask(context, caller, { id, waitMs }),
     claim: async (queue, body, signal) => {
       const request = { queue, body, remoteIp: null, signal };
       return (await inQueue(queue, () => claimTasks(context, caller, request))).tasks;
