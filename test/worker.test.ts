@@ -179,7 +179,7 @@ test('worker: a lost lease aborts the signal, and the task is not settled', asyn
     },
   ]);
   await expect.poll(async () => (await queue.getTask(id)).status, soon).toBe('SUCCEEDED');
-  expect(String(reason)).toContain('is lost');
+  await expect.poll(() => String(reason), soon).toContain('is lost');
 });
 
 const noAttempt = {
