@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { openApiDocument } from '@millrace/contract/documents';
 import { daemonConfig } from '@millrace/daemon/config';
+import { databaseConfig } from '@millrace/db/config';
 import { loadConfig } from '@millrace/kit/config';
 import { DocumentSchemas } from '@millrace/kit/http';
 import { queueConfig } from '@millrace/queue/config';
@@ -175,6 +176,9 @@ function takeDaemon(text: string): void {
   expect(warnings).toEqual([]);
 }
 
+const takeDatabase = (text: string) =>
+  loadConfig(databaseConfig, { flags: { config: settingsIn(text) }, environment: { HOME: home } });
+
 const takeQueueConfig = (text: string) => expectSchema('QueueConfigInput', parse(text));
 
 /** Who reads the settings and bodies that pages show, fence by fence. */
@@ -200,6 +204,7 @@ const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> 
     (text) => takeDaemon(text.replaceAll('...', Buffer.alloc(24).toString('base64'))),
     takeQueueConfig,
   ],
+  'docs/how-to/restore-to-a-point-in-time.md Archive the log': [takeDatabase],
   'docs/how-to/run-database-followers.md Bring the old leader back': [
     // Lines of a file that the server writes, cut short.
     (text) => expect(text.trim().split('\n')).toHaveLength(2),

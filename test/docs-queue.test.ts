@@ -154,8 +154,8 @@ const promises: readonly [RegExp, RegExp][] = [
   [/ --batch tasks\.jsonl$/, /\b3\b/],
   [/ dlq groups mail$/, /HTTP_5XX/],
   [/ dlq list mail /, new RegExp(pageTask)],
-  [/ queue redrive /, /\b1\b/],
-  [/ queue purge (?!.* --async)/, /\b1\b/],
+  [/ queue redrive /, /\b[1-9]\d*\b/],
+  [/ queue purge (?!.* --async)/, /\b[1-9]\d*\b/],
   [/ queue purge .* --async$/, /^Started the job /m],
   [/ queue job list mail$/, / purge +(?:running|done) /m],
   [/ audit verify$/, /^The audit log is intact/m],
@@ -176,7 +176,9 @@ async function run(command: string): Promise<string> {
     sandbox.env['MILLRACE_QUEUE_URL'] = /http:\/\/[\d.:]+/.exec(out)?.[0] ?? '';
     return out;
   }
-  const isRequested = / queue (?:redrive|purge) /.test(command) && !command.includes('--dry-run');
+  // A filter is confirmed, ids are not.
+  const isRequested =
+    / queue (?:redrive|purge) \S+ --/.test(command) && !/ --(?:dry-run|yes)\b/.test(command);
   const typed = [{ after: /\[y\/N\]/i, keys: 'y\r' }];
   const { code, out } = await sandbox.run(here(command), isRequested ? { typed } : {});
   expect(code, out).toBe(0);

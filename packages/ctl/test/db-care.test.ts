@@ -268,7 +268,7 @@ describe('backup, restore, verify', () => {
       '--url',
       server.url('socket'),
     ]);
-    expect([none.code, none.err]).toEqual([2, expect.stringContaining('Create it first')]);
+    expect([none.code, none.err]).toEqual([1, expect.stringContaining('Create it first')]);
   });
 
   test('compact shows what it brought', async () => {

@@ -90,7 +90,8 @@ describe('queues', () => {
     expect(await server.ok(['ls'])).toMatch(/^QUEUE +STATE +PENDING +IN FLIGHT +DLQ +OLDEST/);
     expect(faultsOf('Stats', await server.json(['stats', 'idle']))).toEqual([]);
     expect(await server.ok(['stats', 'idle'])).toBe(
-      'queue      idle\npending    0\nin flight  0\ndlq        0\noldest     -\n',
+      'queue      idle\npending    0\nin flight  0\ndlq        0\noldest     -\n' +
+        'rate/s     0\nsucceeded  0\nfailed     0\ndied       0\n',
     );
     expect(await server.ok(['pause', 'idle'])).toBe(
       'Paused idle: new tasks are stored and not delivered.\n',

@@ -91,7 +91,8 @@ describe('what reaches the server behind the daemon', () => {
     ] as const) {
       await full().refused({ method, path }, 404, 'NOT_FOUND');
     }
-    await full().refused({ method: 'PUT', path: `${queues}/v1/x` }, 405, 'METHOD_NOT_ALLOWED');
+    await full().refused({ method: 'PUT', path: `${queues}/v1/x` }, 404, 'NOT_FOUND');
+    await full().refused({ method: 'PUT', path: `${db}/v1/x` }, 405, 'METHOD_NOT_ALLOWED');
     await full().refused({ path: queues }, 404, 'NOT_FOUND');
     expect(queue.received.length + database.received.length).toBe(before);
   });

@@ -100,7 +100,7 @@ describe('routes and methods', () => {
     ['a path that cannot be decoded', { path: '/v1/queues/%zz/stats' }, 404, 'NOT_FOUND'],
     ['bytes that are no UTF-8', { path: '/v1/queues/%ff/stats' }, 404, 'NOT_FOUND'],
     ['metrics, which live elsewhere', { path: '/metrics' }, 404, 'NOT_FOUND'],
-    ['GET of a submit', { path: '/v1/queues/mail/tasks' }, 405, 'METHOD_NOT_ALLOWED'],
+    ['GET of a batch', { path: '/v1/queues/mail/tasks:batch' }, 405, 'METHOD_NOT_ALLOWED'],
     [
       'PUT of a submit',
       { method: 'PUT', path: '/v1/queues/mail/tasks', body: {} },
@@ -127,7 +127,7 @@ describe('routes and methods', () => {
   refusesAll({}, cases);
 
   test('a refused method gets the allowed methods', async () => {
-    const answer = await server.as('root', { path: '/v1/queues/mail/tasks' });
+    const answer = await server.as('root', { path: '/v1/queues/mail/tasks:batch' });
     expect(answer.headers.allow).toBe('POST');
     const config = await server.as('root', { method: 'POST', path: put.path });
     expect(config.headers.allow).toBe('GET, HEAD, PUT');

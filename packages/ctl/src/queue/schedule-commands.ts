@@ -74,11 +74,7 @@ function addScheduleSet(schedule: CtlCommand, tools: Tools): void {
     .option('--jitter <duration>', 'Delay each task by chance, at most this long')
     .option('--description <text>', 'What it is for')
     .example('ctl queue schedule set mail digest digest.yaml', 'from a file')
-    .example(
-      "ctl queue schedule set mail digest --cron '0 9 * * *' --timezone Europe/Berlin " +
-        '--handler mail.digest',
-      'every day at nine in Berlin',
-    )
+    .example("ctl queue schedule set mail digest --cron '0 9 * * *' --handler digest", 'daily')
     .example('ctl queue schedule set mail poll --every 30s --handler mail.poll', 'every 30 s');
   withQueue(set).action(
     async (
