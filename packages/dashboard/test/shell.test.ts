@@ -224,7 +224,7 @@ test('settings: show every value with its source, and are searchable', async () 
     const row = page.getByRole('row').filter({ hasText: 'data_dir' });
     await row.getByText('flag').waitFor();
     await page.getByLabel('Search settings').fill('tokens.');
-    await page.getByRole('rowheader', { name: 'tokens.critical' }).waitFor();
+    await page.getByRole('rowheader', { name: 'tokens.critical', exact: true }).waitFor();
     expect(await page.getByRole('rowheader', { name: 'listen' }).count()).toBe(0);
   });
 });

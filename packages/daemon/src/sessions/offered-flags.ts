@@ -2,8 +2,8 @@ import { stat } from 'node:fs/promises';
 import type { Clock } from '@millrace/kit/clock';
 import { runProgram } from '../think/program.js';
 
-/** gemini takes many seconds on a busy machine; without the answer no optional flag is used. */
-const timeoutMs = 60_000;
+/** A spawn waits for it; without the answer no optional flag is used. */
+const timeoutMs = 20_000;
 
 /** Which flags the `--help` of an installed program lists; each program is asked once. */
 export class OfferedFlags {

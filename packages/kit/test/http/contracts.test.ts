@@ -57,7 +57,7 @@ describe('the queue contract', () => {
   };
 
   test('can be served as it stands', async () => {
-    const roles = ['submitter', 'operator', 'admin'];
+    const roles = ['submitter', 'worker', 'operator', 'admin'];
     expect(await contractDifferences(document, app, { headers: token, roles })).toEqual([]);
   });
 
