@@ -22,6 +22,7 @@ class LongestFirst extends BaseSequencer {
 export const alone = [
   'packages/queue/test/postgres/**/*.test.ts',
   'packages/db/test/server/watchers.test.ts',
+  'packages/dashboard/src/pages/database/transfer.test.ts',
 ];
 
 export default defineConfig({
@@ -42,7 +43,11 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'beside the code', include: ['packages/*/src/**/*.test.ts'] },
+        test: {
+          name: 'beside the code',
+          include: ['packages/*/src/**/*.test.ts'],
+          exclude: [...configDefaults.exclude, ...alone],
+        },
       },
       {
         extends: true,

@@ -1,4 +1,11 @@
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { exceptionOf } from './support/exceptions.js';
@@ -44,8 +51,7 @@ test('npm run format', async () => {
 
 /** Where a program may leave data behind. */
 function aside(): string {
-  const folder = join(sandbox.home, 'aside');
-  mkdirSync(folder, { recursive: true });
+  const folder = mkdtempSync(join(sandbox.home, 'aside-'));
   symlinkSync(join(root, 'examples'), join(folder, 'examples'));
   return folder;
 }

@@ -111,9 +111,15 @@ export class Servers {
       this.disk.onWork((queue) => {
         if (node.alive && !this.world.fault('hint.lost')) listener(queue);
       });
+    const onCancelled: TaskStore['onCancelled'] = (listener) =>
+      this.disk.onCancelled((id) => {
+        if (node.alive && !this.world.fault('hint.lost')) listener(id);
+      });
+    const onEnded: TaskStore['onEnded'] = (listener) => this.disk.onEnded(listener);
+    const hints: Partial<TaskStore> = { onWork, onCancelled, onEnded };
     return new Proxy(guarded, {
       get: (target, property) =>
-        property === 'onWork' ? onWork : (Reflect.get(target, property) as unknown),
+        Reflect.get(Object.hasOwn(hints, property) ? hints : target, property) as unknown,
     });
   }
 }

@@ -174,15 +174,15 @@ test.each([
 test('worker role: sees a task only while it holds its lease', async () => {
   const server = await startPull();
   const id = await server.submit();
-  const look = async (headers = {}) =>
+  const read = async (headers = {}) =>
     (await server.as('worker', { path: `/v1/tasks/${id}`, headers })).status;
-  expect(await look()).toBe(403);
+  expect(await read()).toBe(403);
   const [task] = await server.claim();
   const headers = { 'x-queue-lease-token': task!.lease_token };
-  expect([await look(), await look(headers)]).toEqual([403, 200]);
-  expect(await look({ 'x-queue-lease-token': 'stale' })).toBe(403);
+  expect([await read(), await read(headers)]).toEqual([403, 200]);
+  expect(await read({ 'x-queue-lease-token': 'stale' })).toBe(403);
   await server.post('worker', `/v1/tasks/${id}:complete`, {}, headers);
-  expect(await look(headers)).toBe(403);
+  expect(await read(headers)).toBe(403);
   const submit = { method: 'POST', path: '/v1/queues/mail/tasks', body: { handler_ref: 'a' } };
   expect((await server.as('worker', submit)).status).toBe(403);
 });

@@ -86,7 +86,7 @@ test('handler: a changed body is refused', async () => {
   expect((await handlerOf(() => undefined)(forged)).status).toBe(401);
 });
 
-test('handler: tells the queue how to go on after an error', async () => {
+test('handler: an error says whether the queue retries', async () => {
   const answerTo = async (error: unknown) => {
     const handler = handlerOf(() => {
       throw error;

@@ -70,7 +70,7 @@ export async function work({ queue, command, flags }: Work, tools: Tools): Promi
   });
 }
 
-/** Resolves if the command succeeds; throws what tells the queue how to go on. */
+/** Resolves if the command succeeds; throws an error that says whether the queue retries. */
 async function runCommand(
   command: readonly string[],
   { claimed, signal }: RawCall,
