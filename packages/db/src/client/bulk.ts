@@ -8,7 +8,7 @@ import {
 } from '@millrace/contract/db';
 import type { BulkCall, BulkOperation, BulkResult, BulkWritten, ManyCall } from '../api.js';
 import type { ManyResult } from '../engine/bulk-filter.js';
-import { maxBulkOperations } from '../engine/bulk.js';
+import { maxBulkOperations } from '../engine/bulk-operations.js';
 import { toDocument } from '../engine/documents.js';
 import { plainFilter } from '../engine/query/plain-query.js';
 import { refuse } from '../engine/refusal.js';

@@ -3,6 +3,8 @@ import type { UpdateMode, WriteOptions } from './operations.js';
 import type { RecordImage } from './record.js';
 import type { Transaction } from './transactions.js';
 
+export const maxBulkOperations = 10_000;
+
 interface Body extends WriteOptions {
   data: unknown;
 }

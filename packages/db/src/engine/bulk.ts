@@ -1,5 +1,6 @@
 import { Refusal } from '@millrace/kit/errors';
 import { BulkMemory } from './bulk-memory.js';
+import { maxBulkOperations } from './bulk-operations.js';
 import type { BulkOperation, BulkOptions, BulkOutcome, Place } from './bulk-operations.js';
 import type { CollectionInfo } from './catalog.js';
 import { CommitTarget } from './commit-target.js';
@@ -12,7 +13,6 @@ import { refuse } from './refusal.js';
 import { checkRequestId, once } from './requests.js';
 import type { Transaction } from './transactions.js';
 
-export const maxBulkOperations = 10_000;
 /** Records per commit of a bulk that is not atomic. */
 export const bulkCommitRecords = 1_000;
 

@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import type { Json, JsonObject } from '../documents.js';
 import type { IndexDefinition } from '../index/entries.js';
-import { filterOps, type Filter, type FilterOp } from './filter.js';
+import type { Filter } from './filter.js';
+import { filterOps, type FilterOp } from './filter-ops.js';
 import { idOf, type TestRecord } from './memory-view.test-support.js';
 import type { OrderBy } from './sort.js';
 

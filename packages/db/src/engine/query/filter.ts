@@ -3,6 +3,7 @@ import type { Json } from '../documents.js';
 import { refuse } from '../refusal.js';
 import { rankOf } from '../value/order.js';
 import { parsePath, type Path } from '../value/path.js';
+import { filterOps, type FilterOp } from './filter-ops.js';
 import { compileRegex } from './regex.js';
 import { parseTime } from './time.js';
 import { checkJson, describe, sentence } from './values.js';
@@ -19,23 +20,6 @@ export interface Filter {
   or?: readonly Filter[] | undefined;
   not?: Filter | undefined;
 }
-
-export const filterOps = [
-  'eq',
-  'ne',
-  'gt',
-  'gte',
-  'lt',
-  'lte',
-  'in',
-  'nin',
-  'exists',
-  'contains',
-  'prefix',
-  'regex',
-  'between',
-] as const;
-export type FilterOp = (typeof filterOps)[number];
 
 /** What a filter means, checked. Values of times are milliseconds. */
 export type Condition<Field extends FilterField = Path> =

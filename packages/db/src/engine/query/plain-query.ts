@@ -1,6 +1,7 @@
 import { suggestion } from '@millrace/kit/nearest';
 import { refuse } from '../refusal.js';
-import { filterOps, type Filter, type FilterOp } from './filter.js';
+import type { Filter } from './filter.js';
+import { filterOps, type FilterOp } from './filter-ops.js';
 import type { OrderBy } from './sort.js';
 
 interface Conditions {
