@@ -19,7 +19,7 @@ export function startModule(file, args = [], options = {}) {
 }
 
 function track(child) {
-  if (running.size === 0) endWithUs();
+  endWithUs();
   running.add(child);
   child.once('exit', () => running.delete(child));
   return child;

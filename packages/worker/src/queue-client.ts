@@ -1,5 +1,6 @@
 import type { ClientOptions } from '@millrace/client';
 import type { QueueSchema } from '@millrace/contract/queue';
+import { pause } from './pause.js';
 import { TaskFailed, WaitTimeout } from './errors.js';
 import { encodePayload, payloadContentType } from './payload.js';
 import { validatePayload, type Tasks, type TaskTypes } from './tasks.js';
@@ -142,8 +143,4 @@ async function waitForEnd(
 function failed({ id, last_error: error, dead_reason: reason }: QueueSchema<'Task'>): TaskFailed {
   const cause = error ? `${error.error_type}: ${error.message}` : String(reason);
   return new TaskFailed(`The task ${id} failed: ${cause}`, id, error?.error_type ?? null);
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,3 +1,4 @@
+import { pause } from './pause.js';
 import { codeOf, type QueueTransport, type SettleItem } from './transport.js';
 
 interface Entry {
@@ -58,7 +59,7 @@ export class Settler {
       } catch (error) {
         this.onError(error);
         if (codeOf(error) === 'FORBIDDEN' || codeOf(error) === 'INVALID_CLAIM') return;
-        await new Promise((resolve) => setTimeout(resolve, retryMs));
+        await pause(retryMs);
         const now = Date.now();
         left = left.filter(({ leaseEnd }) => leaseEnd() > now);
       }

@@ -2,6 +2,7 @@ import type { ClientOptions } from '@millrace/client';
 import { failureOf, PermanentError } from './errors.js';
 import { runHandler, type Progress, type TaskHandlers } from './handlers.js';
 import { decodeBase64 } from './payload.js';
+import { pause } from './pause.js';
 import { RunningTask } from './running-task.js';
 import { Settler } from './settler.js';
 import type { Tasks, TaskTypes } from './tasks.js';
@@ -249,18 +250,4 @@ function jsonOf(result: unknown): unknown {
   const { length } = new TextEncoder().encode(text);
   if (length <= maxResultBytes) return JSON.parse(text);
   throw new PermanentError(`The result has ${length} bytes; at most ${maxResultBytes} are kept.`);
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener(
-      'abort',
-      () => {
-        clearTimeout(timer);
-        resolve();
-      },
-      { once: true },
-    );
-  });
 }

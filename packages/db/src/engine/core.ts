@@ -97,8 +97,8 @@ export class Core {
         this.catalog.notSaved();
         this.log.error({ err: reason, jobs }, 'commit failed');
       },
-      mostJobs: 1_024,
-      mostBytes: 16 * 2 ** 20,
+      maxJobs: 1_024,
+      maxBytes: 16 * 2 ** 20,
       sliceMs: 2,
       mostTold: 64,
       relaxed: options.durability === 'relaxed',

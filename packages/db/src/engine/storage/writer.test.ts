@@ -25,8 +25,8 @@ function writerOn(tables: MemoryTables, options: Partial<WriterOptions<Counted>>
     afterFlush: ({ count }, jobs) => void flushed.push({ count, jobs }),
     failed: (reason) => void failures.push(reason),
     explain: (error) => new Error('explained', { cause: error }),
-    mostJobs: 100,
-    mostBytes: 1_000_000,
+    maxJobs: 100,
+    maxBytes: 1_000_000,
     sliceMs: 3,
     mostTold: 64,
     relaxed: false,
@@ -182,12 +182,12 @@ describe('the writer', () => {
 
   test('cuts batches by jobs and by bytes', async () => {
     const tables = new MemoryTables();
-    const byJobs = writerOn(tables, { mostJobs: 10 });
+    const byJobs = writerOn(tables, { maxJobs: 10 });
     await Promise.all(
       Array.from({ length: 25 }, (_, i) => byJobs.writer.submit(() => byJobs.put(`k${i}`, 'v'))),
     );
     expect(byJobs.flushed.map(({ jobs }) => jobs)).toEqual([10, 10, 5]);
-    const byBytes = writerOn(new MemoryTables(), { mostBytes: 1_000 });
+    const byBytes = writerOn(new MemoryTables(), { maxBytes: 1_000 });
     await Promise.all(
       Array.from({ length: 6 }, (_, i) =>
         byBytes.writer.submit(() => byBytes.put(`k${i}`, 'v'.repeat(500))),
@@ -293,7 +293,7 @@ describe('a failed flush', () => {
   test('does not keep close from ending', async () => {
     const tables = new MemoryTables();
     tables.onCommit = () => Promise.reject(new Error('disk'));
-    const { writer, put } = writerOn(tables, { mostJobs: 1 });
+    const { writer, put } = writerOn(tables, { maxJobs: 1 });
     const jobs = Array.from({ length: 5 }, (_, i) => writer.submit(() => put(`k${i}`, 'v')));
     const closing = writer.close(new Error('closed'));
     const ended = await Promise.allSettled(jobs);
@@ -319,7 +319,7 @@ describe('close', () => {
   test('lets queued jobs finish and refuses new ones', async () => {
     const tables = new MemoryTables();
     tables.onCommit = () => new Promise((resolve) => setTimeout(resolve, 2));
-    const { writer, put } = writerOn(tables, { mostJobs: 3 });
+    const { writer, put } = writerOn(tables, { maxJobs: 3 });
     const jobs = Array.from({ length: 10 }, (_, i) => writer.submit(() => put(`k${i}`, 'v')));
     const closing = writer.close(new Error('closed'));
     await expect(writer.submit(() => put('late', 'v'))).rejects.toThrow('closed');
@@ -398,13 +398,13 @@ test('whatever fails, the jobs that were answered ran one after the other on wha
       }),
       fc.array(fc.boolean(), { minLength: 1, maxLength: 12 }),
       fc.integer({ min: 1, max: 6 }),
-      async (jobs, outcomes, mostJobs) => {
+      async (jobs, outcomes, maxJobs) => {
         const tables = new MemoryTables();
         tables.onCommit = async (commit) => {
           await new Promise((resolve) => setImmediate(resolve));
           if (outcomes[commit % outcomes.length]) throw new Error('disk');
         };
-        const { writer } = writerOn(tables, { mostJobs });
+        const { writer } = writerOn(tables, { maxJobs });
         const store: Store = {
           get: (name) => writer.get('records', key(name))?.toString(),
           range: (range) =>

@@ -218,8 +218,8 @@ export class Writer<State extends object> {
     return (
       batch !== undefined &&
       (batch.isSealed ||
-        batch.jobs.length >= this.options.mostJobs ||
-        batch.writes.bytes >= this.options.mostBytes)
+        batch.jobs.length >= this.options.maxJobs ||
+        batch.writes.bytes >= this.options.maxBytes)
     );
   }
 
@@ -363,8 +363,8 @@ export interface WriterOptions<State> {
   failed(reason: unknown, jobs: number): void;
   /** Turns an error of the storage into a refusal that says what to do. */
   explain(error: unknown): unknown;
-  mostJobs: number;
-  mostBytes: number;
+  maxJobs: number;
+  maxBytes: number;
   /** How long jobs may hold the event loop in one go. */
   sliceMs: number;
   /** How many callers hear in one turn of the event loop that their job is done. */

@@ -11,8 +11,8 @@ function keptOf(recent: RecentCommits<{ commit: Commit; bytes: number }>, most =
   return Array.from({ length: most }, (_, seq) => seq).filter((seq) => recent.find(seq));
 }
 
-function filled(seqs: readonly number[], mostBytes = 1_000) {
-  const recent = new RecentCommits<{ commit: Commit; bytes: number }>(8, mostBytes);
+function filled(seqs: readonly number[], maxBytes = 1_000) {
+  const recent = new RecentCommits<{ commit: Commit; bytes: number }>(8, maxBytes);
   for (const seq of seqs) recent.keep({ commit: commit(seq), bytes: 10 });
   return recent;
 }

@@ -19,7 +19,7 @@ export class RecentCommits<Kept extends OfCommit> {
 
   constructor(
     private readonly most: number,
-    private readonly mostBytes: number,
+    private readonly maxBytes: number,
   ) {
     this.#places = Array.from({ length: most }, () => undefined);
   }
@@ -34,7 +34,7 @@ export class RecentCommits<Kept extends OfCommit> {
     const before = this.#places[place];
     // Whoever reads far behind must not push out what all others are about to read.
     if (before && before.commit.seq > kept.commit.seq) return;
-    if (this.#bytes + kept.bytes > this.mostBytes) this.clear();
+    if (this.#bytes + kept.bytes > this.maxBytes) this.clear();
     else if (before) this.#bytes -= before.bytes;
     this.#places[place] = kept;
     this.#bytes += kept.bytes;
