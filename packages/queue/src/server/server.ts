@@ -199,7 +199,7 @@ function buildApps(
   const measured = measuredQueues({ metrics, store, load, clock, log });
   return {
     api,
-    grpc: settings.grpc && new GrpcServer({ context, tokens, load }),
+    grpc: settings.grpc && new GrpcServer({ context, tokens, load, schemas }),
     waits: context.waits,
     metrics: metricsApp(measured, world, { listen: settings.metrics_listen, peerMemory }),
   };
