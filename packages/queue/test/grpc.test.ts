@@ -1,11 +1,10 @@
-import { fileURLToPath } from 'node:url';
 import { fromBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import * as grpc from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
 import { ErrorInfoSchema, StatusSchema } from '@millrace/contract/queue-grpc';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createDelivery } from '../src/delivery/index.js';
+import { queueV1 } from './support/grpc-handler.js';
 import {
   makeQueue,
   newEmbeddedStore,
@@ -14,17 +13,6 @@ import {
   type TestServer,
   type Who,
 } from './support/server.js';
-
-/* A client that knows nothing of our generated code. */
-
-const proto = fileURLToPath(new URL('../../contract/proto/', import.meta.url));
-const definition = loadSync('queue/v1/queue.proto', {
-  keepCase: true,
-  longs: Number,
-  defaults: true,
-  includeDirs: [proto],
-});
-const { queue } = grpc.loadPackageDefinition(definition) as any;
 
 let server: TestServer;
 let client: any;
@@ -38,7 +26,7 @@ beforeAll(async () => {
   await makeQueue(server, 'mail', { callback: { protocol: 'pull' } });
   await makeQueue(server, 'mail.push');
   const { url } = server.running.listeners.find(({ listener }) => listener === 'grpc')!;
-  client = new queue.v1.Queue(new URL(url).host, grpc.credentials.createInsecure());
+  client = new queueV1.Queue(new URL(url).host, grpc.credentials.createInsecure());
   afterAll(() => client.close());
 });
 
@@ -243,7 +231,7 @@ test('claim: a stream ends when the server shuts down', async () => {
   });
   await makeQueue(own, 'mail', { callback: { protocol: 'pull' } });
   const { url } = own.running.listeners.find(({ listener }) => listener === 'grpc')!;
-  const other = new queue.v1.Queue(new URL(url).host, grpc.credentials.createInsecure());
+  const other = new queueV1.Queue(new URL(url).host, grpc.credentials.createInsecure());
   onTestFinished(() => other.close());
   const stream = other.Claim({ queue: 'mail', worker: 'w1' }, metadataOf('worker'));
   const ended = new Promise((resolve) => stream.on('end', resolve).on('error', resolve));

@@ -60,7 +60,7 @@ export class GrpcServer {
     return new Promise((resolve, reject) => {
       const credentials = ServerCredentials.createInsecure();
       this.#server.bindAsync(addressText(address), credentials, (error, port) => {
-        if (error) reject(bindError(error, address) as Error);
+        if (error) reject(bindError(error, address));
         else resolve(urlOf({ ...address, port }, 'grpc'));
       });
     });
