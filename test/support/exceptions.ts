@@ -66,6 +66,11 @@ export const exceptions: readonly Exception[] = [
     because: 'it takes minutes of a quiet machine',
   },
   {
+    command: 'npm run bench -- workers',
+    instead: 'npm run bench -- workers --rounds 1 --seconds 1 --backlog 500 --peers ""',
+    because: 'takes minutes, and its peers are not in the repository',
+  },
+  {
     command: 'npm run bench -- queue',
     because: 'it takes minutes of a quiet machine and has no short form',
   },
