@@ -41,12 +41,12 @@ const commands = {
   handled: () => handled,
 };
 
-process.on('message', async ({ command, ...params }) => {
-  try {
-    process.send({ value: await commands[command](params) });
-  } catch (error) {
-    process.send({ error: error.stack });
-  }
+const run = async ({ command, ...params }) => commands[command](params);
+process.on('message', (message) => {
+  run(message).then(
+    (value) => process.send({ value }),
+    (error) => process.send({ error: error.stack }),
+  );
 });
 process.on('disconnect', () => process.exit());
 process.send({ value: 'ready' });
