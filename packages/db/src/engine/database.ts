@@ -15,6 +15,7 @@ import { Collection } from './collection.js';
 import { CommitTarget } from './commit-target.js';
 import { Compactor, type Compacted, type CompactOptions } from './compact/compact.js';
 import { Core } from './core.js';
+import { loadDeclarations } from './declarations.js';
 import { checkCollectionName } from './documents.js';
 import { ExpirySweeper } from './expiry.js';
 import { openFormat } from './format.js';
@@ -30,6 +31,7 @@ import { fillStore } from './replica/fill-store.js';
 import { refuse } from './refusal.js';
 import { readRows, type RowReader } from './rows.js';
 import { runTransaction } from './run-transaction.js';
+import { Schemas } from './schemas.js';
 import type { SchemaInput, SchemaOutput, StandardSchema } from './schema.js';
 import {
   currentStore,
@@ -104,6 +106,7 @@ export class Database {
   readonly bulk: Bulk;
   readonly bulkByFilter: BulkByFilter;
   readonly queries: Queries;
+  readonly schemas: Schemas;
   readonly watches: Watches;
   readonly transactions: TransactionRegistry;
   readonly #sweeper: ExpirySweeper;
@@ -123,6 +126,7 @@ export class Database {
     this.reads = new Reads(core);
     this.writes = new Writes(core);
     this.queries = new Queries(core);
+    this.schemas = new Schemas(core, this.queries);
     this.bulk = new Bulk(core);
     this.bulkByFilter = new BulkByFilter(core, this.queries);
     this.watches = new Watches(core);
@@ -172,6 +176,8 @@ export class Database {
       core.store.foldSoon();
       const retention = { ...defaultRetention, ...options.logRetention };
       database = new Database(home, core, lock, retention);
+      if (core.catalog.system) await core.writer.submit(() => loadDeclarations(core));
+      core.onFailed = () => loadDeclarations(core);
       await database.#declare(collections);
       const { logArchive } = options;
       if (logArchive) database.#archiver = await LogArchiver.open(core, logArchive);

@@ -5,6 +5,7 @@ import type { Core } from './core.js';
 import { maxRecordBytes, type JsonObject } from './documents.js';
 import { encodeRecord, RecordImage, type RecordFields } from './record.js';
 import { refuse } from './refusal.js';
+import { enforceSchema } from './enforce-schema.js';
 import type { IndexEntries } from './index/entries.js';
 import { entryKey, expiryKey, expiryKinds, idBytes, prefixed, recordKey } from './storage/keys.js';
 import { afterCommit } from './storage/state.js';
@@ -64,7 +65,7 @@ export class CommitBuilder {
     });
   }
 
-  /** Stores a record whose every field is given: what a follower and a restore do. */
+  /** Stores a record whose every field is given. Refuses one that its schema does not allow. */
   storeExactly(
     collection: CollectionInfo,
     id: string,
@@ -72,6 +73,7 @@ export class CommitBuilder {
     document: EncodedDocument,
     fields: Omit<RecordFields, 'contentHash' | 'seq'>,
   ): RecordImage {
+    if (collection.schema) enforceSchema(this.core, collection, document.data);
     // Spelled out, here and below: spreading an object costs more than writing the record.
     const bytes = encodeRecord(
       {

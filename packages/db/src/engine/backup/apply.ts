@@ -93,7 +93,8 @@ class Application {
   async #begin(catalog: BackupCatalog): Promise<void> {
     this.#catalog = catalog;
     for (const { number, name } of catalog.collections) {
-      this.#collections.set(number, await this.core.ensureCollection(name));
+      const collection = await this.core.writer.submit(() => this.core.collectionNow(name));
+      this.#collections.set(number, collection);
     }
   }
 

@@ -1,3 +1,4 @@
+import { systemCollection } from '../catalog.js';
 import type { Commit } from '../changes.js';
 import type { Core } from '../core.js';
 import type { Hash64 } from '../hash.js';
@@ -17,6 +18,8 @@ export interface ReaderOptions<Shown> {
   /** Absent: the whole database. */
   collection: string | undefined;
   filter: RecordFilter | undefined;
+  /** Also shows changes of the system collection. */
+  includeSystem: boolean;
   /** The last commit not to deliver. */
   position: ResumePosition;
   show: (change: VisibleChange) => Shown;
@@ -172,6 +175,7 @@ export class LogReader<Shown> {
     for (const change of commit.changes) {
       const { name } = this.parts.core.catalog.byId(change.collection);
       if (collection !== undefined && name !== collection) continue;
+      if (name === systemCollection && !this.options.includeSystem) continue;
       const shown = visibleChange(change, commit.seq, name, filter);
       if (shown) visible.push(shown);
     }

@@ -21,6 +21,8 @@ export interface WatchOptions<Shown = WatchChange> extends ShowOptions {
   collection?: string | undefined;
   /** Shows a change when the record matched before it or matches after it. */
   filter?: RecordFilter | undefined;
+  /** Also shows changes of the system collection, for followers. */
+  includeSystem?: boolean | undefined;
   /** Continues after the message that carried it. */
   resumeToken?: string | undefined;
   /** The first commit wanted; one that is still to come is waited for. 0 or absent: from now on. */
@@ -91,6 +93,7 @@ export class Watches {
     const checked = {
       collection: options.collection,
       filter: options.filter,
+      includeSystem: options.includeSystem ?? false,
       position,
       includeInitial: Boolean(options.includeInitial) && !options.resumeToken,
       heartbeatMs: checkHeartbeat(options.heartbeatMs),
