@@ -208,6 +208,7 @@ const good: Record<string, ApiRequest> = {
   getMetrics: { path: '/api/v1/metrics' },
   getMetricsHistory: { path: '/api/v1/metrics/history?since=6h&step=5m' },
   listBranches: { path: '/api/v1/collab/branches?refresh=true' },
+  getBoard: { path: '/api/v1/board' },
   listInbox: { path: '/api/v1/inbox?unread=true&limit=5' },
   streamEvents: { path: '/api/v1/events' },
   createLoginCode: { method: 'POST', path: '/api/v1/login-codes' },
@@ -483,6 +484,19 @@ describe('every operation that is served', () => {
     const on = (backend: string) => signedTask(JSON.stringify({ prompt: 'x', backend }));
     await refuse(id, 'BACKEND_NOT_FOUND', on('nobody'));
     await refuse(id, 'BACKEND_NOT_ELIGIBLE', on('local'));
+  });
+
+  test('a name that several ended sessions have is ambiguous everywhere', async () => {
+    const { body } = good['spawnSession']! as { body: object };
+    const spawn = { ...spawnRequest, body: { ...body, name: 'twin' } };
+    for (let each = 0; each < 2; each++) await ended((await open.api.send(spawn)).json.id);
+    for (const operation of operations) {
+      if (!operation.codes.includes('SESSION_AMBIGUOUS')) continue;
+      const request = good[operation.id]!;
+      const path = request.path.replace(/sessions\/\w+/, 'sessions/twin');
+      const reply = await expectRefusal(open, operation, 'SESSION_AMBIGUOUS', { ...request, path });
+      expect(reply.json.candidates).toMatchObject([{ name: 'twin' }, { name: 'twin' }]);
+    }
   });
 
   test('what the workbench refuses', async () => {

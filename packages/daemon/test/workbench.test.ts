@@ -24,6 +24,9 @@ test('an agent’s work is reviewed, committed and merged over REST, and the log
   });
   // A body is not needed.
   const made = await api.ok('POST', `${path}:commit`);
+  const board = await api.ok('GET', '/api/v1/board');
+  expectSchema('Board', board);
+  expect(board.columns[3]).toMatchObject({ name: 'review', sessions: [{ id }] });
   expect(made).toMatchObject({
     session_id: id,
     branch: 'review',
@@ -62,4 +65,26 @@ test('a session outside a repository has no workspace', async () => {
   const path = `/api/v1/sessions/${json.id}`;
   await api.refused({ path: `${path}/diff` }, 409, 'NO_WORKSPACE');
   await api.refused({ method: 'POST', path: `${path}:push` }, 409, 'NO_WORKSPACE');
+});
+
+test('names are unique among live sessions, and name a session in every path', async () => {
+  const { api, home } = bench.daemon;
+  bench.clis.add('claude', 'setInterval(() => {}, 1000);');
+  const body = { prompt: 'x', backend: 'claude', driver: 'headless', cwd: home, name: 'two words' };
+  const spawn = { method: 'POST', path: '/api/v1/spawn', body };
+  const replies = await Promise.all([api.send(spawn), api.send(spawn), api.send(spawn)]);
+  const names = replies.map(({ json }) => json.name as string).toSorted();
+  expect(names).toEqual(['two words', 'two words-2', 'two words-3']);
+  const { json: first } = replies.find(({ json }) => json.name === 'two words')!;
+  expect(await api.ok('GET', '/api/v1/sessions/two%20words')).toMatchObject({ id: first.id });
+  const prefix = first.id.toLowerCase();
+  expect(await api.ok('GET', `/api/v1/sessions/${prefix}`)).toMatchObject({ id: first.id });
+  await api.ok('POST', '/api/v1/sessions/two%20words:stop');
+  // The name is free again, and means the live session from now on.
+  const { json: next } = await api.send(spawn);
+  expect(next).toMatchObject({ name: 'two words' });
+  expect(await api.ok('GET', '/api/v1/sessions/two%20words')).toMatchObject({ id: next.id });
+  for (const { json } of [...replies, { json: next }]) {
+    await api.ok('DELETE', `/api/v1/sessions/${json.id}`);
+  }
 });

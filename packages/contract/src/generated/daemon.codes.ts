@@ -17,6 +17,7 @@ export const daemonCodes = {
   NOT_ACCEPTABLE: { status: 406, title: 'Not acceptable' },
   BACKEND_NOT_ELIGIBLE: { status: 409, title: 'Backend not eligible' },
   SESSION_STATE: { status: 409, title: 'Session is in the wrong state' },
+  SESSION_AMBIGUOUS: { status: 409, title: 'Several sessions match' },
   NO_WORKSPACE: { status: 409, title: 'No git workspace' },
   WORKSPACE_DIRTY: { status: 409, title: 'Uncommitted changes' },
   MERGE_CONFLICT: { status: 409, title: 'Merge conflict' },

@@ -342,6 +342,29 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/board': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read the board
+     * @description The sessions in columns: `queued` (spawning, or waiting for the end of a limit), `working`,
+     *     `needs_you` (a question or an error), `review` (its turn is over and its branch is not
+     *     merged) and `done`. Branches are looked at every 60 seconds; with `branches.enabled` off no
+     *     branch counts as merged.
+     */
+    get: operations['getBoard'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/pipelines': {
     parameters: {
       query?: never;
@@ -396,7 +419,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -425,7 +450,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -453,7 +480,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -482,7 +511,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -509,7 +540,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -535,7 +568,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -563,7 +598,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -592,7 +629,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -620,7 +659,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -647,7 +688,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -677,7 +720,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -705,7 +750,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -1269,6 +1316,7 @@ export interface components {
       | 'METHOD_NOT_ALLOWED'
       | 'NOT_ACCEPTABLE'
       | 'BACKEND_NOT_ELIGIBLE'
+      | 'SESSION_AMBIGUOUS'
       | 'SESSION_STATE'
       | 'NO_WORKSPACE'
       | 'WORKSPACE_DIRTY'
@@ -1305,8 +1353,17 @@ export interface components {
       error: string;
       /** @description Each wrong place of a request, with INVALID_REQUEST. */
       errors?: components['schemas']['FieldError'][];
+      /** @description The sessions that match, with SESSION_AMBIGUOUS; at most 10. */
+      candidates?: components['schemas']['SessionCandidate'][];
       /** @description Paths of the conflicting files, with MERGE_CONFLICT. */
       conflicts?: string[];
+    };
+    /** @description A session that a name or prefix may mean. */
+    SessionCandidate: {
+      /** @description Its id. */
+      id: string;
+      /** @description Its name. */
+      name: string;
     };
     /** @description One wrong place of a request. */
     FieldError: {
@@ -1527,7 +1584,7 @@ export interface components {
       id: string;
       /** @description What the window applies to, such as `primary` or `five_hour`. */
       scope: string;
-      /** @description Display name. */
+      /** @description Display name. Unique among sessions that have not ended. */
       label: string;
       /** @description How much is used; `null` when unknown, never 0 by default. */
       used_percent: number | null;
@@ -1914,7 +1971,10 @@ export interface components {
        * @default false
        */
       worktree?: boolean;
-      /** @description Display name; by default one made from the prompt. */
+      /**
+       * @description Display name; by default one made from the prompt. When a live session has it, `-2`, `-3`
+       *     and so on is added.
+       */
       name?: string;
       /**
        * @description Labels of the session.
@@ -2046,6 +2106,23 @@ export interface components {
     /** @description Sessions, newest first. */
     SessionList: {
       /** @description The sessions. */
+      sessions: components['schemas']['Session'][];
+    };
+    /**
+     * @description What a session needs next.
+     * @enum {string}
+     */
+    BoardColumnName: 'queued' | 'working' | 'needs_you' | 'review' | 'done';
+    /** @description The sessions in columns. */
+    Board: {
+      /** @description All columns, from left to right. */
+      columns: components['schemas']['BoardColumn'][];
+    };
+    /** @description One column of the board. */
+    BoardColumn: {
+      /** @description Which column it is. */
+      name: components['schemas']['BoardColumnName'];
+      /** @description Its sessions, newest first. */
       sessions: components['schemas']['Session'][];
     };
     /** @description Part of a session's output. */
@@ -2999,6 +3076,15 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The name or prefix means several sessions. */
+    SessionAmbiguous: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description The session's status does not allow this. */
     SessionState: {
       headers: {
@@ -3168,7 +3254,9 @@ export interface components {
      */
     BackendId: string;
     /**
-     * @description The session's id.
+     * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+     *     live session that has it, or else the ended one. More than one match is 409
+     *     SESSION_AMBIGUOUS.
      * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
      */
     SessionId: string;
@@ -3680,6 +3768,30 @@ export interface operations {
       500: components['responses']['Internal'];
     };
   };
+  getBoard: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The columns from left to right, newest session first. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Board'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
   listPipelines: {
     parameters: {
       query?: never;
@@ -3775,7 +3887,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3788,6 +3902,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionAmbiguous'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };
@@ -3798,7 +3913,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3819,6 +3936,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionAmbiguous'];
       415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
@@ -3841,7 +3959,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3863,6 +3983,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionAmbiguous'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };
@@ -3880,7 +4001,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3913,7 +4036,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3944,7 +4069,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3957,6 +4084,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionAmbiguous'];
       415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
@@ -3968,7 +4096,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3993,7 +4123,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -4032,7 +4164,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -4071,7 +4205,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -4110,7 +4246,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -4149,7 +4287,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -4188,7 +4328,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -4214,6 +4356,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionAmbiguous'];
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];

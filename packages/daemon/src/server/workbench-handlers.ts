@@ -3,6 +3,7 @@ import type { Handlers } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import { commitSession } from '../operations/commit-session.js';
 import type { DaemonContext } from '../operations/context.js';
+import { getBoard } from '../operations/get-board.js';
 import { getSessionDiff } from '../operations/get-session-diff.js';
 import { mergeSession } from '../operations/merge-session.js';
 import { openPullRequest } from '../operations/open-pull-request.js';
@@ -12,6 +13,7 @@ import type { Caller } from './access/authenticator.js';
 
 type WorkbenchOperations = Pick<
   DaemonOperations,
+  | 'getBoard'
   | 'getSessionDiff'
   | 'commitSession'
   | 'pushSession'
@@ -21,9 +23,10 @@ type WorkbenchOperations = Pick<
 >;
 
 export function workbenchHandlers(
-  context: Pick<DaemonContext, 'sessions' | 'workbench'>,
+  context: Pick<DaemonContext, 'sessions' | 'branches' | 'workbench'>,
 ): Handlers<WorkbenchOperations, Caller> {
   return {
+    getBoard: async () => ({ status: 200, body: await getBoard(context) }),
     getSessionDiff: async ({ params, query: { base } }) => ({
       status: 200,
       body: await getSessionDiff(context, params.id, { base }),
