@@ -26,7 +26,7 @@ const layers = {
       ['storage', 'registry', 'transcripts', 'fake-agent', 'questions'],
       ['think', 'usage', 'spend', 'events', 'sessions', 'git'],
       ['savings', 'insights', 'notify', 'proxy', 'mcp', 'dashboard'],
-      ['branches', 'guard', 'metrics', 'pipelines', 'queue-callback'],
+      ['branches', 'guard', 'metrics', 'pipelines', 'queue-callback', 'workbench'],
       ['operations'],
       ['server'],
     ],

@@ -37,7 +37,25 @@ const preparations: Readonly<Record<string, () => Promise<unknown>>> = {
     return expectOk(await sandbox.run('git add wheel.txt'));
   },
   'bin/ctl agent send fix-upload "Yes, go on."': () => untilIdle('fix-upload'),
+  'bin/ctl agent diff retry-docs --stat': async () => {
+    const { worktree } = await untilAtRest('retry-docs');
+    writeFileSync(join(worktree, 'RETRY.md'), 'It retries once.\n');
+  },
+  'bin/ctl agent push retry-docs': async () => {
+    const remote = join(sandbox.work, '..', 'remote.git');
+    expectOk(await sandbox.run(`git init --quiet --bare ${remote}`));
+    expectOk(await sandbox.run(`git remote add origin ${remote}`));
+  },
 };
+
+async function untilAtRest(agent: string): Promise<{ worktree: string }> {
+  return vi.waitFor(async () => {
+    const { out } = await sandbox.run(`bin/ctl agent show ${agent} --json`);
+    const session = JSON.parse(out) as { status: string; worktree: string };
+    expect(['idle', 'done']).toContain(session.status);
+    return session;
+  }, patient);
+}
 
 async function untilIdle(agent: string): Promise<void> {
   await vi.waitFor(async () => {

@@ -29,6 +29,7 @@ import { FakeClis } from './support/fake-clis.js';
 import { FakeUpstream } from './support/fake-upstream.js';
 import { seedNotes, seedQuestion } from './support/seed.js';
 import { callbackSecret, signedTask } from './support/signed-task.js';
+import { WorkbenchDaemon } from './support/workbench.js';
 
 const whole = openApiDocument('daemon') as unknown as OpenApiDocument;
 const operations = operationsOf(whole);
@@ -110,6 +111,13 @@ function sessionRequests(id: string): Record<string, ApiRequest> {
     sendToSession: { method: 'POST', path: `${path}:send`, body: { text: 'Go on.' } },
     stopSession: { method: 'POST', path: `${path}:stop` },
     restartSession: { method: 'POST', path: `${path}:restart` },
+    getSessionDiff: { path: `${path}/diff?base=main` },
+    ...Object.fromEntries(
+      Object.entries(workbenchVerbs).map(([operation, verb]) => [
+        operation,
+        { method: 'POST', path: `${path}:${verb}`, body: {} },
+      ]),
+    ),
   };
 }
 
@@ -156,8 +164,22 @@ async function ended(id: string): Promise<void> {
   );
 }
 
-/** What is answered otherwise than with 200; conversations are held in tests of their own. */
+const workbenchVerbs = {
+  commitSession: 'commit',
+  pushSession: 'push',
+  openPullRequest: 'open-pr',
+  mergeSession: 'merge',
+  rebaseSession: 'rebase',
+};
+
+/** What is answered otherwise than with 200; conversations and workbench have tests of their own. */
 const answers: Record<string, number> = {
+  getSessionDiff: 409,
+  commitSession: 409,
+  pushSession: 409,
+  openPullRequest: 409,
+  mergeSession: 409,
+  rebaseSession: 409,
   spawnSession: 201,
   sendToSession: 409,
   answerQuestion: 409,
@@ -193,6 +215,7 @@ const good: Record<string, ApiRequest> = {
   getMetrics: { path: '/api/v1/metrics' },
   getMetricsHistory: { path: '/api/v1/metrics/history?since=6h&step=5m' },
   listBranches: { path: '/api/v1/collab/branches?refresh=true' },
+  getBoard: { path: '/api/v1/board' },
   listInbox: { path: '/api/v1/inbox?unread=true&limit=5' },
   streamEvents: { path: '/api/v1/events' },
   createLoginCode: { method: 'POST', path: '/api/v1/login-codes' },
@@ -486,6 +509,71 @@ describe('every operation that is served', () => {
     await refuse(id, 'BACKEND_NOT_ELIGIBLE', on('local'));
   });
 
+  test('a name that several ended sessions have is ambiguous everywhere', async () => {
+    const { body } = good['spawnSession']! as { body: object };
+    const spawn = { ...spawnRequest, body: { ...body, name: 'twin' } };
+    for (let each = 0; each < 2; each++) await ended((await open.api.send(spawn)).json.id);
+    for (const operation of operations) {
+      if (!operation.codes.includes('SESSION_AMBIGUOUS')) continue;
+      const request = good[operation.id]!;
+      const path = request.path.replace(/sessions\/\w+/, 'sessions/twin');
+      const reply = await expectRefusal(open, operation, 'SESSION_AMBIGUOUS', { ...request, path });
+      expect(reply.json.candidates).toMatchObject([{ name: 'twin' }, { name: 'twin' }]);
+    }
+  });
+
+  test('what the workbench refuses', async () => {
+    const bench = await WorkbenchDaemon.start();
+    const refuse = (id: string, code: string, path: string, body: object = {}) => {
+      const request = id === 'getSessionDiff' ? { path } : { method: 'POST', path, body };
+      const operation = operations.find((each) => each.id === id)!;
+      return expectRefusal(bench.daemon, operation, code, request);
+    };
+    const outside = { prompt: 'x', backend: 'claude', driver: 'headless', cwd: bench.daemon.home };
+    const { json } = await bench.daemon.api.send({ ...spawnRequest, body: outside });
+    const nowhere = `/api/v1/sessions/${json.id}`;
+    await vi.waitFor(
+      async () => expect(await bench.daemon.api.ok('GET', nowhere)).toMatchObject(done),
+      { timeout: 60_000, interval: 100 },
+    );
+    const { path, work } = await bench.agent('topic');
+    await refuse('openPullRequest', 'GH_NOT_INSTALLED', `${path}:open-pr`);
+    bench.clis.add('gh', 'process.exitCode = 1;');
+    await refuse('openPullRequest', 'GIT_FAILED', `${path}:open-pr`);
+    await refuse('getSessionDiff', 'INVALID_REQUEST', `${path}/diff?base=nope`);
+    await refuse('getSessionDiff', 'NO_WORKSPACE', `${nowhere}/diff`);
+    await refuse('mergeSession', 'WORKSPACE_DIRTY', `${path}:merge`);
+    await refuse('rebaseSession', 'WORKSPACE_DIRTY', `${path}:rebase`);
+    await bench.daemon.api.ok('POST', `${path}:commit`, {});
+    await refuse('commitSession', 'NO_CHANGES', `${path}:commit`);
+    await refuse('mergeSession', 'NO_CHANGES', `${path}:merge`, { base: 'topic' });
+    bench.conflict(work, 'first.txt');
+    await refuse('mergeSession', 'MERGE_CONFLICT', `${path}:merge`);
+    await refuse('rebaseSession', 'MERGE_CONFLICT', `${path}:rebase`);
+    expect(() => work.git('merge', 'main')).toThrow();
+    await refuse('commitSession', 'MERGE_CONFLICT', `${path}:commit`);
+    work.git('merge', '--abort');
+    for (const [id, verb] of Object.entries(workbenchVerbs)) {
+      await refuse(id, 'SESSION_NOT_FOUND', `/api/v1/sessions/nobody:${verb}`);
+      await refuse(id, 'NO_WORKSPACE', `${nowhere}:${verb}`);
+    }
+    await refuse('getSessionDiff', 'SESSION_NOT_FOUND', '/api/v1/sessions/nobody/diff');
+    // Git itself fails: its index is not one.
+    writeFileSync(work.git('rev-parse', '--path-format=absolute', '--git-path', 'index'), 'broken');
+    await refuse('getSessionDiff', 'GIT_FAILED', `${path}/diff`);
+    for (const verb of ['commit', 'push', 'merge', 'rebase']) {
+      await refuse(`${verb}Session`, 'GIT_FAILED', `${path}:${verb}`);
+    }
+    bench.clis.add('claude', 'setInterval(() => {}, 1000);');
+    const busy = await bench.daemon.api.send({ ...spawnRequest, body: outside });
+    for (const verb of ['commit', 'merge', 'rebase']) {
+      const busyPath = `/api/v1/sessions/${busy.json.id}:${verb}`;
+      await refuse(`${verb}Session`, 'SESSION_STATE', busyPath);
+    }
+    await bench.daemon.api.ok('DELETE', `/api/v1/sessions/${busy.json.id}`);
+    await bench.daemon.dispose();
+  });
+
   test('a spawn over the budget asks for confirmation, with the figures', async () => {
     const home = mkdtempSync(join(tmpdir(), 'mr-budget-'));
     const clis = new FakeClis(join(home, 'bin'));
@@ -615,6 +703,7 @@ function brokenApp(
       insights: broken,
       metrics: broken,
       branches: broken,
+      workbench: broken,
       config: () => {
         throw new Error('secret internals');
       },

@@ -9,6 +9,14 @@ import {
 import { addExplain, addList, addLogs, addShow } from '../agent/view-commands.js';
 import { addAnswer, addQuestions } from '../agent/question-commands.js';
 import { addSpawn, addSubmit } from '../agent/start-commands.js';
+import {
+  addCommit,
+  addDiff,
+  addMerge,
+  addOpenPr,
+  addPush,
+  addRebase,
+} from '../agent/workbench-commands.js';
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../tools.js';
 
@@ -37,4 +45,10 @@ export function build(agent: CtlCommand, tools: Tools): void {
   addRestart(agent, tools);
   addRemove(agent, tools);
   addCompact(agent, tools);
+  addDiff(agent, tools);
+  addCommit(agent, tools);
+  addPush(agent, tools);
+  addOpenPr(agent, tools);
+  addMerge(agent, tools);
+  addRebase(agent, tools);
 }

@@ -15,6 +15,7 @@ import type { Sessions } from '../sessions/port.js';
 import type { Spend } from '../spend/spend.js';
 import type { Thinker } from '../think/thinker.js';
 import type { Usage } from '../usage/index.js';
+import type { Workbench } from '../workbench/workbench.js';
 
 /** Services that operations use. Operations do not depend on HTTP, MCP or the terminal. */
 export interface DaemonContext {
@@ -27,6 +28,7 @@ export interface DaemonContext {
   notify: Pick<Notify, 'list' | 'markRead'>;
   metrics: Pick<Metrics, 'read' | 'history'>;
   branches: Pick<Branches, 'list' | 'refresh'>;
+  workbench: Workbench;
   /** tokens.force_compact: default for agents without an override. */
   forceCompact: boolean;
   thinker: Thinker;

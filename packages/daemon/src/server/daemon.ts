@@ -28,6 +28,7 @@ import { thinkWithLocal } from '../think/local.js';
 import { oneShotOf } from '../think/one-shot.js';
 import { Thinker } from '../think/thinker.js';
 import { createUsage } from '../usage/index.js';
+import { Workbench } from '../workbench/workbench.js';
 import { Authenticator } from './access/authenticator.js';
 import { Logins } from './access/logins.js';
 import { portOf } from './access/origin.js';
@@ -166,6 +167,7 @@ export async function serveDaemon(
         questions: agents.questions,
         metrics: agents.metrics,
         branches: agents.branches,
+        workbench: new Workbench({ clock, environment, runsHooks: settings.worktrees.hooks }),
         pipelines: agents.pipelines,
         queueTasks: agents.queueTasks,
         events: new Events({ database, clock }),

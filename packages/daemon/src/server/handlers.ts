@@ -31,6 +31,7 @@ import { questionHandlers } from './question-handlers.js';
 import { queueHandlers } from './queue-handlers.js';
 import { sessionHandlers } from './session-handlers.js';
 import { daemonVersion } from './version.js';
+import { workbenchHandlers } from './workbench-handlers.js';
 
 /** Maps each operation of the contract to its implementation. */
 export function daemonHandlers(
@@ -76,6 +77,7 @@ export function daemonHandlers(
     }),
     think: async ({ body, signal }) => ({ status: 200, body: await think(context, body, signal) }),
     ...sessionHandlers(context),
+    ...workbenchHandlers(context),
     ...pipelineHandlers(context),
     ...eventHandlers(context, clock),
     ...queueHandlers(context),
