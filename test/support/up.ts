@@ -81,7 +81,7 @@ export class Up {
   parts(): Map<string, number> {
     return new Map(
       processes().flatMap(({ pid, parent, line }): [string, number][] => {
-        const name = / (db|queue|daemon) serve /.exec(line)?.[1];
+        const name = / (db|queue|daemon|connect) (?:serve|--config) /.exec(line)?.[1];
         return parent === this.pid && name !== undefined ? [[name, pid]] : [];
       }),
     );

@@ -14,7 +14,7 @@ import { ensureCredentials, type Credentials } from './credentials.js';
 import { SupervisedPart, type PartEvent } from './supervised-part.js';
 import { logWriter } from './log-lines.js';
 import { queueAddressFile, writePrivate } from './own-files.js';
-import { withUpFlags, parts, queueGrpcPort, type Part } from './parts.js';
+import { withUpFlags, partsOf, queueGrpcPort, type Part } from './parts.js';
 import { Plan } from './plan.js';
 import { loadSettings, type Settings, type UpOptions } from './settings.js';
 import { startParts } from './supervisor.js';
@@ -96,7 +96,7 @@ function keepParts(plan: Plan, dataDir: string, { terminal }: Here): SupervisedP
     if (event.kind === 'back') saveState(dataDir, supervised);
     report(event);
   };
-  const supervised: SupervisedPart[] = parts.map(
+  const supervised: SupervisedPart[] = partsOf(dataDir).map(
     (part) =>
       new SupervisedPart(part, {
         clock: systemClock,
@@ -121,10 +121,10 @@ function saveState(dataDir: string, supervised: readonly SupervisedPart[]): void
   writeState(dataDir, { pid: process.pid, parts: Object.fromEntries(pids) });
 }
 
-/** The daemon gets the addresses of the others. */
+/** The daemon and the connectors get the addresses of the others. */
 function stagesOf(supervised: readonly SupervisedPart[]): SupervisedPart[][] {
-  const isDaemon = ({ part }: SupervisedPart) => part.name === 'daemon';
-  return [supervised.filter((part) => !isDaemon(part)), supervised.filter(isDaemon)];
+  const isFirst = ({ part }: SupervisedPart) => part.name === 'db' || part.name === 'queue';
+  return [supervised.filter(isFirst), supervised.filter((part) => !isFirst(part))];
 }
 
 function listenersOf(supervised: readonly SupervisedPart[], name: Part['name']) {

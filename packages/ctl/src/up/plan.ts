@@ -6,7 +6,7 @@ import { lineOf } from '../daemon/places.js';
 import type { Command } from './child.js';
 import type { Credentials } from './credentials.js';
 import { databaseKeyFile, secretsFile, tokensFile } from './own-files.js';
-import { addressOfUrl, type Listener, type Part } from './parts.js';
+import { addressOfUrl, connectorsFile, type Listener, type Part } from './parts.js';
 import type { Settings, UpOptions } from './settings.js';
 
 /** Addresses of running or restarting servers. */
@@ -37,7 +37,27 @@ export class Plan {
 
   commandFor(name: Part['name'], places: Places): Command {
     if (name === 'db') return this.#database(places);
+    if (name === 'connect') return this.#connectors(places);
     return name === 'queue' ? this.#queue(places) : this.#daemon(places);
+  }
+
+  #connectors(places: Places): Command {
+    const { dataDir, env, credentials } = this.given;
+    const { ownerToken } = credentials;
+    const socket = places('db').find(({ listener }) => listener === 'socket');
+    return {
+      args: [
+        'connect',
+        ...flag('--config', connectorsFile(dataDir)),
+        ...flag('--metrics-listen', listenerOf(places('connect'), 'metrics')),
+      ],
+      env: {
+        ...env,
+        MILLRACE_DB_URL: socket?.url,
+        MILLRACE_QUEUE_URL: urlOf(places('queue')),
+        ...(ownerToken === undefined ? {} : { MILLRACE_QUEUE_TOKEN: ownerToken }),
+      },
+    };
   }
 
   #database(places: Places): Command {
