@@ -13,7 +13,8 @@ import { createCodec } from '../../engine/codec.js';
 import type { JsonObject } from '../../engine/documents.js';
 import { encodeRecord, RecordImage } from '../../engine/record.js';
 import { ShownRecord } from '../service/records.js';
-import { MessageEncoder } from './encoder.js';
+import './codec.js';
+import { MessageEncoder } from '../../codec/encoder.js';
 
 /** Encodes with the library. */
 function expectSame(desc: DescMessage, message: Message): void {
