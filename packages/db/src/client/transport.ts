@@ -116,5 +116,5 @@ function decoderOf<Desc extends DescMessage>(desc: Desc): Decode<Desc> {
       (plain?.decode(bytes) as MessageShape<DescMessage> | undefined) ?? fromBinary(desc, bytes);
     decoders.set(desc, decode);
   }
-  return decode as Decode<Desc>;
+  return decode;
 }
