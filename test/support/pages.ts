@@ -9,6 +9,7 @@ export const pagesOfServers = [
   'docs/how-to/upgrade.md',
   'docs/how-to/monitor.md',
   'docs/how-to/track-spend.md',
+  'docs/how-to/use-the-command-line.md',
   'docs/how-to/run-agents.md',
   'docs/how-to/run-pipelines.md',
   'docs/how-to/queue-work-for-agents.md',

@@ -5,9 +5,14 @@ import { processes } from './processes.js';
 
 export { processes } from './processes.js';
 
-export const anyPorts = ['listen', 'queue-listen', 'metrics-listen', 'db-grpc', 'db-http'].flatMap(
-  (name) => [`--${name}`, '127.0.0.1:0'],
-);
+export const anyPorts = [
+  'listen',
+  'queue-listen',
+  'queue-grpc',
+  'metrics-listen',
+  'db-grpc',
+  'db-http',
+].flatMap((name) => [`--${name}`, '127.0.0.1:0']);
 
 interface UpEvent {
   event: string;

@@ -74,6 +74,11 @@ export const registry: readonly GroupEntry[] = [
     load: () => import('./commands/open.js'),
   },
   {
+    name: 'tui',
+    summary: 'Open the terminal dashboard',
+    load: () => import('./commands/tui.js'),
+  },
+  {
     name: 'db',
     summary: 'Run the database, and read and write records',
     load: () => import('./commands/db.js'),

@@ -14,6 +14,10 @@ export function build(up: CtlCommand, tools: Tools): void {
     .option('--listen <address>', 'Address of the daemon (default: 127.0.0.1:8765)')
     .option('--queue-listen <address>', 'Address of the queue (default: 127.0.0.1:8081)')
     .option(
+      '--queue-grpc <address>',
+      'gRPC address of the queue (default: 127.0.0.1:8082, another port if that is in use)',
+    )
+    .option(
       '--metrics-listen <address>',
       "Address of the queue's metrics (default: 127.0.0.1:9464)",
     )

@@ -35,12 +35,18 @@ const db: Part = {
   flags: { '--grpc': '--db-grpc', '--http': '--db-http' },
 };
 
+export const queueGrpcPort = 8082;
+
 const queue: Part = {
   name: 'queue',
   title: 'queue',
-  addresses: [address('http', 8081), address('metrics', 9464)],
-  listeners: ['http', 'metrics'],
-  flags: { '--listen': '--queue-listen' },
+  addresses: [
+    address('http', 8081),
+    address('metrics', 9464),
+    address('grpc', queueGrpcPort, 'grpc'),
+  ],
+  listeners: ['http', 'metrics', 'grpc'],
+  flags: { '--listen': '--queue-listen', '--grpc': '--queue-grpc' },
 };
 
 const daemon: Part = {

@@ -20,6 +20,8 @@ export interface PlanParts {
   readonly credentials: Credentials;
   /** Address of the daemon, with its port chosen. */
   readonly daemonAddress: Address;
+  /** gRPC address of the queue. */
+  readonly queueGrpc: Address;
 }
 
 const callbackPath = '/api/v1/queue/callback';
@@ -74,7 +76,7 @@ export class Plan {
   }
 
   #queue(places: Places): Command {
-    const { dataDir, env, addresses, settings } = this.given;
+    const { dataDir, env, addresses, settings, queueGrpc } = this.given;
     const { tokens_file: tokens, secrets_file: secrets } = settings.queue;
     return {
       args: [
@@ -87,6 +89,7 @@ export class Plan {
           '--metrics-listen',
           listenerOf(places('queue'), 'metrics') ?? addresses.metricsListen,
         ),
+        ...flag('--grpc', listenerOf(places('queue'), 'grpc') ?? addressText(queueGrpc)),
         ...flag('--tokens-file', tokens === undefined ? tokensFile(dataDir) : undefined),
         ...flag('--secrets-file', secrets === undefined ? secretsFile(dataDir) : undefined),
         ...flag('--extra-callback-allowlist', JSON.stringify(allowlistEntry(this.callbackUrl))),

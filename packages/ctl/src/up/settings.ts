@@ -21,6 +21,7 @@ export interface Addresses {
   dbGrpc?: string;
   dbHttp?: string;
   queueListen?: string;
+  queueGrpc?: string;
   metricsListen?: string;
   listen?: string;
 }
@@ -58,7 +59,7 @@ export function loadSettings(dataDir: string, options: UpOptions, env: Environme
   const { values: queue } = loadConfig(queueConfig, {
     environment: env,
     defaultFile: files.queue,
-    flags: { data: dataDir, listen: options.queueListen },
+    flags: { data: dataDir, listen: options.queueListen, grpc: options.queueGrpc },
   });
   const { values: db } = loadConfig(databaseConfig, { environment: env, defaultFile: files.db });
   const entries = Object.entries(env).filter(([name]) => !otherPlaces.has(name));
