@@ -31,7 +31,7 @@ const layers = {
       ['server'],
     ],
   },
-  'packages/db/src': { order: [['engine'], ['client'], ['server']] },
+  'packages/db/src': { order: [['engine', 'codec'], ['client'], ['server']] },
 };
 
 const root = process.argv[2] ?? dirname(dirname(fileURLToPath(import.meta.url)));

@@ -3,7 +3,7 @@ import { messageOf, UsageError } from '@millrace/kit/errors';
 import type { Filter } from '@millrace/db';
 import { z } from 'zod';
 import { parseConditions } from '../db/conditions.js';
-import { positionsCollection } from './positions.js';
+import { positionsCollection } from './positions-collection.js';
 import { checkTemplate, type Json } from './template.js';
 
 export const changeOps = ['insert', 'update', 'delete'] as const;

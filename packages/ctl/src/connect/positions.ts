@@ -1,9 +1,7 @@
 import type { Filter } from '@millrace/db';
 import type { RemoteCollection, RemoteDatabase } from '@millrace/db/client';
 import type { ConnectorConfig, ConnectorOp } from './connectors-file.js';
-
-/** Collection of the watched database that has one record per connector, by its name. */
-export const positionsCollection = 'millrace_connectors';
+import { positionsCollection } from './positions-collection.js';
 
 /** How far a connector is: every change up to `seq` is in the queue. */
 export interface Position {

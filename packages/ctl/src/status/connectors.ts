@@ -2,7 +2,8 @@ import type { Clock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import type { JsonObject } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import { positionsCollection, type Position } from '../connect/positions.js';
+import { positionsCollection } from '../connect/positions-collection.js';
+import type { Position } from '../connect/positions.js';
 
 /** How far a connector is. */
 export interface ConnectorState {

@@ -9,7 +9,7 @@ import { dataDirectory } from '../data-directory.js';
 import { withDatabase } from '../db/connection.js';
 import { queueApi } from '../queue/api.js';
 import type { Tools } from '../tools.js';
-import { positionsCollection } from '../connect/positions.js';
+import { positionsCollection } from '../connect/positions-collection.js';
 import { readConnectorStates } from './connectors.js';
 import { queueTotals, type Overview, type PartState } from './overview.js';
 
