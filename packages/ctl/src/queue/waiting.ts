@@ -1,6 +1,15 @@
 import { Refusal } from '@millrace/kit/errors';
 import { rest } from '../rest.js';
 
+/** Like `rest`, but returns when `signal` is aborted. */
+export async function restUntil(delayMs: number, signal: AbortSignal): Promise<void> {
+  try {
+    await rest(delayMs, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
 const maxTries = 6;
 const firstDelayMs = 250;
 const maxDelayMs = 5_000;

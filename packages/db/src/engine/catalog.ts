@@ -8,7 +8,7 @@ export interface CollectionInfo {
   id: number;
   name: string;
   indexes: IndexInfo[];
-  /** How long its records live when their writer does not say; 0: for ever. */
+  /** Lifetime of records whose writer sets none; 0: unlimited. */
   defaultTtlMs: number;
   /** Validates every document that is written on this node. */
   schema: CollectionSchema | undefined;

@@ -110,7 +110,7 @@ export class Core {
       maxJobs: 1_024,
       maxBytes: 16 * 2 ** 20,
       sliceMs: 2,
-      mostTold: 64,
+      maxResolvedPerTurn: 64,
       relaxed: options.durability === 'relaxed',
     });
     this.durable = this.visible = { ...this.writer.state };

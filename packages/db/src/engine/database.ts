@@ -59,12 +59,12 @@ import type { Watch } from './watch/watch.js';
 import { Watches, type WatchOptions } from './watch/watches.js';
 import { Writes } from './writes.js';
 
-const longestTtlMs = 100 * 366 * 86_400_000;
+const maxTtlMs = 100 * 366 * 86_400_000;
 
 /** What `open` needs to know of one collection. Collections not named here appear on first write. */
 export interface CollectionOptions {
   indexes?: readonly IndexDefinition[];
-  /** How long records live when their writer does not say; 0 or absent: for ever. */
+  /** Lifetime of records whose writer sets none; 0 or absent: unlimited. */
   defaultTtlMs?: number;
 }
 
@@ -79,14 +79,14 @@ export interface OpenOptions {
   logRetention?: Partial<LogRetention>;
   /** Archives the change log to a directory, for point-in-time restore. */
   logArchive?: LogArchiveOptions | undefined;
-  /** Tells of the opened file whether it takes no commits of its own: see `Core.sealed`. */
+  /** Whether the opened file accepts no commits of its own: see `Core.sealed`. */
   seal?: (core: Core) => (() => Error) | undefined;
   clock?: Clock;
   random?: Random;
   log?: Log;
   /** The file operations of the log, for tests that make them fail. */
   files?: FileLayer;
-  /** How the files of the log are laid out, for tests. */
+  /** Sizes of the log files, for tests. */
   logFiles?: { segmentBytes: number };
 }
 
@@ -145,7 +145,7 @@ export class Database {
     for (const [name, { indexes = [], defaultTtlMs = 0 }] of collections) {
       checkCollectionName(name);
       for (const definition of indexes) compileIndex(definition);
-      if (!(defaultTtlMs >= 0 && defaultTtlMs <= longestTtlMs)) {
+      if (!(defaultTtlMs >= 0 && defaultTtlMs <= maxTtlMs)) {
         throw new UsageError(
           `The default_ttl_ms of "${name}" is 0 (records never expire) to 100 years, ` +
             `not ${defaultTtlMs}.`,
@@ -196,7 +196,7 @@ export class Database {
     }
   }
 
-  /** The collection of this name. It comes into being with its first record. */
+  /** The collection of this name. It is created with its first record. */
   collection<T extends object = Record<string, unknown>>(name: string): Collection<T>;
   /** The collection of this name. The schema validates every document that is written. */
   collection<S extends StandardSchema>(

@@ -6,7 +6,7 @@ import type { IndexDefinition } from './index/entries.js';
 import { CommitBuilder, encodeDocument } from './mutations.js';
 import type { RecordImage } from './record.js';
 
-/** A record of the system collection: a member tells what it declares. */
+/** A record of the system collection; its members say what it declares. */
 interface Declaration {
   collection: string;
   /** As JSON: a schema may be nested deeper than a document. */

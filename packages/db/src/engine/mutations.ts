@@ -2,7 +2,7 @@ import type { CollectionInfo, IndexInfo } from './catalog.js';
 import { chainAfter, coalesce, encodeCommit, type Change, type ChangeOp } from './changes.js';
 import { contentHash } from './content-hash.js';
 import type { Core } from './core.js';
-import { mostRecordBytes, type JsonObject } from './documents.js';
+import { maxRecordBytes, type JsonObject } from './documents.js';
 import { encodeRecord, RecordImage, type RecordFields } from './record.js';
 import { refuse } from './refusal.js';
 import { enforceSchema } from './enforce-schema.js';
@@ -19,12 +19,12 @@ export interface EncodedDocument {
 
 export function encodeDocument(core: Core, data: JsonObject): EncodedDocument {
   const bytes = core.codec.encode(data);
-  if (bytes.length > mostRecordBytes) {
+  if (bytes.length > maxRecordBytes) {
     throw refuse(
       'RECORD_TOO_LARGE',
-      `The record takes ${bytes.length} bytes; the most is ${mostRecordBytes}. ` +
+      `The record takes ${bytes.length} bytes; the most is ${maxRecordBytes}. ` +
         'Split it, or keep the large part elsewhere.',
-      { limit_bytes: String(mostRecordBytes) },
+      { limit_bytes: String(maxRecordBytes) },
     );
   }
   return { data, bytes, contentHash: contentHash(data) };

@@ -252,7 +252,7 @@ export class Transaction implements Target {
     }
   }
 
-  /** Tells a caller at once what the commit would refuse anyway. */
+  /** Refuses at once what the commit would refuse anyway. */
   #checkUnique(collection: CollectionInfo, image: RecordImage): void {
     for (const index of collection.indexes) {
       if (!index.definition.unique || index.state !== 'ready') continue;

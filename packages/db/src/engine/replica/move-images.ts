@@ -10,7 +10,7 @@ import { expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../storage
 export interface ImageMove {
   collection: CollectionInfo;
   id: string;
-  /** What stands in the file now. */
+  /** The stored record. */
   before: RecordImage | undefined;
   after: RecordImage | undefined;
 }

@@ -20,7 +20,7 @@ export interface ReaderOptions<Shown> {
   filter: RecordFilter | undefined;
   /** Also shows changes of the system collection. */
   includeSystem: boolean;
-  /** The last commit not to tell of. */
+  /** The last commit not to deliver. */
   position: ResumePosition;
   show: (change: VisibleChange) => Shown;
   /** Where watches that show the same keep what they show. */
@@ -36,7 +36,7 @@ export interface ReaderParts {
   slice: Slice;
 }
 
-const mostBatchBytes = 64 * 1024;
+const maxBatchBytes = 64 * 1024;
 
 /** A place in the change log, and what there is to tell from there on. */
 export class LogReader<Shown> {
@@ -143,7 +143,7 @@ export class LogReader<Shown> {
       const message = this.#changesOf(read);
       if (message) messages.push(message);
       bytes += read.bytes;
-      isEnough = this.parts.slice.spend(read.bytes) || bytes >= mostBatchBytes;
+      isEnough = this.parts.slice.spend(read.bytes) || bytes >= maxBatchBytes;
     }
     return { after, seq: this.#position, chain: this.#chain!, bytes, messages };
   }
