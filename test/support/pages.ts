@@ -38,6 +38,8 @@ export const pagesOfQueue = [
 ];
 
 export const pagesOfDatabase = [
+  'docs/how-to/import-and-export.md',
+  'docs/how-to/model-index-validate.md',
   'docs/how-to/restore-to-a-point-in-time.md',
   'docs/how-to/run-database-followers.md',
 ];

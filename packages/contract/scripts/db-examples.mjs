@@ -55,6 +55,39 @@ const personSchema = {
 };
 
 export const examples = {
+  dropCollection: { response: { deleted: 1200, seq: 1196 } },
+  renameCollection: { request: { new_name: 'persons' }, response: { moved: 1200, seq: 1198 } },
+  createIndex: {
+    request: { fields: ['city', 'age'] },
+    response: {
+      index: {
+        name: 'city,age',
+        fields: ['city', 'age'],
+        unique: false,
+        sparse: false,
+        state: 'building',
+      },
+      seq: 1199,
+    },
+  },
+  dropIndex: { response: { seq: 1200 } },
+  adviseIndexes: {
+    response: {
+      advice: [
+        {
+          collection: 'people',
+          fields: ['city', 'age'],
+          query_count: 12,
+          total_ms: 3400.5,
+          max_ms: 410.2,
+          rows_scanned: 1200000,
+          rows_returned: 84,
+          filter: 'city eq, order by age',
+          last_at: '2026-01-06T10:00:00.000Z',
+        },
+      ],
+    },
+  },
   setSchema: {
     request: { schema: personSchema.schema, validate: 'strict' },
     response: {

@@ -66,7 +66,8 @@ const updates = ['Update', 'UpdateByKey', 'Upsert', 'UpdateIfRev', 'BulkWrite', 
 const deletes = ['Delete', 'DeleteByKey', 'DeleteMany'];
 const bodies = [...new Set([...inserts, ...updates])];
 const writes = [...bodies, ...deletes];
-const catalogWrites = ['SetSchema', 'RemoveSchema'];
+const collectionWrites = ['DropCollection', 'RenameCollection', 'CreateIndex', 'DropIndex'];
+const catalogWrites = ['SetSchema', 'RemoveSchema', ...collectionWrites];
 const changes = [...writes, ...catalogWrites];
 const keyed = [
   'InsertWithKey',
@@ -210,6 +211,34 @@ export const dbReasons = {
     metadata: ['collection', 'key'],
     methods: ['FindByKey', 'UpdateByKey', 'DeleteByKey', 'UpdateIfRev', 'BulkWrite'],
   },
+  COLLECTION_NOT_FOUND: {
+    code: 'NOT_FOUND',
+    status: 404,
+    meaning: 'There is no collection of this name.',
+    metadata: ['collection'],
+    methods: ['DropCollection', 'RenameCollection'],
+  },
+  COLLECTION_EXISTS: {
+    code: 'ALREADY_EXISTS',
+    status: 409,
+    meaning: 'Another collection has the new name already.',
+    metadata: ['collection'],
+    methods: ['RenameCollection'],
+  },
+  DECLARED_IN_SETTINGS: {
+    code: 'FAILED_PRECONDITION',
+    status: 400,
+    meaning: 'The settings of the server declare it; change them and restart the server.',
+    metadata: ['collection'],
+    methods: ['DropCollection', 'RenameCollection', 'DropIndex'],
+  },
+  INDEX_NOT_FOUND: {
+    code: 'NOT_FOUND',
+    status: 404,
+    meaning: 'The collection has no such index.',
+    metadata: ['collection', 'index'],
+    methods: ['DropIndex'],
+  },
   SCHEMA_NOT_FOUND: {
     code: 'NOT_FOUND',
     status: 404,
@@ -222,14 +251,14 @@ export const dbReasons = {
     status: 409,
     meaning: 'The key is taken; use upsert to write either way.',
     metadata: ['collection', 'key'],
-    methods: ['InsertWithKey', 'BulkWrite'],
+    methods: ['RenameCollection', 'InsertWithKey', 'BulkWrite'],
   },
   DUPLICATE_ID: {
     code: 'ALREADY_EXISTS',
     status: 409,
     meaning: 'A record with this id is there already.',
     metadata: ['collection', 'id'],
-    methods: ['Insert', 'InsertWithKey', 'BulkWrite'],
+    methods: ['RenameCollection', 'Insert', 'InsertWithKey', 'BulkWrite'],
   },
   UNIQUE_VIOLATION: {
     code: 'ALREADY_EXISTS',

@@ -79,3 +79,76 @@ test('schema: an import stops at the line that does not match, or skips it', asy
   expect(skipped).toMatchObject({ code: 1, err: expect.stringContaining('in.ndjson:2: ') });
   expect((await server.ctl(['count', 'in'])).out).toBe('2\n');
 });
+
+test('collection: drop and rename', async () => {
+  for (const key of ['a', 'b']) await server.json(['put', 'from', key, '{"n":1}']);
+  expect(await server.ctl(['collection', 'rename', 'from', 'to'])).toMatchObject({
+    code: 0,
+    out: 'Renamed "from" to "to" with 2 records.\n',
+  });
+  expect((await server.json(['get', 'to', 'a'])).record).toMatchObject({ key: 'a', rev: 1 });
+  await server.json(['put', 'taken', 'x', '{}']);
+  const taken = await server.ctl(['collection', 'rename', 'to', 'taken']);
+  expect(taken).toMatchObject({ code: 1, err: expect.stringContaining('"taken" exists already') });
+  const gone = await server.ctl(['collection', 'rename', 'from', 'again']);
+  expect(gone).toMatchObject({ code: 1, err: expect.stringContaining('"from" does not exist') });
+  expect(await server.ctl(['collection', 'drop', 'too'])).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('did you mean "to"?'),
+  });
+  expect(await server.json(['collection', 'drop', 'to', '--yes'])).toMatchObject({ deleted: 2 });
+  const names = (await server.json(['collection', 'list'])).collections.map(
+    ({ name }: { name: string }) => name,
+  );
+  expect(names).not.toContain('to');
+  expect(names).not.toContain('from');
+  expect(await server.ctl(['find', 'to'])).toMatchObject({ code: 1 });
+});
+
+test('index: create, list and drop', async () => {
+  for (let n = 0; n < 3; n++) await server.json(['insert', 'ix', `{"n":${n},"g":1}`]);
+  expect(await server.ctl(['index', 'create', 'ix', 'g', 'n'])).toMatchObject({
+    code: 0,
+    out: 'Index on (g, n) of "ix" created, ready.\n',
+  });
+  expect((await server.ctl(['index', 'create', 'ix', 'g,n'])).out).toContain('exists already');
+  expect(await server.json(['index', 'list', 'ix'])).toMatchObject({
+    indexes: [{ collection: 'ix', name: 'g,n', state: 'ready' }],
+  });
+  const failed = await server.ctl(['index', 'create', 'ix', 'g', '--unique']);
+  expect(failed).toMatchObject({ code: 1, err: expect.stringContaining('could not be built') });
+  for (const fields of [['g'], ['g', 'n']]) {
+    expect(await server.ctl(['index', 'drop', 'ix', ...fields])).toMatchObject({ code: 0 });
+  }
+  const none = await server.ctl(['index', 'drop', 'ix', 'g']);
+  expect(none).toMatchObject({ code: 1, err: 'ctl: "ix" has no index "g".\n' });
+  expect((await server.json(['index', 'list', 'ix'])).indexes).toEqual([]);
+  expect(await server.ctl(['index', 'create', 'ix'])).toMatchObject({ code: 2 });
+});
+
+test('collection: one that does not exist is an error with near names, in the shell too', async () => {
+  await server.json(['put', 'people', 'ada', '{"age":36}']);
+  const commands = [
+    ['find', 'peple'],
+    ['count', 'peple'],
+    ['export', 'peple'],
+    ['index', 'advise', 'peple'],
+  ];
+  for (const args of commands) {
+    const ended = await server.ctl(args);
+    expect([args, ended.code, ended.out]).toEqual([args, 1, '']);
+    expect(ended.err).toContain('did you mean "people"?');
+  }
+  for (const line of ['find peple', 'count peple', 'export peple']) {
+    const ended = await server.ctl(['shell'], { input: `${line}\n` });
+    expect([line, ended.code]).toEqual([line, 1]);
+    expect(ended.err).toContain('did you mean "people"?');
+  }
+  const shell = await server.ctl(['shell'], { input: 'count people\nshow collections\n' });
+  expect(shell.code).toBe(0);
+  expect(shell.out).toMatch(/^1\nCOLLECTION/);
+  for (const condition of ['age>>', 'age==5', 'age<>5', 'age>']) {
+    const ended = await server.ctl(['find', 'people', condition]);
+    expect([condition, ended.code, ended.out]).toEqual([condition, 2, '']);
+  }
+});

@@ -7,8 +7,9 @@ import {
   addStatus,
   addVerify,
 } from '../db/admin-commands.js';
-import { addCollection, addCount, addIndex } from '../db/catalog-commands.js';
+import { addCollection, addCount } from '../db/catalog-commands.js';
 import { withConditions } from '../db/conditions-help.js';
+import { addIndex } from '../db/index-commands.js';
 import { addKeys } from '../db/key-commands.js';
 import { addAggregate, addFind, addGet, addWatch } from '../db/read-commands.js';
 import { addSchema } from '../db/schema-commands.js';

@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import { rest } from '../queue/waiting.js';
+import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
 import { Frame } from '../render/frame.js';
 import { parseSince } from '../savings/since.js';

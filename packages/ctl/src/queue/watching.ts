@@ -5,7 +5,7 @@ import type { Tools } from '../tools.js';
 import { Frame } from '../render/frame.js';
 import type { QueueApi } from './api.js';
 import { callbackCounter, type CallbackCounter } from './callback-counter.js';
-import { rest } from './waiting.js';
+import { rest } from '../rest.js';
 import { maxSamples, watchScreen, type Sample, type Watched } from './watch-screen.js';
 
 export interface WatchFlags {

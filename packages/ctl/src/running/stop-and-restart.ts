@@ -1,7 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
-import { rest } from '../queue/waiting.js';
+import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
 import { drainMs } from '../up/supervised-part.js';
 import { partsOf, type Part } from '../up/parts.js';

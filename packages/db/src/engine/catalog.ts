@@ -12,6 +12,8 @@ export interface CollectionInfo {
   defaultTtlMs: number;
   /** Validates every document that is written on this node. */
   schema: CollectionSchema | undefined;
+  /** It was dropped. The number stays, because the change log names it; it is hidden while empty. */
+  isDropped: boolean;
 }
 
 /**
@@ -108,7 +110,13 @@ export class Catalog {
   addCollection(stored: StoredCollection): CollectionInfo {
     const isSystem = stored.name === systemCollection;
     if (!isSystem) checkCollectionName(stored.name);
-    const info: CollectionInfo = { ...stored, indexes: [], defaultTtlMs: 0, schema: undefined };
+    const info: CollectionInfo = {
+      ...stored,
+      indexes: [],
+      defaultTtlMs: 0,
+      schema: undefined,
+      isDropped: false,
+    };
     if (isSystem) this.#system = info;
     else this.#byName.set(info.name, info);
     this.#byId.set(info.id, info);

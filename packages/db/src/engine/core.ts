@@ -4,6 +4,7 @@ import type { Random } from '@millrace/kit/random';
 import { Catalog, systemCollection, type CollectionInfo } from './catalog.js';
 import { createCodec, type Codec } from './codec.js';
 import { checkCollectionName } from './documents.js';
+import type { IndexDefinition } from './index/entries.js';
 import { FileUse } from './storage/file-use.js';
 import type { OpenedLog } from './storage/log/open-log.js';
 import { decodeState, encodeState, stateRow, type DatabaseState } from './storage/state.js';
@@ -58,6 +59,10 @@ export class Core {
   sealed: (() => Error) | undefined;
   /** Called when a batch failed and its rows are gone. */
   onFailed: () => void = () => undefined;
+  /** Indexes that the system collection declares, by collection. */
+  declaredIndexes: ReadonlyMap<string, readonly IndexDefinition[]> = new Map();
+  /** Called when the declarations of the system collection were loaded. */
+  onDeclarations: () => void = () => undefined;
   /** Called for every document that does not match the schema of its collection. */
   onSchemaViolation: (validate: 'strict' | 'warn') => void = () => undefined;
   readonly #onDurable = new Set<() => void>();

@@ -16,11 +16,12 @@ import { CommitTarget } from './commit-target.js';
 import { Compactor, type Compacted, type CompactOptions } from './compact/compact.js';
 import { Core } from './core.js';
 import { loadDeclarations } from './declarations.js';
+import { CatalogChanges } from './catalog-changes.js';
 import { checkCollectionName } from './documents.js';
 import { ExpirySweeper } from './expiry.js';
 import { openFormat } from './format.js';
 import type { Hash64 } from './hash.js';
-import { buildIndexes, reconcileIndexes } from './index-build.js';
+import { allDeclared, buildIndexes, reconcileIndexes } from './index-build.js';
 import { compileIndex, type IndexDefinition } from './index/entries.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from './log-trim.js';
 import { Queries } from './queries.js';
@@ -107,6 +108,7 @@ export class Database {
   readonly bulkByFilter: BulkByFilter;
   readonly queries: Queries;
   readonly schemas: Schemas;
+  readonly catalog: CatalogChanges;
   readonly watches: Watches;
   readonly transactions: TransactionRegistry;
   readonly #sweeper: ExpirySweeper;
@@ -114,6 +116,7 @@ export class Database {
   readonly #compactor: Compactor;
   readonly #stop = new AbortController();
   #building: Promise<void> = Promise.resolve();
+  #reconciling: Promise<void> = Promise.resolve();
   #archiver: LogArchiver | undefined;
   #closing: Promise<void> | undefined;
 
@@ -127,6 +130,7 @@ export class Database {
     this.writes = new Writes(core);
     this.queries = new Queries(core);
     this.schemas = new Schemas(core, this.queries);
+    this.catalog = new CatalogChanges(core, () => this.#reconciling);
     this.bulk = new Bulk(core);
     this.bulkByFilter = new BulkByFilter(core, this.queries);
     this.watches = new Watches(core);
@@ -178,6 +182,7 @@ export class Database {
       database = new Database(home, core, lock, retention);
       if (core.catalog.system) await core.writer.submit(() => loadDeclarations(core));
       core.onFailed = () => loadDeclarations(core);
+      core.onDeclarations = () => database!.#rebuildIndexes();
       await database.#declare(collections);
       const { logArchive } = options;
       if (logArchive) database.#archiver = await LogArchiver.open(core, logArchive);
@@ -268,7 +273,7 @@ export class Database {
   }
 
   collections(): readonly CollectionInfo[] {
-    return this.core.catalog.all();
+    return this.catalog.collections();
   }
 
   indexes(): readonly IndexInfo[] {
@@ -391,11 +396,27 @@ export class Database {
 
   async #declare(collections: [string, CollectionOptions][]): Promise<void> {
     const declared = new Map(collections.map(([name, { indexes }]) => [name, indexes ?? []]));
-    await reconcileIndexes(this.core, declared);
+    this.catalog.settings = declared;
+    await reconcileIndexes(this.core, allDeclared(this.core, declared));
     for (const [name, { defaultTtlMs }] of collections) {
       const info = this.core.catalog.find(name);
       if (info && defaultTtlMs) info.defaultTtlMs = defaultTtlMs;
     }
     this.#building = buildIndexes(this.core, this.#stop.signal);
+  }
+
+  /** Makes the indexes those that are declared now. Builds follow those that are under way. */
+  #rebuildIndexes(): void {
+    const { core } = this;
+    const { signal } = this.#stop;
+    const reconcile = async () => {
+      if (signal.aborted) return;
+      await reconcileIndexes(core, allDeclared(core, this.catalog.settings));
+    };
+    this.#reconciling = this.#reconciling.then(reconcile).catch((error: unknown) => {
+      if (!signal.aborted) core.log.error({ err: error }, 'failed to change indexes');
+    });
+    const before = Promise.all([this.#building, this.#reconciling]);
+    this.#building = before.then(() => buildIndexes(core, signal));
   }
 }

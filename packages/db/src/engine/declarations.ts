@@ -2,27 +2,43 @@ import { systemCollection, type CollectionInfo } from './catalog.js';
 import type { Core } from './core.js';
 import type { JsonObject } from './documents.js';
 import { compileSchema, type CollectionSchema, type ValidateMode } from './json-schema.js';
-import { encodeDocument, type CommitBuilder } from './mutations.js';
+import type { IndexDefinition } from './index/entries.js';
+import { CommitBuilder, encodeDocument } from './mutations.js';
 import type { RecordImage } from './record.js';
 
-/** A record of the system collection; its key is `schema:NAME`. */
-export interface SchemaDeclaration {
+/** A record of the system collection; its members say what it declares. */
+interface Declaration {
   collection: string;
   /** As JSON: a schema may be nested deeper than a document. */
-  schema: string;
-  validate: ValidateMode;
+  schema?: string;
+  validate?: ValidateMode;
+  index?: { fields: string[]; unique: boolean; sparse: boolean };
+  /** The collection was dropped, or was renamed. */
+  dropped?: true;
+  /** The collection is being renamed to this. */
+  renamedTo?: string;
 }
 
-export function schemaKey(collection: string): string {
-  return `schema:${collection}`;
-}
+/** Keys of the system collection. */
+export const keyOf = {
+  schema: (collection: string) => `schema:${collection}`,
+  index: (collection: string, { fields, unique, sparse }: IndexDefinition) =>
+    `index:${collection}:${fields.join(',')}${unique ? ':unique' : ''}${sparse ? ':sparse' : ''}`,
+  dropped: (collection: string) => `dropped:${collection}`,
+  rename: (collection: string) => `rename:${collection}`,
+};
 
 /** Stores a declaration. Inside a job. */
-export function putDeclaration(core: Core, commit: CommitBuilder, key: string, data: object): void {
+export function putDeclaration(
+  core: Core,
+  commit: CommitBuilder,
+  key: string,
+  data: Declaration,
+): void {
   const system = core.collectionNow(systemCollection);
   const before = declarationOf(core, key);
   const id = before?.id ?? core.random.ulid(commit.now);
-  const document = encodeDocument(core, data as JsonObject);
+  const document = encodeDocument(core, data as unknown as JsonObject);
   commit.store(system, id, before, document, { key, expiresAt: 0 });
 }
 
@@ -34,7 +50,8 @@ export function removeDeclaration(core: Core, commit: CommitBuilder, key: string
   return true;
 }
 
-function declarationOf(core: Core, key: string): RecordImage | undefined {
+/** The record of a declaration. Inside a job. */
+export function declarationOf(core: Core, key: string): RecordImage | undefined {
   const { system } = core.catalog;
   if (!system) return undefined;
   const view = core.view();
@@ -47,20 +64,41 @@ export function loadDeclarations(core: Core): void {
   const { system } = core.catalog;
   if (!system) return;
   const schemas = new Map<CollectionInfo, CollectionSchema | undefined>();
+  const indexes = new Map<string, IndexDefinition[]>();
+  const dropped = new Set<CollectionInfo>();
   for (const record of core.view().scan(system.id, {}, () => true)) {
-    const { key, updatedAt } = record;
-    if (!key.startsWith('schema:')) continue;
-    const declared = record.data as unknown as SchemaDeclaration;
+    const declared = record.data as unknown as Declaration;
     const collection = core.collectionNow(declared.collection);
-    schemas.set(collection, schemaOf(core, collection, declared, updatedAt));
+    if (declared.schema !== undefined) {
+      schemas.set(collection, schemaOf(core, collection, declared, record.updatedAt));
+    }
+    if (declared.index) {
+      indexes.set(collection.name, [...(indexes.get(collection.name) ?? []), declared.index]);
+    }
+    if (declared.dropped) dropped.add(collection);
   }
-  for (const collection of core.catalog.all()) collection.schema = schemas.get(collection);
+  for (const collection of core.catalog.all()) {
+    collection.schema = schemas.get(collection);
+    collection.isDropped = dropped.has(collection);
+  }
+  core.declaredIndexes = indexes;
+  core.onDeclarations();
+}
+
+/** Commits a change of declarations and loads them. Inside a job. Returns the commit. */
+export function commitDeclarations(core: Core, change: (commit: CommitBuilder) => void): number {
+  const commit = new CommitBuilder(core);
+  change(commit);
+  if (commit.isEmpty) return 0;
+  commit.finish();
+  loadDeclarations(core);
+  return commit.seq;
 }
 
 function schemaOf(
   core: Core,
   collection: CollectionInfo,
-  { schema: text, validate }: SchemaDeclaration,
+  { schema: text = '', validate = 'strict' }: Declaration,
   updatedAt: number,
 ): CollectionSchema | undefined {
   const known = collection.schema;

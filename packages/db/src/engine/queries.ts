@@ -23,6 +23,7 @@ const noCollection: CollectionInfo = {
   indexes: [],
   defaultTtlMs: 0,
   schema: undefined,
+  isDropped: false,
 };
 
 /** Queries over one collection: each on one snapshot, or inside a transaction. */

@@ -1,6 +1,6 @@
 import { decodeCommit } from './changes.js';
 import type { Core } from './core.js';
-import { loadDeclarations, putDeclaration, removeDeclaration, schemaKey } from './declarations.js';
+import { commitDeclarations, keyOf, putDeclaration, removeDeclaration } from './declarations.js';
 import { checkCollectionName, type JsonObject } from './documents.js';
 import {
   compileSchema,
@@ -9,7 +9,6 @@ import {
   type CollectionSchema,
   type ValidateMode,
 } from './json-schema.js';
-import { CommitBuilder } from './mutations.js';
 import type { Queries } from './queries.js';
 import type { RecordImage } from './record.js';
 import { refuse } from './refusal.js';
@@ -94,16 +93,11 @@ export class Schemas {
         const since = new Scan(check);
         this.#checkCommits(name, since, seen, this.core.state.seq);
         if (since.violating > 0 && !force) throw new NotApplied(since);
-        const commit = new CommitBuilder(this.core);
-        this.core.collectionNow(name);
-        putDeclaration(this.core, commit, schemaKey(name), {
-          collection: name,
-          schema: text,
-          validate,
+        const declaration = { collection: name, schema: text, validate };
+        return commitDeclarations(this.core, (commit) => {
+          putDeclaration(this.core, commit, keyOf.schema(name), declaration);
+          removeDeclaration(this.core, commit, keyOf.dropped(name));
         });
-        commit.finish();
-        loadDeclarations(this.core);
-        return commit.seq;
       })
       .catch((error: unknown) => {
         if (!(error instanceof NotApplied)) throw error;
@@ -116,13 +110,11 @@ export class Schemas {
   /** Returns the commit that removed it. Refuses SCHEMA_NOT_FOUND. */
   async remove(name: string): Promise<number> {
     checkCollectionName(name);
-    return this.core.writer.submit(() => {
-      const commit = new CommitBuilder(this.core);
-      if (!removeDeclaration(this.core, commit, schemaKey(name))) throw schemaNotFound(name);
-      commit.finish();
-      loadDeclarations(this.core);
-      return commit.seq;
-    });
+    return this.core.writer.submit(() =>
+      commitDeclarations(this.core, (commit) => {
+        if (!removeDeclaration(this.core, commit, keyOf.schema(name))) throw schemaNotFound(name);
+      }),
+    );
   }
 
   /** Returns the commit that was read. */

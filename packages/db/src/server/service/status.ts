@@ -2,7 +2,6 @@ import { create } from '@bufbuild/protobuf';
 import {
   CollectionStatusSchema,
   FollowerStatusSchema,
-  IndexStatusSchema,
   ReplicationStatusResponseSchema,
   SavedTailSchema,
   type CollectionStatus,
@@ -11,6 +10,7 @@ import type { CollectionInfo } from '../../engine/catalog.js';
 import { checkFind } from '../../engine/query/query.js';
 import { RecordList } from '../../engine/query/record-sink.js';
 import type { CallContext, UnaryMethods } from './call.js';
+import { indexStatus } from './catalog.js';
 import type { ServiceParts } from './parts.js';
 import type { FollowerState, SavedTailState } from './replication.js';
 import { stoppableFind } from './stoppable-queries.js';
@@ -83,15 +83,7 @@ async function collectionsOf(
       create(CollectionStatusSchema, {
         name: info.name,
         records: BigInt(await countRecords(parts, info, context)),
-        indexes: info.indexes.map(({ definition, state }) =>
-          create(IndexStatusSchema, {
-            name: definition.fields.join(','),
-            fields: [...definition.fields],
-            unique: definition.unique ?? false,
-            sparse: definition.sparse ?? false,
-            state,
-          }),
-        ),
+        indexes: info.indexes.map(indexStatus),
         ...(info.defaultTtlMs > 0 && { defaultTtl: duration(info.defaultTtlMs) }),
       }),
     );

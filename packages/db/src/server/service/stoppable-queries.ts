@@ -63,6 +63,7 @@ function sourceOf(
     indexes: [],
     defaultTtlMs: 0,
     schema: undefined,
+    isDropped: false,
   };
   const slice = new Slice({ monotonic: () => clock.monotonic(), pause: () => nextTurn(signal) });
   const from = (view: ReadView): QuerySource => ({ view, collection, now: clock.now(), slice });
