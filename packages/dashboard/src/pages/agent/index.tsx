@@ -7,6 +7,8 @@ import { Page, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
+import { useQuestions } from '../../questions/api.js';
+import { QuestionPanel } from '../../questions/panel.js';
 import { isOver, sessionTones } from '../../sessions/status.js';
 import { Controls } from './controls.js';
 import { ExplainPanel } from './explain-panel.js';
@@ -42,6 +44,7 @@ export default function AgentPage({ params }: { params: Readonly<Record<string, 
 
 function Agent({ session }: { session: Session }) {
   const output = useOutput(session.id, !isOver(session.status));
+  const questions = useQuestions();
   return (
     <Page
       title={session.name}
@@ -57,8 +60,10 @@ function Agent({ session }: { session: Session }) {
         <span className="muted">
           since <Time at={session.status_since} />
         </span>
+        {session.status_reason && !isOver(session.status) && <span>{session.status_reason}</span>}
         {session.last_error && <span className="status-bad">{session.last_error}</span>}
       </div>
+      <QuestionPanel questions={questions.of(session.id)} />
       <div className="agent">
         <Panel title="Output" className="agent-output">
           <OutputView output={output} />
