@@ -1,5 +1,5 @@
-/** Actions on the work of a session. */
-export const workActions = ['commit', 'push', 'open-pr', 'merge', 'rebase'] as const;
+/** Actions on the work of a session, in the order of their buttons. */
+export const workActions = ['commit', 'push', 'open-pr', 'rebase', 'merge'] as const;
 export type WorkAction = (typeof workActions)[number];
 
 /** What the daemon can do, by the OpenAPI document it serves. */

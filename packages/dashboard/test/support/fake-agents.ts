@@ -60,7 +60,7 @@ export class FakeAgents {
       tool: 'Bash',
       options: [
         { id: '1', label: 'Yes', kind: 'allow_once' },
-        { id: '2', label: 'Yes, and do not ask again', kind: 'allow_always' },
+        { id: '2', label: 'Yes, for this session', kind: 'allow_always' },
         { id: '3', label: 'No', kind: 'reject' },
       ],
       asked_at: new Date().toISOString(),

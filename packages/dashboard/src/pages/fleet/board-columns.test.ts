@@ -4,9 +4,9 @@ import { columnOf, waitingJobs } from './board-columns.js';
 
 type Session = DaemonSchema<'Session'>;
 
-const facts = (standing?: { ahead: number | null; merged: boolean | null }, asks = false) => ({
+const facts = (standing?: { ahead: number | null; merged: boolean | null }, isAsking = false) => ({
   standingOf: () => standing,
-  hasQuestion: () => asks,
+  hasQuestion: () => isAsking,
 });
 const column = (status: Session['status'], ...more: Parameters<typeof facts>) =>
   columnOf({ id: 'a', status } as Session, facts(...more));
