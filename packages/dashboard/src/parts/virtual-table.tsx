@@ -4,6 +4,7 @@ import type { ColumnWidths } from './column-widths.js';
 import { ResizeHandle } from './resize-handle.js';
 import { useIsNarrow } from './use-is-narrow.js';
 import { useRowKeys } from './row-keys.js';
+import { useDensity } from '../style/theme.js';
 
 export interface Column<Row> {
   id: string;
@@ -39,6 +40,9 @@ interface VirtualTableProps<Row> {
   resize?: ColumnWidths;
 }
 
+/** One line of text needs 28 pixels; taller rows have more lines. */
+const compactHeight = (height: number): number => Math.max(28, height - 12);
+
 const sortMarks = { ascending: '▲', descending: '▼', none: '' } as const;
 
 /**
@@ -58,7 +62,8 @@ export function VirtualTable<Row>({
 }: VirtualTableProps<Row>) {
   const isNarrow = useIsNarrow();
   const shown = isNarrow ? columns.filter(({ wideOnly }) => !wideOnly) : columns;
-  const height = isNarrow ? narrowRowHeight : rowHeight;
+  const isCompact = useDensity() === 'compact';
+  const height = isNarrow ? narrowRowHeight : isCompact ? compactHeight(rowHeight) : rowHeight;
   const scroller = useRef<HTMLDivElement>(null);
   const virtualizer = useVirtualizer({
     count: rows.length,

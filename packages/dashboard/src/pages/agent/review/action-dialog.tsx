@@ -62,12 +62,12 @@ export function ActionDialog({ action, session, base, onClose }: ActionDialogPro
           </label>
         )}
         {problem && <ProblemView problem={problem} />}
-        <div className="row">
-          <button type="submit" className="primary" disabled={run.isPending}>
-            {run.isPending ? 'Running' : titles[action]}
-          </button>
+        <div className="form-actions">
           <button type="button" onClick={onClose}>
             Cancel
+          </button>
+          <button type="submit" className="primary" disabled={run.isPending}>
+            {run.isPending ? 'Running' : titles[action]}
           </button>
         </div>
       </form>
