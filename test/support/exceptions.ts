@@ -9,6 +9,11 @@ interface Exception {
 /** Keep it short: everything else in the fences of README and docs is run as it is there. */
 export const exceptions: readonly Exception[] = [
   {
+    command: 'bin/ctl tui',
+    instead: 'bin/ctl tui --help',
+    because: 'it needs a terminal; packages/ctl/test/tui.test.ts drives it in one',
+  },
+  {
     command: 'npm test',
     instead: 'npm test -- packages/kit/src/clock.test.ts',
     because: 'whole, it is the run that this test belongs to',
@@ -83,6 +88,11 @@ export const exceptions: readonly Exception[] = [
     command: 'bin/ctl queue submit mail mail.digest --delay 15m --expires-at 2h --group acme',
     instead: 'bin/ctl queue submit mail mail.digest --delay 1s --expires-at 2h --group acme',
     because: 'the page deletes the queue in the end, which cannot have waiting tasks',
+  },
+  {
+    command: 'bin/ctl agent open-pr retry-docs --title "Describe the retry" --draft',
+    instead: 'bin/ctl agent open-pr --help',
+    because: 'it opens a pull request at GitHub',
   },
 ];
 
