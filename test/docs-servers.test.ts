@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { demandInstalled } from './support/installed.js';
+import { exceptionOf } from './support/exceptions.js';
 import { commandsOf, fencesIn, root } from './support/markdown.js';
 import { isOfRepository, pagesOfServers } from './support/pages.js';
 import { noTmux, Sandbox, type Outcome } from './support/sandbox.js';
@@ -19,6 +20,8 @@ beforeAll(async () => {
   const here = pipeline.replace('/home/ada/src/mill', sandbox.work);
   expect(here).not.toBe(pipeline);
   writeFileSync(join(sandbox.work, 'upload.yaml'), here);
+  const [connectors = ''] = fencesIn('docs/how-to/react-to-changes.md', 'Connectors', 'yaml');
+  writeFileSync(join(sandbox.work, 'connectors.yaml'), connectors);
 });
 afterAll(async () => {
   const { out } = await sandbox.run('bin/ctl agent list --json');
@@ -53,13 +56,15 @@ async function run(command: string): Promise<void> {
   if (command === 'npm start' || command === 'bin/ctl up') {
     const at = command === 'npm start' ? root : sandbox.work;
     await sandbox.serve('up', command, /^Ctrl-C stops everything/m, at);
+  } else if (command === 'bin/ctl connect --config connectors.yaml') {
+    await sandbox.serve('connect', command, /"component":"connect"/);
   } else if (command.includes(' agent attach ')) {
     const typed = [{ after: /Done|claude|upload/, keys: detach }];
     expectOk(await sandbox.run(command, { typed }));
   } else if (command.includes(' logs -f ')) {
     const { out } = await sandbox.run(command, { until: /\S/ });
     expect(out).toContain('Fix the failing upload test');
-  } else expectOk(await sandbox.run(command));
+  } else expectOk(await sandbox.run(exceptionOf(command)?.instead ?? command));
 }
 
 /** Nobody can type into an agent that has no terminal. */

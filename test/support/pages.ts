@@ -15,6 +15,7 @@ export const pagesOfServers = [
   'docs/how-to/queue-work-for-agents.md',
   'docs/how-to/keep-contexts-small.md',
   'docs/how-to/get-notified.md',
+  'docs/how-to/react-to-changes.md',
   'docs/how-to/track-branches.md',
   'docs/how-to/coming-from-bullmq.md',
   'docs/how-to/coming-from-sqlite.md',

@@ -89,6 +89,11 @@ export const registry: readonly GroupEntry[] = [
     load: () => import('./commands/queue.js'),
   },
   {
+    name: 'connect',
+    summary: 'Turn changes of the database into tasks of the queue',
+    load: () => import('./commands/connect.js'),
+  },
+  {
     name: 'daemon',
     summary: 'Run the agent daemon and manage its token',
     load: () => import('./commands/daemon.js'),

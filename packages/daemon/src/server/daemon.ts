@@ -163,6 +163,7 @@ export async function serveDaemon(
         backends,
         sessions: agents.sessions,
         notify: agents.notify,
+        questions: agents.questions,
         metrics: agents.metrics,
         branches: agents.branches,
         pipelines: agents.pipelines,
