@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { demandInstalled } from './support/installed.js';
+import { exceptionOf } from './support/exceptions.js';
 import { commandsOf, fencesIn, root } from './support/markdown.js';
 import { isOfRepository, pagesOfServers } from './support/pages.js';
 import { noTmux, Sandbox, type Outcome } from './support/sandbox.js';
@@ -81,7 +82,7 @@ async function run(command: string): Promise<void> {
   } else if (command.includes(' logs -f ')) {
     const { out } = await sandbox.run(command, { until: /\S/ });
     expect(out).toContain('Fix the failing upload test');
-  } else expectOk(await sandbox.run(command));
+  } else expectOk(await sandbox.run(exceptionOf(command)?.instead ?? command));
 }
 
 /** Nobody can type into an agent that has no terminal. */

@@ -150,7 +150,7 @@ export const registry: readonly GroupEntry[] = [
   },
   {
     name: 'config',
-    summary: 'Show the settings of the daemon and their sources',
+    summary: 'Show and change the settings of the daemon',
     load: () => import('./commands/config.js'),
   },
   {

@@ -26,7 +26,11 @@ export async function liveValues(
   outside: Outside,
   signal: AbortSignal,
 ): Promise<string[]> {
-  const lifecycle: Lifecycle = { interrupted: signal, serve: (work) => work(Promise.resolve()) };
+  const lifecycle: Lifecycle = {
+    interrupted: signal,
+    serve: (work) => work(Promise.resolve()),
+    handOver: (work) => work(),
+  };
   const terminal = openTerminal([], outside);
   const here = { terminal, lifecycle };
   const late = new Promise<string[]>((resolve) => {

@@ -58,13 +58,15 @@ export async function bringUp(
   here.lifecycle.interrupted.addEventListener('abort', () =>
     supervised.forEach((part) => part.kill()),
   );
-  const url = (name: Part['name']) => httpOf(supervised, name);
+  const url = (name: Part['name']) => urlOf(supervised, name, 'http');
   const hasStarted = await startParts(stagesOf(supervised), stopped);
   const { daemonToken } = settings;
   if (!hasStarted) return { supervised, hasStarted, daemonToken, url };
   try {
-    // With our process id, which shows when the file is stale.
-    writePrivate(queueAddressFile(dataDir), `${url('queue')}\n${process.pid}\n`);
+    // With our process id, which shows when the file is stale, and where the metrics are.
+    const metricsUrl = urlOf(supervised, 'queue', 'metrics');
+    const lines = [url('queue'), process.pid, metricsUrl];
+    writePrivate(queueAddressFile(dataDir), `${lines.join('\n')}\n`);
     saveState(dataDir, supervised);
     await connect({ plan, settings, credentials, queueUrl: url('queue') }, here);
   } catch (error) {
@@ -131,8 +133,8 @@ function listenersOf(supervised: readonly SupervisedPart[], name: Part['name']) 
   return supervised.find(({ part }) => part.name === name)?.listeners ?? [];
 }
 
-function httpOf(supervised: readonly SupervisedPart[], name: Part['name']): string {
-  return listenersOf(supervised, name).find(({ listener }) => listener === 'http')?.url ?? '';
+function urlOf(supervised: readonly SupervisedPart[], name: Part['name'], wanted: string): string {
+  return listenersOf(supervised, name).find(({ listener }) => listener === wanted)?.url ?? '';
 }
 
 interface Connection {
