@@ -8,7 +8,7 @@ import { suggestion } from '@millrace/kit/nearest';
 import { writePrivateFile } from '@millrace/kit/private-files';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import { configFile } from '../daemon/places.js';
-import { confirmed } from '../queue/confirming.js';
+import { confirmed } from '../confirming.js';
 import { printable } from '../render/text.js';
 import type { Tools } from '../tools.js';
 import { localConfigView } from './config-view.js';

@@ -1,6 +1,6 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { durationOf } from '../db/arguments.js';
-import { rest } from '../queue/waiting.js';
+import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
 import { Frame } from './frame.js';
 
