@@ -80,7 +80,7 @@ export class Operator {
     if (world.chance(0.3)) {
       const selector = { ids };
       const cancelled = await store.cancelPending({ ...change, queue, ids, selector });
-      this.#tellCancelled(queue, cancelled.length);
+      this.#notifyCancelled(queue, cancelled.length);
       return;
     }
     const [id = ''] = ids;
@@ -91,7 +91,7 @@ export class Operator {
       attempt: (task, now) =>
         attemptRecord(task, { outcome: 'FAILED', now, errorType: 'CANCELLED' }),
     });
-    if (result.kind === 'changed') this.#tellCancelled(result.task.queue, 1);
+    if (result.kind === 'changed') this.#notifyCancelled(result.task.queue, 1);
   }
 
   /** Young tasks more often have not ended. */
@@ -99,7 +99,7 @@ export class Operator {
     return this.world.chance(0.8) ? this.#ids.slice(-20) : this.#ids;
   }
 
-  #tellCancelled(queue: string, count: number): void {
+  #notifyCancelled(queue: string, count: number): void {
     if (count > 0) this.servers.any()?.cancelled(queue, count);
   }
 

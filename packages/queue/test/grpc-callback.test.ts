@@ -97,8 +97,8 @@ describe.each(['embedded', 'postgres'] as const)('callbacks over gRPC, %s store'
 
   test('execute: the result is kept with keep_result only', async () => {
     execute = () => ({ result: Buffer.from('{"sent": true}') });
-    const kept = await submit(await newQueue({ keep_result: true }));
-    expect(await ended(kept)).toMatchObject({ result: { sent: true }, result_dropped: false });
+    const small = await submit(await newQueue({ keep_result: true }));
+    expect(await ended(small)).toMatchObject({ result: { sent: true }, result_dropped: false });
     const ignored = await submit(await newQueue());
     expect(await ended(ignored)).toMatchObject({ result: null });
     execute = () => ({ result: Buffer.from(JSON.stringify('x'.repeat(70_000))) });

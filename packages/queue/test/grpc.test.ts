@@ -137,7 +137,7 @@ test('list tasks: pages through a queue with the filters of the REST API', async
   expect(await idsOf({ to: later, limit: 100_000 })).toEqual(ids);
 });
 
-test('cancel: makes a task DEAD, once, and tells the worker why its lease is lost', async () => {
+test('cancel: makes a task DEAD, once, and the worker gets the reason with LEASE_LOST', async () => {
   const { tasks } = claim({});
   const { id } = await call('Submit', { queue: 'mail', handler_ref: 'a' });
   await expect.poll(() => tasks.length, soon).toBe(1);

@@ -228,8 +228,8 @@ function answerOf(
   const message = status?.message ?? '';
   const retryAfterMs = retryAfter ? Math.ceil(msOf(retryAfter)) : null;
   const outcome = executeOutcome({ code, message, retryAfterMs, remoteIp });
-  const isKept = keepsResult && code === ok;
-  return { outcome, stored: isKept ? executeResult(result) : undefined };
+  const isStored = keepsResult && code === ok;
+  return { outcome, stored: isStored ? executeResult(result) : undefined };
 }
 
 function peerIp(call: ClientUnaryCall): string | undefined {
