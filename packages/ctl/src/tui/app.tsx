@@ -1,5 +1,12 @@
 import { Box, Text, useApp, useInput, useStdout, type Key } from 'ink';
-import { useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
+import {
+  useCallback,
+  useEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+  type ReactNode,
+} from 'react';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import { plain, type Paint } from '../render/paint.js';
@@ -76,7 +83,7 @@ export function App({ live, actions, paint, start, onClose }: AppProps): ReactNo
     setState({ ...state, tab: next, message: '' });
   };
 
-  useInput((input, key) => {
+  useLatestInput((input, key) => {
     if (key.ctrl && input === 'c') return close({});
     if (prompt) {
       const step = stepOf(prompt, input, key);
@@ -268,6 +275,17 @@ function layoutOf(rows: number, tab: Tab): { height: number; list: number; detai
   const details = tab === 'Spend' ? 0 : Math.max(4, Math.floor(height / 4));
   // Two lines of tabs, a heading, the status line and the keys.
   return { height, details, list: height - details - 5 };
+}
+
+/**
+ * Handles keys with the state that is on the screen: on a busy machine the effect that replaces
+ * the handler runs later than the next key arrives.
+ */
+function useLatestInput(handle: (input: string, key: Key) => void): void {
+  const latest = useRef(handle);
+  latest.current = handle;
+  const stable = useCallback((input: string, key: Key) => latest.current(input, key), []);
+  useInput(stable);
 }
 
 function useSize(): { columns: number; rows: number } {
