@@ -1,7 +1,6 @@
 import { Command, Help, type HelpContext, type Option } from 'commander';
 import { nearest } from '@millrace/kit/nearest';
 import { shapeOf, type Example } from './shape.js';
-import type { Tools } from './tools.js';
 
 /** The command line is invalid. `path` is the command whose help explains it. */
 export class Mistake extends Error {
@@ -14,6 +13,12 @@ export class Mistake extends Error {
     super(message);
   }
 }
+
+/** Runs what shows something: once, paged, or again and again. */
+export type Presenter = (
+  flags: { readonly watch?: boolean; readonly interval?: string },
+  show: () => Promise<void>,
+) => Promise<void>;
 
 /** A commander command with examples and the meaning of its exit codes. */
 export class CtlCommand extends Command {
@@ -48,23 +53,22 @@ export class CtlCommand extends Command {
   }
 
   /** Shows a list or one thing: --watch repeats it, and output longer than the screen is paged. */
-  shown(tools: Tools): this {
+  shown({ present }: { readonly present: Presenter }): this {
     this.option('--watch', 'Refresh until you press Ctrl-C').option(
       '--interval <duration>',
       'Time between two refreshes (default: 2s)',
-    ).#present = tools;
+    ).#present = present;
     return this;
   }
 
-  #present: Tools | undefined;
+  #present: Presenter | undefined;
 
   override action(run: Parameters<Command['action']>[0]): this {
-    const tools = this.#present;
-    if (!tools) return super.action(run);
-    return super.action(async (...args) => {
-      const { present } = await import('./render/presenting.js');
-      await present(this.optsWithGlobals(), tools, async () => run.apply(this, args));
-    });
+    const present = this.#present;
+    if (!present) return super.action(run);
+    return super.action((...args) =>
+      present(this.optsWithGlobals(), async () => run.apply(this, args)),
+    );
   }
 
   /** All names from the root, as typed: `ctl queue serve`. */

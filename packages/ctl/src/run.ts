@@ -1,5 +1,5 @@
 import { CommanderError, Option } from 'commander';
-import { CtlCommand } from './command.js';
+import { CtlCommand, type Presenter } from './command.js';
 import { reportFailure } from './failure.js';
 import type { GroupEntry } from './group-entry.js';
 import { Groups } from './groups.js';
@@ -26,9 +26,13 @@ export async function run(
   const exitWith = (code: number): void => {
     exitCode = code;
   };
+  const present: Presenter = async (flags, show) => {
+    const presenting = await import('./presenting/presenting.js');
+    await presenting.present(flags, { terminal, lifecycle }, show);
+  };
   try {
     const root = rootCommand(terminal, hasFormat);
-    const groups = new Groups(root, registry, { terminal, lifecycle, exitWith, words });
+    const groups = new Groups(root, registry, { terminal, lifecycle, exitWith, words, present });
     const [name] = words;
     if (name !== undefined) await groups.fill(name);
     else if (terminal.json) await groups.fillAll();

@@ -1,4 +1,4 @@
-import type { CtlCommand } from './command.js';
+import type { CtlCommand, Presenter } from './command.js';
 import type { Lifecycle } from './lifecycle.js';
 import type { Terminal } from './terminal.js';
 
@@ -9,6 +9,8 @@ export interface Tools {
   readonly groups: CommandTree;
   /** The words of the command line without options: `db`, `serve`. */
   readonly words: readonly string[];
+  /** For `CtlCommand.shown`. */
+  readonly present: Presenter;
   /** Sets the exit code of a command that ran but has bad news. A thrown error sets its own. */
   exitWith(code: number): void;
 }

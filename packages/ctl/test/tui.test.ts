@@ -233,7 +233,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
     open();
     await shows(/> \S*ada/);
     terminal.press('C-c');
-    await shows('exit code');
+    await shows(/^exit code 0$/m);
     await expectRestored();
   });
 

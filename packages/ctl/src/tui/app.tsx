@@ -1,5 +1,12 @@
 import { Box, Text, useApp, useInput, useStdout, type Key } from 'ink';
-import { useEffect, useState, useSyncExternalStore, type ReactNode } from 'react';
+import {
+  useCallback,
+  useEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+  type ReactNode,
+} from 'react';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import { plain, type Paint } from '../render/paint.js';
@@ -35,7 +42,7 @@ export function App({ live, actions, paint, start, onClose }: AppProps): ReactNo
   const { columns, rows } = useSize();
   const snapshot = useSyncExternalStore(live.subscribe, live.snapshot);
   const [state, setState] = useState(start);
-  const [prompt, setPrompt] = useState<Prompt>();
+  const [prompt, setPrompt, latestPrompt] = useLatest<Prompt>();
   const [top, setTop] = useState(0);
   useTicks();
   const { exit } = useApp();
@@ -76,10 +83,11 @@ export function App({ live, actions, paint, start, onClose }: AppProps): ReactNo
     setState({ ...state, tab: next, message: '' });
   };
 
-  useInput((input, key) => {
+  useLatestInput((input, key) => {
     if (key.ctrl && input === 'c') return close({});
-    if (prompt) {
-      const step = stepOf(prompt, input, key);
+    const asked = latestPrompt();
+    if (asked) {
+      const step = stepOf(asked, input, key);
       setPrompt(step.prompt);
       if (step.run) perform(step.run);
       return;
@@ -268,6 +276,28 @@ function layoutOf(rows: number, tab: Tab): { height: number; list: number; detai
   const details = tab === 'Spend' ? 0 : Math.max(4, Math.floor(height / 4));
   // Two lines of tabs, a heading, the status line and the keys.
   return { height, details, list: height - details - 5 };
+}
+
+/** State that can be read before it is drawn, because two keys may arrive between two drawings. */
+function useLatest<Value>() {
+  const [value, setValue] = useState<Value>();
+  const latest = useRef<Value>(undefined);
+  const set = (next: Value | undefined): void => {
+    latest.current = next;
+    setValue(next);
+  };
+  return [value, set, () => latest.current] as const;
+}
+
+/**
+ * Handles keys with the state that is on the screen: on a busy machine the effect that replaces
+ * the handler runs later than the next key arrives.
+ */
+function useLatestInput(handle: (input: string, key: Key) => void): void {
+  const latest = useRef(handle);
+  latest.current = handle;
+  const stable = useCallback((input: string, key: Key) => latest.current(input, key), []);
+  useInput(stable);
 }
 
 function useSize(): { columns: number; rows: number } {

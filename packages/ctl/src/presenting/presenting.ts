@@ -2,7 +2,9 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { durationOf } from '../db/arguments.js';
 import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
-import { Frame } from './frame.js';
+import { Frame } from '../render/frame.js';
+
+type Here = Pick<Tools, 'terminal' | 'lifecycle'>;
 
 export interface PresentFlags {
   readonly watch?: boolean;
@@ -15,7 +17,7 @@ const minIntervalMs = 100;
 /** Runs a command that shows something: once, paged if it is long, or again and again. */
 export async function present(
   flags: PresentFlags,
-  tools: Tools,
+  tools: Here,
   show: () => Promise<void>,
 ): Promise<void> {
   if (flags.watch === true) return watch(flags, tools, show);
@@ -33,7 +35,7 @@ const passing = new Set(['UNAVAILABLE', 'STORAGE_UNAVAILABLE', 'RATE_LIMITED']);
 
 async function watch(
   flags: PresentFlags,
-  { terminal, lifecycle }: Tools,
+  { terminal, lifecycle }: Here,
   show: () => Promise<void>,
 ): Promise<void> {
   const { out, err, format } = terminal;
@@ -65,7 +67,7 @@ function fitted(text: string, rows: number): string {
 }
 
 /** Whether the pager has shown the text; one that is not installed has not. */
-async function paged(text: string, pager: string, { terminal, lifecycle }: Tools) {
+async function paged(text: string, pager: string, { terminal, lifecycle }: Here) {
   const { spawn } = await import('node:child_process');
   return lifecycle.handOver(async () => {
     // R keeps colours, F and X leave a short text on the screen.
