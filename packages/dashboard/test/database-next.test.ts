@@ -77,8 +77,11 @@ test('indexes: a server without advice shows how to add one', () =>
       expect(await page.getByRole('region', { name: 'Advice' }).count()).toBe(0);
     },
     {
-      prepare: (page) =>
-        page.route('**/proxy/db/openapi.yaml', (route) => route.fulfill({ body: 'paths:\n' })),
+      prepare: async (page) => {
+        await page.route('**/proxy/db/openapi.yaml', (route) =>
+          route.fulfill({ body: 'paths:\n' }),
+        );
+      },
     },
   ));
 

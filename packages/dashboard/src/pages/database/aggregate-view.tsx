@@ -13,14 +13,13 @@ import {
   aggregateParams,
   shownGroups,
   type AggregateDraft,
-  type Group,
   type ShownGroup,
 } from './aggregate.js';
 import { aggregate, type CollectionStatus } from './api.js';
 import { cellText } from './fields.js';
 import { PlanView } from './plan-view.js';
 import { draftIn, paramsOf } from './query-params.js';
-import type { Condition } from './query.js';
+import type { Condition, Group } from './query.js';
 
 interface AggregateViewProps {
   collection: string;

@@ -1,7 +1,5 @@
 import { cellText } from './fields.js';
-import type { Condition, Row } from './query.js';
-
-export type AggregateOp = 'count' | 'sum' | 'avg' | 'min' | 'max' | 'count_distinct';
+import type { AggregateBody, AggregateOp, Condition, Group, Row } from './query.js';
 
 export const aggregateOps: readonly { op: AggregateOp; words: string }[] = [
   { op: 'count', words: 'number of records' },
@@ -54,15 +52,6 @@ export function aggregateParams({ groupBy, op, field, order, limit }: AggregateD
   };
 }
 
-export interface AggregateBody {
-  filter?: Condition;
-  group_by: readonly string[];
-  aggregates: readonly { name: string; op: AggregateOp; field?: string }[];
-  order_by?: readonly { field: string; desc: boolean }[];
-  limit: number;
-  explain: boolean;
-}
-
 /** Why the draft cannot run; undefined when it can. */
 export function aggregateError({ op, field }: AggregateDraft): string | undefined {
   return op !== 'count' && field.trim() === '' ? 'Enter the field to compute with.' : undefined;
@@ -88,12 +77,6 @@ export function aggregateBody(draft: AggregateDraft, filter: Condition | undefin
     limit: Number(limit) + 1,
     explain: true,
   };
-}
-
-export interface Group {
-  key: Readonly<Record<string, unknown>>;
-  count: number;
-  values: Readonly<Record<string, unknown>>;
 }
 
 export interface ShownGroup {

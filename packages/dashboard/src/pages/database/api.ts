@@ -1,8 +1,7 @@
 import { ApiError } from '@millrace/client';
 import { queryOptions } from '@tanstack/react-query';
 import { authorizedFetch } from '../../api/client.js';
-import type { AggregateBody, Group } from './aggregate.js';
-import type { Condition, FindBody } from './query.js';
+import type { AggregateBody, Condition, FindBody, Group } from './query.js';
 
 export interface DbRecord {
   id: string;

@@ -15,6 +15,24 @@ export interface FindBody {
   count_only?: boolean;
 }
 
+export type AggregateOp = 'count' | 'sum' | 'avg' | 'min' | 'max' | 'count_distinct';
+
+export interface AggregateBody {
+  filter?: Condition;
+  group_by: readonly string[];
+  aggregates: readonly { name: string; op: AggregateOp; field?: string }[];
+  order_by?: readonly { field: string; desc: boolean }[];
+  limit: number;
+  explain: boolean;
+}
+
+/** One group of an aggregate. */
+export interface Group {
+  key: Readonly<Record<string, unknown>>;
+  count: number;
+  values: Readonly<Record<string, unknown>>;
+}
+
 /** One row of the query builder as typed. */
 export interface Row {
   id: number;
