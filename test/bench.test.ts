@@ -9,8 +9,12 @@ const run = promisify(execFile);
 
 /** The shortest run of each benchmark, without peers, and the programs it needs. */
 const shortest: Record<string, { args: string[]; programs?: string[] }> = {
+  attacks: { args: ['--rounds', '1', '--seconds', '1', '--attack', 'db-unread'] },
   ctl: { args: ['--rounds', '1'] },
   daemon: { args: ['--rounds', '1', '--seconds', '1', '--idle', '1'] },
+  'db-client': {
+    args: ['--rounds', '1', '--seconds', '1', '--records', '1000', '--peers', ''],
+  },
   'db-server': {
     args: ['--rounds', '1', '--seconds', '1', '--records', '1000'],
     programs: ['h2load', 'wrk'],

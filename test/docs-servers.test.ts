@@ -19,6 +19,8 @@ beforeAll(async () => {
   const here = pipeline.replace('/home/ada/src/mill', sandbox.work);
   expect(here).not.toBe(pipeline);
   writeFileSync(join(sandbox.work, 'upload.yaml'), here);
+  const [connectors = ''] = fencesIn('docs/how-to/react-to-changes.md', 'Connectors', 'yaml');
+  writeFileSync(join(sandbox.work, 'connectors.yaml'), connectors);
 });
 afterAll(async () => {
   const { out } = await sandbox.run('bin/ctl agent list --json');
@@ -71,6 +73,8 @@ async function run(command: string): Promise<void> {
   if (command === 'npm start' || command === 'bin/ctl up') {
     const at = command === 'npm start' ? root : sandbox.work;
     await sandbox.serve('up', command, /^Ctrl-C stops everything/m, at);
+  } else if (command === 'bin/ctl connect --config connectors.yaml') {
+    await sandbox.serve('connect', command, /"component":"connect"/);
   } else if (command.includes(' agent attach ')) {
     const typed = [{ after: /Done|claude|upload/, keys: detach }];
     expectOk(await sandbox.run(command, { typed }));

@@ -9,6 +9,11 @@ interface Exception {
 /** Keep it short: everything else in the fences of README and docs is run as it is there. */
 export const exceptions: readonly Exception[] = [
   {
+    command: 'bin/ctl tui',
+    instead: 'bin/ctl tui --help',
+    because: 'it needs a terminal; packages/ctl/test/tui.test.ts drives it in one',
+  },
+  {
     command: 'npm test',
     instead: 'npm test -- packages/kit/src/clock.test.ts',
     because: 'whole, it is the run that this test belongs to',

@@ -46,7 +46,28 @@ const watchResponses = {
 };
 const watchRequest = { filter: adults, include_initial: true };
 
+const personSchema = {
+  collection: 'people',
+  schema: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } },
+  validate: 'strict',
+  updated_at: '2026-01-06T10:00:00.000Z',
+  violation_count: 0,
+};
+
 export const examples = {
+  setSchema: {
+    request: { schema: personSchema.schema, validate: 'strict' },
+    response: {
+      applied: false,
+      checked: 1200,
+      violating: 1,
+      violations: [{ id: ada.id, key: 'ada', path: 'name', message: 'must be string' }],
+      seq: 0,
+    },
+  },
+  getSchema: { response: { schema: personSchema } },
+  removeSchema: { response: { seq: 1196 } },
+  listSchemas: { response: { schemas: [personSchema] } },
   insert: { request: { data: ada.data }, response: { record: unkeyed } },
   findById: { response: { record: unkeyed } },
   update: {

@@ -16,6 +16,7 @@ import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { buildDashboard } from '../../dashboard/scripts/build.mjs';
+import { fail } from '../src/core/refusals.js';
 import { DashboardSite } from '../src/dashboard/site.js';
 import { Authenticator } from '../src/server/access/authenticator.js';
 import { Logins } from '../src/server/access/logins.js';
@@ -26,7 +27,7 @@ import { expectProblem, expectSchema, type ApiRequest, type Reply } from './supp
 import { startDaemon, type TestDaemon } from './support/daemon.js';
 import { FakeClis } from './support/fake-clis.js';
 import { FakeUpstream } from './support/fake-upstream.js';
-import { seedNotes } from './support/seed.js';
+import { seedNotes, seedQuestion } from './support/seed.js';
 import { callbackSecret, signedTask } from './support/signed-task.js';
 import { WorkbenchDaemon } from './support/workbench.js';
 
@@ -53,6 +54,11 @@ beforeAll(async () => {
   clis.add('tmux', slowTmux);
   const [note] = await seedNotes(home, ['a note']);
   good['markNoteRead'] = { method: 'POST', path: `/api/v1/inbox/${note!.id}:read` };
+  const question = `/api/v1/questions/${(await seedQuestion(home)).id}`;
+  good['listQuestions'] = { path: '/api/v1/questions?status=closed&limit=5' };
+  good['getQuestion'] = { path: question };
+  const body = { option_id: '1' };
+  good['answerQuestion'] = { method: 'POST', path: `${question}:answer`, body };
   upstream = await FakeUpstream.start();
   const upstreams = { 'queue-url': upstream.url, 'database-url': upstream.url };
   const guarded = { token, 'read-only-token': readOnlyToken };
@@ -166,7 +172,7 @@ const workbenchVerbs = {
   rebaseSession: 'rebase',
 };
 
-/** What is answered otherwise than with 200; sessions-tmux and workbench tests have the others. */
+/** What is answered otherwise than with 200; conversations and workbench have tests of their own. */
 const answers: Record<string, number> = {
   getSessionDiff: 409,
   commitSession: 409,
@@ -176,6 +182,7 @@ const answers: Record<string, number> = {
   rebaseSession: 409,
   spawnSession: 201,
   sendToSession: 409,
+  answerQuestion: 409,
   createPipeline: 201,
   receiveQueueTask: 202,
 };
@@ -368,6 +375,22 @@ describe('every operation that is served', () => {
       });
       const path = `/api/v1/inbox/${id}:read`;
       await refuse('markNoteRead', 'NOTE_NOT_FOUND', { method: 'POST', path });
+    }
+    for (const query of ['status=lost', 'limit=0', 'limit=1001', 'read=true']) {
+      await refuse('listQuestions', 'INVALID_REQUEST', { path: `/api/v1/questions?${query}` });
+    }
+    const answer = good['answerQuestion']!;
+    for (const id of ['nobody', 'a%20b', '%2e%2e']) {
+      const path = `/api/v1/questions/${id}`;
+      await refuse('getQuestion', 'QUESTION_NOT_FOUND', { path });
+      await refuse('answerQuestion', 'QUESTION_NOT_FOUND', { ...answer, path: `${path}:answer` });
+    }
+    for (const body of [{}, { option_id: '1', text: 'x' }, { option: '1' }, { option_id: 1 }]) {
+      await refuse('answerQuestion', 'INVALID_REQUEST', { ...answer, body });
+    }
+    await refuse('answerQuestion', 'QUESTION_CLOSED', answer);
+    for (const body of [{ option_id: '9' }, { text: 'yes' }]) {
+      await refuse('answerQuestion', 'UNKNOWN_OPTION', { ...answer, body });
     }
     await refuse('getInsights', 'INVALID_REQUEST', { path: '/api/v1/insights?since=soon' });
     for (const query of ['since=yesterday', 'since=0h', 'samples=perhaps', 'from=7d']) {
@@ -588,6 +611,18 @@ describe('every operation that is served', () => {
     seen.add('getDashboard NOT_FOUND');
   });
 
+  test('an agent that does not take an answer is reported', async () => {
+    const world = { clock: systemClock, random: systemRandom, log: memoryLog() };
+    const stuck = { answer: () => Promise.reject(fail('SESSION_STATE', 'Not taken.')) };
+    const app = brokenApp(world, stuck as never);
+    const { method, path, body } = good['answerQuestion']!;
+    const headers = { 'content-type': 'application/json' };
+    const request = { method: method!, path, headers, body: JSON.stringify(body) };
+    const answer = await onLoopback(app, (send) => send(request));
+    expect([answer.status, JSON.parse(answer.text).code]).toEqual([409, 'SESSION_STATE']);
+    seen.add('answerQuestion SESSION_STATE');
+  });
+
   test('a fault of ours shows nothing of itself', async () => {
     const log = memoryLog();
     const world = { clock: systemClock, random: systemRandom, log };
@@ -662,6 +697,7 @@ function brokenApp(
       events: broken,
       queueTasks: broken,
       notify: broken,
+      questions: broken,
       forceCompact: false,
       spend: broken,
       insights: broken,

@@ -946,6 +946,78 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/questions': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List questions of agents
+     * @description Permission requests and choices of agents, newest first. A question that was answered stays listed, so the list is also the record of who allowed what; the newest 1000 are kept.
+     */
+    get: operations['listQuestions'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/questions/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The question's id.
+         * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
+         */
+        id: components['parameters']['QuestionId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Get a question
+     * @description The question with its options and, once it is answered, the answer.
+     */
+    get: operations['getQuestion'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/questions/{id}:answer': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The question's id.
+         * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
+         */
+        id: components['parameters']['QuestionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Answer a question
+     * @description Gives the answer to the agent and waits until the agent has taken it. Exactly one of `option_id` and `text`; `text` only for questions of kind `text`. Of two answers the first one counts, and the other is 409.
+     */
+    post: operations['answerQuestion'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/login-codes': {
     parameters: {
       query?: never;
@@ -1313,6 +1385,7 @@ export interface components {
       | 'SESSION_NOT_FOUND'
       | 'PIPELINE_NOT_FOUND'
       | 'NOTE_NOT_FOUND'
+      | 'QUESTION_NOT_FOUND'
       | 'METHOD_NOT_ALLOWED'
       | 'NOT_ACCEPTABLE'
       | 'BACKEND_NOT_ELIGIBLE'
@@ -1325,9 +1398,11 @@ export interface components {
       | 'GH_NOT_INSTALLED'
       | 'GIT_FAILED'
       | 'PIPELINE_STATE'
+      | 'QUESTION_CLOSED'
       | 'IDEMPOTENCY_CONFLICT'
       | 'PAYLOAD_TOO_LARGE'
       | 'UNSUPPORTED_MEDIA_TYPE'
+      | 'UNKNOWN_OPTION'
       | 'BUDGET_CONFIRMATION_REQUIRED'
       | 'BUDGET_EXCEEDED'
       | 'TOO_MANY_ATTEMPTS'
@@ -2555,11 +2630,81 @@ export interface components {
       agent_id: string | null;
       /** @description Whether it was read. */
       read: boolean;
+      /** @description The question to answer, in notes of agents that wait; else absent. */
+      question_id?: string;
     };
     /** @description Notes, newest first. */
     Inbox: {
       /** @description The notes. */
       notes: components['schemas']['InboxNote'][];
+    };
+    /**
+     * @description `open`: the agent waits for the answer. `answered`: it has one. `closed`: the agent ended or
+     *     took the question back.
+     * @enum {string}
+     */
+    QuestionStatus: 'open' | 'answered' | 'closed';
+    /**
+     * @description `permission`: may the agent do this. `choice`: one of several options. `text`: the answer
+     *     is typed.
+     * @enum {string}
+     */
+    QuestionKind: 'permission' | 'choice' | 'text';
+    /**
+     * @description What choosing the option means; `choice` when it grants and refuses nothing.
+     * @enum {string}
+     */
+    QuestionOptionKind: 'allow_once' | 'allow_always' | 'reject' | 'reject_always' | 'choice';
+    /** @description One possible answer. */
+    QuestionOption: {
+      /** @description The id to answer with. */
+      id: string;
+      /** @description The option as the agent words it. */
+      label: string;
+      /** @description What choosing it means. */
+      kind: components['schemas']['QuestionOptionKind'];
+    };
+    /** @description A permission request or a choice of an agent. */
+    Question: {
+      /** @description The question's id. */
+      id: string;
+      /** @description The session that asks. */
+      session_id: string;
+      /** @description Whether it still waits for an answer. */
+      status: components['schemas']['QuestionStatus'];
+      /** @description What kind of answer it takes. */
+      kind: components['schemas']['QuestionKind'];
+      /** @description The question in one line. */
+      title: string;
+      /** @description The command, the diff or the file it is about; may be empty. */
+      body: string;
+      /** @description The tool that the agent wants to use, as `permissions.policy` matches it; `null` when it is not known. */
+      tool: string | null;
+      /** @description The possible answers; empty for kind `text`. */
+      options: components['schemas']['QuestionOption'][];
+      /** @description When it was asked. */
+      asked_at: components['schemas']['Timestamp'];
+      /**
+       * Format: date-time
+       * @description When it was answered or closed; `null` while it is open.
+       */
+      answered_at: string | null;
+      /** @description Who answered: `token`, `browser` or `anyone` (the caller of the API), the same with ` (mcp)` behind it, `terminal` for an answer typed at the agent itself, or `policy`. `null` while it is open and when it was closed. */
+      answered_by: string | null;
+      /** @description The id of the chosen option, or the text; `null` when it is not known. */
+      answer: string | null;
+    };
+    /** @description Questions, newest first. */
+    QuestionList: {
+      /** @description The questions. */
+      questions: components['schemas']['Question'][];
+    };
+    /** @description The answer; exactly one of the two. */
+    AnswerRequest: {
+      /** @description The id of the chosen option. */
+      option_id?: string;
+      /** @description The answer in words, for a question of kind `text`. */
+      text?: string;
     };
     /** @description The agent an alert is about. */
     NotifiedAgent: {
@@ -2588,6 +2733,10 @@ export interface components {
       severity: components['schemas']['Severity'];
       /** @description The agent it is about; `null` when none. */
       agent: components['schemas']['NotifiedAgent'] | null;
+      /** @description The question to answer, in alerts of agents that wait; else absent. */
+      question_id?: string;
+      /** @description The same question with its options; absent when there is none. */
+      question?: components['schemas']['Question'];
     };
     /** @description Server-sent events; each `data` line is one Event as JSON. */
     EventStream: string;
@@ -2598,6 +2747,7 @@ export interface components {
       | components['schemas']['SettingsChanged']
       | components['schemas']['PipelineChanged']
       | components['schemas']['NoteChanged']
+      | components['schemas']['QuestionChanged']
       | components['schemas']['BranchChanged']
       | components['schemas']['MetricsSampled']
       | components['schemas']['ThingRemoved']
@@ -2661,6 +2811,16 @@ export interface components {
       /** @description The note as it is now. */
       data: components['schemas']['InboxNote'];
     };
+    /** @description A question was asked, answered or closed. */
+    QuestionChanged: components['schemas']['EventBase'] & {
+      /**
+       * @description The type.
+       * @constant
+       */
+      type: 'question.changed';
+      /** @description The question as it is now. */
+      data: components['schemas']['Question'];
+    };
     /** @description The status of a branch changed. */
     BranchChanged: components['schemas']['EventBase'] & {
       /**
@@ -2692,7 +2852,8 @@ export interface components {
         | 'backend.removed'
         | 'pipeline.removed'
         | 'note.removed'
-        | 'branch.removed';
+        | 'branch.removed'
+        | 'question.removed';
       /** @description Nothing is left of it. */
       data: null;
     };
@@ -3058,6 +3219,33 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description No question has this id. */
+    QuestionNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The question is not open any more, or the agent did not take the answer. */
+    AnswerConflict: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The question has no such option, or takes no text. */
+    UnknownOption: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description The backend cannot be used for this. */
     BackendNotEligible: {
       headers: {
@@ -3265,6 +3453,11 @@ export interface components {
      * @example 01K9ZR0B1C2D3E4F5G6H7J8K9M
      */
     PipelineId: string;
+    /**
+     * @description The question's id.
+     * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
+     */
+    QuestionId: string;
     /**
      * @description The file's name.
      * @example index-4f2a9c.js
@@ -4636,6 +4829,118 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NoteNotFound'];
       415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  listQuestions: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only questions of this status; absent means all.
+         * @example open
+         */
+        status?: components['schemas']['QuestionStatus'];
+        /**
+         * @description Only questions of this session.
+         * @example 01K9ZQ5A2N4P6R8S0T1V3W5X7Y
+         */
+        session_id?: string;
+        /**
+         * @description Maximum number of questions.
+         * @example 50
+         */
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The questions. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['QuestionList'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getQuestion: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The question's id.
+         * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
+         */
+        id: components['parameters']['QuestionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The question. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Question'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QuestionNotFound'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  answerQuestion: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The question's id.
+         * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
+         */
+        id: components['parameters']['QuestionId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['AnswerRequest'];
+      };
+    };
+    responses: {
+      /** @description The question, now answered. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Question'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QuestionNotFound'];
+      409: components['responses']['AnswerConflict'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['UnknownOption'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };

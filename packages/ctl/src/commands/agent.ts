@@ -7,6 +7,7 @@ import {
   addStop,
 } from '../agent/act-commands.js';
 import { addExplain, addList, addLogs, addShow } from '../agent/view-commands.js';
+import { addAnswer, addQuestions } from '../agent/question-commands.js';
 import { addSpawn, addSubmit } from '../agent/start-commands.js';
 import {
   addCommit,
@@ -28,12 +29,15 @@ export function build(agent: CtlCommand, tools: Tools): void {
     .example('ctl agent spawn "Fix the failing upload test"', 'start one here')
     .example('ctl agent list', 'their status')
     .example('ctl agent explain docs', 'why one is not working')
+    .example('ctl agent questions', 'what you have to decide')
     .example('ctl agent submit "Update the docs" --repo .', 'queue work');
   addList(agent, tools);
   addShow(agent, tools);
   addSpawn(agent, tools);
   addSubmit(agent, tools);
   addSend(agent, tools);
+  addQuestions(agent, tools);
+  addAnswer(agent, tools);
   addLogs(agent, tools);
   addExplain(agent, tools);
   addAttach(agent, tools);

@@ -12,6 +12,8 @@ type Shown =
   | 'MetricsHistory'
   | 'Pipeline'
   | 'PipelineList'
+  | 'Question'
+  | 'QuestionList'
   | 'Registry'
   | 'SavingsReport'
   | 'SessionCommit'

@@ -14,6 +14,15 @@ export async function rest(delayMs: number, signal: AbortSignal): Promise<void> 
   }
 }
 
+/** Like `rest`, but returns when `signal` is aborted. */
+export async function restUntil(delayMs: number, signal: AbortSignal): Promise<void> {
+  try {
+    await rest(delayMs, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+}
+
 const maxTries = 6;
 const firstDelayMs = 250;
 const maxDelayMs = 5_000;

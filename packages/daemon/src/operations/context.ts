@@ -9,6 +9,7 @@ import type { Pipelines } from '../pipelines/pipelines.js';
 import type { Backends } from '../registry/backends.js';
 import type { Upstreams } from '../proxy/upstream.js';
 import type { QueueTasks } from '../queue-callback/index.js';
+import type { Questions } from '../questions/questions.js';
 import type { Savings } from '../savings/savings.js';
 import type { Sessions } from '../sessions/port.js';
 import type { Spend } from '../spend/spend.js';
@@ -23,6 +24,7 @@ export interface DaemonContext {
   pipelines: Pick<Pipelines, 'list' | 'get' | 'create' | 'start' | 'cancel'>;
   events: Pick<Events, 'follow'>;
   queueTasks: Pick<QueueTasks, 'receive'>;
+  questions: Pick<Questions, 'list' | 'get' | 'answer'>;
   notify: Pick<Notify, 'list' | 'markRead'>;
   metrics: Pick<Metrics, 'read' | 'history'>;
   branches: Pick<Branches, 'list' | 'refresh'>;

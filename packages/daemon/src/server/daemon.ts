@@ -164,6 +164,7 @@ export async function serveDaemon(
         backends,
         sessions: agents.sessions,
         notify: agents.notify,
+        questions: agents.questions,
         metrics: agents.metrics,
         branches: agents.branches,
         workbench: new Workbench({ clock, environment, runsHooks: settings.worktrees.hooks }),

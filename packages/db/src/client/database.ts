@@ -14,6 +14,7 @@ import { RemoteCollection } from './collection.js';
 import { durationOf, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 import { status, type DatabaseStatus } from './status.js';
+import { RemoteSchemas } from './schemas.js';
 import { RemoteTransaction } from './transaction.js';
 import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
 
@@ -27,7 +28,12 @@ export interface BeginOptions extends CallOptions {
 
 /** A remote database. Created by `connect`. */
 export class RemoteDatabase implements DatabaseApi {
-  constructor(private readonly session: Session) {}
+  /** The JSON Schemas of the collections. */
+  readonly schemas: RemoteSchemas;
+
+  constructor(private readonly session: Session) {
+    this.schemas = new RemoteSchemas(session);
+  }
 
   /** The address it is connected to. */
   get url(): string {

@@ -60,10 +60,10 @@ export class Session {
   #writesWaitFor: Promise<unknown> | undefined;
 
   constructor(url: string, options: ConnectOptions = {}) {
-    const { key, tls = {} } = options;
-    this.#transport = new Transport(parseAddress(url), { key, tls });
+    const { key, tls = {}, clock = systemClock } = options;
+    this.#transport = new Transport(parseAddress(url), { key, tls, clock });
     this.url = url;
-    this.clock = options.clock ?? systemClock;
+    this.clock = clock;
     this.random = options.random ?? systemRandom;
     this.timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
     this.#retry = options.retry ?? true;

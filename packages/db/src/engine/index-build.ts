@@ -73,7 +73,7 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
         const records = core.view().scan(collection.id, { after: from }, () => true);
         const some = Array.from(take(records, recordsPerStep));
         for (const record of some) {
-          // Past its time it must not stand in the way of a unique value.
+          // An expired record must not block a unique value.
           if (record.isExpired(commit.now) && !core.sealed) {
             commit.remove(collection, record, 'expire');
           } else addEntries(core, index, record);

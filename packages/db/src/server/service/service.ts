@@ -5,6 +5,7 @@ import type { Service } from './call.js';
 import { findMethod } from './find.js';
 import type { ServiceParts } from './parts.js';
 import { readMethods } from './reads.js';
+import { schemaMethods } from './schemas.js';
 import { TransactionRegistry } from './transactions.js';
 import { watchMethod } from './watch.js';
 import { writeMethods } from './writes.js';
@@ -18,6 +19,7 @@ export function createService(parts: ServiceParts): Service {
     ...readMethods(parts, transactions),
     ...transactions.methods,
     ...adminMethods(parts),
+    ...schemaMethods(parts),
     Find: findMethod(parts, transactions),
     Aggregate: aggregateMethod(parts, transactions),
     Watch: watchMethod(parts),

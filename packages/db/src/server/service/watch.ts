@@ -41,6 +41,7 @@ export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
     const watch = parts.database.watches.open<Change>({
       collection: request.collection === '' ? undefined : request.collection,
       filter: condition.kind === 'all' ? undefined : compilePredicate(condition),
+      includeSystem: request.peer !== undefined,
       resumeToken: request.resumeToken,
       startSeq: wholeNumber(request.startSeq, 'start_seq'),
       includeInitial: request.includeInitial,
@@ -78,7 +79,8 @@ async function followed(
 /** Watches with equal keys share messages. */
 function shareKeyOf(request: Request<'Watch'>): string {
   const { collection, filter = null, fields, encoding, includeBefore } = request;
-  return JSON.stringify([collection, filter, fields, wantsJson(encoding), includeBefore]);
+  const isPeer = request.peer !== undefined;
+  return JSON.stringify([collection, filter, fields, wantsJson(encoding), includeBefore, isPeer]);
 }
 
 /** The responses of a watch; watches with the same view share response objects. */
