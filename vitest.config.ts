@@ -23,6 +23,7 @@ export const alone = [
   'packages/queue/test/postgres/**/*.test.ts',
   'packages/db/test/server/watchers.test.ts',
   'packages/dashboard/src/pages/database/transfer.test.ts',
+  'test/several-machines.test.ts',
 ];
 
 export default defineConfig({

@@ -99,11 +99,6 @@ export const exceptions: readonly Exception[] = [
     instead: 'bin/ctl queue submit mail mail.digest --delay 1s --expires-at 2h --group acme',
     because: 'the page deletes the queue in the end, which cannot have waiting tasks',
   },
-  {
-    command: 'bin/ctl agent open-pr retry-docs --title "Describe the retry" --draft',
-    instead: 'bin/ctl agent open-pr --help',
-    because: 'it opens a pull request at GitHub',
-  },
 ];
 
 export function exceptionOf(command: string): Exception | undefined {

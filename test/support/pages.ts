@@ -18,6 +18,7 @@ export const pagesOfServers = [
   'docs/how-to/react-to-changes.md',
   'docs/how-to/track-branches.md',
   'docs/how-to/review-and-merge.md',
+  'docs/how-to/spread-agents-over-machines.md',
   'docs/how-to/coming-from-bullmq.md',
   'docs/how-to/coming-from-sqlite.md',
   'docs/how-to/coming-from-claude-squad.md',

@@ -45,6 +45,14 @@ test('the prompt becomes a task of the queue agents, as the daemon takes it', as
   expect(faultsOf('SpawnRequest', request)).toEqual([]);
 });
 
+test('labels name the machines that may run it', async () => {
+  const { out } = await submit(['x', '--label', 'gpu=true', '--label', 'os=linux', '--json']);
+  expect(JSON.parse(out)).toMatchObject({ handler_ref: 'agent.gpu:true' });
+  const { headers } = await server.json(['get', JSON.parse(out).id]);
+  expect(headers).toMatchObject({ 'x-agent-labels': 'gpu=true,os=linux' });
+  expect((await submit(['x', '--label', 'gpu'])).err).toContain('--label must be KEY=VALUE');
+});
+
 test('it may wait for its time or its end, and goes to another queue by name', async () => {
   const later = JSON.parse((await submit(['x', '--delay', '1h', '--json'])).out);
   expect(Date.parse(later.next_attempt_at)).toBeGreaterThan(Date.parse(later.created_at));

@@ -74,7 +74,12 @@ export function addSubmit(agent: CtlCommand, tools: Tools): void {
         '--id <ulid>',
         'Id of the task; repeating the command with the same id stores nothing new',
       )
-      .option('--queue <name>', 'Another queue whose callback is a daemon (default: agents)')
+      .option('--queue <name>', 'Another queue of daemons (default: agents)')
+      .option(
+        '--label <key=value>',
+        'Run it on a machine with this label; may be repeated, the rarest first',
+        collect,
+      )
       .option('--data <dir>', 'Data directory of a local `ctl up`, to find its queue and token')
       .option('--wait', 'Wait until the task has succeeded or is dead')
       .option('--timeout <duration>', 'Stop waiting after this long')
@@ -83,6 +88,7 @@ export function addSubmit(agent: CtlCommand, tools: Tools): void {
         'start it when the queue delivers it',
       )
       .example('ctl agent submit "Run the audit" --delay 8h', 'tonight')
+      .example('ctl agent submit "Train it" --label gpu=true', 'on a machine with a GPU')
       .example('ctl agent submit "Fix it" --group mill --wait', 'after others of its group')
       .exitCode(0, 'stored; with --wait, succeeded')
       .exitCode(1, 'refused; with --wait, dead'),

@@ -15,6 +15,7 @@ export interface SubmitWorkFlags
       'at' | 'delay' | 'priority' | 'group' | 'id' | 'expiresAt' | 'wait' | 'timeout'
     > {
   queue?: string;
+  label?: string[];
 }
 
 /** Queue that `ctl up` creates for agents, and the handler its tasks name. */
@@ -37,11 +38,13 @@ export async function submitWork(
         'prompt.',
     );
   }
+  const { handlerRef, header } = labelled(flags.label ?? []);
   const task = await submissionOf(
-    handler,
+    handlerRef,
     undefined,
     {
       payload,
+      ...(header && { header }),
       contentType: 'application/json',
       ...(at === undefined ? {} : { at }),
       ...(delay === undefined ? {} : { delay }),
@@ -58,6 +61,21 @@ export async function submitWork(
   });
   if (tools.terminal.json || wait !== undefined) return;
   tools.terminal.out.write(`Check it with \`ctl queue get ${task.id}\`.\n`);
+}
+
+/**
+ * The first label is a part of the handler, so that only machines with it claim the task; the
+ * header lists all of them.
+ */
+function labelled(labels: readonly string[]): { handlerRef: string; header?: string[] } {
+  const [first] = labels;
+  if (first === undefined) return { handlerRef: handler };
+  for (const label of labels) {
+    if (/^[A-Za-z0-9][A-Za-z0-9._-]*=[A-Za-z0-9][A-Za-z0-9._-]*$/.test(label)) continue;
+    throw new UsageError(`--label must be KEY=VALUE, such as gpu=true, not "${label}".`);
+  }
+  const handlerRef = `${handler}.${first.replace('=', ':')}`;
+  return { handlerRef, header: [`x-agent-labels: ${labels.join(',')}`] };
 }
 
 /** Adds how to create the queue to the error, since `ctl up` normally does it. */

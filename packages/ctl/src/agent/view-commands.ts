@@ -2,6 +2,7 @@ import { Option } from 'commander';
 import type { CtlCommand } from '../command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../tools.js';
+import type { FleetFlags } from './fleet.js';
 import type { ListFlags } from './views.js';
 import type { LogsFlags } from './logs.js';
 
@@ -29,12 +30,21 @@ export function addList(agent: CtlCommand, tools: Tools): void {
           'its backend and the size of its context. Unknown values are shown as -.',
       )
       .addOption(new Option('--status <status>', 'Only agents with this status').choices(statuses))
+      .option('--all', 'List the machines that share a queue, and what their agents work on')
+      .option('--queue <name>', 'With --all: the queue that they claim from (default: agents)')
+      .option('--queue-url <url>', 'With --all: its server (default: $MILLRACE_QUEUE_URL)')
+      .option('--token-file <file>', 'With --all: file with the token of the queue server')
       .example('ctl agent list', 'all of them')
+      .example('ctl agent list --all', 'on all machines')
       .example('ctl agent ls --status waiting_for_input', 'agents that need you')
       .example('ctl agent list --json', 'for scripts'),
   )
     .shown(tools)
-    .action(async (flags: ListFlags) => {
+    .action(async (flags: ListFlags & FleetFlags & { all?: boolean }) => {
+      if (flags.all) {
+        const { listFleet } = await import('./fleet.js');
+        return listFleet(flags, tools);
+      }
       const { listAgents } = await import('./views.js');
       await listAgents(flags, tools);
     });

@@ -5,7 +5,10 @@ import { DocumentSchemas, type Check, type OpenApiDocument } from '@millrace/kit
 import type { Outbound } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
 import { signingKeyOf } from '@millrace/kit/webhooks';
-import type { Sessions } from '../sessions/port.js';
+import { httpTransport } from '@millrace/worker';
+import type { Session, Sessions } from '../sessions/port.js';
+import { machineLabels, type Labels } from './labels.js';
+import { Puller, workerName } from './puller.js';
 import { QueueClient } from './queue-client.js';
 import { QueueTasks } from './queue-tasks.js';
 import { TaskStore } from './task-store.js';
@@ -18,16 +21,26 @@ export interface QueueCallbackParts {
   database: Database;
   sessions: Sessions;
   outbound: Outbound;
-  settings: {
-    url: string;
-    token?: string | undefined;
-    callback_secret?: string | undefined;
-  };
+  dataDir: string;
+  settings: QueueSettings;
 }
+
+export interface QueueSettings {
+  url: string;
+  token?: string | undefined;
+  callback_secret?: string | undefined;
+  mode?: 'push' | 'pull';
+  name?: string;
+  labels?: Labels;
+  max_agents?: number;
+  lease?: number;
+}
+
+const defaults = { name: 'agents', max_agents: 4, lease: 60_000 };
 
 /** Opens the handler that runs tasks of the queue as agent sessions. */
 export async function openQueueTasks(parts: QueueCallbackParts): Promise<QueueTasks> {
-  const { world, database, sessions, outbound, settings } = parts;
+  const { world, database, sessions, outbound, dataDir, settings } = parts;
   const { url, token, callback_secret: secret } = settings;
   const key = secret === undefined ? undefined : signingKeyOf(secret);
   if (secret !== undefined && !key) {
@@ -42,7 +55,39 @@ export async function openQueueTasks(parts: QueueCallbackParts): Promise<QueueTa
     client: new QueueClient({ outbound, url, token }),
     key,
     spawnCheck,
+    ...(settings.mode === 'pull' && {
+      leaseMs: settings.lease ?? defaults.lease,
+      progressOf: (session) => progressText(session, workerName(dataDir)),
+    }),
   });
+}
+
+/** Starts to claim tasks where `queue.mode` is `pull`; the sessions must be adopted before. */
+export function startPuller(
+  parts: Omit<QueueCallbackParts, 'database' | 'sessions'>,
+  tasks: QueueTasks,
+): Puller | undefined {
+  const { world, outbound, settings, dataDir } = parts;
+  const { url, token, mode, labels = {} } = settings;
+  if (mode !== 'pull') return undefined;
+  const puller = new Puller({
+    world,
+    tasks,
+    transport: httpTransport({ url, token }),
+    client: new QueueClient({ outbound, url, token }),
+    queue: settings.name ?? defaults.name,
+    worker: workerName(dataDir),
+    labels: machineLabels(labels),
+    maxAgents: settings.max_agents ?? defaults.max_agents,
+    leaseMs: settings.lease ?? defaults.lease,
+  });
+  puller.start();
+  return puller;
+}
+
+/** `working: docs (claude, session 01K9ZQ... on big-1a2b3c)` */
+function progressText({ status, name, backend, id }: Session, machine: string): string {
+  return `${status}: ${name} (${backend}, session ${id} on ${machine})`;
 }
 
 let known: Check | undefined;

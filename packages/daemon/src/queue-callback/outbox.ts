@@ -14,11 +14,14 @@ export interface OutboxParts {
   store: TaskStore;
   sessions: Sessions;
   client: QueueClient;
+  /** Length of the leases; default: 15 minutes. */
+  leaseMs?: number | undefined;
+  /** Reported with each extension of a lease. */
+  progressOf?: ((session: Session) => string) | undefined;
 }
 
-/* A lease outlives a restart of the daemon, and is renewed long before it ends. */
-const extendMs = 15 * 60_000;
-const renewMs = 5 * 60_000;
+/** A lease outlives a restart of the daemon. */
+const defaultLeaseMs = 15 * 60_000;
 /** Minimum renewal interval, for very short leases or a response without an expiry. */
 const soonMs = 1_000;
 /** After this long without success, the queue has reassigned the task. */
@@ -39,9 +42,14 @@ export class Outbox {
   /** When to extend each lease next. */
   readonly #renewAt = new Map<string, number>();
   readonly #stopListening: () => void;
+  /** Tasks that are not over. */
+  readonly #open = new Set<string>();
+  readonly #onEnd = new Set<() => void>();
+  readonly #leaseMs: number;
 
   constructor(parts: OutboxParts) {
     this.#parts = parts;
+    this.#leaseMs = parts.leaseMs ?? defaultLeaseMs;
     this.#tasks = new BackgroundTasks((error, about) => {
       parts.world.log.error({ err: error, ...about }, 'queue task stuck');
     });
@@ -51,8 +59,19 @@ export class Outbox {
     });
   }
 
+  get openCount(): number {
+    return this.#open.size;
+  }
+
+  /** Called whenever a task is over. Returns how to stop listening. */
+  onEnd(listener: () => void): () => void {
+    this.#onEnd.add(listener);
+    return () => void this.#onEnd.delete(listener);
+  }
+
   /** Tracks a task until it is settled. */
   follow({ key, session_id }: QueueTask): void {
+    this.#open.add(key);
     if (session_id !== null) this.#bySession.set(session_id, key);
     this.#renewAt.delete(key);
     this.#wake(key);
@@ -145,16 +164,24 @@ export class Outbox {
     const waitMs = (this.#renewAt.get(key) ?? 0) - world.clock.now();
     if (waitMs > 0) return this.#wakeIn(key, waitMs);
     const claim = { taskId: task.task_id, leaseToken: task.lease_token };
-    const answer = await client.extend(claim, extendMs, this.#stop.signal);
+    const progress = await this.#progress(task);
+    const answer = await client.extend(claim, this.#leaseMs, this.#stop.signal, progress);
     if (this.#tasks.isClosed) return;
     if (answer.kind === 'lost') return this.#lost(task, answer.why);
     if (answer.kind !== 'ok') return this.#again(task, { afterMs: 0, ...answer });
     const now = world.clock.now();
     const leftMs = answer.leaseEndsAt === null ? 0 : answer.leaseEndsAt - now;
-    const renewInMs = Math.min(renewMs, Math.max(soonMs, leftMs / 2));
+    const renewInMs = Math.min(this.#leaseMs / 3, Math.max(soonMs, leftMs / 2));
     this.#renewAt.set(key, now + renewInMs);
     if (task.tries > 0) await store.change(key, (before) => ({ ...before, tries: 0 }));
     this.#wakeIn(key, renewInMs);
+  }
+
+  async #progress({ session_id }: QueueTask): Promise<string | undefined> {
+    const { progressOf, sessions } = this.#parts;
+    if (!progressOf || session_id === null) return undefined;
+    const session = await sessions.find(session_id);
+    return session && progressOf(session);
   }
 
   async #again(
@@ -198,6 +225,8 @@ export class Outbox {
     );
     if (ended && !isOver(ended)) return this.#wakeIn(key, 0);
     this.#renewAt.delete(key);
+    this.#open.delete(key);
+    for (const listener of this.#onEnd) listener();
     if (session_id === null) return;
     this.#bySession.delete(session_id);
     await this.stopSession(session_id);

@@ -100,7 +100,7 @@ export async function useRig(
   const sessions = memorySessions();
   const { database } = store;
   const all = { url: queue.url, token: 'queue-token', ...settings };
-  const parts = { world, database, sessions, outbound, settings: all };
+  const parts = { world, database, sessions, outbound, dataDir: home, settings: all };
   const rig: Rig = {
     queue,
     sessions,

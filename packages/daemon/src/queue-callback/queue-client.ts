@@ -31,8 +31,17 @@ export class QueueClient {
     return this.#call(claim, kind, body, signal);
   }
 
-  extend(claim: Claim, extendMs: number, signal: AbortSignal): Promise<QueueAnswer> {
-    return this.#call(claim, 'extend', { extend_ms: extendMs }, signal);
+  extend(
+    claim: Claim,
+    extendMs: number,
+    signal: AbortSignal,
+    progress?: string,
+  ): Promise<QueueAnswer> {
+    const body = {
+      extend_ms: extendMs,
+      ...(progress !== undefined && { progress: { message: progress } }),
+    };
+    return this.#call(claim, 'extend', body, signal);
   }
 
   async #call(

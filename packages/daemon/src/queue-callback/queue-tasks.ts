@@ -43,7 +43,7 @@ export class QueueTasks {
 
   /** Starts the session of a delivery, or finds the one that this attempt has already. */
   async receive(delivery: Delivery): Promise<DaemonSchema<'QueueTaskAccepted'>> {
-    const { key, spawnCheck, world } = this.#parts;
+    const { key, world } = this.#parts;
     if (!key) {
       throw fail(
         'FEATURE_DISABLED',
@@ -57,10 +57,25 @@ export class QueueTasks {
       signature: headers['webhook-signature'],
     };
     checkSignature(signing, body ?? new Uint8Array(), { key, now: world.clock.now() });
-    const task = readTask(delivery, spawnCheck());
+    return this.accept(delivery);
+  }
+
+  /** Starts the session of a task that is known to come from the queue. */
+  async accept(delivery: Delivery): Promise<DaemonSchema<'QueueTaskAccepted'>> {
+    const task = readTask(delivery, this.#parts.spawnCheck());
     const sessionId = await this.#inTurn(task.attemptKey, () => this.#take(task));
-    await this.#traces?.begin(sessionId, headers.traceparent);
+    await this.#traces?.begin(sessionId, delivery.headers.traceparent);
     return { task_id: task.id, session_id: sessionId };
+  }
+
+  /** Tasks that are not over. */
+  get openCount(): number {
+    return this.#outbox.openCount;
+  }
+
+  /** Called whenever a task is over. Returns how to stop listening. */
+  onEnd(listener: () => void): () => void {
+    return this.#outbox.onEnd(listener);
   }
 
   close(): Promise<void> {

@@ -6,7 +6,7 @@ import { openGuard } from '../guard/index.js';
 import { openMetrics, type Metrics } from '../metrics/index.js';
 import { openNotify, type Notify } from '../notify/index.js';
 import { Pipelines } from '../pipelines/pipelines.js';
-import { openQueueTasks, type QueueTasks } from '../queue-callback/index.js';
+import { openQueueTasks, startPuller, type QueueTasks } from '../queue-callback/index.js';
 import { Questions } from '../questions/questions.js';
 import type { Backends } from '../registry/backends.js';
 import type { SavingsRecorder } from '../savings/recorder.js';
@@ -71,6 +71,8 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
     undo.add(() => queueTasks.close());
     // Last, so that every service is notified of what happened while the daemon was down.
     await sessions.begin();
+    const puller = startPuller(pullerParts(parts), queueTasks);
+    undo.add(() => puller?.close());
     return { sessions, notify, questions, metrics, branches, pipelines, queueTasks, close };
   } catch (error) {
     await close();
@@ -119,8 +121,12 @@ function pipelinesParts({ world, store, backends }: AgentsParts, sessions: Sessi
   return { world, database: store.database, sessions, backends };
 }
 
-function queueParts({ settings, world, store, outbound }: AgentsParts, sessions: Sessions) {
-  return { world, database: store.database, sessions, outbound, settings: settings.queue };
+function queueParts(parts: AgentsParts, sessions: Sessions) {
+  return { ...pullerParts(parts), database: parts.store.database, sessions };
+}
+
+function pullerParts({ settings, world, outbound, dataDir }: AgentsParts) {
+  return { world, outbound, dataDir, settings: settings.queue };
 }
 
 function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) {

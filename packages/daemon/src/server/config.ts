@@ -159,7 +159,35 @@ const notify = z.object({
     .meta({ description: 'Idle time of an agent before an alert' }),
 });
 
+const labelText = (expected: string) =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/)
+    .meta({ expected });
+
 const queue = z.object({
+  mode: z.enum(['push', 'pull']).default('push').meta({
+    description: 'Whether the queue calls the daemon, or the daemon claims tasks from the queue',
+    placeholder: 'push|pull',
+  }),
+  name: z
+    .string()
+    .regex(/^[a-z0-9][a-z0-9._-]{0,127}$/)
+    .default('agents')
+    .meta({ description: 'Queue to claim from in pull mode', expected: 'the name of a queue' }),
+  labels: z
+    .record(labelText('the name of a label'), labelText('the text of a label'))
+    .default({})
+    .meta({ description: 'Labels of this machine that tasks may require', placeholder: 'map' }),
+  max_agents: z
+    .int()
+    .min(1)
+    .max(100)
+    .default(4)
+    .meta({ description: 'Maximum number of tasks in progress in pull mode' }),
+  lease: duration({ min: 1_000 })
+    .prefault('1m')
+    .meta({ description: 'Time without a sign of life before a pulled task is retried elsewhere' }),
   url: httpUrl().default('http://127.0.0.1:8081').meta({ description: 'URL of the queue server' }),
   token: secret()
     .optional()
