@@ -35,12 +35,20 @@ const preparations: Readonly<Record<string, () => Promise<unknown>>> = {
     return expectOk(await sandbox.run('git add wheel.txt'));
   },
   'bin/ctl agent send fix-upload "Yes, go on."': () => untilIdle('fix-upload'),
+  'bin/ctl agent answer release 1': () => untilAsking('release'),
 };
 
 async function untilIdle(agent: string): Promise<void> {
   await vi.waitFor(async () => {
     const { out } = await sandbox.run(`bin/ctl agent show ${agent} --json`);
     expect(JSON.parse(out)).toMatchObject({ status: 'idle' });
+  }, patient);
+}
+
+async function untilAsking(agent: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const { out } = await sandbox.run(`bin/ctl agent show ${agent} --json`);
+    expect(JSON.parse(out)).toMatchObject({ status: 'waiting_for_input' });
   }, patient);
 }
 
@@ -64,7 +72,7 @@ async function run(command: string): Promise<void> {
 
 /** Nobody can type into an agent that has no terminal. */
 function needsTmux(command: string): boolean {
-  return / agent (?:attach|send) | logs -f /.test(command);
+  return / agent (?:attach|send|answer) | logs -f /.test(command);
 }
 
 describe.each(pagesOfServers)('%s', (file) => {

@@ -14,6 +14,8 @@ export const pagesOfServers = [
   'docs/how-to/queue-work-for-agents.md',
   'docs/how-to/keep-contexts-small.md',
   'docs/how-to/get-notified.md',
+  'docs/how-to/answer-agents-from-your-phone.md',
+  'docs/tutorials/three-agents.md',
   'docs/how-to/track-branches.md',
   'docs/how-to/coming-from-bullmq.md',
   'docs/how-to/coming-from-sqlite.md',
