@@ -195,6 +195,8 @@ const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> 
     (text) => expectSchema('ScheduleInput', parse(text)),
   ],
   'docs/how-to/run-the-queue-on-postgresql.md ': [takeQueue],
+  'docs/how-to/answer-agents-from-your-phone.md Send questions to a chat': [takeDaemon],
+  'docs/how-to/answer-agents-from-your-phone.md Answer without a person': [takeDaemon],
   'docs/how-to/get-notified.md Webhook': [takeDaemon],
   'docs/how-to/run-pipelines.md Pipelines': [
     // test/docs-servers.test.ts runs it.
