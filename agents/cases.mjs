@@ -5,6 +5,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { acpCases } from './acp-cases.mjs';
 import {
   answerDialogs,
   contextReaches,
@@ -271,5 +272,6 @@ export const cases = {
   },
   ...headlessCases,
   ...terminalCases,
+  ...acpCases,
   ...otherCases,
 };

@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { acpCases } from './acp-cases.mjs';
 
 const modules = join(dirname(fileURLToPath(import.meta.url)), 'node_modules');
 const platform = `${process.platform}-${process.arch}`;
@@ -12,6 +13,13 @@ const platform = `${process.platform}-${process.arch}`;
 const noContext = 'its transcripts are read for tokens, not for the size of the context';
 const noResume = 'a restart begins a new conversation with the prompt';
 const noMcp = 'not part of this suite';
+const noAdapter = 'it needs an adapter, which this suite does not install';
+
+const withoutAcp = Object.fromEntries(
+  Object.keys(acpCases)
+    .filter((name) => name.startsWith('acp: '))
+    .map((name) => [name, noAdapter]),
+);
 
 const mcpTools = [
   'list_backends',
@@ -37,6 +45,7 @@ export const clis = {
     compact: '/compact',
     contextWindow: 1_000_000,
     reportsDenial: true,
+    known: withoutAcp,
     tokens: (usages) => sumOf(usages, ['in'], ['out'], ['read'], ['write']),
     setUp({ home, modelUrl, workspaces, mcp }) {
       // The key is approved by its last 20 characters, and each workspace by its path.
@@ -65,6 +74,7 @@ export const clis = {
     compact: '/compact',
     contextWindow: 258_400,
     reportsReset: true,
+    known: withoutAcp,
     // Its rollouts count cached tokens as input.
     tokens: (usages) => sumOf(usages, ['in', 'read'], ['out', 'reason'], [], []),
     setUp({ home, modelUrl, workspaces, mcp }) {

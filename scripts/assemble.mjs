@@ -51,6 +51,10 @@ const replacements = [
     "fileURLToPath(new URL('./main.js', import.meta.url))",
     '`${import.meta.dirname}/fake-agent.js`',
   ],
+  [
+    "fileURLToPath(new URL('./acp-main.js', import.meta.url))",
+    '`${import.meta.dirname}/acp-host.js`',
+  ],
 ];
 
 /** Applies each replacement once; a source that changed must not go unnoticed. */
@@ -80,6 +84,7 @@ await writeBundle({
   input: {
     main: join(root, 'packages', 'ctl', 'dist', 'main.js'),
     'fake-agent': join(root, 'packages', 'daemon', 'dist', 'fake-agent', 'main.js'),
+    'acp-host': join(root, 'packages', 'daemon', 'dist', 'acp-host', 'acp-main.js'),
   },
   folder: join(dist, 'ctl'),
   // Chunks in dist/ctl find dist/packages as modules find packages/ from a folder in the root.

@@ -198,6 +198,8 @@ const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> 
   ],
   'docs/how-to/run-the-queue-on-postgresql.md ': [takeQueue],
   'docs/how-to/use-the-queue-over-grpc.md Receive callbacks': [takeQueueConfig, takeQueue],
+  'docs/how-to/answer-agents-from-your-phone.md Send questions to a chat': [takeDaemon],
+  'docs/how-to/answer-agents-from-your-phone.md Answer without a person': [takeDaemon],
   'docs/how-to/get-notified.md Webhook': [takeDaemon],
   'docs/how-to/run-pipelines.md Pipelines': [
     // test/docs-servers.test.ts runs it.

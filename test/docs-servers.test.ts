@@ -47,6 +47,7 @@ const preparations: Readonly<Record<string, () => Promise<unknown>>> = {
     expectOk(await sandbox.run(`git init --quiet --bare ${remote}`));
     expectOk(await sandbox.run(`git remote add origin ${remote}`));
   },
+  'bin/ctl agent answer release 1': () => untilAsking('release'),
 };
 
 async function untilAtRest(agent: string): Promise<{ worktree: string }> {
@@ -62,6 +63,13 @@ async function untilIdle(agent: string): Promise<void> {
   await vi.waitFor(async () => {
     const { out } = await sandbox.run(`bin/ctl agent show ${agent} --json`);
     expect(JSON.parse(out)).toMatchObject({ status: 'idle' });
+  }, patient);
+}
+
+async function untilAsking(agent: string): Promise<void> {
+  await vi.waitFor(async () => {
+    const { out } = await sandbox.run(`bin/ctl agent show ${agent} --json`);
+    expect(JSON.parse(out)).toMatchObject({ status: 'waiting_for_input' });
   }, patient);
 }
 
@@ -87,7 +95,7 @@ async function run(command: string): Promise<void> {
 
 /** Nobody can type into an agent that has no terminal. */
 function needsTmux(command: string): boolean {
-  return / agent (?:attach|send) | logs -f /.test(command);
+  return / agent (?:attach|send|answer) | logs -f /.test(command);
 }
 
 describe.each(pagesOfServers)('%s', (file) => {

@@ -16,6 +16,8 @@ export const pagesOfServers = [
   'docs/how-to/keep-contexts-small.md',
   'docs/how-to/get-notified.md',
   'docs/how-to/react-to-changes.md',
+  'docs/how-to/answer-agents-from-your-phone.md',
+  'docs/tutorials/three-agents.md',
   'docs/how-to/track-branches.md',
   'docs/how-to/review-and-merge.md',
   'docs/how-to/spread-agents-over-machines.md',

@@ -62,7 +62,7 @@ test('questions: lists the open ones with their options', async () => {
   expect(out).toMatch(/^ID +AGENT +AGE +QUESTION +ANSWER$/m);
   expect(out).toContain(`${open.id}  docs`);
   expect(out).toContain('Do you want to proceed? npm publish --dry-run');
-  expect(out).toContain('1: Yes; 2: Yes, and do not ask again; 3: No');
+  expect(out).toContain('1: Yes; 2: Yes, and allow it from now on; 3: No');
   expect(out).not.toContain(answered.id);
   const all = await ctl('questions', '--all');
   expect(all.out).toContain('Yes (by browser)');
@@ -94,7 +94,7 @@ test('answer: without an option it says which there are', async () => {
     code: 2,
     err:
       'ctl: It asks: Do you want to proceed? Choose one of: 1 (Yes), ' +
-      '2 (Yes, and do not ask again), 3 (No).\n',
+      '2 (Yes, and allow it from now on), 3 (No).\n',
   });
   expect(await ctl('answer', open.id, '1', '--text', 'x')).toMatchObject({ code: 2 });
   expect(await ctl('answer', 'nope', '1')).toMatchObject({ code: 1, out: '' });

@@ -363,6 +363,10 @@ describe('every operation that is served', () => {
     await refuse('logIn', 'UNAUTHENTICATED', guess);
     for (let n = 0; n < 9; n++) await open.api.send(guess);
     await refuse('logIn', 'TOO_MANY_ATTEMPTS', guess);
+    await refuse('rescanBackends', 'INVALID_REQUEST', {
+      ...good['rescanBackends']!,
+      path: '/api/v1/backends/rescan?acp=perhaps',
+    });
     await refuse('getUsage', 'INVALID_REQUEST', { path: '/api/v1/usage?refresh=perhaps' });
     await refuse('getUsage', 'INVALID_REQUEST', { path: '/api/v1/usage?fresh=true' });
     for (const query of ['unread=perhaps', 'limit=0', 'limit=1001', 'limit=ten', 'read=true']) {

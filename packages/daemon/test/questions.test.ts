@@ -74,7 +74,7 @@ describe.skipIf(noTmux).concurrent(`questions in tmux${noTmux ? ` (${noTmux})` :
     await vi.waitFor(async () => {
       expect(await read(first)).toMatchObject({ status: 'answered', answered_by: 'terminal' });
     }, patience);
-    await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'ask again' });
+    await api.ok('POST', `/api/v1/sessions/${id}:send`, { text: 'ask once more' });
     const second = await openQuestion(api, id);
     await api.ok('POST', `/api/v1/sessions/${id}:stop`);
     await vi.waitFor(async () => {

@@ -32,6 +32,7 @@ export const daemonOperations = {
     path: '/api/v1/backends/rescan',
     authenticated: true,
     codes: [
+      'INVALID_REQUEST',
       'UNAUTHENTICATED',
       'FORBIDDEN',
       'UNSUPPORTED_MEDIA_TYPE',

@@ -1599,6 +1599,36 @@ export interface components {
        * @description The router skips the backend until then. `null` when it is not limited; always `null` for `local`.
        */
       limited_until: string | null;
+      /** @description How the backend speaks the Agent Client Protocol; absent when it does not, or when its program was not run for it yet: the first spawn does, or a rescan with `acp=true`. */
+      acp?: components['schemas']['AcpSource'];
+    };
+    /** @description How a backend speaks the Agent Client Protocol. */
+    AcpSource: {
+      /**
+       * @description `native`: the command line itself. `adapter`: a program of its own.
+       * @enum {string}
+       */
+      via: 'native' | 'adapter';
+      /** @description The program and its arguments. */
+      command: string[];
+    };
+    /** @description A mode or model that an agent offers. */
+    AcpOffer: {
+      /** @description The id to choose it by. */
+      id: string;
+      /** @description The name as the agent shows it. */
+      name: string;
+    };
+    /** @description What an agent says of itself over the Agent Client Protocol. */
+    AcpFacts: {
+      /** @description Its name and version. */
+      agent: string | null;
+      /** @description The id of its mode; `null` when it has no modes. */
+      mode: string | null;
+      /** @description The modes it offers. */
+      modes: components['schemas']['AcpOffer'][];
+      /** @description The models it offers. */
+      models: components['schemas']['AcpOffer'][];
     };
     /** @description The settings that live in the registry. */
     Settings: {
@@ -2023,10 +2053,10 @@ export interface components {
     /** @description A free label without spaces or commas. */
     Tag: string;
     /**
-     * @description `tmux`: interactive, survives a restart of the daemon. `headless`: one run, then done.
+     * @description `tmux`: interactive, survives a restart of the daemon. `headless`: one run, then done. `acp`: interactive over the Agent Client Protocol, survives likewise.
      * @enum {string}
      */
-    Driver: 'tmux' | 'headless';
+    Driver: 'tmux' | 'headless' | 'acp';
     /** @description What to spawn. */
     SpawnRequest: {
       /** @description The first prompt. */
@@ -2063,8 +2093,10 @@ export interface components {
        * @default false
        */
       auto_restart?: boolean;
-      /** @description How to run it; absent means `tmux` where it is installed, else `headless`. */
+      /** @description How to run it; absent means the setting `drivers.default`, by default `acp` where the backend row has it, else `tmux` where it is installed, else `headless`. */
       driver?: components['schemas']['Driver'];
+      /** @description The mode to start in, one of those the agent offers; only with `acp`. */
+      mode?: string;
       /**
        * @description Start even though a spend cap is reached.
        * @default false
@@ -2171,6 +2203,8 @@ export interface components {
        *     as failed.
        */
       turn_error?: string | null;
+      /** @description What the agent says of itself, with the driver `acp`; else absent. */
+      acp?: components['schemas']['AcpFacts'];
       /** @description The evidence for its status; `null` when there is none yet. */
       status_reason: string | null;
       /** @description When it was spawned. */
@@ -3618,7 +3652,13 @@ export interface operations {
   };
   rescanBackends: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description `true` also runs the `--help` of programs that may speak the Agent Client Protocol themselves, and updates `acp` of their rows. Without it, rows of such programs are updated by the first spawn.
+         * @example true
+         */
+        acp?: boolean;
+      };
       header?: never;
       path?: never;
       cookie?: never;
@@ -3634,6 +3674,7 @@ export interface operations {
           'application/json': components['schemas']['Registry'];
         };
       };
+      400: components['responses']['InvalidRequest'];
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       415: components['responses']['UnsupportedMediaType'];

@@ -85,12 +85,12 @@ function optionId({ options }: Question, words: string): string {
 }
 
 function nothingChosen({ id, title, options }: Question): Error {
-  const asks = `It asks: ${printable(title)}`;
+  const question = `It asks: ${printable(title)}`;
   if (options.length === 0) {
-    return new UsageError(`${asks} Answer in words: ctl agent answer ${id} --text "..."`);
+    return new UsageError(`${question} Answer in words: ctl agent answer ${id} --text "..."`);
   }
   const each = options.map((option) => `${option.id} (${printable(option.label)})`);
-  return new UsageError(`${asks} Choose one of: ${each.join(', ')}.`);
+  return new UsageError(`${question} Choose one of: ${each.join(', ')}.`);
 }
 
 async function readQuestions(

@@ -22,8 +22,8 @@ function withWork(command: CtlCommand): CtlCommand {
     .addOption(
       new Option(
         '--driver <driver>',
-        'Run in a terminal (tmux), or once without one (headless)',
-      ).choices(['tmux', 'headless']),
+        'Over the Agent Client Protocol (acp), in a terminal (tmux), or once (headless)',
+      ).choices(['acp', 'tmux', 'headless']),
     )
     .option('--force', 'Start even if a spend cap is reached');
 }

@@ -40,8 +40,9 @@ export function addRescan(backend: CtlCommand, tools: Tools): void {
         'Scan the search path of the daemon for every known command line and for a local ' +
           'model. Tiers, the default and what is enabled do not change.',
       )
+      .option('--acp', 'Also run --help of programs that may speak ACP themselves')
       .example('ctl backend rescan', 'after installing or removing a command line'),
-  ).action(async (flags: DaemonFlags) => {
+  ).action(async (flags: DaemonFlags & { acp?: boolean }) => {
     const { rescanBackends } = await import('./backends.js');
     await rescanBackends(flags, tools);
   });

@@ -13,9 +13,13 @@ export async function listBackends(flags: DaemonFlags, tools: Tools): Promise<vo
   await showRegistry(api.call('listBackends'), tools);
 }
 
-export async function rescanBackends(flags: DaemonFlags, tools: Tools): Promise<void> {
+export async function rescanBackends(
+  { acp, ...flags }: DaemonFlags & { acp?: boolean },
+  tools: Tools,
+): Promise<void> {
   const api = await daemonApi(flags, tools);
-  const { backends } = await showRegistry(api.call('rescanBackends'), tools);
+  const request = api.call('rescanBackends', acp ? { query: { acp: true } } : {});
+  const { backends } = await showRegistry(request, tools);
   if (tools.terminal.json) return;
   const found = backends.filter(({ installed }) => installed).length;
   tools.terminal.out.write(`${found} of ${backends.length} are installed.\n`);

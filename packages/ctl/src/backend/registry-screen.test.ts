@@ -17,6 +17,14 @@ Thinking mode: free_plus_local
   );
 });
 
+test('backends that speak ACP are named with their way to do it', () => {
+  const [claude, ...others] = registry.backends;
+  const acp = { via: 'adapter' as const, command: ['/bin/claude-agent-acp'] };
+  const backends = [{ ...claude!, acp }, ...others];
+  const screen = registryScreen({ ...registry, backends }, { columns: 80, paint: plain });
+  expect(screen).toContain('\nDriver acp: claude (adapter)\n');
+});
+
 test('where none is installed it says what to do', () => {
   const bare = { ...registry, backends: registry.backends.slice(-1) };
   expect(registryScreen(bare, { columns: 80, paint: plain })).toContain(

@@ -24,7 +24,13 @@ export function registryScreen({ backends, settings }: Registry, sheet: Sheet): 
   const advice = backends.some(({ installed }) => installed)
     ? ''
     : 'No backend is installed on this machine. Install one, then run `ctl backend rescan`.\n';
-  return `${renderTable(columns, rows, sheet)}Thinking mode: ${mode}\n${advice}`;
+  return `${renderTable(columns, rows, sheet)}Thinking mode: ${mode}\n${acpLine(backends)}${advice}`;
+}
+
+/** Backends that speak the Agent Client Protocol, and through what. */
+function acpLine(backends: Registry['backends']): string {
+  const speaking = backends.flatMap(({ id, acp }) => (acp ? [`${id} (${acp.via})`] : []));
+  return speaking.length === 0 ? '' : `Driver acp: ${printable(speaking.join(', '))}\n`;
 }
 
 function answer(yes: boolean): Cell {

@@ -22,13 +22,19 @@ export interface Backend {
   enabled: boolean;
   /** Skipped by the router until then; 0 when it was never limited. */
   limited_until: number;
+  /** How it speaks the Agent Client Protocol; absent until it was looked for. */
+  acp?: AcpRow | null;
 }
+
+export type AcpRow = DaemonSchema<'AcpSource'>;
 
 /** Result of detecting one backend on this machine. */
 export interface Detection {
   id: string;
   installed: boolean;
   binaryPath: string;
+  /** An adapter for the Agent Client Protocol; found without running anything. */
+  adapter?: AcpRow | undefined;
 }
 
 /** Immutable state of the registry. */
@@ -47,7 +53,10 @@ export function isLocal({ id }: { id: string }): boolean {
 }
 
 /** A newly detected backend: enabled, and unclassified until the user assigns a tier. */
-export function newBackend({ id, installed, binaryPath }: Detection, now: number): Backend {
+export function newBackend(
+  { id, installed, binaryPath, adapter }: Detection,
+  now: number,
+): Backend {
   return {
     id,
     installed,
@@ -57,6 +66,7 @@ export function newBackend({ id, installed, binaryPath }: Detection, now: number
     default: false,
     enabled: true,
     limited_until: 0,
+    ...(adapter && { acp: adapter }),
   };
 }
 
@@ -73,6 +83,7 @@ export function rowOf(backend: Backend, now: number): DaemonSchema<'BackendRow'>
     enabled: backend.enabled,
     is_local: isLocal(backend),
     limited_until: isLimited ? formatTimestamp(backend.limited_until) : null,
+    ...(backend.acp && { acp: backend.acp }),
   };
 }
 

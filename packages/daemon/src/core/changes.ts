@@ -1,6 +1,7 @@
 import {
   isLocal,
   newBackend,
+  type AcpRow,
   type AssignableTier,
   type Backend,
   type Detection,
@@ -23,8 +24,13 @@ export function reconcile(
     const detection = seen.get(backend.id);
     if (!detection) return backend;
     seen.delete(backend.id);
-    const { installed, binaryPath } = detection;
-    return { ...backend, installed, binary_path: binaryPath, detected_at: now };
+    const { installed, binaryPath, adapter } = detection;
+    const isSame = installed && binaryPath === backend.binary_path;
+    // Whether the program itself speaks ACP was found by running it, and holds while it stays.
+    const acp = adapter ?? (isSame && backend.acp?.via === 'native' ? backend.acp : null);
+    const isNoted = acp !== null || backend.acp !== undefined;
+    const seenNow = { installed, binary_path: binaryPath, detected_at: now };
+    return { ...backend, ...seenNow, ...(isNoted && { acp }) };
   });
   const found = [...seen.values()].map((detection) => newBackend(detection, now));
   return { ...state, backends: [...updated, ...found] };
@@ -79,4 +85,16 @@ function changeOne(
 
 function mapBackends(state: RegistryState, change: (backend: Backend) => Backend): RegistryState {
   return { ...state, backends: state.backends.map(change) };
+}
+
+/** Applies how backends speak the Agent Client Protocol. */
+export function withAcp(
+  state: RegistryState,
+  found: ReadonlyMap<string, AcpRow | null>,
+): RegistryState {
+  return mapBackends(state, (backend) => {
+    const acp = found.get(backend.id);
+    const isKnown = JSON.stringify(acp) === JSON.stringify(backend.acp ?? null);
+    return acp === undefined || isKnown ? backend : { ...backend, acp };
+  });
 }

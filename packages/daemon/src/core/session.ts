@@ -54,6 +54,7 @@ export type Facts = Partial<
     | 'context_window'
     | 'context_state'
     | 'branch'
+    | 'acp'
   >
 >;
 

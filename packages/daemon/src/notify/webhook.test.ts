@@ -99,7 +99,7 @@ test('an alert of an agent that waits carries its question', async () => {
   await start();
   const { database } = await room.open();
   const session = room.sessions.add({ name: 'docs', status: 'working' });
-  const { question } = await questions!.ask(session.id, {
+  const { question } = await questions!.add(session.id, {
     kind: 'permission',
     title: 'Do you want to proceed?',
     body: 'make test',

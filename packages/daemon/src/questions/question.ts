@@ -6,7 +6,7 @@ export type QuestionOption = DaemonSchema<'QuestionOption'>;
 export type AnswerRequest = DaemonSchema<'AnswerRequest'>;
 
 /** What an agent asks. */
-export type Asked = Pick<Question, 'kind' | 'title' | 'body' | 'tool' | 'options'> & {
+export type QuestionContent = Pick<Question, 'kind' | 'title' | 'body' | 'tool' | 'options'> & {
   /** How the driver finds the request again; undefined for a dialog on the screen. */
   ref?: string | undefined;
 };
@@ -45,10 +45,10 @@ export function checkOpen({ id, status, answered_by: by }: Question): void {
 }
 
 /** Whether two readings of a screen show the same dialog. */
-export function isSameAsked(one: Asked, other: Asked): boolean {
+export function isSameQuestion(one: QuestionContent, other: QuestionContent): boolean {
   return signatureOf(one) === signatureOf(other);
 }
 
-function signatureOf({ title, body, options }: Asked): string {
+function signatureOf({ title, body, options }: QuestionContent): string {
   return JSON.stringify([title, body, options.map(({ id, label }) => [id, label])]);
 }

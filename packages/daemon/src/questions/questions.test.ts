@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { TestStore } from '../notify/notify.test-support.js';
-import type { Asked } from './question.js';
+import type { QuestionContent } from './question.js';
 import { maxQuestions, Questions } from './questions.js';
 
 let room: TestStore;
@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => room.dispose());
 
-const asked: Asked = {
+const content: QuestionContent = {
   kind: 'permission',
   title: 'Do you want to proceed?',
   body: 'make test',
@@ -31,7 +31,7 @@ const taken = () => Promise.resolve('taken' as const);
 const code = (code: string) => expect.objectContaining({ code });
 
 test('questions: an answer is recorded with who gave it, and survives a restart', async () => {
-  const { question } = await questions.ask('s1', asked);
+  const { question } = await questions.add('s1', content);
   expect(question).toMatchObject({ status: 'open', answered_at: null, answer: null });
   const given: string[] = [];
   const answered = await questions.answer(question.id, { option_id: '2' }, 'token', (_, answer) => {
@@ -50,7 +50,7 @@ test('questions: an answer is recorded with who gave it, and survives a restart'
 });
 
 test('questions: of two answers at once the first counts', async () => {
-  const { question } = await questions.ask('s1', asked);
+  const { question } = await questions.add('s1', content);
   const both = await Promise.allSettled([
     questions.answer(question.id, { option_id: '1' }, 'token', taken),
     questions.answer(question.id, { option_id: '2' }, 'browser', taken),
@@ -61,14 +61,14 @@ test('questions: of two answers at once the first counts', async () => {
 });
 
 test('questions: an answer that is not taken leaves the question open', async () => {
-  const { question } = await questions.ask('s1', asked);
+  const { question } = await questions.add('s1', content);
   const stuck = () => Promise.reject(new Error('stuck'));
   await expect(questions.answer(question.id, { option_id: '1' }, 'x', stuck)).rejects.toThrow();
   expect(questions.get(question.id).status).toBe('open');
 });
 
 test('questions: one that is gone from the screen was answered at the terminal', async () => {
-  const { question } = await questions.ask('s1', asked);
+  const { question } = await questions.add('s1', content);
   const gone = () => Promise.resolve('gone' as const);
   await expect(questions.answer(question.id, { option_id: '1' }, 'x', gone)).rejects.toEqual(
     code('QUESTION_CLOSED'),
@@ -77,20 +77,20 @@ test('questions: one that is gone from the screen was answered at the terminal',
 });
 
 test('questions: unknown ids, options and texts are refused', async () => {
-  const { question } = await questions.ask('s1', asked);
+  const { question } = await questions.add('s1', content);
   const answer = (id: string, request: object) => questions.answer(id, request, 'x', taken);
   await expect(answer('nobody', { option_id: '1' })).rejects.toEqual(code('QUESTION_NOT_FOUND'));
   await expect(answer(question.id, { option_id: '3' })).rejects.toEqual(code('UNKNOWN_OPTION'));
   await expect(answer(question.id, { text: 'yes' })).rejects.toEqual(code('UNKNOWN_OPTION'));
-  const typed = await questions.ask('s1', { ...asked, kind: 'text', options: [] });
+  const typed = await questions.add('s1', { ...content, kind: 'text', options: [] });
   const answered = await answer(typed.question.id, { text: 'use port 8080' });
   expect(answered.answer).toBe('use port 8080');
 });
 
 test('questions: are listed newest first, by status and by session', async () => {
-  const first = await questions.ask('s1', asked);
+  const first = await questions.add('s1', content);
   room.clock.advance(5);
-  const second = await questions.ask('s2', asked);
+  const second = await questions.add('s2', content);
   await questions.close(first.question.id);
   const ids = (filter: object) => questions.list({ limit: 10, ...filter }).map(({ id }) => id);
   expect(ids({})).toEqual([second.question.id, first.question.id]);
@@ -101,13 +101,13 @@ test('questions: are listed newest first, by status and by session', async () =>
 });
 
 test('questions: the oldest ended ones make room, open ones stay', async () => {
-  const { question: open } = await questions.ask('s1', asked);
+  const { question: open } = await questions.add('s1', content);
   room.clock.advance(1);
-  const { question: old } = await questions.ask('s1', asked);
+  const { question: old } = await questions.add('s1', content);
   await questions.close(old.id);
   for (let n = 2; n <= maxQuestions; n++) {
     room.clock.advance(1);
-    await questions.close((await questions.ask('s2', asked)).question.id);
+    await questions.close((await questions.add('s2', content)).question.id);
   }
   expect(questions.list({ limit: 5_000 })).toHaveLength(maxQuestions);
   expect(questions.get(open.id).status).toBe('open');

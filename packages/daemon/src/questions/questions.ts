@@ -6,7 +6,7 @@ import {
   answerOf,
   checkOpen,
   type AnswerRequest,
-  type Asked,
+  type QuestionContent,
   type Question,
   type StoredQuestion,
 } from './question.js';
@@ -65,16 +65,23 @@ export class Questions {
       .toSorted((a, b) => (a.question.id < b.question.id ? -1 : 1));
   }
 
+  /** Whether this request of a driver has been asked already. */
+  hasRef(sessionId: string, wanted: string): boolean {
+    return [...this.#stored.values()].some(
+      ({ question, ref }) => ref === wanted && question.session_id === sessionId,
+    );
+  }
+
   /** Sessions that have open questions. */
   askingSessions(): Set<string> {
     const open = [...this.#stored.values()].filter(({ question }) => question.status === 'open');
     return new Set(open.map(({ question }) => question.session_id));
   }
 
-  async ask(sessionId: string, asked: Asked): Promise<StoredQuestion> {
+  async add(sessionId: string, content: QuestionContent): Promise<StoredQuestion> {
     const { clock, random, log } = this.parts;
     const now = clock.now();
-    const { kind, title, body, tool, options, ref = null } = asked;
+    const { kind, title, body, tool, options, ref = null } = content;
     const question: Question = {
       id: random.ulid(now),
       session_id: sessionId,

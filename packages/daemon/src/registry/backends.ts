@@ -6,6 +6,7 @@ import {
   isLocal,
   localId,
   rowOf,
+  type AcpRow,
   type Backend,
   type Detection,
   type RegistryState,
@@ -14,6 +15,7 @@ import {
 } from '../core/backend.js';
 import {
   reconcile,
+  withAcp,
   withCooldown,
   withDefault,
   withPreferences,
@@ -29,6 +31,8 @@ export interface BackendsParts {
   /** Ids of the known agent CLIs. */
   knownIds: readonly string[];
   detect: () => Promise<Detection[]>;
+  /** Finds out how a backend speaks the Agent Client Protocol; may run its program. */
+  findAcp?: (backend: Backend) => Promise<AcpRow | undefined>;
 }
 
 /** The backends of this machine: detection, preferences and cooldowns. */
@@ -122,6 +126,31 @@ export class Backends {
     const detections = await this.#parts.detect();
     const { state } = await this.#parts.registry.change((before, now) => ({
       state: reconcile(before, detections, now),
+      result: undefined,
+    }));
+    return state;
+  }
+
+  /** Finds out which backends speak the Agent Client Protocol; may run their programs. */
+  async findAcp(): Promise<RegistryState> {
+    const { findAcp } = this.#parts;
+    const rows = new Map<string, AcpRow | null>();
+    for (const backend of (await this.read()).backends) {
+      rows.set(backend.id, (await findAcp?.(backend)) ?? null);
+    }
+    return this.#visible(await this.#noteAcp(rows));
+  }
+
+  /** Remembers how a backend speaks the Agent Client Protocol. */
+  async noteAcp(id: string, row: AcpRow | undefined): Promise<void> {
+    const backend = await this.find(id);
+    if (JSON.stringify(row ?? null) === JSON.stringify(backend.acp ?? null)) return;
+    await this.#noteAcp(new Map([[id, row ?? null]]));
+  }
+
+  async #noteAcp(rows: ReadonlyMap<string, AcpRow | null>): Promise<RegistryState> {
+    const { state } = await this.#parts.registry.change((before) => ({
+      state: withAcp(before, rows),
       result: undefined,
     }));
     return state;

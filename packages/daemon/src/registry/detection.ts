@@ -1,5 +1,5 @@
 import type { Outbound } from '@millrace/kit/outbound';
-import { localId, type Detection } from '../core/backend.js';
+import { localId, type AcpRow, type Detection } from '../core/backend.js';
 import type { KnownCli } from './known-clis.js';
 import { probeLocal } from './local-model.js';
 import { findProgram } from './search-path.js';
@@ -10,6 +10,8 @@ export interface DetectionParts {
   searchPath: () => string | undefined;
   outbound: Outbound;
   localUrl: string;
+  /** The adapter of an installed CLI for the Agent Client Protocol. */
+  findAdapter?: (id: string) => Promise<AcpRow | undefined>;
 }
 
 /** Detects installed CLIs and a running local model. */
@@ -19,11 +21,17 @@ export async function detectBackends(parts: DetectionParts): Promise<Detection[]
     probeLocal(parts.outbound, parts.localUrl),
     ...parts.clis.map(({ binary }) => findProgram(binary, searchPath)),
   ]);
+  const adapters = await Promise.all(
+    parts.clis.map(async ({ id }, index) =>
+      programs[index] === undefined ? undefined : parts.findAdapter?.(id),
+    ),
+  );
   return [
     ...parts.clis.map(({ id }, index) => ({
       id,
       installed: programs[index] !== undefined,
       binaryPath: programs[index] ?? '',
+      adapter: adapters[index],
     })),
     { id: localId, installed: local !== undefined, binaryPath: '' },
   ];

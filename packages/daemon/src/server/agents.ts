@@ -10,6 +10,8 @@ import { openQueueTasks, startPuller, type QueueTasks } from '../queue-callback/
 import { Questions } from '../questions/questions.js';
 import type { Backends } from '../registry/backends.js';
 import type { SavingsRecorder } from '../savings/recorder.js';
+import type { AcpSources } from '../sessions/acp-sources.js';
+import type { OfferedFlags } from '../sessions/offered-flags.js';
 import type { Sessions } from '../sessions/port.js';
 import { AgentSessions } from '../sessions/sessions.js';
 import type { Spend } from '../spend/spend.js';
@@ -31,6 +33,9 @@ export interface AgentsParts {
   /** Environment variables of a backend's program. */
   variablesFor: (backend: string) => Record<string, string>;
   dataDir: string;
+  acp: AcpSources;
+  flags: OfferedFlags;
+  acpHost: string | undefined;
 }
 
 /** The services around agents. */
@@ -139,6 +144,7 @@ function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) 
     runsHooks: worktrees.hooks,
     trusted: agents.trust_workspace,
     policy: settings.permissions.policy,
+    defaultDriver: settings.drivers.default,
     limitRetryMs: backends.limit_retry,
     contextLimits: {
       warn: tokens.warn,

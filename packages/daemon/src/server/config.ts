@@ -48,6 +48,21 @@ const agents = z.object({
     description: 'Backends whose own check for trusted workspaces is skipped (gemini)',
     placeholder: 'ids',
   }),
+  adapters: z
+    .record(backendId, z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]))
+    .default({})
+    .meta({
+      description: 'Programs that speak the Agent Client Protocol for a backend, by its id',
+      expected: 'backend ids with a program, or a list of the program and its arguments',
+      placeholder: 'map',
+    }),
+});
+
+const drivers = z.object({
+  default: z.enum(['auto', 'acp', 'tmux', 'headless']).default('auto').meta({
+    description: 'Driver of new agents; auto: acp where a backend has it, else tmux, headless',
+    placeholder: 'auto|acp|tmux|headless',
+  }),
 });
 
 const permissions = z.object({
@@ -291,6 +306,7 @@ const schema = z.object({
     .prefault({}),
   agents: agents.prefault({}),
   permissions: permissions.prefault({}),
+  drivers: drivers.prefault({}),
   queue: queue.prefault({}),
   database: database.prefault({}),
   providers: providers.prefault({}),

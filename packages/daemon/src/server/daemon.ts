@@ -19,6 +19,8 @@ import { readRatio } from '../savings/ratio.js';
 import { SavingsRecorder } from '../savings/recorder.js';
 import { publishRecording } from '../savings/running.js';
 import { Savings } from '../savings/savings.js';
+import { AcpSources } from '../sessions/acp-sources.js';
+import { OfferedFlags } from '../sessions/offered-flags.js';
 import { OpencodeCopy, type OpencodeCopyOptions } from '../spend/opencode-copy.js';
 import { Spend, type SpendOptions } from '../spend/spend.js';
 import { importDeprecatedOnce } from '../storage/deprecated-import.js';
@@ -55,6 +57,8 @@ export interface DaemonOptions {
   environment: Readonly<Record<string, string | undefined>>;
   /** Called for every response that the contract does not describe. For tests. */
   onUndocumentedResponse?: (difference: string) => void;
+  /** Program of the host of agents over ACP, when this is run from sources. For tests. */
+  acpHost?: string | undefined;
 }
 
 export interface RunningDaemon {
@@ -92,7 +96,19 @@ export async function serveDaemon(
     undo.add(() => reports.close());
     const outbound = createOutbound({ guard: webhookGuard, clock });
     undo.add(() => outbound.close());
-    const backends = backendsOf(settings, environment, { clock, outbound, ...store });
+    const variablesFor = (backend: string) =>
+      agentVariables(
+        { environment, extra: settings.backends.extra, settings: settings.agents },
+        backend,
+      );
+    const stopping = new AbortController();
+    const flags = new OfferedFlags(clock, stopping.signal);
+    const { adapters } = settings.agents;
+    const searchPath = environment['PATH'];
+    const { extra } = settings.backends;
+    const acp = new AcpSources({ flags, searchPath, extra, adapters, variablesFor });
+    undo.add(() => stopping.abort());
+    const backends = backendsOf(settings, environment, { clock, outbound, acp, ...store });
     await backends.rescan();
     await importDeprecatedOnce(store.registry, deprecatedIn(settings), log);
     const cwd = privateFolder(dataDir, 'think');
@@ -100,11 +116,6 @@ export async function serveDaemon(
     undo.add(publishRecording(dataDir, { savings: isOn, savingsSamples: keepsSamples }));
     const savings = new Savings({ dataDir, clock, log, isOn, keepsSamples });
     const recorder = isOn ? new SavingsRecorder({ dataDir, ...world, keepsSamples }) : undefined;
-    const variablesFor = (backend: string) =>
-      agentVariables(
-        { environment, extra: settings.backends.extra, settings: settings.agents },
-        backend,
-      );
     const thinkerParts = { backends, clock, log, outbound, variablesFor, cwd, recorder };
     const thinker = thinkerOf(settings, thinkerParts);
     undo.add(() => thinker.close());
@@ -149,6 +160,9 @@ export async function serveDaemon(
       environment,
       variablesFor,
       dataDir,
+      acp,
+      flags,
+      acpHost: options.acpHost,
     });
     undo.add(() => agents.close());
     const authenticator = new Authenticator({
@@ -197,7 +211,7 @@ export async function serveDaemon(
     const ended = new Promise<void>((_resolve, reject) => app.server.node.on('error', reject));
     // Handles the rejection for callers that do not use `ended`.
     ended.catch((error: unknown) => log.error({ err: error }, 'listener failed'));
-    let stopping: Promise<void> | undefined;
+    let stopped: Promise<void> | undefined;
     const stop = async () => {
       const isGentle = await drainHttp(app, { clock, deadlineMs: settings.drain_timeout_ms });
       if (!isGentle) log.warn({}, 'drain timeout, requests aborted');
@@ -207,7 +221,7 @@ export async function serveDaemon(
       listeners: [{ listener: 'http', url }],
       dataDir,
       ended,
-      stop: () => (stopping ??= stop()),
+      stop: () => (stopped ??= stop()),
     };
   } catch (error) {
     await undo.run();
@@ -226,12 +240,13 @@ type Outbound = ReturnType<typeof createOutbound>;
 function backendsOf(
   settings: DaemonSettings,
   environment: DaemonOptions['environment'],
-  { registry, clock, outbound }: StoreParts & { outbound: Outbound },
+  { registry, clock, acp, outbound }: StoreParts & { acp: AcpSources; outbound: Outbound },
 ): Backends {
   const clis = knownClis(settings.backends.extra);
   return new Backends({
     registry,
     clock,
+    findAcp: (backend) => acp.find(backend),
     knownIds: clis.map(({ id }) => id),
     detect: () =>
       detectBackends({
@@ -239,6 +254,7 @@ function backendsOf(
         searchPath: () => environment['PATH'],
         outbound,
         localUrl: settings.backends.local_url,
+        findAdapter: (id) => acp.adapterOf(id),
       }),
   });
 }

@@ -49,7 +49,10 @@ export function daemonHandlers(
     ...dashboardHandlers(context.dashboard),
     ...loginHandlers(authenticator),
     listBackends: async () => ({ status: 200, body: registryJson(await listBackends(context)) }),
-    rescanBackends: async () => ({ status: 200, body: await rescanBackends(context) }),
+    rescanBackends: async ({ query: { acp } }) => ({
+      status: 200,
+      body: await rescanBackends(context, { acp: acp ?? false }),
+    }),
     setDefaultBackend: async ({ body }) => ({
       status: 200,
       body: await setDefaultBackend(context, body),
@@ -115,7 +118,7 @@ async function callTool(
     case 'listBackends':
       return listBackends(context);
     case 'rescanBackends':
-      return rescanBackends(context);
+      return rescanBackends(context, { acp: false });
     case 'updateBackend':
       return updateBackend(context, params['id']!, body as never);
     case 'setDefaultBackend':

@@ -1,3 +1,4 @@
+import { hostEventLines, type HostEvent } from '../acp-host/host-events.js';
 import type { OutputFormat } from './command-lines.js';
 
 type EventFormat = Exclude<OutputFormat, 'text'>;
@@ -21,14 +22,34 @@ export interface AgentEvent {
 export function readEvent(format: EventFormat, line: string): AgentEvent | undefined {
   const report = objectOf(line);
   if (!report) return undefined;
-  return format === 'claude-json' ? claudeEvent(report) : codexEvent(report);
+  switch (format) {
+    case 'acp-json':
+      return acpEvent(report as unknown as HostEvent);
+    case 'claude-json':
+      return claudeEvent(report);
+    case 'codex-json':
+      return codexEvent(report);
+  }
 }
 
 /** The lines that a person is shown of a report; undefined when the line is none. */
 export function renderEvent(format: EventFormat, line: string): string[] | undefined {
   const report = objectOf(line);
   if (!report) return undefined;
-  return format === 'claude-json' ? claudeLines(report) : codexLines(report);
+  switch (format) {
+    case 'acp-json':
+      return hostEventLines(report as unknown as HostEvent);
+    case 'claude-json':
+      return claudeLines(report);
+    case 'codex-json':
+      return codexLines(report);
+  }
+}
+
+/** The status and the context come from the state of the host. */
+function acpEvent(event: HostEvent): AgentEvent {
+  if (event.type === 'error') return { result: { isError: true, text: event.text } };
+  return event.type === 'stop' ? { result: { isError: false, text: '' } } : {};
 }
 
 function claudeEvent(report: JsonObject): AgentEvent {

@@ -1,9 +1,15 @@
 import type { Log } from '@millrace/kit/log';
+import type { PendingPermission } from '../acp-host/state.js';
 import { isEnded } from '../core/session.js';
 import { fail } from '../core/refusals.js';
 import { decide, type PolicyRule } from '../questions/policy.js';
-import { isSameAsked, type Asked, type StoredQuestion } from '../questions/question.js';
+import {
+  isSameQuestion,
+  type QuestionContent,
+  type StoredQuestion,
+} from '../questions/question.js';
 import type { Questions } from '../questions/questions.js';
+import { contentOf, permissionRef } from './acp-evidence.js';
 import type { SessionBook } from './book.js';
 import type { Dialog } from './dialog.js';
 import type { Entry } from './handle.js';
@@ -51,18 +57,38 @@ export class Asking {
     // It was given an answer or a text since its screen was read.
     if (book.get(session.id)?.handle.inputAt !== handle.inputAt) return false;
     const open = questions.openOf(session.id).filter(({ ref }) => ref === null);
-    const isShown = ({ question }: StoredQuestion) => !!dialog && isSameAsked(question, dialog);
+    const isShown = ({ question }: StoredQuestion) => !!dialog && isSameQuestion(question, dialog);
     for (const each of open) {
       if (!isShown(each)) await questions.answeredAtTerminal(each.question.id);
     }
     if (!dialog || open.some(isShown)) return false;
-    return this.ask(session, dialog);
+    return this.add(session, dialog);
   }
 
-  /** Asks, and lets the policy answer; true when it has. */
-  async ask(session: { id: string; backend: string }, asked: Asked): Promise<boolean> {
+  /** As `observe`, for an agent over ACP, which may wait for several permissions at once. */
+  async observePermissions(
+    { session, handle }: Entry,
+    pending: readonly PendingPermission[],
+  ): Promise<boolean> {
+    const { questions } = this.#parts;
+    const refs = new Map(pending.map((each) => [permissionRef(handle.starts, each.id), each]));
+    for (const { question, ref } of questions.openOf(session.id)) {
+      if (ref !== null && !refs.has(ref) && !questions.isAnswering(question.id)) {
+        await questions.close(question.id);
+      }
+    }
+    let isAnswered = false;
+    for (const [ref, permission] of refs) {
+      if (questions.hasRef(session.id, ref)) continue;
+      isAnswered = (await this.add(session, contentOf(permission, ref))) || isAnswered;
+    }
+    return isAnswered;
+  }
+
+  /** Adds a question, and lets the policy answer; true when it has. */
+  async add(session: { id: string; backend: string }, content: QuestionContent): Promise<boolean> {
     const { questions, policy, log } = this.#parts;
-    const { question } = await questions.ask(session.id, asked);
+    const { question } = await questions.add(session.id, content);
     const decision = decide(policy, session.backend, question);
     if (!decision) return false;
     try {

@@ -1,7 +1,7 @@
 import { invocationOf, oneShotOf, promptPlace } from '../think/one-shot.js';
 
 /** What an agent's output consists of: text, or reports as lines of JSON. */
-export type OutputFormat = 'text' | 'claude-json' | 'codex-json';
+export type OutputFormat = 'text' | 'claude-json' | 'codex-json' | 'acp-json';
 
 /** How a command line is run with nobody at the keyboard, to do work. */
 interface HeadlessLine {
@@ -176,6 +176,15 @@ export function optionalFlags(cli: string): readonly string[] {
     ...(sessionId !== undefined && isSessionIdNew ? [sessionId] : []),
     ...(skipTrust === undefined ? [] : [skipTrust]),
   ];
+}
+
+/** Flags that are passed to a command line that speaks ACP itself, where it lists them. */
+export function acpFlags(cli: string): {
+  model: string | undefined;
+  skipTrust: string | undefined;
+} {
+  const { model, skipTrust } = lineOf(cli);
+  return { model, skipTrust };
 }
 
 /**

@@ -14,7 +14,7 @@ test('dialog: claude shows the command above the question', () => {
     '',
     ' Do you want to proceed?',
     ' ❯ 1. Yes',
-    '   2. Yes, and don’t ask again for make commands in',
+    '   2. Yes, and always allow make commands in',
     '      /src/mill',
     '   3. No, and tell Claude what to do differently (esc)',
     '',
@@ -29,7 +29,7 @@ test('dialog: claude shows the command above the question', () => {
       { id: '1', label: 'Yes', kind: 'allow_once' },
       {
         id: '2',
-        label: 'Yes, and don’t ask again for make commands in /src/mill',
+        label: 'Yes, and always allow make commands in /src/mill',
         kind: 'allow_always',
       },
       { id: '3', label: 'No, and tell Claude what to do differently (esc)', kind: 'reject' },
@@ -108,7 +108,7 @@ test('dialog: options that allow nothing are a choice, and none at all is a text
   expect(readDialog('claude', typed)).toMatchObject({ kind: 'text', options: [] });
 });
 
-test('dialog: an edit is told from a command', () => {
+test('dialog: an edit is distinguished from a command', () => {
   const edit = ' Do you want to make this edit to a.ts?\n ❯ 1. Yes\n   2. No';
   expect(readDialog('claude', edit)).toMatchObject({ tool: 'edit', kind: 'permission' });
 });

@@ -1,9 +1,9 @@
-import type { Asked, QuestionOption } from '../questions/question.js';
+import type { QuestionContent, QuestionOption } from '../questions/question.js';
 import { plainOpencodeScreen } from './opencode-screen.js';
 import { choosesByArrows, readPane } from './pane-markers.js';
 
 /** A dialog on an agent's screen: what it asks, and where the cursor is. */
-export interface Dialog extends Asked {
+export interface Dialog extends QuestionContent {
   /** The id of the option that the cursor is at. */
   selected: string | undefined;
 }

@@ -1,4 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { HostLaunch } from '../acp-host/state.js';
 
 /** What is to be run. */
 export interface Launch {
@@ -12,6 +13,10 @@ export interface Launch {
   input: string;
   cwd: string;
   environment: Readonly<Record<string, string | undefined>>;
+  /** What the host of an agent over the Agent Client Protocol must know. */
+  acp?: Pick<HostLaunch, 'resume' | 'prompt' | 'resumePrompt' | 'model' | 'mode'> | undefined;
+  /** Called when the session's directory is there, before the process starts. */
+  prepare?: () => void;
 }
 
 export type Started = { pid: number; startMark: string } | { failure: string };

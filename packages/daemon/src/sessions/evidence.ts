@@ -1,6 +1,9 @@
 import type { Clock } from '@millrace/kit/clock';
+import type { HostState } from '../acp-host/state.js';
 import { contextState, thresholdsFor, type ContextLimits } from '../core/guard.js';
 import type { Evidence, Facts, Sign } from '../core/session.js';
+import { AcpDriver } from './acp.js';
+import { acpFacts, acpSign } from './acp-evidence.js';
 import type { Driver, ProcessView, TalkingDriver } from './driver.js';
 import type { Entry } from './handle.js';
 import { windowByName } from './context-window.js';
@@ -33,6 +36,8 @@ export class Observation {
   readonly #listener: Listener;
   readonly #transcript: TranscriptWatch;
   #lastOutputAt: number;
+  /** What the host of an agent over ACP said last. */
+  acp: HostState | undefined;
   /** This daemon has seen it run. */
   wasAlive: boolean;
 
@@ -61,6 +66,7 @@ export class Observation {
     if (!isOver) this.wasAlive = true;
     const isNews = this.#listener.listen({ isOver });
     if (isNews) this.#lastOutputAt = this.parts.clock.monotonic();
+    if (driver instanceof AcpDriver) return this.#gatherAcp(entry, view, driver);
     const known = this.#reported(entry);
     const tail = await this.#transcript.inspect(withFactsOf(entry, known), { isOver });
     const facts = { ...known, ...this.#written(entry, tail) };
@@ -75,6 +81,34 @@ export class Observation {
       staleness:
         this.#staleness(session.status) ??
         (isTalking(driver) ? this.pane.blindSign(entry) : undefined),
+    };
+  }
+
+  /** Over the protocol nothing is guessed: no screen and no transcript is read. */
+  async #gatherAcp(entry: Entry, view: ProcessView, driver: AcpDriver): Promise<Evidence> {
+    const { session, handle } = entry;
+    const { clock, limitRetryMs } = this.parts;
+    this.acp = driver.state(session.id);
+    const facts = this.acp ? this.#factsOf(entry, this.acp) : {};
+    if (view.pid === undefined) return { facts, exit: await this.#exit(entry, view, driver) };
+    this.log.trim();
+    const when = { cli: handle.cli, now: clock.now(), limitRetryMs };
+    return { facts, event: this.acp && acpSign(this.acp, when) };
+  }
+
+  #factsOf(entry: Entry, state: HostState): Facts {
+    const { sessionId, model, contextTokens, contextWindow } = state;
+    const acp = acpFacts(state);
+    const isSame = JSON.stringify(acp) === JSON.stringify(entry.session.acp);
+    return {
+      ...(sessionId !== null && { backend_session_id: sessionId }),
+      ...(model !== null && { model }),
+      ...(!isSame && { acp }),
+      ...this.#context(entry, {
+        model: model ?? undefined,
+        contextTokens: contextTokens ?? undefined,
+        contextWindow: contextWindow ?? undefined,
+      }),
     };
   }
 

@@ -25,6 +25,8 @@ export interface Handle {
   format: OutputFormat;
   /** The requested model, as named in the request. */
   model: string | null;
+  /** The requested mode of an agent over ACP. */
+  mode?: string;
   /** Restarts that nobody asked for, in a row. */
   autoRestarts: number;
   /** When it is to be started again. */

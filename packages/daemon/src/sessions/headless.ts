@@ -28,6 +28,7 @@ export class HeadlessDriver implements Driver {
     const { id, directory, token, input, cwd, environment } = launch;
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const script = writeRunScript(launch);
+    launch.prepare?.();
     const inputFile = join(directory, 'input');
     writeFileSync(inputFile, input, { mode: 0o600 });
     const files = [openSync(inputFile, 'r'), openSync(new OutputLog(directory).path, 'a', 0o600)];

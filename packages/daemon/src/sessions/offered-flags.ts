@@ -9,7 +9,11 @@ const timeoutMs = 20_000;
 export class OfferedFlags {
   readonly #helpTexts = new Map<string, Promise<string>>();
 
-  constructor(private readonly clock: Clock) {}
+  constructor(
+    private readonly clock: Clock,
+    /** Aborted when the daemon stops. */
+    private readonly signal: AbortSignal = new AbortController().signal,
+  ) {}
 
   async among(
     file: string,
@@ -17,6 +21,22 @@ export class OfferedFlags {
     environment: Readonly<Record<string, string | undefined>>,
   ): Promise<ReadonlySet<string>> {
     if (flags.length === 0) return new Set();
+    const text = await this.#textOf(file, environment);
+    return new Set(flags.filter((flag) => lists(text, flag)));
+  }
+
+  /** Whether the program answers `--help` at all. */
+  async answers(
+    file: string,
+    environment: Readonly<Record<string, string | undefined>>,
+  ): Promise<boolean> {
+    return (await this.#textOf(file, environment)).trim() !== '';
+  }
+
+  async #textOf(
+    file: string,
+    environment: Readonly<Record<string, string | undefined>>,
+  ): Promise<string> {
     const { mtimeMs, size } = await stat(file);
     // An update replaces the file, and may bring other flags.
     const key = `${file}\n${mtimeMs}\n${size}`;
@@ -24,7 +44,7 @@ export class OfferedFlags {
     if (!help) this.#helpTexts.set(key, (help = this.#help(file, environment)));
     const text = await help;
     if (text === '') this.#helpTexts.delete(key);
-    return new Set(flags.filter((flag) => lists(text, flag)));
+    return text;
   }
 
   /** Empty when the program does not answer: then none of the flags is used. */
@@ -39,7 +59,7 @@ export class OfferedFlags {
       cwd: '/',
       environment,
       timeoutMs,
-      signal: new AbortController().signal,
+      signal: this.signal,
       clock: this.clock,
     });
     return end.kind === 'exited' ? `${end.stdout}\n${end.stderr}` : '';

@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Sign } from '../core/session.js';
 import { signalIn } from '../think/signals.js';
-import { isSameAsked } from '../questions/question.js';
+import { isSameQuestion } from '../questions/question.js';
 import { windowOnScreen } from './context-window.js';
 import { readDialog, type Dialog } from './dialog.js';
 import type { TalkingDriver } from './driver.js';
@@ -17,7 +17,7 @@ const readyMs = 1_500;
 
 /** A dialog that is drawn does not change for this long. */
 const dialogStillMs = 60;
-const maxDialogLooks = 6;
+const maxCaptures = 6;
 
 export interface PaneParts {
   clock: Clock;
@@ -70,12 +70,12 @@ export class PaneWatch {
     cli: string,
   ): Promise<Dialog | undefined> {
     let seen = readDialog(cli, this.#screen ?? '');
-    for (let looks = 0; seen && looks < maxDialogLooks; looks++) {
-      if (this.#dialog && isSameAsked(this.#dialog, seen)) return seen;
+    for (let count = 0; seen && count < maxCaptures; count++) {
+      if (this.#dialog && isSameQuestion(this.#dialog, seen)) return seen;
       await this.parts.clock.sleep(dialogStillMs);
       this.#screen = (await driver.screen(id)) ?? '';
       const next = readDialog(cli, this.#screen);
-      if (next && isSameAsked(next, seen)) return next;
+      if (next && isSameQuestion(next, seen)) return next;
       seen = next;
     }
     return undefined;

@@ -20,8 +20,16 @@ const maxSocketPath = 100;
  * The tmux session of an agent bears the session's id: `tmux -S <socket> attach -t <id>`.
  */
 export function tmuxSocket(dataDir: string): string {
-  const own = join(sessionsDirectory(dataDir), 'tmux.sock');
+  return socketPath(join(sessionsDirectory(dataDir), 'tmux.sock'), dataDir);
+}
+
+/** The socket of the host process of an agent over ACP, in the session's directory, likewise. */
+export function acpSocket(dataDir: string, id: string): string {
+  return socketPath(join(sessionDirectory(dataDir, id), 'acp.sock'), `${dataDir}\n${id}`);
+}
+
+function socketPath(own: string, key: string): string {
   if (Buffer.byteLength(own) < maxSocketPath) return own;
-  const name = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+  const name = createHash('sha256').update(key).digest('hex').slice(0, 16);
   return `/tmp/millrace-${process.getuid?.() ?? 0}/${name}.sock`;
 }

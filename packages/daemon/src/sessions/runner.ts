@@ -8,6 +8,7 @@ import type { Backends } from '../registry/backends.js';
 import { agentEnvironment } from './agent-environment.js';
 import type { SessionBook } from './book.js';
 import {
+  acpFlags,
   canResume,
   mayRequestTrust,
   optionalFlags,
@@ -16,9 +17,10 @@ import {
   type ExtraCli,
   type PreparedRun,
 } from './command-lines.js';
-import type { Driver } from './driver.js';
+import type { AcpSources } from './acp-sources.js';
+import type { Driver, Launch } from './driver.js';
 import type { Entry } from './handle.js';
-import { OfferedFlags } from './offered-flags.js';
+import type { OfferedFlags } from './offered-flags.js';
 import { OutputLog } from './output-log.js';
 import { sessionDirectory } from './places.js';
 import { endFamily, isSameProcess } from './processes.js';
@@ -37,6 +39,8 @@ export interface RunnerParts {
   /** `agents.trust_workspace`: backends whose own trust check is skipped. */
   trusted: readonly string[];
   driverOf: (session: Session) => Driver;
+  acp: Pick<AcpSources, 'find'>;
+  flags: OfferedFlags;
   /** Prompt sent when a crashed agent is resumed. */
   resumePrompt: string;
   /** Is there something of the backend's own session that can be resumed? */
@@ -56,7 +60,7 @@ export class Runner {
 
   constructor(parts: RunnerParts) {
     this.#parts = parts;
-    this.#flags = new OfferedFlags(parts.clock);
+    this.#flags = parts.flags;
   }
 
   isStarting(id: string): boolean {
@@ -84,10 +88,11 @@ export class Runner {
   }
 
   async #start(id: string, how: StartKind): Promise<void> {
-    const { book, backends, extra, clock } = this.#parts;
+    const { book, backends, extra } = this.#parts;
     const entry = book.get(id);
     if (!entry) return;
     const { session, handle } = entry;
+    if (session.driver === 'acp') return this.#startAcp(entry, how);
     const { binary_path: file } = await backends.find(session.backend);
     const trouble = await obstacle(file, session.workdir);
     if (trouble !== undefined) return this.#failed(id, trouble);
@@ -105,25 +110,67 @@ export class Runner {
       isTrusted: this.#isTrusted(entry),
     });
     if ('impossible' in prepared) return this.#failed(id, prepared.impossible);
+    const marked = await this.#mark(id, own?.id ?? null, prepared);
+    if (marked) await this.#launch(marked, file, prepared, prompt !== undefined);
+  }
+
+  /** Agents over ACP get their prompt from their host, and open or continue their own session. */
+  async #startAcp({ session, handle }: Entry, how: StartKind): Promise<void> {
+    const { backends, acp, resumePrompt } = this.#parts;
+    const { id, backend_session_id: own } = session;
+    const source = await acp.find(await backends.find(session.backend), { isRequested: true });
+    if (!source) return this.#failed(id, 'its backend does not speak ACP any more');
+    const [file = '', ...args] = source.command;
+    const trouble = await obstacle(file, session.workdir);
+    if (trouble !== undefined) return this.#failed(id, trouble);
+    const more = source.via === 'native' ? await this.#acpArgs(session, handle, file) : [];
+    const isModelArgument = more.includes(handle.model ?? '');
+    const prepared = { args: [...args, ...more], input: '', paste: undefined, format: acpFormat };
+    const marked = await this.#mark(id, own, prepared);
+    if (!marked) return;
+    await this.#launch(marked, file, prepared, false, {
+      resume: how === 'first' ? null : own,
+      prompt: session.prompt,
+      resumePrompt: how === 'revived' ? resumePrompt : null,
+      model: isModelArgument ? null : handle.model,
+      mode: handle.mode ?? null,
+    });
+  }
+
+  /** Flags for a command line that speaks ACP itself. */
+  async #acpArgs(session: Session, handle: Entry['handle'], file: string): Promise<string[]> {
+    const flags = acpFlags(handle.cli);
+    const variables = this.#parts.variablesFor(session.backend);
+    const wanted = Object.values(flags).filter((flag) => flag !== undefined);
+    const offered = await this.#flags.among(file, wanted, variables);
+    const { model, skipTrust } = flags;
+    const isModel = model !== undefined && handle.model !== null && offered.has(model);
+    const isTrusted = skipTrust !== undefined && offered.has(skipTrust);
+    return [
+      ...(isTrusted && this.#isTrusted({ session, handle }) ? [skipTrust] : []),
+      ...(isModel ? [model, handle.model!] : []),
+    ];
+  }
+
+  async #mark(id: string, own: string | null, { paste, format }: PreparedRun) {
+    const { book, clock, dataDir } = this.#parts;
     const now = clock.now();
-    const directory = sessionDirectory(this.#parts.dataDir, id);
-    const outputStart = new OutputLog(directory).end();
-    const marked = await book.change(id, (before) => ({
-      session: withFacts(before.session, { backend_session_id: own?.id ?? null }, now),
+    const outputStart = new OutputLog(sessionDirectory(dataDir, id)).end();
+    return book.change(id, (before) => ({
+      session: withFacts(before.session, { backend_session_id: own }, now),
       handle: {
         ...before.handle,
         starts: before.handle.starts + 1,
         startedAt: now,
         inputAt: now,
         startMark: null,
-        isPromptPending: prepared.paste !== undefined,
+        isPromptPending: paste !== undefined,
         isStopping: false,
         restartAt: null,
-        format: prepared.format,
+        format,
         outputStart,
       },
     }));
-    if (marked) await this.#launch(marked, file, prepared, prompt !== undefined);
   }
 
   async #launch(
@@ -131,6 +178,7 @@ export class Runner {
     file: string,
     { args, input, paste }: PreparedRun,
     hasPrompt: boolean,
+    acp?: Launch['acp'],
   ): Promise<void> {
     const { book, clock, dataDir, variablesFor } = this.#parts;
     const { id, backend, workdir: cwd } = session;
@@ -143,6 +191,7 @@ export class Runner {
       input,
       cwd,
       environment: agentEnvironment(variablesFor(backend), { id, dataDir, cwd }),
+      acp,
     });
     if ('failure' in started) return this.#failed(id, started.failure);
     const isAtWork = hasPrompt && paste === undefined;
@@ -165,11 +214,12 @@ export class Runner {
   ): Promise<{ id: string; isThere: boolean } | undefined> {
     const { session, handle } = entry;
     const { backend_session_id: id } = session;
-    const mayResume = id !== null && canResume(handle.cli, session.driver);
+    const { driver } = session;
+    if (driver === 'acp') return undefined;
+    const mayResume = id !== null && canResume(handle.cli, driver);
     if (mayResume && (await this.#parts.hasTranscript(entry))) return { id, isThere: true };
     if (!takesSessionId(handle.cli, offered)) return undefined;
     const { cli } = handle;
-    const { driver } = session;
     if (mayRequestTrust({ cli, driver, offered, isTrusted: this.#isTrusted(entry) }))
       return undefined;
     return { id: uuidFrom(this.#parts.random.bytes(16)), isThere: false };
@@ -238,6 +288,8 @@ export class Runner {
     }));
   }
 }
+
+const acpFormat = 'acp-json' as const;
 
 async function obstacle(file: string, cwd: string): Promise<string | undefined> {
   const isProgram = await access(file, constants.X_OK).then(

@@ -8,6 +8,8 @@ import type { PolicyRule } from '../questions/policy.js';
 import type { StoredQuestion } from '../questions/question.js';
 import type { Questions } from '../questions/questions.js';
 import type { Backends } from '../registry/backends.js';
+import { AcpDriver } from './acp.js';
+import type { AcpSources } from './acp-sources.js';
 import { adopt } from './adoption.js';
 import { Asking, notTaken } from './asking.js';
 import { SessionBook } from './book.js';
@@ -16,6 +18,7 @@ import type { Entry, Handle, WorktreeMark } from './handle.js';
 import { HeadlessDriver } from './headless.js';
 import { readOutput } from './output.js';
 import { isFullScreen, screenOutput } from './screen-output.js';
+import type { OfferedFlags } from './offered-flags.js';
 import { OutputLog } from './output-log.js';
 import { sessionDirectory, sessionsDirectory } from './places.js';
 import type { Session, SessionChange, Sessions, SpawnOrigin, SpawnRequest } from './port.js';
@@ -39,6 +42,11 @@ export interface SessionsParts extends World {
   extra: SpawnerParts['extra'];
   trusted: readonly string[];
   questions: Questions;
+  acp: AcpSources;
+  flags: OfferedFlags;
+  /** The program of the host of agents over ACP; for tests. */
+  acpHost?: string | undefined;
+  defaultDriver: SpawnerParts['defaultDriver'];
   /** `permissions.policy`. */
   policy: readonly PolicyRule[];
   limitRetryMs: number;
@@ -57,6 +65,7 @@ export class AgentSessions implements Sessions {
   readonly #parts: SessionsParts;
   readonly #book: SessionBook;
   readonly #tmux: TmuxDriver;
+  readonly #acp: AcpDriver;
   readonly #talk: Talk;
   readonly #runner: Runner;
   readonly #watch: Watch;
@@ -73,6 +82,9 @@ export class AgentSessions implements Sessions {
     this.#book = book;
     const headless = new HeadlessDriver(() => void this.#watch.wake());
     this.#tmux = new TmuxDriver(parts);
+    const { dataDir, acpHost: program } = parts;
+    this.#acp = new AcpDriver({ dataDir, program, onNews: () => void this.#watch.wake() });
+    const drivers = { tmux: this.#tmux, acp: this.#acp, headless };
     this.#talk = new Talk({ clock: parts.clock, driver: this.#tmux });
     const transcripts = {
       places: placesOf(parts.environment),
@@ -81,7 +93,7 @@ export class AgentSessions implements Sessions {
     this.#runner = new Runner({
       ...parts,
       book,
-      driverOf: ({ driver }) => (driver === 'tmux' ? this.#tmux : headless),
+      driverOf: ({ driver }) => drivers[driver],
       hasTranscript: async (entry) => (await findTranscript(transcripts, entry)) !== undefined,
       onStart: () => void this.#watch.wake(),
     });
@@ -96,9 +108,10 @@ export class AgentSessions implements Sessions {
       ...parts,
       ...transcripts,
       book,
-      drivers: [headless, this.#tmux],
+      drivers: [headless, this.#tmux, this.#acp],
       isStarting: (id) => this.#runner.isStarting(id),
       onDialog: (entry, dialog) => this.#asking.observe(entry, dialog),
+      onPermissions: (entry, all) => this.#asking.observePermissions(entry, all),
       onReady: (id) => this.#prompt(id),
       onEnd: (id) => this.#restarts.plan(id),
     });
@@ -174,7 +187,7 @@ export class AgentSessions implements Sessions {
       throw fail('SESSION_STATE', 'The session is still spawning: wait until it works.');
     }
     const inputAt = this.#parts.clock.now();
-    const isTaken = await this.#talk.say(id, handle.cli, text).catch(async (error: unknown) => {
+    const isTaken = await this.#say({ session, handle }, text).catch(async (error: unknown) => {
       // Most likely it has ended meanwhile, which is no fault of ours.
       await this.#watch.wake();
       this.#talkative(id);
@@ -191,10 +204,12 @@ export class AgentSessions implements Sessions {
     return this.#atWork(id, { inputAt, isPromptPending }, 'it was sent input');
   }
 
-  async answer({ question }: StoredQuestion, answer: string): Promise<'taken' | 'gone'> {
+  async answer(stored: StoredQuestion, answer: string): Promise<'taken' | 'gone'> {
+    const { question, ref } = stored;
     const { session_id: id } = question;
     const { session, handle } = this.#talkative(id);
     const inputAt = this.#parts.clock.now();
+    if (ref !== null) return this.#answerPermission(id, ref, answer);
     if (question.kind === 'text') {
       await this.send(id, answer);
       return 'taken';
@@ -207,9 +222,26 @@ export class AgentSessions implements Sessions {
     return outcome;
   }
 
+  async #answerPermission(id: string, ref: string, option: string): Promise<'taken' | 'gone'> {
+    const { handle } = this.#entry(id);
+    const [starts, permission = ''] = ref.split('-');
+    if (Number(starts) !== handle.starts) return 'gone';
+    const { reply } = await this.#acp.call(id, { do: 'answer', permission, option });
+    if (reply === 'refused') throw notTaken();
+    void this.#watch.wake();
+    return reply === 'gone' ? reply : 'taken';
+  }
+
+  async #say({ session, handle }: Entry, text: string): Promise<boolean> {
+    const { id, driver } = session;
+    if (driver !== 'acp') return this.#talk.say(id, handle.cli, text);
+    return (await this.#acp.call(id, { do: 'prompt', text })).reply === 'taken';
+  }
+
   async interrupt(id: string): Promise<void> {
-    this.#talkative(id);
-    await this.#talk.interrupt(id);
+    const { session } = this.#talkative(id);
+    if (session.driver === 'acp') await this.#acp.call(id, { do: 'cancel' });
+    else await this.#talk.interrupt(id);
     void this.#watch.wake();
   }
 
@@ -299,6 +331,7 @@ export class AgentSessions implements Sessions {
     await this.#watch.close();
     await Promise.all(this.#prompting.values());
     await this.#asking.settled();
+    this.#acp.close();
     await this.#tmux.tidy();
   }
 

@@ -1,7 +1,9 @@
 import type { World } from '@millrace/kit/world';
+import type { Backend } from '../core/backend.js';
 import { fail } from '../core/refusals.js';
 import type { Backends } from '../registry/backends.js';
 import { findProgram } from '../registry/search-path.js';
+import type { AcpSources } from './acp-sources.js';
 import type { SessionBook } from './book.js';
 import { BudgetGate, type BudgetParts } from './budget-gate.js';
 import type { ExtraCli } from './command-lines.js';
@@ -26,6 +28,9 @@ export interface SpawnerParts extends World {
   extra: readonly ExtraCli[];
   budget: Omit<BudgetParts, 'sessions'>;
   runsHooks: boolean;
+  acp: Pick<AcpSources, 'find'>;
+  /** `drivers.default`. */
+  defaultDriver: 'auto' | Session['driver'];
   /** Starts the agent of a session that is in the book. */
   start: (id: string) => void;
 }
@@ -83,7 +88,7 @@ export class Spawner {
   async #spawn(request: SpawnRequest, origin: SpawnOrigin): Promise<Session> {
     const { backends, extra, dataDir, clock, random } = this.#parts;
     const backend = await backendFor(backends, request.backend);
-    const driver = await this.#driverFor(request);
+    const driver = await this.#driverFor(request, backend);
     checkRun(backend.id, driver, request, extra);
     if (request.parent_id !== undefined && !this.#parts.book.get(request.parent_id)) {
       throw invalid('parent_id', 'names no session that is there');
@@ -114,11 +119,33 @@ export class Spawner {
     return entry.session;
   }
 
-  async #driverFor({ driver }: SpawnRequest): Promise<Session['driver']> {
-    const hasTmux = (await findProgram('tmux', this.#parts.environment['PATH'])) !== undefined;
+  /** The requested driver; else the configured one where it works, else acp, tmux, headless. */
+  async #driverFor({ driver }: SpawnRequest, backend: Backend): Promise<Session['driver']> {
+    const { environment, defaultDriver } = this.#parts;
+    const hasTmux = (await findProgram('tmux', environment['PATH'])) !== undefined;
     if (driver === 'tmux' && !hasTmux) {
       throw invalid('driver', 'needs tmux, which is not installed: install it, or use "headless"');
     }
-    return driver ?? (hasTmux ? 'tmux' : 'headless');
+    if (driver === 'acp' && !(await this.#hasAcp(backend, true))) throw noAcp(backend.id);
+    if (driver !== undefined) return driver;
+    if (defaultDriver === 'headless') return 'headless';
+    if (defaultDriver === 'tmux' && hasTmux) return 'tmux';
+    if (defaultDriver !== 'tmux' && (await this.#hasAcp(backend))) return 'acp';
+    return hasTmux ? 'tmux' : 'headless';
   }
+
+  /** Asks the program itself, once, and remembers the answer for the list of backends. */
+  async #hasAcp(backend: Backend, isRequested = false): Promise<boolean> {
+    const found = await this.#parts.acp.find(backend, { isRequested });
+    await this.#parts.backends.noteAcp(backend.id, found);
+    return found !== undefined;
+  }
+}
+
+function noAcp(backend: string): Error {
+  return invalid(
+    'driver',
+    `cannot be "acp": the backend "${backend}" does not speak the Agent Client Protocol. Install ` +
+      'an adapter, or name one in `agents.adapters`, then run `ctl backend rescan`',
+  );
 }

@@ -112,16 +112,20 @@ export interface NewEntryParts {
 /** Refuses what the backend's command line cannot do, before anything is made. */
 export function checkRun(
   backend: string,
-  driver: 'tmux' | 'headless',
+  driver: Session['driver'],
   request: SpawnRequest,
   extra: readonly ExtraCli[],
 ): void {
   const cli = cliOf(backend, extra);
   const { prompt, model = null } = request;
-  if (model !== null && !takesModel(cli)) {
+  if (model !== null && driver !== 'acp' && !takesModel(cli)) {
     throw invalid('model', `cannot be chosen for the backend "${backend}"`);
   }
   if (prompt.includes('\0')) throw invalid('prompt', 'holds a NUL, which no agent takes');
+  if (request.mode !== undefined && driver !== 'acp') {
+    throw invalid('mode', 'can be chosen only with the driver "acp"');
+  }
+  if (driver === 'acp') return;
   const run = prepareRun(backend, extra, { cli, driver, prompt, model, session: undefined });
   if ('impossible' in run) throw invalid('prompt', `cannot be given: ${run.impossible}`);
 }
@@ -172,7 +176,8 @@ export async function newEntry(
   };
   const handle = newHandle(parts, backend, session.model, made?.mark ?? null);
   const isWorkspaceNamed = (request.cwd ?? request.repo) !== undefined;
-  return { session, handle: { ...handle, isWorkspaceNamed } };
+  const { mode } = request;
+  return { session, handle: { ...handle, isWorkspaceNamed, ...(mode && { mode }) } };
 }
 
 function newHandle(

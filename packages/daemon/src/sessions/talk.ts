@@ -1,5 +1,5 @@
 import type { Clock } from '@millrace/kit/clock';
-import { isSameAsked, type Asked } from '../questions/question.js';
+import { isSameQuestion, type QuestionContent } from '../questions/question.js';
 import { readDialog } from './dialog.js';
 import type { TalkingDriver } from './driver.js';
 import {
@@ -55,16 +55,16 @@ export class Talk {
   choose(
     id: string,
     cli: string,
-    asked: Asked,
+    content: QuestionContent,
     optionId: string,
   ): Promise<'taken' | 'gone' | 'stuck'> {
-    return this.#turns.in(id, () => this.#chooseOption(id, cli, asked, optionId));
+    return this.#turns.in(id, () => this.#chooseOption(id, cli, content, optionId));
   }
 
-  async #chooseOption(id: string, cli: string, asked: Asked, optionId: string) {
+  async #chooseOption(id: string, cli: string, content: QuestionContent, optionId: string) {
     const isShown = ({ screen }: View) => {
       const dialog = readDialog(cli, screen);
-      return dialog !== undefined && isSameAsked(dialog, asked);
+      return dialog !== undefined && isSameQuestion(dialog, content);
     };
     if (!isShown(await this.#screen(id, cli))) return 'gone';
     await this.#choose(id, cli, optionId);

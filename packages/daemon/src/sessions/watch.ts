@@ -1,5 +1,6 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
+import type { PendingPermission } from '../acp-host/state.js';
 import { isEnded, judge } from '../core/session.js';
 import { SharedRuns } from '../registry/shared-runs.js';
 import type { SessionBook } from './book.js';
@@ -23,6 +24,8 @@ export interface WatchParts extends EvidenceParts {
    * was answered without a person: then this look says nothing any more.
    */
   onDialog: (entry: Entry, dialog: Dialog | undefined) => Promise<boolean>;
+  /** Likewise, which permissions an agent over ACP waits for. */
+  onPermissions: (entry: Entry, pending: readonly PendingPermission[]) => Promise<boolean>;
   /** Told of a session whose process was seen to end. */
   onEnd: (id: string) => Promise<void>;
 }
@@ -122,9 +125,7 @@ export class Watch {
     const observation = this.#observe(entry);
     const evidence = await observation.gather(entry, view, driver);
     const wasSeen = observation.wasAlive;
-    if (!evidence.exit && isTalking(driver)) {
-      if (await this.#parts.onDialog(entry, observation.pane.dialog)) return;
-    }
+    if (!evidence.exit && (await this.#isAnswered(entry, driver, observation))) return;
     const after = await book.change(id, (now) => {
       // It was restarted during this inspection.
       if (now.handle.starts !== entry.handle.starts) return now;
@@ -150,6 +151,13 @@ export class Watch {
     if (pid !== null && wasSeen) await endLeftovers(pid, clock);
     await driver.release(id);
     await this.#parts.onEnd(id);
+  }
+
+  /** Reports what it asks; true when that was answered without a person. */
+  #isAnswered(entry: Entry, driver: Driver, { pane, acp }: Observation): Promise<boolean> {
+    if (isTalking(driver)) return this.#parts.onDialog(entry, pane.dialog);
+    if (acp) return this.#parts.onPermissions(entry, acp.permissions);
+    return Promise.resolve(false);
   }
 
   #observe(entry: Entry): Observation {

@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { systemClock } from '@millrace/kit/clock';
 import { loadConfig, type FlagValue } from '@millrace/kit/config';
 import { memoryLog, type MemoryLog } from '@millrace/kit/log';
@@ -11,6 +12,9 @@ import { ApiClient } from './client.js';
 
 /** Nothing listens at port 9 of this machine, so there is no local model unless a test makes one. */
 export const noLocalModel = 'http://127.0.0.1:9';
+
+/** A program of its own, so it runs as built. */
+const acpHost = fileURLToPath(new URL('../../dist/acp-host/acp-main.js', import.meta.url));
 
 export interface TestDaemon extends RunningDaemon {
   readonly url: string;
@@ -54,7 +58,11 @@ export async function startDaemon(options: TestOptions = {}): Promise<TestDaemon
   const daemon = await serveDaemon(
     loaded,
     { clock: systemClock, random: systemRandom, log },
-    { environment, onUndocumentedResponse: (difference) => undocumented.push(difference) },
+    {
+      environment,
+      acpHost,
+      onUndocumentedResponse: (difference) => undocumented.push(difference),
+    },
   );
   const { url } = daemon.listeners[0]!;
   return {

@@ -38,7 +38,7 @@ export async function seedQuestion(home: string): Promise<Question> {
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const { database, close } = await openStore(join(home, 'data', 'daemon'), world);
   const questions = await Questions.open({ ...world, database });
-  const { question } = await questions.ask('01K9ZQ5A2N4P6R8S0T1V3W5X7Y', {
+  const { question } = await questions.add('01K9ZQ5A2N4P6R8S0T1V3W5X7Y', {
     kind: 'permission',
     title: 'Do you want to proceed?',
     body: 'make test',

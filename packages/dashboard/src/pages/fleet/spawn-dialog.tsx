@@ -136,6 +136,7 @@ function SpawnFields() {
             <option value="">tmux if installed</option>
             <option value="tmux">tmux: interactive</option>
             <option value="headless">headless: one run</option>
+            <option value="acp">acp: over the Agent Client Protocol</option>
           </select>
         </label>
       </div>

@@ -1,0 +1,76 @@
+/** What is proven of agents over the Agent Client Protocol, and of questions. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { turn } from './steps.mjs';
+
+async function overAcp(world, cli, prompt) {
+  const { id } = await world.spawn({ backend: cli.name, driver: 'acp', prompt });
+  return world.reach(id, ['idle', 'waiting_for_input', 'errored', 'done'], 120_000);
+}
+
+async function openQuestion(world, id) {
+  let question;
+  await world.until(
+    () => `the agent ${id} asks`,
+    async () => {
+      const path = `/api/v1/questions?status=open&session_id=${id}`;
+      [question] = (await world.api('GET', path)).questions;
+      return question !== undefined;
+    },
+    120_000,
+  );
+  return question;
+}
+
+/** Lets the agent run a command that needs a permission, and answers over the API. */
+async function answerOverApi(world, cli, driver) {
+  const file = join(world.elsewhere, `asked-${driver}-${cli.name}.txt`);
+  const prompt = `[[tool ${cli.shellTool(`touch ${file}`)}]] [[say allowed it]]`;
+  const { id } = await world.spawn({ backend: cli.name, driver, prompt });
+  const question = await openQuestion(world, id);
+  assert.equal(question.kind, 'permission', JSON.stringify(question));
+  assert.equal(existsSync(file), false, 'the command ran before the answer');
+  const option = question.options.find(({ kind }) => kind === 'allow_once');
+  assert.ok(option, JSON.stringify(question.options));
+  const path = `/api/v1/questions/${question.id}:answer`;
+  const answered = await world.api('POST', path, { option_id: option.id });
+  assert.equal(answered.status, 'answered');
+  const session = await world.reach(id, ['idle', 'errored', 'done'], 60_000);
+  assert.equal(session.status, 'idle', session.status_reason);
+  assert.ok(existsSync(file), 'the command did not run after the answer');
+  await world.stop(id);
+}
+
+export const acpCases = {
+  'acp: turn seen': async (world, cli) => {
+    const session = await overAcp(world, cli, '[[wait 2000]] [[say hello]]');
+    assert.equal(session.status, 'idle', `${session.status_reason} ${session.last_error}`);
+    assert.match(await world.output(session.id), /hello/);
+    await turn(world, session.id, '[[say more]] it\'s a "quoted" line');
+    assert.match(await world.output(session.id), /more/);
+    await world.stop(session.id);
+  },
+
+  'acp: failed turn': async (world, cli) => {
+    const { id } = await overAcp(world, cli, '[[say hello]]');
+    const failed = await turn(world, id, '[[fail 400]] please');
+    assert.ok(failed.turn_error, `the turn counts as done: ${failed.status_reason}`);
+    const good = await turn(world, id, '[[say better]]');
+    assert.equal(good.turn_error ?? null, null);
+    await world.stop(id);
+  },
+
+  'acp: question answered': (world, cli) => answerOverApi(world, cli, 'acp'),
+
+  'acp: daemon killed and restarted': async (world, cli) => {
+    const { id, pid } = await overAcp(world, cli, '[[say hello]]');
+    await world.stopDaemon('SIGKILL');
+    await world.startDaemon();
+    const again = await turn(world, id, '[[say after the restart]]');
+    assert.equal(again.pid, pid);
+    await world.stop(id);
+  },
+
+  'tmux: question answered': (world, cli) => answerOverApi(world, cli, 'tmux'),
+};

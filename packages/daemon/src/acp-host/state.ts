@@ -1,0 +1,123 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemCode } from '@millrace/kit/errors';
+
+/** What the host of one agent is to do; written by the daemon before it starts the host. */
+export interface HostLaunch {
+  file: string;
+  args: readonly string[];
+  /** The workspace: files and terminals of the agent are confined to it. */
+  cwd: string;
+  socket: string;
+  /** The agent's own session to continue. */
+  resume: string | null;
+  /** Prompt of a new session. */
+  prompt: string | null;
+  /** Prompt of a session that was continued. */
+  resumePrompt: string | null;
+  /** Model and mode to choose among those that the agent offers. */
+  model: string | null;
+  mode: string | null;
+}
+
+/** A permission that the agent waits for. */
+export interface PendingPermission {
+  id: string;
+  title: string;
+  /** Kind of tool, such as `execute`; null when the agent does not say. */
+  tool: string | null;
+  body: string;
+  options: { id: string; label: string; kind: string }[];
+}
+
+export interface Offer {
+  id: string;
+  name: string;
+}
+
+/** What the host knows of its agent, from the protocol alone. */
+export interface HostState {
+  status: 'starting' | 'working' | 'waiting' | 'idle';
+  /** How many prompts were given to the agent. */
+  turns: number;
+  /** Why the last turn ended; null before the first end. */
+  stopReason: string | null;
+  /** The error of the last turn, and when it ended. */
+  failure: { text: string; at: number } | null;
+  /** The tool that it uses now. */
+  doing: string | null;
+  sessionId: string | null;
+  agent: string | null;
+  model: string | null;
+  models: Offer[];
+  /** The agent's own name of the setting that chooses the model. */
+  modelConfigId: string | null;
+  mode: string | null;
+  modes: Offer[];
+  contextTokens: number | null;
+  contextWindow: number | null;
+  permissions: PendingPermission[];
+}
+
+export const firstState: HostState = {
+  status: 'starting',
+  turns: 0,
+  stopReason: null,
+  failure: null,
+  doing: null,
+  sessionId: null,
+  agent: null,
+  model: null,
+  models: [],
+  modelConfigId: null,
+  mode: null,
+  modes: [],
+  contextTokens: null,
+  contextWindow: null,
+  permissions: [],
+};
+
+/** A command of the daemon to the host; each is answered with one line. */
+export type HostCommand =
+  | { do: 'prompt'; text: string }
+  | { do: 'cancel' }
+  | { do: 'answer'; permission: string; option: string }
+  /** Sends a line for every change of the state until the connection is closed. */
+  | { do: 'watch' };
+
+/** `taken`; or why not: `gone` for a permission that is not pending any more. */
+export interface HostReply {
+  reply: 'taken' | 'gone' | 'refused' | 'changed';
+  detail?: string;
+}
+
+const launchName = 'acp.json';
+const stateName = 'acp-state.json';
+
+export function writeLaunch(directory: string, launch: HostLaunch): void {
+  writeWhole(join(directory, launchName), launch);
+}
+
+export function readLaunch(directory: string): HostLaunch {
+  return JSON.parse(readFileSync(join(directory, launchName), 'utf8')) as HostLaunch;
+}
+
+export function writeState(directory: string, state: HostState): void {
+  writeWhole(join(directory, stateName), state);
+}
+
+/** Undefined when no host has written one yet. */
+export function readState(directory: string): HostState | undefined {
+  try {
+    return JSON.parse(readFileSync(join(directory, stateName), 'utf8')) as HostState;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return undefined;
+    throw error;
+  }
+}
+
+/** Readers see the old or the new file, never half of one. */
+function writeWhole(file: string, value: object): void {
+  writeFileSync(`${file}.new`, JSON.stringify(value), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+}

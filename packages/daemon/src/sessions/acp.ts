@@ -1,0 +1,112 @@
+import { rmSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { acpHostProgram } from '../acp-host/index.js';
+import { readState, writeLaunch, type HostCommand, type HostReply } from '../acp-host/state.js';
+import type { Driver, Known, Launch, ProcessView, Started } from './driver.js';
+import { HeadlessDriver } from './headless.js';
+import { acpSocket, sessionDirectory } from './places.js';
+
+export interface AcpDriverParts {
+  dataDir: string;
+  /** Called when a host has news. */
+  onNews: () => void;
+  /** The program of the host; for tests. */
+  program?: string | undefined;
+}
+
+const replyLimitMs = 10_000;
+
+/**
+ * Runs agents over the Agent Client Protocol. Each is a child of a small host process of its own,
+ * which outlives the daemon: the next daemon reads its state from a file and talks to it through
+ * a Unix socket in the session's directory.
+ */
+export class AcpDriver implements Driver {
+  readonly name = 'acp';
+  readonly #parts: AcpDriverParts;
+  readonly #processes: HeadlessDriver;
+  readonly #links = new Map<string, Socket>();
+  #isClosed = false;
+
+  constructor(parts: AcpDriverParts) {
+    this.#parts = parts;
+    this.#processes = new HeadlessDriver(parts.onNews);
+  }
+
+  start(launch: Launch): Promise<Started> {
+    const { id, directory, file, args, cwd, acp } = launch;
+    const socket = acpSocket(this.#parts.dataDir, id);
+    this.#unlink(id);
+    rmSync(socket, { force: true });
+    return this.#processes.start({
+      ...launch,
+      file: process.execPath,
+      args: [this.#parts.program ?? acpHostProgram, directory],
+      input: '',
+      prepare: () => writeLaunch(directory, { ...acp!, file, args, cwd, socket }),
+    });
+  }
+
+  async inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>> {
+    const views = await this.#processes.inspect(agents);
+    for (const [id, { pid }] of views) if (pid !== undefined) this.#link(id);
+    return views;
+  }
+
+  release(id: string): Promise<void> {
+    this.#unlink(id);
+    rmSync(acpSocket(this.#parts.dataDir, id), { force: true });
+    return this.#processes.release(id);
+  }
+
+  state(id: string) {
+    return readState(sessionDirectory(this.#parts.dataDir, id));
+  }
+
+  /** Sends one command to the host of an agent. */
+  call(id: string, command: HostCommand): Promise<HostReply> {
+    return new Promise((resolve, reject) => {
+      const socket = connect(acpSocket(this.#parts.dataDir, id));
+      let text = '';
+      socket.setEncoding('utf8');
+      socket.setTimeout(replyLimitMs, () =>
+        socket.destroy(new Error('the host of the agent does not answer')),
+      );
+      socket.on('connect', () => socket.write(`${JSON.stringify(command)}\n`));
+      socket.on('data', (chunk: string) => {
+        text += chunk;
+        if (!text.includes('\n')) return;
+        socket.end();
+        resolve(JSON.parse(text) as HostReply);
+      });
+      socket.on('error', reject);
+      socket.on('close', () => reject(new Error('the host of the agent closed the connection')));
+    });
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    for (const id of this.#links.keys()) this.#unlink(id);
+  }
+
+  /** Keeps a connection on which the host says that something has changed. */
+  #link(id: string): void {
+    if (this.#isClosed || this.#links.has(id)) return;
+    const socket = connect(acpSocket(this.#parts.dataDir, id));
+    this.#links.set(id, socket);
+    const command: HostCommand = { do: 'watch' };
+    socket.on('connect', () => socket.write(`${JSON.stringify(command)}\n`));
+    socket.on('data', () => this.#parts.onNews());
+    // A host that does not listen yet is tried again at the next look.
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      if (this.#links.get(id) === socket) this.#links.delete(id);
+    });
+    socket.unref();
+  }
+
+  #unlink(id: string): void {
+    this.#links.get(id)?.destroy();
+    this.#links.delete(id);
+  }
+}

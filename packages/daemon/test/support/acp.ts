@@ -1,0 +1,18 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect } from 'vitest';
+import type { AgentDaemon } from './sessions.js';
+
+/** Puts a `gemini` on the search path that speaks the Agent Client Protocol, and finds it. */
+export async function installAcpAgent({ home, api }: AgentDaemon): Promise<void> {
+  const program = join(home, 'bin', '.fake-agent', 'main.js');
+  const lines = [
+    '#!/bin/sh',
+    `if [ "$1" = --help ]; then echo '  --acp  Speak ACP'; exit 0; fi`,
+    `exec '${process.execPath}' '${program}' "$@"`,
+    '',
+  ];
+  writeFileSync(join(home, 'bin', 'gemini'), lines.join('\n'), { mode: 0o755 });
+  await api.ok('POST', '/api/v1/backends/rescan?acp=true');
+  expect((await api.row('gemini')).acp).toMatchObject({ via: 'native' });
+}
