@@ -1218,7 +1218,8 @@ export interface paths {
     /**
      * Read from the database
      * @description Passes `GET /{path}` on to the REST bridge at the setting `database.url`, with the daemon's own
-     *     `database.api_key`, as readQueueServer does for the queue: `/v1/admin/replication`,
+     *     `database.api_key`, as readQueueServer does for the queue: `/openapi.yaml`,
+     *     `/v1/admin/replication`, `/v1/admin/schemas/{collection}`, `/v1/admin/index-advice`,
      *     `/v1/{collection}/records/{id}` and `/v1/{collection}/keys/{key}`.
      */
     get: operations['readDatabase'];
@@ -1226,8 +1227,9 @@ export interface paths {
     /**
      * Query or change the database
      * @description Passes `POST /{path}` on: `/v1/{collection}/records`, `/v1/{collection}/keys`,
-     *     `/v1/{collection}/records:find`, `:aggregate`, `:watch` and
-     *     `/v1/{collection}/records/{id}:updateIfRev`. A read-only token may find, aggregate and
+     *     `/v1/{collection}/records:find`, `:aggregate`, `:watch`,
+     *     `/v1/{collection}/records/{id}:updateIfRev` and
+     *     `/v1/admin/collections/{collection}/indexes`. A read-only token may find, aggregate and
      *     watch. A watch streams until the caller leaves, the database ends it or the daemon stops.
      */
     post: operations['callDatabase'];
