@@ -199,6 +199,8 @@ const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> 
   'docs/how-to/run-the-queue-on-postgresql.md ': [takeQueue],
   'docs/how-to/use-the-queue-over-grpc.md Receive callbacks': [takeQueueConfig, takeQueue],
   'docs/how-to/get-notified.md Webhook': [takeDaemon],
+  'docs/how-to/spread-agents-over-machines.md Create the queue': [takeQueueConfig],
+  'docs/how-to/spread-agents-over-machines.md Configure each daemon': [takeDaemon],
   'docs/how-to/run-pipelines.md Pipelines': [
     // test/docs-servers.test.ts runs it.
     (text) => expect(parse(text)).toMatchObject({ jobs: expect.any(Array) }),
