@@ -201,6 +201,8 @@ const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> 
   'docs/how-to/answer-agents-from-your-phone.md Send questions to a chat': [takeDaemon],
   'docs/how-to/answer-agents-from-your-phone.md Answer without a person': [takeDaemon],
   'docs/how-to/get-notified.md Webhook': [takeDaemon],
+  'docs/how-to/spread-agents-over-machines.md Create the queue': [takeQueueConfig],
+  'docs/how-to/spread-agents-over-machines.md Configure each daemon': [takeDaemon],
   'docs/how-to/run-pipelines.md Pipelines': [
     // test/docs-servers.test.ts runs it.
     (text) => expect(parse(text)).toMatchObject({ jobs: expect.any(Array) }),
