@@ -22,6 +22,7 @@ export { CallRefusal, type CallReason } from './failures.js';
 export type { RemoteLiveQuery } from './live.js';
 export type { CallOptions, ConnectOptions } from './session.js';
 export type {
+  ClusterStatus,
   CollectionStatus,
   DatabaseStatus,
   FollowerStatus,

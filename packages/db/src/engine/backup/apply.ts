@@ -181,6 +181,7 @@ class Application {
         ...core.state,
         seq,
         epoch,
+        commitEpoch: epoch,
         chain,
         // The log begins anew: what came before is in the backup only.
         oldestSeq: seq + 1,

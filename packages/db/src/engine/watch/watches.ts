@@ -41,6 +41,8 @@ export interface WatchOptions<Shown = WatchChange> extends ShowOptions {
    * filter and `show`, are given the same messages of changes. Do not change them.
    */
   shareKey?: string | undefined;
+  /** Also show commits without changes: for followers, whose history must be the same. */
+  includeEmpty?: boolean | undefined;
 }
 
 const defaultHeartbeatMs = 15_000;
@@ -91,6 +93,7 @@ export class Watches {
     const checked = {
       collection: options.collection,
       filter: options.filter,
+      includeEmpty: options.includeEmpty,
       position,
       includeInitial: Boolean(options.includeInitial) && !options.resumeToken,
       heartbeatMs: checkHeartbeat(options.heartbeatMs),

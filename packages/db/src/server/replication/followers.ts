@@ -32,6 +32,8 @@ const pollIntervalMs = 10;
 export class Followers {
   readonly #known = new Map<string, Known>();
   readonly #waiters = new Set<Waiter>();
+  /** Acks of other followers do not count; undefined: all count. */
+  #voters: ReadonlySet<string> | undefined;
 
   constructor(
     private readonly clock: Clock,
@@ -47,6 +49,16 @@ export class Followers {
     return [...this.#known.values()].filter(({ streams }) => streams > 0).length;
   }
 
+  /** Restricts whose acks count to the members of a cluster. */
+  set voters(voters: ReadonlySet<string>) {
+    this.#voters = voters;
+  }
+
+  /** Forgets all acks: a new epoch has begun, in which none was given yet. */
+  resetAcks(): void {
+    for (const known of this.#known.values()) known.ackedSeq = 0;
+  }
+
   /** A follower acknowledged its last commit on disk. */
   onAck(peer: Peer): void {
     const known = this.#of(peer);
@@ -55,7 +67,7 @@ export class Followers {
     known.lastAckAt = this.clock.now();
     known.address = peer.address;
     if (this.#waiters.size === 0) return;
-    const safeSeq = this.#safeSeq();
+    const { safeSeq } = this;
     for (const waiter of this.#waiters) if (waiter.seq <= safeSeq) waiter.settle();
   }
 
@@ -81,8 +93,8 @@ export class Followers {
 
   /** See `Replication.confirmed`. */
   confirmed(seq: number, context: CallContext): Promise<void> | undefined {
-    const { minAcks, clock } = this;
-    if (minAcks === 0 || seq <= this.#safeSeq()) return undefined;
+    const { clock } = this;
+    if (seq <= this.safeSeq) return undefined;
     const { deadline } = context;
     const leftMs = deadline === undefined ? ackTimeoutMs : deadline - clock.now();
     // Ends before the caller's deadline, so that it receives the refusal.
@@ -118,14 +130,22 @@ export class Followers {
   }
 
   #notEnough(seq: number): Error {
-    const acks = this.all.filter(({ ackedSeq }) => ackedSeq >= seq).length;
+    const acks = this.#acked().filter((ackedSeq) => ackedSeq >= seq).length;
     return notEnoughAcks(seq, this.minAcks, acks);
   }
 
-  /** The last commit that enough followers have on disk. */
-  #safeSeq(): number {
-    const acked = Array.from(this.#known.values(), ({ ackedSeq }) => ackedSeq);
-    return acked.sort((a, b) => b - a)[this.minAcks - 1] ?? 0;
+  /** The last commit that enough followers have on disk; Infinity when none is needed. */
+  get safeSeq(): number {
+    if (this.minAcks === 0) return Infinity;
+    return this.#acked().sort((a, b) => b - a)[this.minAcks - 1] ?? 0;
+  }
+
+  #acked(): number[] {
+    const acked: number[] = [];
+    for (const { followerId, ackedSeq } of this.#known.values()) {
+      if (this.#voters?.has(followerId) ?? true) acked.push(ackedSeq);
+    }
+    return acked;
   }
 
   #of({ nodeId, address }: Peer): Known {

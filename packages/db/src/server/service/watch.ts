@@ -48,6 +48,7 @@ export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
       signal: context.signal,
       show: changeShower(request, project),
       shareKey: shareKeyOf(request),
+      includeEmpty: request.peer !== undefined,
     });
     return new WatchStream(watch, context.signal);
   };
@@ -77,8 +78,9 @@ async function followed(
 
 /** Watches with equal keys share messages. */
 function shareKeyOf(request: Request<'Watch'>): string {
-  const { collection, filter = null, fields, encoding, includeBefore } = request;
-  return JSON.stringify([collection, filter, fields, wantsJson(encoding), includeBefore]);
+  const { collection, filter = null, fields, encoding, includeBefore, peer } = request;
+  const isPeer = peer !== undefined;
+  return JSON.stringify([collection, filter, fields, wantsJson(encoding), includeBefore, isPeer]);
 }
 
 /** The responses of a watch; watches with the same view share response objects. */
