@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { useNodes, type TestNode } from '../replication/support/nodes.js';
+import { useNodes } from '../replication/support/nodes.js';
+import { inState, leaderOf, useCluster } from './support/cluster.js';
 import { hasEtcd, startEtcd } from './support/etcd.js';
 
 const patience = { timeout: 60_000, interval: 50 };
@@ -7,42 +8,13 @@ const patience = { timeout: 60_000, interval: 50 };
 describe.skipIf(!hasEtcd)('cluster with a real etcd (needs the program etcd)', () => {
   const nodes = useNodes();
   let etcd: Awaited<ReturnType<typeof startEtcd>>;
-  let count = 0;
 
   beforeAll(async () => {
     etcd = await startEtcd(3);
   }, 60_000);
   afterAll(() => etcd.stop());
 
-  /** Flags of a node in a cluster of its own per call. */
-  const newCluster = () => {
-    const hosts = etcd.members.map(({ port }) => `127.0.0.1:${port}`).join(',');
-    return { cluster: `etcd://${hosts}/test-${++count}`, 'cluster-ttl': '3s' };
-  };
-
-  const leaderOf = async (all: readonly TestNode[]): Promise<TestNode> => {
-    let found: TestNode | undefined;
-    const find = async () => {
-      const states = await Promise.all(all.map((node) => node.status()));
-      found = all[states.findIndex(({ state }) => state === 'leading')];
-      return found !== undefined;
-    };
-    await expect.poll(find, patience).toBe(true);
-    return found!;
-  };
-
-  const start = async (minAcks: string) => {
-    const flags = { ...newCluster(), 'min-acks': minAcks };
-    const all = [await nodes.start(flags), await nodes.start(flags), await nodes.start(flags)];
-    const leader = await leaderOf(all);
-    for (const node of all) {
-      if (node !== leader) await inState(node, 'streaming');
-    }
-    return { all, leader, flags };
-  };
-
-  const inState = (node: TestNode, state: string) =>
-    expect.poll(async () => (await node.status()).state, patience).toBe(state);
+  const { start } = useCluster(nodes, () => etcd);
 
   test('cluster: one of three empty nodes leads, the others follow it', async () => {
     const { all, leader } = await start('1');
