@@ -37,6 +37,7 @@ export const pagesOfQueue = [
 export const pagesOfDatabase = [
   'docs/how-to/restore-to-a-point-in-time.md',
   'docs/how-to/run-database-followers.md',
+  'docs/how-to/run-three-nodes.md',
 ];
 
 /** Pages whose TypeScript is one program that prints what its comments say. */

@@ -152,11 +152,11 @@ export class Router implements Channel {
     const isToLeader = target === this.#leader;
     if (isToLeader) this.#streams.add(stream);
     const { clock } = this.options;
-    const look = () => {
-      timer = clock.after(slowMs, look);
+    const lookUp = () => {
+      timer = clock.after(slowMs, lookUp);
       void this.#discover();
     };
-    let timer = isToLeader ? clock.after(slowMs, look) : undefined;
+    let timer = isToLeader ? clock.after(slowMs, lookUp) : undefined;
     return {
       signal: stop.signal,
       end: () => {
@@ -184,22 +184,22 @@ export class Router implements Channel {
 
   /** Asks all nodes who leads. `failed` is a node that is known not to. */
   async #discover(failed?: string): Promise<void> {
-    this.#discovery ??= this.#askAll().finally(() => (this.#discovery = undefined));
+    this.#discovery ??= this.#probeAll().finally(() => (this.#discovery = undefined));
     await this.#discovery;
     if (failed === undefined || this.#leader !== failed) return;
     const next = this.#urls[(this.#urls.indexOf(failed) + 1) % this.#urls.length]!;
     this.#follow(next);
   }
 
-  async #askAll(): Promise<void> {
+  async #probeAll(): Promise<void> {
     if (this.#isClosed) return;
     const deadline = this.options.clock.now() + probeTimeoutMs;
-    const ask = async (url: string) => {
+    const probe = async (url: string) => {
       const { replicationStatus } = Database.method;
       const status = await this.#transportOf(url).unary(replicationStatus, {}, { deadline });
       return { url, status };
     };
-    const answers = await Promise.allSettled(this.#urls.map(ask));
+    const answers = await Promise.allSettled(this.#urls.map(probe));
     let best: { url: string; epoch: bigint } | undefined;
     for (const answer of answers) {
       if (answer.status === 'rejected') continue;

@@ -13,6 +13,8 @@ export interface ClusterNode {
   /** The highest epoch that the node knows. */
   readonly epoch: number;
   readonly isEpochConfirmed: boolean;
+  /** Whether enough followers to acknowledge writes have reported within this time. */
+  hasRecentAcks(withinMs: number): boolean;
   /** Neither leads nor follows any more; the returned position stays as it is. */
   standDown(): Promise<Omit<Vote, 'term'>>;
   followLeader(address: string): Promise<void>;
@@ -196,6 +198,7 @@ export class Cluster {
   async #lead(view: ClusterView, leader: Leader): Promise<void> {
     const { lease, clock, minAcks } = this.options;
     const id = lease.id ?? '0';
+    if (this.#isCutOff(view)) return this.#stepAside(view);
     if (this.node.role !== 'leader') {
       if (leader.isReady) return this.#registry.release(view);
       await this.#promote(leader.epoch);
@@ -212,6 +215,24 @@ export class Cluster {
     this.#vote = undefined;
     await this.#register(view);
     this.#report('');
+  }
+
+  /**
+   * Whether this leader has followers that run but no longer reach it, so that no write can be
+   * acknowledged. Another node may be reachable.
+   */
+  #isCutOff({ nodes }: ClusterView): boolean {
+    const { minAcks, ttlMs } = this.options;
+    const others = nodes.size - 1;
+    return this.node.isEpochConfirmed && others >= minAcks && !this.node.hasRecentAcks(ttlMs);
+  }
+
+  async #stepAside(view: ClusterView): Promise<void> {
+    const { clock, ttlMs, log } = this.options;
+    log.warn({ epoch: this.node.epoch }, 'no follower reaches this leader, stepping down');
+    this.#abstainUntil = clock.monotonic() + 2 * ttlMs;
+    await this.node.standDown();
+    await this.#registry.release(view);
   }
 
   async #promote(epoch: number): Promise<void> {

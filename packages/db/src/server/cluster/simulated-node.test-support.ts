@@ -77,6 +77,10 @@ export class SimulatedNode implements ClusterNode {
     return this.#safeSeq >= this.#markerSeq;
   }
 
+  hasRecentAcks(): boolean {
+    return true;
+  }
+
   pause(durationMs: number): void {
     this.#pausedUntil = this.world.clock.monotonic() + durationMs;
   }
@@ -100,7 +104,7 @@ export class SimulatedNode implements ClusterNode {
     const seq = this.log.push({ epoch: this.epoch, value });
     const { epoch } = this;
     for (let tries = 0; tries < 5; tries++) {
-      await this.#clock.sleep(200);
+      await this.#clock.sleep(1_000);
       if (life !== this.#life || this.role !== 'leader' || this.epoch !== epoch) return false;
       if (this.#safeSeq >= Math.max(seq, this.#markerSeq)) {
         return this.#lease.isValid(this.#clock.monotonic());
@@ -171,7 +175,7 @@ export class SimulatedNode implements ClusterNode {
   async #replicate(life: number): Promise<void> {
     const { world } = this;
     while (life === this.#life) {
-      await this.#clock.sleep(world.between([50, 1_000]));
+      await this.#clock.sleep(world.between([200, 4_000]));
       const address = this.#leaderAddress;
       const leader = this.all.find(({ nodeId }) => nodeId === address);
       if (!leader || leader.role !== 'leader' || leader.isPaused) continue;

@@ -14,6 +14,8 @@ interface LogPin {
 interface Known extends FollowerState {
   /** Held while it is connected: it needs the commits after `ackedSeq`. */
   pin: LogPin | undefined;
+  /** Monotonic time of the last ack. */
+  ackedAt: number;
   /** Open streams; a new one may start before the old one is detected as dead. */
   streams: number;
 }
@@ -65,6 +67,7 @@ export class Followers {
     known.ackedSeq = Number(peer.ackedSeq);
     if (known.pin) known.pin.seq = known.ackedSeq + 1;
     known.lastAckAt = this.clock.now();
+    known.ackedAt = this.clock.monotonic();
     known.address = peer.address;
     if (this.#waiters.size === 0) return;
     const { safeSeq } = this;
@@ -140,6 +143,15 @@ export class Followers {
     return this.#acked().sort((a, b) => b - a)[this.minAcks - 1] ?? 0;
   }
 
+  /** Whether enough followers have reported within this time, as they do every second. */
+  hasRecentAcks(withinMs: number): boolean {
+    const since = this.clock.monotonic() - withinMs;
+    const recent = [...this.#known.values()].filter(({ followerId, ackedAt }) => {
+      return ackedAt >= since && (this.#voters?.has(followerId) ?? true);
+    });
+    return recent.length >= this.minAcks;
+  }
+
   #acked(): number[] {
     const acked: number[] = [];
     for (const { followerId, ackedSeq } of this.#known.values()) {
@@ -159,6 +171,7 @@ export class Followers {
       lastAckAt: undefined,
       pin: undefined,
       address,
+      ackedAt: -Infinity,
       streams: 0,
     };
     this.#known.set(nodeId, fresh);

@@ -177,6 +177,11 @@ export class Node implements Replication {
     return this.#role === 'leader' && this.#followers.safeSeq >= this.#markerSeq;
   }
 
+  /** Whether enough followers have reported within this time. */
+  hasRecentAcks(withinMs: number): boolean {
+    return this.#followers.hasRecentAcks(withinMs);
+  }
+
   /** Stops accepting writes while the lease is in doubt; reads continue. */
   suspend(): void {
     if (this.#role !== 'leader' || this.#isSuspended) return;
