@@ -152,11 +152,11 @@ export class Router implements Channel {
     const isToLeader = target === this.#leader;
     if (isToLeader) this.#streams.add(stream);
     const { clock } = this.options;
-    const lookUp = () => {
-      timer = clock.after(slowMs, lookUp);
+    const checkLeader = () => {
+      timer = clock.after(slowMs, checkLeader);
       void this.#discover();
     };
-    let timer = isToLeader ? clock.after(slowMs, lookUp) : undefined;
+    let timer = isToLeader ? clock.after(slowMs, checkLeader) : undefined;
     return {
       signal: stop.signal,
       end: () => {
