@@ -109,7 +109,9 @@ export class Cluster {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       await this.#step().catch((error: unknown) => this.#report(messageOf(error)));
-      await clock.sleep(ttlMs / 20, signal).catch(() => undefined);
+      // Elections take several steps, and nobody can write meanwhile.
+      const delayMs = this.#leaderlessSince === undefined ? ttlMs / 20 : ttlMs / 100;
+      await clock.sleep(delayMs, signal).catch(() => undefined);
     }
   }
 
