@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { installPeers, versionOf } from './engine/peers.mjs';
@@ -30,6 +30,8 @@ const help = `npm run bench -- queue [options]
   --seconds N    how long each load lasts (4)
   --backlog N    tasks that wait in the measure of a long queue (1000000)
   --peers LIST   peers to stand beside, by commas (${peerNames.join(',')}); "" for none
+  --old ROOT     instead of the peers, an older build beside this one: the medians, their
+                 ratio and the CPU time of the server for each task
   --help         this text
 
 bench/results/queue.md is written only with all peers and the whole backlog.`;
@@ -45,11 +47,17 @@ export async function run({ args, root, machine, report, note }) {
       seconds: { type: 'string', default: '4' },
       backlog: { type: 'string', default: '1000000' },
       peers: { type: 'string', default: peerNames.join(',') },
+      old: { type: 'string' },
     },
   });
   if (values.help) return note(help);
   if (values.install) return installPeers(note);
   if (!hasCommand('wrk')) throw new Error('wrk is missing: apt-get install wrk');
+  if (values.old !== undefined) {
+    const { compareBuilds } = await import('./queue/old-and-new.mjs');
+    const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)];
+    return compareBuilds({ old: resolve(values.old), root, rounds, seconds, report, note });
+  }
   const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
   chmodSync(home, 0o755);
   const handler = await startHandler();
@@ -92,9 +100,10 @@ export async function run({ args, root, machine, report, note }) {
 
 async function measure(queue, handler, options, results) {
   const { name } = queue;
-  results.add(measures.endToEnd, name, await endToEnd(queue, handler, options));
-  results.add(measures.submit, name, await submitOnly(queue, handler, options, false));
-  results.add(measures.batch, name, await submitOnly(queue, handler, options, true));
+  const add = (measure, { perSecond }) => results.add(measure, name, perSecond);
+  add(measures.endToEnd, await endToEnd(queue, handler, options));
+  add(measures.submit, await submitOnly(queue, handler, options, false));
+  add(measures.batch, await submitOnly(queue, handler, options, true));
   const { p50, p99 } = await latency(queue, handler, options);
   results.add(measures.p50, name, p50);
   results.add(measures.p99, name, p99);

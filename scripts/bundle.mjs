@@ -19,7 +19,8 @@ import { noteOf, sourcesOf } from './built-ctl.mjs';
 
 /**
  * Left where they are: what brings a binary, what shares a module with such a one, what asks for
- * its own files by their place, and what Fastify would load for schemas that we do not give it.
+ * its own files by their place, what Fastify would load for schemas that we do not give it, and
+ * what ink loads only for a developer of ink.
  */
 export const apart = [
   'lmdb',
@@ -28,6 +29,7 @@ export const apart = [
   'pino-pretty',
   '@fastify/ajv-compiler',
   '@fastify/fast-json-stringify-compiler',
+  'react-devtools-core',
 ];
 
 /** The newest, and those before it: a server that runs loads some of its parts late. */
@@ -76,7 +78,7 @@ export async function writeBundle({ input, folder, plugins, sourcemap, external 
     input,
     platform: 'node',
     external: [...external, /^node:/],
-    plugins,
+    plugins: [...plugins, productionReact()],
     onwarn: (warning) => process.stderr.write(`${warning.message}\n`),
   });
   mkdirSync(folder, { recursive: true });
@@ -87,6 +89,18 @@ export async function writeBundle({ input, folder, plugins, sourcemap, external 
     sourcemapExcludeSources: true,
   });
   await bundle.close();
+}
+
+/** React's development build is slower, larger, and fills Node's performance timeline. */
+function productionReact() {
+  return {
+    name: 'production-react',
+    transform(code, id) {
+      if (!/node_modules\/(react|react-reconciler|scheduler|ink)\//.test(id)) return undefined;
+      if (!code.includes('process.env.NODE_ENV')) return undefined;
+      return { code: code.replaceAll('process.env.NODE_ENV', '"production"'), map: null };
+    },
+  };
 }
 
 /**

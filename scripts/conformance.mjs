@@ -1,12 +1,13 @@
 /**
- * `npm run conformance -- h2spec|mcp`: runs a conformance suite of others, against the database
- * server or the daemon's MCP server. A suite that is not installed is skipped, and named.
+ * `npm run conformance -- h2spec|mcp|grpc`: runs programs of others against the database server, the
+ * daemon's MCP server or the queue's gRPC. What is not installed is skipped, and named.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startMillrace } from '../bench/db-server/servers.mjs';
+import { runGrpc } from '../conformance/grpc.mjs';
 import { runMcp } from '../conformance/mcp.mjs';
 import { hasCommand } from '../bench/shared/processes.mjs';
 import { prepare, root, say } from './prepare.mjs';
@@ -16,8 +17,12 @@ if (suite === 'mcp') {
   prepare();
   process.exit((await runMcp(root, say)) ? 0 : 1);
 }
+if (suite === 'grpc') {
+  prepare();
+  process.exit((await runGrpc(root, say)) ? 0 : 1);
+}
 if (suite !== 'h2spec') {
-  say('usage: npm run conformance -- mcp | h2spec [options of h2spec]');
+  say('usage: npm run conformance -- mcp | grpc | h2spec [options of h2spec]');
   process.exit(2);
 }
 if (!hasCommand('h2spec')) {

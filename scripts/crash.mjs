@@ -1,11 +1,17 @@
 /**
  * `npm run crash -- --rounds 200`: kills a database process with -9 again and again and checks
- * what it left behind. `--seed N` repeats a run, `--no-build` takes the build as it is.
+ * what it left behind. `npm run crash -- queue-workers` kills pull workers and their queue server.
+ * `--seed N` repeats a run, `--no-build` takes the build as it is.
  */
 import { parseArgs } from 'node:util';
 import { prepare, say } from './prepare.mjs';
 
-const { values } = parseArgs({
+const campaigns = {
+  database: '../packages/db/crash/campaign.mjs',
+  'queue-workers': '../packages/queue/crash/campaign.mjs',
+};
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
   options: {
     rounds: { type: 'string', default: '50' },
     seed: { type: 'string', default: String(Date.now() % 1_000_000) },
@@ -17,13 +23,15 @@ const { values } = parseArgs({
 });
 const rounds = Number(values.rounds);
 const seed = Number(values.seed);
-if (!Number.isInteger(rounds) || rounds < 1 || !Number.isInteger(seed)) {
-  say('Use: npm run crash -- [--rounds 50] [--seed 1] [--quiet]');
+const [name = 'database', ...rest] = positionals;
+const program = Object.hasOwn(campaigns, name) && rest.length === 0 ? campaigns[name] : undefined;
+if (!program || !Number.isInteger(rounds) || rounds < 1 || !Number.isInteger(seed)) {
+  say('Use: npm run crash -- [database|queue-workers] [--rounds 50] [--seed 1] [--quiet]');
   process.exit(2);
 }
 if (!values['no-build']) prepare();
 
-const { campaign } = await import('../packages/db/crash/campaign.mjs');
+const { campaign } = await import(program);
 say(`seed ${seed}, ${rounds} rounds`);
 const started = performance.now();
 try {

@@ -23,15 +23,15 @@ const layers = {
   'packages/daemon/src': {
     order: [
       ['core'],
-      ['storage', 'registry', 'transcripts', 'fake-agent'],
+      ['storage', 'registry', 'transcripts', 'fake-agent', 'questions'],
       ['think', 'usage', 'spend', 'events', 'sessions', 'git'],
       ['savings', 'insights', 'notify', 'proxy', 'mcp', 'dashboard'],
-      ['branches', 'guard', 'metrics', 'pipelines', 'queue-callback'],
+      ['branches', 'guard', 'metrics', 'pipelines', 'queue-callback', 'workbench'],
       ['operations'],
       ['server'],
     ],
   },
-  'packages/db/src': { order: [['engine'], ['client'], ['server']] },
+  'packages/db/src': { order: [['engine', 'codec'], ['client'], ['server']] },
 };
 
 const root = process.argv[2] ?? dirname(dirname(fileURLToPath(import.meta.url)));

@@ -9,8 +9,12 @@ const run = promisify(execFile);
 
 /** The shortest run of each benchmark, without peers, and the programs it needs. */
 const shortest: Record<string, { args: string[]; programs?: string[] }> = {
+  attacks: { args: ['--rounds', '1', '--seconds', '1', '--attack', 'db-unread'] },
   ctl: { args: ['--rounds', '1'] },
   daemon: { args: ['--rounds', '1', '--seconds', '1', '--idle', '1'] },
+  'db-client': {
+    args: ['--rounds', '1', '--seconds', '1', '--records', '1000', '--peers', ''],
+  },
   'db-server': {
     args: ['--rounds', '1', '--seconds', '1', '--records', '1000'],
     programs: ['h2load', 'wrk'],
@@ -58,9 +62,20 @@ describe('benchmarks run', () => {
     );
   });
 
-  for (const [name, { args, programs = [] }] of Object.entries(shortest)) {
+  const runs = [
+    ...Object.entries(shortest).map(([name, each]) => ({ name, note: '', ...each })),
+    // This build stands for the older one.
+    {
+      name: 'queue',
+      args: ['--rounds', '1', '--seconds', '1', '--old', root],
+      programs: ['wrk'],
+      note: ' beside an older build',
+    },
+  ];
+  for (const { name, args, programs = [], note } of runs) {
     const missing = programs.filter(isMissing);
-    const title = missing.length > 0 ? `${name} (needs ${missing.join(', ')})` : name;
+    const needs = missing.length > 0 ? ` (needs ${missing.join(', ')})` : '';
+    const title = `${name}${note}${needs}`;
     test.skipIf(missing.length > 0)(title, { timeout: 600_000 }, async () => {
       const { stdout } = await run(
         process.execPath,

@@ -36,6 +36,8 @@ const fences = markdownFiles().flatMap((file) => fencesOf(file));
 const surroundings: Readonly<Record<string, string>> = {
   'docs/how-to/get-notified.md Webhook':
     'const [secret, rawBody, request] = ["", "", { headers: {} }];',
+  'docs/how-to/use-the-queue-over-grpc.md Receive callbacks':
+    "import * as grpc from '@grpc/grpc-js';",
 };
 
 /**
@@ -195,6 +197,7 @@ const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> 
     (text) => expectSchema('ScheduleInput', parse(text)),
   ],
   'docs/how-to/run-the-queue-on-postgresql.md ': [takeQueue],
+  'docs/how-to/use-the-queue-over-grpc.md Receive callbacks': [takeQueueConfig, takeQueue],
   'docs/how-to/get-notified.md Webhook': [takeDaemon],
   'docs/how-to/run-pipelines.md Pipelines': [
     // test/docs-servers.test.ts runs it.

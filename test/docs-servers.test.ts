@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { demandInstalled } from './support/installed.js';
+import { exceptionOf } from './support/exceptions.js';
 import { commandsOf, fencesIn, root } from './support/markdown.js';
 import { isOfRepository, pagesOfServers } from './support/pages.js';
 import { noTmux, Sandbox, type Outcome } from './support/sandbox.js';
@@ -19,6 +20,8 @@ beforeAll(async () => {
   const here = pipeline.replace('/home/ada/src/mill', sandbox.work);
   expect(here).not.toBe(pipeline);
   writeFileSync(join(sandbox.work, 'upload.yaml'), here);
+  const [connectors = ''] = fencesIn('docs/how-to/react-to-changes.md', 'Connectors', 'yaml');
+  writeFileSync(join(sandbox.work, 'connectors.yaml'), connectors);
 });
 afterAll(async () => {
   const { out } = await sandbox.run('bin/ctl agent list --json');
@@ -35,7 +38,25 @@ const preparations: Readonly<Record<string, () => Promise<unknown>>> = {
     return expectOk(await sandbox.run('git add wheel.txt'));
   },
   'bin/ctl agent send fix-upload "Yes, go on."': () => untilIdle('fix-upload'),
+  'bin/ctl agent diff retry-docs --stat': async () => {
+    const { worktree } = await untilAtRest('retry-docs');
+    writeFileSync(join(worktree, 'RETRY.md'), 'It retries once.\n');
+  },
+  'bin/ctl agent push retry-docs': async () => {
+    const remote = join(sandbox.work, '..', 'remote.git');
+    expectOk(await sandbox.run(`git init --quiet --bare ${remote}`));
+    expectOk(await sandbox.run(`git remote add origin ${remote}`));
+  },
 };
+
+async function untilAtRest(agent: string): Promise<{ worktree: string }> {
+  return vi.waitFor(async () => {
+    const { out } = await sandbox.run(`bin/ctl agent show ${agent} --json`);
+    const session = JSON.parse(out) as { status: string; worktree: string };
+    expect(['idle', 'done']).toContain(session.status);
+    return session;
+  }, patient);
+}
 
 async function untilIdle(agent: string): Promise<void> {
   await vi.waitFor(async () => {
@@ -53,13 +74,15 @@ async function run(command: string): Promise<void> {
   if (command === 'npm start' || command === 'bin/ctl up') {
     const at = command === 'npm start' ? root : sandbox.work;
     await sandbox.serve('up', command, /^Ctrl-C stops everything/m, at);
+  } else if (command === 'bin/ctl connect --config connectors.yaml') {
+    await sandbox.serve('connect', command, /"component":"connect"/);
   } else if (command.includes(' agent attach ')) {
     const typed = [{ after: /Done|claude|upload/, keys: detach }];
     expectOk(await sandbox.run(command, { typed }));
   } else if (command.includes(' logs -f ')) {
     const { out } = await sandbox.run(command, { until: /\S/ });
     expect(out).toContain('Fix the failing upload test');
-  } else expectOk(await sandbox.run(command));
+  } else expectOk(await sandbox.run(exceptionOf(command)?.instead ?? command));
 }
 
 /** Nobody can type into an agent that has no terminal. */

@@ -272,7 +272,14 @@ describe('npm install into an empty project', () => {
     const allowed = `{ scheme: http, host: 127.0.0.1, port: ${port}, networks: [127.0.0.0/8] }`;
     writeFileSync(join(project, 'data', 'queue.yaml'), `callback_allowlist:\n  - ${allowed}\n`);
     writeFileSync(join(project, 'hello.yaml'), `callback: { url: 'http://127.0.0.1:${port}/' }\n`);
-    const addresses = ['listen', 'queue-listen', 'metrics-listen', 'db-grpc', 'db-http'];
+    const addresses = [
+      'listen',
+      'queue-listen',
+      'queue-grpc',
+      'metrics-listen',
+      'db-grpc',
+      'db-http',
+    ];
     const flags = addresses.flatMap((name) => [`--${name}`, '127.0.0.1:0']);
     await start(['npx', 'millrace', 'up', ...flags], /Ctrl-C stops everything/);
     command('npx', ['ctl', 'queue', 'config', 'set', 'hello', 'hello.yaml']);

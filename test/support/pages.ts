@@ -9,12 +9,15 @@ export const pagesOfServers = [
   'docs/how-to/upgrade.md',
   'docs/how-to/monitor.md',
   'docs/how-to/track-spend.md',
+  'docs/how-to/use-the-command-line.md',
   'docs/how-to/run-agents.md',
   'docs/how-to/run-pipelines.md',
   'docs/how-to/queue-work-for-agents.md',
   'docs/how-to/keep-contexts-small.md',
   'docs/how-to/get-notified.md',
+  'docs/how-to/react-to-changes.md',
   'docs/how-to/track-branches.md',
+  'docs/how-to/review-and-merge.md',
   'docs/how-to/coming-from-bullmq.md',
   'docs/how-to/coming-from-sqlite.md',
   'docs/how-to/coming-from-claude-squad.md',
@@ -35,6 +38,8 @@ export const pagesOfQueue = [
 ];
 
 export const pagesOfDatabase = [
+  'docs/how-to/import-and-export.md',
+  'docs/how-to/model-index-validate.md',
   'docs/how-to/restore-to-a-point-in-time.md',
   'docs/how-to/run-database-followers.md',
   'docs/how-to/run-three-nodes.md',

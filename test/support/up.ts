@@ -5,9 +5,14 @@ import { processes } from './processes.js';
 
 export { processes } from './processes.js';
 
-export const anyPorts = ['listen', 'queue-listen', 'metrics-listen', 'db-grpc', 'db-http'].flatMap(
-  (name) => [`--${name}`, '127.0.0.1:0'],
-);
+export const anyPorts = [
+  'listen',
+  'queue-listen',
+  'queue-grpc',
+  'metrics-listen',
+  'db-grpc',
+  'db-http',
+].flatMap((name) => [`--${name}`, '127.0.0.1:0']);
 
 interface UpEvent {
   event: string;
@@ -76,7 +81,7 @@ export class Up {
   parts(): Map<string, number> {
     return new Map(
       processes().flatMap(({ pid, parent, line }): [string, number][] => {
-        const name = / (db|queue|daemon) serve /.exec(line)?.[1];
+        const name = / (db|queue|daemon|connect) (?:serve|--config) /.exec(line)?.[1];
         return parent === this.pid && name !== undefined ? [[name, pid]] : [];
       }),
     );

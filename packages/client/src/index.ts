@@ -1,6 +1,7 @@
 /** Typed clients of the queue and the daemon, for programs and for pages. */
 export { ApiError } from './api-error.js';
 export { createDaemonClient, type DaemonClient } from './daemon.js';
+export { EventParser, type ReceivedEvent } from './event-stream.js';
 export type {
   ApiClient,
   ApiResponse,

@@ -35,6 +35,7 @@ const sampleMetadata = {
   min_acks: '1',
   min_seq: '1200',
   oldest_seq: '950',
+  path: 'address.city',
   request_id: 'import-7',
   seq: '1188',
   tx_id: '01JCZ8R1B2C3D4E5F6G7H8J9K0',

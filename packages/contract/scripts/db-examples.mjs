@@ -46,7 +46,61 @@ const watchResponses = {
 };
 const watchRequest = { filter: adults, include_initial: true };
 
+const personSchema = {
+  collection: 'people',
+  schema: { type: 'object', required: ['name'], properties: { name: { type: 'string' } } },
+  validate: 'strict',
+  updated_at: '2026-01-06T10:00:00.000Z',
+  violation_count: 0,
+};
+
 export const examples = {
+  dropCollection: { response: { deleted: 1200, seq: 1196 } },
+  renameCollection: { request: { new_name: 'persons' }, response: { moved: 1200, seq: 1198 } },
+  createIndex: {
+    request: { fields: ['city', 'age'] },
+    response: {
+      index: {
+        name: 'city,age',
+        fields: ['city', 'age'],
+        unique: false,
+        sparse: false,
+        state: 'building',
+      },
+      seq: 1199,
+    },
+  },
+  dropIndex: { response: { seq: 1200 } },
+  adviseIndexes: {
+    response: {
+      advice: [
+        {
+          collection: 'people',
+          fields: ['city', 'age'],
+          query_count: 12,
+          total_ms: 3400.5,
+          max_ms: 410.2,
+          rows_scanned: 1200000,
+          rows_returned: 84,
+          filter: 'city eq, order by age',
+          last_at: '2026-01-06T10:00:00.000Z',
+        },
+      ],
+    },
+  },
+  setSchema: {
+    request: { schema: personSchema.schema, validate: 'strict' },
+    response: {
+      applied: false,
+      checked: 1200,
+      violating: 1,
+      violations: [{ id: ada.id, key: 'ada', path: 'name', message: 'must be string' }],
+      seq: 0,
+    },
+  },
+  getSchema: { response: { schema: personSchema } },
+  removeSchema: { response: { seq: 1196 } },
+  listSchemas: { response: { schemas: [personSchema] } },
   insert: { request: { data: ada.data }, response: { record: unkeyed } },
   findById: { response: { record: unkeyed } },
   update: {

@@ -66,6 +66,9 @@ const updates = ['Update', 'UpdateByKey', 'Upsert', 'UpdateIfRev', 'BulkWrite', 
 const deletes = ['Delete', 'DeleteByKey', 'DeleteMany'];
 const bodies = [...new Set([...inserts, ...updates])];
 const writes = [...bodies, ...deletes];
+const collectionWrites = ['DropCollection', 'RenameCollection', 'CreateIndex', 'DropIndex'];
+const catalogWrites = ['SetSchema', 'RemoveSchema', ...collectionWrites];
+const changes = [...writes, ...catalogWrites];
 const keyed = [
   'InsertWithKey',
   'FindByKey',
@@ -100,7 +103,7 @@ export const dbReasons = {
     meaning:
       'The collection name must be a letter followed by up to 63 letters, digits, "_", "." or "-".',
     metadata: ['collection'],
-    methods: [...writes, ...reads, 'Watch', 'Backup'],
+    methods: [...changes, ...reads, 'GetSchema', 'Watch', 'Backup'],
   },
   BAD_KEY: {
     code: 'INVALID_ARGUMENT',
@@ -119,6 +122,19 @@ export const dbReasons = {
     status: 400,
     meaning: 'The data is missing, not a JSON object, or more than 32 levels deep.',
     methods: bodies,
+  },
+  SCHEMA_VIOLATION: {
+    code: 'INVALID_ARGUMENT',
+    status: 400,
+    meaning: 'The document does not match the schema of the collection.',
+    metadata: ['collection', 'path'],
+    methods: [...bodies, 'CommitTx'],
+  },
+  BAD_SCHEMA: {
+    code: 'INVALID_ARGUMENT',
+    status: 400,
+    meaning: 'The schema is not valid JSON Schema 2020-12, or refers to another document.',
+    methods: ['SetSchema'],
   },
   RECORD_TOO_LARGE: {
     code: 'INVALID_ARGUMENT',
@@ -195,19 +211,54 @@ export const dbReasons = {
     metadata: ['collection', 'key'],
     methods: ['FindByKey', 'UpdateByKey', 'DeleteByKey', 'UpdateIfRev', 'BulkWrite'],
   },
+  COLLECTION_NOT_FOUND: {
+    code: 'NOT_FOUND',
+    status: 404,
+    meaning: 'There is no collection of this name.',
+    metadata: ['collection'],
+    methods: ['DropCollection', 'RenameCollection'],
+  },
+  COLLECTION_EXISTS: {
+    code: 'ALREADY_EXISTS',
+    status: 409,
+    meaning: 'Another collection has the new name already.',
+    metadata: ['collection'],
+    methods: ['RenameCollection'],
+  },
+  DECLARED_IN_SETTINGS: {
+    code: 'FAILED_PRECONDITION',
+    status: 400,
+    meaning: 'The settings of the server declare it; change them and restart the server.',
+    metadata: ['collection'],
+    methods: ['DropCollection', 'RenameCollection', 'DropIndex'],
+  },
+  INDEX_NOT_FOUND: {
+    code: 'NOT_FOUND',
+    status: 404,
+    meaning: 'The collection has no such index.',
+    metadata: ['collection', 'index'],
+    methods: ['DropIndex'],
+  },
+  SCHEMA_NOT_FOUND: {
+    code: 'NOT_FOUND',
+    status: 404,
+    meaning: 'The collection has no schema.',
+    metadata: ['collection'],
+    methods: ['GetSchema', 'RemoveSchema'],
+  },
   DUPLICATE_KEY: {
     code: 'ALREADY_EXISTS',
     status: 409,
     meaning: 'The key is taken; use upsert to write either way.',
     metadata: ['collection', 'key'],
-    methods: ['InsertWithKey', 'BulkWrite'],
+    methods: ['RenameCollection', 'InsertWithKey', 'BulkWrite'],
   },
   DUPLICATE_ID: {
     code: 'ALREADY_EXISTS',
     status: 409,
     meaning: 'A record with this id is there already.',
     metadata: ['collection', 'id'],
-    methods: ['Insert', 'InsertWithKey', 'BulkWrite'],
+    methods: ['RenameCollection', 'Insert', 'InsertWithKey', 'BulkWrite'],
   },
   UNIQUE_VIOLATION: {
     code: 'ALREADY_EXISTS',
@@ -299,7 +350,7 @@ export const dbReasons = {
     status: 400,
     meaning: 'This node is a follower and takes no writes; send them to the leader it names.',
     metadata: ['leader'],
-    methods: [...writes, 'BeginTx', 'CommitTx'],
+    methods: [...changes, 'BeginTx', 'CommitTx'],
   },
   NOT_LEADER: {
     code: 'FAILED_PRECONDITION',
@@ -314,7 +365,7 @@ export const dbReasons = {
     status: 400,
     meaning: 'This node has met a newer leader and takes no writes any more.',
     metadata: ['epoch', 'leader'],
-    methods: [...writes, 'BeginTx', 'CommitTx', 'Promote'],
+    methods: [...changes, 'BeginTx', 'CommitTx', 'Promote'],
     toPeers: replication,
   },
   DIVERGED: {
@@ -354,7 +405,7 @@ export const dbReasons = {
     meaning:
       'The write is on the disk of the leader, but too few followers confirmed it in time; repeat it with the same request_id.',
     metadata: ['min_acks', 'acks'],
-    methods: [...writes, 'CommitTx'],
+    methods: [...changes, 'CommitTx'],
   },
 
   // The server
@@ -382,14 +433,14 @@ export const dbReasons = {
     code: 'RESOURCE_EXHAUSTED',
     status: 429,
     meaning: 'The disk of the server is full; nothing was written.',
-    methods: [...writes, 'CommitTx', 'Compact'],
+    methods: [...changes, 'CommitTx', 'Compact'],
   },
   STORAGE_FAILED: {
     code: 'UNAVAILABLE',
     status: 503,
     meaning:
       'The log could not be written, so the server takes no more writes and does not know whether the last ones are on disk; check the disk and restart the server.',
-    methods: [...writes, 'CommitTx'],
+    methods: [...changes, 'CommitTx'],
   },
   ALREADY_RUNNING: {
     code: 'ABORTED',

@@ -1,6 +1,7 @@
 import { Command, Help, type HelpContext, type Option } from 'commander';
 import { nearest } from '@millrace/kit/nearest';
 import { shapeOf, type Example } from './shape.js';
+import type { Tools } from './tools.js';
 
 /** The command line is invalid. `path` is the command whose help explains it. */
 export class Mistake extends Error {
@@ -44,6 +45,26 @@ export class CtlCommand extends Command {
   exitCode(code: number, meaning: string): this {
     this.exitCodes.set(code, meaning);
     return this;
+  }
+
+  /** Shows a list or one thing: --watch repeats it, and output longer than the screen is paged. */
+  shown(tools: Tools): this {
+    this.option('--watch', 'Refresh until you press Ctrl-C').option(
+      '--interval <duration>',
+      'Time between two refreshes (default: 2s)',
+    ).#present = tools;
+    return this;
+  }
+
+  #present: Tools | undefined;
+
+  override action(run: Parameters<Command['action']>[0]): this {
+    const tools = this.#present;
+    if (!tools) return super.action(run);
+    return super.action(async (...args) => {
+      const { present } = await import('./render/presenting.js');
+      await present(this.optsWithGlobals(), tools, async () => run.apply(this, args));
+    });
   }
 
   /** All names from the root, as typed: `ctl queue serve`. */
@@ -97,7 +118,7 @@ export class CtlCommand extends Command {
   override helpInformation(context?: HelpContext): string {
     // Commander reports a missing subcommand as a help request.
     if (context?.error === true) {
-      if (this.optsWithGlobals()['json'] !== true) {
+      if (!this.#writesJson) {
         this.configureOutput().writeOut?.(super.helpInformation({ error: false }));
       }
       const names = this.subcommands.map((command) => command.name()).join(', ');
@@ -108,7 +129,7 @@ export class CtlCommand extends Command {
     if (this.#isPureGroup && word !== undefined && !word.startsWith('-')) {
       if (!this.subcommand(word)) this.complainAbout(word);
     }
-    if (this.optsWithGlobals()['json'] !== true) return super.helpInformation(context);
+    if (!this.#writesJson) return super.helpInformation(context);
     return `${JSON.stringify(shapeOf(this), null, 2)}\n`;
   }
 
@@ -116,6 +137,11 @@ export class CtlCommand extends Command {
   complainAbout(word: string): never {
     if (this.#isPureGroup) this.parse([word], { from: 'user' });
     this.error(`'${this.path}' has no command '${word}'`);
+  }
+
+  get #writesJson(): boolean {
+    const { json, outputFormat } = this.optsWithGlobals<Record<string, unknown>>();
+    return json === true || outputFormat === 'json' || outputFormat === 'yaml';
   }
 
   get #isPureGroup(): boolean {

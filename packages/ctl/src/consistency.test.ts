@@ -8,6 +8,7 @@ import type { CommandShape } from './shape.js';
 const lifecycle: Lifecycle = {
   interrupted: new AbortController().signal,
   serve: (work) => work(Promise.resolve()),
+  handOver: (work) => work(),
 };
 
 async function ctl(args: readonly string[]) {

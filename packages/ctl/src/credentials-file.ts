@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
 import { open, readFile, rename, rm, stat } from 'node:fs/promises';
-import { Refusal, systemCode, UsageError } from '@millrace/kit/errors';
+import { Refusal, systemCode } from '@millrace/kit/errors';
 import { isMap, parseDocument, YAMLSeq, type Document } from 'yaml';
 
 /** A YAML file with one list of credentials, such as database keys. */
@@ -19,7 +19,9 @@ export async function readCredentials<Entry>(
   { list, check }: CredentialsFile,
 ): Promise<Entry[]> {
   const text = await readText(file);
-  if (text === undefined) throw new UsageError(`${file}: no such file. Check the path.`);
+  if (text === undefined) {
+    throw new Refusal('FILE_NOT_FOUND', `${file}: no such file. Check the path.`);
+  }
   check(text, file);
   return (parseDocument(text).toJS() as Record<string, Entry[]>)[list]!;
 }

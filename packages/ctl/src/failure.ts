@@ -15,8 +15,8 @@ interface Failure {
 export async function reportFailure(error: unknown, terminal: Terminal): Promise<number> {
   const failure = await classify(error);
   const message = failure.message.trim().replaceAll(/\s*\n\s*/g, ' ');
-  const { err, json, debug } = terminal;
-  if (json) {
+  const { err, format, debug } = terminal;
+  if (format === 'json') {
     const stack = debug ? { stack: inspect(error) } : {};
     err.write(`${JSON.stringify({ error: { code: failure.code, message, ...stack } })}\n`);
     return failure.exitCode;

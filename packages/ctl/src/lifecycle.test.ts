@@ -35,6 +35,25 @@ test('Ctrl-C aborts what the command waits for and exits with 130', () => {
   expect(self.exits).toEqual([130]);
 });
 
+test('Ctrl-C on a terminal gives the prompt a line of its own', () => {
+  const self = new FakeProcess();
+  let written = '';
+  const screen = { isTTY: true, write: (text: string) => (written += text) };
+  Object.assign(self.stderr, screen);
+  takeOverProcess(self);
+  self.deliver(self, 'SIGINT');
+  expect(written).toBe('\n');
+});
+
+test('a program that has the terminal handles Ctrl-C itself', async () => {
+  const self = new FakeProcess();
+  const { handOver } = takeOverProcess(self);
+  expect(await handOver(async () => (self.deliver(self, 'SIGINT'), 'done'))).toBe('done');
+  expect(self.exits).toEqual([]);
+  self.deliver(self, 'SIGINT');
+  expect(self.exits).toEqual([130]);
+});
+
 test('a broken pipe ends a command with the code it has so far, and never a server', async () => {
   const self = new FakeProcess();
   const { serve } = takeOverProcess(self);

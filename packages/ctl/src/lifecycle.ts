@@ -8,6 +8,8 @@ export interface Lifecycle {
    * started by `ctl up` also stops when `ctl up` exits for any reason.
    */
   readonly serve: (work: (stopped: Promise<void>) => Promise<void>) => Promise<void>;
+  /** Runs a program that has the terminal and handles Ctrl-C itself, such as a pager. */
+  readonly handOver: <Result>(work: () => Promise<Result>) => Promise<Result>;
 }
 
 /** The part of `process` used here. */
@@ -23,6 +25,8 @@ export interface ProcessLike {
 }
 
 interface Breakable {
+  readonly isTTY?: boolean;
+  write?(text: string): unknown;
   on(event: 'error', listener: (error: NodeJS.ErrnoException) => void): unknown;
 }
 
@@ -48,12 +52,25 @@ export function takeOverProcess(self: ProcessLike): Lifecycle {
 
   const interrupt = (): void => {
     abort.abort();
+    // The terminal has echoed ^C, perhaps after a progress line: the prompt gets a line of its own.
+    if (self.stderr.isTTY === true) self.stderr.write?.('\n');
     self.exit(EXIT_INTERRUPTED);
   };
   self.on('SIGINT', interrupt);
 
   return {
     interrupted: abort.signal,
+    async handOver(work) {
+      const ignore = (): void => undefined;
+      self.on('SIGINT', ignore);
+      self.off('SIGINT', interrupt);
+      try {
+        return await work();
+      } finally {
+        self.on('SIGINT', interrupt);
+        self.off('SIGINT', ignore);
+      }
+    },
     async serve(work) {
       serving = true;
       self.off('SIGINT', interrupt);

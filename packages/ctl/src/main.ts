@@ -1,4 +1,5 @@
 import module from 'node:module';
+import { liveCommand } from './completion/live-kind.js';
 import { takeOverProcess } from './lifecycle.js';
 import { version } from './version.js';
 
@@ -19,6 +20,11 @@ export async function main(args: readonly string[]): Promise<void> {
   // Node 22 and later; the types are for Node 20.
   if ('enableCompileCache' in module && typeof module.enableCompileCache === 'function') {
     module.enableCompileCache();
+  }
+  if (args[0] === liveCommand) {
+    const { printLiveValues } = await import('./completion/live-values.js');
+    await printLiveValues(args.slice(1), process);
+    return;
   }
   const { run } = await import('./run.js');
   process.exitCode = await run(args, process, lifecycle);

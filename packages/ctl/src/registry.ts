@@ -74,6 +74,11 @@ export const registry: readonly GroupEntry[] = [
     load: () => import('./commands/open.js'),
   },
   {
+    name: 'tui',
+    summary: 'Open the terminal dashboard',
+    load: () => import('./commands/tui.js'),
+  },
+  {
     name: 'db',
     summary: 'Run the database, and read and write records',
     load: () => import('./commands/db.js'),
@@ -82,6 +87,11 @@ export const registry: readonly GroupEntry[] = [
     name: 'queue',
     summary: 'Run the queue, and manage its queues and tasks',
     load: () => import('./commands/queue.js'),
+  },
+  {
+    name: 'connect',
+    summary: 'Turn changes of the database into tasks of the queue',
+    load: () => import('./commands/connect.js'),
   },
   {
     name: 'daemon',
@@ -140,7 +150,7 @@ export const registry: readonly GroupEntry[] = [
   },
   {
     name: 'config',
-    summary: 'Show the settings of the daemon and their sources',
+    summary: 'Show and change the settings of the daemon',
     load: () => import('./commands/config.js'),
   },
   {

@@ -10,6 +10,7 @@ import type { CommandShape } from './shape.js';
 const lifecycle: Lifecycle = {
   interrupted: new AbortController().signal,
   serve: (work) => work(Promise.resolve()),
+  handOver: (work) => work(),
 };
 
 /** A group with subcommands, as `queue` or `db` will be. */

@@ -1,9 +1,10 @@
-import { CommanderError } from 'commander';
+import { CommanderError, Option } from 'commander';
 import { CtlCommand } from './command.js';
 import { reportFailure } from './failure.js';
 import type { GroupEntry } from './group-entry.js';
 import { Groups } from './groups.js';
 import type { Lifecycle } from './lifecycle.js';
+import { outputArgs, outputFormats } from './output-args.js';
 import { registry as everything } from './registry.js';
 import { openTerminal, type Outside, type Terminal } from './terminal.js';
 import { version } from './version.js';
@@ -15,15 +16,18 @@ export async function run(
   lifecycle: Lifecycle,
   registry: readonly GroupEntry[] = everything,
 ): Promise<number> {
-  const terminal = openTerminal(args, outside);
+  const { format, words, hasFormat } = outputArgs(args);
+  const converter =
+    format === 'yaml' || format === 'name'
+      ? (await import('./render/output-format.js')).converterTo(format)
+      : undefined;
+  const terminal = openTerminal(args, outside, converter);
   let exitCode = 0;
   const exitWith = (code: number): void => {
     exitCode = code;
   };
   try {
-    const root = rootCommand(terminal);
-    // No global option takes a value, so the first word without a dash is the command.
-    const words = args.filter((arg) => !arg.startsWith('-'));
+    const root = rootCommand(terminal, hasFormat);
     const groups = new Groups(root, registry, { terminal, lifecycle, exitWith, words });
     const [name] = words;
     if (name !== undefined) await groups.fill(name);
@@ -37,15 +41,18 @@ export async function run(
     // Thrown by commander after it has shown the help or the version.
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     return await reportFailure(error, terminal);
+  } finally {
+    const left = converter?.end() ?? '';
+    if (left !== '') outside.stdout.write(left);
   }
 }
 
 /** Maximum line length of help texts. */
 const WIDEST_HELP_COLUMNS = 100;
 
-function rootCommand(terminal: Terminal): CtlCommand {
+function rootCommand(terminal: Terminal, hasFormat: boolean): CtlCommand {
   const { out, err, json } = terminal;
-  return new CtlCommand('ctl')
+  const root = new CtlCommand('ctl')
     .description(
       'Millrace: a durable task queue, a daemon for coding agents and an embedded database.',
     )
@@ -57,6 +64,7 @@ function rootCommand(terminal: Terminal): CtlCommand {
     )
     .helpOption('-h, --help', 'Show help')
     .option('--json', 'Write only JSON to stdout, and errors as JSON to stderr')
+    .option('--no-pager', 'Write long output straight to the terminal')
     .example('ctl up', 'start everything on this machine')
     .example('ctl doctor', 'check whether this machine is ready')
     .example('ctl help doctor', 'help for one command')
@@ -72,4 +80,6 @@ function rootCommand(terminal: Terminal): CtlCommand {
     .configureHelp({
       styleTitle: (text) => out.paint('strong', text),
     });
+  const format = new Option('-o, --output-format <format>', 'Format of the output');
+  return hasFormat ? root.addOption(format.choices(outputFormats)) : root;
 }

@@ -1,4 +1,6 @@
 import { Readable } from 'node:stream';
+import { outputArgs, type OutputFormat } from './output-args.js';
+import type { Converter } from './render/output-format.js';
 import { safeForScreen } from './render/text.js';
 import { plain, painter, wantsColour, type Paint } from './render/paint.js';
 
@@ -18,6 +20,8 @@ export interface Outlet {
   readonly isScreen: boolean;
   /** The underlying stream, for readline. */
   readonly stream: Stream;
+  /** Collects what `run` writes, to show it in another way. */
+  capture(run: () => Promise<void>): Promise<string>;
   /** Resolves when the stream can take more, for output larger than memory. */
   drained(): Promise<void>;
 }
@@ -28,8 +32,11 @@ export interface Terminal {
   readonly err: Outlet;
   readonly in: Inlet;
   readonly env: Environment;
-  /** `--json`: stdout carries only JSON. */
+  /** `--json` or `-o`: commands write only JSON to stdout; `-o yaml` and `-o name` convert it. */
   readonly json: boolean;
+  readonly format: OutputFormat;
+  /** The program for long output; undefined for none. */
+  readonly pager: string | undefined;
   /** `MILLRACE_DEBUG=1`: errors include a stack trace. */
   readonly debug: boolean;
 }
@@ -57,11 +64,17 @@ export interface Outside {
   env: Environment;
 }
 
-export function openTerminal(args: readonly string[], outside: Outside): Terminal {
+export function openTerminal(
+  args: readonly string[],
+  outside: Outside,
+  converter?: Pick<Converter, 'push'>,
+): Terminal {
   const { env } = outside;
-  const end = args.indexOf('--');
+  // Read here because errors of the parser itself depend on it.
+  const { format } = outputArgs(args);
+  const out = openOutlet(outside.stdout, env);
   return {
-    out: openOutlet(outside.stdout, env),
+    out: converter ? { ...out, write: (text) => out.write(converter.push(text)) } : out,
     err: openOutlet(outside.stderr, env),
     in: {
       // A getter, because reading process.stdin starts reading from it.
@@ -73,8 +86,9 @@ export function openTerminal(args: readonly string[], outside: Outside): Termina
       },
     },
     env,
-    // Parsed here because errors of the parser itself depend on it.
-    json: (end < 0 ? args : args.slice(0, end)).includes('--json'),
+    json: format !== 'table',
+    format,
+    pager: args.includes('--no-pager') ? undefined : pagerOf(env),
     debug: env['MILLRACE_DEBUG'] === '1',
   };
 }
@@ -82,8 +96,23 @@ export function openTerminal(args: readonly string[], outside: Outside): Termina
 function openOutlet(stream: Stream, env: Environment): Outlet {
   const isScreen = stream.isTTY === true;
   const colour = wantsColour(env, isScreen);
+  let collected: string[] | undefined;
   return {
-    write: (text) => void stream.write(isScreen ? safeForScreen(text) : text),
+    write(text) {
+      const safe = isScreen ? safeForScreen(text) : text;
+      if (collected) collected.push(safe);
+      else stream.write(safe);
+    },
+    async capture(run) {
+      const pieces: string[] = [];
+      collected = pieces;
+      try {
+        await run();
+      } finally {
+        collected = undefined;
+      }
+      return pieces.join('');
+    },
     writeRaw: (bytes) => void stream.write(bytes),
     colour,
     paint: colour ? painter : plain,
@@ -92,6 +121,11 @@ function openOutlet(stream: Stream, env: Environment): Outlet {
     stream,
     drained: () => drained(stream),
   };
+}
+
+/** `PAGER=` and `PAGER=cat` turn it off. */
+function pagerOf({ PAGER: pager = 'less' }: Environment): string | undefined {
+  return pager.trim() === '' || pager.trim() === 'cat' ? undefined : pager;
 }
 
 async function drained(stream: Stream): Promise<void> {

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DaemonServer, faultsOf } from './daemon-server.js';
 import { CTL } from './run-ctl.js';
+import { TmuxTerminal } from './tmux-terminal.js';
 
 const agentProgram = fileURLToPath(
   new URL('../../daemon/dist/fake-agent/main.js', import.meta.url),
@@ -96,6 +97,32 @@ describe.skipIf(tmux === '' || !hasScript)('in tmux', () => {
     expect(await statusOf('talk')).toBe('idle');
 
     expect((await server.ctl(['agent', 'stop', 'talk'])).out).toMatch(/^talk was stopped/);
+  });
+
+  test('one is attached to from the terminal dashboard, which comes back', async () => {
+    await spawnAgent('watched', 'ask "Shall I?"', '--driver', 'tmux');
+    await expect.poll(() => statusOf('watched'), patient).toBe('waiting_for_input');
+    const terminal = new TmuxTerminal({ columns: 80, rows: 24 }, { HOME: server.home });
+    try {
+      terminal.run(`'${process.execPath}' '${CTL}' tui`);
+      await expect.poll(() => terminal.screen(), patient).toMatch(/> \S+ +watched/);
+      terminal.press('a');
+      await expect.poll(() => terminal.screen(), patient).toMatch(/^(?![^]*1 Fleet)[^]*Shall I\?/);
+      // Keys reach the agent, not the dashboard.
+      terminal.press('1');
+      await expect.poll(() => statusOf('watched'), patient).toBe('idle');
+      const { socket, id } = await server.json(['agent', 'attach', 'watched']);
+      execFileSync(tmux, ['-S', socket, 'detach-client', '-s', `=${id}`]);
+      await expect.poll(() => terminal.screen(), patient).toMatch(/> \S+ +watched +idle/);
+      terminal.press('x');
+      await expect.poll(() => terminal.screen(), patient).toContain('Stop this agent? [y/N]');
+      terminal.press('y');
+      await expect.poll(() => statusOf('watched'), patient).toBe('done');
+      terminal.press('q');
+      await expect.poll(() => terminal.isAlternate, patient).toBe(false);
+    } finally {
+      terminal.close();
+    }
   });
 });
 

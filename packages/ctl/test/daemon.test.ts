@@ -1,8 +1,9 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DaemonServer, faultsOf } from './daemon-server.js';
-import { startCtl } from './run-ctl.js';
+import { CTL, startCtl } from './run-ctl.js';
+import { hasTmux, TmuxTerminal } from './tmux-terminal.js';
 
 describe('without a daemon', () => {
   let server: DaemonServer;
@@ -152,6 +153,60 @@ describe('without a daemon', () => {
     expect(err).toContain('bad.yaml:3: backends.limit_retry must be a duration');
   });
 
+  test('config set: keeps comments, validates, and get prints the value', async () => {
+    leaveStaleAddress();
+    const file = server.write(
+      '.config/millrace/config.yaml',
+      '# ours\ntokens:\n  critical: 350k # hard\n',
+    );
+    const set = await server.ctl(['config', 'set', 'tokens.warn', '150k']);
+    expect(set).toMatchObject({ code: 0, out: `Set tokens.warn in ${file}.\n`, err: '' });
+    const text = '# ours\ntokens:\n  critical: 350k # hard\n  warn: 150k\n';
+    expect(readFileSync(file, 'utf8')).toBe(text);
+    expect((await server.ctl(['config', 'get', 'tokens.warn'])).out).toBe('150k\n');
+    for (const [key, value, fault] of [
+      ['tokens.warn', 'soon', 'config.yaml:4: tokens.warn'],
+      ['tokens.wran', '1k', 'did you mean "tokens.warn"?'],
+    ] as const) {
+      const refused = await server.ctl(['config', 'set', key, value]);
+      expect(refused).toMatchObject({ code: 2, out: '' });
+      expect(refused.err).toContain(fault);
+    }
+    expect(readFileSync(file, 'utf8')).toBe(text);
+    expect(readdirSync(dirname(file))).toEqual(['config.yaml']);
+    expect((await server.ctl(['config', 'get', 'tokens'])).err).toContain('is a group');
+    rmSync(file);
+  });
+
+  test('config edit: needs a terminal', async () => {
+    const ended = await server.ctl(['config', 'edit'], { EDITOR: 'true' });
+    expect(ended).toMatchObject({ code: 2, out: '' });
+  });
+
+  test.skipIf(!hasTmux)('config edit: stores a valid file alone (needs tmux)', async () => {
+    const file = server.write('edited.yaml', 'savings: true\n');
+    const terminal = new TmuxTerminal({ columns: 80, rows: 24 });
+    const edit = (editor: string) =>
+      terminal.run(
+        `clear; EDITOR='${editor}' '${process.execPath}' '${CTL}' config edit --config ${file}; ` +
+          'echo "code $?"',
+      );
+    const shows = (text: string | RegExp) =>
+      expect.poll(() => terminal.screen(), { timeout: 60_000, interval: 100 }).toMatch(text);
+    try {
+      edit('sed -i s/true/false/');
+      await shows(/^Saved .*\ncode 0/m);
+      expect(readFileSync(file, 'utf8')).toBe('savings: false\n');
+      edit('sed -i s/false/soon/');
+      await shows('Edit it again? [y/N]');
+      terminal.press('n', 'Enter');
+      await shows(/was not changed\.\ncode 1/);
+      expect(readFileSync(file, 'utf8')).toBe('savings: false\n');
+    } finally {
+      terminal.close();
+    }
+  });
+
   test('config of a daemon elsewhere is not guessed', async () => {
     const { code, out } = await server.ctl(['config', '--url', 'http://127.0.0.1:1']);
     expect([code, out]).toEqual([1, '']);
@@ -229,6 +284,11 @@ describe('with a daemon', () => {
   });
 
   test('config shows its live values, flags included', async () => {
+    const file = server.write('live.yaml', '');
+    const set = await server.json(['config', 'set', 'tokens.critical', '333k', '--config', file]);
+    expect(set).toMatchObject({ file, restart: ['tokens.critical'], overridden: [] });
+    const over = await server.ctl(['config', 'set', 'tokens.warn', '99k', '--config', file]);
+    expect(over.out).toContain('tokens.warn of the running daemon comes from --tokens-warn');
     const { code, out, err } = await server.ctl(['config', 'tokens.warn']);
     expect([code, err]).toEqual([0, '']);
     expect(out).toMatch(/^tokens\.warn +123k +--tokens-warn$/m);

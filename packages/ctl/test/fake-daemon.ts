@@ -1,9 +1,11 @@
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
+import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 export interface FakeReply {
   status?: number;
+  /** Stays open as a stream of server-sent events, which `emit` writes. */
+  isStream?: boolean;
   /** An object is sent as JSON, a text as it is. */
   body: unknown;
 }
@@ -15,6 +17,7 @@ export class FakeDaemon {
   /** Answers of their own, by `GET /path`; a function makes one from what was sent. */
   readonly routes = new Map<string, FakeReply | ((body: string, url: URL) => FakeReply)>();
   readonly #server: Server;
+  readonly #streams = new Set<ServerResponse>();
 
   private constructor(server: Server) {
     this.#server = server;
@@ -26,8 +29,13 @@ export class FakeDaemon {
         this.requests.push({ line: `${request.method} ${request.url}`, authorization, body });
         const url = new URL(request.url ?? '/', 'http://fake');
         const route = this.routes.get(`${request.method} ${url.pathname}`) ?? this.reply;
-        const { status = 200, body: answer } =
-          typeof route === 'function' ? route(body, url) : route;
+        const reply = typeof route === 'function' ? route(body, url) : route;
+        const { status = 200, body: answer, isStream = false } = reply;
+        if (isStream) {
+          response.writeHead(200, { 'content-type': 'text/event-stream' }).write(': open\n\n');
+          this.#streams.add(response);
+          return;
+        }
         const type = status < 400 ? 'application/json' : 'application/problem+json';
         response.writeHead(status, { 'content-type': type });
         response.end(typeof answer === 'string' ? answer : JSON.stringify(answer));
@@ -40,6 +48,11 @@ export class FakeDaemon {
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     return new FakeDaemon(server);
+  }
+
+  /** Sends one event to everybody who follows. */
+  emit(type: string): void {
+    for (const stream of this.#streams) stream.write(`event: ${type}\ndata: {}\n\n`);
   }
 
   get url(): string {

@@ -351,6 +351,7 @@ describe('serve', () => {
     const lifecycle: Lifecycle = {
       interrupted: new AbortController().signal,
       serve: (work) => work(stopped),
+      handOver: (work) => work(),
     };
     let out = '';
     const received = new Promise<void>((resolve) => {

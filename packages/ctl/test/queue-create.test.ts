@@ -49,6 +49,8 @@ test('create: allows the URL in the config file of a running server, which reloa
     const made = ['create', 'mail', '--url', 'http://127.0.0.1:9000/run', '--config', file];
     const env = { MILLRACE_QUEUE_URL: url! };
     expect(await server.ok(made, { env })).toBe('Created the queue mail.\n');
+    const calls = ['create', 'calls', '--url', 'grpc://127.0.0.1:50051', '--config', file];
+    expect(await server.ok(calls, { env })).toBe('Created the queue calls.\n');
     const text = readFileSync(file, 'utf8');
     expect(text).toMatch(/^# Ours\n/);
     expect((parse(text) as Record<string, unknown>)['callback_allowlist']).toEqual([
@@ -59,6 +61,7 @@ test('create: allows the URL in the config file of a running server, which reloa
         path_prefix: '/run',
         networks: ['127.0.0.1/32'],
       },
+      { scheme: 'grpc', host: '127.0.0.1', port: 50051, networks: ['127.0.0.1/32'] },
     ]);
   } finally {
     child.kill('SIGTERM');

@@ -112,6 +112,21 @@ ATTEMPT  STARTED              DURATION  OUTCOME  REASON
   );
 });
 
+test('get: shows the progress and the result', () => {
+  const task = example('Task', 'TaskPending');
+  const at = new Date(now - 3_000).toISOString();
+  const text = (more: object) => taskSheet({ ...task, ...more }, now, wide);
+  const progress = { percent: 40, message: '4 of 10', at };
+  expect(text({ progress })).toMatch(/^progress +40 %: 4 of 10 \(3s ago\)$/m);
+  expect(text({ progress: { percent: null, message: 'waits', at } })).toMatch(
+    /^progress +waits \(3s ago\)$/m,
+  );
+  expect(text({ result: { sent: true } })).toMatch(/^result +\{"sent":true\}$/m);
+  expect(text({ result: 'x'.repeat(300) })).toContain('… (all of it with --json)');
+  expect(text({ result: null, result_dropped: true })).toMatch(/^result +too large, not kept$/m);
+  expect(text({ result: null })).not.toMatch(/^result/m);
+});
+
 test('dlq list', () => {
   const page = example('DlqPage', 'DlqMore');
   const [task] = page.tasks;

@@ -221,7 +221,11 @@ function stdinOf({ input, typed }: RunOptions): Readable & { isTTY?: boolean } {
 }
 
 function lifecycleOf(signal = new AbortController().signal): Lifecycle {
-  return { interrupted: signal, serve: (work) => work(Promise.resolve()) };
+  return {
+    interrupted: signal,
+    serve: (work) => work(Promise.resolve()),
+    handOver: (work) => work(),
+  };
 }
 
 const schemas = new DocumentSchemas(openApiDocument('queue'));

@@ -56,6 +56,8 @@ for word in \${line//=/ = }; do COMP_WORDS+=("$word"); done
 if [[ $line == *' ' ]]; then COMP_WORDS+=(''); fi
 COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
 COMPREPLY=()
+COMP_LINE=$line
+COMP_POINT=\${#line}
 _ctl
 printf '%s\\n' "\${COMPREPLY[@]}"
 `;

@@ -16,6 +16,7 @@ import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { buildDashboard } from '../../dashboard/scripts/build.mjs';
+import { fail } from '../src/core/refusals.js';
 import { DashboardSite } from '../src/dashboard/site.js';
 import { Authenticator } from '../src/server/access/authenticator.js';
 import { Logins } from '../src/server/access/logins.js';
@@ -26,8 +27,9 @@ import { expectProblem, expectSchema, type ApiRequest, type Reply } from './supp
 import { startDaemon, type TestDaemon } from './support/daemon.js';
 import { FakeClis } from './support/fake-clis.js';
 import { FakeUpstream } from './support/fake-upstream.js';
-import { seedNotes } from './support/seed.js';
+import { seedNotes, seedQuestion } from './support/seed.js';
 import { callbackSecret, signedTask } from './support/signed-task.js';
+import { WorkbenchDaemon } from './support/workbench.js';
 
 const whole = openApiDocument('daemon') as unknown as OpenApiDocument;
 const operations = operationsOf(whole);
@@ -52,6 +54,11 @@ beforeAll(async () => {
   clis.add('tmux', slowTmux);
   const [note] = await seedNotes(home, ['a note']);
   good['markNoteRead'] = { method: 'POST', path: `/api/v1/inbox/${note!.id}:read` };
+  const question = `/api/v1/questions/${(await seedQuestion(home)).id}`;
+  good['listQuestions'] = { path: '/api/v1/questions?status=closed&limit=5' };
+  good['getQuestion'] = { path: question };
+  const body = { option_id: '1' };
+  good['answerQuestion'] = { method: 'POST', path: `${question}:answer`, body };
   upstream = await FakeUpstream.start();
   const upstreams = { 'queue-url': upstream.url, 'database-url': upstream.url };
   const guarded = { token, 'read-only-token': readOnlyToken };
@@ -104,6 +111,13 @@ function sessionRequests(id: string): Record<string, ApiRequest> {
     sendToSession: { method: 'POST', path: `${path}:send`, body: { text: 'Go on.' } },
     stopSession: { method: 'POST', path: `${path}:stop` },
     restartSession: { method: 'POST', path: `${path}:restart` },
+    getSessionDiff: { path: `${path}/diff?base=main` },
+    ...Object.fromEntries(
+      Object.entries(workbenchVerbs).map(([operation, verb]) => [
+        operation,
+        { method: 'POST', path: `${path}:${verb}`, body: {} },
+      ]),
+    ),
   };
 }
 
@@ -150,10 +164,25 @@ async function ended(id: string): Promise<void> {
   );
 }
 
-/** What is answered otherwise than with 200; a conversation is held in sessions-tmux.test.ts. */
+const workbenchVerbs = {
+  commitSession: 'commit',
+  pushSession: 'push',
+  openPullRequest: 'open-pr',
+  mergeSession: 'merge',
+  rebaseSession: 'rebase',
+};
+
+/** What is answered otherwise than with 200; conversations and workbench have tests of their own. */
 const answers: Record<string, number> = {
+  getSessionDiff: 409,
+  commitSession: 409,
+  pushSession: 409,
+  openPullRequest: 409,
+  mergeSession: 409,
+  rebaseSession: 409,
   spawnSession: 201,
   sendToSession: 409,
+  answerQuestion: 409,
   createPipeline: 201,
   receiveQueueTask: 202,
 };
@@ -186,6 +215,7 @@ const good: Record<string, ApiRequest> = {
   getMetrics: { path: '/api/v1/metrics' },
   getMetricsHistory: { path: '/api/v1/metrics/history?since=6h&step=5m' },
   listBranches: { path: '/api/v1/collab/branches?refresh=true' },
+  getBoard: { path: '/api/v1/board' },
   listInbox: { path: '/api/v1/inbox?unread=true&limit=5' },
   streamEvents: { path: '/api/v1/events' },
   createLoginCode: { method: 'POST', path: '/api/v1/login-codes' },
@@ -346,6 +376,22 @@ describe('every operation that is served', () => {
       const path = `/api/v1/inbox/${id}:read`;
       await refuse('markNoteRead', 'NOTE_NOT_FOUND', { method: 'POST', path });
     }
+    for (const query of ['status=lost', 'limit=0', 'limit=1001', 'read=true']) {
+      await refuse('listQuestions', 'INVALID_REQUEST', { path: `/api/v1/questions?${query}` });
+    }
+    const answer = good['answerQuestion']!;
+    for (const id of ['nobody', 'a%20b', '%2e%2e']) {
+      const path = `/api/v1/questions/${id}`;
+      await refuse('getQuestion', 'QUESTION_NOT_FOUND', { path });
+      await refuse('answerQuestion', 'QUESTION_NOT_FOUND', { ...answer, path: `${path}:answer` });
+    }
+    for (const body of [{}, { option_id: '1', text: 'x' }, { option: '1' }, { option_id: 1 }]) {
+      await refuse('answerQuestion', 'INVALID_REQUEST', { ...answer, body });
+    }
+    await refuse('answerQuestion', 'QUESTION_CLOSED', answer);
+    for (const body of [{ option_id: '9' }, { text: 'yes' }]) {
+      await refuse('answerQuestion', 'UNKNOWN_OPTION', { ...answer, body });
+    }
     await refuse('getInsights', 'INVALID_REQUEST', { path: '/api/v1/insights?since=soon' });
     for (const query of ['since=yesterday', 'since=0h', 'samples=perhaps', 'from=7d']) {
       await refuse('getSavings', 'INVALID_REQUEST', { path: `/api/v1/savings?${query}` });
@@ -463,6 +509,71 @@ describe('every operation that is served', () => {
     await refuse(id, 'BACKEND_NOT_ELIGIBLE', on('local'));
   });
 
+  test('a name that several ended sessions have is ambiguous everywhere', async () => {
+    const { body } = good['spawnSession']! as { body: object };
+    const spawn = { ...spawnRequest, body: { ...body, name: 'twin' } };
+    for (let each = 0; each < 2; each++) await ended((await open.api.send(spawn)).json.id);
+    for (const operation of operations) {
+      if (!operation.codes.includes('SESSION_AMBIGUOUS')) continue;
+      const request = good[operation.id]!;
+      const path = request.path.replace(/sessions\/\w+/, 'sessions/twin');
+      const reply = await expectRefusal(open, operation, 'SESSION_AMBIGUOUS', { ...request, path });
+      expect(reply.json.candidates).toMatchObject([{ name: 'twin' }, { name: 'twin' }]);
+    }
+  });
+
+  test('what the workbench refuses', async () => {
+    const bench = await WorkbenchDaemon.start();
+    const refuse = (id: string, code: string, path: string, body: object = {}) => {
+      const request = id === 'getSessionDiff' ? { path } : { method: 'POST', path, body };
+      const operation = operations.find((each) => each.id === id)!;
+      return expectRefusal(bench.daemon, operation, code, request);
+    };
+    const outside = { prompt: 'x', backend: 'claude', driver: 'headless', cwd: bench.daemon.home };
+    const { json } = await bench.daemon.api.send({ ...spawnRequest, body: outside });
+    const nowhere = `/api/v1/sessions/${json.id}`;
+    await vi.waitFor(
+      async () => expect(await bench.daemon.api.ok('GET', nowhere)).toMatchObject(done),
+      { timeout: 60_000, interval: 100 },
+    );
+    const { path, work } = await bench.agent('topic');
+    await refuse('openPullRequest', 'GH_NOT_INSTALLED', `${path}:open-pr`);
+    bench.clis.add('gh', 'process.exitCode = 1;');
+    await refuse('openPullRequest', 'GIT_FAILED', `${path}:open-pr`);
+    await refuse('getSessionDiff', 'INVALID_REQUEST', `${path}/diff?base=nope`);
+    await refuse('getSessionDiff', 'NO_WORKSPACE', `${nowhere}/diff`);
+    await refuse('mergeSession', 'WORKSPACE_DIRTY', `${path}:merge`);
+    await refuse('rebaseSession', 'WORKSPACE_DIRTY', `${path}:rebase`);
+    await bench.daemon.api.ok('POST', `${path}:commit`, {});
+    await refuse('commitSession', 'NO_CHANGES', `${path}:commit`);
+    await refuse('mergeSession', 'NO_CHANGES', `${path}:merge`, { base: 'topic' });
+    bench.conflict(work, 'first.txt');
+    await refuse('mergeSession', 'MERGE_CONFLICT', `${path}:merge`);
+    await refuse('rebaseSession', 'MERGE_CONFLICT', `${path}:rebase`);
+    expect(() => work.git('merge', 'main')).toThrow();
+    await refuse('commitSession', 'MERGE_CONFLICT', `${path}:commit`);
+    work.git('merge', '--abort');
+    for (const [id, verb] of Object.entries(workbenchVerbs)) {
+      await refuse(id, 'SESSION_NOT_FOUND', `/api/v1/sessions/nobody:${verb}`);
+      await refuse(id, 'NO_WORKSPACE', `${nowhere}:${verb}`);
+    }
+    await refuse('getSessionDiff', 'SESSION_NOT_FOUND', '/api/v1/sessions/nobody/diff');
+    // Git itself fails: its index is not one.
+    writeFileSync(work.git('rev-parse', '--path-format=absolute', '--git-path', 'index'), 'broken');
+    await refuse('getSessionDiff', 'GIT_FAILED', `${path}/diff`);
+    for (const verb of ['commit', 'push', 'merge', 'rebase']) {
+      await refuse(`${verb}Session`, 'GIT_FAILED', `${path}:${verb}`);
+    }
+    bench.clis.add('claude', 'setInterval(() => {}, 1000);');
+    const busy = await bench.daemon.api.send({ ...spawnRequest, body: outside });
+    for (const verb of ['commit', 'merge', 'rebase']) {
+      const busyPath = `/api/v1/sessions/${busy.json.id}:${verb}`;
+      await refuse(`${verb}Session`, 'SESSION_STATE', busyPath);
+    }
+    await bench.daemon.api.ok('DELETE', `/api/v1/sessions/${busy.json.id}`);
+    await bench.daemon.dispose();
+  });
+
   test('a spawn over the budget asks for confirmation, with the figures', async () => {
     const home = mkdtempSync(join(tmpdir(), 'mr-budget-'));
     const clis = new FakeClis(join(home, 'bin'));
@@ -498,6 +609,18 @@ describe('every operation that is served', () => {
     expect([answer.status, problem.code]).toEqual([404, 'NOT_FOUND']);
     expect(problem.detail).toContain('npm run build');
     seen.add('getDashboard NOT_FOUND');
+  });
+
+  test('an agent that does not take an answer is reported', async () => {
+    const world = { clock: systemClock, random: systemRandom, log: memoryLog() };
+    const stuck = { answer: () => Promise.reject(fail('SESSION_STATE', 'Not taken.')) };
+    const app = brokenApp(world, stuck as never);
+    const { method, path, body } = good['answerQuestion']!;
+    const headers = { 'content-type': 'application/json' };
+    const request = { method: method!, path, headers, body: JSON.stringify(body) };
+    const answer = await onLoopback(app, (send) => send(request));
+    expect([answer.status, JSON.parse(answer.text).code]).toEqual([409, 'SESSION_STATE']);
+    seen.add('answerQuestion SESSION_STATE');
   });
 
   test('a fault of ours shows nothing of itself', async () => {
@@ -574,11 +697,13 @@ function brokenApp(
       events: broken,
       queueTasks: broken,
       notify: broken,
+      questions: broken,
       forceCompact: false,
       spend: broken,
       insights: broken,
       metrics: broken,
       branches: broken,
+      workbench: broken,
       config: () => {
         throw new Error('secret internals');
       },

@@ -145,6 +145,7 @@ describe.each([
       ['get_branch_status', true],
       ['savings', true],
       ['spend', true],
+      ['answer_question', false],
     ]);
     for (const { description, inputSchema, outputSchema } of tools) {
       expect(description).toMatch(/\.$/);

@@ -71,6 +71,8 @@ export interface OpenOptions {
   theme?: 'light' | 'dark';
   /** Console errors that the test causes, such as a 401. */
   allowedErrors?: RegExp;
+  /** Runs before the page loads, for example to answer some of its requests. */
+  prepare?: (page: Page) => Promise<void>;
 }
 
 /** A real browser with a temporary profile. */
@@ -106,6 +108,7 @@ export class TestBrowser {
     await page.setViewportSize({ width, height: width < 700 ? 844 : 900 });
     await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
     const watched = new WatchedPage(page, new URL(url).origin, { width, theme, ...options });
+    await options.prepare?.(page);
     await page.goto(url);
     return watched;
   }

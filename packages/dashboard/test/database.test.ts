@@ -240,6 +240,73 @@ describe('database', () => {
       await watched.expectAccessible();
     }));
 
+  test('aggregate: groups with bars, and the records of a group', () =>
+    rig.on('/database/people?tab=aggregate', async (page, watched) => {
+      await page.getByLabel('Group by').fill('name');
+      await page.getByLabel('Compute').selectOption('avg');
+      await page.getByRole('button', { name: 'Compute', exact: true }).click();
+      await page.getByText('Enter the field to compute with.').waitFor();
+      const form = page.getByRole('form', { name: 'Aggregate' });
+      await form.getByLabel('Field').fill('age');
+      await page.getByRole('button', { name: 'Compute', exact: true }).click();
+      const groups = page.getByRole('region', { name: 'Average of age by name' });
+      const row = groups
+        .getByRole('row')
+        .filter({ has: page.getByRole('button', { name: 'Grace', exact: true }) });
+      const body = {
+        group_by: ['name'],
+        aggregates: [{ name: 'age', op: 'avg', field: 'age' }],
+      };
+      const { groups: all } = await rig.stores.database(
+        'POST',
+        '/v1/people/records:aggregate',
+        body,
+      );
+      const grace = all.find(({ key }: any) => key.name === 'Grace');
+      await row
+        .getByText(String(Number(grace.values.age.toPrecision(6))), { exact: true })
+        .waitFor();
+      expect(await groups.getByRole('img').count()).toBeGreaterThan(3);
+      expect(await page.getByLabel('Sort by').count()).toBe(0);
+      await watched.expectAccessible();
+      await watched.screenshot('aggregate');
+      await page.reload();
+      await row.getByRole('button').click();
+      await page.getByText(`${grace.count} in total`).waitFor();
+    }));
+
+  test('schema: the fields of the records with their types', () =>
+    rig.on('/database/people', async (page, watched) => {
+      await page.getByRole('button', { name: 'Schema' }).click();
+      const row = page.getByRole('row').filter({ hasText: 'address.city' });
+      await row.getByText('string').waitFor();
+      await watched.expectAccessible();
+      await watched.screenshot('schema');
+    }));
+
+  test('columns: resized by dragging and by keys, kept after a reload', () =>
+    rig.on('/database/people', async (page) => {
+      const header = page.getByRole('columnheader', { name: 'age' });
+      const handle = page.getByRole('separator', { name: 'Width of age' });
+      await handle.waitFor();
+      const width = async () => Math.round((await header.boundingBox())!.width);
+      const before = await width();
+      await handle.focus();
+      await page.keyboard.press('ArrowLeft');
+      await eventually(async () => expect(await width()).toBe(before - 16));
+      const box = (await handle.boundingBox())!;
+      await page.mouse.move(box.x + 4, box.y + 4);
+      await page.mouse.down();
+      await page.mouse.move(box.x - 26, box.y + 4);
+      await page.mouse.up();
+      await eventually(async () => expect(await width()).toBe(before - 46));
+      await page.reload();
+      await handle.waitFor();
+      expect(await width()).toBe(before - 46);
+      await handle.dblclick();
+      await eventually(async () => expect(await width()).toBe(before));
+    }));
+
   test('export and import: the records of one collection in another', () =>
     rig.on(
       '/database/orders',

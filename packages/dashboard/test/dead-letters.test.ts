@@ -31,6 +31,22 @@ describe('dead letters', () => {
       expect(await table.getByRole('link').allInnerTexts()).toEqual(['mail.mass', 'mail.send']);
     }));
 
+  test('all queues: one filter over the failures of all, opens the group in its queue', () =>
+    rig.on('/dead-letters', async (page, watched) => {
+      const failures = page.getByRole('table', { name: 'Failures of all queues' });
+      await page.getByText('10,052 dead tasks in 3 groups').waitFor();
+      await watched.expectAccessible();
+      await watched.screenshot('dead-letters-all');
+      await page.getByLabel('Error').selectOption('HTTP_5XX');
+      await page.getByText('12 dead tasks in 1 group').waitFor();
+      await page.reload();
+      await page.getByText('12 dead tasks in 1 group').waitFor();
+      await failures.getByRole('link', { name: 'HTTP_5XX 500' }).click();
+      await page.getByRole('heading', { name: 'Dead letters of mail.send' }).waitFor();
+      await page.getByText('12 shown').waitFor();
+      expect(await page.getByLabel('Handler').inputValue()).toBe('break.receipt');
+    }));
+
   test('empty state of a queue without dead tasks', () =>
     rig.on('/dead-letters/mail.fine', async (page) => {
       await page.getByText('This queue has no dead tasks.').waitFor();

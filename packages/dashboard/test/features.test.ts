@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { operationsIn } from '../src/queue/features.js';
+import { operationsIn } from '../src/api/operations.js';
 
 test('operationsIn: reads the document that the queue server serves', () => {
   const file = new URL('../../contract/queue.openapi.yaml', import.meta.url);

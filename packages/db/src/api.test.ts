@@ -474,6 +474,24 @@ describe.each(ways)('by %s', (_, make) => {
     expect(collections).toEqual(['people', 'people', 'others']);
   });
 
+  test('schemas: set, enforced, listed and removed', async () => {
+    const { db, people } = await start();
+    await people.insertWithKey('ada', { name: 'Ada', age: 36 });
+    const schema = { properties: { age: { type: 'integer', maximum: 40 } } };
+    const tight = await db.schemas.set('people', { properties: { age: { maximum: 9 } } });
+    expect(tight).toMatchObject({ applied: false, violations: [{ key: 'ada', path: 'age' }] });
+    expect((await db.schemas.set('people', schema)).applied).toBe(true);
+    expect(await db.schemas.list()).toMatchObject([{ collection: 'people', schema }]);
+    expect(await codeOf(people.insert({ name: 'Bob', age: 41 }))).toBe('SCHEMA_VIOLATION');
+    const inside = db.transaction((tx) => tx.collection(people).mergeByKey('ada', { age: 0.5 }));
+    expect(await codeOf(inside)).toBe('SCHEMA_VIOLATION');
+    expect(await codeOf(db.schemas.set('people', { type: 7 }))).toBe('BAD_SCHEMA');
+    await db.schemas.remove('people');
+    expect(await db.schemas.get('people')).toBeUndefined();
+    expect(await codeOf(db.schemas.remove('people'))).toBe('SCHEMA_NOT_FOUND');
+    await people.insert({ name: 'Bob', age: 41 });
+  });
+
   test('admin: backups have the same parts and compact the same result', async () => {
     const { db, people } = await start();
     await people.insertWithKey('ada', { name: 'Ada', age: 36 });

@@ -20,6 +20,7 @@ import type {
   Path,
   Projected,
 } from './engine/query/typed-query.js';
+import type { SchemaInfo, SetSchemaOptions, SetSchemaResult } from './engine/schemas.js';
 import type { SchemaInput, SchemaOutput, StandardSchema } from './engine/schema.js';
 import type { DeletedRecord, StoredRecord } from './engine/stored-record.js';
 import type { CommitResult } from './engine/transaction-end.js';
@@ -45,8 +46,11 @@ export type {
   Patch,
   Path,
   Projected,
+  SchemaInfo,
   SchemaInput,
   SchemaOutput,
+  SetSchemaOptions,
+  SetSchemaResult,
   StandardSchema,
   StoredRecord,
   WatchChange,
@@ -129,6 +133,18 @@ export interface ManyCall extends ReadCall {
   requestId?: string | undefined;
 }
 
+export interface SchemasApi {
+  /**
+   * Validates every write of the collection with a JSON Schema (2020-12). When existing records do
+   * not match, lists them and changes nothing, unless `force` is set. Refuses BAD_SCHEMA.
+   */
+  set(collection: string, schema: object, options?: SetSchemaOptions): Promise<SetSchemaResult>;
+  get(collection: string): Promise<SchemaInfo | undefined>;
+  list(): Promise<SchemaInfo[]>;
+  /** Returns the commit that removed it. Refuses SCHEMA_NOT_FOUND. */
+  remove(collection: string): Promise<number>;
+}
+
 export interface DatabaseApi {
   /** The collection with this name. The first write creates it. */
   collection<T extends object = Record<string, unknown>>(name: string): CollectionApi<T>;
@@ -156,6 +172,9 @@ export interface DatabaseApi {
    * Begins a transaction that the caller commits or rolls back; `transaction` does this for you.
    */
   begin(options?: BeginCall): Promise<OpenTransaction>;
+
+  /** The JSON Schemas of the collections, which validate the writes of every client. */
+  readonly schemas: SchemasApi;
 
   /** Watches all collections. On a server this requires admin access. */
   watch(options?: DatabaseWatchOptions): AsyncIterableIterator<WatchMessage>;

@@ -113,6 +113,16 @@ describe('a data directory of version 0.1.0', () => {
     expect(db.core.durable.seq).toBe(expected.seq);
   });
 
+  test('takes a schema, which is there after the next open', async () => {
+    let db = await openOld();
+    const schema = { properties: { age: { type: 'integer' } } };
+    expect(await db.schemas.set('people', schema)).toMatchObject({ applied: true, violating: 0 });
+    await db.close();
+    db = await openOld(db.directory);
+    await expect(db.collection('people').insert({ age: 'old' })).rejects.toThrow('at "age"');
+    expect((await db.verify()).problems).toEqual([]);
+  });
+
   test('can be verified and compacted', async () => {
     const directory = oldDirectory();
     expect(await verify(directory)).toMatchObject({ ok: true, seq: expected.seq });

@@ -1,4 +1,5 @@
 import type { Simulation } from '@millrace/kit/simulation';
+import { attemptRecord } from '../src/core/attempt-record.js';
 import type { NewTask, TaskStore } from '../src/storage/task-store.js';
 import { sampleTask } from '../src/delivery/delivery.test-support.js';
 import { manners, randomConfig } from './queues.js';
@@ -69,6 +70,39 @@ export class Operator {
     this.#notify(queue);
   }
 
+  /** Cancels one task in any status, or some of those that wait. */
+  async cancel(): Promise<void> {
+    const { world, store } = this;
+    if (this.#ids.length === 0) return;
+    const ids = Array.from({ length: world.between([1, 5]) }, () => this.#pick(this.#recent()));
+    const change = { now: world.clock.now(), by: 'operator', message: 'no longer needed' };
+    const queue = this.#pick(queues);
+    if (world.chance(0.3)) {
+      const selector = { ids };
+      const cancelled = await store.cancelPending({ ...change, queue, ids, selector });
+      this.#notifyCancelled(queue, cancelled.length);
+      return;
+    }
+    const [id = ''] = ids;
+    const result = await store.cancelTask({
+      ...change,
+      id,
+      selector: { ids: [id] },
+      attempt: (task, now) =>
+        attemptRecord(task, { outcome: 'FAILED', now, errorType: 'CANCELLED' }),
+    });
+    if (result.kind === 'changed') this.#notifyCancelled(result.task.queue, 1);
+  }
+
+  /** Young tasks more often have not ended. */
+  #recent(): readonly string[] {
+    return this.world.chance(0.8) ? this.#ids.slice(-20) : this.#ids;
+  }
+
+  #notifyCancelled(queue: string, count: number): void {
+    if (count > 0) this.servers.any()?.cancelled(queue, count);
+  }
+
   #newTask(now: number): NewTask {
     const { world } = this;
     const queue = this.#pick(queues);
@@ -86,6 +120,10 @@ export class Operator {
       groupKey: world.chance(0.7) ? `group ${world.between([1, groups])}` : null,
       dueAt: isDistant ? now + 20 * 86_400_000 : now + delayMs,
       expiresAt: world.chance(0.1) ? now + world.between([1, 120_000]) : null,
+      ...(world.chance(0.2) && {
+        uniqueKey: `key ${world.between([1, 3])}`,
+        uniqueUntil: world.chance(0.5) ? null : now + world.between([1, 60_000]),
+      }),
     };
   }
 

@@ -28,6 +28,9 @@ export interface Tally {
   redriven: number;
   purged: number;
   lost_leases: number;
+  cancelled_pending: number;
+  cancelled_in_flight: number;
+  unique_replays: number;
 }
 
 /** Some minutes of simulated load with faults, and the checks after them. */
@@ -71,6 +74,9 @@ export async function runQueueScenario(
     redriven: operator.redriven,
     purged: operator.purged,
     lost_leases: witness.lostLeases,
+    cancelled_pending: witness.cancelledPending,
+    cancelled_in_flight: witness.cancelledInFlight,
+    unique_replays: witness.keys.replays,
   };
 }
 
@@ -103,6 +109,10 @@ function makeTrouble(world: Simulation, { operator, servers, names, clocksJump }
     world.disturb(
       [2_000, 40_000],
       act(() => operator.tendDead()),
+    ),
+    world.disturb(
+      [500, 20_000],
+      act(() => operator.cancel()),
     ),
     world.disturb([15_000, 120_000], () => servers.crash(aServer())),
     world.disturb([20_000, 150_000], () => servers.stop(aServer())),

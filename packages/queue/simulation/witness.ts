@@ -2,6 +2,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Simulation } from '@millrace/kit/simulation';
 import type { QueueConfig } from '../src/core/queue.js';
 import { isUncounted, type TaskStatus } from '../src/core/task.js';
+import type { TaskChangeResult } from '../src/storage/task-changes.js';
 import type {
   ClaimRequest,
   NewTask,
@@ -10,6 +11,7 @@ import type {
   SettleResult,
   TaskStore,
 } from '../src/storage/task-store.js';
+import { KeyWitness } from './key-witness.js';
 
 /** A task as it must be, by what the store has answered so far. */
 export interface Known {
@@ -40,6 +42,12 @@ export class Witness {
   claims = 0;
   settles = 0;
   lostLeases = 0;
+  cancelledPending = 0;
+  cancelledInFlight = 0;
+  readonly keys = new KeyWitness(
+    (id) => this.tasks.get(id)?.status,
+    (holds, message, about) => this.#demand(holds, message, about),
+  );
 
   constructor(
     private readonly world: Simulation,
@@ -52,7 +60,10 @@ export class Witness {
     const watched: Partial<TaskStore> = {
       insertTasks: async (tasks, now) => {
         const results = await disk.insertTasks(tasks, now);
-        results.forEach((result, i) => result.kind === 'stored' && this.#stored(tasks[i]!));
+        results.forEach((result, i) => {
+          this.keys.inserted(tasks[i]!, result, now);
+          if (result.kind === 'stored') this.#stored(tasks[i]!);
+        });
         return results;
       },
       putQueue: async (put) => {
@@ -100,6 +111,18 @@ export class Witness {
         const ids = await disk.redrive(change);
         for (const id of ids) this.#redriven(id, change);
         this.#note('redrive', name, change.queue, ids);
+        return ids;
+      },
+      cancelTask: async (change) => {
+        const result = await disk.cancelTask(change);
+        this.#cancelAnswered(change.id, result);
+        this.world.note('cancel', { id: change.id, kind: result.kind }, name);
+        return result;
+      },
+      cancelPending: async (change) => {
+        const ids = await disk.cancelPending(change);
+        for (const id of ids) this.#cancelled(id, ['PENDING']);
+        this.#note('cancel_pending', name, change.queue, ids);
         return ids;
       },
     };
@@ -229,9 +252,27 @@ export class Witness {
     task.status = 'DEAD';
   }
 
+  #cancelAnswered(id: string, { kind }: TaskChangeResult): void {
+    if (kind === 'not_found') return;
+    if (kind === 'changed') return this.#cancelled(id, ['PENDING', 'IN_FLIGHT']);
+    const { status } = this.#known(id);
+    const hasEnded = status === 'SUCCEEDED' || status === 'DEAD';
+    this.#demand(hasEnded, `the cancel of a ${status} task was ${kind}`, id);
+  }
+
+  #cancelled(id: string, allowed: readonly TaskStatus[]): void {
+    const task = this.#known(id);
+    this.#demand(allowed.includes(task.status), `a ${task.status} task was cancelled`, id);
+    if (task.status === 'IN_FLIGHT') this.cancelledInFlight++;
+    else this.cancelledPending++;
+    task.status = 'DEAD';
+    task.token = '';
+  }
+
   #redriven(id: string, change: RedriveChange): void {
     const task = this.#known(id);
     this.#demand(task.status === 'DEAD', `a ${task.status} task was redriven`, id);
+    this.keys.redriven(id, change.now);
     task.status = 'PENDING';
     task.isStarted = false;
     task.expiresAt = null;

@@ -1,11 +1,10 @@
-import { fileURLToPath } from 'node:url';
 import { fromBinary } from '@bufbuild/protobuf';
 import { anyUnpack } from '@bufbuild/protobuf/wkt';
 import * as grpc from '@grpc/grpc-js';
-import { loadSync } from '@grpc/proto-loader';
 import { ErrorInfoSchema, StatusSchema } from '@millrace/contract/queue-grpc';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createDelivery } from '../src/delivery/index.js';
+import { queueV1 } from './support/grpc-handler.js';
 import {
   makeQueue,
   newEmbeddedStore,
@@ -14,12 +13,6 @@ import {
   type TestServer,
   type Who,
 } from './support/server.js';
-
-/* A client that knows nothing of our generated code. */
-
-const proto = fileURLToPath(new URL('../../contract/proto/queue/v1/queue.proto', import.meta.url));
-const definition = loadSync(proto, { keepCase: true, longs: Number, defaults: true });
-const { queue } = grpc.loadPackageDefinition(definition) as any;
 
 let server: TestServer;
 let client: any;
@@ -33,7 +26,7 @@ beforeAll(async () => {
   await makeQueue(server, 'mail', { callback: { protocol: 'pull' } });
   await makeQueue(server, 'mail.push');
   const { url } = server.running.listeners.find(({ listener }) => listener === 'grpc')!;
-  client = new queue.v1.Queue(new URL(url).host, grpc.credentials.createInsecure());
+  client = new queueV1.Queue(new URL(url).host, grpc.credentials.createInsecure());
   afterAll(() => client.close());
 });
 
@@ -50,7 +43,8 @@ const call = (method: string, request: object, who: Who | null = 'admin'): Promi
     );
   });
 
-async function failureOf(promise: Promise<unknown>): Promise<[code: string, reason: string]> {
+/** The gRPC code, the reason, and for a cancelled task the reason of that. */
+async function failureOf(promise: Promise<unknown>): Promise<string[]> {
   const error = (await promise.then(
     () => {
       throw new Error('it succeeded');
@@ -59,7 +53,8 @@ async function failureOf(promise: Promise<unknown>): Promise<[code: string, reas
   )) as grpc.ServiceError;
   const [details] = error.metadata.get('grpc-status-details-bin') as Buffer[];
   const [info] = fromBinary(StatusSchema, details!).details;
-  return [grpc.status[error.code]!, anyUnpack(info!, ErrorInfoSchema)!.reason];
+  const { reason, metadata } = anyUnpack(info!, ErrorInfoSchema)!;
+  return [grpc.status[error.code]!, reason, ...Object.values(metadata)];
 }
 
 /** The tasks of a stream, as they come. */
@@ -120,7 +115,84 @@ test('claim: streams tasks as they come, at most max_outstanding unsettled ones'
   expect(await failureOf(stale)).toEqual(['FAILED_PRECONDITION', 'LEASE_LOST']);
 });
 
+test('list tasks: pages through a queue with the filters of the REST API', async () => {
+  await makeQueue(server, 'mail.list');
+  const submit = (handler_ref: string) =>
+    call('Submit', { queue: 'mail.list', handler_ref, delay_ms: 60_000 });
+  const ids: string[] = [];
+  for (const ref of ['a', 'b', 'a']) ids.push((await submit(ref)).id);
+  const list = (request: object) =>
+    call('ListTasks', { queue: 'mail.list', order: 'oldest', ...request }, 'operator');
+  const first = await list({ limit: 2 });
+  expect(first.tasks).toMatchObject([{ id: ids[0], waiting_for: 'time' }, { id: ids[1] }]);
+  expect(first.tasks[0]).toMatchObject({ payload: Buffer.alloc(0), attempts: [] });
+  const second = await list({ limit: 2, cursor: first.next_cursor });
+  expect(second).toMatchObject({ tasks: [{ id: ids[2] }], next_cursor: '' });
+  const idsOf = async (request: object) =>
+    (await list(request)).tasks.map(({ id }: { id: string }) => id);
+  expect(await idsOf({ handler_ref: 'a', status: ['PENDING'] })).toEqual([ids[0], ids[2]]);
+  expect(await idsOf({ status: ['DEAD', 'SUCCEEDED'] })).toEqual([]);
+  const later = { seconds: Math.floor(server.clock.now() / 1000) + 3_600 };
+  expect(await idsOf({ from: later })).toEqual([]);
+  expect(await idsOf({ to: later, limit: 100_000 })).toEqual(ids);
+});
+
+test('cancel: makes a task DEAD, once, and the worker gets the reason with LEASE_LOST', async () => {
+  const { tasks } = claim({});
+  const { id } = await call('Submit', { queue: 'mail', handler_ref: 'a' });
+  await expect.poll(() => tasks.length, soon).toBe(1);
+  const cancelled = await call('CancelTask', { id, reason: 'not needed' }, 'operator');
+  const last_error = { error_type: 'CANCELLED', message: 'not needed' };
+  expect(cancelled).toMatchObject({ status: 'DEAD', dead_reason: 'CANCELLED', last_error });
+  expect(await call('CancelTask', { id }, 'operator')).toMatchObject({ status: 'DEAD' });
+  const { lease_token } = tasks[0];
+  const late = call('Complete', { id, lease_token }, 'worker');
+  expect(await failureOf(late)).toEqual(['FAILED_PRECONDITION', 'LEASE_LOST', 'CANCELLED']);
+});
+
+test('complete: keeps the result and the progress of a task', async () => {
+  const { tasks } = claim({});
+  const { id } = await call('Submit', { queue: 'mail', handler_ref: 'a', unique_key: 'k1' });
+  await expect.poll(() => tasks.length, soon).toBe(1);
+  const again = await call('Submit', { queue: 'mail', handler_ref: 'a', unique_key: 'k1' });
+  expect(again.id).toBe(id);
+  const { lease_token } = tasks[0];
+  const progress = { percent: 12.5, message: 'half of a quarter' };
+  await call('Extend', { id, lease_token, extend_ms: 1_000, progress }, 'worker');
+  const waiting = call('GetTask', { id, wait_ms: 20_000 });
+  const notJson = call('Complete', { id, lease_token, result: Buffer.from('{') }, 'worker');
+  expect(await failureOf(notJson)).toEqual(['INVALID_ARGUMENT', 'INVALID_TASK']);
+  const large = Buffer.from(JSON.stringify('x'.repeat(65_536)));
+  const tooLarge = call('Complete', { id, lease_token, result: large }, 'worker');
+  expect(await failureOf(tooLarge)).toEqual(['INVALID_ARGUMENT', 'RESULT_TOO_LARGE']);
+  await call('Complete', { id, lease_token, result: Buffer.from('{"n": 1}') }, 'worker');
+  const task = await waiting;
+  expect(task).toMatchObject({ status: 'SUCCEEDED', unique_key: 'k1', progress });
+  expect(JSON.parse(task.result.toString())).toEqual({ n: 1 });
+  expect(await call('Stats', { queue: 'mail' })).toHaveProperty('succeeded_total');
+});
+
+const beyondTime = { seconds: 1e15 };
+
 test.each([
+  ['ListTasks', { queue: 'mail' }, 'submitter', 'PERMISSION_DENIED', 'FORBIDDEN'],
+  ['ListTasks', { queue: 'mail' }, 'worker', 'PERMISSION_DENIED', 'FORBIDDEN'],
+  ['ListTasks', { queue: 'mail.no' }, 'operator', 'NOT_FOUND', 'QUEUE_NOT_FOUND'],
+  ['ListTasks', { queue: 'mail', order: 'next' }, 'operator', 'INVALID_ARGUMENT', 'INVALID_QUERY'],
+  ['ListTasks', { queue: 'mail', order: 'x' }, 'operator', 'INVALID_ARGUMENT', 'INVALID_QUERY'],
+  ['ListTasks', { queue: 'mail', limit: 0 }, 'operator', 'INVALID_ARGUMENT', 'INVALID_QUERY'],
+  ['ListTasks', { queue: 'mail', status: ['x'] }, 'admin', 'INVALID_ARGUMENT', 'INVALID_QUERY'],
+  ['ListTasks', { queue: 'mail', from: beyondTime }, 'admin', 'INVALID_ARGUMENT', 'INVALID_QUERY'],
+  ['ListTasks', { queue: 'mail', cursor: 'x' }, 'admin', 'FAILED_PRECONDITION', 'STALE_CURSOR'],
+  ['GetTask', { id: 'x', wait_ms: 60_001 }, 'admin', 'INVALID_ARGUMENT', 'INVALID_QUERY'],
+  ['CancelTask', { id: 'nonsense' }, 'operator', 'NOT_FOUND', 'TASK_NOT_FOUND'],
+  [
+    'Submit',
+    { queue: 'mail', handler_ref: 'a', run_at: beyondTime },
+    'admin',
+    'INVALID_ARGUMENT',
+    'INVALID_TASK',
+  ],
   ['Submit', { queue: 'mail', handler_ref: 'a' }, null, 'UNAUTHENTICATED', 'UNAUTHENTICATED'],
   ['Submit', { queue: 'mail', handler_ref: 'a' }, 'worker', 'PERMISSION_DENIED', 'FORBIDDEN'],
   ['Submit', { queue: 'mail.no', handler_ref: 'a' }, 'admin', 'NOT_FOUND', 'QUEUE_NOT_FOUND'],
@@ -144,6 +216,14 @@ test.each([
   ]);
 });
 
+test('serve: an address in use is a usage error that names the flag', async () => {
+  const { url } = server.running.listeners.find(({ listener }) => listener === 'grpc')!;
+  expect(url).toMatch(/^grpc:/);
+  const { port } = new URL(url);
+  const second = startTestServer({ settings: { grpc: { host: '127.0.0.1', port: Number(port) } } });
+  await expect(second).rejects.toThrow(/already in use.*--grpc/);
+});
+
 test('claim: a stream ends when the server shuts down', async () => {
   const own = await startTestServer({
     createDelivery,
@@ -151,7 +231,7 @@ test('claim: a stream ends when the server shuts down', async () => {
   });
   await makeQueue(own, 'mail', { callback: { protocol: 'pull' } });
   const { url } = own.running.listeners.find(({ listener }) => listener === 'grpc')!;
-  const other = new queue.v1.Queue(new URL(url).host, grpc.credentials.createInsecure());
+  const other = new queueV1.Queue(new URL(url).host, grpc.credentials.createInsecure());
   onTestFinished(() => other.close());
   const stream = other.Claim({ queue: 'mail', worker: 'w1' }, metadataOf('worker'));
   const ended = new Promise((resolve) => stream.on('end', resolve).on('error', resolve));

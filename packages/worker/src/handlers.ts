@@ -25,7 +25,10 @@ export interface HandlerCall<Payload> {
   readonly task: TaskInfo;
   /** Aborted when the lease is lost, the task is cancelled or the worker stops. */
   readonly signal: AbortSignal;
-  /** Reports progress, and keeps the lease. */
+  /**
+   * Reports progress, and keeps the lease. In a callback it needs the `url` of `createHandler`;
+   * without it nothing is reported.
+   */
   readonly progress: (progress: Progress) => Promise<void>;
 }
 

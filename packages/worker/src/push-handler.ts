@@ -1,7 +1,9 @@
+import type { ClientOptions, Fetch } from '@millrace/client';
 import { failureOf, type Failure } from './errors.js';
 import { runHandler, type AnyHandlers, type TaskHandlers, type TaskInfo } from './handlers.js';
 import { importKeys, isSigned } from './signature.js';
 import type { Tasks, TaskTypes } from './tasks.js';
+import { codeOf, httpTransport, type QueueTransport } from './transport.js';
 
 export interface HandlerOptions {
   /**
@@ -9,6 +11,14 @@ export interface HandlerOptions {
    * unsigned callbacks: only for a port that nobody else can reach.
    */
   secret: string | readonly string[] | null;
+  /**
+   * Address of the queue and a token with the role worker or submitter, for `progress`. Without a
+   * URL, `progress` of a callback reports nothing.
+   */
+  url?: string;
+  token?: ClientOptions['token'];
+  /** Replaces the platform's own. */
+  fetch?: Fetch;
 }
 
 /** A handler of callbacks for any runtime with `Request` and `Response`. */
@@ -16,13 +26,15 @@ export type FetchHandler = (request: Request) => Promise<Response>;
 
 /** Handles the callbacks of a push queue: checks the signature and runs the handler of the task. */
 export function createHandler<Types extends TaskTypes>(
-  { secret }: HandlerOptions,
+  { secret, url, token, fetch }: HandlerOptions,
   tasks: Tasks<Types>,
   handlers: TaskHandlers<Types>,
 ): FetchHandler {
   const keys = secret === null ? undefined : importKeys([secret].flat());
   // Reported with the first request.
   keys?.catch(() => undefined);
+  const transport =
+    url === undefined ? undefined : httpTransport({ url, token, ...(fetch && { fetch }) });
   return async (request) => {
     if (request.method !== 'POST') return refusal(405, 'Use POST', { allow: 'POST' });
     const bytes = new Uint8Array(await request.arrayBuffer());
@@ -36,15 +48,24 @@ export function createHandler<Types extends TaskTypes>(
       const type = { 'x-queue-error-type': 'UNKNOWN_HANDLER' };
       return refusal(404, `There is no handler for ${task.handlerRef}`, type);
     }
-    return run(request, bytes, task, { tasks, handlers });
+    return run(request, bytes, task, { tasks, handlers, transport });
   };
 }
+
+interface Handling {
+  tasks: Tasks<TaskTypes>;
+  handlers: AnyHandlers;
+  transport: QueueTransport | undefined;
+}
+
+/** A callback holds its lease by itself, so a report need not extend it. */
+const extendMs = 1_000;
 
 async function run(
   request: Request,
   bytes: Uint8Array,
   task: TaskInfo,
-  { tasks, handlers }: { tasks: Tasks<TaskTypes>; handlers: AnyHandlers },
+  { tasks, handlers, transport }: Handling,
 ): Promise<Response> {
   const deadline = Date.parse(request.headers.get('x-queue-deadline') ?? '');
   const abort = new AbortController();
@@ -57,8 +78,16 @@ async function run(
       contentType: request.headers.get('content-type') ?? '',
       task,
       signal: abort.signal,
-      // A callback holds its lease by itself.
-      progress: () => Promise.resolve(),
+      progress: async (progress) => {
+        const leaseToken = request.headers.get('x-queue-lease-token');
+        if (!transport || leaseToken === null) return;
+        try {
+          await transport.extend(task.id, leaseToken, { extend_ms: extendMs, progress });
+        } catch (error) {
+          if (codeOf(error) === 'LEASE_LOST') abort.abort(error);
+          throw error;
+        }
+      },
     });
     return result === undefined ? new Response(null, { status: 204 }) : Response.json(result);
   } catch (error) {

@@ -6,6 +6,7 @@ import {
   PermanentError,
   RetryLater,
   toNodeHandler,
+  type HandlerCall,
 } from '@millrace/worker';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
@@ -58,6 +59,49 @@ test('handler: runs a signed callback and answers with the result', async () => 
   expect([answer.status, await answer.json()]).toEqual([200, { sent: true }]);
   expect(seen).toEqual([{ to: 'ada' }, taskId, 2, 'mail']);
   expect((await handler(callback(1, { ref: 'mail.drop' }))).status).toBe(204);
+});
+
+test('progress: a callback reports it with its lease token, and a lost lease aborts it', async () => {
+  const sent: unknown[] = [];
+  let status = 200;
+  const fetch = (url: string, init: { headers: Record<string, string>; body?: unknown }) => {
+    sent.push([url, init.headers['x-queue-lease-token'], JSON.parse(String(init.body))]);
+    const lost = { code: 'LEASE_LOST', title: 'Lease lost', status, detail: 'cancelled' };
+    return Promise.resolve(Response.json(status === 200 ? {} : lost, { status }));
+  };
+  let wasAborted = false;
+  const handlers = {
+    'mail.send': async ({ progress, signal }: HandlerCall<{ to: string }>) => {
+      try {
+        await progress({ percent: 40, message: '4 of 10' });
+      } finally {
+        wasAborted = signal.aborted;
+      }
+    },
+    'mail.drop': () => undefined,
+  };
+  const url = 'http://127.0.0.1:8081';
+  const handler = createHandler(
+    { secret, url, token: 't', fetch: fetch as never },
+    tasks,
+    handlers,
+  );
+  const leased = () => {
+    const request = callback({ to: 'ada' });
+    request.headers.set('x-queue-lease-token', 'lease');
+    return request;
+  };
+  expect((await handler(leased())).status).toBe(204);
+  const progress = { percent: 40, message: '4 of 10' };
+  const place = `${url}/v1/tasks/${taskId}:extend`;
+  expect(sent).toEqual([[place, 'lease', { extend_ms: 1_000, progress }]]);
+  expect(wasAborted).toBe(false);
+  status = 409;
+  expect((await handler(leased())).status).toBe(500);
+  expect(wasAborted).toBe(true);
+  const silent = createHandler({ secret }, tasks, handlers);
+  expect((await silent(leased())).status).toBe(204);
+  expect(sent).toHaveLength(2);
 });
 
 test.each([

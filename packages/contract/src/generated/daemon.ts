@@ -342,6 +342,29 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/board': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read the board
+     * @description The sessions in columns: `queued` (spawning, or waiting for the end of a limit), `working`,
+     *     `needs_you` (a question or an error), `review` (its turn is over and its branch is not
+     *     merged) and `done`. Branches are looked at every 60 seconds; with `branches.enabled` off no
+     *     branch counts as merged.
+     */
+    get: operations['getBoard'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/pipelines': {
     parameters: {
       query?: never;
@@ -396,7 +419,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -425,7 +450,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -447,13 +474,46 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/sessions/{id}/diff': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Show what a session changed
+     * @description The difference between the commit where the session's branch left the base and the files in
+     *     its workspace: commits, uncommitted changes and new files that git does not ignore. At most
+     *     5,000 lines of hunks and 2,000 files; `truncated` is `true` when there is more. Changes
+     *     nothing in the repository.
+     */
+    get: operations['getSessionDiff'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/sessions/{id}:send': {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -480,7 +540,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -506,7 +568,9 @@ export interface paths {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -528,13 +592,167 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/sessions/{id}:commit': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Commit a session's changes
+     * @description Commits every change in the session's workspace, new files included, on its branch. Without
+     *     `message` the name of the session is the message. Hooks and filters of the repository run only
+     *     with `worktrees.hooks`. 409 when there is nothing to commit, or while the agent works and
+     *     `force` is not set.
+     */
+    post: operations['commitSession'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions/{id}:push': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Push a session's branch
+     * @description Pushes the branch of the session to its remote (default: the remote that the branch tracks, or
+     *     `origin`) and lets it track that branch. Credential helpers and the SSH command come from the
+     *     user's own git config, never from the repository. Uncommitted changes stay behind.
+     */
+    post: operations['pushSession'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions/{id}:open-pr': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Open a pull request for a session
+     * @description Pushes the branch of the session and opens a pull request with the GitHub command line `gh` of the
+     *     daemon's machine. Uncommitted changes stay behind.
+     */
+    post: operations['openPullRequest'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions/{id}:merge': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Merge a session's branch into its base
+     * @description Takes the commits of the session's branch into the base branch of the same clone: `merge` makes a
+     *     merge commit, `squash` one commit, `rebase` replays the commits on the base. Where the base is
+     *     checked out, that checkout moves along. Nothing is changed when it conflicts (`conflicts` lists the
+     *     files), when the workspace or the checkout of the base has uncommitted changes, or while the agent
+     *     works and `force` is not set. Needs git 2.38 or later.
+     */
+    post: operations['mergeSession'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions/{id}:rebase': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Rebase a session's branch onto its base
+     * @description Replays the commits of the session's branch on the tip of its base. Nothing is changed when one of
+     *     them conflicts (`conflicts` lists the files), when the workspace has uncommitted changes, or while
+     *     the agent works and `force` is not set. Nothing is fetched. Needs git 2.38 or later.
+     */
+    post: operations['rebaseSession'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/sessions/{id}/force-compact': {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -722,6 +940,78 @@ export interface paths {
      * @description A note that is already read is returned unchanged.
      */
     post: operations['markNoteRead'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/questions': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List questions of agents
+     * @description Permission requests and choices of agents, newest first. A question that was answered stays listed, so the list is also the record of who allowed what; the newest 1000 are kept.
+     */
+    get: operations['listQuestions'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/questions/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The question's id.
+         * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
+         */
+        id: components['parameters']['QuestionId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Get a question
+     * @description The question with its options and, once it is answered, the answer.
+     */
+    get: operations['getQuestion'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/questions/{id}:answer': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The question's id.
+         * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
+         */
+        id: components['parameters']['QuestionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Answer a question
+     * @description Gives the answer to the agent and waits until the agent has taken it. Exactly one of `option_id` and `text`; `text` only for questions of kind `text`. Of two answers the first one counts, and the other is 409.
+     */
+    post: operations['answerQuestion'];
     delete?: never;
     options?: never;
     head?: never;
@@ -1095,14 +1385,24 @@ export interface components {
       | 'SESSION_NOT_FOUND'
       | 'PIPELINE_NOT_FOUND'
       | 'NOTE_NOT_FOUND'
+      | 'QUESTION_NOT_FOUND'
       | 'METHOD_NOT_ALLOWED'
       | 'NOT_ACCEPTABLE'
       | 'BACKEND_NOT_ELIGIBLE'
+      | 'SESSION_AMBIGUOUS'
       | 'SESSION_STATE'
+      | 'NO_WORKSPACE'
+      | 'WORKSPACE_DIRTY'
+      | 'MERGE_CONFLICT'
+      | 'NO_CHANGES'
+      | 'GH_NOT_INSTALLED'
+      | 'GIT_FAILED'
       | 'PIPELINE_STATE'
+      | 'QUESTION_CLOSED'
       | 'IDEMPOTENCY_CONFLICT'
       | 'PAYLOAD_TOO_LARGE'
       | 'UNSUPPORTED_MEDIA_TYPE'
+      | 'UNKNOWN_OPTION'
       | 'BUDGET_CONFIRMATION_REQUIRED'
       | 'BUDGET_EXCEEDED'
       | 'TOO_MANY_ATTEMPTS'
@@ -1128,6 +1428,17 @@ export interface components {
       error: string;
       /** @description Each wrong place of a request, with INVALID_REQUEST. */
       errors?: components['schemas']['FieldError'][];
+      /** @description The sessions that match, with SESSION_AMBIGUOUS; at most 10. */
+      candidates?: components['schemas']['SessionCandidate'][];
+      /** @description Paths of the conflicting files, with MERGE_CONFLICT. */
+      conflicts?: string[];
+    };
+    /** @description A session that a name or prefix may mean. */
+    SessionCandidate: {
+      /** @description Its id. */
+      id: string;
+      /** @description Its name. */
+      name: string;
     };
     /** @description One wrong place of a request. */
     FieldError: {
@@ -1348,7 +1659,7 @@ export interface components {
       id: string;
       /** @description What the window applies to, such as `primary` or `five_hour`. */
       scope: string;
-      /** @description Display name. */
+      /** @description Display name. Unique among sessions that have not ended. */
       label: string;
       /** @description How much is used; `null` when unknown, never 0 by default. */
       used_percent: number | null;
@@ -1735,7 +2046,10 @@ export interface components {
        * @default false
        */
       worktree?: boolean;
-      /** @description Display name; by default one made from the prompt. */
+      /**
+       * @description Display name; by default one made from the prompt. When a live session has it, `-2`, `-3`
+       *     and so on is added.
+       */
       name?: string;
       /**
        * @description Labels of the session.
@@ -1804,6 +2118,13 @@ export interface components {
       worktree: string | null;
       /** @description The branch it works on; `null` when none or unknown. */
       branch: string | null;
+      /**
+       * @description The branch that its worktree was made from, and that its work is merged into; `null` when
+       *     no branch was checked out there. Absent without a worktree.
+       */
+      base_branch?: string | null;
+      /** @description The commit that its worktree was made from. Absent without a worktree. */
+      base_commit?: string;
       /** @description The directory it works in. */
       workdir: string;
       /** @description The first prompt. */
@@ -1862,12 +2183,237 @@ export interface components {
       /** @description The sessions. */
       sessions: components['schemas']['Session'][];
     };
+    /**
+     * @description What a session needs next.
+     * @enum {string}
+     */
+    BoardColumnName: 'queued' | 'working' | 'needs_you' | 'review' | 'done';
+    /** @description The sessions in columns. */
+    Board: {
+      /** @description All columns, from left to right. */
+      columns: components['schemas']['BoardColumn'][];
+    };
+    /** @description One column of the board. */
+    BoardColumn: {
+      /** @description Which column it is. */
+      name: components['schemas']['BoardColumnName'];
+      /** @description Its sessions, newest first. */
+      sessions: components['schemas']['Session'][];
+    };
     /** @description Part of a session's output. */
     SessionOutput: {
       /** @description Lines without control sequences, oldest first. */
       lines: string[];
       /** @description Pass it as `after` to read on. */
       next: number;
+    };
+    /** @description What to commit. */
+    CommitRequest: {
+      /** @description The commit message; default: the name of the session. */
+      message?: string;
+      /**
+       * @description Go on although the agent works.
+       * @default false
+       */
+      force?: boolean;
+    };
+    /** @description A commit of a session. */
+    SessionCommit: {
+      /** @description The session's id. */
+      session_id: string;
+      /** @description The branch of the session; `null` when none is checked out. */
+      branch: string | null;
+      /** @description The new commit. */
+      commit: string;
+      /** @description Its message. */
+      message: string;
+      /** @description Number of files in it. */
+      file_count: number;
+    };
+    /** @description Where to push. */
+    PushRequest: {
+      /** @description Name of a remote; default: the remote that the branch tracks, or `origin`. */
+      remote?: string;
+      /**
+       * @description Replace the remote branch after a rebase, unless somebody else has moved it.
+       * @default false
+       */
+      force?: boolean;
+    };
+    /** @description A pushed branch. */
+    SessionPush: {
+      /** @description The session's id. */
+      session_id: string;
+      /** @description The branch of the session. */
+      branch: string;
+      /** @description The remote. */
+      remote: string;
+      /** @description The commit that the remote branch is at now. */
+      commit: string;
+    };
+    /** @description The pull request. */
+    OpenPrRequest: {
+      /** @description Its title; default: the name of the session. */
+      title?: string;
+      /** @description Its text; default: empty. */
+      body?: string;
+      /**
+       * @description Open it as a draft.
+       * @default false
+       */
+      draft?: boolean;
+      /** @description The base, instead of the branch that the worktree was made from or the default branch. */
+      base?: components['schemas']['GitRevision'];
+    };
+    /** @description A pull request of a session. */
+    SessionPullRequest: {
+      /** @description The session's id. */
+      session_id: string;
+      /** @description The branch of the session. */
+      branch: string;
+      /** @description The branch it is to be merged into; `null`: the default of the remote. */
+      base: string | null;
+      /** @description Whether it is a draft. */
+      draft: boolean;
+      /** @description Its title. */
+      title: string;
+      /**
+       * Format: uri
+       * @description Its address.
+       */
+      url: string;
+    };
+    /**
+     * @description How commits are taken into the base.
+     * @enum {string}
+     */
+    MergeStrategy: 'merge' | 'squash' | 'rebase';
+    /** @description How to merge. */
+    MergeRequest: {
+      /**
+       * @description `merge`: a merge commit; `squash`: one commit; `rebase`: the commits one by one.
+       * @default merge
+       */
+      strategy?: components['schemas']['MergeStrategy'];
+      /** @description Message of the merge or squash commit; default: made from the branch and its commits. */
+      message?: string;
+      /** @description The base, instead of the branch that the worktree was made from or the default branch. */
+      base?: components['schemas']['GitRevision'];
+      /**
+       * @description Go on although the agent works.
+       * @default false
+       */
+      force?: boolean;
+    };
+    /** @description A merged branch. */
+    SessionMerge: {
+      /** @description The session's id. */
+      session_id: string;
+      /** @description How it was merged. */
+      strategy: components['schemas']['MergeStrategy'];
+      /** @description The branch of the session. */
+      branch: string;
+      /** @description The branch it was merged into. */
+      base: string;
+      /** @description The commit of the base before. */
+      before: string;
+      /** @description The commit of the base now. */
+      commit: string;
+    };
+    /** @description Where to rebase to. */
+    RebaseRequest: {
+      /** @description The base, instead of the branch that the worktree was made from or the default branch. */
+      base?: components['schemas']['GitRevision'];
+      /**
+       * @description Go on although the agent works.
+       * @default false
+       */
+      force?: boolean;
+    };
+    /** @description A rebased branch. */
+    SessionRebase: {
+      /** @description The session's id. */
+      session_id: string;
+      /** @description The branch of the session. */
+      branch: string;
+      /** @description The base by name; `null` when it is a commit. */
+      base: string | null;
+      /** @description The commit of the branch before. */
+      before: string;
+      /** @description The commit of the branch now. */
+      commit: string;
+      /** @description Number of commits replayed; 0 when the branch was up to date. */
+      commit_count: number;
+    };
+    /** @description A branch, tag or commit. */
+    GitRevision: string;
+    /** @description What a session changed since its branch left the base. */
+    SessionDiff: {
+      /** @description The session's id. */
+      session_id: string;
+      /** @description The branch in its workspace; `null` when none is checked out. */
+      branch: string | null;
+      /** @description The commit in its workspace; `null` when there is none yet. */
+      head: string | null;
+      /** @description What it is compared with, by name; `null` when there is no base branch. */
+      base: string | null;
+      /** @description The commit that the difference starts at; `null` when there is none. */
+      base_commit: string | null;
+      /** @description Number of files listed. */
+      file_count: number;
+      /** @description Added lines, whether shown or not. */
+      additions: number;
+      /** @description Deleted lines, whether shown or not. */
+      deletions: number;
+      /** @description Whether lines or files are left out. */
+      truncated: boolean;
+      /** @description The changed files, in the order of git. */
+      files: components['schemas']['DiffFile'][];
+    };
+    /** @description One changed file. */
+    DiffFile: {
+      /**
+       * @description Path in the repository. One that is not UTF-8 is shown as git quotes it, such as
+       *     `"caf\351.txt"`.
+       */
+      path: string;
+      /** @description The path before a rename or copy; `null` otherwise. */
+      old_path: string | null;
+      /**
+       * @description What happened to it. A new file that git does not track yet is `added`.
+       * @enum {string}
+       */
+      status: 'added' | 'modified' | 'deleted' | 'renamed' | 'copied' | 'type_changed';
+      /** @description File mode in the base, such as `100644`; `null` for an added file. */
+      old_mode: string | null;
+      /** @description File mode now; `null` for a deleted file. */
+      new_mode: string | null;
+      /** @description Whether it is a binary file, which has no hunks. */
+      binary: boolean;
+      /** @description Added lines; 0 for a binary file. */
+      additions: number;
+      /** @description Deleted lines; 0 for a binary file. */
+      deletions: number;
+      /** @description The changes, from the start of the file. */
+      hunks: components['schemas']['DiffHunk'][];
+    };
+    /** @description One hunk of a unified diff. */
+    DiffHunk: {
+      /** @description Its first line in the base. */
+      old_start: number;
+      /** @description Number of its lines in the base. */
+      old_lines: number;
+      /** @description Its first line now. */
+      new_start: number;
+      /** @description Number of its lines now. */
+      new_lines: number;
+      /** @description The function or section that it is in; may be empty. */
+      heading: string;
+      /**
+       * @description Lines as in a unified diff: a space, `+` or `-` in front, and
+       *     `\ No newline at end of file` after a last line without one.
+       */
+      lines: string[];
     };
     /** @description The text to send. */
     SendRequest: {
@@ -2084,11 +2630,81 @@ export interface components {
       agent_id: string | null;
       /** @description Whether it was read. */
       read: boolean;
+      /** @description The question to answer, in notes of agents that wait; else absent. */
+      question_id?: string;
     };
     /** @description Notes, newest first. */
     Inbox: {
       /** @description The notes. */
       notes: components['schemas']['InboxNote'][];
+    };
+    /**
+     * @description `open`: the agent waits for the answer. `answered`: it has one. `closed`: the agent ended or
+     *     took the question back.
+     * @enum {string}
+     */
+    QuestionStatus: 'open' | 'answered' | 'closed';
+    /**
+     * @description `permission`: may the agent do this. `choice`: one of several options. `text`: the answer
+     *     is typed.
+     * @enum {string}
+     */
+    QuestionKind: 'permission' | 'choice' | 'text';
+    /**
+     * @description What choosing the option means; `choice` when it grants and refuses nothing.
+     * @enum {string}
+     */
+    QuestionOptionKind: 'allow_once' | 'allow_always' | 'reject' | 'reject_always' | 'choice';
+    /** @description One possible answer. */
+    QuestionOption: {
+      /** @description The id to answer with. */
+      id: string;
+      /** @description The option as the agent words it. */
+      label: string;
+      /** @description What choosing it means. */
+      kind: components['schemas']['QuestionOptionKind'];
+    };
+    /** @description A permission request or a choice of an agent. */
+    Question: {
+      /** @description The question's id. */
+      id: string;
+      /** @description The session that asks. */
+      session_id: string;
+      /** @description Whether it still waits for an answer. */
+      status: components['schemas']['QuestionStatus'];
+      /** @description What kind of answer it takes. */
+      kind: components['schemas']['QuestionKind'];
+      /** @description The question in one line. */
+      title: string;
+      /** @description The command, the diff or the file it is about; may be empty. */
+      body: string;
+      /** @description The tool that the agent wants to use, as `permissions.policy` matches it; `null` when it is not known. */
+      tool: string | null;
+      /** @description The possible answers; empty for kind `text`. */
+      options: components['schemas']['QuestionOption'][];
+      /** @description When it was asked. */
+      asked_at: components['schemas']['Timestamp'];
+      /**
+       * Format: date-time
+       * @description When it was answered or closed; `null` while it is open.
+       */
+      answered_at: string | null;
+      /** @description Who answered: `token`, `browser` or `anyone` (the caller of the API), the same with ` (mcp)` behind it, `terminal` for an answer typed at the agent itself, or `policy`. `null` while it is open and when it was closed. */
+      answered_by: string | null;
+      /** @description The id of the chosen option, or the text; `null` when it is not known. */
+      answer: string | null;
+    };
+    /** @description Questions, newest first. */
+    QuestionList: {
+      /** @description The questions. */
+      questions: components['schemas']['Question'][];
+    };
+    /** @description The answer; exactly one of the two. */
+    AnswerRequest: {
+      /** @description The id of the chosen option. */
+      option_id?: string;
+      /** @description The answer in words, for a question of kind `text`. */
+      text?: string;
     };
     /** @description The agent an alert is about. */
     NotifiedAgent: {
@@ -2117,6 +2733,10 @@ export interface components {
       severity: components['schemas']['Severity'];
       /** @description The agent it is about; `null` when none. */
       agent: components['schemas']['NotifiedAgent'] | null;
+      /** @description The question to answer, in alerts of agents that wait; else absent. */
+      question_id?: string;
+      /** @description The same question with its options; absent when there is none. */
+      question?: components['schemas']['Question'];
     };
     /** @description Server-sent events; each `data` line is one Event as JSON. */
     EventStream: string;
@@ -2127,6 +2747,7 @@ export interface components {
       | components['schemas']['SettingsChanged']
       | components['schemas']['PipelineChanged']
       | components['schemas']['NoteChanged']
+      | components['schemas']['QuestionChanged']
       | components['schemas']['BranchChanged']
       | components['schemas']['MetricsSampled']
       | components['schemas']['ThingRemoved']
@@ -2190,6 +2811,16 @@ export interface components {
       /** @description The note as it is now. */
       data: components['schemas']['InboxNote'];
     };
+    /** @description A question was asked, answered or closed. */
+    QuestionChanged: components['schemas']['EventBase'] & {
+      /**
+       * @description The type.
+       * @constant
+       */
+      type: 'question.changed';
+      /** @description The question as it is now. */
+      data: components['schemas']['Question'];
+    };
     /** @description The status of a branch changed. */
     BranchChanged: components['schemas']['EventBase'] & {
       /**
@@ -2221,7 +2852,8 @@ export interface components {
         | 'backend.removed'
         | 'pipeline.removed'
         | 'note.removed'
-        | 'branch.removed';
+        | 'branch.removed'
+        | 'question.removed';
       /** @description Nothing is left of it. */
       data: null;
     };
@@ -2587,6 +3219,33 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description No question has this id. */
+    QuestionNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The question is not open any more, or the agent did not take the answer. */
+    AnswerConflict: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The question has no such option, or takes no text. */
+    UnknownOption: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description The backend cannot be used for this. */
     BackendNotEligible: {
       headers: {
@@ -2605,8 +3264,62 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The name or prefix means several sessions. */
+    SessionAmbiguous: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description The session's status does not allow this. */
     SessionState: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The session has no git workspace, or git refused. */
+    WorkspaceConflict: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The agent works, nothing is changed, or there is no git workspace. */
+    CommitConflict: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description There is no git workspace, no gh, or gh refused. */
+    PullRequestConflict: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The merge conflicts, or something is in the way. */
+    MergeConflict: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The rebase conflicts, or something is in the way. */
+    RebaseConflict: {
       headers: {
         [name: string]: unknown;
       };
@@ -2729,7 +3442,9 @@ export interface components {
      */
     BackendId: string;
     /**
-     * @description The session's id.
+     * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+     *     live session that has it, or else the ended one. More than one match is 409
+     *     SESSION_AMBIGUOUS.
      * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
      */
     SessionId: string;
@@ -2738,6 +3453,11 @@ export interface components {
      * @example 01K9ZR0B1C2D3E4F5G6H7J8K9M
      */
     PipelineId: string;
+    /**
+     * @description The question's id.
+     * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
+     */
+    QuestionId: string;
     /**
      * @description The file's name.
      * @example index-4f2a9c.js
@@ -3241,6 +3961,30 @@ export interface operations {
       500: components['responses']['Internal'];
     };
   };
+  getBoard: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The columns from left to right, newest session first. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Board'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
   listPipelines: {
     parameters: {
       query?: never;
@@ -3336,7 +4080,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3349,6 +4095,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionAmbiguous'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };
@@ -3359,7 +4106,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3380,6 +4129,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionAmbiguous'];
       415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
@@ -3402,7 +4152,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3424,6 +4176,49 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionAmbiguous'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getSessionDiff: {
+    parameters: {
+      query?: {
+        /**
+         * @description Branch, tag or commit to compare with. Default: the branch that the worktree was made
+         *     from, or the default branch of the repository.
+         * @example main
+         */
+        base?: components['schemas']['GitRevision'];
+      };
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The difference. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionDiff'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['WorkspaceConflict'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };
@@ -3434,7 +4229,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3465,7 +4262,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3478,6 +4277,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionAmbiguous'];
       415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
@@ -3489,7 +4289,9 @@ export interface operations {
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3508,13 +4310,220 @@ export interface operations {
       500: components['responses']['Internal'];
     };
   };
+  commitSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['CommitRequest'];
+      };
+    };
+    responses: {
+      /** @description The commit. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionCommit'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['CommitConflict'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  pushSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['PushRequest'];
+      };
+    };
+    responses: {
+      /** @description What was pushed. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionPush'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['WorkspaceConflict'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  openPullRequest: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['OpenPrRequest'];
+      };
+    };
+    responses: {
+      /** @description The pull request. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionPullRequest'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['PullRequestConflict'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  mergeSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['MergeRequest'];
+      };
+    };
+    responses: {
+      /** @description What the base is now. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionMerge'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['MergeConflict'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  rebaseSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: {
+      content: {
+        'application/json': components['schemas']['RebaseRequest'];
+      };
+    };
+    responses: {
+      /** @description What the branch is now. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionRebase'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['RebaseConflict'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
   setForceCompact: {
     parameters: {
       query?: never;
       header?: never;
       path: {
         /**
-         * @description The session's id.
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
          * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
          */
         id: components['parameters']['SessionId'];
@@ -3540,6 +4549,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionAmbiguous'];
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
@@ -3819,6 +4829,118 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['NoteNotFound'];
       415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  listQuestions: {
+    parameters: {
+      query?: {
+        /**
+         * @description Only questions of this status; absent means all.
+         * @example open
+         */
+        status?: components['schemas']['QuestionStatus'];
+        /**
+         * @description Only questions of this session.
+         * @example 01K9ZQ5A2N4P6R8S0T1V3W5X7Y
+         */
+        session_id?: string;
+        /**
+         * @description Maximum number of questions.
+         * @example 50
+         */
+        limit?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The questions. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['QuestionList'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getQuestion: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The question's id.
+         * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
+         */
+        id: components['parameters']['QuestionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The question. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Question'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QuestionNotFound'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  answerQuestion: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The question's id.
+         * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
+         */
+        id: components['parameters']['QuestionId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['AnswerRequest'];
+      };
+    };
+    responses: {
+      /** @description The question, now answered. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Question'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QuestionNotFound'];
+      409: components['responses']['AnswerConflict'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['UnknownOption'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };

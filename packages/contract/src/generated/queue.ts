@@ -2045,7 +2045,8 @@ export interface components {
      */
     CallbackInput: {
       /**
-       * @description An absolute `http` or `https` URL on the server's allowlist, without user and password.
+       * @description An absolute `http` or `https` URL on the server's allowlist, without user and password;
+       *     with `protocol: grpc`, `grpc://host:port` or `grpcs://host:port` for TLS.
        *     No scheme or too long is INVALID_CONFIG; any other fault, also one that does not parse,
        *     is CALLBACK_URL_NOT_ALLOWED. If the allowlist shrinks later, the queue is held and its
        *     tasks wait.
@@ -2053,11 +2054,12 @@ export interface components {
        */
       url?: string;
       /**
-       * @description `http`: the server calls `url`. `pull`: workers ask for tasks with `tasks:claim`.
+       * @description `http`: the server calls `url`. `grpc`: it calls `queue.v1.Handler/Execute` there. `pull`:
+       *     workers ask for tasks with `tasks:claim`.
        * @default http
        * @enum {string}
        */
-      protocol?: 'http' | 'pull';
+      protocol?: 'http' | 'grpc' | 'pull';
       /**
        * @description From name resolution to the last byte of the answer.
        * @default 30000

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import { confirmed } from '../queue/confirming.js';
+import { confirmed } from '../confirming.js';
 import type { Tools } from '../tools.js';
 import { printable } from '../render/text.js';
 import { findSession } from './find-session.js';

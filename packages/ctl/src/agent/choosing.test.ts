@@ -59,3 +59,8 @@ test('ids are shortened as far as each can be reported from the others', () => {
   const [whole] = tellingIds(['01K9ZQ4M7T3V'], { columns: Infinity }).values();
   expect(whole).toBe('01K9ZQ4M7T3V');
 });
+
+test('of items with one name the live one is meant', () => {
+  const isLive = ({ id }: { id: string }) => id === all[2]!.id;
+  expect(chosen(all, 'docs', wording, isLive)).toBe(all[2]);
+});

@@ -16,15 +16,18 @@ interface Named {
   readonly name: string;
 }
 
-/** Finds one item by id, name or id prefix. */
+/** Finds one item by id, name or id prefix; among items of one name, a live one comes first. */
 export function chosen<Each extends Named>(
   all: readonly Each[],
   words: string,
   { kind, code, list }: Wording,
+  isLive: (each: Each) => boolean = () => false,
 ): Each {
   const whole = all.find(({ id }) => id === words);
   if (whole) return whole;
-  const byName = all.filter(({ name }) => name === words);
+  const named = all.filter(({ name }) => name === words);
+  const live = named.filter(isLive);
+  const byName = live.length > 0 ? live : named;
   const found = byName.length > 0 ? byName : startingWith(all, words);
   const [first, ...others] = found;
   if (first && others.length === 0) return first;

@@ -1,6 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonApi } from '../daemon/api.js';
 import { chosen } from './choosing.js';
+import { hasEnded } from './session-text.js';
 
 type Session = DaemonSchema<'Session'>;
 
@@ -11,5 +12,5 @@ export async function readSessions(api: DaemonApi): Promise<Session[]> {
 /** Finds an agent by id, name or id prefix. */
 export async function findSession(api: DaemonApi, words: string): Promise<Session> {
   const wording = { kind: 'agent', code: 'SESSION_NOT_FOUND', list: 'ctl agent list' };
-  return chosen(await readSessions(api), words, wording);
+  return chosen(await readSessions(api), words, wording, (session) => !hasEnded(session));
 }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import { confirmed } from '../queue/confirming.js';
+import { confirmed } from '../confirming.js';
 import type { Tools } from '../tools.js';
 import { dollars } from '../render/figures.js';
 import { renderTable, type Cell } from '../render/table.js';

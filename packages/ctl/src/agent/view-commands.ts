@@ -32,10 +32,12 @@ export function addList(agent: CtlCommand, tools: Tools): void {
       .example('ctl agent list', 'all of them')
       .example('ctl agent ls --status waiting_for_input', 'agents that need you')
       .example('ctl agent list --json', 'for scripts'),
-  ).action(async (flags: ListFlags) => {
-    const { listAgents } = await import('./views.js');
-    await listAgents(flags, tools);
-  });
+  )
+    .shown(tools)
+    .action(async (flags: ListFlags) => {
+      const { listAgents } = await import('./views.js');
+      await listAgents(flags, tools);
+    });
 }
 
 export function addShow(agent: CtlCommand, tools: Tools): void {
@@ -48,10 +50,12 @@ export function addShow(agent: CtlCommand, tools: Tools): void {
       .example('ctl agent show retry-upload', 'by its name')
       .example('ctl agent show 01K9ZQ --json', 'as the REST API has it')
       .exitCode(1, 'no such agent, or failure'),
-  ).action(async (words: string, flags: DaemonFlags) => {
-    const { showAgent } = await import('./views.js');
-    await showAgent(words, flags, tools);
-  });
+  )
+    .shown(tools)
+    .action(async (words: string, flags: DaemonFlags) => {
+      const { showAgent } = await import('./views.js');
+      await showAgent(words, flags, tools);
+    });
 }
 
 export function addExplain(agent: CtlCommand, tools: Tools): void {

@@ -23,10 +23,12 @@ export function addList(backend: CtlCommand, tools: Tools): void {
       )
       .example('ctl backend list', 'as a table')
       .example('ctl backend ls --json', 'for scripts'),
-  ).action(async (flags: DaemonFlags) => {
-    const { listBackends } = await import('./backends.js');
-    await listBackends(flags, tools);
-  });
+  )
+    .shown(tools)
+    .action(async (flags: DaemonFlags) => {
+      const { listBackends } = await import('./backends.js');
+      await listBackends(flags, tools);
+    });
 }
 
 export function addRescan(backend: CtlCommand, tools: Tools): void {

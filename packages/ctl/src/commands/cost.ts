@@ -11,6 +11,7 @@ export function build(cost: CtlCommand, tools: Tools): void {
     .example('ctl cost', 'both at a glance')
     .example('ctl cost usage spend --by repo', 'the same as `ctl usage spend --by repo`')
     .example('ctl cost --json', 'both documents of the REST API')
+    .shown(tools)
     .action(async (flags: DaemonFlags) => {
       const { showCost } = await import('../cost/cost.js');
       await showCost(flags, tools);

@@ -7,10 +7,12 @@ import {
   addStatus,
   addVerify,
 } from '../db/admin-commands.js';
-import { addCollection, addCount, addIndex } from '../db/catalog-commands.js';
+import { addCollection, addCount } from '../db/catalog-commands.js';
 import { withConditions } from '../db/conditions-help.js';
+import { addIndex } from '../db/index-commands.js';
 import { addKeys } from '../db/key-commands.js';
 import { addAggregate, addFind, addGet, addWatch } from '../db/read-commands.js';
+import { addSchema } from '../db/schema-commands.js';
 import { addServe } from '../db/serve-command.js';
 import { addShell } from '../db/shell-command.js';
 import { addExport, addImport } from '../db/transfer-commands.js';
@@ -50,6 +52,7 @@ function addRecordCommands(db: CtlCommand, tools: Tools): void {
   addExport(db, tools);
   addCollection(db, tools);
   addIndex(db, tools);
+  addSchema(db, tools);
   addStatus(db, tools);
   addBackup(db, tools);
   addCompact(db, tools);

@@ -18,6 +18,7 @@ export function build(inbox: CtlCommand, tools: Tools): void {
     .example('ctl inbox', 'everything')
     .example('ctl inbox --unread', 'only unread ones')
     .example('ctl inbox read --all', 'mark all as read')
+    .shown(tools)
     .action(list);
   withList(
     inbox
@@ -27,6 +28,7 @@ export function build(inbox: CtlCommand, tools: Tools): void {
       .description('List notifications, newest first. A star marks unread ones.'),
   )
     .example('ctl inbox list --unread --json', 'for scripts')
+    .shown(tools)
     // Commander assigns flags that the group also has to the group.
     .action((_flags: InboxFlags, self: CtlCommand) => list(self.optsWithGlobals<InboxFlags>()));
   addRead(inbox, tools);

@@ -15,6 +15,7 @@ export function build(status: CtlCommand, tools: Tools): void {
     .example('ctl status --json', 'for scripts')
     .exitCode(0, 'all three are running')
     .exitCode(1, 'at least one is not running, or failure')
+    .shown(tools)
     .action(async (flags: StatusFlags) => {
       const { showStatus } = await import('../status/status.js');
       await showStatus(flags, tools);

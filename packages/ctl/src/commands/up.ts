@@ -8,11 +8,15 @@ export function build(up: CtlCommand, tools: Tools): void {
       'process, print their addresses and run until Ctrl-C, which stops them gracefully; a ' +
       'second Ctrl-C kills them. A process that exits is restarted. The first run creates ' +
       'the tokens, which ctl finds by itself, and the queue "agents", whose tasks the daemon ' +
-      'runs. Prints a link that logs your browser in to the dashboard.',
+      'runs. With a connectors.yaml in the data directory it also runs `ctl connect`. Prints a link that logs your browser in to the dashboard.',
   )
     .option('--data <dir>', 'Data directory (default: your data directory)')
     .option('--listen <address>', 'Address of the daemon (default: 127.0.0.1:8765)')
     .option('--queue-listen <address>', 'Address of the queue (default: 127.0.0.1:8081)')
+    .option(
+      '--queue-grpc <address>',
+      'gRPC address of the queue (default: 127.0.0.1:8082, another port if that is in use)',
+    )
     .option(
       '--metrics-listen <address>',
       "Address of the queue's metrics (default: 127.0.0.1:9464)",

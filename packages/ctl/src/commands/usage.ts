@@ -22,6 +22,7 @@ export function build(usage: CtlCommand, tools: Tools): void {
     .exitCode(0, 'every row is known, or cannot be known')
     .exitCode(1, 'no document: no daemon, or failure')
     .exitCode(2, 'a provider failed and the rest is shown, or usage error')
+    .shown(tools)
     .action(async (flags: DaemonFlags & { refresh?: boolean }) => {
       const { showUsage } = await import('../usage/usage.js');
       await showUsage(flags, tools);

@@ -1,4 +1,5 @@
 import type { ArgumentShape, CommandShape, OptionShape } from '../shape.js';
+import { liveCommand, liveKindOf } from './live-kind.js';
 import { everyCommand, flagsOf, namesOf, pathKind, quoted, takesCommandNames } from './tree.js';
 
 /**
@@ -10,7 +11,7 @@ export function bashScript(root: CommandShape): string {
   return `# bash completion for ctl. In ~/.bashrc: source <(ctl completion bash)
 _ctl() {
   local cur=\${COMP_WORDS[COMP_CWORD]} path=ctl option= count=0 helping= word i
-  local commands= flags= values= kind=
+  local commands= flags= values= kind= live=
   for ((i = 1; i < COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     # bash splits --data=DIR into three words
@@ -32,10 +33,13 @@ ${commands.flatMap(optionValues).join('\n')}
     case $path in
 ${commands.map(offers).join('\n')}
     esac
-    if [[ -n $helping ]]; then flags= values= kind=; fi
+    if [[ -n $helping ]]; then flags= values= kind= live=; fi
   fi
 
   local IFS=$' \\t\\n'
+  if [[ -n $live && ( $cur != -* || -n $option ) ]]; then
+    values="$values $("\${COMP_WORDS[0]}" ${liveCommand} "$live" "\${COMP_LINE:0:COMP_POINT}" 2>/dev/null)"
+  fi
   if [[ $cur == -* && -z $option ]]; then
     COMPREPLY=($(compgen -W "$flags" -- "$cur"))
   elif [[ -n $commands$values ]]; then
@@ -52,7 +56,7 @@ ${commands.map(offers).join('\n')}
     COMPREPLY=($(compgen -W "$flags" -- "$cur"))
   fi
 }
-complete -F _ctl ctl
+complete -F _ctl ctl millrace
 `;
 }
 
@@ -78,9 +82,8 @@ function takesValue(option: OptionShape): boolean {
 
 function optionValues(command: CommandShape): string[] {
   return command.options.filter(takesValue).map((option) => {
-    const kind = pathKind(option.value);
-    const effect =
-      kind === null ? `values=${quoted(option.choices.join(' '))}` : `kind=${quoted(kind)}`;
+    const { value, choices, long } = option;
+    const effect = offered(value, choices, liveKindOf(command.path, value ?? '', long));
     return `      ${quoted(`${command.path} ${option.long}`)}) ${effect} ;;`;
   });
 }
@@ -94,16 +97,31 @@ function offers(command: CommandShape): string {
     ...(names.length > 0
       ? [`        if ((count == 0)); then commands=${quoted(names.join(' '))}; fi`]
       : []),
-    ...command.arguments.map(argumentOffer).filter((line) => line !== ''),
+    ...command.arguments
+      .map((argument, at) => argumentOffer(command, argument, at))
+      .filter((line) => line !== ''),
     '        ;;',
   ].join('\n');
 }
 
-function argumentOffer(argument: ArgumentShape, position: number): string {
-  const kind = pathKind(argument.name);
-  if (kind === null && argument.choices.length === 0) return '';
-  const test = argument.variadic ? `count >= ${position}` : `count == ${position}`;
-  const effect =
-    kind === null ? `values=${quoted(argument.choices.join(' '))}` : `kind=${quoted(kind)}`;
-  return `        if ((${test})); then ${effect}; fi`;
+function argumentOffer(
+  { path }: CommandShape,
+  { name, choices, variadic }: ArgumentShape,
+  position: number,
+): string {
+  const live = liveKindOf(path, name);
+  if (pathKind(name) === null && choices.length === 0 && live === undefined) return '';
+  const test = variadic ? `count >= ${position}` : `count == ${position}`;
+  return `        if ((${test})); then ${offered(name, choices, live)}; fi`;
+}
+
+/** The variable that says where the values come from. */
+function offered(
+  name: string | null,
+  choices: readonly string[],
+  live: string | undefined,
+): string {
+  const kind = pathKind(name);
+  if (kind !== null) return `kind=${quoted(kind)}`;
+  return live === undefined ? `values=${quoted(choices.join(' '))}` : `live=${quoted(live)}`;
 }

@@ -1,4 +1,5 @@
 import type { CommandShape, OptionShape } from '../shape.js';
+import { liveCommand, liveKindOf, type LiveKind } from './live-kind.js';
 import { everyCommand, flagsOf, namesOf, pathKind, takesCommandNames } from './tree.js';
 
 /**
@@ -38,7 +39,13 @@ ${commands.flatMap(steps).join('\n')}
     end
 end
 
+function __ctl_live --description 'Values that a server knows'
+    set -l words (commandline -opc)
+    $words[1] ${liveCommand} $argv[1] (commandline -cp) 2>/dev/null
+end
+
 complete -c ctl -f
+complete -c millrace -w ctl
 ${commands.flatMap(lines).join('\n')}
 `;
 }
@@ -72,27 +79,32 @@ function lines(command: CommandShape): string[] {
           `complete -c ctl ${at('command')} -a ${name} -d ${quoted(next.summary || next.description)}`,
       ),
     ),
-    ...command.options.map((option) => `complete -c ctl ${at('')} ${optionPart(option)}`.trim()),
+    ...command.options.map((option) =>
+      `complete -c ctl ${at('')} ${optionPart(command, option)}`.trim(),
+    ),
     ...command.arguments.flatMap((argument, position) => {
-      const words = values(argument.name, argument.choices);
+      const { name, choices } = argument;
+      const words = values(name, choices, liveKindOf(command.path, name));
       const where = argument.variadic ? `${position}+` : String(position);
       return words === '' ? [] : [`complete -c ctl ${at(where)} ${words}`];
     }),
   ];
 }
 
-function optionPart(option: OptionShape): string {
+function optionPart({ path }: CommandShape, option: OptionShape): string {
+  const live = liveKindOf(path, option.value ?? '', option.long);
   const short = option.short === null ? '' : ` -s ${option.short.slice(1)}`;
   // -r: needs a value; -x: needs one that is not any file.
   const needs = pathKind(option.value) === 'file' ? '-r' : '-x';
-  const value = option.value === null ? '' : ` ${needs} ${values(option.value, option.choices)}`;
+  const value =
+    option.value === null ? '' : ` ${needs} ${values(option.value, option.choices, live)}`;
   return `-l ${option.long.slice(2)}${short}${value} -d ${quoted(option.description)}`;
 }
 
-function values(name: string, choices: readonly string[]): string {
+function values(name: string, choices: readonly string[], live: LiveKind | undefined): string {
   if (choices.length > 0) return `-a ${quoted(choices.join(' '))}`;
   const kind = pathKind(name);
-  if (kind === null) return '';
+  if (kind === null) return live === undefined ? '' : `-a '(__ctl_live ${live})'`;
   return kind === 'dir' ? `-a '(__fish_complete_directories)'` : '-F';
 }
 

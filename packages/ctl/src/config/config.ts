@@ -37,6 +37,17 @@ export async function showConfig(
   if (!isLive) err.write('No daemon is running. These are the settings one would start with.\n');
 }
 
+/** Prints the value of one setting alone. */
+export async function printSetting(key: string, flags: ConfigFlags, tools: Tools): Promise<void> {
+  const { view } = await viewOf(flags, tools);
+  const entry = entriesUnder(key, view.entries).find((each) => each.key === key);
+  if (!entry) throw new UsageError(`"${key}" is a group. Show it with \`ctl config ${key}\`.`);
+  const { out, json } = tools.terminal;
+  const { value } = entry;
+  const text = typeof value === 'string' ? printable(value) : JSON.stringify(value);
+  out.write(json ? `${JSON.stringify(entry, null, 2)}\n` : `${text}\n`);
+}
+
 /** Settings of the running daemon, or those one would start with. */
 async function viewOf(
   { config, ...flags }: ConfigFlags,

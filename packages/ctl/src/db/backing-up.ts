@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Refusal, UsageError } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { BackupHeader, BackupPart, BackupTrailer } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
@@ -79,7 +79,8 @@ const unnamedBase = 'unnamed.backup';
 async function checkDirectory(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory()) return;
-  throw new UsageError(
+  throw new Refusal(
+    'NO_SUCH_DIRECTORY',
     `${path} is not a directory. With --base, --out is the directory of the log archive.`,
   );
 }

@@ -33,10 +33,11 @@ export function addCount(db: CtlCommand, tools: Tools): void {
 export function addCollection(db: CtlCommand, tools: Tools): void {
   const group = db
     .command('collection')
-    .summary('Show collections: list, show')
-    .description('Show the collections of the database. This needs admin access.')
+    .summary('Manage collections: list, show, drop, rename')
+    .description('Show and change the collections of the database. This needs admin access.')
     .example('ctl db collection list', 'all of them')
-    .example('ctl db collection show people', 'one');
+    .example('ctl db collection show people', 'one')
+    .example('ctl db collection rename people persons', 'rename one');
   const list = group
     .command('list')
     .summary('List collections')
@@ -59,26 +60,44 @@ export function addCollection(db: CtlCommand, tools: Tools): void {
     const { showCollection } = await import('./catalog.js');
     await withDatabase(tools, flags, (database) => showCollection(database, collection, tools));
   });
+  addCollectionChanges(group, tools);
 }
 
-export function addIndex(db: CtlCommand, tools: Tools): void {
-  const group = db
-    .command('index')
-    .summary('Show indexes: list')
-    .description('Show the indexes of the database. This needs admin access.')
-    .example('ctl db index list', 'all of them');
-  const list = group
-    .command('list')
-    .summary('List indexes')
-    .description('List the indexes of a collection, or of all collections.')
-    .argument('[collection]', 'name of the collection')
-    .example('ctl db index list', 'of all collections')
-    .example('ctl db index list people --json', 'for scripts: {"indexes": [...]}')
-    .exitCode(1, 'no such collection, or failure');
-  withConnection(list, tools).action(
-    async (collection: string | undefined, flags: ConnectionFlags) => {
-      const { listIndexes } = await import('./catalog.js');
-      await withDatabase(tools, flags, (database) => listIndexes(database, collection, tools));
+function addCollectionChanges(group: CtlCommand, tools: Tools): void {
+  const drop = group
+    .command('drop')
+    .summary('Drop a collection')
+    .description(
+      'Delete a collection with its records, schema and indexes. On a terminal it asks first.',
+    )
+    .argument('<collection>', 'name of the collection')
+    .option('--yes', 'Do not ask')
+    .example('ctl db collection drop people', 'after a question')
+    .example('ctl db collection drop people --yes --json', 'for scripts: {"deleted": 12, ...}')
+    .exitCode(1, 'no such collection, not confirmed, or failure');
+  withConnection(drop, tools).action(
+    async (collection: string, flags: ConnectionFlags & { yes?: boolean }) => {
+      const { dropCollection } = await import('./catalog-changes.js');
+      const options = { collection, isConfirmed: flags.yes ?? false };
+      await withDatabase(tools, flags, (database) => dropCollection(database, options, tools));
+    },
+  );
+  const rename = group
+    .command('rename')
+    .summary('Rename a collection')
+    .description(
+      'Move the records, schema and indexes of a collection to a new name. Stop its writers ' +
+        'first: until the end the records are in two collections. Repeat it after a failure.',
+    )
+    .argument('<collection>', 'name of the collection')
+    .argument('<new-name>', 'the new name')
+    .example('ctl db collection rename people persons', 'rename people')
+    .exitCode(1, 'no such collection, the new name is taken, or failure');
+  withConnection(rename, tools).action(
+    async (collection: string, newName: string, flags: ConnectionFlags) => {
+      const { renameCollection } = await import('./catalog-changes.js');
+      const names = { collection, newName };
+      await withDatabase(tools, flags, (database) => renameCollection(database, names, tools));
     },
   );
 }

@@ -65,9 +65,7 @@ export async function listIndexes(
     return;
   }
   if (indexes.length === 0) {
-    out.write(
-      'No indexes. Declare them in the settings of the server: collections.NAME.indexes.\n',
-    );
+    out.write('No indexes. Create one with: ctl db index create COLLECTION FIELD...\n');
     return;
   }
   const columns = ['COLLECTION', 'INDEX', 'UNIQUE', 'SPARSE', 'STATE'].map((title) => ({ title }));
@@ -81,11 +79,13 @@ export async function listIndexes(
   out.write(renderTable(columns, rows, out));
 }
 
-async function readCollections(database: RemoteDatabase): Promise<readonly CollectionStatus[]> {
+export async function readCollections(
+  database: RemoteDatabase,
+): Promise<readonly CollectionStatus[]> {
   return (await database.status({ includeCollections: true })).collections;
 }
 
-function named(collections: readonly CollectionStatus[], name: string): CollectionStatus {
+export function named(collections: readonly CollectionStatus[], name: string): CollectionStatus {
   const found = collections.find((each) => each.name === name);
   if (found) return found;
   const names = collections.map((each) => each.name);

@@ -32,17 +32,23 @@ const probeMs = 5_000;
 
 export function withConnection(command: CtlCommand, tools: DatabaseTools): CtlCommand {
   if (tools.database) return command;
+  return withTls(
+    command
+      .option(
+        '--url <url>',
+        'Address of the server: grpc://host:port (or host:port,host:port of a cluster), grpcs:// or unix:/path',
+      )
+      .option(
+        '--key <key>',
+        'API key, id.secret (default: $MILLRACE_DB_KEY, or db.key of a local data directory)',
+      )
+      .option('--data <dir>', 'Data directory of a local server, with its socket and key')
+      .option('--timeout <duration>', 'Give up after this long (default: 30s)'),
+  );
+}
+
+export function withTls(command: CtlCommand): CtlCommand {
   return command
-    .option(
-      '--url <url>',
-      'Address of the server: grpc://host:port (or host:port,host:port of a cluster), grpcs:// or unix:/path',
-    )
-    .option(
-      '--key <key>',
-      'API key, id.secret (default: $MILLRACE_DB_KEY, or db.key of a local data directory)',
-    )
-    .option('--data <dir>', 'Data directory of a local server, with its socket and key')
-    .option('--timeout <duration>', 'Give up after this long (default: 30s)')
     .option('--tls-ca <file>', 'Trust this certificate authority, for grpcs://')
     .option('--tls-cert <file>', 'Present this certificate, for grpcs://')
     .option('--tls-key <file>', 'Private key of the certificate');
@@ -69,6 +75,21 @@ export async function withDatabase<Result>(
   } finally {
     await database.close();
   }
+}
+
+/**
+ * Connects for a long-running command: a server at a given address need not be running yet, because
+ * every call is retried.
+ */
+export async function openDatabase(
+  flags: ConnectionFlags,
+  env: Environment,
+): Promise<RemoteDatabase> {
+  const tls = await tlsOf(flags);
+  const url = (flags.url ?? env['MILLRACE_DB_URL']) || (await findServer(flags, env));
+  const { connect } = await import('@millrace/db/client');
+  const key = flags.key ?? (env['MILLRACE_DB_KEY'] || ownerKey(url, flags, env));
+  return connect(url, { key, tls });
 }
 
 /** The server does not know where its caller stores keys. */

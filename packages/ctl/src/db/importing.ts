@@ -246,6 +246,7 @@ const refusalsOfLines = new Set([
   'BAD_ID',
   'RECORD_TOO_LARGE',
   'REQUEST_TOO_LARGE',
+  'SCHEMA_VIOLATION',
   'UNIQUE_VIOLATION',
 ]);
 

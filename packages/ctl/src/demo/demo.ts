@@ -27,6 +27,7 @@ const addresses = {
   dbGrpc: anyPort,
   dbHttp: anyPort,
   queueListen: anyPort,
+  queueGrpc: anyPort,
   metricsListen: anyPort,
   listen: anyPort,
 };

@@ -30,6 +30,7 @@ interface Course {
 export function historyScreen(
   { samples, step_s: stepS }: History,
   names: ReadonlyMap<string, string>,
+  now: number,
   sheet: Sheet,
 ): string {
   const [first, last] = [samples[0], samples.at(-1)];
@@ -41,8 +42,11 @@ export function historyScreen(
   }
   const slots = slotsOf(samples, stepS, chartCells(sheet.columns));
   const step = humanDuration(stepS * 1000);
-  const to = new Date(Date.parse(last.taken_at) + stepS * 1000).toISOString();
-  const span = `${minute(first.taken_at)} to ${minute(to)} UTC, ${step} a bar`;
+  const lastMs = Date.parse(last.taken_at);
+  // The chart may be shorter than the samples, and the last bar is still being recorded.
+  const from = Math.max(Date.parse(first.taken_at), lastMs - (slots.length - 1) * stepS * 1000);
+  const to = Math.max(lastMs, Math.min(lastMs + stepS * 1000, now));
+  const span = `${minute(from)} to ${minute(to)} UTC, ${step} a bar`;
   const machine = table('MACHINE', machineCourses(slots), sheet);
   const agents = table('AGENT CPU', agentCourses(slots, names), sheet);
   return [`${sheet.paint('dim', span)}\n`, machine, agents]
@@ -124,6 +128,6 @@ function chartOf(values: readonly (number | null)[]): string {
   return values.map((value, at) => (value === null ? ' ' : bars.charAt(at))).join('');
 }
 
-function minute(time: string): string {
-  return time.slice(0, 16).replace('T', ' ');
+function minute(time: number): string {
+  return new Date(time).toISOString().slice(0, 16).replace('T', ' ');
 }

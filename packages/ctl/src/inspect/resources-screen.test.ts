@@ -71,8 +71,9 @@ const past: DaemonSchema<'MetricsHistory'> = {
     agents: at < 3 ? [] : [{ ...agent!, cpu_pct: at === 9 ? 150 : 25 }],
   })),
 };
-const history = (columns: number, shown = past) =>
-  historyScreen(shown, names, { columns, paint: plain });
+const hourMs = 3_600_000;
+const history = (columns: number, shown = past, now = start + 24 * hourMs) =>
+  historyScreen(shown, names, now, { columns, paint: plain });
 
 const charts = `
 2026-01-15 06:00 to 2026-01-15 08:30 UTC, 15m a bar
@@ -105,6 +106,22 @@ test('history at 140 columns shows the same and has room for longer charts', () 
   );
   expect(widest).toBeGreaterThan(100);
   expect(widest).toBeLessThanOrEqual(140);
+});
+
+test('history ends now, not at the end of a bar that is still being recorded', () => {
+  const last = start + 9 * 900_000;
+  expect(history(80, past, last + 120_000)).toMatch(/^2026-01-15 06:00 to 2026-01-15 08:17 UTC/);
+  // The clock of the daemon may be ahead of ours.
+  expect(history(80, past, last - hourMs)).toMatch(/ to 2026-01-15 08:15 UTC/);
+});
+
+test('history starts with the first bar shown', () => {
+  const samples = Array.from({ length: 200 }, (_, at) => ({
+    ...example,
+    taken_at: new Date(start + at * 900_000).toISOString(),
+  }));
+  const text = history(80, { ...past, samples }, start + 1000 * hourMs);
+  expect(text).toMatch(/^2026-01-17 00:30 to 2026-01-17 08:00 UTC, 15m a bar/);
 });
 
 test('where nothing was recorded it says how to find out why', () => {

@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import { rest } from '../queue/waiting.js';
+import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
 import { Frame } from '../render/frame.js';
 import { parseSince } from '../savings/since.js';
@@ -69,7 +69,10 @@ async function history(api: DaemonApi, since: string, tools: Tools): Promise<See
     json ? new Map<string, string>() : namesOf(api),
   ]);
   if (!isHistory(found)) throw stranger(api, 'metrics history');
-  return { document: found, screen: json ? '' : historyScreen(found, names, out) };
+  return {
+    document: found,
+    screen: json ? '' : historyScreen(found, names, systemClock.now(), out),
+  };
 }
 
 const unitsS: Readonly<Record<string, number>> = { m: 60, h: 3_600, d: 86_400, w: 604_800 };

@@ -37,10 +37,12 @@ export function addList(pipeline: CtlCommand, tools: Tools): void {
       .description('List pipelines, newest first, with their progress.')
       .example('ctl pipeline list', 'as a table')
       .example('ctl pipeline ls --json', 'for scripts'),
-  ).action(async (flags: DaemonFlags) => {
-    const { listPipelines } = await import('./pipelines.js');
-    await listPipelines(flags, tools);
-  });
+  )
+    .shown(tools)
+    .action(async (flags: DaemonFlags) => {
+      const { listPipelines } = await import('./pipelines.js');
+      await listPipelines(flags, tools);
+    });
 }
 
 export function addShow(pipeline: CtlCommand, tools: Tools): void {
@@ -57,10 +59,12 @@ export function addShow(pipeline: CtlCommand, tools: Tools): void {
       .example('ctl pipeline show upload', 'its progress')
       .example('ctl pipeline show upload --output', 'with the output of its jobs')
       .exitCode(1, 'no such pipeline, or failure'),
-  ).action(async (words: string, flags: DaemonFlags & { output?: boolean }) => {
-    const { showPipeline } = await import('./pipelines.js');
-    await showPipeline(words, flags, tools);
-  });
+  )
+    .shown(tools)
+    .action(async (words: string, flags: DaemonFlags & { output?: boolean }) => {
+      const { showPipeline } = await import('./pipelines.js');
+      await showPipeline(words, flags, tools);
+    });
 }
 
 export function addStart(pipeline: CtlCommand, tools: Tools): void {

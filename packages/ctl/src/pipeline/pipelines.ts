@@ -6,7 +6,7 @@ import { chosen } from '../agent/choosing.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { harmless } from '../http/exchange.js';
 import { readConfigFile, type ConfigFile } from '../queue/config-file.js';
-import { rest } from '../queue/waiting.js';
+import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
 import { printableLines } from '../render/text.js';
 import { pipelineScreen, pipelinesScreen } from './pipeline-screen.js';

@@ -29,10 +29,12 @@ function addAuditList(audit: CtlCommand, tools: Tools): void {
     .option('--limit <number>', 'Maximum number (default: 50)')
     .example('ctl queue audit list --from 24h', 'the last day')
     .example('ctl queue audit list --queue mail --json', 'for scripts');
-  withQueue(list).action(async (flags: QueueFlags & AuditListFlags) => {
-    const { listAudit } = await import('./audit-list.js');
-    await listAudit(queueApi(flags, tools), flags, tools);
-  });
+  withQueue(list)
+    .shown(tools)
+    .action(async (flags: QueueFlags & AuditListFlags) => {
+      const { listAudit } = await import('./audit-list.js');
+      await listAudit(queueApi(flags, tools), flags, tools);
+    });
 }
 
 function addVerify(audit: CtlCommand, tools: Tools): void {

@@ -8,7 +8,8 @@ import type { Tools } from '../tools.js';
 import { renderTable } from '../render/table.js';
 import type { QueueApi } from './api.js';
 import { bytesOf, tasks } from './arguments.js';
-import { patiently, rest } from './waiting.js';
+import { rest } from '../rest.js';
+import { patiently } from './waiting.js';
 
 type ItemResult = QueueSchema<'BatchItemResult'>;
 

@@ -15,7 +15,7 @@ millrace_queue_retries_total{queue="mail"} 7
   ]);
 });
 
-test('for a server elsewhere nobody guesses where its metrics are', async () => {
+test('without an address there are no counts', async () => {
   const { signal } = new AbortController();
-  expect(await callbackCounter('http://10.0.0.1:8081', undefined, signal)()).toBeUndefined();
+  expect(await callbackCounter(undefined, undefined, signal)()).toBeUndefined();
 });

@@ -1,23 +1,20 @@
 import { Refusal } from '@millrace/kit/errors';
 import { exchange, isAbort, reasonOf } from '../http/exchange.js';
-import { checkedUrl, defaultMetricsUrl, defaultUrl } from './locate.js';
+import { checkedUrl, defaultMetricsUrl } from './locate.js';
 
 /** Number of callbacks by queue; undefined if the metrics are not available. */
 export type CallbackCounter = () => Promise<ReadonlyMap<string, number> | undefined>;
 
 const patienceMs = 2_000;
 
-/**
- * Reads the server's metrics, which have their own listener: the default one next to a default
- * server, or --metrics-url.
- */
+/** Reads the server's metrics, which have their own listener: --metrics-url, or where it is. */
 export function callbackCounter(
-  url: string,
+  located: string | undefined,
   metricsUrl: string | undefined,
   signal: AbortSignal,
 ): CallbackCounter {
   const given = metricsUrl && checkedUrl(metricsUrl, '--metrics-url', defaultMetricsUrl);
-  const place = given ?? (url === defaultUrl ? defaultMetricsUrl : undefined);
+  const place = given ?? located;
   if (place === undefined) return () => Promise.resolve(undefined);
   const address = place.endsWith('/metrics') ? place : `${place}/metrics`;
   return async () => {
@@ -29,7 +26,7 @@ export function callbackCounter(
     } catch (error) {
       if (isAbort(error)) throw error;
       if (given) throw noMetrics(address, error);
-      // The default metrics address is optional.
+      // Metrics may be turned off.
       return undefined;
     }
   };

@@ -18,7 +18,10 @@ export function addCreate(queue: CtlCommand, tools: Tools): void {
         'the config file of the server, which reloads it.',
     )
     .argument('<queue>', 'name of the queue')
-    .option('--url <url>', 'Callback that the server calls for each task')
+    .option(
+      '--url <url>',
+      'Callback that the server calls for each task; http, https, grpc or grpcs',
+    )
     .option('--pull', 'Let workers ask for tasks')
     .option('--config <file>', 'Config file of the server (default: that of `ctl up`)')
     .option(

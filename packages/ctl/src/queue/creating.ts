@@ -45,8 +45,9 @@ export async function createQueue(
   if (flags.url === undefined) {
     written = await put(api, name, { protocol: 'pull' });
   } else {
-    checkedUrl(flags.url, '--url', 'http://127.0.0.1:9000/run');
-    const callback = { url: flags.url };
+    const isGrpc = /^grpcs?:\/\//i.test(flags.url);
+    if (!isGrpc) checkedUrl(flags.url, '--url', 'http://127.0.0.1:9000/run');
+    const callback = { url: flags.url, ...(isGrpc && { protocol: 'grpc' }) };
     written = await put(api, name, callback).catch(async (error: unknown) => {
       const file = settingsOf(api, flags, terminal);
       if (!isNotAllowed(error) || file === undefined) throw advised(error);
@@ -120,7 +121,7 @@ async function allow(file: string, url: string): Promise<void> {
         scheme: protocol.slice(0, -1),
         host: hostname,
         ...(port !== '' && { port: Number(port) }),
-        path_prefix: pathname,
+        ...(!protocol.startsWith('grpc') && { path_prefix: pathname }),
         ...(networks.length > 0 && { networks }),
       }),
     );

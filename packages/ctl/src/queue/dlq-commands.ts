@@ -22,10 +22,12 @@ export function addDlq(queue: CtlCommand, tools: Tools): void {
     .argument('<queue>', 'name of the queue')
     .example('ctl queue dlq groups mail', 'as a table')
     .example('ctl queue dlq groups mail --json', 'for scripts');
-  withQueue(groups).action(async (name: string, flags: QueueFlags) => {
-    const { showGroups } = await import('./dead-letters.js');
-    await showGroups(queueApi(flags, tools), name, tools);
-  });
+  withQueue(groups)
+    .shown(tools)
+    .action(async (name: string, flags: QueueFlags) => {
+      const { showGroups } = await import('./dead-letters.js');
+      await showGroups(queueApi(flags, tools), name, tools);
+    });
 }
 
 function addDeadList(dlq: CtlCommand, tools: Tools): void {
@@ -43,10 +45,12 @@ function addDeadList(dlq: CtlCommand, tools: Tools): void {
     .example('ctl queue dlq list mail', 'the latest 50')
     .example('ctl queue dlq list mail --from 2h --error-type TIMEOUT', 'of the last two hours')
     .example('ctl queue dlq list mail --limit 5000 --json', 'for scripts, over many pages');
-  withQueue(list).action(async (name: string, flags: QueueFlags & DeadListFlags) => {
-    const { listDead } = await import('./dead-letters.js');
-    await listDead(queueApi(flags, tools), name, flags, tools);
-  });
+  withQueue(list)
+    .shown(tools)
+    .action(async (name: string, flags: QueueFlags & DeadListFlags) => {
+      const { listDead } = await import('./dead-letters.js');
+      await listDead(queueApi(flags, tools), name, flags, tools);
+    });
 }
 
 export function addRedrive(queue: CtlCommand, tools: Tools): void {

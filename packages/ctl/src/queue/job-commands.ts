@@ -20,20 +20,24 @@ export function addJob(queue: CtlCommand, tools: Tools): void {
     .argument('<queue>', 'name of the queue')
     .example('ctl queue job list mail', 'as a table')
     .example('ctl queue job list mail --json', 'for scripts');
-  withQueue(list).action(async (name: string, flags: QueueFlags) => {
-    const { listJobs } = await import('./jobs.js');
-    await listJobs(queueApi(flags, tools), name, tools);
-  });
+  withQueue(list)
+    .shown(tools)
+    .action(async (name: string, flags: QueueFlags) => {
+      const { listJobs } = await import('./jobs.js');
+      await listJobs(queueApi(flags, tools), name, tools);
+    });
   const get = job
     .command('get')
     .summary('Show a job')
     .description('Show the status of a job and how many tasks it has changed.')
     .argument('<id>', 'id of the job')
     .example('ctl queue job get 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'one job');
-  withQueue(get).action(async (id: string, flags: QueueFlags) => {
-    const { showJob } = await import('./jobs.js');
-    await showJob(queueApi(flags, tools), id, tools);
-  });
+  withQueue(get)
+    .shown(tools)
+    .action(async (id: string, flags: QueueFlags) => {
+      const { showJob } = await import('./jobs.js');
+      await showJob(queueApi(flags, tools), id, tools);
+    });
   const cancel = job
     .command('cancel')
     .summary('Cancel a job')

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { locateQueue } from './locate.js';
+import { locateMetrics, locateQueue } from './locate.js';
 
 const home = mkdtempSync(join(tmpdir(), 'ctl-queue-locate-'));
 const file = join(home, 'a.token');
@@ -36,6 +36,19 @@ test('the address that a running `ctl up` left is used, and that of a dead one i
     writeFileSync(left, `http://127.0.0.1:4711\n${pid}\n`);
     expect(locateQueue({}, env).url).toBe('http://127.0.0.1:8081');
   }
+  rmSync(left);
+});
+
+test('metrics: where `ctl up` has them, or the default next to a default server', () => {
+  const left = join(home, '.local', 'share', 'millrace', 'queue.url');
+  const moved = 'http://127.0.0.1:4711';
+  writeFileSync(left, `${moved}\n${process.pid}\nhttp://127.0.0.1:4713\n`);
+  expect(locateMetrics(moved, env)).toBe('http://127.0.0.1:4713');
+  expect(locateMetrics('http://127.0.0.1:8081', env)).toBe('http://127.0.0.1:9464');
+  expect(locateMetrics('http://10.0.0.1:8081', env)).toBeUndefined();
+  // A `ctl up` of an older version.
+  writeFileSync(left, `${moved}\n${process.pid}\n`);
+  expect(locateMetrics(moved, env)).toBeUndefined();
   rmSync(left);
 });
 

@@ -74,9 +74,23 @@ function tokenIn(file: string): string {
 }
 
 /** The `ctl up` that is running on a data directory. */
-export function runningUp(dataDir: string): { queueUrl: string; pid: number } | undefined {
-  const [queueUrl, pid] = (fileIn(dataDir, 'queue.url') ?? '').split('\n');
-  return queueUrl && isAlive(Number(pid)) ? { queueUrl, pid: Number(pid) } : undefined;
+export function runningUp(dataDir: string): RunningUp | undefined {
+  const [queueUrl, pid, metricsUrl] = (fileIn(dataDir, 'queue.url') ?? '').split('\n');
+  if (!queueUrl || !isAlive(Number(pid))) return undefined;
+  return { queueUrl, pid: Number(pid), metricsUrl: metricsUrl || undefined };
+}
+
+interface RunningUp {
+  readonly queueUrl: string;
+  readonly pid: number;
+  readonly metricsUrl: string | undefined;
+}
+
+/** Where the metrics of a queue server are, if it is a local one or at its default address. */
+export function locateMetrics(url: string, env: Environment): string | undefined {
+  const running = runningUp(dataDirectory(undefined, env));
+  if (running?.queueUrl === url && running.metricsUrl) return running.metricsUrl;
+  return url === defaultUrl ? defaultMetricsUrl : undefined;
 }
 
 function isAlive(pid: number): boolean {

@@ -11,10 +11,12 @@ export function addList(queue: CtlCommand, tools: Tools): void {
     .description('List the queues that you administer, with their pending, running and dead tasks.')
     .example('ctl queue list', 'as a table')
     .example('ctl queue list --json', 'the response of the REST API');
-  withQueue(command).action(async (flags: QueueFlags) => {
-    const { listQueues } = await import('./queues.js');
-    await listQueues(queueApi(flags, tools), tools);
-  });
+  withQueue(command)
+    .shown(tools)
+    .action(async (flags: QueueFlags) => {
+      const { listQueues } = await import('./queues.js');
+      await listQueues(queueApi(flags, tools), tools);
+    });
 }
 
 export function addStats(queue: CtlCommand, tools: Tools): void {
@@ -27,10 +29,12 @@ export function addStats(queue: CtlCommand, tools: Tools): void {
     .argument('<queue>', 'name of the queue')
     .example('ctl queue stats mail', 'at a glance')
     .example('ctl queue stats mail --json', 'for scripts');
-  withQueue(command).action(async (name: string, flags: QueueFlags) => {
-    const { showStats } = await import('./queues.js');
-    await showStats(queueApi(flags, tools), name, tools);
-  });
+  withQueue(command)
+    .shown(tools)
+    .action(async (name: string, flags: QueueFlags) => {
+      const { showStats } = await import('./queues.js');
+      await showStats(queueApi(flags, tools), name, tools);
+    });
 }
 
 export function addPause(queue: CtlCommand, tools: Tools): void {

@@ -12,7 +12,7 @@ export async function listQueues(api: QueueApi, { terminal }: Shows): Promise<vo
   out.write(json ? `${JSON.stringify(queues, null, 2)}\n` : queuesTable(queues, out));
 }
 
-export function queuesTable(queues: QueueSchema<'QueueList'>, sheet: Sheet): string {
+export function queuesTable(queues: Readonly<QueueSchema<'QueueList'>>, sheet: Sheet): string {
   if (queues.length === 0) {
     return 'No queues yet. Create one with `ctl queue config set NAME FILE`.\n';
   }

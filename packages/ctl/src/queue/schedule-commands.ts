@@ -47,10 +47,12 @@ function addScheduleList(schedule: CtlCommand, tools: Tools): void {
     .argument('<queue>', 'name of the queue')
     .example('ctl queue schedule list mail', 'as a table')
     .example('ctl queue schedule list mail --json', 'for scripts');
-  withQueue(list).action(async (name: string, flags: QueueFlags) => {
-    const { listSchedules } = await import('./schedules.js');
-    await listSchedules(queueApi(flags, tools), name, tools);
-  });
+  withQueue(list)
+    .shown(tools)
+    .action(async (name: string, flags: QueueFlags) => {
+      const { listSchedules } = await import('./schedules.js');
+      await listSchedules(queueApi(flags, tools), name, tools);
+    });
 }
 
 function addScheduleSet(schedule: CtlCommand, tools: Tools): void {

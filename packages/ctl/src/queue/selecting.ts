@@ -4,7 +4,7 @@ import { wholeNumber } from '../db/arguments.js';
 import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
 import { tasks } from './arguments.js';
-import { confirmed } from './confirming.js';
+import { confirmed } from '../confirming.js';
 import { selectionOf, type Filter, type Selection, type SelectFlags } from './selection.js';
 
 type Act = 'redrive' | 'purge';

@@ -7,7 +7,8 @@ import { printable } from '../render/text.js';
 import type { QueueApi } from './api.js';
 import type { Submission } from './submission.js';
 import { lastErrorText, waitingText } from './task-text.js';
-import { patiently, rest } from './waiting.js';
+import { rest } from '../rest.js';
+import { patiently } from './waiting.js';
 
 type Task = QueueSchema<'Task'>;
 type SubmitResult = QueueSchema<'SubmitResult'>;

@@ -3,7 +3,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
 import { momentAgo, tasks as amount } from './arguments.js';
-import { confirmed } from './confirming.js';
+import { confirmed } from '../confirming.js';
 import { idsOf } from './selection.js';
 
 export interface CancelFlags {

@@ -8,7 +8,7 @@ import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
 import { momentAgo, tasks as amount } from './arguments.js';
-import { rest } from './waiting.js';
+import { rest } from '../rest.js';
 import { yieldingColumn } from './yielding-column.js';
 
 type Page = QueueSchema<'TaskPage'>;

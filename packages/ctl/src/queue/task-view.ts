@@ -73,8 +73,26 @@ function factsOf(task: Task, now: number): Cell[][] {
     ['died', task.dead_at],
   ];
   for (const [name, time] of times) if (time !== null) rows.push([name, when(time)]);
+  if (task.progress) rows.push(['progress', progressText(task.progress, now)]);
+  if (task.result_dropped === true) rows.push(['result', 'too large, not kept']);
+  else if (task.result !== null && task.result !== undefined) {
+    rows.push(['result', cut(JSON.stringify(task.result))]);
+  }
   if (task.last_error) rows.push(['last error', lastErrorText(task)]);
   return rows;
+}
+
+type Progress = NonNullable<Task['progress']>;
+
+/** `40 %: 4 of 10 (3s)`. */
+function progressText({ percent, message, at }: Progress, now: number): string {
+  const share = percent === null ? '' : `${percent} %`;
+  const text = [share, message ?? ''].filter(Boolean).join(': ');
+  return `${text} (${humanAge(Date.parse(at), now)})`.trimStart();
+}
+
+function cut(text: string): string {
+  return text.length > maxPreview ? `${text.slice(0, maxPreview)}… (all of it with --json)` : text;
 }
 
 function attemptsText(task: Task): string {

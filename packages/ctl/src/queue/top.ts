@@ -6,7 +6,7 @@ import { Frame } from '../render/frame.js';
 import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
 import { topScreen, type TopRow } from './top-screen.js';
-import { rest } from './waiting.js';
+import { rest } from '../rest.js';
 
 export interface TopFlags {
   interval?: string;

@@ -1,6 +1,7 @@
 import { Refusal } from '@millrace/kit/errors';
 import { expect, test } from 'vitest';
-import { patiently, rest } from './waiting.js';
+import { rest } from '../rest.js';
+import { patiently } from './waiting.js';
 
 const never = new AbortController().signal;
 

@@ -1,16 +1,12 @@
-import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
+import { rest } from '../rest.js';
 
-/** Node's maximum timer; it only keeps the event loop alive. */
-const maxTimerMs = 2 ** 31 - 1;
-
-/** The clock's own timers do not keep the process alive, but a waiting command must. */
-export async function rest(delayMs: number, signal: AbortSignal): Promise<void> {
-  const alive = setInterval(() => undefined, maxTimerMs);
+/** Like `rest`, but returns when `signal` is aborted. */
+export async function restUntil(delayMs: number, signal: AbortSignal): Promise<void> {
   try {
-    await systemClock.sleep(delayMs, signal);
-  } finally {
-    clearInterval(alive);
+    await rest(delayMs, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
   }
 }
 

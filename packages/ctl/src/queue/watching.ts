@@ -5,7 +5,8 @@ import type { Tools } from '../tools.js';
 import { Frame } from '../render/frame.js';
 import type { QueueApi } from './api.js';
 import { callbackCounter, type CallbackCounter } from './callback-counter.js';
-import { rest } from './waiting.js';
+import { rest } from '../rest.js';
+import { locateMetrics } from './locate.js';
 import { maxSamples, watchScreen, type Sample, type Watched } from './watch-screen.js';
 
 export interface WatchFlags {
@@ -29,7 +30,8 @@ export async function watchQueues(
   if (intervalMs < minIntervalMs) throw new UsageError('--interval must be at least 100ms.');
   const isLive = json || out.isScreen;
   const samples = wholeNumber(flags.count, '--count') ?? (isLive ? Infinity : 1);
-  const counter = callbackCounter(api.url, flags.metricsUrl, lifecycle.interrupted);
+  const metricsUrl = locateMetrics(api.url, terminal.env);
+  const counter = callbackCounter(metricsUrl, flags.metricsUrl, lifecycle.interrupted);
   const course = new Course();
   const frame = new Frame(out);
   for (let sample = 1; sample <= samples; sample++) {

@@ -44,8 +44,10 @@ export function addWorkers(queue: CtlCommand, tools: Tools): void {
     .argument('<queue>', 'name of the queue')
     .example('ctl queue workers mail', 'as a table')
     .example('ctl queue workers mail --json', 'the response of the REST API');
-  withQueue(command).action(async (name: string, flags: QueueFlags) => {
-    const { listWorkers } = await import('./workers.js');
-    await listWorkers(queueApi(flags, tools), name, tools);
-  });
+  withQueue(command)
+    .shown(tools)
+    .action(async (name: string, flags: QueueFlags) => {
+      const { listWorkers } = await import('./workers.js');
+      await listWorkers(queueApi(flags, tools), name, tools);
+    });
 }

@@ -13,6 +13,7 @@ function outlet(part: Partial<Outlet> & { rows?: number }): Outlet & { text: str
     columns: 20,
     isScreen: true,
     stream: { write: () => true, ...(part.rows !== undefined && { rows: part.rows }) },
+    capture: () => Promise.reject(new Error('not used')),
     drained: async () => {},
     ...part,
   };

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
-import { rest } from '../queue/waiting.js';
+import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
 import { jsonOf } from '../up/child.js';
 import { logWriter } from '../up/log-lines.js';

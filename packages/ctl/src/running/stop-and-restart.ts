@@ -1,10 +1,10 @@
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
-import { rest } from '../queue/waiting.js';
+import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
 import { drainMs } from '../up/supervised-part.js';
-import { parts, type Part } from '../up/parts.js';
+import { partsOf, type Part } from '../up/parts.js';
 import { isAlive, readState, type UpState } from '../up/state-file.js';
 
 export interface RunningFlags {
@@ -41,7 +41,7 @@ export async function restart(
   if (!state) {
     throw new Refusal('UNAVAILABLE', `Nothing is running on ${dataDir}. Start it with \`ctl up\`.`);
   }
-  const chosen = parts.filter(({ name }) => only === undefined || name === only);
+  const chosen = partsOf(dataDir).filter(({ name }) => only === undefined || name === only);
   const restarted: Record<string, number> = {};
   for (const part of chosen) {
     restarted[part.name] = await restartPart(part, state, dataDir, tools);

@@ -1,4 +1,5 @@
 import type { QueueSchema } from '@millrace/contract/queue';
+import type { ConnectorState } from './connectors.js';
 
 /** Fields of every server. */
 export interface PartState {
@@ -25,6 +26,8 @@ export interface Overview {
     readonly seq: number | null;
     /** Connected followers. */
     readonly followers: number | null;
+    /** Null if there are none or they could not be read. */
+    readonly connectors: readonly ConnectorState[] | null;
   };
   readonly queue: PartState & {
     readonly queues: number | null;

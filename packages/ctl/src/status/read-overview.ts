@@ -9,6 +9,8 @@ import { dataDirectory } from '../data-directory.js';
 import { withDatabase } from '../db/connection.js';
 import { queueApi } from '../queue/api.js';
 import type { Tools } from '../tools.js';
+import { positionsCollection } from '../connect/positions-collection.js';
+import { readConnectorStates } from './connectors.js';
 import { queueTotals, type Overview, type PartState } from './overview.js';
 
 export interface StatusFlags {
@@ -28,7 +30,14 @@ export async function readOverview(flags: StatusFlags, tools: Tools): Promise<Ov
 }
 
 async function readDatabase({ data }: StatusFlags, tools: Tools): Promise<Overview['db']> {
-  const nothing = { role: null, collections: null, records: null, seq: null, followers: null };
+  const nothing = {
+    role: null,
+    collections: null,
+    records: null,
+    seq: null,
+    followers: null,
+    connectors: null,
+  };
   const place = data === undefined ? {} : { data: join(dataDirectory(data, {}), 'db') };
   const flags = { ...place, timeout: `${patienceMs}ms` };
   let address: string | null = null;
@@ -47,6 +56,9 @@ async function readDatabase({ data }: StatusFlags, tools: Tools): Promise<Overvi
         seq: status.seq,
         auth: status.auth,
         followers: status.followers.filter(({ connectedAt }) => connectedAt).length,
+        connectors: status.collections.some(({ name }) => name === positionsCollection)
+          ? await readConnectorStates(database, systemClock)
+          : null,
       };
     });
   } catch (error) {

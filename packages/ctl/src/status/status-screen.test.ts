@@ -15,6 +15,7 @@ const running: Overview = {
     records: 12_400,
     seq: 981,
     followers: 1,
+    connectors: null,
   },
   queue: {
     up: true,
@@ -54,6 +55,7 @@ const nothing: Overview = {
     records: null,
     seq: null,
     followers: null,
+    connectors: null,
   },
   queue: { ...absent('queue server'), queues: null, totals: null },
   daemon: { ...absent('daemon'), address: 'http://127.0.0.1:8765', agents: null },
@@ -145,4 +147,25 @@ test('totals are sums, and the oldest of all', () => {
     paused: 1,
   });
   expect(queueTotals([]).oldest_pending_age_ms).toBe(0);
+});
+
+test('status: shows the lag of the connectors', () => {
+  const state = {
+    name: 'orders-mail',
+    collection: 'orders',
+    queue: 'mail',
+    seq: 980,
+    updated_at: '2026-03-02T09:15:00.000Z',
+  };
+  const connectors = [
+    { ...state, lag_ms: 0, error: null },
+    { ...state, name: 'audit', lag_ms: 65_000, error: 'QUEUE_NOT_FOUND: no such queue.' },
+  ];
+  expect(screen({ ...running, db: { ...running.db, connectors } }, 140)).toContain(
+    `
+CONNECTOR    COLLECTION  QUEUE  LAG    ERROR
+orders-mail  orders      mail   0ms    -
+audit        orders      mail   1m 5s  QUEUE_NOT_FOUND: no such queue.
+`,
+  );
 });

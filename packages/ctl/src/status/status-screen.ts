@@ -1,6 +1,7 @@
 import { humanCount, humanDuration } from '@millrace/kit/units';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
+import type { ConnectorState } from './connectors.js';
 import type { Overview, PartState } from './overview.js';
 
 /** A row for each server, then the reasons for problems. */
@@ -36,8 +37,28 @@ export function statusScreen(overview: Overview, sheet: Sheet): string {
   const advice = isAllDown ? ['Start everything with `ctl up`.'] : [];
   return (
     renderTable(columns, rows, sheet) +
+    connectorsTable(db.connectors ?? [], sheet) +
     [...unguarded, ...reasons, ...advice].map((line) => `${line}\n`).join('')
   );
+}
+
+function connectorsTable(connectors: readonly ConnectorState[], sheet: Sheet): string {
+  if (connectors.length === 0) return '';
+  const columns = [
+    { title: 'CONNECTOR' },
+    { title: 'COLLECTION' },
+    { title: 'QUEUE' },
+    { title: 'LAG' },
+    { title: 'ERROR', overflow: 'wrap' as const },
+  ];
+  const rows = connectors.map(({ name, collection, queue, lag_ms: lagMs, error }): Cell[] => [
+    name,
+    collection,
+    queue,
+    lagMs === null ? '-' : humanDuration(lagMs),
+    error === null ? '-' : { text: printable(error), tone: 'bad' },
+  ]);
+  return `\n${renderTable(columns, rows, sheet)}`;
 }
 
 function databaseText({ up, seq, collections, records, followers, role }: Overview['db']): string {

@@ -1,4 +1,5 @@
 import { systemClock } from '@millrace/kit/clock';
+import type { Address } from '@millrace/kit/config';
 import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import { queueApi } from '../queue/api.js';
@@ -8,12 +9,12 @@ import type { Tools } from '../tools.js';
 import { setUpAgentsQueue } from './agents-queue.js';
 import { eventsFor } from './banner.js';
 import { exitText, startCtl } from './child.js';
-import { withPort } from './free-port.js';
+import { orAnyPort, withPort } from './free-port.js';
 import { ensureCredentials, type Credentials } from './credentials.js';
 import { SupervisedPart, type PartEvent } from './supervised-part.js';
 import { logWriter } from './log-lines.js';
 import { queueAddressFile, writePrivate } from './own-files.js';
-import { withUpFlags, parts, type Part } from './parts.js';
+import { withUpFlags, partsOf, queueGrpcPort, type Part } from './parts.js';
 import { Plan } from './plan.js';
 import { loadSettings, type Settings, type UpOptions } from './settings.js';
 import { startParts } from './supervisor.js';
@@ -49,19 +50,23 @@ export async function bringUp(
   const settings = loadSettings(dataDir, addresses, env);
   const credentials = await ensureCredentials(dataDir, settings, env);
   const daemonAddress = await withPort(settings.daemon.values.listen);
-  const plan = new Plan({ dataDir, env, addresses, settings, credentials, daemonAddress });
+  const queueGrpc = await queueGrpcAddress(settings);
+  const given = { dataDir, env, addresses, settings, credentials, daemonAddress, queueGrpc };
+  const plan = new Plan(given);
   const supervised = keepParts(plan, dataDir, here);
   // The second Ctrl-C: leave no process behind.
   here.lifecycle.interrupted.addEventListener('abort', () =>
     supervised.forEach((part) => part.kill()),
   );
-  const url = (name: Part['name']) => httpOf(supervised, name);
+  const url = (name: Part['name']) => urlOf(supervised, name, 'http');
   const hasStarted = await startParts(stagesOf(supervised), stopped);
   const { daemonToken } = settings;
   if (!hasStarted) return { supervised, hasStarted, daemonToken, url };
   try {
-    // With our process id, which shows when the file is stale.
-    writePrivate(queueAddressFile(dataDir), `${url('queue')}\n${process.pid}\n`);
+    // With our process id, which shows when the file is stale, and where the metrics are.
+    const metricsUrl = urlOf(supervised, 'queue', 'metrics');
+    const lines = [url('queue'), process.pid, metricsUrl];
+    writePrivate(queueAddressFile(dataDir), `${lines.join('\n')}\n`);
     saveState(dataDir, supervised);
     await connect({ plan, settings, credentials, queueUrl: url('queue') }, here);
   } catch (error) {
@@ -69,6 +74,16 @@ export async function bringUp(
     throw error;
   }
   return { supervised, hasStarted, daemonToken, url };
+}
+
+/**
+ * Nobody asked for the default address, so a port that is in use is no reason to fail. A queue on
+ * a free port gets a free port for gRPC too.
+ */
+async function queueGrpcAddress({ queue }: Settings): Promise<Address> {
+  if (queue.grpc) return queue.grpc;
+  const host = '127.0.0.1';
+  return queue.listen.port === 0 ? { host, port: 0 } : orAnyPort({ host, port: queueGrpcPort });
 }
 
 function keepParts(plan: Plan, dataDir: string, { terminal }: Here): SupervisedPart[] {
@@ -83,7 +98,7 @@ function keepParts(plan: Plan, dataDir: string, { terminal }: Here): SupervisedP
     if (event.kind === 'back') saveState(dataDir, supervised);
     report(event);
   };
-  const supervised: SupervisedPart[] = parts.map(
+  const supervised: SupervisedPart[] = partsOf(dataDir).map(
     (part) =>
       new SupervisedPart(part, {
         clock: systemClock,
@@ -108,18 +123,18 @@ function saveState(dataDir: string, supervised: readonly SupervisedPart[]): void
   writeState(dataDir, { pid: process.pid, parts: Object.fromEntries(pids) });
 }
 
-/** The daemon gets the addresses of the others. */
+/** The daemon and the connectors get the addresses of the others. */
 function stagesOf(supervised: readonly SupervisedPart[]): SupervisedPart[][] {
-  const isDaemon = ({ part }: SupervisedPart) => part.name === 'daemon';
-  return [supervised.filter((part) => !isDaemon(part)), supervised.filter(isDaemon)];
+  const isFirst = ({ part }: SupervisedPart) => part.name === 'db' || part.name === 'queue';
+  return [supervised.filter(isFirst), supervised.filter((part) => !isFirst(part))];
 }
 
 function listenersOf(supervised: readonly SupervisedPart[], name: Part['name']) {
   return supervised.find(({ part }) => part.name === name)?.listeners ?? [];
 }
 
-function httpOf(supervised: readonly SupervisedPart[], name: Part['name']): string {
-  return listenersOf(supervised, name).find(({ listener }) => listener === 'http')?.url ?? '';
+function urlOf(supervised: readonly SupervisedPart[], name: Part['name'], wanted: string): string {
+  return listenersOf(supervised, name).find(({ listener }) => listener === wanted)?.url ?? '';
 }
 
 interface Connection {

@@ -12,6 +12,7 @@ test('the three parts stand on the ports of the documentation', () => {
     'db http 8080',
     'queue http 8081',
     'queue metrics 9464',
+    'queue grpc 8082',
     'daemon http 8765',
   ]);
 });
@@ -26,6 +27,7 @@ test('a part that names its own flag is understood to mean that of ctl up', () =
   const [db, queue, daemon] = parts;
   expect(withUpFlags(db!, taken('--http'))).toBe(taken('--db-http'));
   expect(withUpFlags(queue!, taken('--listen'))).toBe(taken('--queue-listen'));
+  expect(withUpFlags(queue!, taken('--grpc'))).toBe(taken('--queue-grpc'));
   expect(withUpFlags(queue!, taken('--metrics-listen'))).toBe(taken('--metrics-listen'));
   expect(withUpFlags(daemon!, taken('--listen'))).toBe(taken('--listen'));
   expect(withUpFlags(queue!, '{"msg":"--listen"}')).toBe('{"msg":"--listen"}');
@@ -66,6 +68,7 @@ database  grpc://127.0.0.1:5433  running
           http://127.0.0.1:8080  running
 queue     http://127.0.0.1:8081  running
           http://127.0.0.1:9464  running
+          grpc://127.0.0.1:8082  running
 daemon    http://127.0.0.1:8765  running
 
 Dashboard: http://127.0.0.1:8765/#login=mr_code
@@ -98,6 +101,7 @@ test('banner: suggests only commands that work with what was found', () => {
 test('for scripts there is a line per listener, as the servers print it', () => {
   expect(eventsFor(running[1]!)).toBe(
     '{"event":"listening","component":"queue","listener":"http","url":"http://127.0.0.1:8081"}\n' +
-      '{"event":"listening","component":"queue","listener":"metrics","url":"http://127.0.0.1:9464"}\n',
+      '{"event":"listening","component":"queue","listener":"metrics","url":"http://127.0.0.1:9464"}\n' +
+      '{"event":"listening","component":"queue","listener":"grpc","url":"grpc://127.0.0.1:8082"}\n',
   );
 });

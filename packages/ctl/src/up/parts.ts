@@ -1,7 +1,10 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
 /** One of the servers that `ctl up` runs. */
 export interface Part {
-  /** Name in the listening lines, and the group of its `serve` command: db, queue, daemon. */
-  readonly name: 'db' | 'queue' | 'daemon';
+  /** Name in the listening lines, and the group of its command: db, queue, daemon, connect. */
+  readonly name: 'db' | 'queue' | 'daemon' | 'connect';
   /** Name for people. */
   readonly title: string;
   /** Default addresses. */
@@ -32,12 +35,18 @@ const db: Part = {
   flags: { '--grpc': '--db-grpc', '--http': '--db-http' },
 };
 
+export const queueGrpcPort = 8082;
+
 const queue: Part = {
   name: 'queue',
   title: 'queue',
-  addresses: [address('http', 8081), address('metrics', 9464)],
-  listeners: ['http', 'metrics'],
-  flags: { '--listen': '--queue-listen' },
+  addresses: [
+    address('http', 8081),
+    address('metrics', 9464),
+    address('grpc', queueGrpcPort, 'grpc'),
+  ],
+  listeners: ['http', 'metrics', 'grpc'],
+  flags: { '--listen': '--queue-listen', '--grpc': '--queue-grpc' },
 };
 
 const daemon: Part = {
@@ -47,8 +56,22 @@ const daemon: Part = {
   listeners: ['http'],
 };
 
+const connect: Part = {
+  name: 'connect',
+  title: 'connectors',
+  addresses: [],
+  listeners: ['metrics'],
+};
+
 /** In start order: each gets the addresses of those before it. */
 export const parts: readonly Part[] = [db, queue, daemon];
+
+/** With its connectors, if the data directory has any. */
+export function partsOf(dataDir: string): readonly Part[] {
+  return existsSync(connectorsFile(dataDir)) ? [...parts, connect] : parts;
+}
+
+export const connectorsFile = (dataDir: string) => join(dataDir, 'connectors.yaml');
 
 function address(listener: string, port: number, scheme = 'http'): Address {
   return { listener, port, url: `${scheme}://127.0.0.1:${port}` };

@@ -37,6 +37,7 @@ function planOf({ env = {}, addresses = {}, host = '127.0.0.1' }: PlanOptions = 
     settings: loadSettings(data, addresses, environment),
     credentials,
     daemonAddress: { host, port: 4000 },
+    queueGrpc: { host: '127.0.0.1', port: 8082 },
   });
 }
 
@@ -64,6 +65,9 @@ test('at first a part listens where it was sent, and after a death where it was'
   const queue = plan.commandFor('queue', running).args;
   expect(valuesOf(queue, '--listen')).toEqual(['127.0.0.1:5000']);
   expect(valuesOf(queue, '--metrics-listen')).toEqual(['127.0.0.1:5001']);
+  expect(valuesOf(queue, '--grpc')).toEqual(['127.0.0.1:5002']);
+  const first = plan.commandFor('queue', nowhere).args;
+  expect(valuesOf(first, '--grpc')).toEqual(['127.0.0.1:8082']);
 });
 
 test('the daemon is reported of the others, and no secret is in a command line', () => {

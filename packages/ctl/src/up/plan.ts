@@ -6,7 +6,7 @@ import { lineOf } from '../daemon/places.js';
 import type { Command } from './child.js';
 import type { Credentials } from './credentials.js';
 import { databaseKeyFile, secretsFile, tokensFile } from './own-files.js';
-import { addressOfUrl, type Listener, type Part } from './parts.js';
+import { addressOfUrl, connectorsFile, type Listener, type Part } from './parts.js';
 import type { Settings, UpOptions } from './settings.js';
 
 /** Addresses of running or restarting servers. */
@@ -20,6 +20,8 @@ export interface PlanParts {
   readonly credentials: Credentials;
   /** Address of the daemon, with its port chosen. */
   readonly daemonAddress: Address;
+  /** gRPC address of the queue. */
+  readonly queueGrpc: Address;
 }
 
 const callbackPath = '/api/v1/queue/callback';
@@ -35,7 +37,27 @@ export class Plan {
 
   commandFor(name: Part['name'], places: Places): Command {
     if (name === 'db') return this.#database(places);
+    if (name === 'connect') return this.#connectors(places);
     return name === 'queue' ? this.#queue(places) : this.#daemon(places);
+  }
+
+  #connectors(places: Places): Command {
+    const { dataDir, env, credentials } = this.given;
+    const { ownerToken } = credentials;
+    const socket = places('db').find(({ listener }) => listener === 'socket');
+    return {
+      args: [
+        'connect',
+        ...flag('--config', connectorsFile(dataDir)),
+        ...flag('--metrics-listen', listenerOf(places('connect'), 'metrics')),
+      ],
+      env: {
+        ...env,
+        MILLRACE_DB_URL: socket?.url,
+        MILLRACE_QUEUE_URL: urlOf(places('queue')),
+        ...(ownerToken === undefined ? {} : { MILLRACE_QUEUE_TOKEN: ownerToken }),
+      },
+    };
   }
 
   #database(places: Places): Command {
@@ -54,7 +76,7 @@ export class Plan {
   }
 
   #queue(places: Places): Command {
-    const { dataDir, env, addresses, settings } = this.given;
+    const { dataDir, env, addresses, settings, queueGrpc } = this.given;
     const { tokens_file: tokens, secrets_file: secrets } = settings.queue;
     return {
       args: [
@@ -67,6 +89,7 @@ export class Plan {
           '--metrics-listen',
           listenerOf(places('queue'), 'metrics') ?? addresses.metricsListen,
         ),
+        ...flag('--grpc', listenerOf(places('queue'), 'grpc') ?? addressText(queueGrpc)),
         ...flag('--tokens-file', tokens === undefined ? tokensFile(dataDir) : undefined),
         ...flag('--secrets-file', secrets === undefined ? secretsFile(dataDir) : undefined),
         ...flag('--extra-callback-allowlist', JSON.stringify(allowlistEntry(this.callbackUrl))),

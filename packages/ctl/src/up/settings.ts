@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { databaseConfig } from '@millrace/db/config';
 import {
@@ -9,7 +10,9 @@ import {
 import { loadConfig, type LoadedConfig } from '@millrace/kit/config';
 import { systemRandom } from '@millrace/kit/random';
 import { queueConfig, type QueueSettings } from '@millrace/queue/config';
+import { readConnectors } from '../connect/connectors-file.js';
 import { lineOf, queueSettingsFile, tokenFile } from '../daemon/places.js';
+import { connectorsFile } from './parts.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -18,6 +21,7 @@ export interface Addresses {
   dbGrpc?: string;
   dbHttp?: string;
   queueListen?: string;
+  queueGrpc?: string;
   metricsListen?: string;
   listen?: string;
 }
@@ -55,7 +59,7 @@ export function loadSettings(dataDir: string, options: UpOptions, env: Environme
   const { values: queue } = loadConfig(queueConfig, {
     environment: env,
     defaultFile: files.queue,
-    flags: { data: dataDir, listen: options.queueListen },
+    flags: { data: dataDir, listen: options.queueListen, grpc: options.queueGrpc },
   });
   const { values: db } = loadConfig(databaseConfig, { environment: env, defaultFile: files.db });
   const entries = Object.entries(env).filter(([name]) => !otherPlaces.has(name));
@@ -69,6 +73,7 @@ export function loadSettings(dataDir: string, options: UpOptions, env: Environme
       ...(options.auth === false && { auth: 'none' }),
     },
   });
+  if (existsSync(connectorsFile(dataDir))) readConnectors(connectorsFile(dataDir));
   ensureToken(daemon, dataDir, systemRandom);
   const needsToken = daemon.values.auth !== 'none';
   return {

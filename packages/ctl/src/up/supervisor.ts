@@ -5,7 +5,7 @@ import type { SupervisedPart } from './supervised-part.js';
  * Stops senders of work before receivers: a task that the queue delivers while the daemon is
  * stopping would cost an attempt.
  */
-const stopOrder = ['queue', 'daemon', 'db'];
+const stopOrder = ['connect', 'queue', 'daemon', 'db'];
 
 /**
  * Starts the servers stage by stage; those of one stage do not depend on each other. Returns false

@@ -21,6 +21,7 @@ export function addSpend(group: CtlCommand, tools: Tools): void {
     .example(`${group.path} spend`, 'the totals, and the largest of each kind')
     .example(`${group.path} spend --by day`, 'a row for each day')
     .example(`${group.path} spend --json`, 'the response of the REST API')
+    .shown(tools)
     .action(async (_: unknown, self: CtlCommand) => {
       const { showSpend } = await import('./spend.js');
       // Flags of the group count too: `ctl usage --url ... spend`.

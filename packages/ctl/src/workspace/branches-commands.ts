@@ -18,6 +18,7 @@ export function addBranches(workspace: CtlCommand, tools: Tools): void {
     .example('ctl workspace branches', 'as last read')
     .example('ctl workspace branches --refresh', 'as they are now')
     .example('ctl workspace branches --json', 'the response of the REST API')
+    .shown(tools)
     .action(async (flags: BranchesFlags) => {
       const { showBranches } = await import('./branches.js');
       await showBranches(flags, tools);

@@ -29,6 +29,11 @@ const kinds: Readonly<Record<string, Kind>> = {
   sessions: { changed: 'session.changed', removed: 'session.removed' },
   pipelines: { changed: 'pipeline.changed', removed: 'pipeline.removed' },
   notes: { changed: 'note.changed', removed: 'note.removed' },
+  questions: {
+    changed: 'question.changed',
+    removed: 'question.removed',
+    show: (data) => (data as { question: unknown }).question,
+  },
   branches: { changed: 'branch.changed', removed: 'branch.removed' },
   settings: { changed: 'settings.changed', only: 'settings' },
   metrics: { changed: 'metrics.sampled', only: 'latest' },

@@ -182,7 +182,7 @@ class Conversation {
       const { text, typed } = this.#question;
       return [
         rule,
-        ` ${text}`,
+        ...questionLines(text),
         ' ❯ 1. Yes',
         '   2. No, and say what to do differently (esc)',
         `   ${typed.replaceAll('\n', ' ')}`,
@@ -194,4 +194,10 @@ class Conversation {
     const typed = this.#typed.replaceAll('\n', ' ');
     return [...spinner, rule, `> ${typed}`, rule, '  ? for shortcuts'];
   }
+}
+
+/** A question for a command shows it as claude does. */
+function questionLines(text: string): string[] {
+  if (!text.startsWith('$ ')) return [` ${text}`];
+  return [' Bash command', '', `   ${text.slice(2)}`, '', ' Do you want to proceed?'];
 }

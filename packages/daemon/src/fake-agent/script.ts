@@ -15,7 +15,7 @@ const units: Readonly<Record<string, number>> = { '': 1, k: 1_000, m: 1_000_000 
 
 /**
  * What a prompt asks for, in its order:
- * `sleep 2` works for that many seconds; `wait go.txt` works until there is such a file; `ask` wants a permission; `limit 60` hits a limit that
+ * `sleep 2` works for that many seconds; `wait go.txt` works until there is such a file; `ask` wants a permission, `ask "$ make"` that to run a command; `limit 60` hits a limit that
  * ends after that many minutes; `fail 500` ends the turn with that API error; `crash 3` ends the program with that code, `crash 3 unless done.txt`
  * only while there is no such file; `context 450k` fills the context; `write notes.txt` makes a
  * file; `commit` commits everything; `say hello` says the rest of the line. Everything else is

@@ -11,6 +11,14 @@ export interface GitRun {
   signal?: AbortSignal;
   /** Whether the repository may run its hooks and filters: `worktrees.hooks`. */
   isTrusted?: boolean;
+  /** The command reads or writes files or merges, so filters and merge drivers are disabled. */
+  handlesFiles?: boolean;
+  /** Variables for this run, such as GIT_INDEX_FILE. */
+  variables?: Environment;
+  /** Written to stdin. */
+  input?: string;
+  /** Which part of a too large output to return; default: the end. */
+  keeps?: 'start' | 'end';
 }
 
 /** Commands that read or write files of the working tree, and so would run filters. */
@@ -21,20 +29,27 @@ const fileCommands = new Set(['worktree', 'update-index', 'diff-index']);
  * commands, which would run with the daemon's rights.
  */
 export async function runGit(run: GitRun, args: readonly string[]): Promise<ProgramEnd> {
-  const { clock, cwd, timeoutMs, isTrusted = false } = run;
+  const { clock, cwd, timeoutMs, isTrusted = false, variables = {}, input = '', keeps } = run;
   const signal = run.signal ?? new AbortController().signal;
-  const start = (words: readonly string[], environment: Environment) =>
-    runProgram({ file: 'git', args: words, input: '', cwd, environment, timeoutMs, signal, clock });
-  if (isTrusted) return start(args, plainEnvironment(run.environment));
+  const limits = { cwd, timeoutMs, signal, clock };
+  const start = (environment: Environment) =>
+    runProgram({
+      ...limits,
+      file: 'git',
+      args,
+      input,
+      environment: { ...environment, ...variables },
+      ...(keeps && { keeps }),
+    });
+  if (isTrusted) return start(plainEnvironment(run.environment));
   const safe = safeGitEnvironment(run.environment);
-  if (!fileCommands.has(args[0] ?? '')) return start(args, safe);
-  const listed = await start(
-    ['config', '--null', '--name-only', '--get-regexp', '^filter\\.'],
-    safe,
-  );
+  if (!run.handlesFiles && !fileCommands.has(args[0] ?? '')) return start(safe);
+  const names = ['config', '--null', '--name-only', '--get-regexp', '^(filter|merge)\\.'];
+  const list = { ...limits, file: 'git', args: names, input: '', environment: safe };
+  const listed = await runProgram(list);
   // Code 1: there is none.
   if (listed.kind !== 'exited' || (listed.code !== 0 && listed.code !== 1)) return listed;
-  return start(args, withSettings(safe, withoutFilters(listed.stdout.split('\0'))));
+  return start(withSettings(safe, withoutCommands(listed.stdout.split('\0'))));
 }
 
 /**
@@ -91,17 +106,27 @@ function withSettings(environment: Environment, settings: readonly ConfigPair[])
   return { ...environment, ...Object.fromEntries(pairs), GIT_CONFIG_COUNT: count };
 }
 
-/** An empty command disables a filter, and a filter that is not required may be missing. */
-function withoutFilters(keys: readonly string[]): ConfigPair[] {
-  const filters = new Set(
+/** What git does by itself where no merge driver is configured. */
+const ownMerge = 'git merge-file --marker-size=%L %A %O %B';
+
+/**
+ * An empty command disables a filter, and a filter that is not required may be missing. A merge
+ * driver is replaced, because an empty one would take our side without a conflict.
+ */
+function withoutCommands(keys: readonly string[]): ConfigPair[] {
+  const sections = new Set(
     keys
-      .filter((key) => /^filter\..+\./s.test(key))
+      .filter((key) => /^(?:filter|merge)\..+\./s.test(key))
       .map((key) => key.slice(0, key.lastIndexOf('.'))),
   );
-  return [...filters].flatMap((filter): ConfigPair[] => [
-    [`${filter}.clean`, ''],
-    [`${filter}.smudge`, ''],
-    [`${filter}.process`, ''],
-    [`${filter}.required`, 'false'],
-  ]);
+  return [...sections].flatMap((section): ConfigPair[] =>
+    section.startsWith('merge.')
+      ? [[`${section}.driver`, ownMerge]]
+      : [
+          [`${section}.clean`, ''],
+          [`${section}.smudge`, ''],
+          [`${section}.process`, ''],
+          [`${section}.required`, 'false'],
+        ],
+  );
 }

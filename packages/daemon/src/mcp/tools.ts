@@ -178,6 +178,36 @@ export const tools: readonly Tool[] = [
     output: { contract: 'SpendRollup' },
     request: () => ({ operation: 'getSpend' }),
   },
+  {
+    name: 'answer_question',
+    title: 'Answer a question of an agent',
+    description:
+      'Answers a permission request or a choice of an agent: with the id of one of its options, ' +
+      'or with text for a question of kind `text`. Of two answers the first one counts.',
+    annotations: { ...changes, idempotentHint: false },
+    input: {
+      id: {
+        ...sessionId,
+        description: "The question's id, as in the alert or in the list of questions.",
+      },
+      option_id: {
+        schema: { type: 'string', minLength: 1, maxLength: 256 },
+        description: 'The id of the chosen option.',
+        isOptional: true,
+      },
+      text: {
+        schema: { type: 'string', minLength: 1, maxLength: 100_000 },
+        description: 'The answer in words, for a question of kind `text`.',
+        isOptional: true,
+      },
+    },
+    output: { contract: 'Question' },
+    request: ({ id, ...answer }) => ({
+      operation: 'answerQuestion',
+      params: { id: id! },
+      body: answer,
+    }),
+  },
 ];
 
 export function isReadOnly({ annotations }: Tool): boolean {

@@ -13,6 +13,8 @@ export interface Alert {
   body: string;
   /** The session concerned; null when none. */
   agentId: string | null;
+  /** The question to answer, if there is one. */
+  questionId?: string | undefined;
 }
 
 /**

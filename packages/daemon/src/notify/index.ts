@@ -3,6 +3,7 @@ import { parseTarget, webhookPolicy, type Outbound } from '@millrace/kit/outboun
 import type { Log } from '@millrace/kit/log';
 import type { World } from '@millrace/kit/world';
 import { webhookSecretFile } from '../storage/data-files.js';
+import type { Questions } from '../questions/questions.js';
 import type { Sessions } from '../sessions/port.js';
 import { AlertStore } from './alert-store.js';
 import { Desktop } from './desktop.js';
@@ -31,6 +32,7 @@ export interface NotifyOptions extends World {
   /** Must refuse link-local addresses: `webhookGuard` of the kit does. */
   outbound: Pick<Outbound, 'request'>;
   sessions: Sessions;
+  questions: Pick<Questions, 'get' | 'openOf'>;
   platform?: NodeJS.Platform;
 }
 
@@ -41,7 +43,8 @@ export interface OpenNotify {
 
 /** Opens the inbox, resumes the outbox, and watches the sessions. */
 export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
-  const { settings, database, dataDir, sessions, outbound, clock, random, log } = options;
+  const { settings, database, dataDir, sessions, questions, outbound, clock, random, log } =
+    options;
   const world = { clock, random, log };
   const store = new AlertStore(database);
   const key = webhookKey(settings.webhook_secret, { file: webhookSecretFile(dataDir), random });
@@ -51,11 +54,19 @@ export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
   const desktop = settings.enabled
     ? new Desktop({ clock, log, environment, cwd: dataDir, ...(platform && { platform }) })
     : undefined;
-  const notify = new Notify({ ...world, store, sessions, desktop, webhook: webhook || undefined });
+  const notify = new Notify({
+    ...world,
+    store,
+    sessions,
+    questions,
+    desktop,
+    webhook: webhook || undefined,
+  });
   const alerts = new SessionAlerts({
     clock,
     log,
     sessions,
+    questions,
     alerts: notify,
     deleteMarks: (agentId) => store.deleteMarks(agentId),
     stuckAfterMs: settings.stuck_after,

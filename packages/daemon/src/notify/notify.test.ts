@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { expectSchema } from '../../test/support/client.js';
+import { Questions } from '../questions/questions.js';
 import type { Session } from '../sessions/port.js';
 import { AlertStore, maxNotes } from './alert-store.js';
 import type { Alert } from './alert.js';
@@ -41,6 +42,7 @@ async function start(settings: Partial<NotifySettings> = {}): Promise<OpenNotify
     environment: {},
     outbound: { request: () => Promise.reject(new Error('nothing is to be sent')) },
     sessions: room.sessions,
+    questions: await Questions.open({ ...room.world, database }),
   });
   return open.notify;
 }
@@ -335,6 +337,7 @@ describe('the desktop', () => {
       environment: { PATH: `${bin}:/usr/bin:/bin` },
       outbound: { request: () => Promise.reject(new Error('nothing is to be sent')) },
       sessions: room.sessions,
+      questions: await Questions.open({ ...room.world, database }),
       platform: 'linux',
     });
     for (const kind of ['branch_merged', 'branch_behind', 'ci_failed', 'errored'] as const) {

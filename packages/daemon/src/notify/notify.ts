@@ -1,6 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { World } from '@millrace/kit/world';
 import { formatTimestamp } from '@millrace/kit/units';
+import type { Questions } from '../questions/questions.js';
 import type { Sessions } from '../sessions/port.js';
 import { fail } from '../core/refusals.js';
 import {
@@ -19,6 +20,7 @@ import type { Webhook } from './webhook.js';
 export interface NotifyParts extends World {
   store: AlertStore;
   sessions: Pick<Sessions, 'find'>;
+  questions: Pick<Questions, 'get'>;
   /** Undefined when the setting is off. */
   desktop: Pick<Desktop, 'show'> | undefined;
   webhook: Pick<Webhook, 'offer'> | undefined;
@@ -41,6 +43,7 @@ export class Notify implements AlertSink {
       body: alert.body,
       agent_id: alert.agentId,
       read: false,
+      ...(alert.questionId !== undefined && { question_id: alert.questionId }),
     };
     const goes = channels[alert.kind];
     const outbox = goes.webhook && webhook ? await this.#entry(note, raisedAt) : undefined;
@@ -61,7 +64,7 @@ export class Notify implements AlertSink {
   }
 
   async #entry(note: InboxNote, raisedAt: number): Promise<OutboxEntry> {
-    const { id, title, body, kind, ts, severity } = note;
+    const { id, title, body, kind, ts, severity, question_id: question } = note;
     const sent: DaemonSchema<'WebhookNotification'> = {
       text: textOf(note),
       title,
@@ -71,6 +74,10 @@ export class Notify implements AlertSink {
       ts,
       severity,
       agent: await this.#agent(note.agent_id),
+      ...(question !== undefined && {
+        question_id: question,
+        question: this.parts.questions.get(question),
+      }),
     };
     return { id, body: JSON.stringify(sent), raisedAt, tries: 0, nextAt: raisedAt };
   }

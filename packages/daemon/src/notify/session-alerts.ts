@@ -1,11 +1,13 @@
 import type { Timer } from '@millrace/kit/clock';
 import { humanDuration, parseTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
+import type { Questions } from '../questions/questions.js';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
 import type { Alert, AlertSink } from './alert.js';
 
 export interface SessionAlertsParts extends Pick<World, 'clock' | 'log'> {
   sessions: Pick<Sessions, 'list' | 'find' | 'onChange'>;
+  questions: Pick<Questions, 'openOf'>;
   alerts: AlertSink;
   /** Called when a session is gone. */
   deleteMarks: (agentId: string) => Promise<void>;
@@ -54,10 +56,17 @@ export class SessionAlerts {
     if (before?.status === after.status && before.status_since === after.status_since) return;
     this.#awaitNothing(after.id);
     if (after.status === 'idle') this.#awaitStuck(after);
-    const alert = alertOf(after);
+    const alert = this.#withQuestion(alertOf(after));
     if (!alert) return;
     const value = `${after.status} ${after.status_since}`;
     this.#do(() => this.#parts.alerts.raise(alert, { topic: 'status', value }));
+  }
+
+  /** The question that the agent asked last is the one that it waits with. */
+  #withQuestion(alert: Alert | undefined): Alert | undefined {
+    if (alert?.kind !== 'waiting_for_input' || alert.agentId === null) return alert;
+    const question = this.#parts.questions.openOf(alert.agentId).at(-1)?.question;
+    return question ? { ...alert, questionId: question.id } : alert;
   }
 
   #awaitStuck({ id, status_since }: Session): void {

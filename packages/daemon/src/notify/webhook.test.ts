@@ -10,6 +10,7 @@ import { Webhook as Verifier } from 'standardwebhooks';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { expectSchema } from '../../test/support/client.js';
 import { webhookSecretFile } from '../storage/data-files.js';
+import { Questions } from '../questions/questions.js';
 import { openNotify, type NotifySettings, type OpenNotify } from './index.js';
 import type { OutboxEntry } from './alert-store.js';
 import type { Alert } from './alert.js';
@@ -21,6 +22,7 @@ let room: TestStore;
 let receiver: Receiver;
 let outbound: Outbound;
 let open: OpenNotify | undefined;
+let questions: Questions | undefined;
 let calls = 0;
 
 beforeEach(async () => {
@@ -39,6 +41,7 @@ afterEach(async () => {
 
 async function start(settings: Partial<NotifySettings> = {}): Promise<OpenNotify['notify']> {
   const { database } = await room.open();
+  questions = await Questions.open({ ...room.world, database });
   open = await openNotify({
     ...room.world,
     settings: {
@@ -53,6 +56,7 @@ async function start(settings: Partial<NotifySettings> = {}): Promise<OpenNotify
     environment: {},
     outbound: { request: counted },
     sessions: room.sessions,
+    questions,
   });
   return open.notify;
 }
@@ -90,6 +94,25 @@ const eventually = (check: () => unknown, stepMs = 1000) =>
   });
 
 const inOutbox = async () => (await room.open()).database.collection('outbox').count();
+
+test('an alert of an agent that waits carries its question', async () => {
+  await start();
+  const { database } = await room.open();
+  const session = room.sessions.add({ name: 'docs', status: 'working' });
+  const { question } = await questions!.ask(session.id, {
+    kind: 'permission',
+    title: 'Do you want to proceed?',
+    body: 'make test',
+    tool: 'execute',
+    options: [{ id: '1', label: 'Yes', kind: 'allow_once' }],
+  });
+  room.sessions.set(session.id, { status: 'waiting_for_input' });
+  await until(() => receiver.received.length === 1);
+  const sent = JSON.parse(receiver.received[0]!.body) as Record<string, unknown>;
+  expectSchema('WebhookNotification', sent);
+  expect(sent).toMatchObject({ question_id: question.id, question });
+  expect(await database.collection('notes').count()).toBe(1);
+});
 
 test('an alert is posted in the form of the contract, signed by Standard Webhooks', async () => {
   const notify = await start();

@@ -9,11 +9,13 @@ import type { Pipelines } from '../pipelines/pipelines.js';
 import type { Backends } from '../registry/backends.js';
 import type { Upstreams } from '../proxy/upstream.js';
 import type { QueueTasks } from '../queue-callback/index.js';
+import type { Questions } from '../questions/questions.js';
 import type { Savings } from '../savings/savings.js';
 import type { Sessions } from '../sessions/port.js';
 import type { Spend } from '../spend/spend.js';
 import type { Thinker } from '../think/thinker.js';
 import type { Usage } from '../usage/index.js';
+import type { Workbench } from '../workbench/workbench.js';
 
 /** Services that operations use. Operations do not depend on HTTP, MCP or the terminal. */
 export interface DaemonContext {
@@ -22,9 +24,11 @@ export interface DaemonContext {
   pipelines: Pick<Pipelines, 'list' | 'get' | 'create' | 'start' | 'cancel'>;
   events: Pick<Events, 'follow'>;
   queueTasks: Pick<QueueTasks, 'receive'>;
+  questions: Pick<Questions, 'list' | 'get' | 'answer'>;
   notify: Pick<Notify, 'list' | 'markRead'>;
   metrics: Pick<Metrics, 'read' | 'history'>;
   branches: Pick<Branches, 'list' | 'refresh'>;
+  workbench: Workbench;
   /** tokens.force_compact: default for agents without an override. */
   forceCompact: boolean;
   thinker: Thinker;

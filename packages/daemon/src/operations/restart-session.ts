@@ -1,10 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
+import { getSession } from './get-session.js';
 
 /** Restarts the agent where it stopped. */
-export function restartSession(
-  { sessions }: Pick<DaemonContext, 'sessions'>,
+export async function restartSession(
+  context: Pick<DaemonContext, 'sessions'>,
   id: string,
 ): Promise<DaemonSchema<'Session'>> {
-  return sessions.restart(id);
+  return context.sessions.restart((await getSession(context, id)).id);
 }

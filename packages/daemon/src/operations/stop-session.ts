@@ -1,10 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
+import { getSession } from './get-session.js';
 
 /** Stops the agent's process; the session stays. */
-export function stopSession(
-  { sessions }: Pick<DaemonContext, 'sessions'>,
+export async function stopSession(
+  context: Pick<DaemonContext, 'sessions'>,
   id: string,
 ): Promise<DaemonSchema<'Session'>> {
-  return sessions.stop(id);
+  return context.sessions.stop((await getSession(context, id)).id);
 }

@@ -41,6 +41,10 @@ describe('the queue server', () => {
 describe('the database', () => {
   test.each([
     ['GET', '/v1/admin/replication', 'reading'],
+    ['GET', '/openapi.yaml', 'reading'],
+    ['GET', '/v1/admin/schemas/people', 'reading'],
+    ['GET', '/v1/admin/index-advice', 'reading'],
+    ['POST', '/v1/admin/collections/people/indexes', 'writing'],
     ['POST', '/v1/people/records:find', 'reading'],
     ['POST', '/v1/people/records:watch', 'reading'],
     ['GET', '/v1/people/keys/a%2Fb%3Ac', 'reading'],
@@ -52,6 +56,10 @@ describe('the database', () => {
 
   test.each([
     ['POST', '/v1/admin:promote'],
+    ['DELETE', '/v1/admin/collections/people'],
+    ['DELETE', '/v1/admin/collections/people/indexes/age'],
+    ['PUT', '/v1/admin/schemas/people'],
+    ['GET', '/v1/admin/schemas'],
     ['POST', '/v1/admin:backup'],
     ['POST', '/v1/admin:compact'],
     ['POST', '/v1/records:watch'],

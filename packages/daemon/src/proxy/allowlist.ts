@@ -73,7 +73,11 @@ export const queueAllowlist = new Allowlist([
 ]);
 
 export const databaseAllowlist = new Allowlist([
+  ['GET', '/openapi.yaml', 'reading'],
   ['GET', '/v1/admin/replication', 'reading'],
+  ['GET', '/v1/admin/schemas/{collection}', 'reading'],
+  ['GET', '/v1/admin/index-advice', 'reading'],
+  ['POST', '/v1/admin/collections/{collection}/indexes', 'writing'],
   ['GET', '/v1/{collection}/records/{id}', 'reading'],
   ['GET', '/v1/{collection}/keys/{key}', 'reading'],
   ['POST', '/v1/{collection}/records', 'writing'],

@@ -7,6 +7,7 @@ import { openMetrics, type Metrics } from '../metrics/index.js';
 import { openNotify, type Notify } from '../notify/index.js';
 import { Pipelines } from '../pipelines/pipelines.js';
 import { openQueueTasks, type QueueTasks } from '../queue-callback/index.js';
+import { Questions } from '../questions/questions.js';
 import type { Backends } from '../registry/backends.js';
 import type { SavingsRecorder } from '../savings/recorder.js';
 import type { Sessions } from '../sessions/port.js';
@@ -36,6 +37,7 @@ export interface AgentsParts {
 export interface Agents {
   sessions: Sessions;
   notify: Notify;
+  questions: Questions;
   metrics: Metrics;
   branches: Branches;
   pipelines: Pipelines;
@@ -49,9 +51,13 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
   const undo = new UndoList();
   const close = () => undo.run();
   try {
-    const sessions = await AgentSessions.open(sessionsParts(parts));
+    const questions = await Questions.open({ ...parts.world, database: parts.store.database });
+    const sessions = await AgentSessions.open({ ...sessionsParts(parts), questions });
     undo.add(() => sessions.close());
-    const { notify, ...openedNotify } = await openNotify(notifyOptions(parts, sessions));
+    const { notify, ...openedNotify } = await openNotify({
+      ...notifyOptions(parts, sessions),
+      questions,
+    });
     undo.add(() => openedNotify.close());
     const guard = await openGuard(guardOptions(parts, sessions, notify));
     undo.add(() => guard.close());
@@ -65,7 +71,7 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
     undo.add(() => queueTasks.close());
     // Last, so that every service is notified of what happened while the daemon was down.
     await sessions.begin();
-    return { sessions, notify, metrics, branches, pipelines, queueTasks, close };
+    return { sessions, notify, questions, metrics, branches, pipelines, queueTasks, close };
   } catch (error) {
     await close();
     throw error;
@@ -126,6 +132,7 @@ function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) 
     extra: backends.extra,
     runsHooks: worktrees.hooks,
     trusted: agents.trust_workspace,
+    policy: settings.permissions.policy,
     limitRetryMs: backends.limit_retry,
     contextLimits: {
       warn: tokens.warn,

@@ -50,6 +50,26 @@ const agents = z.object({
   }),
 });
 
+const permissions = z.object({
+  policy: z
+    .array(
+      z.object({
+        backend: z
+          .string()
+          .regex(/^[A-Za-z0-9._*-]{1,64}$/)
+          .optional()
+          .meta({ expected: 'the id of a backend, with * for any characters' }),
+        tool: z
+          .string()
+          .regex(/^[^()\s][^()]*(?:\([^\n]*\))?$/)
+          .meta({ expected: 'a tool such as execute, edit or execute(git status*)' }),
+        action: z.enum(['allow', 'ask', 'deny']),
+      }),
+    )
+    .default([])
+    .meta({ description: 'Rules that answer permission requests; the first match decides' }),
+});
+
 const backends = z.object({
   limit_retry: duration()
     .prefault('15m')
@@ -242,6 +262,7 @@ const schema = z.object({
     })
     .prefault({}),
   agents: agents.prefault({}),
+  permissions: permissions.prefault({}),
   queue: queue.prefault({}),
   database: database.prefault({}),
   providers: providers.prefault({}),

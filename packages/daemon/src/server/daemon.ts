@@ -28,6 +28,7 @@ import { thinkWithLocal } from '../think/local.js';
 import { oneShotOf } from '../think/one-shot.js';
 import { Thinker } from '../think/thinker.js';
 import { createUsage } from '../usage/index.js';
+import { Workbench } from '../workbench/workbench.js';
 import { Authenticator } from './access/authenticator.js';
 import { Logins } from './access/logins.js';
 import { portOf } from './access/origin.js';
@@ -163,8 +164,10 @@ export async function serveDaemon(
         backends,
         sessions: agents.sessions,
         notify: agents.notify,
+        questions: agents.questions,
         metrics: agents.metrics,
         branches: agents.branches,
+        workbench: new Workbench({ clock, environment, runsHooks: settings.worktrees.hooks }),
         pipelines: agents.pipelines,
         queueTasks: agents.queueTasks,
         events: new Events({ database, clock }),

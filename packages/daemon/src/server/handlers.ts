@@ -3,6 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 import { cacheJson, type Handlers } from '@millrace/kit/http';
 import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
+import { answerQuestion } from '../operations/answer-question.js';
 import type { DaemonContext } from '../operations/context.js';
 import { getConfig } from '../operations/get-config.js';
 import { getInsights } from '../operations/get-insights.js';
@@ -26,9 +27,11 @@ import { loginHandlers } from './login-handlers.js';
 import { metricsHandlers } from './metrics-handlers.js';
 import type { ServedOperations } from '../core/served-operations.js';
 import { pipelineHandlers } from './pipeline-handlers.js';
+import { questionHandlers } from './question-handlers.js';
 import { queueHandlers } from './queue-handlers.js';
 import { sessionHandlers } from './session-handlers.js';
 import { daemonVersion } from './version.js';
+import { workbenchHandlers } from './workbench-handlers.js';
 
 /** Maps each operation of the contract to its implementation. */
 export function daemonHandlers(
@@ -74,10 +77,12 @@ export function daemonHandlers(
     }),
     think: async ({ body, signal }) => ({ status: 200, body: await think(context, body, signal) }),
     ...sessionHandlers(context),
+    ...workbenchHandlers(context),
     ...pipelineHandlers(context),
     ...eventHandlers(context, clock),
     ...queueHandlers(context),
     ...inboxHandlers(context),
+    ...questionHandlers(context),
     ...metricsHandlers(context),
     getConfig: () => ({ status: 200, body: getConfig(context) }),
     ...proxyHandlers(context.upstreams, clock),
@@ -89,7 +94,7 @@ export function daemonHandlers(
           version: daemonVersion(),
           log,
           access: principal.access,
-          call: (request) => callTool(context, request),
+          call: (request) => callTool(context, request, principal),
         },
         exchange.headers,
         body,
@@ -104,6 +109,7 @@ export function daemonHandlers(
 async function callTool(
   context: DaemonContext,
   { operation, params = {}, query = {}, body }: ToolRequest,
+  caller: Caller,
 ): Promise<object> {
   switch (operation) {
     case 'listBackends':
@@ -118,6 +124,8 @@ async function callTool(
       return setThinkingMode(context, body as never);
     case 'setForceCompact':
       return setForceCompact(context, params['id']!, body as never);
+    case 'answerQuestion':
+      return answerQuestion(context, params['id']!, body as never, `${caller.name} (mcp)`);
     case 'listBranches':
       return listBranches(context, { refresh: false });
     case 'getSpend':

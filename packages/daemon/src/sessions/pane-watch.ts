@@ -1,7 +1,9 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Sign } from '../core/session.js';
 import { signalIn } from '../think/signals.js';
+import { isSameAsked } from '../questions/question.js';
 import { windowOnScreen } from './context-window.js';
+import { readDialog, type Dialog } from './dialog.js';
 import type { TalkingDriver } from './driver.js';
 import type { Entry } from './handle.js';
 import { failureAbove, hasMarkers, readPane, typedLine, type PaneReading } from './pane-markers.js';
@@ -12,6 +14,10 @@ const settledMs = 600;
 const unseenTurnMs = 5_000;
 /** An agent with unknown screens is ready for input when it stops drawing. */
 const readyMs = 1_500;
+
+/** A dialog that is drawn does not change for this long. */
+const dialogStillMs = 60;
+const maxDialogLooks = 6;
 
 export interface PaneParts {
   clock: Clock;
@@ -25,6 +31,7 @@ export class PaneWatch {
   #end = -1;
   #drawnAt = -Infinity;
   #window: number | undefined;
+  #dialog: Dialog | undefined;
   #turn = -1;
   /** The turn that it was seen at work in, by the time of its input. */
   #busyTurn = -1;
@@ -44,10 +51,34 @@ export class PaneWatch {
       this.#turn = handle.inputAt;
       this.#drawnAt = this.parts.clock.monotonic();
       this.#screen = (await driver.screen(session.id)) ?? '';
+      this.#dialog = await this.#settledDialog(driver, session.id, handle.cli);
       this.#reading = readPane(handle.cli, this.#screen);
       this.#window ??= windowOnScreen(handle.cli, this.#screen);
     }
     if (this.#reading?.kind === 'busy') this.#busyTurn = handle.inputAt;
+  }
+
+  /** The dialog that its screen shows. */
+  get dialog(): Dialog | undefined {
+    return this.#dialog;
+  }
+
+  /** A dialog counts when two looks see the same one: a screen may be half drawn. */
+  async #settledDialog(
+    driver: TalkingDriver,
+    id: string,
+    cli: string,
+  ): Promise<Dialog | undefined> {
+    let seen = readDialog(cli, this.#screen ?? '');
+    for (let looks = 0; seen && looks < maxDialogLooks; looks++) {
+      if (this.#dialog && isSameAsked(this.#dialog, seen)) return seen;
+      await this.parts.clock.sleep(dialogStillMs);
+      this.#screen = (await driver.screen(id)) ?? '';
+      const next = readDialog(cli, this.#screen);
+      if (next && isSameAsked(next, seen)) return next;
+      seen = next;
+    }
+    return undefined;
   }
 
   /** What the context of its model can hold, if its screen has said so. */

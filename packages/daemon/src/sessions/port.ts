@@ -1,4 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { StoredQuestion } from '../questions/question.js';
 
 export type Session = DaemonSchema<'Session'>;
 export type SpawnRequest = DaemonSchema<'SpawnRequest'>;
@@ -36,6 +37,11 @@ export interface Sessions {
   ): Promise<DaemonSchema<'SessionOutput'>>;
   /** Pastes the text and presses Enter; refuses with SESSION_STATE when the turn did not begin. */
   send(id: string, text: string): Promise<Session>;
+  /**
+   * Gives the agent the answer to its question; `gone` when it does not wait for one any more.
+   * Refuses with SESSION_STATE when the agent does not take it.
+   */
+  answer(question: StoredQuestion, answer: string): Promise<'taken' | 'gone'>;
   /** Presses Escape. Whether the turn ended shows in the status. */
   interrupt(id: string): Promise<void>;
   stop(id: string): Promise<Session>;

@@ -145,6 +145,14 @@ export function memorySessions(options: MemorySessionsOptions = {}): MemorySessi
         return double.set(id, { status: 'working' });
       });
     },
+    answer({ question }, answer) {
+      return attempt(() => {
+        need(question.session_id);
+        double.sent.push({ id: question.session_id, text: answer });
+        double.set(question.session_id, { status: 'working' });
+        return 'taken' as const;
+      });
+    },
     interrupt(id) {
       return attempt(() => {
         need(id);

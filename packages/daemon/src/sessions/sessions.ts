@@ -4,8 +4,12 @@ import type { Database } from '@millrace/db';
 import type { World } from '@millrace/kit/world';
 import { fail } from '../core/refusals.js';
 import { isEnded, withFacts, withStatus } from '../core/session.js';
+import type { PolicyRule } from '../questions/policy.js';
+import type { StoredQuestion } from '../questions/question.js';
+import type { Questions } from '../questions/questions.js';
 import type { Backends } from '../registry/backends.js';
 import { adopt } from './adoption.js';
+import { Asking, notTaken } from './asking.js';
 import { SessionBook } from './book.js';
 import type { EvidenceParts } from './evidence.js';
 import type { Entry, Handle, WorktreeMark } from './handle.js';
@@ -34,6 +38,9 @@ export interface SessionsParts extends World {
   environment: Readonly<Record<string, string | undefined>>;
   extra: SpawnerParts['extra'];
   trusted: readonly string[];
+  questions: Questions;
+  /** `permissions.policy`. */
+  policy: readonly PolicyRule[];
   limitRetryMs: number;
   contextLimits: EvidenceParts['contextLimits'];
   /** Prompt sent when a crashed agent is resumed. */
@@ -55,6 +62,7 @@ export class AgentSessions implements Sessions {
   readonly #watch: Watch;
   readonly #restarts: Restarts;
   readonly #spawner: Spawner;
+  readonly #asking: Asking;
   /** Of what starts and ends the agent of a session, one after the other. */
   readonly #turns = new Turns();
   /** Agents that are being told their first prompt. */
@@ -82,12 +90,15 @@ export class AgentSessions implements Sessions {
       book,
       revive: (id) => this.#turns.in(id, () => this.#revive(id)),
     });
+    const answer = (stored: StoredQuestion, text: string) => this.answer(stored, text);
+    this.#asking = new Asking({ ...parts, book, answer });
     this.#watch = new Watch({
       ...parts,
       ...transcripts,
       book,
       drivers: [headless, this.#tmux],
       isStarting: (id) => this.#runner.isStarting(id),
+      onDialog: (entry, dialog) => this.#asking.observe(entry, dialog),
       onReady: (id) => this.#prompt(id),
       onEnd: (id) => this.#restarts.plan(id),
     });
@@ -110,6 +121,7 @@ export class AgentSessions implements Sessions {
   async begin(): Promise<void> {
     const isStarting = (id: string) => this.#runner.isStarting(id);
     await adopt({ ...this.#parts, book: this.#book, keeper: this.#tmux, isStarting });
+    await this.#asking.begin();
     await this.#watch.wake();
     for (const { session, handle } of this.#book.all()) {
       // The daemon before this one was ending it.
@@ -177,6 +189,22 @@ export class AgentSessions implements Sessions {
     // An answer to a first-run dialog, such as for trust, leaves the first prompt to be sent.
     const isPromptPending = handle.isPromptPending && session.status === 'waiting_for_input';
     return this.#atWork(id, { inputAt, isPromptPending }, 'it was sent input');
+  }
+
+  async answer({ question }: StoredQuestion, answer: string): Promise<'taken' | 'gone'> {
+    const { session_id: id } = question;
+    const { session, handle } = this.#talkative(id);
+    const inputAt = this.#parts.clock.now();
+    if (question.kind === 'text') {
+      await this.send(id, answer);
+      return 'taken';
+    }
+    const outcome = await this.#talk.choose(id, handle.cli, question, answer);
+    if (outcome === 'stuck') throw notTaken();
+    if (outcome === 'gone') return outcome;
+    const isPromptPending = handle.isPromptPending && session.status !== 'idle';
+    await this.#atWork(id, { inputAt, isPromptPending }, 'its question was answered');
+    return outcome;
   }
 
   async interrupt(id: string): Promise<void> {
@@ -270,6 +298,7 @@ export class AgentSessions implements Sessions {
     await this.#runner.settled();
     await this.#watch.close();
     await Promise.all(this.#prompting.values());
+    await this.#asking.settled();
     await this.#tmux.tidy();
   }
 

@@ -5,6 +5,7 @@ import { findProgram } from '../registry/search-path.js';
 import type { SessionBook } from './book.js';
 import { BudgetGate, type BudgetParts } from './budget-gate.js';
 import type { ExtraCli } from './command-lines.js';
+import { NameReservations } from './name-reservations.js';
 import type { Session, SpawnOrigin, SpawnRequest } from './port.js';
 import {
   backendFor,
@@ -13,6 +14,7 @@ import {
   groundFor,
   hashOf,
   invalid,
+  nameFrom,
   newEntry,
 } from './spawning.js';
 
@@ -32,6 +34,7 @@ export interface SpawnerParts extends World {
 export class Spawner {
   readonly #parts: SpawnerParts;
   readonly #gate: BudgetGate;
+  readonly #names: NameReservations;
   /** Requests that are being carried out, by their keys. */
   readonly #spawning = new Map<string, Promise<unknown>>();
 
@@ -39,6 +42,7 @@ export class Spawner {
     this.#parts = parts;
     const sessions = () => parts.book.all().map(({ session }) => session);
     this.#gate = new BudgetGate({ ...parts.budget, sessions });
+    this.#names = new NameReservations(sessions);
   }
 
   async spawn(
@@ -89,19 +93,22 @@ export class Spawner {
       const now = clock.now();
       const id = random.ulid(now);
       const token = Buffer.from(random.bytes(16)).toString('hex');
-      const made = await newEntry(
-        { id, now, git: this.#parts, dataDir, token, extra },
-        { backend: backend.id, driver, ground },
-        request,
-        origin,
-      );
-      const { idempotencyKey: name } = origin;
-      const key = name === undefined ? undefined : { name, hash: hashOf(request) };
-      await this.#parts.book.add(made, key).catch(async (error: unknown) => {
-        await discardEntry(this.#parts, made);
-        throw error;
+      const { idempotencyKey } = origin;
+      const key =
+        idempotencyKey === undefined ? undefined : { name: idempotencyKey, hash: hashOf(request) };
+      return this.#names.reserve(request.name ?? nameFrom(request.prompt), async (name) => {
+        const made = await newEntry(
+          { id, now, git: this.#parts, dataDir, token, extra },
+          { backend: backend.id, driver, ground },
+          { ...request, name },
+          origin,
+        );
+        await this.#parts.book.add(made, key).catch(async (error: unknown) => {
+          await discardEntry(this.#parts, made);
+          throw error;
+        });
+        return made;
       });
-      return made;
     });
     this.#parts.start(entry.session.id);
     return entry.session;

@@ -149,6 +149,7 @@ export async function newEntry(
     repo: request.repo ?? repo?.root ?? null,
     worktree: made?.path ?? null,
     branch: made?.mark.branch ?? repo?.branch ?? null,
+    ...(made && { base_branch: made.mark.baseBranch, base_commit: made.mark.base }),
     workdir: ground.cwd ?? made?.path ?? request.repo ?? process.cwd(),
     prompt: request.prompt,
     tags: request.tags ?? [],

@@ -1,4 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
+import { isSameAsked, type Asked } from '../questions/question.js';
+import { readDialog } from './dialog.js';
 import type { TalkingDriver } from './driver.js';
 import {
   choosesByArrows,
@@ -44,6 +46,35 @@ export class Talk {
    */
   say(id: string, cli: string, text: string): Promise<boolean> {
     return this.#turns.in(id, () => this.#say(id, cli, text));
+  }
+
+  /**
+   * Chooses an option of the dialog on the screen and waits until the dialog is gone. `gone`: the
+   * screen does not show this dialog any more; `stuck`: it is still there after the choice.
+   */
+  choose(
+    id: string,
+    cli: string,
+    asked: Asked,
+    optionId: string,
+  ): Promise<'taken' | 'gone' | 'stuck'> {
+    return this.#turns.in(id, () => this.#chooseOption(id, cli, asked, optionId));
+  }
+
+  async #chooseOption(id: string, cli: string, asked: Asked, optionId: string) {
+    const isShown = ({ screen }: View) => {
+      const dialog = readDialog(cli, screen);
+      return dialog !== undefined && isSameAsked(dialog, asked);
+    };
+    if (!isShown(await this.#screen(id, cli))) return 'gone';
+    await this.#choose(id, cli, optionId);
+    const isAnswered = (view: View) => !isShown(view);
+    if (await this.#waitFor(id, cli, choiceMs, isAnswered)) return 'taken';
+    // Where a digit only moves the cursor, Enter confirms, but nothing else than this option.
+    const { screen } = await this.#screen(id, cli);
+    if (readDialog(cli, screen)?.selected !== optionId) return 'stuck';
+    await this.#parts.driver.press(id, 'Enter');
+    return (await this.#waitFor(id, cli, secondEnterMs, isAnswered)) ? 'taken' : 'stuck';
   }
 
   interrupt(id: string): Promise<void> {

@@ -3,6 +3,7 @@ import type { Log } from '@millrace/kit/log';
 import { isEnded, judge } from '../core/session.js';
 import { SharedRuns } from '../registry/shared-runs.js';
 import type { SessionBook } from './book.js';
+import type { Dialog } from './dialog.js';
 import type { Driver, ProcessView } from './driver.js';
 import { isTalking, Observation, type EvidenceParts } from './evidence.js';
 import type { Entry } from './handle.js';
@@ -17,6 +18,11 @@ export interface WatchParts extends EvidenceParts {
   isStarting: (id: string) => boolean;
   /** Told of an agent that is ready for its first prompt, which it was not given at its start. */
   onReady: (id: string) => void;
+  /**
+   * Told which dialog the screen of an agent shows, before its status changes. True when the dialog
+   * was answered without a person: then this look says nothing any more.
+   */
+  onDialog: (entry: Entry, dialog: Dialog | undefined) => Promise<boolean>;
   /** Told of a session whose process was seen to end. */
   onEnd: (id: string) => Promise<void>;
 }
@@ -116,6 +122,9 @@ export class Watch {
     const observation = this.#observe(entry);
     const evidence = await observation.gather(entry, view, driver);
     const wasSeen = observation.wasAlive;
+    if (!evidence.exit && isTalking(driver)) {
+      if (await this.#parts.onDialog(entry, observation.pane.dialog)) return;
+    }
     const after = await book.change(id, (now) => {
       // It was restarted during this inspection.
       if (now.handle.starts !== entry.handle.starts) return now;

@@ -10,6 +10,8 @@ export interface ProgramRun {
   cwd: string;
   environment: Readonly<Record<string, string | undefined>>;
   timeoutMs: number;
+  /** Which part of a too large output to return; default: the end. */
+  keeps?: 'start' | 'end';
   /** Ends the run early. */
   signal: AbortSignal;
   clock: Clock;
@@ -38,7 +40,7 @@ export function runProgram(run: ProgramRun): Promise<ProgramEnd> {
 }
 
 class RunningProgram {
-  readonly #stdout = new BoundedOutput(maxOutputBytes);
+  readonly #stdout: BoundedOutput;
   readonly #stderr = new BoundedOutput(maxErrorBytes);
   readonly #timers: Timer[] = [];
   #child: ChildProcess | undefined;
@@ -49,7 +51,9 @@ class RunningProgram {
   constructor(
     private readonly run: ProgramRun,
     private readonly resolve: (end: ProgramEnd) => void,
-  ) {}
+  ) {
+    this.#stdout = new BoundedOutput(maxOutputBytes, run.keeps);
+  }
 
   start(): void {
     const { file, args, cwd, environment, signal, timeoutMs, input, clock } = this.run;
@@ -140,13 +144,16 @@ function startFailure(error: unknown): string {
   }
 }
 
-/** The last bytes of an output, up to a limit. */
+/** The last bytes of an output, or the first ones, up to a limit. */
 class BoundedOutput {
   #chunks: Buffer[] = [];
   #length = 0;
   #total = 0;
 
-  constructor(private readonly limit: number) {}
+  constructor(
+    private readonly limit: number,
+    private readonly keeps: 'start' | 'end' = 'end',
+  ) {}
 
   get isFull(): boolean {
     return this.#total > this.limit;
@@ -154,14 +161,16 @@ class BoundedOutput {
 
   get text(): string {
     const bytes = Buffer.concat(this.#chunks, this.#length);
+    if (this.keeps === 'start') return bytes.subarray(0, this.limit).toString('utf8');
     return bytes.subarray(Math.max(0, bytes.length - this.limit)).toString('utf8');
   }
 
   add(bytes: Buffer): void {
     this.#total += bytes.length;
+    if (this.keeps === 'start' && this.#length > this.limit) return;
     this.#chunks.push(bytes);
     this.#length += bytes.length;
-    while (this.#length - this.#chunks[0]!.length >= this.limit) {
+    while (this.keeps === 'end' && this.#length - this.#chunks[0]!.length >= this.limit) {
       this.#length -= this.#chunks.shift()!.length;
     }
   }

@@ -4,6 +4,8 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { AlertStore } from '../../src/notify/alert-store.js';
 import type { InboxNote } from '../../src/notify/alert.js';
+import { Questions } from '../../src/questions/questions.js';
+import type { Question } from '../../src/questions/question.js';
 import { openStore } from '../../src/storage/store.js';
 
 /** Puts notes into the inbox of a daemon that is not running, oldest first. */
@@ -29,4 +31,20 @@ export async function seedNotes(home: string, titles: readonly string[]): Promis
   }
   await close();
   return notes;
+}
+
+/** Puts a question of a session that is gone into the store of a daemon that is not running. */
+export async function seedQuestion(home: string): Promise<Question> {
+  const world = { clock: systemClock, random: systemRandom, log: silentLog };
+  const { database, close } = await openStore(join(home, 'data', 'daemon'), world);
+  const questions = await Questions.open({ ...world, database });
+  const { question } = await questions.ask('01K9ZQ5A2N4P6R8S0T1V3W5X7Y', {
+    kind: 'permission',
+    title: 'Do you want to proceed?',
+    body: 'make test',
+    tool: 'execute',
+    options: [{ id: '1', label: 'Yes', kind: 'allow_once' }],
+  });
+  await close();
+  return question;
 }

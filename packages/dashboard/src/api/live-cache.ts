@@ -34,6 +34,7 @@ const listOf = {
   pipeline: { key: 'pipelines', idField: 'id' },
   note: { key: 'inbox', idField: 'id' },
   branch: { key: 'branches', idField: 'agent_id' },
+  question: { key: 'questions', idField: 'id' },
 } as const;
 
 function applyOne(

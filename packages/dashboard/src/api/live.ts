@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { QueryClient } from '@tanstack/react-query';
 import { authorizedFetch } from './client.js';
-import { EventParser } from './event-stream.js';
+import { EventParser } from '@millrace/client';
 import { applyEvents } from './live-cache.js';
 import { tokenStore } from './token.js';
 

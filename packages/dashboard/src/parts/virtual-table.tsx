@@ -1,7 +1,10 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useRef, type CSSProperties, type ReactNode } from 'react';
+import type { ColumnWidths } from './column-widths.js';
+import { ResizeHandle } from './resize-handle.js';
 import { useIsNarrow } from './use-is-narrow.js';
 import { useRowKeys } from './row-keys.js';
+import { useDensity } from '../style/theme.js';
 
 export interface Column<Row> {
   id: string;
@@ -13,6 +16,8 @@ export interface Column<Row> {
   cell: (row: Row) => ReactNode;
   /** Right-aligned. */
   numeric?: boolean;
+  /** Can be resized where the table allows it. */
+  resizable?: boolean;
   /** Hidden on a narrow page. */
   wideOnly?: boolean;
   /** Makes the header a button that sorts. */
@@ -31,7 +36,12 @@ interface VirtualTableProps<Row> {
   /** Called near the end of the rows, to fetch the next page. */
   onNearEnd?: (() => void) | undefined;
   selectedKey?: string | undefined;
+  /** Lets a person resize the columns. */
+  resize?: ColumnWidths;
 }
+
+/** One line of text needs 28 pixels; taller rows have more lines. */
+const compactHeight = (height: number): number => Math.max(28, height - 12);
 
 const sortMarks = { ascending: '▲', descending: '▼', none: '' } as const;
 
@@ -48,10 +58,12 @@ export function VirtualTable<Row>({
   narrowRowHeight = 64,
   onNearEnd,
   selectedKey,
+  resize,
 }: VirtualTableProps<Row>) {
   const isNarrow = useIsNarrow();
   const shown = isNarrow ? columns.filter(({ wideOnly }) => !wideOnly) : columns;
-  const height = isNarrow ? narrowRowHeight : rowHeight;
+  const isCompact = useDensity() === 'compact';
+  const height = isNarrow ? narrowRowHeight : isCompact ? compactHeight(rowHeight) : rowHeight;
   const scroller = useRef<HTMLDivElement>(null);
   const virtualizer = useVirtualizer({
     count: rows.length,
@@ -69,14 +81,19 @@ export function VirtualTable<Row>({
   }, [lastShown, rows.length, onNearEnd]);
   const grid: CSSProperties = {
     gridTemplateColumns: shown
-      .map(({ width, narrowWidth = width }) => (isNarrow ? narrowWidth : width))
+      .map(({ id, width, narrowWidth = width }) => {
+        if (isNarrow) return narrowWidth;
+        const chosen = resize?.widths[id];
+        // As a maximum, so that the columns never get wider than the table.
+        return chosen === undefined ? width : `minmax(3rem, ${chosen}px)`;
+      })
       .join(' '),
   };
   return (
     <div className="vtable" role="table" aria-label={label} aria-rowcount={rows.length + 1}>
       <div role="rowgroup" className="vtable-head">
         <div role="row" aria-rowindex={1} className="vtable-row" style={grid}>
-          {shown.map(({ id, header, numeric, onSort, sorted }) => (
+          {shown.map(({ id, header, numeric, onSort, sorted, resizable }) => (
             <div
               key={id}
               role="columnheader"
@@ -89,6 +106,13 @@ export function VirtualTable<Row>({
                 </button>
               ) : (
                 header
+              )}
+              {resize && resizable && !isNarrow && (
+                <ResizeHandle
+                  column={header}
+                  width={resize.widths[id]}
+                  onWidth={(width) => resize.setWidth(id, width)}
+                />
               )}
             </div>
           ))}

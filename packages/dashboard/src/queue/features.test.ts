@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { featuresOf, operationsIn } from './features.js';
+import { operationsIn } from '../api/operations.js';
+import { featuresOf } from './features.js';
 
 test('operationsIn: reads paths and methods, and nothing outside of paths', () => {
   const document = [

@@ -1,8 +1,9 @@
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { authorizedFetch } from '../api/client.js';
+import { operationsIn } from '../api/operations.js';
 import { requestJson } from '../api/request.js';
 import type { QueueConfig, Task } from './api.js';
-import { featuresOf, noFeatures, operationsIn, type Features } from './features.js';
+import { featuresOf, noFeatures, type Features } from './features.js';
 
 /** Operations that older queue servers lack; ask `useFeatures` before calling one. */
 const base = `${location.origin}/api/v1/proxy/queue`;

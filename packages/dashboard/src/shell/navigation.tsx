@@ -16,7 +16,14 @@ import { usePath } from '../parts/location.js';
 import { useShortcut } from '../parts/shortcuts.js';
 import icon from '../style/icon.svg';
 import { pages } from './pages.js';
-import { setTheme, useTheme, type Theme } from '../style/theme.js';
+import {
+  setDensity,
+  setTheme,
+  useDensity,
+  useTheme,
+  type Density,
+  type Theme,
+} from '../style/theme.js';
 
 const groups = ['Agents', 'Cost', 'Data', 'System'] as const;
 
@@ -71,6 +78,7 @@ export function Navigation({ onHelp, onPalette }: NavigationProps) {
         ))}
         <div className="nav-foot">
           <ThemeChoice />
+          <DensityChoice />
           <button type="button" className="plain" onClick={onPalette}>
             Go to <kbd>Ctrl K</kbd>
           </button>
@@ -191,6 +199,19 @@ function ThemeChoice() {
         <option value="auto">System</option>
         <option value="light">Light</option>
         <option value="dark">Dark</option>
+      </select>
+    </label>
+  );
+}
+
+function DensityChoice() {
+  const density = useDensity();
+  return (
+    <label className="theme">
+      Density
+      <select value={density} onChange={(event) => setDensity(event.target.value as Density)}>
+        <option value="comfortable">Comfortable</option>
+        <option value="compact">Compact</option>
       </select>
     </label>
   );

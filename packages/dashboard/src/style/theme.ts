@@ -12,8 +12,14 @@ function read(): Theme {
   return stored === 'light' || stored === 'dark' ? stored : 'auto';
 }
 
+export type Density = 'comfortable' | 'compact';
+
+const densityName = 'millrace.density';
+let density: Density = localStorage.getItem(densityName) === 'compact' ? 'compact' : 'comfortable';
+
 function apply(): void {
   document.documentElement.dataset['theme'] = theme;
+  document.documentElement.dataset['density'] = density;
   for (const listener of listeners) listener();
 }
 
@@ -29,6 +35,12 @@ export function setTheme(next: Theme): void {
   apply();
 }
 
+export function setDensity(next: Density): void {
+  density = next;
+  localStorage.setItem(densityName, next);
+  apply();
+}
+
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
   return () => listeners.delete(listener);
@@ -36,6 +48,10 @@ function subscribe(listener: () => void): () => void {
 
 export function useTheme(): Theme {
   return useSyncExternalStore(subscribe, () => theme);
+}
+
+export function useDensity(): Density {
+  return useSyncExternalStore(subscribe, () => density);
 }
 
 /** Whether the effective theme is dark; for the canvas of charts. */

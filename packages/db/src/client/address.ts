@@ -5,8 +5,6 @@ import { UsageError } from '@millrace/kit/errors';
 export interface ServerAddress {
   /** As given by the caller, for messages. */
   readonly url: string;
-  /** Target for the gRPC library. */
-  readonly target: string;
   readonly isSecure: boolean;
   /** Options for `net.connect`. */
   readonly place: { host: string; port: number } | { path: string };
@@ -29,7 +27,6 @@ export function parseAddress(url: string): ServerAddress {
   }
   return {
     url,
-    target: `dns:///${host}:${port}`,
     isSecure: scheme === 'grpcs',
     place: { host: host!.replace(/^\[(.*)\]$/, '$1'), port },
   };
@@ -39,6 +36,5 @@ function socketAddress(url: string): ServerAddress {
   // unix:///path and unix:/path are the same; unix:path is relative to the current directory.
   const given = url.slice('unix:'.length).replace(/^\/\/(?=\/)/, '');
   if (given === '') throw new UsageError(`"${url}" lacks the path of the socket.`);
-  const path = resolve(given);
-  return { url, target: `unix:${path}`, isSecure: false, place: { path } };
+  return { url, isSecure: false, place: { path: resolve(given) } };
 }

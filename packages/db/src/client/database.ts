@@ -14,6 +14,8 @@ import { RemoteCollection } from './collection.js';
 import { durationOf, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 import { status, type DatabaseStatus } from './status.js';
+import { RemoteCatalog } from './catalog.js';
+import { RemoteSchemas } from './schemas.js';
 import { RemoteTransaction } from './transaction.js';
 import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
 
@@ -27,7 +29,16 @@ export interface BeginOptions extends CallOptions {
 
 /** A remote database. Created by `connect`. */
 export class RemoteDatabase implements DatabaseApi {
-  constructor(private readonly session: Session) {}
+  /** The JSON Schemas of the collections. */
+  readonly schemas: RemoteSchemas;
+
+  /** Drops and renames collections, creates and drops indexes. */
+  readonly catalog: RemoteCatalog;
+
+  constructor(private readonly session: Session) {
+    this.catalog = new RemoteCatalog(session);
+    this.schemas = new RemoteSchemas(session);
+  }
 
   /** The address it is connected to. */
   get url(): string {

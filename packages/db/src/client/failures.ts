@@ -1,4 +1,3 @@
-import type { ServiceError } from '@grpc/grpc-js';
 import { fromBinary, type DescMessage, type MessageShape } from '@bufbuild/protobuf';
 import { anyUnpack, durationMs } from '@bufbuild/protobuf/wkt';
 import { grpcCodes, type DbReason, type GrpcCode } from '@millrace/contract/db-reasons';
@@ -10,6 +9,7 @@ import {
   type Status,
 } from '@millrace/contract/grpc';
 import { Refusal, type FieldError, type RefusalExtra } from '@millrace/kit/errors';
+import type { CallError } from '@millrace/wire/grpc-client';
 
 /** Why a call failed: a reason of the database, or the gRPC code if the server did not respond. */
 export type CallReason = DbReason | GrpcCode;
@@ -32,8 +32,8 @@ const codeNames = new Map<number, GrpcCode>(
   Object.entries(grpcCodes).map(([name, number]) => [number, name as GrpcCode]),
 );
 
-/** Converts an error of the gRPC library. `url` names the server. */
-export function toRefusal(error: ServiceError, url: string): CallRefusal {
+/** Converts the error of a call. `url` names the server. */
+export function toRefusal(error: CallError, url: string): CallRefusal {
   const grpcCode = codeNames.get(error.code) ?? 'UNKNOWN';
   const status = statusOf(error);
   const info = status && detailOf(status, ErrorInfoSchema);
@@ -70,13 +70,12 @@ export function isPassing(error: CallRefusal): boolean {
   const { grpcCode, isAnswer, extra } = error;
   if (grpcCode === 'UNAVAILABLE') return true;
   if (isAnswer) return grpcCode === 'RESOURCE_EXHAUSTED' && extra.retryAfterMs !== undefined;
-  // The library reports a reset stream like this. Calls that this client cancels do not get here.
+  // Streams that the server reset. Calls that this client cancels do not get here.
   return grpcCode === 'CANCELLED' || (grpcCode === 'INTERNAL' && /RST_STREAM/.test(error.detail));
 }
 
-function statusOf(error: ServiceError): Status | undefined {
-  const [bytes] = error.metadata?.get('grpc-status-details-bin') ?? [];
-  return bytes instanceof Uint8Array ? fromBinary(StatusSchema, bytes) : undefined;
+function statusOf({ statusDetails }: CallError): Status | undefined {
+  return statusDetails && fromBinary(StatusSchema, statusDetails);
 }
 
 function detailOf<Desc extends DescMessage>(
@@ -95,11 +94,7 @@ function fieldError({ field, description }: { field: string; description: string
 }
 
 function transportDetail(code: GrpcCode, details: string, url: string): string {
-  if (code === 'UNAVAILABLE') {
-    // The library wraps the reason in additional text.
-    const reason = /Last error: (.*?)(?:\. Resolution note: .*)?$/s.exec(details)?.[1] ?? details;
-    return `No response from ${url}: ${reason}`;
-  }
+  if (code === 'UNAVAILABLE') return `No response from ${url}: ${details}`;
   if (code === 'DEADLINE_EXCEEDED') return `${url} did not respond in time.`;
   return `${url} answered ${code}: ${details}`;
 }

@@ -31,6 +31,6 @@ test('loading: an in-process database does not load gRPC', () => {
 
 test('loading: a client does not load the storage engine', () => {
   const packages = packagesLoadedBy('client/index.ts');
-  expect(packages).toContain('@grpc/grpc-js');
-  expect([...packages].filter((name) => /lmdb|msgpackr|re2js|zod/.test(name))).toEqual([]);
+  expect(packages).toContain('@millrace/wire/grpc-client');
+  expect([...packages].filter((name) => /lmdb|msgpackr|re2js|zod|grpc-js/.test(name))).toEqual([]);
 });

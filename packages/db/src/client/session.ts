@@ -66,12 +66,12 @@ export class Session {
   #writesWaitFor: Promise<unknown> | undefined;
 
   constructor(url: string | readonly string[], options: ConnectOptions = {}) {
-    const { key, tls = {}, prefer = 'leader' } = options;
-    this.clock = options.clock ?? systemClock;
+    const { key, tls = {}, prefer = 'leader', clock = systemClock } = options;
+    this.clock = clock;
     this.random = options.random ?? systemRandom;
     const addresses = parseAddresses(url);
-    const open = (address: ServerAddress) => new Transport(address, { key, tls });
-    const { clock, random } = this;
+    const open = (address: ServerAddress) => new Transport(address, { key, tls, clock });
+    const { random } = this;
     this.#transport =
       addresses.length === 1
         ? open(addresses[0]!)

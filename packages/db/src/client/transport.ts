@@ -1,21 +1,17 @@
 import {
-  Client,
-  credentials,
-  Metadata,
-  type ChannelCredentials,
-  type ClientReadableStream,
-  type ServiceError,
-} from '@grpc/grpc-js';
-import {
   create,
   fromBinary,
-  toBinary,
   type DescMessage,
   type DescMethodServerStreaming,
   type DescMethodUnary,
   type MessageInitShape,
   type MessageShape,
 } from '@bufbuild/protobuf';
+import type { Clock } from '@millrace/kit/clock';
+import { CallError, Channel } from '@millrace/wire/grpc-client';
+import { carriesRecords } from '../codec/carries-records.js';
+import { PlainDecoder } from '../codec/decoder.js';
+import { MessageEncoder } from '../codec/encoder.js';
 import type { ServerAddress } from './address.js';
 import { toRefusal } from './failures.js';
 
@@ -39,121 +35,86 @@ export interface Attempt {
 // A watch sends a commit as one message, however large.
 const maxReceivedBytes = 64 * 1024 * 1024;
 
-/** One gRPC channel to one server. Does not retry; failures are `CallRefusal`. */
+export interface TransportOptions {
+  key?: string | undefined;
+  tls?: TlsOptions;
+  clock: Clock;
+}
+
+/** Calls to one server. Does not retry; failures are `CallRefusal`. */
 export class Transport {
   readonly url: string;
-  readonly #client: Client;
-  readonly #metadata = new Metadata();
+  readonly #channel: Channel;
 
-  constructor(address: ServerAddress, options: { key?: string | undefined; tls?: TlsOptions }) {
+  constructor(address: ServerAddress, { key, tls, clock }: TransportOptions) {
     this.url = address.url;
-    if (options.key !== undefined) this.#metadata.set('x-api-key', options.key);
-    const { serverName } = options.tls ?? {};
-    this.#client = new Client(address.target, credentialsFor(address, options.tls), {
-      'grpc.max_receive_message_length': maxReceivedBytes,
-      'grpc.keepalive_time_ms': 20_000,
-      'grpc.keepalive_timeout_ms': 10_000,
-      'grpc.initial_reconnect_backoff_ms': 50,
-      'grpc.max_reconnect_backoff_ms': 2_000,
-      // Retries are made by the session, which knows which calls are safe to repeat.
-      'grpc.enable_retries': 0,
-      'grpc.use_local_subchannel_pool': 1,
-      'grpc.service_config_disable_resolution': 1,
-      // Ignores HTTP proxy settings of the environment.
-      'grpc.enable_http_proxy': 0,
-      ...(serverName === undefined ? {} : { 'grpc.ssl_target_name_override': serverName }),
+    this.#channel = new Channel({
+      place: address.place,
+      tls: address.isSecure ? (tls ?? {}) : undefined,
+      clock,
+      headers: key === undefined ? {} : { 'x-api-key': key },
+      maxMessageBytes: maxReceivedBytes,
     });
   }
 
-  unary<Input extends DescMessage, Output extends DescMessage>(
+  async unary<Input extends DescMessage, Output extends DescMessage>(
     method: DescMethodUnary<Input, Output>,
     request: MessageInitShape<Input>,
-    { deadline, signal }: Attempt,
+    attempt: Attempt,
   ): Promise<MessageShape<Output>> {
-    return new Promise((resolve, reject) => {
-      signal?.throwIfAborted();
-      const onAbort = () => {
-        call.cancel();
-        reject(signal?.reason);
-      };
-      const call = this.#client.makeUnaryRequest(
-        pathOf(method),
-        (message: MessageShape<Input>) => Buffer.from(toBinary(method.input, message)),
-        (bytes) => fromBinary(method.output, bytes),
-        create(method.input, request),
-        this.#metadata,
-        deadline === undefined ? {} : { deadline },
-        (error, reply) => {
-          signal?.removeEventListener('abort', onAbort);
-          if (error) reject(toRefusal(error, this.url));
-          else resolve(reply!);
-        },
-      );
-      signal?.addEventListener('abort', onAbort, { once: true });
-    });
+    attempt.signal?.throwIfAborted();
+    const message = MessageEncoder.of(method.input).frame(create(method.input, request));
+    try {
+      const bytes = await this.#channel.unary(pathOf(method), message, attempt);
+      return decoderOf(method.output)(bytes);
+    } catch (error) {
+      throw error instanceof CallError ? toRefusal(error, this.url) : error;
+    }
   }
 
   /** The messages of a stream, with backpressure. Leaving the loop cancels the call. */
   async *stream<Input extends DescMessage, Output extends DescMessage>(
     method: DescMethodServerStreaming<Input, Output>,
     request: MessageInitShape<Input>,
-    { deadline, signal }: Attempt,
+    attempt: Attempt,
   ): AsyncGenerator<MessageShape<Output>, void, void> {
-    signal?.throwIfAborted();
-    const call = this.#client.makeServerStreamRequest(
-      pathOf(method),
-      (message: MessageShape<Input>) => Buffer.from(toBinary(method.input, message)),
-      (bytes) => fromBinary(method.output, bytes),
-      create(method.input, request),
-      this.#metadata,
-      deadline === undefined ? {} : { deadline },
-    );
-    const onAbort = () => call.cancel();
-    signal?.addEventListener('abort', onAbort, { once: true });
-    // A cancelled call emits an error even if nobody reads it.
-    call.on('error', () => undefined);
+    attempt.signal?.throwIfAborted();
+    const message = MessageEncoder.of(method.input).frame(create(method.input, request));
+    const messages = this.#channel.stream(pathOf(method), message, attempt);
     try {
-      yield* this.#messages(call);
+      const decode = decoderOf(method.output);
+      for await (const bytes of messages) yield decode(bytes);
     } catch (error) {
-      signal?.throwIfAborted();
-      throw error;
-    } finally {
-      signal?.removeEventListener('abort', onAbort);
-      call.cancel();
+      throw error instanceof CallError ? toRefusal(error, this.url) : error;
     }
   }
 
-  async *#messages<Message>(
-    call: ClientReadableStream<Message>,
-  ): AsyncGenerator<Message, void, void> {
-    const messages = call[Symbol.asyncIterator]() as AsyncIterator<Message>;
-    for (;;) {
-      const step = await messages.next().catch((error: unknown) => {
-        throw isServiceError(error) ? toRefusal(error, this.url) : error;
-      });
-      if (step.done) return;
-      yield step.value;
-    }
-  }
-
+  /** Refuses new calls and closes the connections when the open calls have ended. */
   close(): void {
-    this.#client.close();
+    this.#channel.close();
   }
 }
+
+const paths = new WeakMap<object, string>();
 
 function pathOf(method: { name: string; parent: { typeName: string } }): string {
-  return `/${method.parent.typeName}/${method.name}`;
+  let path = paths.get(method);
+  if (path === undefined) paths.set(method, (path = `/${method.parent.typeName}/${method.name}`));
+  return path;
 }
 
-function isServiceError(error: unknown): error is ServiceError {
-  return error instanceof Error && 'code' in error && 'details' in error && 'metadata' in error;
-}
+type Decode<Desc extends DescMessage> = (bytes: Buffer) => MessageShape<Desc>;
 
-function credentialsFor(address: ServerAddress, tls: TlsOptions = {}): ChannelCredentials {
-  if (!address.isSecure) return credentials.createInsecure();
-  return credentials.createSsl(bytesOf(tls.ca), bytesOf(tls.key), bytesOf(tls.certificate));
-}
+const decoders = new WeakMap<DescMessage, Decode<DescMessage>>();
 
-function bytesOf(pem: string | Uint8Array | undefined): Buffer | null {
-  return pem === undefined ? null : Buffer.from(pem);
+/** Messages with records are decoded several times faster than by the library. */
+function decoderOf<Desc extends DescMessage>(desc: Desc): Decode<Desc> {
+  let decode = decoders.get(desc);
+  if (!decode) {
+    const plain = carriesRecords(desc) ? new PlainDecoder(desc, { parts: true }) : undefined;
+    decode = (bytes) =>
+      (plain?.decode(bytes) as MessageShape<DescMessage> | undefined) ?? fromBinary(desc, bytes);
+    decoders.set(desc, decode);
+  }
+  return decode;
 }

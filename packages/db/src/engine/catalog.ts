@@ -1,5 +1,6 @@
 import { compileIndex, type CompiledIndex, type IndexDefinition } from './index/entries.js';
 import { checkCollectionName } from './documents.js';
+import type { CollectionSchema } from './json-schema.js';
 import { refuse } from './refusal.js';
 
 /** A collection, by name and by the number that its rows begin with. */
@@ -7,9 +8,19 @@ export interface CollectionInfo {
   id: number;
   name: string;
   indexes: IndexInfo[];
-  /** How long its records live when their writer does not say; 0: for ever. */
+  /** Lifetime of records whose writer sets none; 0: unlimited. */
   defaultTtlMs: number;
+  /** Validates every document that is written on this node. */
+  schema: CollectionSchema | undefined;
+  /** It was dropped. The number stays, because the change log names it; it is hidden while empty. */
+  isDropped: boolean;
 }
+
+/**
+ * The collection that holds schemas and other declarations, a record for each. They are replicated,
+ * backed up and restored as records are. Its name is not one that a caller can use.
+ */
+export const systemCollection = '_catalog';
 
 export interface IndexInfo {
   id: number;
@@ -71,6 +82,12 @@ export class Catalog {
     return this.#byName.get(name);
   }
 
+  /** The system collection; undefined before its first record. */
+  get system(): CollectionInfo | undefined {
+    return this.#system;
+  }
+  #system: CollectionInfo | undefined;
+
   byId(id: number): CollectionInfo {
     const info = this.#byId.get(id);
     if (!info) throw refuse('CORRUPT', `The file holds rows of an unknown collection ${id}.`);
@@ -81,14 +98,27 @@ export class Catalog {
     return [...this.#byName.values()];
   }
 
+  /** All collections and the system collection. */
+  allWithSystem(): CollectionInfo[] {
+    return this.#system ? [...this.all(), this.#system] : this.all();
+  }
+
   indexes(): IndexInfo[] {
     return this.all().flatMap((collection) => collection.indexes);
   }
 
   addCollection(stored: StoredCollection): CollectionInfo {
-    checkCollectionName(stored.name);
-    const info: CollectionInfo = { ...stored, indexes: [], defaultTtlMs: 0 };
-    this.#byName.set(info.name, info);
+    const isSystem = stored.name === systemCollection;
+    if (!isSystem) checkCollectionName(stored.name);
+    const info: CollectionInfo = {
+      ...stored,
+      indexes: [],
+      defaultTtlMs: 0,
+      schema: undefined,
+      isDropped: false,
+    };
+    if (isSystem) this.#system = info;
+    else this.#byName.set(info.name, info);
     this.#byId.set(info.id, info);
     this.#nextCollection = Math.max(this.#nextCollection, info.id + 1);
     this.#unsaved.add(info);

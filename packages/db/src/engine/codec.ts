@@ -42,10 +42,10 @@ export interface ShapeStore {
 type Shapes = string[][];
 
 const firstTextBytes = 64 * 1024;
-const mostKeptBytes = 1024 * 1024;
+const maxCachedBytes = 1024 * 1024;
 
 // Enough for the collections of one database; documents of rarer shapes carry their field names.
-const mostShapes = 256;
+const maxShapes = 256;
 
 export function createCodec(store: ShapeStore): Codec {
   const plain = new Packr({ useRecords: false });
@@ -59,7 +59,7 @@ export function createCodec(store: ShapeStore): Codec {
     saveStructures: (shapes: unknown) => {
       store.save(plain.pack(Array.from(shapes as Shapes)));
     },
-    maxSharedStructures: mostShapes,
+    maxSharedStructures: maxShapes,
     moreTypes: false,
   });
   const range = { start: 0, end: 0 };
@@ -85,7 +85,7 @@ export function createCodec(store: ShapeStore): Codec {
     field: (bytes, start, end, name) => reader.read(bytes, start, end, name),
     isText: (bytes, start, end, name, text) => reader.isText(bytes, start, end, name, text),
     json: (bytes, start, end) => {
-      if (jsonText.bytes.length > mostKeptBytes) jsonText = new GrowingBytes(firstTextBytes);
+      if (jsonText.bytes.length > maxCachedBytes) jsonText = new GrowingBytes(firstTextBytes);
       jsonText.at = 0;
       writeJson(jsonText, bytes, start, end);
       return jsonText.bytes.subarray(0, jsonText.at);

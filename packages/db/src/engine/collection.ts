@@ -60,7 +60,7 @@ export interface FoundPage<T> {
   plan?: PlanReport;
 }
 
-/** What a watch of one collection may be told; see `WatchOptions`. */
+/** Options of a watch of one collection; see `WatchOptions`. */
 export type CollectionWatchOptions<T = never, F extends string = string> = Pick<
   WatchOptions,
   'resumeToken' | 'startSeq' | 'includeInitial' | 'includeBefore' | 'heartbeatMs' | 'signal'
@@ -71,7 +71,7 @@ export type CollectionWatchOptions<T = never, F extends string = string> = Pick<
 };
 
 const pageRecords = 100;
-const mostPageRecords = 10_000;
+const maxPageRecords = 10_000;
 
 /** The parts of an open database that a collection works on. */
 interface DatabaseParts extends BulkParts {
@@ -276,7 +276,7 @@ export class Collection<T extends object, In extends object = T> {
     query: FindQuery<T, F> = {},
     options: ReadOptions = {},
   ): Promise<FoundPage<Projected<T, F>>> {
-    const limit = Math.min(query.limit || pageRecords, mostPageRecords);
+    const limit = Math.min(query.limit || pageRecords, maxPageRecords);
     const page: FoundPage<Projected<T, F>> = { records: [], nextCursor: '', readSeq: 0 };
     for await (const { records, end, readSeq } of this.#batches({ ...query, limit }, options)) {
       for (const { image, data } of records) page.records.push(toStoredRecord(image, data));
@@ -343,7 +343,7 @@ export class Collection<T extends object, In extends object = T> {
     });
   }
 
-  /** The records that match now, and the result anew after every commit that changes it. */
+  /** The records that match now, and the new result after every commit that changes it. */
   live(query: LiveQuery<T> = {}): AsyncIterableIterator<LiveResult<T>> {
     return live<T>(this.database.watches, this.name, plainQuery(query));
   }

@@ -31,7 +31,7 @@ class Inspection {
     private readonly core: Core,
     private readonly view: SnapshotView,
   ) {
-    for (const collection of core.catalog.all()) this.#readCollection(collection);
+    for (const collection of core.catalog.allWithSystem()) this.#readCollection(collection);
     this.#checkOwners();
     this.#wantRequests();
     for (const table of ['keys', 'index', 'unique', 'expiry'] as const) this.#compare(table);
@@ -131,8 +131,9 @@ class Inspection {
 
   /** Rows of records must belong to a collection that the catalog knows. */
   #checkOwners(): void {
-    const known = new Set(this.core.catalog.all().map(({ id }) => id));
-    if (known.size !== this.core.catalog.all().length) this.problems.push('two share a number');
+    const known = new Set(this.core.catalog.allWithSystem().map(({ id }) => id));
+    if (known.size !== this.core.catalog.allWithSystem().length)
+      this.problems.push('two share a number');
     for (const { key } of this.view.rows('records', {})) {
       if (known.has(key.readUInt32BE(0))) continue;
       this.problems.push(`a record of the unknown collection ${key.readUInt32BE(0)}`);

@@ -24,7 +24,7 @@ const words = new Uint32Array(float.buffer);
 
 /** Names of fields come again and again. */
 const nameHashes = new Map<string, number>();
-const mostNames = 4_096;
+const maxNames = 4_096;
 
 function hashObject(object: JsonObject, start: number): number {
   const names = Object.keys(object);
@@ -70,7 +70,7 @@ function nameHash(name: string): number {
   const known = nameHashes.get(name);
   if (known !== undefined) return known;
   const hash = hashText(name, seed);
-  if (nameHashes.size >= mostNames) nameHashes.clear();
+  if (nameHashes.size >= maxNames) nameHashes.clear();
   nameHashes.set(name, hash);
   return hash;
 }

@@ -1,9 +1,10 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
-import { Catalog, type CollectionInfo } from './catalog.js';
+import { Catalog, systemCollection, type CollectionInfo } from './catalog.js';
 import { createCodec, type Codec } from './codec.js';
 import { checkCollectionName } from './documents.js';
+import type { IndexDefinition } from './index/entries.js';
 import { FileUse } from './storage/file-use.js';
 import type { OpenedLog } from './storage/log/open-log.js';
 import { decodeState, encodeState, stateRow, type DatabaseState } from './storage/state.js';
@@ -56,6 +57,14 @@ export class Core {
    * from another node, or none may come any more.
    */
   sealed: (() => Error) | undefined;
+  /** Called when a batch failed and its rows are gone. */
+  onFailed: () => void = () => undefined;
+  /** Indexes that the system collection declares, by collection. */
+  declaredIndexes: ReadonlyMap<string, readonly IndexDefinition[]> = new Map();
+  /** Called when the declarations of the system collection were loaded. */
+  onDeclarations: () => void = () => undefined;
+  /** Called for every document that does not match the schema of its collection. */
+  onSchemaViolation: (validate: 'strict' | 'warn') => void = () => undefined;
   readonly #onDurable = new Set<() => void>();
   readonly #logPins = new Set<LogPin>();
   #shapes: { bytes: Uint8Array; saved: boolean } | undefined;
@@ -95,12 +104,13 @@ export class Core {
       explain: (error) => explainStorageError(error, this.tables.path),
       failed: (reason, jobs) => {
         this.catalog.notSaved();
+        this.onFailed();
         this.log.error({ err: reason, jobs }, 'commit failed');
       },
       maxJobs: 1_024,
       maxBytes: 16 * 2 ** 20,
       sliceMs: 2,
-      mostTold: 64,
+      maxResolvedPerTurn: 64,
       relaxed: options.durability === 'relaxed',
     });
     this.durable = this.visible = { ...this.writer.state };
@@ -188,7 +198,7 @@ export class Core {
 
   /** As `ensureCollection`, inside a job: another one may have been first. */
   collectionNow(name: string): CollectionInfo {
-    const there = this.catalog.find(name);
+    const there = name === systemCollection ? this.catalog.system : this.catalog.find(name);
     if (there) return there;
     const id = Math.max(this.state.nextCollection, this.catalog.nextCollection);
     this.writer.state = { ...this.state, nextCollection: id + 1 };

@@ -15,11 +15,13 @@ import { Collection } from './collection.js';
 import { CommitTarget } from './commit-target.js';
 import { Compactor, type Compacted, type CompactOptions } from './compact/compact.js';
 import { Core } from './core.js';
+import { loadDeclarations } from './declarations.js';
+import { CatalogChanges } from './catalog-changes.js';
 import { checkCollectionName } from './documents.js';
 import { ExpirySweeper } from './expiry.js';
 import { openFormat } from './format.js';
 import type { Hash64 } from './hash.js';
-import { buildIndexes, reconcileIndexes } from './index-build.js';
+import { allDeclared, buildIndexes, reconcileIndexes } from './index-build.js';
 import { compileIndex, type IndexDefinition } from './index/entries.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from './log-trim.js';
 import { Queries } from './queries.js';
@@ -30,6 +32,7 @@ import { fillStore } from './replica/fill-store.js';
 import { refuse } from './refusal.js';
 import { readRows, type RowReader } from './rows.js';
 import { runTransaction } from './run-transaction.js';
+import { Schemas } from './schemas.js';
 import type { SchemaInput, SchemaOutput, StandardSchema } from './schema.js';
 import {
   currentStore,
@@ -56,12 +59,12 @@ import type { Watch } from './watch/watch.js';
 import { Watches, type WatchOptions } from './watch/watches.js';
 import { Writes } from './writes.js';
 
-const longestTtlMs = 100 * 366 * 86_400_000;
+const maxTtlMs = 100 * 366 * 86_400_000;
 
 /** What `open` needs to know of one collection. Collections not named here appear on first write. */
 export interface CollectionOptions {
   indexes?: readonly IndexDefinition[];
-  /** How long records live when their writer does not say; 0 or absent: for ever. */
+  /** Lifetime of records whose writer sets none; 0 or absent: unlimited. */
   defaultTtlMs?: number;
 }
 
@@ -76,14 +79,14 @@ export interface OpenOptions {
   logRetention?: Partial<LogRetention>;
   /** Archives the change log to a directory, for point-in-time restore. */
   logArchive?: LogArchiveOptions | undefined;
-  /** Tells of the opened file whether it takes no commits of its own: see `Core.sealed`. */
+  /** Whether the opened file accepts no commits of its own: see `Core.sealed`. */
   seal?: (core: Core) => (() => Error) | undefined;
   clock?: Clock;
   random?: Random;
   log?: Log;
   /** The file operations of the log, for tests that make them fail. */
   files?: FileLayer;
-  /** How the files of the log are laid out, for tests. */
+  /** Sizes of the log files, for tests. */
   logFiles?: { segmentBytes: number };
 }
 
@@ -104,6 +107,8 @@ export class Database {
   readonly bulk: Bulk;
   readonly bulkByFilter: BulkByFilter;
   readonly queries: Queries;
+  readonly schemas: Schemas;
+  readonly catalog: CatalogChanges;
   readonly watches: Watches;
   readonly transactions: TransactionRegistry;
   readonly #sweeper: ExpirySweeper;
@@ -111,6 +116,7 @@ export class Database {
   readonly #compactor: Compactor;
   readonly #stop = new AbortController();
   #building: Promise<void> = Promise.resolve();
+  #reconciling: Promise<void> = Promise.resolve();
   #archiver: LogArchiver | undefined;
   #closing: Promise<void> | undefined;
 
@@ -123,6 +129,8 @@ export class Database {
     this.reads = new Reads(core);
     this.writes = new Writes(core);
     this.queries = new Queries(core);
+    this.schemas = new Schemas(core, this.queries);
+    this.catalog = new CatalogChanges(core, () => this.#reconciling);
     this.bulk = new Bulk(core);
     this.bulkByFilter = new BulkByFilter(core, this.queries);
     this.watches = new Watches(core);
@@ -137,7 +145,7 @@ export class Database {
     for (const [name, { indexes = [], defaultTtlMs = 0 }] of collections) {
       checkCollectionName(name);
       for (const definition of indexes) compileIndex(definition);
-      if (!(defaultTtlMs >= 0 && defaultTtlMs <= longestTtlMs)) {
+      if (!(defaultTtlMs >= 0 && defaultTtlMs <= maxTtlMs)) {
         throw new UsageError(
           `The default_ttl_ms of "${name}" is 0 (records never expire) to 100 years, ` +
             `not ${defaultTtlMs}.`,
@@ -172,6 +180,9 @@ export class Database {
       core.store.foldSoon();
       const retention = { ...defaultRetention, ...options.logRetention };
       database = new Database(home, core, lock, retention);
+      if (core.catalog.system) await core.writer.submit(() => loadDeclarations(core));
+      core.onFailed = () => loadDeclarations(core);
+      core.onDeclarations = () => database!.#rebuildIndexes();
       await database.#declare(collections);
       const { logArchive } = options;
       if (logArchive) database.#archiver = await LogArchiver.open(core, logArchive);
@@ -185,7 +196,7 @@ export class Database {
     }
   }
 
-  /** The collection of this name. It comes into being with its first record. */
+  /** The collection of this name. It is created with its first record. */
   collection<T extends object = Record<string, unknown>>(name: string): Collection<T>;
   /** The collection of this name. The schema validates every document that is written. */
   collection<S extends StandardSchema>(
@@ -262,7 +273,7 @@ export class Database {
   }
 
   collections(): readonly CollectionInfo[] {
-    return this.core.catalog.all();
+    return this.catalog.collections();
   }
 
   indexes(): readonly IndexInfo[] {
@@ -385,11 +396,27 @@ export class Database {
 
   async #declare(collections: [string, CollectionOptions][]): Promise<void> {
     const declared = new Map(collections.map(([name, { indexes }]) => [name, indexes ?? []]));
-    await reconcileIndexes(this.core, declared);
+    this.catalog.settings = declared;
+    await reconcileIndexes(this.core, allDeclared(this.core, declared));
     for (const [name, { defaultTtlMs }] of collections) {
       const info = this.core.catalog.find(name);
       if (info && defaultTtlMs) info.defaultTtlMs = defaultTtlMs;
     }
     this.#building = buildIndexes(this.core, this.#stop.signal);
+  }
+
+  /** Makes the indexes those that are declared now. Builds follow those that are under way. */
+  #rebuildIndexes(): void {
+    const { core } = this;
+    const { signal } = this.#stop;
+    const reconcile = async () => {
+      if (signal.aborted) return;
+      await reconcileIndexes(core, allDeclared(core, this.catalog.settings));
+    };
+    this.#reconciling = this.#reconciling.then(reconcile).catch((error: unknown) => {
+      if (!signal.aborted) core.log.error({ err: error }, 'failed to change indexes');
+    });
+    const before = Promise.all([this.#building, this.#reconciling]);
+    this.#building = before.then(() => buildIndexes(core, signal));
   }
 }

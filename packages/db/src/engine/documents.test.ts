@@ -172,11 +172,17 @@ test('the first record that is looked at in place after an open is read right', 
   db = await scratch.reopen(db);
   const view = db.core.snapshot();
   const seen: unknown[] = [];
-  const kept = view.scan(1, {}, ({ data, id, key, rev, seq }) => {
+  const scanned = view.scan(1, {}, ({ data, id, key, rev, seq }) => {
     seen.push({ data, id, key, rev, seq });
     return true;
   });
-  const stored = Array.from(kept, ({ data, id, key, rev, seq }) => ({ data, id, key, rev, seq }));
+  const stored = Array.from(scanned, ({ data, id, key, rev, seq }) => ({
+    data,
+    id,
+    key,
+    rev,
+    seq,
+  }));
   view.done();
   const expected = made.map(({ data, id, key, rev, seq }) => ({ data, id, key, rev, seq }));
   expect(seen).toEqual(expected);

@@ -11,9 +11,9 @@ export type Patch<T> = T extends unknown[]
     ? { [Field in keyof T]?: Patch<T[Field]> | null }
     : T;
 
-export const mostDepth = 32;
-export const mostRecordBytes = 2 * 1024 * 1024;
-export const mostKeyBytes = 1024;
+export const maxDepth = 32;
+export const maxRecordBytes = 2 * 1024 * 1024;
+export const maxKeyBytes = 1024;
 
 const collectionPattern = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
@@ -34,8 +34,8 @@ export function checkKey(key: string): void {
 function keyProblem(key: string): string | undefined {
   if (typeof key !== 'string') return 'must be a string';
   if (key === '') return 'must not be empty';
-  if (key.length > mostKeyBytes || Buffer.byteLength(key) > mostKeyBytes) {
-    return `takes at most ${mostKeyBytes} bytes of UTF-8, this one ${Buffer.byteLength(key)}`;
+  if (key.length > maxKeyBytes || Buffer.byteLength(key) > maxKeyBytes) {
+    return `takes at most ${maxKeyBytes} bytes of UTF-8, this one ${Buffer.byteLength(key)}`;
   }
   if (key.includes('\0')) return 'must not contain NUL';
   if (!key.isWellFormed()) return 'must be well-formed Unicode (it has a lone surrogate)';
@@ -63,7 +63,7 @@ export function ownDocument(value: unknown): JsonObject {
 }
 
 function isCleanObject(object: object, depth: number): boolean {
-  if (depth > mostDepth || Object.getPrototypeOf(object) !== Object.prototype) return false;
+  if (depth > maxDepth || Object.getPrototypeOf(object) !== Object.prototype) return false;
   for (const name of Object.keys(object)) {
     if (name === '__proto__' || !name.isWellFormed()) return false;
     if (!isCleanValue((object as Record<string, unknown>)[name], depth)) return false;
@@ -90,7 +90,7 @@ function isCleanValue(value: unknown, depth: number): boolean {
 }
 
 function isCleanArray(array: readonly unknown[], depth: number): boolean {
-  if (depth > mostDepth) return false;
+  if (depth > maxDepth) return false;
   for (let i = 0; i < array.length; i++) if (!isCleanValue(array[i], depth)) return false;
   return true;
 }
@@ -102,7 +102,7 @@ interface Place {
 }
 
 function copyObject(value: object, place: Place | undefined, depth: number): JsonObject {
-  if (depth > mostDepth) throw tooDeep(place);
+  if (depth > maxDepth) throw tooDeep(place);
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype !== null && prototype !== Object.prototype) checkPlain(value, place);
   const copy: JsonObject = {};
@@ -144,7 +144,7 @@ function copyValue(
 }
 
 function copyArray(array: readonly unknown[], place: Place, depth: number): Json[] {
-  if (depth > mostDepth) throw tooDeep(place);
+  if (depth > maxDepth) throw tooDeep(place);
   const copy: Json[] = [];
   for (let i = 0; i < array.length; i++) {
     const item = array[i];
@@ -168,10 +168,7 @@ function checkPlain(value: object, place: Place | undefined): void {
 }
 
 function tooDeep(place: Place | undefined) {
-  return refuse(
-    'BAD_DATA',
-    `data is nested deeper than ${mostDepth} levels at "${pathOf(place)}".`,
-  );
+  return refuse('BAD_DATA', `data is nested deeper than ${maxDepth} levels at "${pathOf(place)}".`);
 }
 
 function pathOf(place: Place | undefined): string {

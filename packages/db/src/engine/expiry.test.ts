@@ -40,7 +40,7 @@ describe('the time a record has', () => {
     expect(problemsOf(db.core)).toEqual([]);
   });
 
-  test('begins anew, or ends, with a change that does', async () => {
+  test('restarts, or ends, with a change that does', async () => {
     const { db, sessions } = await openSessions();
     const { id } = await sessions.insert({ user: 'a' }, { ttlMs: 1_000 });
     scratch.clock.skip(900);

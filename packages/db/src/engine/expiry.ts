@@ -10,9 +10,9 @@ import {
 } from './storage/keys.js';
 import type { Timer } from '@millrace/kit/clock';
 
-const mostPerCommit = 500;
+const maxPerCommit = 500;
 const sweepEveryMs = 1_000;
-const mostLookedAt = 5_000;
+const maxScanned = 5_000;
 
 /** Removes what is past its time: records with an EXPIRE change, answered request ids silently. */
 export class ExpirySweeper {
@@ -56,11 +56,11 @@ export class ExpirySweeper {
     return false;
   }
 
-  /** Those of the answers that are found among the first rows: records may stand there for long. */
+  /** Deletes stored responses found among the first rows, where records may stay for long. */
   #sweepRequests(): void {
     const { clock, writer } = this.core;
     const end = expiryKey(clock.now() + 1, 0, new Uint8Array(0));
-    for (const { key } of Array.from(writer.range('expiry', { end, limit: mostLookedAt }))) {
+    for (const { key } of Array.from(writer.range('expiry', { end, limit: maxScanned }))) {
       if (key[6] !== expiryKinds.request) continue;
       writer.remove('requests', Buffer.from(key.subarray(expiryHeadLength)));
       writer.remove('expiry', key);
@@ -73,7 +73,7 @@ export class ExpirySweeper {
     const commit = new CommitBuilder(core);
     const view = core.view();
     const end = expiryKey(commit.now + 1, 0, new Uint8Array(0));
-    const due = Array.from(core.writer.range('expiry', { end, limit: mostPerCommit }));
+    const due = Array.from(core.writer.range('expiry', { end, limit: maxPerCommit }));
     for (const { key } of due) {
       const what = key.subarray(expiryHeadLength);
       if (key[6] === expiryKinds.request) core.writer.remove('requests', Buffer.from(what));
@@ -85,6 +85,6 @@ export class ExpirySweeper {
       core.writer.remove('expiry', key);
     }
     commit.finish();
-    return due.length === mostPerCommit;
+    return due.length === maxPerCommit;
   }
 }

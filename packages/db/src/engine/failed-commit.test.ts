@@ -22,10 +22,10 @@ describe('after a commit that failed', () => {
   test('the caller hears DISK_FULL and the database goes on', async () => {
     const db = await scratch.open();
     const notes = db.collection('notes');
-    const kept = await notes.insert({ n: 1 });
+    const saved = await notes.insert({ n: 1 });
     failNextCommit(db);
     expect((await refusalOf(notes.insert({ n: 2 }))).code).toBe('DISK_FULL');
-    expect((await notes.findById(kept.id))?.data).toEqual({ n: 1 });
+    expect((await notes.findById(saved.id))?.data).toEqual({ n: 1 });
     expect((await notes.insert({ n: 3 })).seq).toBe(2);
     expect(problemsOf(db.core)).toEqual([]);
   });
@@ -68,10 +68,10 @@ describe('after a commit that failed', () => {
     failNextCommit(db);
     const lost = refusalOf(notes.insert({ b: 1, c: { d: 2 } }));
     await soon();
-    const kept = await Promise.all([notes.insert({ b: 3, c: { d: 4 } }), notes.insert({ e: 5 })]);
+    const saved = await Promise.all([notes.insert({ b: 3, c: { d: 4 } }), notes.insert({ e: 5 })]);
     expect((await lost).code).toBe('DISK_FULL');
     db = await scratch.reopen(db);
-    const read = await Promise.all(kept.map(({ id }) => db.collection('notes').findById(id)));
+    const read = await Promise.all(saved.map(({ id }) => db.collection('notes').findById(id)));
     expect(read.map((each) => each?.data)).toEqual([{ b: 3, c: { d: 4 } }, { e: 5 }]);
   });
 
@@ -143,7 +143,7 @@ describe('what an index knows of its entries', () => {
 });
 
 describe('relaxed durability', () => {
-  test('lets a caller read what it was told is written', async () => {
+  test('lets a caller read a write that was confirmed', async () => {
     const db = await scratch.open({ durability: 'relaxed' });
     const notes = db.collection('notes');
     for (let i = 0; i < 20; i++) {

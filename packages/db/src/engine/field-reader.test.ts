@@ -46,7 +46,7 @@ test('one field read alone is the field of the decoded document', () => {
   expect(decided).toBeGreaterThan(500);
 });
 
-test('a field is told to be a text without being read', () => {
+test('a field is recognised as text without being read', () => {
   const near = fc.constantFrom('', 'a', 'ü', 'é'.repeat(40), 'x'.repeat(300), 'y'.repeat(70_000));
   const others = fc.constantFrom<unknown>(null, true, 1, 2 ** 40, ['a'], { a: 'a' });
   const value = fc.oneof(near, others, fc.string({ unit: 'grapheme', maxLength: 40 }));

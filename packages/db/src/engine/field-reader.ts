@@ -162,11 +162,11 @@ function uint32(bytes: Uint8Array, at: number): number {
   return uint16(bytes, at) * 0x10000 + uint16(bytes, at + 2);
 }
 
-const longestPlain = 20;
+const maxPlainLength = 20;
 
 /** Short ASCII, which most values are, is cheaper to gather here than to ask the system for. */
 function text(bytes: Uint8Array, start: number, length: number): string {
-  if (length <= longestPlain) {
+  if (length <= maxPlainLength) {
     let gathered = '';
     let at = start;
     for (; at < start + length; at++) {

@@ -11,7 +11,7 @@ export class GrowingBytes {
     this.view = viewOf(this.bytes);
   }
 
-  /** Makes room for so many bytes. */
+  /** Makes room for `count` bytes. */
   reserve(count: number): void {
     if (this.at + count > this.bytes.length) this.#grow(count);
   }

@@ -123,7 +123,7 @@ describe('a unique index over duplicates', () => {
     expect(problemsOf(db.core)).toEqual([]);
   });
 
-  test('is built anew at the next open, when the duplicates are gone', async () => {
+  test('is rebuilt at the next open, when the duplicates are gone', async () => {
     let db = await withDocs(300, (n) => ({ n, email: `e${n % 299}` }));
     db = await scratch.reopen(db, { collections: byEmail });
     await db.indexesBuilt();
@@ -208,7 +208,7 @@ describe('a build that is cut short', () => {
     expect(problemsOf(db.core)).toEqual([]);
   });
 
-  test('by a full disk fails, is told, and does not keep the database from closing', async () => {
+  test('by a full disk fails, is reported, and does not prevent closing', async () => {
     let db = await withDocs(1_000);
     db = await scratch.reopen(db, { collections: byNumber });
     const { store } = db.core;

@@ -66,14 +66,15 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
   let after: string | undefined;
   try {
     for (;;) {
-      if (signal.aborted) return;
+      if (signal.aborted || !collection.indexes.includes(index)) return;
       const from = after;
       const last = await core.writer.submit(() => {
+        if (!collection.indexes.includes(index)) return undefined;
         const commit = new CommitBuilder(core);
         const records = core.view().scan(collection.id, { after: from }, () => true);
         const some = Array.from(take(records, recordsPerStep));
         for (const record of some) {
-          // Past its time it must not stand in the way of a unique value.
+          // An expired record must not block a unique value.
           if (record.isExpired(commit.now) && !core.sealed) {
             commit.remove(collection, record, 'expire');
           } else addEntries(core, index, record);
@@ -84,9 +85,14 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
       if (last === undefined) break;
       after = last;
     }
-    await core.writer.submit(() => core.catalog.setIndexState(index, 'ready'));
-    core.log.info({ index: index.name }, 'Index is ready');
+    const isReady = await core.writer.submit(() => {
+      const isThere = collection.indexes.includes(index);
+      if (isThere) core.catalog.setIndexState(index, 'ready');
+      return isThere;
+    });
+    if (isReady) core.log.info({ index: index.name }, 'Index is ready');
   } catch (error) {
+    if (!collection.indexes.includes(index)) return;
     // Not in a job: on a full disk it would fail as well. The next commit carries it.
     core.catalog.setIndexState(index, 'failed', messageOf(error));
     core.log.error({ index: index.name, err: error }, 'Index could not be built');
@@ -105,6 +111,15 @@ function* take<Item>(items: Iterable<Item>, count: number): Iterable<Item> {
     yield item;
     if (--left === 0) return;
   }
+}
+
+/** The indexes of the settings and those of the system collection. */
+export function allDeclared(core: Core, settings: DeclaredIndexes): DeclaredIndexes {
+  const all = new Map(settings);
+  for (const [name, definitions] of core.declaredIndexes) {
+    all.set(name, [...(all.get(name) ?? []), ...definitions]);
+  }
+  return all;
 }
 
 async function drop(core: Core, index: IndexInfo): Promise<void> {

@@ -247,7 +247,7 @@ export class JsonWriter {
     to.reserve(numberRoom);
     const tenths = Math.round(value * 10);
     // No two numbers of so few digits are the same double: these are the shortest that name it.
-    if (tenths / 10 === value && Math.abs(tenths) < mostTenths) this.#oneDecimal(value, tenths);
+    if (tenths / 10 === value && Math.abs(tenths) < maxTenths) this.#oneDecimal(value, tenths);
     else {
       const text = String(value);
       for (let i = 0; i < text.length; i++) to.bytes[to.at++] = text.charCodeAt(i);
@@ -281,7 +281,7 @@ export class JsonWriter {
   }
 }
 
-const mostTenths = 2 ** 31;
+const maxTenths = 2 ** 31;
 
 function labelOf(text: string): Label {
   const { length } = Buffer.from(text);

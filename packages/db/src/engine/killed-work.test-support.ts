@@ -9,7 +9,7 @@ function die(): void {
   process.kill(process.pid, 'SIGKILL');
 }
 
-/** Compacts under load and dies at the given sight of a stage. Tells every write it was told of. */
+/** Compacts under load and is killed at the given stage. Prints every confirmed write. */
 export async function compactUntil(
   directory: string,
   stage: CompactStage,

@@ -2,9 +2,10 @@ import type { CollectionInfo, IndexInfo } from './catalog.js';
 import { chainAfter, coalesce, encodeCommit, type Change, type ChangeOp } from './changes.js';
 import { contentHash } from './content-hash.js';
 import type { Core } from './core.js';
-import { mostRecordBytes, type JsonObject } from './documents.js';
+import { maxRecordBytes, type JsonObject } from './documents.js';
 import { encodeRecord, RecordImage, type RecordFields } from './record.js';
 import { refuse } from './refusal.js';
+import { enforceSchema } from './enforce-schema.js';
 import type { IndexEntries } from './index/entries.js';
 import { entryKey, expiryKey, expiryKinds, idBytes, prefixed, recordKey } from './storage/keys.js';
 import { afterCommit } from './storage/state.js';
@@ -18,12 +19,12 @@ export interface EncodedDocument {
 
 export function encodeDocument(core: Core, data: JsonObject): EncodedDocument {
   const bytes = core.codec.encode(data);
-  if (bytes.length > mostRecordBytes) {
+  if (bytes.length > maxRecordBytes) {
     throw refuse(
       'RECORD_TOO_LARGE',
-      `The record takes ${bytes.length} bytes; the most is ${mostRecordBytes}. ` +
+      `The record takes ${bytes.length} bytes; the most is ${maxRecordBytes}. ` +
         'Split it, or keep the large part elsewhere.',
-      { limit_bytes: String(mostRecordBytes) },
+      { limit_bytes: String(maxRecordBytes) },
     );
   }
   return { data, bytes, contentHash: contentHash(data) };
@@ -64,7 +65,7 @@ export class CommitBuilder {
     });
   }
 
-  /** Stores a record whose every field is given: what a follower and a restore do. */
+  /** Stores a record whose every field is given. Refuses one that its schema does not allow. */
   storeExactly(
     collection: CollectionInfo,
     id: string,
@@ -72,6 +73,7 @@ export class CommitBuilder {
     document: EncodedDocument,
     fields: Omit<RecordFields, 'contentHash' | 'seq'>,
   ): RecordImage {
+    if (collection.schema) enforceSchema(this.core, collection, document.data);
     // Spelled out, here and below: spreading an object costs more than writing the record.
     const bytes = encodeRecord(
       {

@@ -85,11 +85,11 @@ describe('open', () => {
     await expect(scratch.open({}, directory)).rejects.toThrow(/format/);
   });
 
-  test('where a file stands in the way is refused', async () => {
+  test('where a file has the name of the directory is refused', async () => {
     const file = join(scratch.directory(), 'file');
     writeFileSync(file, 'mine');
-    await expect(scratch.open({}, file)).rejects.toThrow('a file stands in its way');
-    await expect(scratch.open({}, join(file, 'below'))).rejects.toThrow('a file stands in its way');
+    await expect(scratch.open({}, file)).rejects.toThrow('a file has this name');
+    await expect(scratch.open({}, join(file, 'below'))).rejects.toThrow('a file has this name');
     expect(readFileSync(file, 'utf8')).toBe('mine');
   });
 

@@ -35,7 +35,7 @@ export interface Document {
 }
 
 export interface WriteOptions {
-  /** How long the record lives from now; 0: for ever; absent: as before, or the default. */
+  /** Lifetime of the record from now; 0: unlimited; absent: as before, or the default. */
   ttlMs?: number | undefined;
 }
 
@@ -221,7 +221,7 @@ function revMismatch(collection: CollectionInfo, record: RecordImage, expected: 
   return refuse(
     'REV_MISMATCH',
     `The record of "${collection.name}" is at revision ${record.rev}, not ${expected}: ` +
-      'read it again and decide anew.',
+      'read it again and decide again.',
     { current_rev: String(record.rev) },
   );
 }

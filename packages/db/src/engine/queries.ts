@@ -17,7 +17,14 @@ export interface ReadPoint {
 }
 
 // A collection that nobody has written to yet answers like an empty one.
-const noCollection: CollectionInfo = { id: 0, name: '', indexes: [], defaultTtlMs: 0 };
+const noCollection: CollectionInfo = {
+  id: 0,
+  name: '',
+  indexes: [],
+  defaultTtlMs: 0,
+  schema: undefined,
+  isDropped: false,
+};
 
 /** Queries over one collection: each on one snapshot, or inside a transaction. */
 export class Queries {

@@ -74,8 +74,8 @@ export class ReadSet {
     if (this.#predicates.length === 0) return;
     const { core } = this;
     for (let seq = from + 1; seq <= to; seq++) {
-      const isKept = seq >= core.state.oldestSeq;
-      const row = isKept ? (core.writer.pendingCommit(seq) ?? core.commitRow(seq)) : undefined;
+      const isInLog = seq >= core.state.oldestSeq;
+      const row = isInLog ? (core.writer.pendingCommit(seq) ?? core.commitRow(seq)) : undefined;
       if (!row) throw this.#conflict('a condition it read by (the log was trimmed meanwhile)');
       for (const change of decodeCommit(seq, row, this.core.codec).changes) {
         const { name } = this.core.catalog.byId(change.collection);

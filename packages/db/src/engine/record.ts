@@ -5,7 +5,7 @@ import { undecided } from './field-reader.js';
 import { copyIdText, idLength, readId, readUint48 } from './storage/keys.js';
 
 /**
- * A record as it stands in the file:
+ * A record as it is stored:
  *
  *   flags u8 | content hash u32 | rev u32 | seq u48 | created_at u48 | updated_at u48
  *   | expires_at u48 if flagged | key length u16, key utf-8 if flagged | document (see codec.ts)
@@ -56,7 +56,7 @@ export interface IdInPlace {
 }
 
 /**
- * One record, read where it lies: nothing is decoded before it is asked for. While a scan runs,
+ * One record, read in place: nothing is decoded before it is needed. While a scan runs,
  * `bytes` may be a window that the next step overwrites; `keep()` gives a copy that stays.
  */
 export class RecordImage {
@@ -118,7 +118,7 @@ export class RecordImage {
   get data(): JsonObject {
     return (this.#data ??= this.codec.decode(this.bytes, this.documentStart, this.end));
   }
-  /** The document as JSON text, made of its bytes. Valid until the next one is asked for. */
+  /** The document as JSON text, made of its bytes. Valid until the next one is read. */
   get json(): Buffer {
     return this.codec.json(this.bytes, this.documentStart, this.end);
   }
@@ -169,9 +169,9 @@ export class RecordImage {
     const bytes = Buffer.allocUnsafe(end + (this.#place ? idLength : 0));
     bytes.set(this.bytes.subarray(0, end));
     const place = this.#place && idBehind(this.#place, bytes, end);
-    const kept = new RecordImage(place ?? this.#id!, bytes, end, this.codec);
-    kept.#data = this.#data;
-    return kept;
+    const copy = new RecordImage(place ?? this.#id!, bytes, end, this.codec);
+    copy.#data = this.#data;
+    return copy;
   }
 
   get #keyStart(): number {

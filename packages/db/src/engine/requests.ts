@@ -6,7 +6,7 @@ import { refuse } from './refusal.js';
 
 /** How long a repeated request is answered with what it did the first time. */
 export const requestMemoryMs = 10 * 60_000;
-const mostRequestIdLength = 128;
+const maxRequestIdLength = 128;
 
 /** What a write did, as its repetition must hear it again. */
 export interface Outcome {
@@ -18,7 +18,7 @@ export interface Outcome {
 
 /**
  * Runs a write once per request id. The answer is stored in the same commit as the write, so a
- * client that lost the answer, even to a crash, can ask again and nothing happens twice.
+ * client that lost the answer, even to a crash, can repeat the request and nothing happens twice.
  */
 export function once(
   core: Core,
@@ -52,8 +52,8 @@ export function once(
 }
 
 export function checkRequestId(requestId: string): void {
-  if (requestId.length <= mostRequestIdLength) return;
-  throw refuse('BAD_REQUEST', `request_id takes at most ${mostRequestIdLength} characters.`);
+  if (requestId.length <= maxRequestIdLength) return;
+  throw refuse('BAD_REQUEST', `request_id takes at most ${maxRequestIdLength} characters.`);
 }
 
 export function requestIdReused(requestId: string) {

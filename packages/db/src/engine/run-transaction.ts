@@ -34,7 +34,7 @@ export async function runTransaction<Held extends EndingTransaction, Result>(
       const isLost = isAbout(error, 'TX_NOT_FOUND', transaction.id);
       // What went wrong in `run` matters, not that the transaction may be gone already.
       if (!isLost) await Promise.resolve(transaction.rollback()).catch(() => undefined);
-      // Its server was started anew, and nothing of it was committed.
+      // Its server was restarted, and nothing of it was committed.
       if (!isLost || number >= tries) throw error;
       await pause(number);
       continue;

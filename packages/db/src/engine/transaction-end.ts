@@ -2,7 +2,7 @@ import type { Core } from './core.js';
 import { refuse } from './refusal.js';
 import { remember } from './requests.js';
 
-/** How transactions end, and what is told of those that have. */
+/** How transactions end, and what is reported about ended ones. */
 
 export interface CommitResult {
   seq: number;

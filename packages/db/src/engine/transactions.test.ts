@@ -53,7 +53,7 @@ describe('inside a transaction', () => {
     await refusalOf(commit(transaction));
   });
 
-  test('tells the seq it reads at', async () => {
+  test('has the seq it reads at', async () => {
     const { docs, begin } = await openDocs();
     await docs.insert({});
     await docs.insert({});
@@ -116,7 +116,7 @@ describe('inside a transaction', () => {
     expect(problemsOf(db.core)).toEqual([]);
   });
 
-  test('a deleted key can be inserted anew', async () => {
+  test('a deleted key can be inserted again', async () => {
     const { db, docs, begin, commit } = await openDocs();
     const old = await docs.insertWithKey('a', { n: 1, email: 'a@x' });
     const transaction = begin();
@@ -129,7 +129,7 @@ describe('inside a transaction', () => {
     expect(problemsOf(db.core)).toEqual([]);
   });
 
-  test('a deleted id can be inserted anew, and goes on from there', async () => {
+  test('a deleted id can be inserted again, and continues from there', async () => {
     const { db, docs, begin, commit } = await openDocs();
     const { id } = await docs.insertWithKey('a', { n: 1 });
     const transaction = begin();
@@ -209,7 +209,7 @@ describe('a conflict', () => {
       'an id in a collection that was not there was taken',
       (db) => db.collection('later').insert({}, { id: absent }),
     ],
-  ])('is told when %s', async (_what, disturb) => {
+  ])('is reported when %s', async (_what, disturb) => {
     const { db, docs, begin, commit } = await openDocs();
     await docs.insertWithKey('a', { n: 1 });
     const transaction = begin();
@@ -259,7 +259,7 @@ describe('a conflict', () => {
     expect(await committing).toBe('TX_CONFLICT');
   });
 
-  test('is told when the log that would show it was trimmed', async () => {
+  test('is reported when the log that would show it was trimmed', async () => {
     const { db, docs, begin, commit } = await openDocs();
     await docs.insert({});
     const transaction = begin();
@@ -283,7 +283,7 @@ describe('a conflict', () => {
     expect(ends.map(({ status }) => status)).toEqual(['fulfilled', 'rejected']);
   });
 
-  test('is told when a refusal for a unique value no longer holds', async () => {
+  test('is reported when a refusal for a unique value no longer holds', async () => {
     const { docs, begin, commit } = await openDocs();
     await docs.insertWithKey('a', { email: 'a@x' });
     const transaction = begin();
@@ -483,7 +483,7 @@ describe('the end', () => {
     expect(await commit(transaction)).toMatchObject({ operations: 0 });
   });
 
-  test('whoever still walks through its snapshot is told, not shown another state', async () => {
+  test('a scan of its snapshot fails instead of showing another state', async () => {
     const { db, docs, begin } = await openDocs();
     for (let n = 0; n < 3; n++) await docs.insert({ n });
     const { id } = db.core.catalog.find('docs')!;

@@ -3,6 +3,7 @@ import type { CollectionInfo, IndexInfo } from './catalog.js';
 import { CommitTarget } from './commit-target.js';
 import type { Core } from './core.js';
 import type { JsonObject } from './documents.js';
+import { enforceSchema } from './enforce-schema.js';
 import { encodeDocument, uniqueViolation, type EncodedDocument } from './mutations.js';
 import type { Target } from './operations.js';
 import { ReadSet, type ReadPredicate } from './read-set.js';
@@ -152,6 +153,9 @@ export class Transaction implements Target {
     fields: { key: string; expiresAt: number },
   ): RecordImage {
     this.#checkLimits(document.bytes.length);
+    if (collection.schema?.validate === 'strict') {
+      enforceSchema(this.core, collection, document.data);
+    }
     const name = nameOf(collection.id, id);
     const base = this.#own.has(name) ? this.#own.get(name)!.base : before;
     const bytes = encodeRecord(
@@ -248,7 +252,7 @@ export class Transaction implements Target {
     }
   }
 
-  /** Tells a caller at once what the commit would refuse anyway. */
+  /** Refuses at once what the commit would refuse anyway. */
   #checkUnique(collection: CollectionInfo, image: RecordImage): void {
     for (const index of collection.indexes) {
       if (!index.definition.unique || index.state !== 'ready') continue;

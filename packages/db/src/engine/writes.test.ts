@@ -215,7 +215,7 @@ describe('upsert', () => {
     expect(second.record.id).toBe(first.record.id);
   });
 
-  test('merges when told, and of a patch without a record keeps what is not null', async () => {
+  test('merges on request, and of a patch without a record keeps what is not null', async () => {
     const { people } = await openPeople();
     const first = await people.upsertMerge('bob', { name: 'Bob', age: null });
     expect(first.created).toBe(true);

@@ -136,7 +136,7 @@ export class Writes {
   }
 }
 
-/** What tells a request from another one that has the same id. */
+/** Distinguishes requests that have the same id. */
 type Print = () => unknown;
 type Operate = (target: Target, collection: CollectionInfo) => operations.Written;
 

@@ -25,6 +25,7 @@ import { repeat } from './repeat.js';
 import { DatabaseHandle } from './replication/database-handle.js';
 import { countNodeEvents, describeNode } from './replication/metrics.js';
 import { Node, sealOf } from './replication/node.js';
+import { SlowQueryLog } from './service/index-advice.js';
 import { createService } from './service/service.js';
 import { serverVersion } from './version.js';
 
@@ -96,6 +97,7 @@ export async function serveDatabase(
       clock,
       log,
       slowQueryMs: settings.slow_query_ms,
+      slowQueries: new SlowQueryLog(),
       nodeId,
       version: serverVersion(),
       auth: keys ? 'keys' : 'none',

@@ -271,3 +271,24 @@ test('min_acks: a write is acknowledged when enough followers have it on disk', 
   await streaming(follower);
   await expectSame(leader, follower);
 });
+
+test('follower: has the schema of its leader and enforces it after promotion', async () => {
+  const leader = await nodes.start();
+  const schema = { required: ['name'], properties: { name: { type: 'string' } } };
+  await leader.client.schemas.set('people', schema);
+  const follower = await nodes.follow(leader.url);
+  await streaming(follower);
+  await leader.client.schemas.set('late', schema);
+  await expect.poll(() => follower.client.schemas.list()).toHaveLength(2);
+  await expect(follower.client.schemas.set('people', {})).rejects.toMatchObject({
+    code: 'READ_ONLY_REPLICA',
+  });
+  await leader.stop();
+  await follower.client.promote({ force: true });
+  for (const name of ['people', 'late']) {
+    await expect(follower.client.collection(name).insert({})).rejects.toMatchObject({
+      code: 'SCHEMA_VIOLATION',
+    });
+    await follower.client.collection(name).insert({ name: 'Ada' });
+  }
+});

@@ -1,4 +1,7 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { GrpcClient } from './support/grpc.js';
@@ -136,3 +139,31 @@ test('limits: a queue delay above the target sheds load and recovers', async () 
   await expect.poll(metrics, recovery).toContain('millrace_db_admitted_share 1\n');
   await busy.dispose();
 });
+
+test('REST: pages do not wait behind calls with large answers', async () => {
+  const server = await startServer();
+  const record = { key: 'large', data: { text: 'x'.repeat(1_500_000) } };
+  const { status } = await new RestClient(server.http).send('POST', '/v1/c/keys', record);
+  expect(status).toBe(200);
+  const { port } = new URL(server.http);
+  const open = async (): Promise<Socket> => {
+    const socket = connect(Number(port), '127.0.0.1');
+    // The server accepts one connection after the other: an answer says that it has.
+    socket.write(requestFor('/healthz'));
+    await once(socket, 'data');
+    return socket;
+  };
+  const readers = await Promise.all(Array.from({ length: 60 }, open));
+  const prober = await open();
+  for (const reader of readers) reader.write(requestFor('/v1/c/keys/large'));
+  prober.write(requestFor('/metrics', 'Connection: close\r\n'));
+  const answered = /calls_total{method="FindByKey",face="rest",code="OK"} (\d+)/;
+  const metrics = await text(prober);
+  expect(metrics).toContain('calls_total{method="InsertWithKey"');
+  expect(Number(answered.exec(metrics)?.[1] ?? 0)).toBeLessThan(readers.length / 2);
+  for (const reader of readers) reader.destroy();
+  await server.dispose();
+});
+
+const requestFor = (path: string, headers = '') =>
+  `GET ${path} HTTP/1.1\r\nHost: localhost\r\n${headers}\r\n`;

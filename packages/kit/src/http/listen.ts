@@ -72,7 +72,7 @@ export function urlOf(address: Address, scheme = 'http'): string {
 }
 
 /** A usage error where the user can fix the cause. */
-function listenError(error: unknown, address: string, flag = '--listen'): unknown {
+export function listenError(error: unknown, address: string, flag = '--listen'): unknown {
   switch (systemCode(error)) {
     case 'EADDRINUSE':
       return new UsageError(

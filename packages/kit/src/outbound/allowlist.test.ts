@@ -77,6 +77,32 @@ describe('schemes and ports', () => {
   });
 });
 
+describe('gRPC', () => {
+  const loopback = { host: '127.0.0.1', networks: ['127.0.0.0/8'] };
+  test.each([
+    [{ scheme: 'grpc', port: 50051 }, 'grpc://h.test:50051', true],
+    [{ scheme: 'grpc', port: 50051 }, 'grpc://H.test.:50051/', true],
+    [{ scheme: 'grpc', port: 50051 }, 'grpcs://h.test:50051', false],
+    [{ scheme: 'grpc', port: 50051 }, 'http://h.test:50051', false],
+    [{ scheme: 'http', port: 50051 }, 'grpc://h.test:50051', false],
+    [{ scheme: 'grpcs', port: 50051 }, 'grpcs://h.test:50051', true],
+    [{ scheme: 'grpcs' }, 'grpcs://h.test', true],
+    [{ scheme: 'grpc' }, 'grpc://h.test:80', true],
+    [{ scheme: 'grpc', port: '*' }, 'grpc://h.test:1', true],
+    [{ scheme: 'grpc', port: '*' }, 'grpc://h.test:1/path', false],
+    [{ scheme: 'grpc', port: '*' }, 'grpc://h.test:1?q=1', false],
+    [{ scheme: 'grpc', port: '*' }, 'grpc://h.test:1#x', false],
+    [{ scheme: 'grpc', port: '*' }, 'grpc://user@h.test:1', false],
+    [{ scheme: 'grpc', port: '*' }, 'grpc://h.test:0', false],
+    [{ scheme: 'grpc', port: '*' }, 'grpc:h.test:1', false],
+    [{ scheme: 'grpc', port: 1, ...loopback }, 'grpc://127.0.0.1:1', true],
+    [{ scheme: 'grpc', port: 1, ...loopback }, 'grpc://0x7f.1:1', true],
+    [{ scheme: 'grpc', port: 1, ...loopback, networks: [] }, 'grpc://2130706433:1', false],
+  ])('%j against %s: %s', (entry, url, expected) => {
+    expect(allows({ host: 'h.test', ...entry }, url)).toBe(expected);
+  });
+});
+
 describe('path prefixes', () => {
   test.each([
     ['/', '/anything/at%2Fall/..;/', true],
@@ -161,8 +187,8 @@ describe('mistakes in the config file', () => {
   test.each([
     ['nothing', '', 'must be a list'],
     [[7], '/0', 'must be an entry'],
-    [[{ host: 'h.test' }], '/0/scheme', 'must be "http" or "https"'],
-    [[{ scheme: 'ftp', host: 'h.test' }], '/0/scheme', 'must be "http" or "https"'],
+    [[{ host: 'h.test' }], '/0/scheme', 'must be "http", "https"'],
+    [[{ scheme: 'ftp', host: 'h.test' }], '/0/scheme', 'must be "http", "https"'],
     [[{ scheme: 'http' }], '/0/host', 'must be a host'],
     [[{ scheme: 'http', host: '*' }], '/0/host', 'must be a host'],
     [[{ scheme: 'http', host: 'a.*.com' }], '/0/host', 'must be a host'],
@@ -181,6 +207,7 @@ describe('mistakes in the config file', () => {
     [[{ scheme: 'http', host: 'h.test', path_prefix: '/..' }], '/0/path_prefix', 'plain path'],
     [[{ scheme: 'http', host: 'h.test', path_prefix: '/a/%2e%2e/b' }], '/0/path_prefix', 'plain'],
     [[{ scheme: 'http', host: 'h.test', path_prefix: '/a?b' }], '/0/path_prefix', 'plain path'],
+    [[{ scheme: 'grpc', host: 'h.test', path_prefix: '/' }], '/0/path_prefix', 'must be absent'],
     [[{ scheme: 'http', host: 'h.test', networks: '10.0.0.0/8' }], '/0/networks', 'must be a list'],
     [[{ scheme: 'http', host: 'h.test', networks: ['x'] }], '/0/networks/0', 'is not a network'],
     [[{ scheme: 'http', host: 'h.test', networks: [10] }], '/0/networks/0', 'is not a network'],

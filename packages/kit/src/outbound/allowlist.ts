@@ -2,16 +2,16 @@ import { isIP } from 'node:net';
 import { UsageError, type FieldError } from '../errors.js';
 import { parseNetwork, type Network } from './network.js';
 import { callbackPolicy, type AddressPolicy } from './policy.js';
-import { defaultPorts, parseTarget, plainHost, type Target } from './target.js';
+import { defaultPorts, parseAnyTarget, plainHost, type Scheme, type Target } from './target.js';
 
 /** One entry of the allowlist in the config file. */
 export interface AllowlistEntry {
-  scheme: 'http' | 'https';
+  scheme: Scheme;
   /** Exact, or `*.example.com`: every name below example.com at any depth, not itself. */
   host: string;
   /** The scheme's own port when absent; `"*"` for any. */
   port?: number | '*';
-  /** Matches whole path segments: `/hooks` covers `/hooks` and `/hooks/a`, not `/hooksmith`. */
+  /** Matches whole path segments: `/hooks` covers `/hooks` and `/hooks/a`, not `/hooksmith`. Not with gRPC. */
   path_prefix?: string;
   /** Networks outside the public internet that this entry opens. */
   networks?: readonly string[];
@@ -82,7 +82,7 @@ function allowlistOf(rules: readonly Rule[]): Allowlist {
   return {
     matchTarget,
     match(url) {
-      const parsed = parseTarget(url);
+      const parsed = parseAnyTarget(url);
       if (!parsed.ok) return { allowed: false, reason: parsed.reason };
       const { target } = parsed;
       const match = matchTarget(target);
@@ -117,6 +117,9 @@ function readEntry(entry: unknown, pointer: string, errors: FieldError[]): Rule 
   const port = readPort(fields['port'], wrong);
   const prefix = readPrefix(fields['path_prefix'], wrong);
   const networks = readNetworks(fields['networks'], wrong);
+  if (scheme?.startsWith('grpc') && fields['path_prefix'] !== undefined) {
+    wrong('path_prefix', 'must be absent: a gRPC URL has no path');
+  }
   if (scheme === undefined || host === undefined || prefix === undefined) return undefined;
   const wantedPort = port ?? defaultPorts[scheme];
   const covers = (target: Target) =>
@@ -129,9 +132,9 @@ function readEntry(entry: unknown, pointer: string, errors: FieldError[]): Rule 
 
 type Wrong = (key: string, message: string) => void;
 
-function readScheme(value: unknown, wrong: Wrong): 'http' | 'https' | undefined {
-  if (value === 'http' || value === 'https') return value;
-  wrong('scheme', 'must be "http" or "https"');
+function readScheme(value: unknown, wrong: Wrong): Scheme | undefined {
+  if (typeof value === 'string' && Object.hasOwn(defaultPorts, value)) return value as Scheme;
+  wrong('scheme', 'must be "http", "https", "grpc" or "grpcs"');
   return undefined;
 }
 

@@ -19,4 +19,4 @@ export type {
 } from './port.js';
 export { callbackPolicy, webhookPolicy, type AddressPolicy } from './policy.js';
 export { sharedLookups, systemResolver, type Resolver } from './resolve.js';
-export { parseTarget, type Target, type TargetResult } from './target.js';
+export { parseGrpcTarget, parseTarget, type Target, type TargetResult } from './target.js';

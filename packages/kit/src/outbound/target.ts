@@ -1,11 +1,13 @@
 import { isIP } from 'node:net';
 
+export type Scheme = 'http' | 'https' | 'grpc' | 'grpcs';
+
 /**
  * A parsed URL. The check and the connection both use these fields, so that two parsers cannot
  * disagree about the text.
  */
 export interface Target {
-  readonly scheme: 'http' | 'https';
+  readonly scheme: Scheme;
   /** Lower case, ASCII, without a trailing dot; an IPv6 address without brackets. */
   readonly host: string;
   /** True when `host` is an IP address. */
@@ -22,12 +24,33 @@ export interface Target {
 
 export type TargetResult = { ok: true; target: Target } | { ok: false; reason: string };
 
-export const defaultPorts = { http: 80, https: 443 } as const;
+export const defaultPorts = { http: 80, https: 443, grpc: 80, grpcs: 443 } as const;
+
+const httpSchemes = ['http', 'https'] as const;
 
 const maxUrlLength = 8192;
 const hostName = /^[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*$/;
 
-/** Parses a URL that will be called. */
+/** Parses a URL that will be called with gRPC: it has no path. */
+export function parseGrpcTarget(text: string): TargetResult {
+  // The URL parser normalizes hosts of the schemes it knows only.
+  const [, name = '', rest = ''] = /^(grpcs?)(:\/\/[^/\\].*)$/is.exec(text) ?? [];
+  const scheme = name.toLowerCase() as 'grpc' | 'grpcs' | '';
+  if (scheme === '') return refuse('The URL must start with grpc:// or grpcs://');
+  const parsed = parseTarget(`${scheme === 'grpc' ? 'http' : 'https'}${rest}`);
+  if (!parsed.ok) return parsed;
+  const { target } = parsed;
+  if (target.path !== '/' || rest.includes('#'))
+    return refuse('A gRPC URL has no path and no query');
+  return { ok: true, target: { ...target, scheme, origin: `${scheme}://${target.authority}` } };
+}
+
+/** Parses a URL of any protocol. */
+export function parseAnyTarget(text: string): TargetResult {
+  return /^grpcs?:/i.test(text) ? parseGrpcTarget(text) : parseTarget(text);
+}
+
+/** Parses a URL that will be called with HTTP. */
 export function parseTarget(text: string): TargetResult {
   if (text.length > maxUrlLength)
     return refuse(`The URL is longer than ${maxUrlLength} characters`);
@@ -37,7 +60,7 @@ export function parseTarget(text: string): TargetResult {
   } catch {
     return refuse('The URL cannot be read; write it as https://host/path');
   }
-  const scheme = schemeOf(url.protocol);
+  const scheme = httpSchemes.find((known) => url.protocol === `${known}:`);
   if (scheme === undefined) return refuse('The URL must start with http:// or https://');
   if (url.username !== '' || url.password !== '') {
     return refuse('The URL must not carry a user name or password');
@@ -63,11 +86,6 @@ function targetOf(url: URL, scheme: 'http' | 'https', host: string, port: number
     pathname: url.pathname,
     path: url.pathname + url.search,
   };
-}
-
-function schemeOf(protocol: string): 'http' | 'https' | undefined {
-  if (protocol === 'http:') return 'http';
-  return protocol === 'https:' ? 'https' : undefined;
 }
 
 /** The host of a parsed URL without brackets and trailing dot; undefined if no DNS name. */

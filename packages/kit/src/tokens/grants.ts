@@ -14,11 +14,15 @@ export type RoleLevels<Role extends string> = readonly (Role | readonly Role[])[
 
 /** What a holder may do where. */
 export class Grants<Role extends string> {
-  readonly #levels: RoleLevels<Role>;
+  readonly #ranks: ReadonlyMap<Role, number>;
   readonly #grants: readonly { glob: string; role: Role; rank: number }[];
 
   constructor(levels: RoleLevels<Role>, grants: readonly Grant<Role>[]) {
-    this.#levels = levels;
+    const ranks = new Map<Role, number>();
+    for (const [rank, level] of levels.entries()) {
+      for (const role of typeof level === 'string' ? [level] : level) ranks.set(role, rank);
+    }
+    this.#ranks = ranks;
     this.#grants = grants.map(({ queue, role }) => ({
       glob: queue,
       role,
@@ -41,8 +45,8 @@ export class Grants<Role extends string> {
   }
 
   #rankOf(role: Role): number {
-    const rank = this.#levels.findIndex((level) => [level].flat().includes(role));
-    if (rank !== -1) return rank;
-    throw new Error(`${role} is not a role; roles are ${this.#levels.flat().join(', ')}`);
+    const rank = this.#ranks.get(role);
+    if (rank !== undefined) return rank;
+    throw new Error(`${role} is not a role; roles are ${[...this.#ranks.keys()].join(', ')}`);
   }
 }

@@ -37,7 +37,7 @@ export function callbackRequest(task: CallbackTask, params: CallbackParams): Out
   return {
     url: callback.url,
     method: 'POST',
-    headers: headersOf(task, params),
+    headers: callbackHeaders(task, params),
     body: task.payload,
     timeoutMs: params.timeoutMs,
     connectTimeoutMs: callback.connect_timeout_ms,
@@ -45,7 +45,11 @@ export function callbackRequest(task: CallbackTask, params: CallbackParams): Out
   };
 }
 
-function headersOf(task: CallbackTask, params: CallbackParams): Record<string, string> {
+/** What a callback says about its task, with credentials and signature. */
+export function callbackHeaders(
+  task: CallbackTask,
+  params: CallbackParams,
+): Record<string, string> {
   const { credentials, config, now } = params;
   const headers: Record<string, string> = {};
   forwardHeaders(task.headers, headers, credentials.auth?.lowerName);

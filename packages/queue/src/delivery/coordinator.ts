@@ -16,10 +16,11 @@ import {
   type TaskStore,
 } from '../storage/task-store.js';
 import { Alarm } from './alarm.js';
-import { callbackRequest } from './callback-request.js';
+import { callbackRequest, type CallbackParams } from './callback-request.js';
 import { credentialsFor, type Credentials } from './credentials.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
 import type { DeliveryEvent } from './events.js';
+import type { GrpcHandlers } from './grpc/grpc-handlers.js';
 import { InFlightRegistry, InFlightTask } from './in-flight.js';
 import { newLeaseToken } from './lease-token.js';
 import type { PullServer } from './pull/pull-server.js';
@@ -34,6 +35,7 @@ export interface CoordinatorOptions {
   random: Random;
   log: Log;
   outbound: Outbound;
+  grpcHandlers?: GrpcHandlers | undefined;
   metrics: DeliveryMetrics;
   pullServer: PullServer;
   health: StoreHealth;
@@ -330,7 +332,7 @@ export class Coordinator {
     if (leftMs <= 0) return this.#abandon(entry);
     const { config } = queue;
     try {
-      const request = callbackRequest(task, {
+      const params = {
         leaseToken: entry.token,
         trace,
         config,
@@ -338,8 +340,9 @@ export class Coordinator {
         now,
         timeoutMs: Math.min(config.callback.timeout_ms, leftMs),
         signal: entry.abort,
-      });
-      outbound.request(request).then(
+      };
+      if (config.callback.protocol === 'grpc') return void this.#execute(entry, params);
+      outbound.request(callbackRequest(task, params)).then(
         (answer) => {
           state.series.durations.observe(answer.durationMs / 1000);
           const stored = storedResult(answer, config);
@@ -347,6 +350,18 @@ export class Coordinator {
         },
         (error: unknown) => this.#finish(entry, unsent(messageOf(error)), false),
       );
+    } catch (error) {
+      this.#finish(entry, unsent(messageOf(error)), false);
+    }
+  }
+
+  async #execute(entry: InFlightTask, params: CallbackParams): Promise<void> {
+    const { grpcHandlers } = this.options;
+    try {
+      if (!grpcHandlers) throw new Error('This server makes no gRPC calls');
+      const { outcome, durationMs, stored } = await grpcHandlers.execute(entry.task, params);
+      entry.state.series.durations.observe(durationMs / 1000);
+      this.#finish(entry, outcome, true, stored);
     } catch (error) {
       this.#finish(entry, unsent(messageOf(error)), false);
     }

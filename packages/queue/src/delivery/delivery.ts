@@ -10,6 +10,7 @@ import { Coordinator } from './coordinator.js';
 import { credentialsFor } from './credentials.js';
 import { deliveryMetrics } from './delivery-metrics.js';
 import type { Emit } from './events.js';
+import type { GrpcHandlers } from './grpc/grpc-handlers.js';
 import {
   HandlerReports,
   type FailReport,
@@ -32,6 +33,8 @@ export interface DeliveryOptions extends World {
   store: TaskStore;
   log: Log;
   outbound: Outbound;
+  /** Calls the handlers of queues with `protocol: grpc`; absent: those calls fail. */
+  grpcHandlers?: GrpcHandlers | undefined;
   findSecret: SecretLookup;
   /** Whether the allowlist still permits the URL. */
   isAllowed: (url: string) => boolean;

@@ -10,6 +10,7 @@ export function configFaults(
 ): FieldError[] {
   return [
     ...descriptionFaults(config),
+    ...urlFaults(config),
     ...statusFaults(config),
     ...authFaults(config, queue, secrets),
     ...signingFaults(config, queue, secrets),
@@ -25,6 +26,16 @@ export interface SecretsInUse {
 function descriptionFaults({ description }: QueueConfig): FieldError[] {
   if (description.isWellFormed()) return [];
   return [{ pointer: '/description', message: 'has half of a surrogate pair' }];
+}
+
+export function isGrpcUrl(url: string): boolean {
+  return /^grpcs?:/i.test(url);
+}
+
+function urlFaults({ callback: { protocol, url } }: QueueConfig): FieldError[] {
+  if (protocol !== 'grpc' || url === undefined || isGrpcUrl(url)) return [];
+  const message = 'must be grpc://host:port or grpcs://host:port with the protocol grpc';
+  return [{ pointer: '/callback/url', message }];
 }
 
 function statusFaults({ retry }: QueueConfig): FieldError[] {
@@ -45,12 +56,18 @@ function statusFaults({ retry }: QueueConfig): FieldError[] {
 const ownHeaders =
   /^(?:connection|proxy-.*|keep-alive|te|trailer|transfer-encoding|upgrade|expect|host|content-.*|webhook-.*|x-queue-.*|traceparent)$/i;
 
+const grpcNames = /^(?:grpc-.*|user-agent|.*-bin)$/i;
+
 function authFaults({ callback }: QueueConfig, queue: string, secrets: SecretsInUse): FieldError[] {
   const { auth } = callback;
   if (auth.type === 'none') return [];
   const faults: FieldError[] = [];
   if (auth.type === 'header' && ownHeaders.test(auth.name)) {
     const message = 'is a header that the server sets itself; choose another';
+    faults.push({ pointer: '/callback/auth/name', message });
+  }
+  if (callback.protocol === 'grpc' && auth.type === 'header' && grpcNames.test(auth.name)) {
+    const message = 'is metadata that gRPC sets itself, or binary; choose another';
     faults.push({ pointer: '/callback/auth/name', message });
   }
   const pointer = '/callback/auth/secret_ref';

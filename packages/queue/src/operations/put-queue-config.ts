@@ -2,7 +2,7 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import type { Queue, QueueConfig } from '../core/queue.js';
 import type { QueueContext } from './context.js';
-import { configFaults } from './config-rules.js';
+import { configFaults, isGrpcUrl } from './config-rules.js';
 import { readPrecondition, requirePrecondition } from './precondition.js';
 import type { Principal } from './principal.js';
 import { toWireConfig, type WireConfig } from './queue-config.js';
@@ -71,14 +71,21 @@ function readConfig(
   if (config.callback.signing) config.callback.signing.scheme ??= 'standard_webhooks';
   const faults = configFaults(config, name, { findSecret, fileFault: secretsFault() });
   if (faults.length > 0) throw failBody('INVALID_CONFIG', faults);
-  if (config.callback.url !== undefined) requireAllowed(allowlist, config.callback.url);
+  requireAllowed(allowlist, config.callback);
   const readOnly = { name: ownName, paused, version, created_at, updated_at };
   const given = Object.entries(readOnly).filter(([, value]) => value !== undefined);
   return { config, readOnly: Object.fromEntries(given) };
 }
 
-function requireAllowed(allowlist: QueueContext['allowlist'], url: string): void {
-  const match = allowlist.match(url);
+function requireAllowed(
+  allowlist: QueueContext['allowlist'],
+  { url, protocol }: QueueConfig['callback'],
+): void {
+  if (url === undefined) return;
+  const match =
+    protocol === 'http' && isGrpcUrl(url)
+      ? { allowed: false, reason: 'Set callback.protocol to grpc to call a gRPC URL' }
+      : allowlist.match(url);
   if (match.allowed) return;
   const detail = `${match.reason}. The list is part of the server's own config.`;
   const errors = [{ pointer: '/callback/url', message: 'is not allowed' }];

@@ -4,7 +4,7 @@ import { z } from 'zod';
 
 // The outbound guard validates hosts and networks at startup.
 const allowlistEntry = z.strictObject({
-  scheme: z.enum(['http', 'https']),
+  scheme: z.enum(['http', 'https', 'grpc', 'grpcs']),
   host: z.string().min(1).meta({ expected: 'a host such as api.example.com or *.example.com' }),
   port: z
     .union([z.int().min(1).max(65_535), z.literal('*')])

@@ -7,6 +7,7 @@ import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { createOutbound } from '@millrace/wire/http1';
 import { Background, countedStore, History } from '../background/index.js';
+import { GrpcHandlerClient } from '../delivery/grpc/grpc-handlers.js';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import type { TaskStore } from '../storage/task-store.js';
@@ -123,12 +124,16 @@ async function openServices(
   undo.add(() => secrets.close());
   // `max_in_flight` of the queue limits callbacks; none should wait for a connection.
   const limits = { connectionsPerPool: maxConnections };
-  const outbound = createOutbound({ guard: callbackGuard(allowlist), clock: world.clock, limits });
+  const guard = callbackGuard(allowlist);
+  const outbound = createOutbound({ guard, clock, limits });
   undo.add(() => outbound.close());
+  const grpcHandlers = new GrpcHandlerClient({ guard, clock });
+  undo.add(() => grpcHandlers.close());
   const delivery = dependencies.createDelivery({
     ...world,
     store,
     outbound,
+    grpcHandlers,
     findSecret: (name, queue) => secrets.current.find(name, queue),
     isAllowed: (url) => allowlist.match(url).allowed,
     nodeId,
@@ -199,7 +204,7 @@ function buildApps(
   const measured = measuredQueues({ metrics, store, load, clock, log });
   return {
     api,
-    grpc: settings.grpc && new GrpcServer({ context, tokens, load }),
+    grpc: settings.grpc && new GrpcServer({ context, tokens, load, schemas }),
     waits: context.waits,
     metrics: metricsApp(measured, world, { listen: settings.metrics_listen, peerMemory }),
   };

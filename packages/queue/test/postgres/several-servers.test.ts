@@ -198,6 +198,40 @@ test('the same id sent to several servers at once is one task', async () => {
   expect(await stores[0]!.counts('mail')).toMatchObject({ pending: 30 });
 });
 
+test('unique keys: submits of one key at several servers at once are one task', async () => {
+  const stores = await openAll(2);
+  const keys = Array.from({ length: 10 }, (_, i) => `key-${i}`);
+  const submitAll = () =>
+    Promise.all(
+      stores.flatMap((store) =>
+        Array.from({ length: 5 }, () =>
+          submit(
+            store,
+            keys.map((uniqueKey) => newTasks(1, { uniqueKey, uniqueUntil: null })[0]!),
+          ),
+        ),
+      ),
+    );
+  const idsOf = (results: Awaited<ReturnType<typeof submitAll>>, at: number) =>
+    results.map((batch) => {
+      const result = batch[at]!;
+      if (!('task' in result)) throw new Error(result.kind);
+      return result.task.id;
+    });
+  for (let round = 0; round < 3; round++) {
+    const results = await submitAll();
+    for (const [at] of keys.entries()) {
+      const kinds = results.map((batch) => batch[at]!.kind);
+      expect(kinds.filter((kind) => kind === 'stored')).toHaveLength(1);
+      expect(new Set(idsOf(results, at)).size).toBe(1);
+    }
+    expect(await stores[0]!.counts('mail')).toMatchObject({ pending: keys.length });
+    // The keys are free when their tasks have ended.
+    expect((await workAll(stores)).flat()).toHaveLength(keys.length);
+  }
+  expect(await tableProblems(postgres, url)).toEqual([]);
+});
+
 test('a submit never outlives the deletion of its queue', async () => {
   const stores = await openAll(2);
   for (let i = 0; i < 15; i++) {

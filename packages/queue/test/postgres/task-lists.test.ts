@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { TaskFilter, TaskListQuery } from '../../src/storage/task-list.js';
+import type { TaskStatus } from '../../src/core/task.js';
+import {
+  maxScannedTasks,
+  type TaskFilter,
+  type TaskListQuery,
+} from '../../src/storage/task-list.js';
 import type { TaskStore } from '../../src/storage/task-store.js';
 import {
   scanTasks,
@@ -49,43 +54,126 @@ async function filledStore(): Promise<TaskStore> {
   return store;
 }
 
-/** The plan of a scan with its values, as PostgreSQL runs it. */
-async function planOf(
+/** A scan with its values, as PostgreSQL runs it. */
+function literalScan(
   source: ListSource,
   over: Partial<TaskListQuery> & { filter: TaskFilter },
-): Promise<string> {
+  limit = 51,
+): { text: string } {
   const query = { queue: 'mail', order: 'newest' as const, ...over };
-  const { statement, values } = scanTasks(source, query, 51);
+  const { statement, values } = scanTasks(source, query, limit);
   let { text } = statement;
   for (const [index, value] of [...values.entries()].toReversed()) {
     const literal = Array.isArray(value) ? `{${value.join()}}` : String(value);
     text = text.replaceAll(`$${index + 1}`, typeof value === 'number' ? literal : `'${literal}'`);
   }
-  const rows = await postgres.sql(url, `EXPLAIN ${text}`);
+  return { text };
+}
+
+async function planOf(source: ListSource, over: Case['over']): Promise<string> {
+  const rows = await postgres.sql(url, `EXPLAIN ${literalScan(source, over).text}`);
   return rows.map((row) => row['QUERY PLAN']).join('\n');
+}
+
+interface Case {
+  source: ListSource;
+  over: Partial<TaskListQuery> & { filter: TaskFilter };
+  index: string;
 }
 
 test('list: pages of a large queue are read from indexes', { timeout: 120_000 }, async () => {
   const store = await filledStore();
   const after = { at: noon + 5_000, id: '01KE6S00000000000000050000' };
   const pending = { statuses: ['PENDING' as const] };
-  const cases = [
+  const window = { createdFrom: noon + 1_000, createdBefore: noon + 9_000 };
+  const statuses = (...list: TaskStatus[]) => ({ statuses: list });
+  const cases: Case[] = [
     { source: 'all', over: { filter: {} }, index: 'tasks_listed' },
+    { source: 'all', over: { filter: {}, order: 'oldest' }, index: 'tasks_listed' },
     { source: 'all', over: { filter: {}, after }, index: 'tasks_listed' },
     { source: 'all', over: { filter: { handlerRef: 'rare' } }, index: 'tasks_listed' },
+    { source: 'all', over: { filter: { handlerRef: 'rare' }, after }, index: 'tasks_listed' },
+    { source: 'all', over: { filter: { groupKey: 'acme' } }, index: 'tasks_listed' },
     { source: 'all', over: { filter: { createdFrom: noon + 9_000 } }, index: 'tasks_listed' },
+    { source: 'all', over: { filter: { createdBefore: noon + 9_000 } }, index: 'tasks_listed' },
+    { source: 'all', over: { filter: window, after, order: 'oldest' }, index: 'tasks_listed' },
+    { source: 'all', over: { filter: statuses('SUCCEEDED') }, index: 'tasks_listed' },
+    { source: 'all', over: { filter: statuses('IN_FLIGHT') }, index: 'tasks_listed' },
+    { source: 'all', over: { filter: statuses('DEAD', 'PENDING') }, index: 'tasks_listed' },
+    {
+      source: 'all',
+      over: { filter: { ...statuses('DEAD'), ...window, handlerRef: 'rare', groupKey: 'acme' } },
+      index: 'tasks_listed',
+    },
+    { source: 'pending', over: { filter: pending }, index: 'live_oldest' },
     { source: 'pending', over: { filter: pending, after }, index: 'live_oldest' },
+    { source: 'pending', over: { filter: { ...pending, ...window } }, index: 'live_oldest' },
+    {
+      source: 'pending',
+      over: { filter: { ...pending, handlerRef: 'rare', groupKey: 'acme' }, order: 'oldest' },
+      index: 'live_oldest',
+    },
     { source: 'next', over: { filter: pending, order: 'next' }, index: 'live_ready' },
-  ] as const;
+    { source: 'next', over: { filter: pending, order: 'next', after }, index: 'live_ready' },
+    {
+      source: 'next',
+      over: { filter: { ...pending, ...window, handlerRef: 'rare' }, order: 'next' },
+      index: 'live_ready',
+    },
+  ];
   for (const { source, over, index } of cases) {
     const plan = await planOf(source, over);
-    expect(plan).toMatch(new RegExp(`Index (Only )?Scan (Backward )?using ${index}`));
-    expect(plan).not.toMatch(/Seq Scan on (tasks|live|ended)/);
+    const about = JSON.stringify(over);
+    expect(plan, about).toMatch(new RegExp(`Index (Only )?Scan (Backward )?using ${index}`));
+    expect(plan, about).not.toMatch(/Seq Scan on (tasks|live|ended)/);
   }
   const page = await store.listTasks({ queue: 'mail', filter: {}, order: 'newest', limit: 50 });
   expect(page.tasks).toHaveLength(50);
   expect(page.tasks[0]!.id).toBe('01KE6S00000000000000100000');
 });
+
+test.each([
+  ['all tasks', { handlerRef: 'none' }, taskCount],
+  ['ended tasks', { statuses: ['SUCCEEDED' as const], groupKey: 'none' }, taskCount],
+  ['pending tasks', { statuses: ['PENDING' as const], handlerRef: 'none' }, taskCount / 5],
+])(
+  'list: a filter of %s that matches nothing reads 10,000 a page',
+  async (_name, filter, total) => {
+    const store = await openOn(url, { statementTimeoutMs: 60_000 });
+    const query = { queue: 'mail', filter, order: 'newest' as const, limit: 50 };
+    let pages = 0;
+    let after: TaskListQuery['after'];
+    do {
+      const page = await store.listTasks({ ...query, after });
+      expect(page.tasks).toEqual([]);
+      after = page.next;
+      pages++;
+    } while (after && pages < 100);
+    // A full last page has a cursor to an empty one.
+    expect(pages).toBe(total / maxScannedTasks + 1);
+  },
+);
+
+test('list: a scan reads no more rows than it may', async () => {
+  const filter = { handlerRef: 'none', groupKey: 'none' };
+  const { text } = literalScan('all', { filter }, maxScannedTasks);
+  const rows = await postgres.sql(url, `EXPLAIN (ANALYZE, FORMAT JSON) ${text}`);
+  const [{ Plan: plan }] = rows[0]!['QUERY PLAN'] as [{ Plan: PlanNode }];
+  const reads = scansOf(plan).filter((node) => node['Relation Name'] === 'tasks');
+  expect(reads.length).toBeGreaterThan(0);
+  for (const node of reads) expect(node['Actual Rows']).toBeLessThanOrEqual(maxScannedTasks);
+});
+
+interface PlanNode {
+  'Node Type': string;
+  'Relation Name'?: string;
+  'Actual Rows': number;
+  Plans?: PlanNode[];
+}
+
+function scansOf(node: PlanNode): PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(scansOf)];
+}
 
 test('count: is exact up to 10,000 and an estimate above', { timeout: 120_000 }, async () => {
   const store = await openOn(url, { statementTimeoutMs: 60_000 });

@@ -2,12 +2,20 @@ import type { Timer } from '@millrace/kit/clock';
 import { TokenBucket } from './token-bucket.js';
 import type { ByteSource } from './byte-source.js';
 import * as frames from './control-frames.js';
+import {
+  checkConnectionFrame,
+  checkLength,
+  checkStreamId,
+  dependencyAt,
+  paddingAt,
+  protocolError,
+} from './frame-checks.js';
 import { FrameReader, type FrameSink } from './frame-reader.js';
 import { HeaderBlockReader } from './header-block-reader.js';
 import { PeerSettings } from './peer-settings.js';
 import { ConnectionError, defaultWindowBytes, flags, frameTypes } from './protocol.js';
 import { ReadRateCheck } from './read-rate-check.js';
-import { maxHeaderBytes } from './request-headers.js';
+import { maxHeaderBytes, RequestHeaders } from './request-headers.js';
 import { SendQueue, type ConnectionSendParts, type SendQueueHost } from './send-queue.js';
 import type { Http2Stream } from './stream.js';
 import { maxStreams, Streams, streamWindowBytes, type StreamsParts } from './streams.js';
@@ -33,7 +41,7 @@ export interface Http2Parts extends ConnectionSendParts, StreamsParts {}
 /** The server side of an HTTP/2 connection (RFC 9113). */
 export class Http2Connection implements FrameSink, SendQueueHost {
   readonly #reader = new FrameReader(this);
-  readonly #headerReader = new HeaderBlockReader();
+  readonly #headerReader = new HeaderBlockReader(() => new RequestHeaders());
   readonly #peer = new PeerSettings();
   readonly #sendQueue: SendQueue;
   readonly #streams: Streams;
@@ -265,30 +273,4 @@ export class Http2Connection implements FrameSink, SendQueueHost {
     this.#streams.closeAll();
     this.parts.memory.close();
   }
-}
-
-function protocolError(text: string): ConnectionError {
-  return new ConnectionError('PROTOCOL_ERROR', text);
-}
-
-function checkLength(byteCount: number, actual: number): void {
-  if (actual === byteCount) return;
-  throw new ConnectionError('FRAME_SIZE_ERROR', `frame payload has ${actual} bytes`);
-}
-
-function checkStreamId(id: number): void {
-  if (id === 0) throw protocolError('frame requires a stream ID');
-}
-
-function checkConnectionFrame(id: number): void {
-  if (id !== 0) throw protocolError('frame requires stream ID 0');
-}
-
-function dependencyAt(bytes: Buffer, at: number): number {
-  return bytes.readUInt32BE(at) & 0x7fffffff;
-}
-
-function paddingAt(bytes: Buffer, start: number, end: number): number {
-  if (start === end) throw new ConnectionError('FRAME_SIZE_ERROR', 'frame has no pad length');
-  return bytes[start]!;
 }

@@ -15,7 +15,7 @@ export interface FrameSink {
 }
 
 /**
- * Checks the connection preface, then splits the input into frames. A frame inside one chunk is
+ * Checks the connection preface of a client, then splits the input into frames. A frame inside one chunk is
  * passed on without a copy; at most one incomplete frame is buffered.
  */
 export class FrameReader {
@@ -26,8 +26,10 @@ export class FrameReader {
   #waiting: Buffer | undefined;
   #waitingBytes = 0;
 
-  constructor(sink: FrameSink) {
+  /** Only a client sends a preface. */
+  constructor(sink: FrameSink, from: 'client' | 'server' = 'client') {
     this.#sink = sink;
+    if (from === 'server') this.#prefaceBytes = preface.length;
   }
 
   get hasPreface(): boolean {

@@ -1,22 +1,31 @@
-import { HpackDecoder } from './hpack-decoder.js';
+import { HpackDecoder, type FieldSink } from './hpack-decoder.js';
 import { ConnectionError } from './protocol.js';
-import { RequestHeaders } from './request-headers.js';
 
 // Four times the max header list: up to here an oversized list is a stream error.
 const maxBlockBytes = 64 * 1024;
 const maxFragments = 32;
 const maxCachedBlockBytes = 512;
+// Requests repeat one block; responses repeat one of headers and one of trailers.
+const maxCachedBlocks = 2;
+
+interface CachedBlock<Headers> {
+  readonly block: Buffer;
+  readonly changes: number;
+  readonly headers: Headers;
+}
 
 /** Joins HEADERS and CONTINUATION fragments and decodes the header block. */
-export class HeaderBlockReader {
+export class HeaderBlockReader<Headers extends FieldSink> {
   readonly #decoder = new HpackDecoder();
   #pieces: Buffer[] = [];
   #bytes = 0;
-  /** The last block that did not change the table, cached because clients repeat it. */
-  #known: { block: Buffer; changes: number; headers: RequestHeaders } | undefined;
+  /** The last blocks that did not change the table, cached because peers repeat them. */
+  #known: readonly CachedBlock<Headers>[] = [];
   /** The stream that expects CONTINUATION; 0: none. */
   streamId = 0;
   isLast = false;
+
+  constructor(private readonly create: () => Headers) {}
 
   /** Starts a block without END_HEADERS. */
   begin(streamId: number, isLast: boolean, bytes: Buffer, start: number, end: number): void {
@@ -26,7 +35,7 @@ export class HeaderBlockReader {
   }
 
   /** Adds a CONTINUATION fragment; returns the headers when the block is complete. */
-  append(bytes: Buffer, start: number, end: number, isEnd: boolean): RequestHeaders | undefined {
+  append(bytes: Buffer, start: number, end: number, isEnd: boolean): Headers | undefined {
     this.#add(bytes, start, end);
     if (!isEnd) return undefined;
     const block = Buffer.concat(this.#pieces);
@@ -36,21 +45,24 @@ export class HeaderBlockReader {
     return this.read(block, 0, block.length);
   }
 
-  /** Decodes a complete block. The result may be shared by several requests: do not modify it. */
-  read(bytes: Buffer, start: number, end: number): RequestHeaders {
-    const known = this.#known;
+  /** Decodes a complete block. The result may be shared by several streams: do not modify it. */
+  read(bytes: Buffer, start: number, end: number): Headers {
     const { changes } = this.#decoder;
-    if (
-      known?.changes === changes &&
-      known.block.length === end - start &&
-      isAt(known.block, bytes, start)
-    ) {
-      return known.headers;
+    for (const known of this.#known) {
+      if (
+        known.changes === changes &&
+        known.block.length === end - start &&
+        isAt(known.block, bytes, start)
+      ) {
+        return known.headers;
+      }
     }
-    const headers = new RequestHeaders();
+    const headers = this.create();
     this.#decoder.decode(bytes, start, end, headers);
     if (this.#decoder.changes === changes && end - start <= maxCachedBlockBytes) {
-      this.#known = { block: Buffer.from(bytes.subarray(start, end)), changes, headers };
+      const block = Buffer.from(bytes.subarray(start, end));
+      const rest = this.#known.slice(0, maxCachedBlocks - 1);
+      this.#known = [{ block, changes, headers }, ...rest];
     }
     return headers;
   }

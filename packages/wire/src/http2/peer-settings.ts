@@ -13,6 +13,7 @@ const entryBytes = 6;
 export class PeerSettings {
   initialWindowBytes = defaultWindowBytes;
   frameBytes: number = frameBytes;
+  maxConcurrentStreams = Infinity;
   /** Whether the peer ever set a header table below the default size. */
   hasSmallTable = false;
 
@@ -34,6 +35,9 @@ export class PeerSettings {
       case settings.enablePush:
         if (value > 1)
           throw new ConnectionError('PROTOCOL_ERROR', 'SETTINGS_ENABLE_PUSH is not 0 or 1');
+        return;
+      case settings.maxConcurrentStreams:
+        this.maxConcurrentStreams = value;
         return;
       case settings.initialWindowSize:
         if (value > maxWindowBytes) {

@@ -39,6 +39,7 @@ beforeEach(async () => {
 const lifecycle: Lifecycle = {
   interrupted: new AbortController().signal,
   serve: (work) => work(Promise.resolve()),
+  handOver: (work) => work(),
 };
 
 /** A shell with a keyboard and a screen of our own. */

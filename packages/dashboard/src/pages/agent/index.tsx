@@ -1,12 +1,19 @@
 import { ApiError } from '@millrace/client';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { lazy, Suspense } from 'react';
 import { Link } from 'wouter';
 import { queries } from '../../api/queries.js';
+import { useDaemonFeatures } from '../../api/use-daemon-features.js';
+import { Choice } from '../../parts/choice.js';
+import { useParam } from '../../parts/location.js';
 import { Page, Panel } from '../../parts/page.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { useShortcut } from '../../parts/shortcuts.js';
+import { Empty, Loaded, Loading } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
+import { useQuestions } from '../../questions/api.js';
+import { QuestionPanel } from '../../questions/panel.js';
 import { isOver, sessionTones } from '../../sessions/status.js';
 import { Controls } from './controls.js';
 import { ExplainPanel } from './explain-panel.js';
@@ -17,6 +24,15 @@ import { SendForm } from './send-form.js';
 import './agent.css';
 
 type Session = DaemonSchema<'Session'>;
+
+const Review = lazy(() => import('./review/index.js'));
+
+type Tab = 'output' | 'changes';
+
+const tabs = [
+  { value: 'output' as const, text: 'Output' },
+  { value: 'changes' as const, text: 'Changes' },
+];
 
 export default function AgentPage({ params }: { params: Readonly<Record<string, string>> }) {
   const id = params['id']!;
@@ -42,6 +58,13 @@ export default function AgentPage({ params }: { params: Readonly<Record<string, 
 
 function Agent({ session }: { session: Session }) {
   const output = useOutput(session.id, !isOver(session.status));
+  const questions = useQuestions();
+  const { diff: hasDiff } = useDaemonFeatures();
+  const [chosen, setTab] = useParam<Tab>('tab', 'output', ['output', 'changes']);
+  const tab = hasDiff ? chosen : 'output';
+  useShortcut('d', 'Show output or changes', () =>
+    setTab(hasDiff && tab === 'output' ? 'changes' : 'output'),
+  );
   return (
     <Page
       title={session.name}
@@ -57,18 +80,27 @@ function Agent({ session }: { session: Session }) {
         <span className="muted">
           since <Time at={session.status_since} />
         </span>
+        {session.status_reason && !isOver(session.status) && <span>{session.status_reason}</span>}
         {session.last_error && <span className="status-bad">{session.last_error}</span>}
       </div>
-      <div className="agent">
-        <Panel title="Output" className="agent-output">
-          <OutputView output={output} />
-          <SendForm session={session} />
-        </Panel>
-        <div className="stack">
-          <Facts session={session} />
-          <ExplainPanel session={session} lines={output.lines} />
+      <QuestionPanel questions={questions.of(session.id)} />
+      {hasDiff && <Choice isTabs label="View" value={tab} options={tabs} onChange={setTab} />}
+      {tab === 'changes' ? (
+        <Suspense fallback={<Loading rows={8} />}>
+          <Review session={session} />
+        </Suspense>
+      ) : (
+        <div className="agent">
+          <Panel title="Output" className="agent-output">
+            <OutputView output={output} />
+            <SendForm session={session} />
+          </Panel>
+          <div className="stack">
+            <Facts session={session} />
+            <ExplainPanel session={session} lines={output.lines} />
+          </div>
         </div>
-      </div>
+      )}
     </Page>
   );
 }

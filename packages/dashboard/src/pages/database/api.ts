@@ -1,6 +1,7 @@
 import { ApiError } from '@millrace/client';
 import { queryOptions } from '@tanstack/react-query';
 import { authorizedFetch } from '../../api/client.js';
+import type { AggregateBody, Group } from './aggregate.js';
 import type { Condition, FindBody } from './query.js';
 
 export interface DbRecord {
@@ -50,7 +51,7 @@ export interface NodeStatus {
   collections: CollectionStatus[];
 }
 
-const base = `${location.origin}/api/v1/proxy/db`;
+export const base = `${location.origin}/api/v1/proxy/db`;
 const pathOf = (collection: string, rest: string) =>
   `/v1/${encodeURIComponent(collection)}/${rest}`;
 
@@ -97,6 +98,12 @@ export const databaseQueries = {
 export const find = (collection: string, body: FindBody): Promise<FindPage> =>
   request('POST', pathOf(collection, 'records:find'), body);
 
+export const aggregate = (
+  collection: string,
+  body: AggregateBody,
+): Promise<{ groups: Group[]; plan?: Plan }> =>
+  request('POST', pathOf(collection, 'records:aggregate'), body);
+
 const recordPath = (collection: string, id: string) =>
   pathOf(collection, `records/${encodeURIComponent(id)}`);
 
@@ -127,6 +134,42 @@ export const insert = async (collection: string, key: string, data: object): Pro
 
 export const remove = (collection: string, id: string): Promise<unknown> =>
   request('DELETE', recordPath(collection, id));
+
+export interface CollectionSchema {
+  schema: unknown;
+  validate: 'strict' | 'warn';
+  updated_at?: string;
+  violation_count: number;
+}
+
+/** The schema of a collection; null when it has none. */
+export async function readSchema(collection: string): Promise<CollectionSchema | null> {
+  const path = `/v1/admin/schemas/${encodeURIComponent(collection)}`;
+  try {
+    return (await request<{ schema: CollectionSchema }>('GET', path)).schema;
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'SCHEMA_NOT_FOUND') return null;
+    throw error;
+  }
+}
+
+/** An index that would have served slow queries. */
+export interface IndexAdvice {
+  collection: string;
+  fields: string[];
+  query_count: number;
+  total_ms: number;
+  max_ms: number;
+  rows_scanned: number;
+  rows_returned: number;
+  filter: string;
+}
+
+export const readAdvice = async (): Promise<IndexAdvice[]> =>
+  (await request<{ advice: IndexAdvice[] }>('GET', '/v1/admin/index-advice')).advice;
+
+export const createIndex = (collection: string, fields: readonly string[]): Promise<unknown> =>
+  request('POST', `/v1/admin/collections/${encodeURIComponent(collection)}/indexes`, { fields });
 
 export interface Change {
   op: 'CHANGE_OP_INSERT' | 'CHANGE_OP_UPDATE' | 'CHANGE_OP_DELETE' | 'CHANGE_OP_EXPIRE';

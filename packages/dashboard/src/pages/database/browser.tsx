@@ -7,6 +7,7 @@ import { setParams, useIdParam, useParam, useParamText } from '../../parts/locat
 import { Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { databaseQueries, type CollectionStatus } from './api.js';
+import { AggregateView } from './aggregate-view.js';
 import { Changes } from './changes.js';
 import { fieldNames } from './fields.js';
 import { ImportDialog } from './import-dialog.js';
@@ -17,17 +18,20 @@ import { draftIn, paramsOf } from './query-params.js';
 import { DraftError, queryOf, type Draft, type FindBody } from './query.js';
 import { RecordEditor } from './record-editor.js';
 import { Results } from './results.js';
+import { SchemaView } from './schema-view.js';
 import { useExport } from './use-export.js';
 import { useFind } from './use-find.js';
 import { useWatch, type WatchedChange } from './use-watch.js';
 
-type Tab = 'records' | 'indexes';
+type Tab = 'records' | 'aggregate' | 'indexes' | 'schema';
+
+const tabs: readonly Tab[] = ['records', 'aggregate', 'indexes', 'schema'];
 
 /** The records of one collection: query, edit, watch. */
 export function Browser({ collection }: { collection: string }) {
   const { draft, setDraft, submitted, error, run, runAgain } = useUrlQuery();
   const [openId, setOpenId] = useIdParam('record');
-  const [tab, setTab] = useParam<Tab>('tab', 'records', ['records', 'indexes']);
+  const [tab, setTab] = useParam<Tab>('tab', 'records', tabs);
   const [watch, setWatch] = useParam<'off' | 'on'>('watch', 'off', ['off', 'on']);
   const [dialog, setDialog] = useState<'new' | 'import'>();
   const isWatching = watch === 'on';
@@ -75,11 +79,27 @@ export function Browser({ collection }: { collection: string }) {
       {status && <Head status={status} tab={tab} onTab={setTab} />}
       {tab === 'indexes' && status ? (
         <Indexes {...status} />
+      ) : tab === 'schema' && status ? (
+        <SchemaView collection={collection} />
       ) : (
         <>
-          <QueryBuilder {...{ draft, error }} fields={names} onDraft={setDraft} onRun={run} />
-          {isWatching && <Changes watching={watching} onOpen={setOpenId} onRunAgain={runAgain} />}
-          <Results {...{ collection, found, status, names, submitted }} onOpen={setOpenId} />
+          <QueryBuilder
+            {...{ draft, error }}
+            fields={names}
+            isFilterOnly={tab === 'aggregate'}
+            onDraft={setDraft}
+            onRun={run}
+          />
+          {tab === 'aggregate' ? (
+            <AggregateView {...{ collection, filter, status }} fields={names} run={submitted.run} />
+          ) : (
+            <>
+              {isWatching && (
+                <Changes watching={watching} onOpen={setOpenId} onRunAgain={runAgain} />
+              )}
+              <Results {...{ collection, found, status, names, submitted }} onOpen={setOpenId} />
+            </>
+          )}
         </>
       )}
       {openId !== '' && (
@@ -166,7 +186,9 @@ interface HeadProps {
 function Head({ status: { records, indexes }, tab, onTab }: HeadProps) {
   const options = [
     { value: 'records' as const, text: `Records ${count(records)}` },
+    { value: 'aggregate' as const, text: 'Aggregate' },
     { value: 'indexes' as const, text: `Indexes ${indexes.length}` },
+    { value: 'schema' as const, text: 'Schema' },
   ];
   return <Choice isTabs label="View" value={tab} options={options} onChange={onTab} />;
 }

@@ -26,6 +26,7 @@ export function columnsFor(parts: ColumnParts): Column<DbRecord>[] {
       id: 'key',
       header: 'Key or id',
       width: isNarrow ? 'minmax(0, 1fr)' : 'minmax(0, 15rem)',
+      resizable: true,
       ...sorting(parts, '$id'),
       cell: (record) => (
         <>
@@ -41,6 +42,7 @@ export function columnsFor(parts: ColumnParts): Column<DbRecord>[] {
       header: field,
       width: 'minmax(4rem, 1fr)',
       wideOnly: true,
+      resizable: true,
       ...sorting(parts, field),
       cell: (record) => (
         <EditableCell

@@ -6,6 +6,8 @@ interface QueryBuilderProps {
   /** The error of the last run. */
   error: DraftError | undefined;
   fields: readonly string[];
+  /** Leaves out order and limit, which an aggregate has of its own. */
+  isFilterOnly: boolean;
   onDraft: (draft: Draft) => void;
   onRun: () => void;
 }
@@ -13,7 +15,14 @@ interface QueryBuilderProps {
 const metadataFields = ['$id', '$key', '$rev', '$created_at', '$updated_at'];
 
 /** Builds a query from rows of field, operator and value. */
-export function QueryBuilder({ draft, error, fields, onDraft, onRun }: QueryBuilderProps) {
+export function QueryBuilder({
+  draft,
+  error,
+  fields,
+  isFilterOnly,
+  onDraft,
+  onRun,
+}: QueryBuilderProps) {
   const names = useId();
   const { rows } = draft;
   const addRow = () => {
@@ -68,39 +77,51 @@ export function QueryBuilder({ draft, error, fields, onDraft, onRun }: QueryBuil
             </select>
           </label>
         )}
-        <label className="field">
-          Sort by
-          <input
-            list={names}
-            placeholder="id"
-            value={draft.sortBy}
-            onChange={(event) => onDraft({ ...draft, sortBy: event.target.value })}
-          />
-        </label>
-        <label className="check">
-          <input
-            type="checkbox"
-            checked={draft.descending}
-            onChange={(event) => onDraft({ ...draft, descending: event.target.checked })}
-          />
-          Descending
-        </label>
-        <label className="field">
-          Limit
-          <input
-            type="number"
-            min={1}
-            max={100_000}
-            required
-            value={draft.limit}
-            onChange={(event) => onDraft({ ...draft, limit: event.target.value })}
-          />
-        </label>
-        <button type="submit" className="primary">
-          Run
+        {!isFilterOnly && <OrderFields {...{ draft, names, onDraft }} />}
+        <button type="submit" className={isFilterOnly ? undefined : 'primary'}>
+          {isFilterOnly ? 'Apply' : 'Run'}
         </button>
       </div>
     </form>
+  );
+}
+
+interface OrderFieldsProps extends Pick<QueryBuilderProps, 'draft' | 'onDraft'> {
+  names: string;
+}
+
+function OrderFields({ draft, names, onDraft }: OrderFieldsProps) {
+  return (
+    <>
+      <label className="field">
+        Sort by
+        <input
+          list={names}
+          placeholder="id"
+          value={draft.sortBy}
+          onChange={(event) => onDraft({ ...draft, sortBy: event.target.value })}
+        />
+      </label>
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={draft.descending}
+          onChange={(event) => onDraft({ ...draft, descending: event.target.checked })}
+        />
+        Descending
+      </label>
+      <label className="field">
+        Limit
+        <input
+          type="number"
+          min={1}
+          max={100_000}
+          required
+          value={draft.limit}
+          onChange={(event) => onDraft({ ...draft, limit: event.target.value })}
+        />
+      </label>
+    </>
   );
 }
 

@@ -2,6 +2,7 @@ import { ApiError } from '@millrace/client';
 import { useQuery } from '@tanstack/react-query';
 import { useAction } from '../../parts/action.js';
 import { count } from '../../parts/format.js';
+import { useColumnWidths } from '../../parts/column-widths.js';
 import { setParams, useIdParam } from '../../parts/location.js';
 import { Empty, Failure, Loading } from '../../parts/states.js';
 import { toast } from '../../parts/toast.js';
@@ -30,6 +31,7 @@ export function Results({ collection, found, status, names, submitted, onOpen }:
   const { query, records, plan, fetchMore } = found;
   const [chosen, setChosen] = useIdParam('columns');
   const isNarrow = useIsNarrow();
+  const resize = useColumnWidths(`db.${collection}`);
   const edit = useCellEdit(collection, found);
   const failure = query.isError && <Failure error={query.error} onRetry={query.refetch} />;
   if (query.isPending) return <Loading />;
@@ -69,6 +71,7 @@ export function Results({ collection, found, status, names, submitted, onOpen }:
             rows={records}
             rowKey={({ id }) => id}
             onNearEnd={fetchMore}
+            resize={resize}
           />
           <p className="muted" role="status">
             {count(records.length)} shown{query.hasNextPage && ', more as you scroll'}

@@ -6,11 +6,19 @@ interface FilterBarProps {
   filter: Filter;
   errorTypes: readonly string[];
   handlers: readonly string[];
+  /** Whether it filters by time, which groups have not. */
+  hasTimes?: boolean;
   onFilter: (filter: Filter) => void;
 }
 
 /** Filters the list; redrive and purge act on the same filter. */
-export function FilterBar({ filter, errorTypes, handlers, onFilter }: FilterBarProps) {
+export function FilterBar({
+  filter,
+  errorTypes,
+  handlers,
+  hasTimes = true,
+  onFilter,
+}: FilterBarProps) {
   const set = (name: keyof Filter, text: string) => onFilter(withField(filter, name, text));
   return (
     <div className="dead-filter" role="group" aria-label="Filter">
@@ -37,22 +45,7 @@ export function FilterBar({ filter, errorTypes, handlers, onFilter }: FilterBarP
           onChange={(event) => set('http_status', event.target.value)}
         />
       </label>
-      <label className="field">
-        Dead since
-        <input
-          type="datetime-local"
-          value={localOf(filter.from)}
-          onChange={(event) => set('from', timestampOf(event.target.value))}
-        />
-      </label>
-      <label className="field">
-        Dead before
-        <input
-          type="datetime-local"
-          value={localOf(filter.to)}
-          onChange={(event) => set('to', timestampOf(event.target.value))}
-        />
-      </label>
+      {hasTimes && <Times filter={filter} onSet={set} />}
       <button
         type="button"
         disabled={Object.keys(filter).length === 0}
@@ -61,6 +54,34 @@ export function FilterBar({ filter, errorTypes, handlers, onFilter }: FilterBarP
         Clear
       </button>
     </div>
+  );
+}
+
+interface TimesProps {
+  filter: Filter;
+  onSet: (name: 'from' | 'to', text: string) => void;
+}
+
+function Times({ filter, onSet }: TimesProps) {
+  return (
+    <>
+      <label className="field">
+        Dead since
+        <input
+          type="datetime-local"
+          value={localOf(filter.from)}
+          onChange={(event) => onSet('from', timestampOf(event.target.value))}
+        />
+      </label>
+      <label className="field">
+        Dead before
+        <input
+          type="datetime-local"
+          value={localOf(filter.to)}
+          onChange={(event) => onSet('to', timestampOf(event.target.value))}
+        />
+      </label>
+    </>
   );
 }
 

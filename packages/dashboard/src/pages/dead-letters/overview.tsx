@@ -4,6 +4,7 @@ import { count } from '../../parts/format.js';
 import { Page } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { VirtualTable, type Column } from '../../parts/virtual-table.js';
+import { AllQueues } from './all-queues.js';
 import { queueQueries, type QueueItem } from '../../queue/api.js';
 
 const columns: readonly Column<QueueItem>[] = [
@@ -49,13 +50,16 @@ export function DeadOverview() {
               redrive or purge it.
             </Empty>
           ) : (
-            <VirtualTable
-              label="Queues with dead letters"
-              columns={columns}
-              rows={dead}
-              rowKey={({ name }) => name}
-              narrowRowHeight={48}
-            />
+            <>
+              <VirtualTable
+                label="Queues with dead letters"
+                columns={columns}
+                rows={dead}
+                rowKey={({ name }) => name}
+                narrowRowHeight={48}
+              />
+              <AllQueues queues={dead.map(({ name }) => name)} />
+            </>
           );
         }}
       </Loaded>

@@ -4,6 +4,7 @@ import { baseName, unknown } from '../../parts/format.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
 import type { Column } from '../../parts/virtual-table.js';
+import type { Questions } from '../../questions/api.js';
 import { ContextBar } from '../../sessions/context-bar.js';
 import { costText } from '../../sessions/cost.js';
 import { sessionTones } from '../../sessions/status.js';
@@ -13,6 +14,7 @@ type Session = DaemonSchema<'Session'>;
 export function fleetColumns(
   costOf: (session: Session) => DaemonSchema<'SpendRow'> | undefined,
   critical: number,
+  questionsOf: Questions['of'],
 ): readonly Column<Session>[] {
   return [
     {
@@ -43,11 +45,14 @@ export function fleetColumns(
       header: 'Why',
       width: 'minmax(0, 3fr)',
       wideOnly: true,
-      cell: ({ status_reason }) => (
-        <span className="muted" title={status_reason ?? undefined}>
-          {status_reason ?? unknown}
-        </span>
-      ),
+      cell: ({ id, status_reason }) => {
+        const why = questionsOf(id)[0]?.title ?? status_reason;
+        return (
+          <span className="muted" title={why ?? undefined}>
+            {why ?? unknown}
+          </span>
+        );
+      },
     },
     {
       id: 'since',

@@ -1,13 +1,15 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import { useMemo, useRef, useState } from 'react';
+import { lazy, Suspense, useMemo, useRef, useState } from 'react';
 import { queries } from '../../api/queries.js';
+import { Choice } from '../../parts/choice.js';
 import { count, dollars } from '../../parts/format.js';
 import { setParams, useParam, useTextParam } from '../../parts/location.js';
 import { Figure, Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
-import { Empty, Loaded } from '../../parts/states.js';
+import { Empty, Loaded, Loading } from '../../parts/states.js';
 import { VirtualTable } from '../../parts/virtual-table.js';
+import { useQuestions } from '../../questions/api.js';
 import { useCosts } from '../../sessions/cost.js';
 import { useGuardSettings } from '../../sessions/settings.js';
 import { isOver } from '../../sessions/status.js';
@@ -19,6 +21,15 @@ import './fleet.css';
 
 type Session = DaemonSchema<'Session'>;
 
+const Board = lazy(() => import('./board.js'));
+
+type View = 'table' | 'board';
+
+const views: readonly { value: View; text: string }[] = [
+  { value: 'table', text: 'Table' },
+  { value: 'board', text: 'Board' },
+];
+const viewIds = views.map(({ value }) => value);
 const groupIds = statusGroups.map(({ id }) => id);
 
 /** All agents with status, context and cost. */
@@ -46,16 +57,23 @@ export default function FleetPage() {
 function Fleet({ sessions }: { sessions: readonly Session[] }) {
   const [text, setText] = useTextParam('q');
   const [group, setGroup] = useParam<StatusGroup>('status', 'all', groupIds);
+  const [view, setView] = useParam<View>('view', 'table', viewIds);
   const search = useRef<HTMLInputElement>(null);
   useShortcut('/', 'Search', () => search.current?.focus());
-  const costOf = useCosts();
-  const { critical } = useGuardSettings();
-  const columns = useMemo(() => fleetColumns(costOf, critical), [costOf, critical]);
-  const shown = useMemo(() => filterSessions(sessions, text, group), [sessions, text, group]);
+  useShortcut('v', 'Switch between table and board', () =>
+    setView(view === 'table' ? 'board' : 'table'),
+  );
+  // The columns of the board are statuses, so it has no status filter.
+  const shownGroup = view === 'board' ? 'all' : group;
+  const shown = useMemo(
+    () => filterSessions(sessions, text, shownGroup),
+    [sessions, text, shownGroup],
+  );
   return (
     <>
       <FleetFigures sessions={sessions} />
       <div className="row">
+        <Choice label="View" value={view} options={views} onChange={setView} />
         <input
           ref={search}
           type="search"
@@ -65,19 +83,7 @@ function Fleet({ sessions }: { sessions: readonly Session[] }) {
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
-        <div className="chips" role="group" aria-label="Status">
-          {statusGroups.map(({ id, title, includes }) => (
-            <button
-              key={id}
-              type="button"
-              className="chip"
-              aria-pressed={group === id}
-              onClick={() => setGroup(id)}
-            >
-              {title} {sessions.filter(({ status }) => includes(status)).length}
-            </button>
-          ))}
-        </div>
+        {view === 'table' && <StatusChips {...{ sessions, group }} onGroup={setGroup} />}
       </div>
       {shown.length === 0 ? (
         <Empty title="No agent matches the search.">
@@ -85,17 +91,48 @@ function Fleet({ sessions }: { sessions: readonly Session[] }) {
             Show all
           </button>
         </Empty>
+      ) : view === 'board' ? (
+        <Suspense fallback={<Loading rows={8} />}>
+          <Board sessions={shown} isFiltered={text.trim() !== ''} />
+        </Suspense>
       ) : (
-        <div className="fleet">
-          <VirtualTable
-            label="Agents"
-            columns={columns}
-            rows={shown}
-            rowKey={(session) => session.id}
-          />
-        </div>
+        <FleetTable sessions={shown} />
       )}
     </>
+  );
+}
+
+interface StatusChipsProps {
+  sessions: readonly Session[];
+  group: StatusGroup;
+  onGroup: (group: StatusGroup) => void;
+}
+
+function StatusChips({ sessions, group, onGroup }: StatusChipsProps) {
+  const options = statusGroups.map(({ id, title, includes }) => ({
+    value: id,
+    text: `${title} ${sessions.filter(({ status }) => includes(status)).length}`,
+  }));
+  return <Choice label="Status" value={group} options={options} onChange={onGroup} />;
+}
+
+function FleetTable({ sessions }: { sessions: readonly Session[] }) {
+  const costOf = useCosts();
+  const { critical } = useGuardSettings();
+  const questions = useQuestions();
+  const columns = useMemo(
+    () => fleetColumns(costOf, critical, questions.of),
+    [costOf, critical, questions],
+  );
+  return (
+    <div className="fleet">
+      <VirtualTable
+        label="Agents"
+        columns={columns}
+        rows={sessions}
+        rowKey={(session) => session.id}
+      />
+    </div>
   );
 }
 

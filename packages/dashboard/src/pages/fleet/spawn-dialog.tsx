@@ -52,16 +52,16 @@ export function SpawnDialog({ onClose }: { onClose: () => void }) {
             {problem}
           </p>
         )}
-        <div className="row">
+        <div className="form-actions">
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
           <button
             type="submit"
             className={verdict ? 'danger' : 'primary'}
             disabled={start.isPending}
           >
             {verdict ? 'Start over budget' : 'Start agent'}
-          </button>
-          <button type="button" onClick={onClose}>
-            Cancel
           </button>
         </div>
       </form>

@@ -13,6 +13,8 @@ import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Status, type Tone } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
+import { useQuestions } from '../../questions/api.js';
+import { QuestionPanel } from '../../questions/panel.js';
 import './inbox.css';
 
 type Note = DaemonSchema<'InboxNote'>;
@@ -30,6 +32,7 @@ const markRead = (id: string) => daemon.call('markNoteRead', { path: { id } });
 /** Notifications about agents and branches. */
 export default function InboxPage() {
   const inbox = useQuery(queries.inbox());
+  const questions = useQuestions();
   const [which, setWhich] = useParam<'unread' | 'all'>('show', 'unread', ['unread', 'all']);
   const unread = inbox.data?.filter(({ read }) => !read) ?? [];
   const readAll = useAction({
@@ -64,6 +67,7 @@ export default function InboxPage() {
         </>
       }
     >
+      <QuestionPanel questions={questions.open} showsAgents />
       <Loaded query={inbox}>
         {(notes) => <Notes notes={which === 'all' ? notes : unread} which={which} />}
       </Loaded>

@@ -8,6 +8,8 @@ import { bytes, duration, percent, tokens } from '../../parts/format.js';
 import { useParam } from '../../parts/location.js';
 import { Figure, Page, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
+import { DatabaseMetrics } from './database-metrics.js';
+import { QueueMetrics } from './queue-metrics.js';
 import { agentSeries, spaced, type AgentField } from './history.js';
 
 type History = DaemonSchema<'MetricsHistory'>;
@@ -22,19 +24,44 @@ const windows: readonly { value: Window; text: string }[] = [
 
 const windowValues = windows.map(({ value }) => value);
 
-/** Resource usage of machine, agents and daemon. */
+type Part = 'agents' | 'queue' | 'database';
+
+const parts: readonly { value: Part; text: string }[] = [
+  { value: 'agents', text: 'Machine and agents' },
+  { value: 'queue', text: 'Queue' },
+  { value: 'database', text: 'Database' },
+];
+const partValues = parts.map(({ value }) => value);
+
+/** Resource usage and throughput of daemon, queue server and database. */
 export default function MetricsPage() {
+  const [part, setPart] = useParam<Part>('part', 'agents', partValues);
   const [window, setWindow] = useParam<Window>('range', '1h', windowValues);
+  return (
+    <Page
+      title="Metrics"
+      actions={
+        part === 'agents' && (
+          <Choice label="Window" value={window} options={windows} onChange={setWindow} />
+        )
+      }
+    >
+      <Choice isTabs label="Part" value={part} options={parts} onChange={setPart} />
+      {part === 'agents' && <AgentMetrics window={window} />}
+      {part === 'queue' && <QueueMetrics />}
+      {part === 'database' && <DatabaseMetrics />}
+    </Page>
+  );
+}
+
+function AgentMetrics({ window }: { window: Window }) {
   const history = useQuery({
     ...queries.metricsHistory(window),
     refetchInterval: 15_000,
     placeholderData: (before) => before,
   });
   return (
-    <Page
-      title="Metrics"
-      actions={<Choice label="Window" value={window} options={windows} onChange={setWindow} />}
-    >
+    <>
       <Now />
       <Loaded query={history} rows={8}>
         {(data) =>
@@ -48,7 +75,7 @@ export default function MetricsPage() {
           )
         }
       </Loaded>
-    </Page>
+    </>
   );
 }
 

@@ -55,12 +55,12 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
             {problem}
           </p>
         )}
-        <div className="row">
-          <button type="submit" className="primary" disabled={create.isPending}>
-            Create pipeline
-          </button>
+        <div className="form-actions">
           <button type="button" onClick={onClose}>
             Cancel
+          </button>
+          <button type="submit" className="primary" disabled={create.isPending}>
+            Create pipeline
           </button>
         </div>
       </form>

@@ -10,7 +10,7 @@ import type { PortableChange, PortableCommit } from './portable.js';
 import type { BackupStatement } from './reader.js';
 
 // Enough to fill a flush while the next frames are being decoded.
-const mostUnderWay = 32;
+const maxPending = 32;
 
 export interface ApplyOptions {
   /** Keep the id of the history, as a follower does; a restored copy begins another one. */
@@ -93,7 +93,8 @@ class Application {
   async #begin(catalog: BackupCatalog): Promise<void> {
     this.#catalog = catalog;
     for (const { number, name } of catalog.collections) {
-      this.#collections.set(number, await this.core.ensureCollection(name));
+      const collection = await this.core.writer.submit(() => this.core.collectionNow(name));
+      this.#collections.set(number, collection);
     }
   }
 
@@ -144,7 +145,7 @@ class Application {
     // Awaited below; until then its failure must not count as nobody's.
     written.catch(() => undefined);
     this.#underWay.push(written);
-    if (this.#underWay.length >= mostUnderWay) await this.#underWay.shift();
+    if (this.#underWay.length >= maxPending) await this.#underWay.shift();
   }
 
   #put({ collection, id, row, key, expiresAt }: Write): void {
@@ -183,7 +184,7 @@ class Application {
         epoch,
         commitEpoch: epoch,
         chain,
-        // The log begins anew: what came before is in the backup only.
+        // A new log begins: what came before is in the backup only.
         oldestSeq: seq + 1,
         oldestChain: chain,
       };

@@ -52,7 +52,8 @@ export async function* backup(
   try {
     const sinceChain = sinceChainOf(core, view, state, options.sinceSeq ?? 0);
     yield { kind: 'header', header: headerOf(core, state, format, options.sinceSeq ?? 0) };
-    const taken = core.catalog.all().filter(({ name }) => !only || only.includes(name));
+    const all = format === 'ndjson' ? core.catalog.all() : core.catalog.allWithSystem();
+    const taken = all.filter(({ name }) => !only || only.includes(name));
     const writer = format === 'ndjson' ? ndjsonWriter(core) : snapshotWriter(core);
     const run = new BackupRun(core, view, writer, options.signal);
     const scope = { collections: taken, only, sinceChain };

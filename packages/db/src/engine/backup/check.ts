@@ -13,7 +13,7 @@ export interface CheckedBackup {
   header: BackupHeader;
   catalog: BackupCatalog;
   trailer: BackupTrailer;
-  /** For an increment: the chain at the commit that was asked for, if it has that commit. */
+  /** For an increment: the chain at the requested commit, if it has that commit. */
   overlapChain: Hash64 | undefined;
 }
 

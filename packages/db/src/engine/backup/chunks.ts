@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { BackupTrailer } from './parts.js';
 
-export const mostChunkBytes = 256 * 1024;
+export const maxChunkBytes = 256 * 1024;
 
 /** Gathers bytes into chunks of one size and keeps account of them all. */
 export class Chunks {
@@ -18,7 +18,7 @@ export class Chunks {
 
   /** The next full chunk; undefined when there is none yet. */
   next(): Buffer | undefined {
-    return this.#have < mostChunkBytes ? undefined : this.#take(mostChunkBytes);
+    return this.#have < maxChunkBytes ? undefined : this.#take(maxChunkBytes);
   }
 
   /** What is left at the end. */

@@ -1,7 +1,7 @@
 import { createReadStream, existsSync, rmSync } from 'node:fs';
 import { open, rename, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
+import { messageOf, Refusal, systemCode } from '@millrace/kit/errors';
 import type { Core } from '../core.js';
 import { refuse } from '../refusal.js';
 import { isDiskFull } from '../storage/disk.js';
@@ -86,10 +86,11 @@ async function* noted(
 
 async function checkTarget(target: string): Promise<void> {
   if (!existsSync(dirname(target))) {
-    throw new UsageError(`The directory ${dirname(target)} is not there; make it first.`);
+    const problem = `There is no directory ${dirname(target)}. Create it first.`;
+    throw new Refusal('NO_SUCH_DIRECTORY', problem);
   }
   if (existsSync(target) && !(await stat(target)).isFile()) {
-    throw new UsageError(`${target} is not a file; name one to write the backup to.`);
+    throw new Refusal('NOT_A_FILE', `${target} is not a file. Name a file to write.`);
   }
 }
 
@@ -177,8 +178,11 @@ class FileReader {
       const step = await this.#bytes.next();
       return step.done ? undefined : step.value;
     } catch (error) {
-      if (systemCode(error) === '') throw error;
-      throw new UsageError(`Cannot read ${this.path}: ${messageOf(error)}.`, { cause: error });
+      const code = systemCode(error);
+      if (code === '') throw error;
+      const problem = code === 'ENOENT' ? 'no such file' : messageOf(error);
+      const reason = code === 'ENOENT' ? 'FILE_NOT_FOUND' : 'FILE_ERROR';
+      throw new Refusal(reason, `Cannot read ${this.path}: ${problem}.`, { cause: error });
     }
   }
 }

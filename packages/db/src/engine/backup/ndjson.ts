@@ -33,6 +33,7 @@ export function ndjsonWriter(core: Core): BackupWriter {
     commit({ seq, at, changes }) {
       for (const { op, collection: number, id, after, before } of changes) {
         const collection = core.catalog.byId(number);
+        if (collection === core.catalog.system) continue;
         const about = `"op":"${op}","collection":"${collection.name}","committed_at":${timeOf(at)}`;
         const members = after
           ? membersOf(after, collection)

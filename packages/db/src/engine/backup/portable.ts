@@ -57,7 +57,7 @@ export function encodeRecordRow(id: string, record: Buffer): Buffer {
   return Buffer.concat([head, record]);
 }
 
-/** A change as a backup tells it. */
+/** A change as a backup stores it. */
 export interface PortableChange {
   op: ChangeOp;
   collection: number;

@@ -26,7 +26,7 @@ export type BackupStatement =
 /**
  * Reads the parts of a backup and checks all that can be checked without knowing another one:
  * that there is a header, the checksum of every frame, the content of every record, and at the
- * end the trailer's account. Damage is told with its place; `source` says of what.
+ * end the trailer's account. Damage is reported with its position; `source` says of what.
  */
 export async function* readBackup(
   parts: AsyncIterable<BackupPart>,

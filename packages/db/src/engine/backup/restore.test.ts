@@ -118,7 +118,7 @@ describe('restore', () => {
     await expect(restored([first, other])).rejects.toThrow('other collections');
   });
 
-  test('tells how far it is', async () => {
+  test('reports its progress', async () => {
     const file = await backupTo(await openFilled(400));
     const seen: RestoreProgress[] = [];
     const directory = join(scratch.directory(), 'restored');
@@ -182,7 +182,7 @@ describe('restore', () => {
 });
 
 describe('files in the wrong order', () => {
-  test('are told from the right ones', async () => {
+  test('are distinguished from correct ones', async () => {
     const db = await openFilled(60);
     const base = await backupTo(db);
     const steps: string[] = [];
@@ -285,7 +285,7 @@ describe('a damaged backup', () => {
     );
   });
 
-  test('is told from something that is no backup at all', async () => {
+  test('is distinguished from a file that is no backup', async () => {
     expect(await problemOf(Buffer.alloc(0))).toContain('is not a Millrace backup');
     expect(await problemOf(Buffer.from('{"some":"json"}\n'))).toContain('is not a Millrace backup');
     const missing = join(scratch.directory(), 'missing');

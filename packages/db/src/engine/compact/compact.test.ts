@@ -120,15 +120,15 @@ describe('compact', () => {
     await thinOut(items, 3_000);
     const { seq } = db.core.durable;
     const { path } = db.core.tables;
-    const told = await db.compact({ dryRun: true, trimBeforeSeq: seq + 1 });
+    const estimate = await db.compact({ dryRun: true, trimBeforeSeq: seq + 1 });
     expect(db.core.tables.path).toBe(path);
     expect(db.core.durable.oldestSeq).toBe(1);
-    expect(told.oldestSeq).toBe(seq + 1);
+    expect(estimate.oldestSeq).toBe(seq + 1);
     const done = await db.compact({ trimBeforeSeq: seq + 1 });
-    expect(told.bytesBefore).toBe(done.bytesBefore);
-    expect(told.bytesAfter).toBeLessThan(told.bytesBefore);
-    expect(told.bytesAfter / done.bytesAfter).toBeGreaterThan(0.5);
-    expect(told.bytesAfter / done.bytesAfter).toBeLessThan(2.5);
+    expect(estimate.bytesBefore).toBe(done.bytesBefore);
+    expect(estimate.bytesAfter).toBeLessThan(estimate.bytesBefore);
+    expect(estimate.bytesAfter / done.bytesAfter).toBeGreaterThan(0.5);
+    expect(estimate.bytesAfter / done.bytesAfter).toBeLessThan(2.5);
   });
 
   test('twice at once is refused', async () => {
@@ -204,7 +204,7 @@ describe('compact', () => {
   });
 });
 
-/** Writers and readers that go on until they are told to stop, and what they were told. */
+/** Writers and readers that run until they are stopped, and the responses they got. */
 function busy(db: Database, seed: number) {
   const items = db.collection<Item>('items');
   const random = seededRandom(seed);

@@ -15,7 +15,7 @@ const reservedBytes = 16 * 2 ** 20;
 export interface CompactOptions {
   /** Trim the log before this commit, even if it is within the time it is kept. */
   trimBeforeSeq?: number | undefined;
-  /** Change nothing; only tell what would come of it. */
+  /** Only estimates the result and changes nothing. */
   dryRun?: boolean | undefined;
   /** Called as it goes along. Throwing gives the compaction up. */
   onStage?: ((stage: CompactStage, rows: number) => void | Promise<void>) | undefined;
@@ -131,25 +131,25 @@ export class Compactor {
 
   async #copyInto(fresh: Tables, name: string, options: CompactOptions): Promise<void> {
     const { core } = this;
-    const tell = async (stage: CompactStage) => {
+    const report = async (stage: CompactStage) => {
       if (this.stop.aborted) throw refuse('SHUTTING_DOWN', 'The database is being closed.');
       this.#checkRoom();
       await options.onStage?.(stage, copy.rows);
     };
     let stage: CompactStage = 'copy';
-    const copy = new StoreCopy(core, fresh, () => tell(stage));
-    await tell(stage);
+    const copy = new StoreCopy(core, fresh, () => report(stage));
+    await report(stage);
     await copy.copyAll();
     await copy.calmDown();
-    await tell((stage = 'compare'));
+    await report((stage = 'compare'));
     await copy.compareAll();
     await copy.calmDown();
-    await tell((stage = 'hold'));
+    await report((stage = 'hold'));
     await core.writer.hold(async () => {
       await core.store.fold();
       await copy.catchUp();
       copy.compareCounts();
-      await tell((stage = 'point'));
+      await report((stage = 'point'));
       this.#pointTo(name);
       core.switchTo(fresh);
       core.writer.forgetTouched();

@@ -4,7 +4,7 @@ import { TableWalker } from '../verify/slices.js';
 
 // What LMDB adds to each row, and how large a row may be to share a page.
 const rowHead = 10;
-const mostInPage = 2_000;
+const maxInPage = 2_000;
 const pageBytes = 4_096;
 const pageHead = 16;
 
@@ -18,7 +18,7 @@ export async function estimateBytes(core: Core): Promise<number> {
       let shared = 0;
       const add = ({ key, value }: { key: Buffer; value: Buffer }) => {
         const size = rowHead + key.length + value.length;
-        if (size <= mostInPage) shared += size;
+        if (size <= maxInPage) shared += size;
         else {
           shared += rowHead + key.length + 8;
           pages += Math.ceil((value.length + pageHead) / pageBytes);

@@ -24,7 +24,7 @@ test.each(moments)(
     const items = db.collection<{ n: number }>('items');
     await Promise.all(Array.from({ length: 3_000 }, (_, n) => items.insertWithKey(`k${n}`, { n })));
     await db.close();
-    const told = await runUntilKilled(
+    const lines = await runUntilKilled(
       'killed-work.test-support.ts',
       'compactUntil',
       db.directory,
@@ -33,7 +33,7 @@ test.each(moments)(
     );
     const again = await scratch.open({ collections }, db.directory);
     expect(readdirSync(db.directory).filter((name) => name.endsWith('.mdb'))).toHaveLength(1);
-    const acked = new Map(told.map((line) => line.split(' ') as [string, string]));
+    const acked = new Map(lines.map((line) => line.split(' ') as [string, string]));
     if (stage !== 'copy') expect(acked.size).toBeGreaterThan(0);
     const found = again.collection<{ n: number }>('items');
     for (const [key, n] of acked) {

@@ -7,7 +7,7 @@ import { tableNames, type TableName, type TableRow, type Tables } from '../stora
 export const copyLimits = {
   rows: 2_000,
   bytes: 2 ** 20,
-  /** So many touched rows are copied again before the copy goes on: their set stays small. */
+  /** Touched rows above this count are copied again before the copy continues: their set stays small. */
   touched: 20_000,
   /** So few are left for the moment when the writer is held, if that can be had. */
   calmRows: 500,

@@ -17,7 +17,7 @@ import { sortedNames } from '../value/order.js';
  *
  * A value longer than its share of a key is cut there, and 16 bytes of a hash of the whole follow:
  * equal values still have equal bytes, and order holds up to the cut. Because no value begins
- * another one, a cut value needs no mark to be told from the rest.
+ * another one, a cut value needs no mark to be distinguished from the rest.
  */
 export const tags = {
   end: 0x00,
@@ -33,18 +33,18 @@ export const tags = {
 } as const;
 
 /** Of all values of an entry. With the index's prefix and the id it stays under 1,700 bytes. */
-const mostEntryBytes = 1664;
+const maxEntryBytes = 1664;
 const hashLength = 16;
-export const mostIndexFields = 16;
+export const maxIndexFields = 16;
 
 /** How many bytes one of `fields` values may take before it is cut. */
 function shareOf(fields: number): number {
-  return Math.floor(mostEntryBytes / fields) - hashLength;
+  return Math.floor(maxEntryBytes / fields) - hashLength;
 }
 
 // A string of this length or less is faster to write by hand than through a call into C++.
 const shortText = 32;
-const keptScratch = 64 * 1024;
+const maxRetainedScratch = 64 * 1024;
 
 const double = new Float64Array(1);
 const words = new Uint32Array(double.buffer);
@@ -63,7 +63,7 @@ export class EntryEncoder {
   }
 
   begin(): this {
-    if (this.#bytes.length > keptScratch) this.#bytes = Buffer.allocUnsafe(4096);
+    if (this.#bytes.length > maxRetainedScratch) this.#bytes = Buffer.allocUnsafe(4096);
     this.#at = 0;
     this.cut = false;
     return this;

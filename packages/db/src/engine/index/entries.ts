@@ -1,7 +1,7 @@
 import type { Json } from '../documents.js';
 import { forEachValue, parsePath, plainValue, type Path, type Row } from '../value/path.js';
 import { refuse } from '../refusal.js';
-import { EntryEncoder, mostIndexFields } from './encoding.js';
+import { EntryEncoder, maxIndexFields } from './encoding.js';
 
 export interface IndexDefinition {
   /** Dotted paths into data; also `$key`, `$rev`, `$created_at`, `$updated_at`, `$expires_at`. */
@@ -39,7 +39,7 @@ export interface IndexEntries {
 }
 
 /** One record may have this many entries in one index. */
-const mostEntries = 1000;
+const maxEntries = 1000;
 
 export function indexName(fields: readonly string[]): string {
   return fields.join(',');
@@ -63,7 +63,7 @@ export function compileIndex(definition: IndexDefinition): CompiledIndex {
 function checkFields(fields: readonly string[], name: string): Path[] {
   const fail = (problem: string) => refuse('BAD_REQUEST', `The index "${name}" ${problem}.`);
   if (fields.length === 0) throw refuse('BAD_REQUEST', 'An index needs at least one field.');
-  if (fields.length > mostIndexFields) throw fail(`has more than ${mostIndexFields} fields`);
+  if (fields.length > maxIndexFields) throw fail(`has more than ${maxIndexFields} fields`);
   if (new Set(fields).size !== fields.length) throw fail('names a field twice');
   return fields.map((field) => {
     if (field === '$id' || field === '$seq') throw fail(`cannot have the field ${field}`);
@@ -137,7 +137,7 @@ function severalEntries(
   const tooMany = () =>
     refuse(
       'BAD_DATA',
-      `The record has more than ${mostEntries} entries in the index "${name}": store fewer ` +
+      `The record has more than ${maxEntries} entries in the index "${name}": store fewer ` +
         `values in the arrays of these fields, or leave them out of the index.`,
     );
 
@@ -147,7 +147,7 @@ function severalEntries(
       const bytes = encoder.end();
       if (encoder.cut) notes.cut = true;
       parts.set(bytes.toString('latin1'), { bytes, constrained });
-      if (parts.size > mostEntries) throw tooMany();
+      if (parts.size > maxEntries) throw tooMany();
     };
     forEachValue(path, row, (value: Json) => {
       encoder.begin().value(value);
@@ -171,7 +171,7 @@ function severalEntries(
     let entries: Part[] = [{ bytes: Buffer.alloc(0), constrained: definition.unique ?? false }];
     for (const path of paths) {
       const parts = partsOf(path, row, notes);
-      if (entries.length * parts.length > mostEntries) throw tooMany();
+      if (entries.length * parts.length > maxEntries) throw tooMany();
       entries = entries.flatMap((entry) => parts.map((part) => joinParts(entry, part)));
     }
     if (definition.sparse && !notes.present) return noEntry();

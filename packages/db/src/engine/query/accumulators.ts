@@ -23,7 +23,7 @@ export interface Gathered {
 /** Makes what one accumulator needs for each new group. */
 export type GatheredMaker = () => Gathered;
 
-const mostDistinctValues = 10_000_000;
+const maxDistinctValues = 10_000_000;
 
 export function compileAccumulator({ op, path }: CheckedAccumulator): GatheredMaker {
   if (!path) return () => new Count();
@@ -40,7 +40,7 @@ export function compileAccumulator({ op, path }: CheckedAccumulator): GatheredMa
     case 'max':
       return () => new Extreme(read, 1);
     case 'count_distinct': {
-      const budget = { left: mostDistinctValues };
+      const budget = { left: maxDistinctValues };
       return () => new Distinct(read, budget);
     }
     case 'first':
@@ -171,7 +171,7 @@ class Distinct implements Gathered {
 }
 
 function tooManyValues(): Error {
-  const limit = String(mostDistinctValues);
+  const limit = String(maxDistinctValues);
   const text = `count_distinct met more than ${limit} different values; narrow the filter.`;
   return refuse('GROUP_LIMIT', text, { limit });
 }

@@ -67,8 +67,8 @@ export interface CheckedAggregate {
   readonly explain: boolean;
 }
 
-const mostGroupFields = 16;
-const mostAccumulators = 64;
+const maxGroupFields = 16;
+const maxAccumulators = 64;
 
 const members = [
   'filter',
@@ -83,10 +83,10 @@ const members = [
 /** Checks an aggregate that may come from anywhere. */
 export function checkAggregate(input: unknown): CheckedAggregate {
   const query = membersOf(input, 'The query', members);
-  const groupBy = listOf(query.groupBy, 'groupBy', mostGroupFields).map((field, i) =>
+  const groupBy = listOf(query.groupBy, 'groupBy', maxGroupFields).map((field, i) =>
     pathOf(field, `groupBy[${i}]`),
   );
-  const accumulators = listOf(query.aggregates, 'aggregates', mostAccumulators).map((item, i) =>
+  const accumulators = listOf(query.aggregates, 'aggregates', maxAccumulators).map((item, i) =>
     checkAccumulator(item, `aggregates[${i}]`),
   );
   const names = [...groupBy.map((path) => path.text), ...accumulators.map(({ name }) => name)];

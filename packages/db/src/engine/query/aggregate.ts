@@ -24,7 +24,7 @@ export interface AggregateResult {
   readonly plan: PlanReport;
 }
 
-const mostGroups = 100_000;
+const maxGroups = 100_000;
 
 interface Group {
   key: Json[];
@@ -147,13 +147,13 @@ class Groups {
   }
 
   #make(key: Json[]): Group {
-    if (this.#byValue.size + this.#byText.size >= mostGroups) throw tooManyGroups();
+    if (this.#byValue.size + this.#byText.size >= maxGroups) throw tooManyGroups();
     return { key, count: 0, gathered: this.#makers.map((make) => make()) };
   }
 }
 
 function tooManyGroups(): Error {
-  const limit = String(mostGroups);
+  const limit = String(maxGroups);
   const text = `There are more than ${limit} groups; narrow the filter or group by less.`;
   return refuse('GROUP_LIMIT', text, { limit });
 }

@@ -1,4 +1,4 @@
-import { mostKeyBytes } from '../documents.js';
+import { maxKeyBytes } from '../documents.js';
 import { isStoredId } from './ids.js';
 import { IndexWalk } from './index-walk.js';
 import type { Access } from './plan.js';
@@ -62,7 +62,7 @@ export class IdCollector {
 
   #addKey(key: string): void {
     // No record has a longer key, and the file takes no such row.
-    if (key.length > mostKeyBytes || Buffer.byteLength(key) > mostKeyBytes) return;
+    if (key.length > maxKeyBytes || Buffer.byteLength(key) > maxKeyBytes) return;
     const id = this.source.view.idOfKey(this.source.collection, key);
     if (id !== undefined) this.ids.add(id);
   }

@@ -41,9 +41,9 @@ export interface FilterField {
   readonly isTime: boolean;
 }
 
-const mostFilterDepth = 32;
-const mostFilterNodes = 1000;
-const mostListedValues = 10_000;
+const maxFilterDepth = 32;
+const maxFilterNodes = 1000;
+const maxListedValues = 10_000;
 
 const members = ['field', 'op', 'value', 'and', 'or', 'not'] as const;
 
@@ -67,9 +67,9 @@ export function parseCondition<Field extends FilterField>(
   let nodes = 0;
 
   const node = (value: unknown, at: string, depth: number): Condition<Field> => {
-    if (depth > mostFilterDepth) throw bad(at, `is nested deeper than ${mostFilterDepth} levels`);
-    if (++nodes > mostFilterNodes) {
-      throw bad(place, `has more than ${mostFilterNodes} conditions`);
+    if (depth > maxFilterDepth) throw bad(at, `is nested deeper than ${maxFilterDepth} levels`);
+    if (++nodes > maxFilterNodes) {
+      throw bad(place, `has more than ${maxFilterNodes} conditions`);
     }
     const filter = checkMembers(value, at);
     const parts: Condition<Field>[] = [];
@@ -77,7 +77,7 @@ export function parseCondition<Field extends FilterField>(
     if (filter.and !== undefined) parts.push(...list(filter.and, `${at}.and`, depth));
     if (filter.or !== undefined) {
       const branches = list(filter.or, `${at}.or`, depth);
-      // JSON could mean "none of these" by it, and the wire format cannot tell it from no "or".
+      // JSON could mean "none of these" by it, and the wire format cannot distinguish it from no "or".
       if (branches.length === 0) throw bad(`${at}.or`, 'is empty: leave it out to match all');
       parts.push(branches.length === 1 ? branches[0]! : { kind: 'or', parts: branches });
     }
@@ -148,8 +148,8 @@ function checkOperand(op: FilterOp, value: unknown, field: FilterField, at: stri
     case 'in':
     case 'nin': {
       if (!Array.isArray(value)) throw bad(at, `must be a list for ${op}, not ${describe(value)}`);
-      if (value.length > mostListedValues) {
-        throw bad(at, `has ${value.length} values, at most ${mostListedValues} are possible`);
+      if (value.length > maxListedValues) {
+        throw bad(at, `has ${value.length} values, at most ${maxListedValues} are possible`);
       }
       return value.map((item: unknown, i) => toValue(item, `${at}[${i}]`));
     }

@@ -26,8 +26,8 @@ export interface IndexPlace {
 
 // To find a place costs as much as to read some dozens of entries from there.
 const leastChunk = 32;
-const mostFirstChunk = 256;
-const mostChunk = 1024;
+const maxFirstChunk = 256;
+const maxChunk = 1024;
 const zero = Buffer.from([0]);
 const noBytes = Buffer.alloc(0);
 
@@ -62,7 +62,7 @@ export class IndexWalk implements Walk {
     this.#ranges = this.#reverse ? access.ranges.toReversed() : [...access.ranges];
     this.#seen = access.index.multi ? new Set() : undefined;
     const wanted = Math.max(options.wanted ?? leastChunk, leastChunk);
-    this.#chunkLength = Math.min(wanted, mostFirstChunk);
+    this.#chunkLength = Math.min(wanted, maxFirstChunk);
     if (options.resume) this.#resume(options.resume);
   }
 
@@ -106,7 +106,7 @@ export class IndexWalk implements Walk {
         else this.#ranges.shift();
       }
     }
-    this.#chunkLength = Math.min(this.#chunkLength * 2, mostChunk);
+    this.#chunkLength = Math.min(this.#chunkLength * 2, maxChunk);
     return true;
   }
 

@@ -11,10 +11,10 @@ import { overlaid, visitAll, walkSource, type QuerySource } from './source.js';
 import { Top } from './top.js';
 import { IdWalk, type Walk } from './walk.js';
 
-const mostBatchRecords = 256;
-const mostBatchBytes = 256 * 1024;
+const maxBatchRecords = 256;
+const maxBatchBytes = 256 * 1024;
 // Beyond this, keeping all and sorting once is as good.
-const mostTop = 100_000;
+const maxTop = 100_000;
 
 /**
  * The records of one find, handed to the sink in order: those behind the cursor, without the ones
@@ -105,7 +105,7 @@ export class Page<Records> {
   async #openSorted(plan: Plan): Promise<Walk> {
     const sorter = this.#sorter;
     const capacity = this.#skip + this.query.limit + 1;
-    const top = capacity <= mostTop ? new Top<Position>(capacity, sorter.compare) : undefined;
+    const top = capacity <= maxTop ? new Top<Position>(capacity, sorter.compare) : undefined;
     const all: Position[] = [];
     const rows = await visitAll(this.source, plan, (image) => {
       if (!this.#matches(image) || !this.#isBehindCursor(image)) return;
@@ -150,7 +150,7 @@ export class Page<Records> {
   }
 
   #isBatchFull(nextBytes: number): boolean {
-    if (this.#batchRecords === mostBatchRecords) return true;
-    return this.#batchRecords > 0 && this.#batchBytes + nextBytes > mostBatchBytes;
+    if (this.#batchRecords === maxBatchRecords) return true;
+    return this.#batchRecords > 0 && this.#batchBytes + nextBytes > maxBatchBytes;
   }
 }

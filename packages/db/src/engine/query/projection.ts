@@ -4,7 +4,7 @@ import type { Path } from '../value/path.js';
 export type Projection = (data: JsonObject) => JsonObject;
 
 /** Which members to keep, by name; `true` keeps one whole. */
-type Kept = Map<string, Kept | true>;
+type FieldTree = Map<string, FieldTree | true>;
 
 /**
  * Keeps the parts of a document that the paths name, where they stand. In an array a name goes on
@@ -12,32 +12,32 @@ type Kept = Map<string, Kept | true>;
  * element alone.
  */
 export function compileProjection(paths: readonly Path[]): Projection {
-  const kept: Kept = new Map();
+  const fields: FieldTree = new Map();
   for (const path of paths) {
-    let level = kept;
+    let level = fields;
     for (const [i, { name }] of path.segments.entries()) {
       const known = level.get(name);
       if (known === true) break;
       if (i === path.segments.length - 1) level.set(name, true);
       else {
-        const next: Kept = known ?? new Map();
+        const next: FieldTree = known ?? new Map();
         level.set(name, next);
         level = next;
       }
     }
   }
-  return (data) => keepObject(data, kept) ?? {};
+  return (data) => keepObject(data, fields) ?? {};
 }
 
-function keepParts(value: Json, kept: Kept | true): Json | undefined {
-  if (kept === true) return value;
+function keepParts(value: Json, fields: FieldTree | true): Json | undefined {
+  if (fields === true) return value;
   if (typeof value !== 'object' || value === null) return undefined;
-  return Array.isArray(value) ? keepArray(value, kept) : keepObject(value, kept);
+  return Array.isArray(value) ? keepArray(value, fields) : keepObject(value, fields);
 }
 
-function keepObject(object: JsonObject, kept: Kept): JsonObject | undefined {
+function keepObject(object: JsonObject, fields: FieldTree): JsonObject | undefined {
   let result: JsonObject | undefined;
-  for (const [name, below] of kept) {
+  for (const [name, below] of fields) {
     if (!Object.hasOwn(object, name)) continue;
     const part = keepParts(object[name]!, below);
     if (part !== undefined) (result ??= {})[name] = part;
@@ -45,11 +45,11 @@ function keepObject(object: JsonObject, kept: Kept): JsonObject | undefined {
   return result;
 }
 
-function keepArray(items: Json[], kept: Kept): Json[] | undefined {
+function keepArray(items: Json[], fields: FieldTree): Json[] | undefined {
   const result: Json[] = [];
-  const names: Kept = new Map([...kept].filter(([name]) => !/^\d+$/.test(name)));
+  const names: FieldTree = new Map([...fields].filter(([name]) => !/^\d+$/.test(name)));
   for (const [i, item] of items.entries()) {
-    const picked = kept.get(String(i));
+    const picked = fields.get(String(i));
     const part = picked ? keepParts(item, picked) : names.size > 0 && keepParts(item, names);
     if (part !== undefined && part !== false) result.push(part);
   }

@@ -41,8 +41,8 @@ export interface CheckedFind {
   readonly allowFullScan: boolean;
 }
 
-const mostOrderSteps = 16;
-const mostProjectedFields = 1000;
+const maxOrderSteps = 16;
+const maxProjectedFields = 1000;
 
 const findMembers = [
   'filter',
@@ -125,7 +125,7 @@ export function orderSteps<Field>(
   value: unknown,
   fieldOf: (field: unknown, place: string) => Field,
 ): { field: Field; desc: boolean }[] {
-  return listOf(value, 'orderBy', mostOrderSteps).map((item, i) => {
+  return listOf(value, 'orderBy', maxOrderSteps).map((item, i) => {
     const place = `orderBy[${i}]`;
     if (item === undefined) throw bad(place, 'is missing');
     const step = membersOf(item, place, ['field', 'desc']);
@@ -148,7 +148,7 @@ function textOf(value: unknown, place: string): string {
 }
 
 function checkFields(value: unknown): Projection | undefined {
-  const fields = listOf(value, 'fields', mostProjectedFields);
+  const fields = listOf(value, 'fields', maxProjectedFields);
   if (fields.length === 0) return undefined;
   const paths = fields.map((field, i) => pathOf(field, `fields[${i}]`));
   // The record's own fields always come with it.

@@ -4,7 +4,7 @@ import type { Access } from './plan.js';
 import { IdWalk, ScanWalk, type Visit, type Walk, type WalkSource } from './walk.js';
 
 // Most queries that an index serves are done before that.
-const usualHeadStart = 4096;
+const defaultHeadStart = 4096;
 const stepLength = 4096;
 
 /**
@@ -25,7 +25,7 @@ export class RaceWalk implements Walk {
     access: Access,
     private readonly idDesc: boolean,
     private readonly resumeId: string | undefined,
-    private readonly headStart = usualHeadStart,
+    private readonly headStart = defaultHeadStart,
   ) {
     this.#collector = new IdCollector(source, access);
     this.#scan = new ScanWalk(source, idDesc, undefined, resumeId);

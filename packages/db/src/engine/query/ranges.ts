@@ -37,7 +37,7 @@ export interface IndexRanges {
 }
 
 // As many as one list of `in` may have.
-const mostRanges = 10_000;
+const maxRanges = 10_000;
 
 /**
  * The part of an index where all records are that pass the tests, which must all hold: leading
@@ -57,7 +57,7 @@ export function indexRanges(
   for (const path of paths) {
     const own = tests.filter((test) => test.field.text === path.text);
     const values = givenValues(own, index.compiled.definition.sparse ?? false);
-    if (!values || prefixes.length * values.length > mostRanges) {
+    if (!values || prefixes.length * values.length > maxRanges) {
       const narrowed = narrow(index, own, encoder, prefixes);
       if (narrowed) return { ...narrowed, bound, constant, constantValues };
       break;
@@ -121,7 +121,7 @@ function narrow(
   if (limits.length > 0) {
     // Of a record with several values one may pass the first test and another the second, and no
     // single entry both: then only one test can be made a range.
-    const usable = index.multi ? [mostTelling(limits)] : limits;
+    const usable = index.multi ? [narrowest(limits)] : limits;
     const ranges = prefixes.map((prefix) =>
       usable.map((test) => limitRange(test, encoder, prefix)).reduce(overlap),
     );
@@ -145,7 +145,7 @@ function isLimit(test: FieldTest): boolean {
   return telling.includes(test.op);
 }
 
-function mostTelling(limits: readonly FieldTest[]): FieldTest {
+function narrowest(limits: readonly FieldTest[]): FieldTest {
   return limits.reduce((a, b) => (telling.indexOf(b.op) < telling.indexOf(a.op) ? b : a));
 }
 

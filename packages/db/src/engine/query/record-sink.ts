@@ -13,11 +13,11 @@ export interface RecordSink<Records> {
 export class FoundRecord {
   constructor(
     readonly image: RecordImage,
-    /** The parts of the document that were asked for; undefined: all of it. */
+    /** The requested parts of the document; undefined: all of it. */
     readonly parts: JsonObject | undefined,
   ) {}
 
-  /** The document, or the parts of it that were asked for. */
+  /** The document, or its requested parts. */
   get data(): JsonObject {
     return this.parts ?? this.image.data;
   }
@@ -25,18 +25,18 @@ export class FoundRecord {
 
 /** Keeps the records themselves. */
 export class RecordList implements RecordSink<FoundRecord[]> {
-  #kept: FoundRecord[] = [];
+  #records: FoundRecord[] = [];
 
   constructor(private readonly project: Projection | undefined) {}
 
   add(image: RecordImage): void {
-    const kept = image.keep();
-    this.#kept.push(new FoundRecord(kept, this.project?.(kept.data)));
+    const copy = image.keep();
+    this.#records.push(new FoundRecord(copy, this.project?.(copy.data)));
   }
 
   take(): FoundRecord[] {
-    const taken = this.#kept;
-    this.#kept = [];
+    const taken = this.#records;
+    this.#records = [];
     return taken;
   }
 }

@@ -1,9 +1,9 @@
 import { RE2JS, RE2JSSyntaxException } from 're2js';
 import { messageOf } from '@millrace/kit/errors';
 
-const mostPatternLength = 1000;
-const mostKept = 256;
-const kept = new Map<string, RE2JS>();
+const maxPatternLength = 1000;
+const maxCached = 256;
+const cache = new Map<string, RE2JS>();
 
 /**
  * A test for RE2 syntax, unanchored. RE2 runs in time linear in the text whatever the pattern;
@@ -13,15 +13,15 @@ export function compileRegex(
   pattern: string,
   fail: (problem: string) => Error,
 ): (text: string) => boolean {
-  if (pattern.length > mostPatternLength) {
-    throw fail(`is longer than ${mostPatternLength} characters`);
+  if (pattern.length > maxPatternLength) {
+    throw fail(`is longer than ${maxPatternLength} characters`);
   }
-  const known = kept.get(pattern);
+  const known = cache.get(pattern);
   const regex = known ?? compile(pattern, fail);
   // The least recently used one goes first.
-  kept.delete(pattern);
-  kept.set(pattern, regex);
-  if (kept.size > mostKept) kept.delete(kept.keys().next().value!);
+  cache.delete(pattern);
+  cache.set(pattern, regex);
+  if (cache.size > maxCached) cache.delete(cache.keys().next().value!);
   return (text) => regex.test(text);
 }
 

@@ -7,7 +7,7 @@ export interface SliceOptions {
 }
 
 // Reading the clock for each record would cost as much as testing it.
-const workPerLook = 64;
+const workPerCheck = 64;
 
 /**
  * Keeps a long query from holding up everything else in the process: after every few
@@ -33,7 +33,7 @@ export class Slice {
   /** Notes one record of this size; true when a pause is due. */
   spend(bytes: number): boolean {
     this.#work += 1 + (bytes >>> 10);
-    if (this.#work < workPerLook) return false;
+    if (this.#work < workPerCheck) return false;
     this.#work = 0;
     return this.due();
   }

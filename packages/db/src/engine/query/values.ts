@@ -1,4 +1,4 @@
-import { mostDepth, type Json, type JsonObject } from '../documents.js';
+import { maxDepth, type Json, type JsonObject } from '../documents.js';
 import { sortedNames } from '../value/order.js';
 
 const loneSurrogate = /\p{Surrogate}/u;
@@ -16,7 +16,7 @@ export function checkJson(value: unknown, fail: (problem: string) => Error, dept
     throw fail('has text with a lone surrogate, which is not Unicode');
   }
   if (typeof value !== 'object') throw fail(`has ${describe(value)}, which JSON does not have`);
-  if (depth > mostDepth) throw fail(`is nested deeper than ${mostDepth} levels`);
+  if (depth > maxDepth) throw fail(`is nested deeper than ${maxDepth} levels`);
   if (Array.isArray(value)) {
     return value.map((item: unknown) => checkJson(item, fail, depth + 1));
   }

@@ -4,7 +4,7 @@ import type { RecordImage } from '../record.js';
 import { moveImages, type ImageMove } from './move-images.js';
 
 /** More than this is not undone in one step: such a node takes a fresh copy. */
-const mostTailBytes = 64 * 2 ** 20;
+const maxTailBytes = 64 * 2 ** 20;
 
 /** Whether `cutTail` can go back to this commit. */
 export function canCut(core: Core, afterSeq: number): boolean {
@@ -12,7 +12,7 @@ export function canCut(core: Core, afterSeq: number): boolean {
   let bytes = 0;
   for (let seq = afterSeq + 1; seq <= core.durable.seq; seq++) {
     bytes += core.commitRow(seq)?.length ?? Infinity;
-    if (bytes > mostTailBytes) return false;
+    if (bytes > maxTailBytes) return false;
   }
   return true;
 }

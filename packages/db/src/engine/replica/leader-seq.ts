@@ -10,7 +10,7 @@ export function noteLeaderSeq(core: Core, seq: number, epoch: number): void {
   core.putMeta(name, { seq, epoch });
 }
 
-/** The newest commit of the leader of this epoch that this node has heard of; 0: of none. */
+/** The newest commit of the leader of this epoch that is known to this node; 0: none. */
 export function notedLeaderSeq(core: Core): number {
   const row = core.store.get('meta', Buffer.from(name));
   if (!row) return 0;

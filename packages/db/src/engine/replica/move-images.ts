@@ -1,6 +1,7 @@
 import type { CollectionInfo, IndexInfo } from '../catalog.js';
 import type { Core } from '../core.js';
 import type { IndexEntries } from '../index/entries.js';
+import { loadDeclarations } from '../declarations.js';
 import { moveEntries } from '../mutations.js';
 import type { RecordImage } from '../record.js';
 import { expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../storage/keys.js';
@@ -9,7 +10,7 @@ import { expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../storage
 export interface ImageMove {
   collection: CollectionInfo;
   id: string;
-  /** What stands in the file now. */
+  /** The stored record. */
   before: RecordImage | undefined;
   after: RecordImage | undefined;
 }
@@ -26,6 +27,7 @@ const noBytes = Buffer.alloc(0);
 export function moveImages(core: Core, moves: readonly ImageMove[]): void {
   for (const move of moves) leave(core, move);
   for (const move of moves) arrive(core, move);
+  if (moves.some(({ collection }) => collection === core.catalog.system)) loadDeclarations(core);
 }
 
 function leave(core: Core, { collection, id, before, after }: ImageMove): void {

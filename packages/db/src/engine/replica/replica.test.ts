@@ -38,7 +38,7 @@ describe('commits of a leader', () => {
     expect(follower.core.state.seq).toBeGreaterThan(100);
   });
 
-  test('tell how far the leader was, also after a restart', async () => {
+  test('know how far the leader was, also after a restart', async () => {
     const leader = await scratch.open();
     const follower = await scratch.open({ seal: sealed });
     for (let n = 0; n < 3; n++) await leader.collection('docs').insertWithKey(`k${n}`, { n });

@@ -161,6 +161,6 @@ function reason(error: unknown): string {
   if (code === 'EACCES' || code === 'EPERM') return 'permission denied for this user';
   if (code === 'EROFS') return 'the file system is read-only';
   if (code === 'ENOSPC') return 'the disk is full';
-  if (code === 'ENOTDIR' || code === 'EEXIST') return 'a file stands in its way';
+  if (code === 'ENOTDIR' || code === 'EEXIST') return 'a file has this name';
   return code || (error instanceof Error ? error.message : String(error));
 }

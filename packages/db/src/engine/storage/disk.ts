@@ -14,7 +14,7 @@ import { messageOf, systemCode } from '@millrace/kit/errors';
 // A write that found no room has left the rest of the disk as good as full.
 const nextToNothing = 4 * 2 ** 20;
 /** About as much as one commit may need. */
-const mostCommitBytes = 32 * 2 ** 20;
+const maxCommitBytes = 32 * 2 ** 20;
 
 /** Bytes that this user may still write beside `path`; Infinity where the system does not tell. */
 export function freeBytes(path: string): number {
@@ -53,7 +53,7 @@ function canGrow(path: string): boolean {
   const { size } = fstatSync(file);
   const piece = Buffer.alloc(2 ** 20);
   try {
-    for (let at = 0; at < mostCommitBytes; at += piece.length) {
+    for (let at = 0; at < maxCommitBytes; at += piece.length) {
       if (writeSync(file, piece, 0, piece.length, size + at) < piece.length) return false;
     }
     return true;

@@ -98,7 +98,7 @@ export function prefixed(owner: number, bytes: Uint8Array): Buffer {
   return key;
 }
 
-/** `index | values | id`: an entry of an index, made in one piece because writes make so many. */
+/** `index | values | id`: an entry of an index, made in one piece because writes make many. */
 export function entryKey(index: number, values: Uint8Array, id: string): Buffer {
   const key = Buffer.allocUnsafe(prefixLength + values.length + idLength);
   key.writeUInt32BE(index, 0);

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import { systemCode, UsageError } from '@millrace/kit/errors';
 
-/** Who holds a directory. Enough to tell a live holder from one that was killed. */
+/** Who holds a directory. Enough to distinguish a live holder from a killed one. */
 interface Holder {
   pid: number;
   /** When the process began, in the system's own words: pids are used again. */
@@ -26,7 +26,7 @@ const beatEveryMs = 2_000;
 // Only for a holder on another host (a container that is gone), whose process cannot be looked up.
 const silentForMs = 15_000;
 
-/** Directories held by this process, so that a second `open` here is told apart from a stale lock. */
+/** Directories held by this process, so that a second `open` is not mistaken for a stale lock. */
 const heldHere = new Set<string>();
 
 /**

@@ -17,10 +17,10 @@ test.each([
   'MDB_BAD_DBI: The specified DBI handle was closed/changed unexpectedly',
 ])('%s is damage, with what to do', (text) => {
   const cause = new Error(text);
-  const told = explainStorageError(cause, path) as Refusal;
-  expect(told).toMatchObject({ code: 'CORRUPT', extra: { cause } });
-  expect(told.detail).toContain(`The file store-000001.mdb is damaged (${text}).`);
-  expect(told.detail).toMatch(/ctl db verify.*restore a backup into a new directory/);
+  const refusal = explainStorageError(cause, path) as Refusal;
+  expect(refusal).toMatchObject({ code: 'CORRUPT', extra: { cause } });
+  expect(refusal.detail).toContain(`The file store-000001.mdb is damaged (${text}).`);
+  expect(refusal.detail).toMatch(/ctl db verify.*restore a backup into a new directory/);
 });
 
 test.each([
@@ -28,8 +28,8 @@ test.each([
   new Error('No space left on device'),
   new Error('MDB_MAP_FULL: Environment mapsize limit reached'),
 ])('%s is a full disk', (cause) => {
-  const told = explainStorageError(cause, path);
-  expect(told).toMatchObject({ code: 'DISK_FULL', extra: { cause } });
+  const refusal = explainStorageError(cause, path);
+  expect(refusal).toMatchObject({ code: 'DISK_FULL', extra: { cause } });
 });
 
 test('a fault of ours stays one, and a refusal stays what it is', () => {
@@ -60,7 +60,7 @@ describe('a page that is damaged', () => {
     return spoiled;
   }
 
-  test('is told to whoever reads or writes there, and to nobody else', async () => {
+  test('is reported to readers and writers there, and to nobody else', async () => {
     const first = await scratch.open();
     const { directory } = first;
     for (const name of ['good', 'bad']) {
@@ -81,8 +81,8 @@ describe('a page that is damaged', () => {
       () => db.transaction((transaction) => bad.findByKey('bad100', { transaction })),
     ];
     for (const call of calls) {
-      const told = await refusalOf(call());
-      expect([told.code, told.detail]).toEqual(['CORRUPT', expect.stringContaining('MDB_')]);
+      const refusal = await refusalOf(call());
+      expect([refusal.code, refusal.detail]).toEqual(['CORRUPT', expect.stringContaining('MDB_')]);
     }
     expect((await db.collection('good').findByKey('good7'))?.key).toBe('good7');
     expect((await db.collection('good').insert({ n: 1 })).rev).toBe(1);

@@ -4,8 +4,8 @@ import { refuse } from '../refusal.js';
 import { isDiskFull } from './disk.js';
 
 /**
- * What LMDB says when it meets in its file what cannot stand there, and of a transaction that has
- * met it. MDB_BAD_VALSIZE and MDB_BAD_RSLOT are not among them: those are faults of ours.
+ * Errors of LMDB for invalid content of its file, and for a transaction that has read
+ * it. MDB_BAD_VALSIZE and MDB_BAD_RSLOT are not among them: those are faults of ours.
  */
 const damage =
   /\bMDB_(?:BAD_DBI|BAD_TXN|CORRUPTED|CURSOR_FULL|INCOMPATIBLE|INVALID|PAGE_NOTFOUND|PROBLEM|VERSION_MISMATCH)\b.*/;
@@ -44,7 +44,7 @@ export function explainDamage(error: unknown, path: string): unknown {
   return found ? damaged(`The file ${basename(path)} is damaged (${found[0]}).`, error) : error;
 }
 
-/** A refusal to go on with what is damaged. */
+/** Refuses to continue with damaged data. */
 export function damaged(what: string, cause?: unknown) {
   return refuse(
     'CORRUPT',

@@ -87,9 +87,9 @@ describe('a store file', () => {
     expect(() => checkStoreFile(storeOf(bytes()))).toThrow(why);
   });
 
-  test('with rubbish in the middle is told after a thorough look, and never hangs it', () => {
+  test('with invalid bytes in the middle is reported by a full check, which never hangs', () => {
     const random = seededRandom(7);
-    let told = 0;
+    let reported = 0;
     for (let i = 0; i < 200; i++) {
       const bytes = Buffer.from(whole);
       const page = random.integer(2, bytes.length / 4096 - 1) * 4096;
@@ -98,10 +98,10 @@ describe('a store file', () => {
         checkStoreFile(storeOf(bytes), { thorough: true });
       } catch (error) {
         expect((error as Error).message).toMatch(/^CORRUPT: /);
-        told++;
+        reported++;
       }
     }
     // The rest fell on pages that are free or that hold nothing but a long value.
-    expect(told).toBeGreaterThan(20);
+    expect(reported).toBeGreaterThan(20);
   });
 });

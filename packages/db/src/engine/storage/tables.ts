@@ -6,7 +6,7 @@ import { cutWrittenList } from './written-list.js';
 
 export type { KeyRange };
 
-/** The tables of a store. Their keys are told in keys.ts. */
+/** The tables of a store. Their keys are described in keys.ts. */
 export const tableNames = [
   'meta',
   'records',
@@ -60,7 +60,7 @@ const valueEncoder = {
 
 // Reserved address space, not memory or disk; the file grows as it is written, and past this too.
 const mapBytes = 16 * 2 ** 30;
-const mostReaders = 4_096;
+const maxReaders = 4_096;
 
 /** One LMDB file and its tables. */
 export class Tables {
@@ -210,7 +210,7 @@ function openRoot(path: string): Root {
     path,
     noSubdir: true,
     maxDbs: tableNames.length + 8,
-    maxReaders: mostReaders,
+    maxReaders: maxReaders,
     mapSize: mapBytes,
     noMemInit: true,
     permissionsMode: 0o600,

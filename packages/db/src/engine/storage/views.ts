@@ -174,7 +174,7 @@ export class SnapshotView extends RowView {
     return false;
   }
 
-  /** Made when somebody is told: every read gives a snapshot back, and errors are dear. */
+  /** Created only when it is thrown: every read returns a snapshot, and errors are expensive. */
   #ended(): Error {
     return this.#reason ?? new Error('The snapshot was given back');
   }

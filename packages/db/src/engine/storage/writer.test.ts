@@ -28,7 +28,7 @@ function writerOn(tables: MemoryTables, options: Partial<WriterOptions<Counted>>
     maxJobs: 100,
     maxBytes: 1_000_000,
     sliceMs: 3,
-    mostTold: 64,
+    maxResolvedPerTurn: 64,
     relaxed: false,
     ...options,
   });
@@ -64,7 +64,7 @@ describe('the writer', () => {
     expect(onDisk(tables, 'k')).toBe('19');
   });
 
-  test('tells how long each job waited for its turn', async () => {
+  test('reports how long each job waited for its turn', async () => {
     const clock = new ManualClock();
     const { writer } = writerOn(new MemoryTables(), { clock });
     const waited: number[] = [];

@@ -159,7 +159,7 @@ export class Writer<State extends object> {
   }
 
   /**
-   * The rows written since the last call, and from now on noted anew; the first call begins it.
+   * The rows written since the last call; recording restarts now. The first call begins it.
    * Rows on their way to the log count for both: a reader may not see them yet.
    */
   takeTouched(): TouchedRows {
@@ -301,15 +301,15 @@ export class Writer<State extends object> {
   #settle(batch: Batch): void {
     if (batch.isSettled) return;
     batch.isSettled = true;
-    this.#tell(batch.jobs, 0);
+    this.#resolveJobs(batch.jobs, 0);
   }
 
   /**
    * What a caller does when it hears runs before the event loop turns again. A few hundred of them
    * at once would hold it for longer than the writing did.
    */
-  #tell(jobs: readonly Job[], from: number): void {
-    const end = Math.min(jobs.length, from + this.options.mostTold);
+  #resolveJobs(jobs: readonly Job[], from: number): void {
+    const end = Math.min(jobs.length, from + this.options.maxResolvedPerTurn);
     for (let i = from; i < end; i++) {
       const job = jobs[i]!;
       if (job.refusal) job.reject(job.refusal.error);
@@ -319,7 +319,7 @@ export class Writer<State extends object> {
     this.#settling++;
     setImmediate(() => {
       this.#settling--;
-      this.#tell(jobs, end);
+      this.#resolveJobs(jobs, end);
       this.#pump();
     });
   }
@@ -368,7 +368,7 @@ export interface WriterOptions<State> {
   /** How long jobs may hold the event loop in one go. */
   sliceMs: number;
   /** How many callers hear in one turn of the event loop that their job is done. */
-  mostTold: number;
+  maxResolvedPerTurn: number;
   /** Resolve a job when readers can see what it did, not when that is on disk. */
   relaxed: boolean;
 }

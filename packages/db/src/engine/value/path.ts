@@ -3,7 +3,7 @@ import type { RecordImage } from '../record.js';
 import { suggestion } from '@millrace/kit/nearest';
 import { compareValues } from './order.js';
 
-/** What a query reads of a record; a `RecordImage` decodes each part when it is asked for. */
+/** What a query reads of a record; a `RecordImage` decodes each part when it is read. */
 export type Row = Pick<
   RecordImage,
   'id' | 'key' | 'rev' | 'seq' | 'createdAt' | 'updatedAt' | 'expiresAt' | 'data' | 'top'
@@ -35,7 +35,7 @@ interface Segment {
   readonly inherited: boolean;
 }
 
-const mostPathLength = 1024;
+const maxPathLength = 1024;
 
 interface OwnField {
   read: (row: Row) => Json | undefined;
@@ -55,7 +55,7 @@ const ownFields: Readonly<Record<string, OwnField>> = {
 /** Reads a path; `fail` makes the error from what is wrong with it. */
 export function parsePath(text: string, fail: (problem: string) => Error): Path {
   if (text === '') throw fail('is empty');
-  if (text.length > mostPathLength) throw fail(`has more than ${mostPathLength} characters`);
+  if (text.length > maxPathLength) throw fail(`has more than ${maxPathLength} characters`);
   if (text.startsWith('$')) {
     const own = Object.hasOwn(ownFields, text) ? ownFields[text] : undefined;
     if (own) return { text, segments: [], own: own.read, isTime: own.isTime ?? false };

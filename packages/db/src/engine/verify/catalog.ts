@@ -23,12 +23,12 @@ export function checkCatalog(core: Core, view: SnapshotView, problems: Problems)
     problems.add('meta', 'format', `is ${format ?? 'missing'}, not ${formatVersion}`);
   }
   if (!view.get('meta', lineageRow)) problems.add('meta', 'lineage', 'is missing');
-  const collections = new Map(core.catalog.all().map((each) => [each.id, each]));
+  const collections = new Map(core.catalog.allWithSystem().map((each) => [each.id, each]));
   const indexes = new Map(core.catalog.indexes().map((each) => [each.id, each]));
-  if (collections.size < core.catalog.all().length) {
+  if (collections.size < core.catalog.allWithSystem().length) {
     problems.add('meta', 'collections', 'two of them have the same number');
   }
-  for (const { id, name } of core.catalog.all()) {
+  for (const { id, name } of core.catalog.allWithSystem()) {
     if (id >= state.nextCollection) {
       problems.add('meta', name, `has the number ${id}, which is still to be given`);
     }

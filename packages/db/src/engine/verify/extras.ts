@@ -12,7 +12,7 @@ import type { TableWalker } from './slices.js';
 const expiryHead = 7;
 
 /**
- * Finds rows that no record asks for. All that are asked for are known to be there, so it is
+ * Finds rows that no record refers to. All that are referred to are known to exist, so it is
  * enough to count: only where there are more is each looked at.
  */
 export class ExtraCheck {

@@ -101,7 +101,7 @@ export class LogCheck {
     if (!sameHash(computed, commit.chain)) {
       this.problems.add('chain', `commit ${seq}`, 'the chain breaks here');
     }
-    // Goes on from what the commit says, so that one break is told once.
+    // Continues from the hash in the commit, so that one break is reported once.
     this.#chain = commit.chain;
   }
 

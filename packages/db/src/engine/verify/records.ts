@@ -103,7 +103,7 @@ export class RecordCheck {
     const holder = idBytes(record.id);
     const entries = entriesOf(index, record);
     if (!entries) {
-      this.problems.add('index', `${index.name} ${where}`, 'its entries cannot be told');
+      this.problems.add('index', `${index.name} ${where}`, 'its entries cannot be computed');
       return;
     }
     const { values, unique, multi, cut } = entries;

@@ -24,7 +24,7 @@ export interface VerifyReport {
   elapsedMs: number;
 }
 
-const mostProblems = 100;
+const maxProblems = 100;
 
 /** Gathers problems, the first hundred of them in full. */
 export class Problems {
@@ -33,6 +33,6 @@ export class Problems {
 
   add(kind: ProblemKind, where: string, detail: string): void {
     this.count++;
-    if (this.shown.length < mostProblems) this.shown.push({ kind, where, detail });
+    if (this.shown.length < maxProblems) this.shown.push({ kind, where, detail });
   }
 }

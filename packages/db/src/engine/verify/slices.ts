@@ -4,7 +4,7 @@ import type { TableName, TableRow } from '../storage/tables.js';
 import type { SnapshotView } from '../storage/views.js';
 
 /**
- * Walks tables of a snapshot a few milliseconds at a time. Each slice opens the table anew behind
+ * Walks tables of a snapshot a few milliseconds at a time. Each slice opens the table again behind
  * the last row, so nothing of LMDB is held while others work.
  */
 export class TableWalker {

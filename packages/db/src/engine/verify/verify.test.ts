@@ -111,7 +111,7 @@ describe('verify', () => {
     await expect(verify(damaged)).rejects.toThrow('CORRUPT');
   });
 
-  test('tells the first hundred problems and the number of all', async () => {
+  test('lists the first hundred problems and the number of all', async () => {
     const db = await scratch.open();
     const items = db.collection('items');
     const made = await Promise.all(Array.from({ length: 150 }, () => items.insert({ a: 1 })));

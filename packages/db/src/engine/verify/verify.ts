@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
-import { UsageError } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { Core } from '../core.js';
@@ -44,11 +44,13 @@ export async function verify(
   directory: string,
   options: { clock?: Clock } = {},
 ): Promise<VerifyReport> {
-  if (!existsSync(directory)) throw new UsageError(`There is no directory ${directory}.`);
+  if (!existsSync(directory)) {
+    throw new Refusal('NO_SUCH_DIRECTORY', `There is no directory ${directory}.`);
+  }
   const clock = options.clock ?? systemClock;
   const home = realpathSync(directory);
   if (!existsSync(join(home, currentStore(home)))) {
-    throw new UsageError(`There is no database in ${directory}.`);
+    throw new Refusal('NO_DATABASE', `There is no database in ${directory}.`);
   }
   const lock = new DirectoryLock(home, clock);
   let tables: Tables | undefined;

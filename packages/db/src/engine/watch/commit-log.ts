@@ -4,8 +4,8 @@ import type { Hash64 } from '../hash.js';
 import { refuse } from '../refusal.js';
 import { RecentCommits } from './recent-commits.js';
 
-export const mostKept = 1_024;
-const mostKeptBytes = 8 * 2 ** 20;
+export const maxCached = 1_024;
+const maxCachedBytes = 8 * 2 ** 20;
 
 export interface ReadCommit {
   readonly commit: Commit;
@@ -17,19 +17,19 @@ export interface ReadCommit {
  * are kept decoded, for most watches stand at the same place.
  */
 export class CommitLog {
-  readonly #kept = new RecentCommits<ReadCommit>(mostKept, mostKeptBytes);
+  readonly #cached = new RecentCommits<ReadCommit>(maxCached, maxCachedBytes);
 
   constructor(private readonly core: Core) {}
 
   /** The commit, which must be on disk. Refuses WATCH_COMPACTED when the log no longer has it. */
   read(seq: number): ReadCommit {
     this.checkReaches(seq);
-    const kept = this.#kept.find(seq);
-    if (kept) return kept;
+    const cached = this.#cached.find(seq);
+    if (cached) return cached;
     const row = this.core.commitRow(seq);
     if (!row) throw refuse('CORRUPT', `The change log has no commit ${seq}; run "ctl db verify".`);
     const read = { commit: decodeCommit(seq, row, this.core.codec), bytes: row.length };
-    if (read.bytes <= mostKeptBytes / 8) this.#kept.keep(read);
+    if (read.bytes <= maxCachedBytes / 8) this.#cached.keep(read);
     return read;
   }
 
@@ -43,12 +43,12 @@ export class CommitLog {
 
   /** Forgets what it has read: the history went another way. */
   clear(): void {
-    this.#kept.clear();
+    this.#cached.clear();
   }
 
   /** Forgets what it has read up to this commit. */
   forgetTo(seq: number): void {
-    this.#kept.forgetTo(seq);
+    this.#cached.forgetTo(seq);
   }
 
   /** Refuses a position from which the log cannot go on. */

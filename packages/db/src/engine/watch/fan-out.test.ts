@@ -13,9 +13,9 @@ function scene() {
     commit = run;
     return () => undefined;
   }
-  const told = { rounds: 0 };
-  const fanOut = new FanOut(core as unknown as Core, () => void told.rounds++);
-  return { clock, core, fanOut, told, commit: () => commit() };
+  const ended = { rounds: 0 };
+  const fanOut = new FanOut(core as unknown as Core, () => void ended.rounds++);
+  return { clock, core, fanOut, ended, commit: () => commit() };
 }
 
 test('watches are woken at once while that is quickly done', async () => {
@@ -32,17 +32,17 @@ test('watches are woken at once while that is quickly done', async () => {
   expect(woken).toBe(3);
 });
 
-test('the end of a round is told when those who were woken have done their work', async () => {
-  const { fanOut, told, commit } = scene();
+test('the end of a round is reported when all woken watches have done their work', async () => {
+  const { fanOut, ended, commit } = scene();
   let woken = 0;
   fanOut.add(() => void Promise.resolve().then(() => woken++));
   commit();
-  expect([woken, told.rounds]).toEqual([0, 0]);
+  expect([woken, ended.rounds]).toEqual([0, 0]);
   await turn();
-  expect([woken, told.rounds]).toEqual([1, 1]);
+  expect([woken, ended.rounds]).toEqual([1, 1]);
 });
 
-test('a long round is followed by as long a rest, after which all is told together', async () => {
+test('a long round is followed by as long a pause, after which all is delivered together', async () => {
   const { clock, fanOut, commit } = scene();
   let woken = 0;
   fanOut.add(() => {
@@ -98,7 +98,7 @@ test('a round that is long gives others their turn in between', async () => {
   expect(woken).toEqual([0, 1, 2, 3, 4]);
 });
 
-test('commits in the middle of a round are told of in a round of their own', async () => {
+test('commits in the middle of a round are delivered in a round of their own', async () => {
   const { clock, fanOut, commit } = scene();
   const woken: number[] = [];
   for (let n = 0; n < 3; n++) {

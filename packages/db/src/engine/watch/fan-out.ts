@@ -12,7 +12,7 @@ const sliceMs = 2;
 /**
  * Wakes the watches when commits are on disk. Where many watch, one round of them takes longer than
  * the next commit is away: then there is as long a rest after a round as the round took, so that
- * watches have half of the event loop at most and are told of several commits at a time.
+ * watches use half of the event loop at most and get several commits at a time.
  */
 export class FanOut {
   readonly #wakes = new Set<Wake>();
@@ -22,10 +22,10 @@ export class FanOut {
   #restUntil = 0;
   #rest: Timer | undefined;
 
-  /** `onTold` hears of the end of each round. */
+  /** Calls `onRoundEnd` after each round. */
   constructor(
     private readonly core: Core,
-    private readonly onTold: () => void,
+    private readonly onRoundEnd: () => void,
   ) {
     core.onDurable(() => this.#onDurable());
   }
@@ -37,13 +37,13 @@ export class FanOut {
   }
 
   #onDurable(): void {
-    if (this.core.closed) return this.#tellEnd();
+    if (this.core.closed) return this.#notifyEnd();
     if (this.#isUnderWay) this.#isBehind = true;
     else if (!this.#rest && this.#wakes.size > 0) this.#start();
   }
 
   /** The last word must not wait: nobody comes back to say it. */
-  #tellEnd(): void {
+  #notifyEnd(): void {
     this.#rest?.cancel();
     for (const wake of this.#wakes) wake();
   }
@@ -84,7 +84,7 @@ export class FanOut {
     const tookMs = now - startedAt;
     this.#restUntil = tookMs > shortMs ? now + tookMs : now;
     this.#isUnderWay = false;
-    this.onTold();
+    this.onRoundEnd();
     if (this.#isBehind && !this.core.closed) this.#start();
   }
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { useScratch } from '../scratch.test-support.js';
-import { next, settle, take, told, type Item, type Message } from './watch.test-support.js';
+import { next, settle, take, summaryOf, type Item, type Message } from './watch.test-support.js';
 
 const scratch = useScratch();
 
@@ -24,16 +24,16 @@ async function readInitial(watch: AsyncIterator<Message>): Promise<Message[]> {
 }
 
 describe('include_initial', () => {
-  test('tells the records that match now, then the end, then the changes', async () => {
+  test('delivers the records that match now, then the end, then the changes', async () => {
     const { items } = await openItems(3);
     const watch = items.watch({ includeInitial: true });
     await items.insertWithKey('new', { n: 9 });
-    expect((await take(watch, 2)).map(told)).toEqual([
+    expect((await take(watch, 2)).map(summaryOf)).toEqual([
       'initial insert k0, insert k1, insert k2, insert new',
       'initial_end',
     ]);
     await items.deleteByKey('k0');
-    expect(told(await next(watch))).toBe('5 delete k0');
+    expect(summaryOf(await next(watch))).toBe('5 delete k0');
     await watch.return?.();
   });
 
@@ -103,7 +103,7 @@ describe('include_initial', () => {
     await items.insertWithKey('gone', {}, { ttlMs: 10 });
     scratch.clock.skip(11);
     const watch = items.watch({ includeInitial: true });
-    expect(told(await next(watch))).toBe('initial insert k0');
+    expect(summaryOf(await next(watch))).toBe('initial insert k0');
     await watch.return?.();
   });
 

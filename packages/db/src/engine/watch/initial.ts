@@ -6,8 +6,8 @@ import type { RecordImage } from '../record.js';
 import type { SnapshotView } from '../storage/views.js';
 import type { RecordFilter, VisibleChange } from './message.js';
 
-const mostBatchRecords = 256;
-const mostBatchBytes = 256 * 1024;
+const maxBatchRecords = 256;
+const maxBatchBytes = 256 * 1024;
 
 export interface InitialWanted {
   /** Absent: all. */
@@ -45,11 +45,11 @@ async function* batchesOf(
     const image = found.keep();
     batch.push(asInsert(collection.name, image));
     bytes += image.end;
-    return batch.length >= mostBatchRecords || bytes >= mostBatchBytes;
+    return batch.length >= maxBatchRecords || bytes >= maxBatchBytes;
   };
   for (let ended = false; !ended && !isOver();) {
     ended = walk.run(visit);
-    if (batch.length >= mostBatchRecords || bytes >= mostBatchBytes || ended) {
+    if (batch.length >= maxBatchRecords || bytes >= maxBatchBytes || ended) {
       if (batch.length > 0) yield batch;
       batch = [];
       bytes = 0;

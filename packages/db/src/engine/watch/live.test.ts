@@ -106,7 +106,7 @@ describe('a live query', () => {
     await query.return?.();
   });
 
-  test('begins anew when the log has gone on without it, and tells the difference', async () => {
+  test('restarts when the log was trimmed past it, and delivers the difference', async () => {
     const { db, items } = await openItems();
     await items.insertWithKey('a', { n: 1 });
     await items.insertWithKey('b', { n: 1 });

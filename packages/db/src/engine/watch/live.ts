@@ -29,7 +29,7 @@ export interface LiveResult<T> {
 
 /**
  * Keeps the result of a query up to date: first the records that match, then, after every commit
- * that changes it, the result anew, without gap or duplicate. All matching records are kept in
+ * that changes it, the new result, without gap or duplicate. All matching records are kept in
  * memory, also those beyond the limit.
  */
 export function live<T>(
@@ -71,8 +71,8 @@ async function* results<T>(
       }
       return;
     } catch (error) {
-      // Its reader was so slow that the log went on without it: it begins anew, and the next
-      // result tells the difference.
+      // Its reader was so slow that the log was trimmed past it: it restarts, and the next
+      // result has the difference.
       if (!(error instanceof Refusal && error.code === 'WATCH_COMPACTED')) throw error;
       records = records.renewed();
     }

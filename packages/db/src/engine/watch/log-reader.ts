@@ -1,3 +1,4 @@
+import { systemCollection } from '../catalog.js';
 import type { Commit } from '../changes.js';
 import type { Core } from '../core.js';
 import type { Hash64 } from '../hash.js';
@@ -19,7 +20,9 @@ export interface ReaderOptions<Shown> {
   filter: RecordFilter | undefined;
   /** Also show commits without changes, which start the epoch of a leader. */
   includeEmpty?: boolean | undefined;
-  /** The last commit not to tell of. */
+  /** Also shows changes of the system collection. */
+  includeSystem: boolean;
+  /** The last commit not to deliver. */
   position: ResumePosition;
   show: (change: VisibleChange) => Shown;
   /** Where watches that show the same keep what they show. */
@@ -35,7 +38,7 @@ export interface ReaderParts {
   slice: Slice;
 }
 
-const mostBatchBytes = 64 * 1024;
+const maxBatchBytes = 64 * 1024;
 
 /** A place in the change log, and what there is to tell from there on. */
 export class LogReader<Shown> {
@@ -142,7 +145,7 @@ export class LogReader<Shown> {
       const message = this.#changesOf(read);
       if (message) messages.push(message);
       bytes += read.bytes;
-      isEnough = this.parts.slice.spend(read.bytes) || bytes >= mostBatchBytes;
+      isEnough = this.parts.slice.spend(read.bytes) || bytes >= maxBatchBytes;
     }
     return { after, seq: this.#position, chain: this.#chain!, bytes, messages };
   }
@@ -174,6 +177,7 @@ export class LogReader<Shown> {
     for (const change of commit.changes) {
       const { name } = this.parts.core.catalog.byId(change.collection);
       if (collection !== undefined && name !== collection) continue;
+      if (name === systemCollection && !this.options.includeSystem) continue;
       const shown = visibleChange(change, commit.seq, name, filter);
       if (shown) visible.push(shown);
     }

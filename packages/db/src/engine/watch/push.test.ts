@@ -126,14 +126,14 @@ test('watches of one look are given the same messages, in the same rows', async 
   await Promise.all([a, b, other].map(({ watch }) => watch.return()));
 });
 
-test('rows of commits that were taken back are not told for those that bear their numbers', async () => {
+test('rows of commits that were rolled back are not delivered for those with their numbers', async () => {
   const { db, open, items } = await openPushed();
-  const [told, idle] = [open({ shareKey: 'x' }), open({ shareKey: 'x' })];
-  const waiting = wait(told.watch);
+  const [busy, idle] = [open({ shareKey: 'x' }), open({ shareKey: 'x' })];
+  const waiting = wait(busy.watch);
   await settle();
   await items.insert({ n: 1 });
   await items.insert({ n: 2 });
-  await expect.poll(() => told.sink.seqs).toEqual([1, 2]);
+  await expect.poll(() => busy.sink.seqs).toEqual([1, 2]);
   await db.cutTail(1);
   await expect(waiting.step).rejects.toMatchObject({ code: 'BAD_RESUME_TOKEN' });
   const fresh = open({ shareKey: 'x' });
@@ -191,7 +191,7 @@ test('a sink that fails ends its own watch, with its error, and no other', async
   await good.watch.return();
 });
 
-test('many large commits are told in several rows', async () => {
+test('many large commits are delivered in several rows', async () => {
   const { open, items } = await openPushed();
   const [a, b] = [open({ shareKey: 'x' }), open({ shareKey: 'x' })];
   for (const { watch } of [a, b]) wait(watch);
@@ -207,7 +207,7 @@ test('many large commits are told in several rows', async () => {
   }
 });
 
-test('the end of the database is told to the reader', async () => {
+test('the reader is notified of the end of the database', async () => {
   const { db, open } = await openPushed();
   const { watch } = open();
   const waiting = wait(watch);

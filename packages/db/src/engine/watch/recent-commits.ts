@@ -11,8 +11,8 @@ interface OfCommit {
  * each number and no map: the tables that a map grows out of point to the next one, and a chain of
  * them, once it is old, makes all that follows old too.
  */
-export class RecentCommits<Kept extends OfCommit> {
-  readonly #places: (Kept | undefined)[];
+export class RecentCommits<Entry extends OfCommit> {
+  readonly #places: (Entry | undefined)[];
   #bytes = 0;
   /** The last commit that was forgotten in its turn. */
   #forgotten = 0;
@@ -24,20 +24,20 @@ export class RecentCommits<Kept extends OfCommit> {
     this.#places = Array.from({ length: most }, () => undefined);
   }
 
-  find(seq: number): Kept | undefined {
-    const kept = this.#places[seq % this.most];
-    return kept?.commit.seq === seq ? kept : undefined;
+  find(seq: number): Entry | undefined {
+    const entry = this.#places[seq % this.most];
+    return entry?.commit.seq === seq ? entry : undefined;
   }
 
-  keep(kept: Kept): void {
-    const place = kept.commit.seq % this.most;
+  keep(entry: Entry): void {
+    const place = entry.commit.seq % this.most;
     const before = this.#places[place];
     // Whoever reads far behind must not push out what all others are about to read.
-    if (before && before.commit.seq > kept.commit.seq) return;
-    if (this.#bytes + kept.bytes > this.maxBytes) this.clear();
+    if (before && before.commit.seq > entry.commit.seq) return;
+    if (this.#bytes + entry.bytes > this.maxBytes) this.clear();
     else if (before) this.#bytes -= before.bytes;
-    this.#places[place] = kept;
-    this.#bytes += kept.bytes;
+    this.#places[place] = entry;
+    this.#bytes += entry.bytes;
   }
 
   /** Forgets the commits up to this one. */
@@ -55,9 +55,9 @@ export class RecentCommits<Kept extends OfCommit> {
   }
 
   #forget(seq: number): void {
-    const kept = this.#places[seq % this.most];
-    if (!kept || kept.commit.seq > seq) return;
+    const entry = this.#places[seq % this.most];
+    if (!entry || entry.commit.seq > seq) return;
     this.#places[seq % this.most] = undefined;
-    this.#bytes -= kept.bytes;
+    this.#bytes -= entry.bytes;
   }
 }

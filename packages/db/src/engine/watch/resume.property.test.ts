@@ -98,14 +98,14 @@ test('watchers that go away at random and come back see every change once, in or
       await writers;
       const story = storyOf(db);
       for (const { collection, seen } of await Promise.all(readers)) {
-        const told = seen.filter(({ kind }) => kind === 'changes');
+        const changes = seen.filter(({ kind }) => kind === 'changes');
         const expected = story
           .map((changes, i) => ({
             seq: i + 1,
             changes: changes.filter((each) => !collection || each.includes(` ${collection}/`)),
           }))
           .filter(({ changes }) => changes.length > 0);
-        expect(told.map(summary)).toEqual(expected);
+        expect(changes.map(summary)).toEqual(expected);
       }
       expect(db.watches.size).toBe(0);
       await db.close();
@@ -150,7 +150,7 @@ test('a reader that is far behind and never waits lets others have their turn', 
   setImmediate(count);
   const started = systemClock.monotonic();
   for (let seq = 1; seq <= 3_000; seq++) await next(watch);
-  for (let told = 0; told < 3_000;) told += (await next(initial)).changes.length;
+  for (let received = 0; received < 3_000;) received += (await next(initial)).changes.length;
   const tookMs = systemClock.monotonic() - started;
   counting = false;
   // A turn for every few milliseconds of work; on a busy machine a slice may take much longer.

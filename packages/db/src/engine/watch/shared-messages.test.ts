@@ -22,11 +22,11 @@ test('watches of one look are given the same messages, each made once', async ()
   const { open, items, shown } = await openWatched();
   const [a, b, c] = [open('x'), open('x'), open('x')];
   for (let n = 0; n < 5; n++) await items.insert({ n });
-  const told = await take(a, 5);
+  const messages = await take(a, 5);
   const again = await take(b, 5);
   expect(shown()).toBe(5);
-  again.forEach((message, i) => expect(message).toBe(told[i]));
-  expect(await next(c)).toBe(told[0]);
+  again.forEach((message, i) => expect(message).toBe(messages[i]));
+  expect(await next(c)).toBe(messages[0]);
   await Promise.all([a, b, c].map((watch) => watch.return()));
 });
 
@@ -66,7 +66,7 @@ test('a watch far behind the others makes its messages itself', async () => {
   await Promise.all([quick.return(), slow.return()]);
 });
 
-test('what all watches have told is let go of, and what one has yet to tell is not', async () => {
+test('messages that all watches have delivered are dropped, others are not', async () => {
   const { open, items, shown } = await openWatched();
   const [a, b] = [open('x'), open('x')];
   for (const watch of [a, b]) watch.pushTo({ hasRoom: () => true, take: () => undefined });
@@ -86,7 +86,7 @@ test('what all watches have told is let go of, and what one has yet to tell is n
   await Promise.all(waiting);
 });
 
-test('commits that are taken back are not told for those that bear their numbers', async () => {
+test('commits that were rolled back are not delivered for those with their numbers', async () => {
   const { db, open, items } = await openWatched();
   const [a, b] = [open('x'), open('x')];
   await items.insert({ n: 1 });

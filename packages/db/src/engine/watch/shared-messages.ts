@@ -4,11 +4,11 @@ import type { WatchMessage } from './message.js';
 import { RecentCommits } from './recent-commits.js';
 
 // Watches that share stand close together: the slow ones make their messages themselves.
-const mostKept = 256;
-const mostKeptBytes = 512 * 1024;
-const mostBatches = 4;
+const maxCached = 256;
+const maxCachedBytes = 512 * 1024;
+const maxBatches = 4;
 
-interface Kept<Shown> {
+interface CachedMessage<Shown> {
   readonly commit: Commit;
   readonly bytes: number;
   /** Undefined: the commit has nothing to show. */
@@ -30,35 +30,35 @@ export interface Batch<Shown> {
 export class SharedMessages<Shown> {
   /** How many watches have this look. */
   users = 0;
-  readonly #kept = new RecentCommits<Kept<Shown>>(mostKept, mostKeptBytes);
+  readonly #cached = new RecentCommits<CachedMessage<Shown>>(maxCached, maxCachedBytes);
   /** The oldest first. */
   #batches: Batch<Shown>[] = [];
 
   /** What was made of this very commit: after a fail-over another one may bear its number. */
-  find(commit: Commit): Kept<Shown> | undefined {
-    const kept = this.#kept.find(commit.seq);
-    return kept?.commit === commit ? kept : undefined;
+  find(commit: Commit): CachedMessage<Shown> | undefined {
+    const cached = this.#cached.find(commit.seq);
+    return cached?.commit === commit ? cached : undefined;
   }
 
   keep(commit: Commit, bytes: number, message: WatchMessage<Shown> | undefined): void {
-    if (this.users < 2 || bytes > mostKeptBytes / 2) return;
-    this.#kept.keep({ commit, bytes, message });
+    if (this.users < 2 || bytes > maxCachedBytes / 2) return;
+    this.#cached.keep({ commit, bytes, message });
   }
 
-  /** What a watch that stands at this commit is to be told next. */
+  /** The next messages for a watch at this commit. */
   batchAfter(seq: number): Batch<Shown> | undefined {
     return this.#batches.find(({ after }) => after === seq);
   }
 
   keepBatch(batch: Batch<Shown>): void {
-    if (this.users < 2 || batch.bytes > mostKeptBytes / 2) return;
+    if (this.users < 2 || batch.bytes > maxCachedBytes / 2) return;
     this.#batches.push(batch);
-    if (this.#batches.length > mostBatches) this.#batches.shift();
+    if (this.#batches.length > maxBatches) this.#batches.shift();
   }
 
   /** Forgets what all watches of this look have told. */
   forgetTo(seq: number): void {
-    this.#kept.forgetTo(seq);
+    this.#cached.forgetTo(seq);
     if (this.#batches.some(({ after }) => after < seq)) {
       this.#batches = this.#batches.filter(({ after }) => after >= seq);
     }
@@ -66,7 +66,7 @@ export class SharedMessages<Shown> {
 
   /** Commits were taken back, and others may come to bear their numbers. */
   historyCut(): void {
-    this.#kept.clear();
+    this.#cached.clear();
     this.#batches = [];
   }
 }

@@ -38,7 +38,7 @@ export async function takeUntil<Shown>(
 }
 
 /** What a message says, in few words: `5 update bob entered`. */
-export function told({ kind, seq, changes }: Message): string {
+export function summaryOf({ kind, seq, changes }: Message): string {
   const each = changes.map(({ op, record, entered, left }) =>
     [op, record.key, entered ? 'entered' : '', left ? 'left' : ''].filter(Boolean).join(' '),
   );

@@ -3,7 +3,7 @@ import { chainAfter, decodeCommit } from '../changes.js';
 import { emptyHash } from '../hash.js';
 import { refusalOf, useScratch } from '../scratch.test-support.js';
 import { rewriteCommit } from '../storage/log/rewrite.test-support.js';
-import { next, settle, take, takeUntil, told, type Item } from './watch.test-support.js';
+import { next, settle, take, takeUntil, summaryOf, type Item } from './watch.test-support.js';
 
 const scratch = useScratch();
 
@@ -21,7 +21,7 @@ describe('a watch', () => {
     await items.updateByKey('a', { n: 2 });
     await items.deleteByKey('a');
     const messages = await take(watch, 3);
-    expect(messages.map(told)).toEqual(['2 insert a', '3 update a', '4 delete a']);
+    expect(messages.map(summaryOf)).toEqual(['2 insert a', '3 update a', '4 delete a']);
     await watch.return?.();
   });
 
@@ -44,17 +44,17 @@ describe('a watch', () => {
     await watch.return?.();
   });
 
-  test('waits for the next commit when it has told them all', async () => {
+  test('waits for the next commit when it has delivered all', async () => {
     const { items } = await openItems();
     const watch = items.watch();
     const waiting = next(watch);
     await settle();
     await items.insertWithKey('a', {});
-    expect(told(await waiting)).toBe('1 insert a');
+    expect(summaryOf(await waiting)).toBe('1 insert a');
     await watch.return?.();
   });
 
-  test('tells a transaction as one message, however many collections it spans', async () => {
+  test('delivers a transaction as one message, however many collections it spans', async () => {
     const { db, items } = await openItems();
     const watch = db.watches.open();
     const tx = db.transactions.begin();
@@ -85,7 +85,7 @@ describe('a watch', () => {
     const watch = db.collection<Item>('later').watch();
     await items.insertWithKey('a', {});
     await db.collection<Item>('later').insertWithKey('b', {});
-    expect(told(await next(watch))).toBe('2 insert b');
+    expect(summaryOf(await next(watch))).toBe('2 insert b');
     await watch.return?.();
   });
 
@@ -121,7 +121,7 @@ describe('a watch', () => {
 });
 
 describe('a removed record', () => {
-  test('is told by id, key, rev and the commit that removed it', async () => {
+  test('is delivered with id, key, rev and the commit that removed it', async () => {
     const { items } = await openItems();
     const { id } = await items.insertWithKey('a', { n: 1 });
     await items.updateByKey('a', { n: 2 });
@@ -138,7 +138,7 @@ describe('a removed record', () => {
     await watch.return?.();
   });
 
-  test('is told as expired when its time was up', async () => {
+  test('is delivered as expired when its time was up', async () => {
     const { db, items } = await openItems();
     await items.insertWithKey('a', { n: 1 }, { ttlMs: 1_000 });
     const watch = items.watch({ includeBefore: true });
@@ -178,7 +178,7 @@ describe('a filter', () => {
     await items.updateByKey('old', { n: 1 });
     await items.deleteByKey('old');
     await items.deleteByKey('young');
-    expect((await take(watch, 5)).map(told)).toEqual([
+    expect((await take(watch, 5)).map(summaryOf)).toEqual([
       '2 insert old entered',
       '4 update young entered',
       '5 update young',
@@ -238,7 +238,7 @@ describe('a resume token', () => {
     const { resumeToken } = await next(first);
     await first.return?.();
     const second = items.watch({ resumeToken });
-    expect((await take(second, 2)).map(told)).toEqual(['2 insert b', '3 insert c']);
+    expect((await take(second, 2)).map(summaryOf)).toEqual(['2 insert b', '3 insert c']);
     await second.return?.();
   });
 
@@ -250,7 +250,7 @@ describe('a resume token', () => {
     await items.insertWithKey('b', {});
     const again = await scratch.reopen(db);
     const second = again.collection<Item>('items').watch({ resumeToken });
-    expect(told(await next(second))).toBe('2 insert b');
+    expect(summaryOf(await next(second))).toBe('2 insert b');
     await second.return?.();
   });
 
@@ -258,7 +258,7 @@ describe('a resume token', () => {
     const { items } = await openItems();
     const watch = items.watch({ resumeToken: '' });
     await items.insertWithKey('a', {});
-    expect(told(await next(watch))).toBe('1 insert a');
+    expect(summaryOf(await next(watch))).toBe('1 insert a');
     await watch.return?.();
   });
 
@@ -324,7 +324,7 @@ describe('a resume token', () => {
     await first.return?.();
     await items.insertWithKey('b', {});
     const second = items.watch({ includeInitial: true, resumeToken: end!.resumeToken });
-    expect(told(await next(second))).toBe('2 insert b');
+    expect(summaryOf(await next(second))).toBe('2 insert b');
     await second.return?.();
   });
 });
@@ -334,7 +334,7 @@ describe('start_seq', () => {
     const { items } = await openItems();
     for (const key of ['a', 'b', 'c']) await items.insertWithKey(key, {});
     const watch = items.watch({ startSeq: 2 });
-    expect((await take(watch, 2)).map(told)).toEqual(['2 insert b', '3 insert c']);
+    expect((await take(watch, 2)).map(summaryOf)).toEqual(['2 insert b', '3 insert c']);
     await watch.return?.();
   });
 
@@ -343,7 +343,7 @@ describe('start_seq', () => {
     await items.insertWithKey('a', {});
     const watch = items.watch({ startSeq: 0 });
     await items.insertWithKey('b', {});
-    expect(told(await next(watch))).toBe('2 insert b');
+    expect(summaryOf(await next(watch))).toBe('2 insert b');
     await watch.return?.();
   });
 
@@ -360,7 +360,7 @@ describe('start_seq', () => {
     const resumed = items.watch({ resumeToken: bookmark.resumeToken });
     await items.insertWithKey('b', {});
     await items.insertWithKey('c', {});
-    expect(told(await next(resumed))).toBe('3 insert c');
+    expect(summaryOf(await next(resumed))).toBe('3 insert c');
     await resumed.return?.();
   });
 
@@ -397,7 +397,7 @@ describe('a trimmed position', () => {
     await db.trimLog(3);
     for (const options of [{ resumeToken }, { startSeq: 3 }]) {
       const watch = items.watch(options);
-      expect(told(await next(watch))).toBe('3 insert c');
+      expect(summaryOf(await next(watch))).toBe('3 insert c');
       await watch.return?.();
     }
   });
@@ -412,7 +412,7 @@ describe('a trimmed position', () => {
     expect((await refusalOf(next(slow))).code).toBe('WATCH_COMPACTED');
     expect((await slow.next()).done).toBe(true);
     await items.insertWithKey('d', {});
-    expect(told(await next(quick))).toBe('4 insert d');
+    expect(summaryOf(await next(quick))).toBe('4 insert d');
     await quick.return?.();
   });
 });
@@ -434,7 +434,7 @@ describe('bookmarks', () => {
     await db.trimLog(3);
     const resumed = items.watch({ resumeToken: bookmark.resumeToken });
     await items.insertWithKey('a', {});
-    expect(told(await next(resumed))).toBe('3 insert a');
+    expect(summaryOf(await next(resumed))).toBe('3 insert a');
     await resumed.return?.();
   });
 
@@ -443,12 +443,12 @@ describe('bookmarks', () => {
     const watch = items.watch({ heartbeatMs: 1_000 });
     scratch.clock.advance(900);
     await items.insertWithKey('a', {});
-    expect(told(await next(watch))).toBe('1 insert a');
+    expect(summaryOf(await next(watch))).toBe('1 insert a');
     const waiting = next(watch);
     await settle();
     scratch.clock.advance(999);
     await items.insertWithKey('b', {});
-    expect(told(await waiting)).toBe('2 insert b');
+    expect(summaryOf(await waiting)).toBe('2 insert b');
     const quiet = next(watch);
     await settle();
     scratch.clock.advance(1_000);

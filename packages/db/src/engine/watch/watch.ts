@@ -19,7 +19,7 @@ export interface CheckedWatch<Shown> extends ReaderOptions<Shown> {
 
 /** Takes what there is to tell without asking for it. */
 export interface WatchSink<Shown> {
-  /** False: it takes nothing now, and the one who waits for `next` is told instead. */
+  /** False: it accepts nothing now, and the caller of `next` gets it instead. */
   hasRoom(): boolean;
   /** Messages of changes. Watches of one look give the same array: do not change it. */
   take(messages: readonly WatchMessage<Shown>[]): void;
@@ -80,7 +80,7 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
     return this.#messages.next();
   }
 
-  /** The next message if there is a change to tell of right now: `next` waits for one. */
+  /** The next message if there is a change right now; `next` waits for one. */
   poll(): WatchMessage<Shown> | undefined {
     if (!this.#isLive || this.#over || this.core.closed || this.#failure) return undefined;
     if (this.#slice.due()) return undefined;

@@ -3,7 +3,7 @@ import { checkCollectionName } from '../documents.js';
 import { lineageOf } from '../format.js';
 import type { Hash64 } from '../hash.js';
 import { refuse } from '../refusal.js';
-import { CommitLog, mostKept } from './commit-log.js';
+import { CommitLog, maxCached } from './commit-log.js';
 import { FanOut } from './fan-out.js';
 import {
   showChange,
@@ -21,6 +21,8 @@ export interface WatchOptions<Shown = WatchChange> extends ShowOptions {
   collection?: string | undefined;
   /** Shows a change when the record matched before it or matches after it. */
   filter?: RecordFilter | undefined;
+  /** Also shows changes of the system collection, for followers. */
+  includeSystem?: boolean | undefined;
   /** Continues after the message that carried it. */
   resumeToken?: string | undefined;
   /** The first commit wanted; one that is still to come is waited for. 0 or absent: from now on. */
@@ -57,7 +59,7 @@ export class Watches {
 
   constructor(private readonly core: Core) {
     this.#log = new CommitLog(core);
-    this.#fanOut = new FanOut(core, () => this.#forgetTold());
+    this.#fanOut = new FanOut(core, () => this.#forgetDelivered());
   }
 
   /** How many watches are open. */
@@ -94,6 +96,7 @@ export class Watches {
       collection: options.collection,
       filter: options.filter,
       includeEmpty: options.includeEmpty,
+      includeSystem: options.includeSystem ?? false,
       position,
       includeInitial: Boolean(options.includeInitial) && !options.resumeToken,
       heartbeatMs: checkHeartbeat(options.heartbeatMs),
@@ -115,14 +118,14 @@ export class Watches {
    * Lets go of what every watch near the end of the log has told. What were kept until others push
    * it out would be old by then, and to clear old things away the whole heap is gone through.
    */
-  #forgetTold(): void {
+  #forgetDelivered(): void {
     const { seq } = this.core.durable;
-    let told = seq;
+    let delivered = seq;
     for (const { position } of this.#open) {
-      if (position < told && position >= seq - mostKept) told = position;
+      if (position < delivered && position >= seq - maxCached) delivered = position;
     }
-    this.#log.forgetTo(told);
-    for (const shared of this.#sharedByKey.values()) shared.forgetTo(told);
+    this.#log.forgetTo(delivered);
+    for (const shared of this.#sharedByKey.values()) shared.forgetTo(delivered);
   }
 
   #sharedBy<Shown>(shareKey: string | undefined): SharedMessages<Shown> | undefined {

@@ -1,28 +1,19 @@
-import {
-  fromBinary,
-  toBinary,
-  type DescMessage,
-  type DescMethod,
-  type Message,
-} from '@bufbuild/protobuf';
+import { fromBinary, toBinary, type DescMethod, type Message } from '@bufbuild/protobuf';
 import type { Value } from '@bufbuild/protobuf/wkt';
-import {
-  BulkResultSchema,
-  ChangeSchema,
-  Database as Api,
-  FilterSchema,
-  RecordSchema,
-  type DbMethod,
-  type Filter,
-} from '@millrace/contract/db';
+import { Database as Api, FilterSchema, type DbMethod, type Filter } from '@millrace/contract/db';
 import { messageOf } from '@millrace/kit/errors';
 import { refuse } from '../../engine/refusal.js';
 import type { Request } from '../service/call.js';
 import type { FoundRecords } from '../service/found-records.js';
 import { computeOnce } from '../service/compute-once.js';
-import { PlainDecoder } from './decoder.js';
-import { MessageEncoder } from './encoder.js';
+import { carriesRecords } from '../../codec/carries-records.js';
+import { PlainDecoder } from '../../codec/decoder.js';
+import { encodeDirectly, MessageEncoder } from '../../codec/encoder.js';
+import { ShownRecord } from '../service/records.js';
 import { RecordBatch } from './record-batch.js';
+import { recordBytes } from './record-writer.js';
+
+encodeDirectly(ShownRecord, recordBytes);
 
 const maxRequestBytes = 4 * 1024 * 1024;
 const maxBulkBytes = 16 * 1024 * 1024;
@@ -91,14 +82,6 @@ export class MethodCodec<Rpc extends DbMethod> {
       throw refuse('BAD_REQUEST', text, undefined, { cause: error });
     }
   }
-}
-
-/** Only messages with records use the hand-written codec; all others are rare. */
-function carriesRecords({ fields }: DescMessage): boolean {
-  const carried = new Set<string>(
-    [RecordSchema, ChangeSchema, BulkResultSchema].map(({ typeName }) => typeName),
-  );
-  return fields.some(({ message }) => message !== undefined && carried.has(message.typeName));
 }
 
 function framed(message: Uint8Array): Buffer {

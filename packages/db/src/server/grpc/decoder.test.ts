@@ -11,7 +11,7 @@ import {
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { plainFilter } from './codec.js';
-import { PlainDecoder } from './decoder.js';
+import { PlainDecoder } from '../../codec/decoder.js';
 
 /** Whether the decoder handled the bytes; if so, checks the result against the library. */
 function readsAlike(desc: DescMessage, bytes: Uint8Array): boolean {

@@ -13,7 +13,10 @@ import { createCodec } from '../../engine/codec.js';
 import type { JsonObject } from '../../engine/documents.js';
 import { encodeRecord, RecordImage } from '../../engine/record.js';
 import { ShownRecord } from '../service/records.js';
-import { MessageEncoder } from './encoder.js';
+import { encodeDirectly, MessageEncoder } from '../../codec/encoder.js';
+import { recordBytes } from './record-writer.js';
+
+encodeDirectly(ShownRecord, recordBytes);
 
 /** Encodes with the library. */
 function expectSame(desc: DescMessage, message: Message): void {

@@ -41,12 +41,18 @@ export function measureDatabase(
     flushed: (durationMs: number) => flushes.observe(durationMs / 1000),
   };
   const count = commitCounter(metrics);
+  const violations = metrics.counter({
+    name: 'schema_violations_total',
+    help: 'Writes that did not match the schema of their collection, by validate mode.',
+    labelNames: ['validate'],
+  });
   let stop = () => undefined as unknown;
   const attach = (next: Database) => {
     if (next === current) return;
     stop();
     current = next;
     meterWriter(next.core, observer);
+    next.core.onSchemaViolation = (validate) => violations.inc({ validate });
     stop = count(next);
   };
   attach(database);

@@ -13,6 +13,7 @@ import { refuse } from '../../engine/refusal.js';
 import type { Authenticator } from '../access/authenticator.js';
 import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
+import { TurnBytes } from '../calls/turn-bytes.js';
 import { TurnQueue } from '../calls/turn-queue.js';
 import type { StreamingRpc, UnaryRpc } from '../service/call.js';
 import { statusOf, type CallStatus } from '../status.js';
@@ -41,19 +42,22 @@ export class RestServer implements Steps<RestEndpoint> {
   port = 0;
   readonly #dispatcher: Dispatcher<RestEndpoint>;
   readonly #requests: TurnQueue<Exchange>;
+  /** Calls that wait because many bytes were encoded in this turn. */
+  readonly #received: TurnQueue<ReceivedCall>;
+  readonly #encoded = new TurnBytes();
 
   constructor(private readonly parts: RestParts) {
     const { calls, clock, pages } = parts;
     this.#dispatcher = restDispatcher(this, pages.all);
-    this.#requests = new TurnQueue((exchange) => this.#dispatcher.handle(exchange), {
-      clock,
-      onDelay: (delayMs) => calls.queued(delayMs),
-    });
+    const turns = { clock, onDelay: (delayMs: number) => calls.queued(delayMs) };
+    this.#requests = new TurnQueue((exchange) => this.#dispatcher.handle(exchange), turns);
+    this.#received = new TurnQueue((received) => this.#start(received), turns);
   }
 
-  /** Handles one request. Never throws. */
+  /** Handles one request. Never throws. Pages such as /healthz do not wait behind calls. */
   handle(exchange: Exchange): void {
-    this.#requests.push(exchange);
+    if (this.parts.pages.all.has(exchange.path)) this.#dispatcher.handle(exchange);
+    else this.#requests.push(exchange);
   }
 
   admit(exchange: Exchange): void {
@@ -88,10 +92,22 @@ export class RestServer implements Steps<RestEndpoint> {
     body: Buffer | 'too large' | undefined,
   ): Promise<void> | void {
     if (page) return page(exchange);
-    const call = exchange.context as RestCall;
+    const received = { call: exchange.context as RestCall, body };
+    if (this.#encoded.isSpent) this.#received.push(received);
+    else this.#start(received);
+  }
+
+  #start({ call, body }: ReceivedCall): void {
+    // The caller may have disconnected while the call was queued.
+    if (call.scope.isEnded) return;
     call.isReceiving = false;
-    if (exchange.isBodyStreamed) return this.#serveLines(call);
-    this.#carryOut(call, call.operation.read(exchange, body!));
+    const { exchange, operation } = call;
+    try {
+      if (exchange.isBodyStreamed) this.#serveLines(call);
+      else this.#carryOut(call, operation.read(exchange, body!));
+    } catch (error) {
+      this.#fail(call, meaningOf(error));
+    }
   }
 
   notFound({ path }: Exchange): Error {
@@ -141,9 +157,16 @@ export class RestServer implements Steps<RestEndpoint> {
     const { scope, operation } = call;
     const rpc = operation.route.rpc as UnaryRpc;
     const answer = this.parts.calls.unary(scope, rpc, message);
-    if (answer instanceof Promise) return answer.then((later) => show(call, later));
-    show(call, answer);
+    if (answer instanceof Promise) return answer.then((later) => this.#show(call, later));
+    this.#show(call, answer);
     return undefined;
+  }
+
+  #show({ operation, scope, exchange }: RestCall, answer: unknown): void {
+    if (scope.isEnded) return;
+    const text = operation.write(answer);
+    this.#encoded.add(text.length);
+    sendJson(exchange, 200, text, []);
   }
 
   async #stream({ operation, scope, exchange }: RestCall, message: Fields): Promise<void> {
@@ -177,8 +200,13 @@ interface RestCall {
   readonly operation: Operation;
   readonly scope: CallScope;
   readonly exchange: Exchange;
-  /** True until the body is complete. */
+  /** True until the call is carried out. */
   isReceiving: boolean;
+}
+
+interface ReceivedCall {
+  readonly call: RestCall;
+  readonly body: Buffer | 'too large' | undefined;
 }
 
 const address = Symbol('address');
@@ -186,10 +214,6 @@ const address = Symbol('address');
 /** Cached on the socket, which is used for many calls. */
 function addressOf(socket: Socket & { [address]?: string }): string {
   return (socket[address] ??= `${socket.remoteAddress}:${socket.remotePort}`);
-}
-
-function show({ operation, scope, exchange }: RestCall, answer: unknown): void {
-  if (!scope.isEnded) sendJson(exchange, 200, operation.write(answer), []);
 }
 
 function sendStatus(exchange: Exchange, status: CallStatus): void {

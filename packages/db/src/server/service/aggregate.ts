@@ -31,7 +31,8 @@ export function aggregateMethod(
 
     const place = { collection, transaction, signal: context.signal };
     const { groups, plan, readSeq } = await stoppableAggregate(parts.database.core, place, query);
-    logSlowQuery(parts, context, { method: 'Aggregate', collection, query, plan });
+    const { condition } = query;
+    logSlowQuery(parts, context, { method: 'Aggregate', collection, query: { condition }, plan });
     let sent = 0;
     for (const batch of batchesOf(groups, json)) {
       sent += batch.length;

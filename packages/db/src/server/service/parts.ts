@@ -1,6 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Database } from '../../engine/database.js';
+import type { SlowQueryLog } from './index-advice.js';
 import type { ClusterState, Replication } from './replication.js';
 
 /** Dependencies of the methods. */
@@ -14,6 +15,8 @@ export interface ServiceParts {
   readonly log: Log;
   /** Queries that run longer than this are logged with their plan; 0 disables it. */
   readonly slowQueryMs: number;
+  /** The queries that took longer, for advice on indexes. */
+  readonly slowQueries: SlowQueryLog;
   /** Id of the node, created once per data directory. */
   readonly nodeId: string;
   readonly version: string;

@@ -1,4 +1,5 @@
 import type { Condition } from '../../engine/query/filter.js';
+import type { SortOrder } from '../../engine/query/sort.js';
 import type { PlanReport } from '../../engine/query/source.js';
 import type { CallContext } from './call.js';
 import type { ServiceParts } from './parts.js';
@@ -6,23 +7,33 @@ import type { ServiceParts } from './parts.js';
 export interface FinishedQuery {
   method: 'Find' | 'Aggregate';
   collection: string;
-  query: { readonly condition: Condition };
+  query: { readonly condition: Condition; readonly order?: SortOrder | undefined };
   plan: PlanReport;
 }
 
-/** Logs a slow query with its plan, without the values of its filter. */
+/** Logs a slow query with its plan, without the values of its filter, and counts it. */
 export function logSlowQuery(
-  parts: Pick<ServiceParts, 'log' | 'slowQueryMs'>,
+  parts: Pick<ServiceParts, 'log' | 'slowQueryMs' | 'slowQueries' | 'clock'>,
   context: CallContext,
   { method, collection, query, plan }: FinishedQuery,
 ): void {
   if (parts.slowQueryMs === 0 || plan.elapsedMs < parts.slowQueryMs) return;
+  const { condition, order } = query;
+  const shape = [shapeOf(condition), ...orderShape(order)].filter((part) => part !== '');
+  parts.slowQueries.record({
+    collection,
+    condition,
+    order,
+    plan,
+    shape: shape.join(', '),
+    endedAt: parts.clock.now(),
+  });
   parts.log.warn(
     {
       method,
       collection,
       principal: context.principal.id,
-      filter: shapeOf(query.condition),
+      filter: shapeOf(condition),
       plan: {
         index: plan.index,
         rows_scanned: plan.rowsScanned,
@@ -34,6 +45,12 @@ export function logSlowQuery(
     },
     'slow query',
   );
+}
+
+function orderShape(order: SortOrder | undefined): string[] {
+  if (!order || order.keys.length === 0) return [];
+  const keys = order.keys.map(({ path, desc }) => `${path.text}${desc ? ' desc' : ''}`);
+  return [`order by ${keys.join(', ')}`];
 }
 
 /**

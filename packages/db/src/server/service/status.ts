@@ -4,7 +4,6 @@ import {
   ClusterStatusSchema,
   CollectionStatusSchema,
   FollowerStatusSchema,
-  IndexStatusSchema,
   ReplicationStatusResponseSchema,
   SavedTailSchema,
   type CollectionStatus,
@@ -13,6 +12,7 @@ import type { CollectionInfo } from '../../engine/catalog.js';
 import { checkFind } from '../../engine/query/query.js';
 import { RecordList } from '../../engine/query/record-sink.js';
 import type { CallContext, UnaryMethods } from './call.js';
+import { indexStatus } from './catalog.js';
 import type { ServiceParts } from './parts.js';
 import type {
   ClusterState,
@@ -115,15 +115,7 @@ async function collectionsOf(
       create(CollectionStatusSchema, {
         name: info.name,
         records: BigInt(await countRecords(parts, info, context)),
-        indexes: info.indexes.map(({ definition, state }) =>
-          create(IndexStatusSchema, {
-            name: definition.fields.join(','),
-            fields: [...definition.fields],
-            unique: definition.unique ?? false,
-            sparse: definition.sparse ?? false,
-            state,
-          }),
-        ),
+        indexes: info.indexes.map(indexStatus),
         ...(info.defaultTtlMs > 0 && { defaultTtl: duration(info.defaultTtlMs) }),
       }),
     );

@@ -62,6 +62,8 @@ function sourceOf(
     name,
     indexes: [],
     defaultTtlMs: 0,
+    schema: undefined,
+    isDropped: false,
   };
   const slice = new Slice({ monotonic: () => clock.monotonic(), pause: () => nextTurn(signal) });
   const from = (view: ReadView): QuerySource => ({ view, collection, now: clock.now(), slice });

@@ -41,6 +41,7 @@ export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
     const watch = parts.database.watches.open<Change>({
       collection: request.collection === '' ? undefined : request.collection,
       filter: condition.kind === 'all' ? undefined : compilePredicate(condition),
+      includeSystem: request.peer !== undefined,
       resumeToken: request.resumeToken,
       startSeq: wholeNumber(request.startSeq, 'start_seq'),
       includeInitial: request.includeInitial,
@@ -78,8 +79,8 @@ async function followed(
 
 /** Watches with equal keys share messages. */
 function shareKeyOf(request: Request<'Watch'>): string {
-  const { collection, filter = null, fields, encoding, includeBefore, peer } = request;
-  const isPeer = peer !== undefined;
+  const { collection, filter = null, fields, encoding, includeBefore } = request;
+  const isPeer = request.peer !== undefined;
   return JSON.stringify([collection, filter, fields, wantsJson(encoding), includeBefore, isPeer]);
 }
 

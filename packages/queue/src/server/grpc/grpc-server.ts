@@ -1,7 +1,8 @@
-import type { JsonObject } from '@bufbuild/protobuf';
 import {
+  logVerbosity,
   Server,
   ServerCredentials,
+  setLogVerbosity,
   type handleServerStreamingCall,
   type handleUnaryCall,
   type ServiceDefinition,
@@ -10,20 +11,26 @@ import {
 import { Queue } from '@millrace/contract/queue-grpc';
 import type { Clock } from '@millrace/kit/clock';
 import { addressText, type Address } from '@millrace/kit/config';
+import { listenError, urlOf, type DocumentSchemas } from '@millrace/kit/http';
 import type { TokenSet } from '@millrace/kit/tokens';
 import type { QueueContext } from '../../operations/context.js';
 import type { Load } from '../../operations/limits/load.js';
 import type { Role } from '../../operations/principal.js';
 import { authenticate } from '../access.js';
 import { streamTasks, unaryCalls, type UnaryCall } from './calls.js';
-import { methodDefinition } from './messages.js';
+import { methodDefinition, readRequest, type Received } from './messages.js';
+import { queryReaders, type QueryReaders } from './query-readers.js';
 import { toServiceError } from './status.js';
 
 export interface GrpcServerOptions {
   context: QueueContext;
   tokens: { readonly current: TokenSet<Role> };
   load: Load;
+  schemas: DocumentSchemas;
 }
+
+// The library writes plain text to stderr; every failure reaches our own log as well.
+setLogVerbosity(logVerbosity.NONE);
 
 const maxMessageBytes = 16 * 2 ** 20;
 
@@ -34,7 +41,10 @@ export class GrpcServer {
     'grpc.max_send_message_length': maxMessageBytes,
   });
 
+  readonly #queries: QueryReaders;
+
   constructor(private readonly options: GrpcServerOptions) {
+    this.#queries = queryReaders(options.schemas);
     const definition: Record<string, ServiceDefinition[string]> = {};
     const handlers: Record<string, UntypedServiceImplementation[string]> = {};
     for (const method of Queue.methods) {
@@ -50,8 +60,8 @@ export class GrpcServer {
     return new Promise((resolve, reject) => {
       const credentials = ServerCredentials.createInsecure();
       this.#server.bindAsync(addressText(address), credentials, (error, port) => {
-        if (error) reject(error);
-        else resolve(`http://${addressText({ ...address, port })}`);
+        if (error) reject(bindError(error, address));
+        else resolve(urlOf({ ...address, port }, 'grpc'));
       });
     });
   }
@@ -77,15 +87,16 @@ export class GrpcServer {
     return authenticate(header, this.options.tokens.current, this.options.context.clock);
   }
 
-  #unary(run: UnaryCall): handleUnaryCall<JsonObject, object> {
+  #unary({ urgency, run }: UnaryCall): handleUnaryCall<Received, object> {
     const { context, load } = this.options;
+    const queries = this.#queries;
     return ({ metadata, request }, respond) => {
       const answer = async () => {
         const caller = this.#caller(metadata);
         load.enter(0);
         try {
-          load.admit('new_work');
-          return await run(context, caller, request);
+          load.admit(urgency);
+          return await run({ context, caller, queries }, readRequest(request));
         } finally {
           load.leave(0);
         }
@@ -97,7 +108,7 @@ export class GrpcServer {
     };
   }
 
-  #claim(): handleServerStreamingCall<JsonObject, object> {
+  #claim(): handleServerStreamingCall<Received, object> {
     const { context } = this.options;
     return (call) => {
       const ended = new AbortController();
@@ -109,7 +120,7 @@ export class GrpcServer {
         });
       const run = async () => {
         const caller = this.#caller(call.metadata);
-        const { request } = call;
+        const request = readRequest(call.request);
         const remoteIp = call.getPeer().replace(/:\d+$/, '');
         await streamTasks(context, caller, { request, remoteIp, signal: ended.signal, write });
       };
@@ -119,4 +130,11 @@ export class GrpcServer {
       );
     };
   }
+}
+
+/** The library reports the cause in the text only. */
+function bindError(error: Error, address: Address): unknown {
+  const [code] = /\bE[A-Z]{4,}\b/.exec(error.message) ?? [];
+  const cause = code === undefined ? error : Object.assign(new Error(error.message), { code });
+  return listenError(cause, addressText(address), '--grpc');
 }

@@ -7,20 +7,28 @@ import {
   type DescMethod,
   type JsonObject,
   type JsonValue,
+  type Message,
 } from '@bufbuild/protobuf';
 import type { MethodDefinition } from '@grpc/grpc-js';
+import { fail } from '../../operations/refusal.js';
 
-/** A method whose messages are JSON with the field names of the REST API on our side. */
-export function methodDefinition(method: DescMethod): MethodDefinition<JsonObject, JsonObject> {
+/** A request before it is checked. */
+export interface Received {
+  schema: DescMessage;
+  message: Message;
+}
+
+/** A method whose answers are JSON with the field names of the REST API on our side. */
+export function methodDefinition(method: DescMethod): MethodDefinition<Received, JsonObject> {
   const { input, output } = method;
   return {
     path: `/${method.parent.typeName}/${method.name}`,
     requestStream: false,
     responseStream: method.methodKind === 'server_streaming',
-    requestSerialize: (message) => encode(input, message),
-    requestDeserialize: (bytes) => decode(input, bytes),
+    requestSerialize: ({ schema, message }) => Buffer.from(toBinary(schema, message)),
+    requestDeserialize: (bytes) => ({ schema: input, message: fromBinary(input, bytes) }),
     responseSerialize: (message) => encode(output, message),
-    responseDeserialize: (bytes) => decode(output, bytes),
+    responseDeserialize: (bytes) => jsonOf(output, fromBinary(output, bytes)),
   };
 }
 
@@ -28,7 +36,16 @@ function encode(schema: DescMessage, message: JsonValue): Buffer {
   return Buffer.from(toBinary(schema, fromJson(schema, message, { ignoreUnknownFields: true })));
 }
 
-function decode(schema: DescMessage, bytes: Uint8Array): JsonObject {
-  const message = fromBinary(schema, bytes);
+/** The request as JSON with the field names of the REST API. */
+export function readRequest({ schema, message }: Received): JsonObject {
+  try {
+    return jsonOf(schema, message);
+  } catch {
+    const code = schema.name === 'ListTasksRequest' ? 'INVALID_QUERY' : 'INVALID_TASK';
+    throw fail(code, 'The request has a timestamp or a number that is out of range.');
+  }
+}
+
+function jsonOf(schema: DescMessage, message: Message): JsonObject {
   return toJson(schema, message, { useProtoFieldName: true }) as JsonObject;
 }

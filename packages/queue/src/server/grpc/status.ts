@@ -33,7 +33,9 @@ export function toServiceError(error: unknown, log: Log): Partial<ServiceError> 
   if (error instanceof Refusal && Object.hasOwn(queueCodes, error.code)) {
     const reason = error.code as QueueCode;
     const twin = byHttpStatus[queueCodes[reason].status] ?? codes.INTERNAL;
-    return statusOf(byCode[reason] ?? twin, reason, error.detail);
+    const { reason: cause } = error.extra.members ?? {};
+    const more = typeof cause === 'string' ? { reason: cause } : {};
+    return statusOf(byCode[reason] ?? twin, reason, error.detail, more);
   }
   if (error instanceof StorageUnavailable) {
     const detail = 'The task store does not respond; retry, a submit with the same id.';
@@ -43,8 +45,14 @@ export function toServiceError(error: unknown, log: Log): Partial<ServiceError> 
   return statusOf(codes.INTERNAL, 'INTERNAL', 'Internal error');
 }
 
-function statusOf(code: codes, reason: QueueCode, message: string): Partial<ServiceError> {
-  const info = anyPack(ErrorInfoSchema, create(ErrorInfoSchema, { reason, domain }));
+function statusOf(
+  code: codes,
+  reason: QueueCode,
+  message: string,
+  more: Record<string, string> = {},
+): Partial<ServiceError> {
+  const fields = { reason, domain, metadata: more };
+  const info = anyPack(ErrorInfoSchema, create(ErrorInfoSchema, fields));
   const whole = create(StatusSchema, { code, message, details: [info] });
   const metadata = new Metadata();
   metadata.set('grpc-status-details-bin', Buffer.from(toBinary(StatusSchema, whole)));

@@ -253,10 +253,13 @@ export class EmbeddedStore implements TaskStore {
     const queues = new Set<string>();
     for (const result of results) {
       if (result.kind !== 'settled') continue;
-      queues.add(result.task.queue);
-      this.#ended.notify(result.task);
+      const { task } = result;
+      queues.add(task.queue);
+      // A success makes nothing due, except the next task of its group.
+      if (task.status !== 'SUCCEEDED' || task.groupKey !== null) this.#due.forget(task.queue);
+      this.#ended.notify(task);
     }
-    for (const queue of queues) this.#workChanged(queue);
+    for (const queue of queues) this.#notify(queue);
     return results;
   }
 

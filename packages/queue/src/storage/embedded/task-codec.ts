@@ -9,7 +9,7 @@ import { attemptOf, storedAttempt, type StoredAttempt } from './attempt-codec.js
  *
  *   form u8 | length of the head u32 | head | length of the payload u32 | payload | state
  *
- * Head and state are JSON. A payload beyond `mostInlineBytes` has a row of its own, so that a claim
+ * Head and state are JSON. A payload beyond `maxInlineBytes` has a row of its own, so that a claim
  * does not write it again; so has an attempt that is not the last or not small.
  */
 export interface StoredTask {

@@ -8,15 +8,178 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Timestamp } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
+import type { Status } from "../../google/rpc/status_pb.js";
+import { file_google_rpc_status } from "../../google/rpc/status_pb.js";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file queue/v1/queue.proto.
  */
 export const file_queue_v1_queue: GenFile = /*@__PURE__*/
-  fileDesc("ChRxdWV1ZS92MS9xdWV1ZS5wcm90bxIIcXVldWUudjEi/gMKDVN1Ym1pdFJlcXVlc3QSDQoFcXVldWUYASABKAkSEwoLaGFuZGxlcl9yZWYYAiABKAkSDwoCaWQYAyABKAlIAIgBARIUCgdwYXlsb2FkGAQgASgMSAGIAQESIQoUcGF5bG9hZF9jb250ZW50X3R5cGUYBSABKAlIAogBARI1CgdoZWFkZXJzGAYgAygLMiQucXVldWUudjEuU3VibWl0UmVxdWVzdC5IZWFkZXJzRW50cnkSLwoGcnVuX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEhUKCGRlbGF5X21zGAggASgNSASIAQESMwoKZXhwaXJlc19hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBYgBARIVCghwcmlvcml0eRgKIAEoDUgGiAEBEhYKCWdyb3VwX2tleRgLIAEoCUgHiAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgUKA19pZEIKCghfcGF5bG9hZEIXChVfcGF5bG9hZF9jb250ZW50X3R5cGVCCQoHX3J1bl9hdEILCglfZGVsYXlfbXNCDQoLX2V4cGlyZXNfYXRCCwoJX3ByaW9yaXR5QgwKCl9ncm91cF9rZXkiSwoSU3VibWl0QmF0Y2hSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJEiYKBXRhc2tzGAIgAygLMhcucXVldWUudjEuU3VibWl0UmVxdWVzdCI9ChNTdWJtaXRCYXRjaFJlc3BvbnNlEiYKB3Jlc3VsdHMYASADKAsyFS5xdWV1ZS52MS5CYXRjaFJlc3VsdCKUAQoLQmF0Y2hSZXN1bHQSDQoFaW5kZXgYASABKA0SDgoGc3RhdHVzGAIgASgNEiUKCGVudmVsb3BlGAMgASgLMg4ucXVldWUudjEuVGFza0gAiAEBEigKBWVycm9yGAQgASgLMhQucXVldWUudjEuQmF0Y2hFcnJvckgBiAEBQgsKCV9lbnZlbG9wZUIICgZfZXJyb3IiSQoKQmF0Y2hFcnJvchIMCgRjb2RlGAEgASgJEg4KBnN0YXR1cxgCIAEoDRINCgV0aXRsZRgDIAEoCRIOCgZkZXRhaWwYBCABKAkiRgoOR2V0VGFza1JlcXVlc3QSCgoCaWQYASABKAkSGAoLbGVhc2VfdG9rZW4YAiABKAlIAIgBAUIOCgxfbGVhc2VfdG9rZW4ilQEKDENsYWltUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRIOCgZ3b3JrZXIYAiABKAkSHAoPbWF4X291dHN0YW5kaW5nGAMgASgNSACIAQESFQoIbGVhc2VfbXMYBCABKA1IAYgBARIQCghoYW5kbGVycxgFIAMoCUISChBfbWF4X291dHN0YW5kaW5nQgsKCV9sZWFzZV9tcyIyCg9Db21wbGV0ZVJlcXVlc3QSCgoCaWQYASABKAkSEwoLbGVhc2VfdG9rZW4YAiABKAkiggIKC0ZhaWxSZXF1ZXN0EgoKAmlkGAEgASgJEhMKC2xlYXNlX3Rva2VuGAIgASgJEhcKCmVycm9yX3R5cGUYAyABKAlIAIgBARIUCgdtZXNzYWdlGAQgASgJSAGIAQESEgoFcmV0cnkYBSABKAhIAogBARISCgVkZWZlchgGIAEoCEgDiAEBEhsKDnJldHJ5X2FmdGVyX21zGAcgASgNSASIAQESEgoFc3RhY2sYCCABKAlIBYgBAUINCgtfZXJyb3JfdHlwZUIKCghfbWVzc2FnZUIICgZfcmV0cnlCCAoGX2RlZmVyQhEKD19yZXRyeV9hZnRlcl9tc0IICgZfc3RhY2siQwoNRXh0ZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRITCgtsZWFzZV90b2tlbhgCIAEoCRIRCglleHRlbmRfbXMYAyABKA0iHQoMU3RhdHNSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJImUKDVN0YXRzUmVzcG9uc2USDwoHcGVuZGluZxgBIAEoDRIRCglpbl9mbGlnaHQYAiABKA0SEQoJZGxxX2RlcHRoGAMgASgNEh0KFW9sZGVzdF9wZW5kaW5nX2FnZV9tcxgEIAEoBCK/CAoEVGFzaxIKCgJpZBgBIAEoCRINCgVxdWV1ZRgCIAEoCRITCgtoYW5kbGVyX3JlZhgDIAEoCRIOCgZzdGF0dXMYBCABKAkSDwoHcGF5bG9hZBgFIAEoDBIcChRwYXlsb2FkX2NvbnRlbnRfdHlwZRgGIAEoCRIsCgdoZWFkZXJzGAcgAygLMhsucXVldWUudjEuVGFzay5IZWFkZXJzRW50cnkSEAoIcHJpb3JpdHkYCCABKA0SFgoJZ3JvdXBfa2V5GAkgASgJSACIAQESDwoHYXR0ZW1wdBgKIAEoDRIWCg50b3RhbF9hdHRlbXB0cxgLIAEoDRIUCgxtYXhfYXR0ZW1wdHMYDCABKA0SFQoNcmVkcml2ZV9jb3VudBgNIAEoDRIuCgpjcmVhdGVkX2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4Cg9uZXh0X2F0dGVtcHRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESMwoKZXhwaXJlc19hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARI5ChBsZWFzZV9leHBpcmVzX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEjUKDGNvbXBsZXRlZF9hdBgTIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBIgBARIwCgdkZWFkX2F0GBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgFiAEBEhgKC2RlYWRfcmVhc29uGBUgASgJSAaIAQESLAoKbGFzdF9lcnJvchgWIAEoCzITLnF1ZXVlLnYxLkxhc3RFcnJvckgHiAEBEhQKDHN1Ym1pdHRlZF9ieRgXIAEoCRIjCghhdHRlbXB0cxgYIAMoCzIRLnF1ZXVlLnYxLkF0dGVtcHQSGAoLd2FpdGluZ19mb3IYGSABKAlICIgBARIYCgtsZWFzZV90b2tlbhgaIAEoCUgJiAEBEhMKBnB1cmdlZBgbIAEoCEgKiAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgwKCl9ncm91cF9rZXlCEgoQX25leHRfYXR0ZW1wdF9hdEINCgtfZXhwaXJlc19hdEITChFfbGVhc2VfZXhwaXJlc19hdEIPCg1fY29tcGxldGVkX2F0QgoKCF9kZWFkX2F0Qg4KDF9kZWFkX3JlYXNvbkINCgtfbGFzdF9lcnJvckIOCgxfd2FpdGluZ19mb3JCDgoMX2xlYXNlX3Rva2VuQgkKB19wdXJnZWQiggEKCUxhc3RFcnJvchISCgplcnJvcl90eXBlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkSGAoLaHR0cF9zdGF0dXMYAyABKA1IAIgBARImCgJhdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCDgoMX2h0dHBfc3RhdHVzIsoECgdBdHRlbXB0Eg8KB2F0dGVtcHQYASABKA0SDwoHcmVkcml2ZRgCIAEoDRIuCgpzdGFydGVkX2F0GAMgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIsCghlbmRlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLZHVyYXRpb25fbXMYBSABKAQSDwoHb3V0Y29tZRgGIAEoCRIXCgplcnJvcl90eXBlGAcgASgJSACIAQESFAoHbWVzc2FnZRgIIAEoCUgBiAEBEhgKC2h0dHBfc3RhdHVzGAkgASgNSAKIAQESGwoOcmV0cnlfYWZ0ZXJfbXMYCiABKARIA4gBARI4Cg9uZXh0X2F0dGVtcHRfYXQYCyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSASIAQESHQoQcmVzcG9uc2Vfc25pcHBldBgMIAEoCUgFiAEBEhAKA3VybBgNIAEoCUgGiAEBEhYKCXJlbW90ZV9pcBgOIAEoCUgHiAEBEg8KB25vZGVfaWQYDyABKAkSFQoIdHJhY2VfaWQYECABKAlICIgBAUINCgtfZXJyb3JfdHlwZUIKCghfbWVzc2FnZUIOCgxfaHR0cF9zdGF0dXNCEQoPX3JldHJ5X2FmdGVyX21zQhIKEF9uZXh0X2F0dGVtcHRfYXRCEwoRX3Jlc3BvbnNlX3NuaXBwZXRCBgoEX3VybEIMCgpfcmVtb3RlX2lwQgsKCV90cmFjZV9pZDLBAwoFUXVldWUSMQoGU3VibWl0EhcucXVldWUudjEuU3VibWl0UmVxdWVzdBoOLnF1ZXVlLnYxLlRhc2sSSgoLU3VibWl0QmF0Y2gSHC5xdWV1ZS52MS5TdWJtaXRCYXRjaFJlcXVlc3QaHS5xdWV1ZS52MS5TdWJtaXRCYXRjaFJlc3BvbnNlEjMKB0dldFRhc2sSGC5xdWV1ZS52MS5HZXRUYXNrUmVxdWVzdBoOLnF1ZXVlLnYxLlRhc2sSMQoFQ2xhaW0SFi5xdWV1ZS52MS5DbGFpbVJlcXVlc3QaDi5xdWV1ZS52MS5UYXNrMAESNQoIQ29tcGxldGUSGS5xdWV1ZS52MS5Db21wbGV0ZVJlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEi0KBEZhaWwSFS5xdWV1ZS52MS5GYWlsUmVxdWVzdBoOLnF1ZXVlLnYxLlRhc2sSMQoGRXh0ZW5kEhcucXVldWUudjEuRXh0ZW5kUmVxdWVzdBoOLnF1ZXVlLnYxLlRhc2sSOAoFU3RhdHMSFi5xdWV1ZS52MS5TdGF0c1JlcXVlc3QaFy5xdWV1ZS52MS5TdGF0c1Jlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_timestamp]);
+  fileDesc("ChRxdWV1ZS92MS9xdWV1ZS5wcm90bxIIcXVldWUudjEiRgoORXhlY3V0ZVJlcXVlc3QSIwoEdGFzaxgBIAEoCzIVLnF1ZXVlLnYxLlRhc2tDb250ZXh0Eg8KB3BheWxvYWQYAiABKAwi5QIKC1Rhc2tDb250ZXh0EgoKAmlkGAEgASgJEg0KBXF1ZXVlGAIgASgJEhMKC2hhbmRsZXJfcmVmGAMgASgJEhwKFHBheWxvYWRfY29udGVudF90eXBlGAQgASgJEjMKB2hlYWRlcnMYBSADKAsyIi5xdWV1ZS52MS5UYXNrQ29udGV4dC5IZWFkZXJzRW50cnkSDwoHYXR0ZW1wdBgGIAEoDRIUCgxtYXhfYXR0ZW1wdHMYByABKA0SFQoNcmVkcml2ZV9jb3VudBgIIAEoDRIsCghkZWFkbGluZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLbGVhc2VfdG9rZW4YCiABKAkSDQoFcHJvYmUYCyABKAgSEwoLdHJhY2VwYXJlbnQYDCABKAkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEidQoPRXhlY3V0ZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzEg4KBnJlc3VsdBgCIAEoDBIuCgtyZXRyeV9hZnRlchgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiLUBAoNU3VibWl0UmVxdWVzdBINCgVxdWV1ZRgBIAEoCRITCgtoYW5kbGVyX3JlZhgCIAEoCRIPCgJpZBgDIAEoCUgAiAEBEhQKB3BheWxvYWQYBCABKAxIAYgBARIhChRwYXlsb2FkX2NvbnRlbnRfdHlwZRgFIAEoCUgCiAEBEjUKB2hlYWRlcnMYBiADKAsyJC5xdWV1ZS52MS5TdWJtaXRSZXF1ZXN0LkhlYWRlcnNFbnRyeRIvCgZydW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESFQoIZGVsYXlfbXMYCCABKA1IBIgBARIzCgpleHBpcmVzX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgFiAEBEhUKCHByaW9yaXR5GAogASgNSAaIAQESFgoJZ3JvdXBfa2V5GAsgASgJSAeIAQESFwoKdW5pcXVlX2tleRgMIAEoCUgIiAEBEhoKDXVuaXF1ZV9mb3JfbXMYDSABKA1ICYgBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIFCgNfaWRCCgoIX3BheWxvYWRCFwoVX3BheWxvYWRfY29udGVudF90eXBlQgkKB19ydW5fYXRCCwoJX2RlbGF5X21zQg0KC19leHBpcmVzX2F0QgsKCV9wcmlvcml0eUIMCgpfZ3JvdXBfa2V5Qg0KC191bmlxdWVfa2V5QhAKDl91bmlxdWVfZm9yX21zIksKElN1Ym1pdEJhdGNoUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRImCgV0YXNrcxgCIAMoCzIXLnF1ZXVlLnYxLlN1Ym1pdFJlcXVlc3QiPQoTU3VibWl0QmF0Y2hSZXNwb25zZRImCgdyZXN1bHRzGAEgAygLMhUucXVldWUudjEuQmF0Y2hSZXN1bHQilAEKC0JhdGNoUmVzdWx0Eg0KBWluZGV4GAEgASgNEg4KBnN0YXR1cxgCIAEoDRIlCghlbnZlbG9wZRgDIAEoCzIOLnF1ZXVlLnYxLlRhc2tIAIgBARIoCgVlcnJvchgEIAEoCzIULnF1ZXVlLnYxLkJhdGNoRXJyb3JIAYgBAUILCglfZW52ZWxvcGVCCAoGX2Vycm9yIkkKCkJhdGNoRXJyb3ISDAoEY29kZRgBIAEoCRIOCgZzdGF0dXMYAiABKA0SDQoFdGl0bGUYAyABKAkSDgoGZGV0YWlsGAQgASgJImgKDkdldFRhc2tSZXF1ZXN0EgoKAmlkGAEgASgJEhgKC2xlYXNlX3Rva2VuGAIgASgJSACIAQESFAoHd2FpdF9tcxgDIAEoDUgBiAEBQg4KDF9sZWFzZV90b2tlbkIKCghfd2FpdF9tcyLJAgoQTGlzdFRhc2tzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRIOCgZzdGF0dXMYAiADKAkSGAoLaGFuZGxlcl9yZWYYAyABKAlIAIgBARIWCglncm91cF9rZXkYBCABKAlIAYgBARItCgRmcm9tGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEisKAnRvGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEhIKBW9yZGVyGAcgASgJSASIAQESEgoFbGltaXQYCCABKA1IBYgBARITCgZjdXJzb3IYCSABKAlIBogBAUIOCgxfaGFuZGxlcl9yZWZCDAoKX2dyb3VwX2tleUIHCgVfZnJvbUIFCgNfdG9CCAoGX29yZGVyQggKBl9saW1pdEIJCgdfY3Vyc29yIkcKEUxpc3RUYXNrc1Jlc3BvbnNlEh0KBXRhc2tzGAEgAygLMg4ucXVldWUudjEuVGFzaxITCgtuZXh0X2N1cnNvchgCIAEoCSI/ChFDYW5jZWxUYXNrUmVxdWVzdBIKCgJpZBgBIAEoCRITCgZyZWFzb24YAiABKAlIAIgBAUIJCgdfcmVhc29uIpUBCgxDbGFpbVJlcXVlc3QSDQoFcXVldWUYASABKAkSDgoGd29ya2VyGAIgASgJEhwKD21heF9vdXRzdGFuZGluZxgDIAEoDUgAiAEBEhUKCGxlYXNlX21zGAQgASgNSAGIAQESEAoIaGFuZGxlcnMYBSADKAlCEgoQX21heF9vdXRzdGFuZGluZ0ILCglfbGVhc2VfbXMiUgoPQ29tcGxldGVSZXF1ZXN0EgoKAmlkGAEgASgJEhMKC2xlYXNlX3Rva2VuGAIgASgJEhMKBnJlc3VsdBgDIAEoDEgAiAEBQgkKB19yZXN1bHQiggIKC0ZhaWxSZXF1ZXN0EgoKAmlkGAEgASgJEhMKC2xlYXNlX3Rva2VuGAIgASgJEhcKCmVycm9yX3R5cGUYAyABKAlIAIgBARIUCgdtZXNzYWdlGAQgASgJSAGIAQESEgoFcmV0cnkYBSABKAhIAogBARISCgVkZWZlchgGIAEoCEgDiAEBEhsKDnJldHJ5X2FmdGVyX21zGAcgASgNSASIAQESEgoFc3RhY2sYCCABKAlIBYgBAUINCgtfZXJyb3JfdHlwZUIKCghfbWVzc2FnZUIICgZfcmV0cnlCCAoGX2RlZmVyQhEKD19yZXRyeV9hZnRlcl9tc0IICgZfc3RhY2siewoNRXh0ZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRITCgtsZWFzZV90b2tlbhgCIAEoCRIRCglleHRlbmRfbXMYAyABKA0SKQoIcHJvZ3Jlc3MYBCABKAsyEi5xdWV1ZS52MS5Qcm9ncmVzc0gAiAEBQgsKCV9wcm9ncmVzcyKCAQoIUHJvZ3Jlc3MSFAoHcGVyY2VudBgBIAEoAUgAiAEBEhQKB21lc3NhZ2UYAiABKAlIAYgBARIrCgJhdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBAUIKCghfcGVyY2VudEIKCghfbWVzc2FnZUIFCgNfYXQiHQoMU3RhdHNSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJIsEBCg1TdGF0c1Jlc3BvbnNlEg8KB3BlbmRpbmcYASABKA0SEQoJaW5fZmxpZ2h0GAIgASgNEhEKCWRscV9kZXB0aBgDIAEoDRIdChVvbGRlc3RfcGVuZGluZ19hZ2VfbXMYBCABKAQSFwoPc3VjY2VlZGVkX3RvdGFsGAUgASgEEhQKDGZhaWxlZF90b3RhbBgGIAEoBBISCgpkZWFkX3RvdGFsGAcgASgEEhcKD3JhdGVfcGVyX3NlY29uZBgIIAEoASLvCQoEVGFzaxIKCgJpZBgBIAEoCRINCgVxdWV1ZRgCIAEoCRITCgtoYW5kbGVyX3JlZhgDIAEoCRIOCgZzdGF0dXMYBCABKAkSDwoHcGF5bG9hZBgFIAEoDBIcChRwYXlsb2FkX2NvbnRlbnRfdHlwZRgGIAEoCRIsCgdoZWFkZXJzGAcgAygLMhsucXVldWUudjEuVGFzay5IZWFkZXJzRW50cnkSEAoIcHJpb3JpdHkYCCABKA0SFgoJZ3JvdXBfa2V5GAkgASgJSACIAQESDwoHYXR0ZW1wdBgKIAEoDRIWCg50b3RhbF9hdHRlbXB0cxgLIAEoDRIUCgxtYXhfYXR0ZW1wdHMYDCABKA0SFQoNcmVkcml2ZV9jb3VudBgNIAEoDRIuCgpjcmVhdGVkX2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4Cg9uZXh0X2F0dGVtcHRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESMwoKZXhwaXJlc19hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARI5ChBsZWFzZV9leHBpcmVzX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEjUKDGNvbXBsZXRlZF9hdBgTIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBIgBARIwCgdkZWFkX2F0GBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgFiAEBEhgKC2RlYWRfcmVhc29uGBUgASgJSAaIAQESLAoKbGFzdF9lcnJvchgWIAEoCzITLnF1ZXVlLnYxLkxhc3RFcnJvckgHiAEBEhQKDHN1Ym1pdHRlZF9ieRgXIAEoCRIjCghhdHRlbXB0cxgYIAMoCzIRLnF1ZXVlLnYxLkF0dGVtcHQSGAoLd2FpdGluZ19mb3IYGSABKAlICIgBARIYCgtsZWFzZV90b2tlbhgaIAEoCUgJiAEBEhMKBnB1cmdlZBgbIAEoCEgKiAEBEhcKCnVuaXF1ZV9rZXkYHCABKAlIC4gBARITCgZyZXN1bHQYHSABKAxIDIgBARIbCg5yZXN1bHRfZHJvcHBlZBgeIAEoCEgNiAEBEikKCHByb2dyZXNzGB8gASgLMhIucXVldWUudjEuUHJvZ3Jlc3NIDogBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZ3JvdXBfa2V5QhIKEF9uZXh0X2F0dGVtcHRfYXRCDQoLX2V4cGlyZXNfYXRCEwoRX2xlYXNlX2V4cGlyZXNfYXRCDwoNX2NvbXBsZXRlZF9hdEIKCghfZGVhZF9hdEIOCgxfZGVhZF9yZWFzb25CDQoLX2xhc3RfZXJyb3JCDgoMX3dhaXRpbmdfZm9yQg4KDF9sZWFzZV90b2tlbkIJCgdfcHVyZ2VkQg0KC191bmlxdWVfa2V5QgkKB19yZXN1bHRCEQoPX3Jlc3VsdF9kcm9wcGVkQgsKCV9wcm9ncmVzcyKCAQoJTGFzdEVycm9yEhIKCmVycm9yX3R5cGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIYCgtodHRwX3N0YXR1cxgDIAEoDUgAiAEBEiYKAmF0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOCgxfaHR0cF9zdGF0dXMiygQKB0F0dGVtcHQSDwoHYXR0ZW1wdBgBIAEoDRIPCgdyZWRyaXZlGAIgASgNEi4KCnN0YXJ0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtkdXJhdGlvbl9tcxgFIAEoBBIPCgdvdXRjb21lGAYgASgJEhcKCmVycm9yX3R5cGUYByABKAlIAIgBARIUCgdtZXNzYWdlGAggASgJSAGIAQESGAoLaHR0cF9zdGF0dXMYCSABKA1IAogBARIbCg5yZXRyeV9hZnRlcl9tcxgKIAEoBEgDiAEBEjgKD25leHRfYXR0ZW1wdF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBIgBARIdChByZXNwb25zZV9zbmlwcGV0GAwgASgJSAWIAQESEAoDdXJsGA0gASgJSAaIAQESFgoJcmVtb3RlX2lwGA4gASgJSAeIAQESDwoHbm9kZV9pZBgPIAEoCRIVCgh0cmFjZV9pZBgQIAEoCUgIiAEBQg0KC19lcnJvcl90eXBlQgoKCF9tZXNzYWdlQg4KDF9odHRwX3N0YXR1c0IRCg9fcmV0cnlfYWZ0ZXJfbXNCEgoQX25leHRfYXR0ZW1wdF9hdEITChFfcmVzcG9uc2Vfc25pcHBldEIGCgRfdXJsQgwKCl9yZW1vdGVfaXBCCwoJX3RyYWNlX2lkMsIECgVRdWV1ZRIxCgZTdWJtaXQSFy5xdWV1ZS52MS5TdWJtaXRSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxJKCgtTdWJtaXRCYXRjaBIcLnF1ZXVlLnYxLlN1Ym1pdEJhdGNoUmVxdWVzdBodLnF1ZXVlLnYxLlN1Ym1pdEJhdGNoUmVzcG9uc2USMwoHR2V0VGFzaxIYLnF1ZXVlLnYxLkdldFRhc2tSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxJECglMaXN0VGFza3MSGi5xdWV1ZS52MS5MaXN0VGFza3NSZXF1ZXN0GhsucXVldWUudjEuTGlzdFRhc2tzUmVzcG9uc2USOQoKQ2FuY2VsVGFzaxIbLnF1ZXVlLnYxLkNhbmNlbFRhc2tSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxIxCgVDbGFpbRIWLnF1ZXVlLnYxLkNsYWltUmVxdWVzdBoOLnF1ZXVlLnYxLlRhc2swARI1CghDb21wbGV0ZRIZLnF1ZXVlLnYxLkNvbXBsZXRlUmVxdWVzdBoOLnF1ZXVlLnYxLlRhc2sSLQoERmFpbBIVLnF1ZXVlLnYxLkZhaWxSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxIxCgZFeHRlbmQSFy5xdWV1ZS52MS5FeHRlbmRSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxI4CgVTdGF0cxIWLnF1ZXVlLnYxLlN0YXRzUmVxdWVzdBoXLnF1ZXVlLnYxLlN0YXRzUmVzcG9uc2UySQoHSGFuZGxlchI+CgdFeGVjdXRlEhgucXVldWUudjEuRXhlY3V0ZVJlcXVlc3QaGS5xdWV1ZS52MS5FeGVjdXRlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_google_rpc_status]);
+
+/**
+ * One attempt of a task.
+ *
+ * @generated from message queue.v1.ExecuteRequest
+ */
+export type ExecuteRequest = Message<"queue.v1.ExecuteRequest"> & {
+  /**
+   * What the queue knows about the task.
+   *
+   * @generated from field: queue.v1.TaskContext task = 1;
+   */
+  task?: TaskContext | undefined;
+
+  /**
+   * The payload.
+   *
+   * @generated from field: bytes payload = 2;
+   */
+  payload: Uint8Array;
+};
+
+/**
+ * Describes the message queue.v1.ExecuteRequest.
+ * Use `create(ExecuteRequestSchema)` to create a new message.
+ */
+export const ExecuteRequestSchema: GenMessage<ExecuteRequest> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 0);
+
+/**
+ * The task of a callback.
+ *
+ * @generated from message queue.v1.TaskContext
+ */
+export type TaskContext = Message<"queue.v1.TaskContext"> & {
+  /**
+   * A ULID; the same for every attempt, so it serves as an idempotency key.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The queue.
+   *
+   * @generated from field: string queue = 2;
+   */
+  queue: string;
+
+  /**
+   * The handler that runs it.
+   *
+   * @generated from field: string handler_ref = 3;
+   */
+  handlerRef: string;
+
+  /**
+   * The media type of the payload.
+   *
+   * @generated from field: string payload_content_type = 4;
+   */
+  payloadContentType: string;
+
+  /**
+   * Headers of the task.
+   *
+   * @generated from field: map<string, string> headers = 5;
+   */
+  headers: { [key: string]: string };
+
+  /**
+   * This attempt, from 1.
+   *
+   * @generated from field: uint32 attempt = 6;
+   */
+  attempt: number;
+
+  /**
+   * The limit of the queue.
+   *
+   * @generated from field: uint32 max_attempts = 7;
+   */
+  maxAttempts: number;
+
+  /**
+   * How often it was redriven.
+   *
+   * @generated from field: uint32 redrive_count = 8;
+   */
+  redriveCount: number;
+
+  /**
+   * When the attempt must have ended.
+   *
+   * @generated from field: google.protobuf.Timestamp deadline = 9;
+   */
+  deadline?: Timestamp | undefined;
+
+  /**
+   * What Extend asks for; empty in a probe.
+   *
+   * @generated from field: string lease_token = 10;
+   */
+  leaseToken: string;
+
+  /**
+   * True in a test of the callback, which belongs to no task.
+   *
+   * @generated from field: bool probe = 11;
+   */
+  probe: boolean;
+
+  /**
+   * The W3C trace context.
+   *
+   * @generated from field: string traceparent = 12;
+   */
+  traceparent: string;
+};
+
+/**
+ * Describes the message queue.v1.TaskContext.
+ * Use `create(TaskContextSchema)` to create a new message.
+ */
+export const TaskContextSchema: GenMessage<TaskContext> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 1);
+
+/**
+ * How the attempt ended.
+ *
+ * @generated from message queue.v1.ExecuteResponse
+ */
+export type ExecuteResponse = Message<"queue.v1.ExecuteResponse"> & {
+  /**
+   * Absent or OK: succeeded. Otherwise the attempt failed, as if the call had this status.
+   *
+   * @generated from field: google.rpc.Status status = 1;
+   */
+  status?: Status | undefined;
+
+  /**
+   * JSON that is kept with the task if the queue has `keep_result`; at most 64 KiB.
+   *
+   * @generated from field: bytes result = 2;
+   */
+  result: Uint8Array;
+
+  /**
+   * Raises the delay before the next attempt.
+   *
+   * @generated from field: google.protobuf.Duration retry_after = 3;
+   */
+  retryAfter?: Duration | undefined;
+};
+
+/**
+ * Describes the message queue.v1.ExecuteResponse.
+ * Use `create(ExecuteResponseSchema)` to create a new message.
+ */
+export const ExecuteResponseSchema: GenMessage<ExecuteResponse> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 2);
 
 /**
  * A task to store.
@@ -100,6 +263,20 @@ export type SubmitRequest = Message<"queue.v1.SubmitRequest"> & {
    * @generated from field: optional string group_key = 11;
    */
   groupKey?: string | undefined;
+
+  /**
+   * Stores nothing while another task of the queue holds this key; 1 to 256 bytes.
+   *
+   * @generated from field: optional string unique_key = 12;
+   */
+  uniqueKey?: string | undefined;
+
+  /**
+   * How long the key is held, at most 30 days; until the task ends if absent.
+   *
+   * @generated from field: optional uint32 unique_for_ms = 13;
+   */
+  uniqueForMs?: number | undefined;
 };
 
 /**
@@ -107,7 +284,7 @@ export type SubmitRequest = Message<"queue.v1.SubmitRequest"> & {
  * Use `create(SubmitRequestSchema)` to create a new message.
  */
 export const SubmitRequestSchema: GenMessage<SubmitRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 0);
+  messageDesc(file_queue_v1_queue, 3);
 
 /**
  * Tasks to store.
@@ -135,7 +312,7 @@ export type SubmitBatchRequest = Message<"queue.v1.SubmitBatchRequest"> & {
  * Use `create(SubmitBatchRequestSchema)` to create a new message.
  */
 export const SubmitBatchRequestSchema: GenMessage<SubmitBatchRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 1);
+  messageDesc(file_queue_v1_queue, 4);
 
 /**
  * The result of each task.
@@ -156,7 +333,7 @@ export type SubmitBatchResponse = Message<"queue.v1.SubmitBatchResponse"> & {
  * Use `create(SubmitBatchResponseSchema)` to create a new message.
  */
 export const SubmitBatchResponseSchema: GenMessage<SubmitBatchResponse> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 2);
+  messageDesc(file_queue_v1_queue, 5);
 
 /**
  * The result of one task of a batch.
@@ -198,7 +375,7 @@ export type BatchResult = Message<"queue.v1.BatchResult"> & {
  * Use `create(BatchResultSchema)` to create a new message.
  */
 export const BatchResultSchema: GenMessage<BatchResult> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 3);
+  messageDesc(file_queue_v1_queue, 6);
 
 /**
  * Why a task of a batch is not stored.
@@ -240,7 +417,7 @@ export type BatchError = Message<"queue.v1.BatchError"> & {
  * Use `create(BatchErrorSchema)` to create a new message.
  */
 export const BatchErrorSchema: GenMessage<BatchError> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 4);
+  messageDesc(file_queue_v1_queue, 7);
 
 /**
  * Which task to look up.
@@ -261,6 +438,13 @@ export type GetTaskRequest = Message<"queue.v1.GetTaskRequest"> & {
    * @generated from field: optional string lease_token = 2;
    */
   leaseToken?: string | undefined;
+
+  /**
+   * Waits until the task has ended, at most this long; at most 60 s.
+   *
+   * @generated from field: optional uint32 wait_ms = 3;
+   */
+  waitMs?: number | undefined;
 };
 
 /**
@@ -268,7 +452,140 @@ export type GetTaskRequest = Message<"queue.v1.GetTaskRequest"> & {
  * Use `create(GetTaskRequestSchema)` to create a new message.
  */
 export const GetTaskRequestSchema: GenMessage<GetTaskRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 5);
+  messageDesc(file_queue_v1_queue, 8);
+
+/**
+ * Which tasks to list.
+ *
+ * @generated from message queue.v1.ListTasksRequest
+ */
+export type ListTasksRequest = Message<"queue.v1.ListTasksRequest"> & {
+  /**
+   * The queue.
+   *
+   * @generated from field: string queue = 1;
+   */
+  queue: string;
+
+  /**
+   * Only tasks in one of these statuses; empty: any.
+   *
+   * @generated from field: repeated string status = 2;
+   */
+  status: string[];
+
+  /**
+   * Only tasks with this handler.
+   *
+   * @generated from field: optional string handler_ref = 3;
+   */
+  handlerRef?: string | undefined;
+
+  /**
+   * Only tasks with this group key.
+   *
+   * @generated from field: optional string group_key = 4;
+   */
+  groupKey?: string | undefined;
+
+  /**
+   * Only tasks created at this time or later.
+   *
+   * @generated from field: optional google.protobuf.Timestamp from = 5;
+   */
+  from?: Timestamp | undefined;
+
+  /**
+   * Only tasks created before this time.
+   *
+   * @generated from field: optional google.protobuf.Timestamp to = 6;
+   */
+  to?: Timestamp | undefined;
+
+  /**
+   * newest, oldest, or with the status PENDING alone: next; newest if absent.
+   *
+   * @generated from field: optional string order = 7;
+   */
+  order?: string | undefined;
+
+  /**
+   * Tasks per page, 50 if absent; more than 500 is taken as 500.
+   *
+   * @generated from field: optional uint32 limit = 8;
+   */
+  limit?: number | undefined;
+
+  /**
+   * The `next_cursor` of the page before.
+   *
+   * @generated from field: optional string cursor = 9;
+   */
+  cursor?: string | undefined;
+};
+
+/**
+ * Describes the message queue.v1.ListTasksRequest.
+ * Use `create(ListTasksRequestSchema)` to create a new message.
+ */
+export const ListTasksRequestSchema: GenMessage<ListTasksRequest> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 9);
+
+/**
+ * One page of tasks.
+ *
+ * @generated from message queue.v1.ListTasksResponse
+ */
+export type ListTasksResponse = Message<"queue.v1.ListTasksResponse"> & {
+  /**
+   * May be empty although there is a next page.
+   *
+   * @generated from field: repeated queue.v1.Task tasks = 1;
+   */
+  tasks: Task[];
+
+  /**
+   * Empty on the last page.
+   *
+   * @generated from field: string next_cursor = 2;
+   */
+  nextCursor: string;
+};
+
+/**
+ * Describes the message queue.v1.ListTasksResponse.
+ * Use `create(ListTasksResponseSchema)` to create a new message.
+ */
+export const ListTasksResponseSchema: GenMessage<ListTasksResponse> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 10);
+
+/**
+ * Which task to cancel, and why.
+ *
+ * @generated from message queue.v1.CancelTaskRequest
+ */
+export type CancelTaskRequest = Message<"queue.v1.CancelTaskRequest"> & {
+  /**
+   * The id of the task.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Kept as the message of the task's last error.
+   *
+   * @generated from field: optional string reason = 2;
+   */
+  reason?: string | undefined;
+};
+
+/**
+ * Describes the message queue.v1.CancelTaskRequest.
+ * Use `create(CancelTaskRequestSchema)` to create a new message.
+ */
+export const CancelTaskRequestSchema: GenMessage<CancelTaskRequest> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 11);
 
 /**
  * Which tasks to stream.
@@ -317,7 +634,7 @@ export type ClaimRequest = Message<"queue.v1.ClaimRequest"> & {
  * Use `create(ClaimRequestSchema)` to create a new message.
  */
 export const ClaimRequestSchema: GenMessage<ClaimRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 6);
+  messageDesc(file_queue_v1_queue, 12);
 
 /**
  * Which task succeeded.
@@ -338,6 +655,13 @@ export type CompleteRequest = Message<"queue.v1.CompleteRequest"> & {
    * @generated from field: string lease_token = 2;
    */
   leaseToken: string;
+
+  /**
+   * JSON that is kept with the task; at most 64 KiB.
+   *
+   * @generated from field: optional bytes result = 3;
+   */
+  result?: Uint8Array | undefined;
 };
 
 /**
@@ -345,7 +669,7 @@ export type CompleteRequest = Message<"queue.v1.CompleteRequest"> & {
  * Use `create(CompleteRequestSchema)` to create a new message.
  */
 export const CompleteRequestSchema: GenMessage<CompleteRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 7);
+  messageDesc(file_queue_v1_queue, 13);
 
 /**
  * Which task failed, and why.
@@ -415,7 +739,7 @@ export type FailRequest = Message<"queue.v1.FailRequest"> & {
  * Use `create(FailRequestSchema)` to create a new message.
  */
 export const FailRequestSchema: GenMessage<FailRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 8);
+  messageDesc(file_queue_v1_queue, 14);
 
 /**
  * Which lease to extend.
@@ -443,6 +767,13 @@ export type ExtendRequest = Message<"queue.v1.ExtendRequest"> & {
    * @generated from field: uint32 extend_ms = 3;
    */
   extendMs: number;
+
+  /**
+   * How far the work is; replaces what was reported before.
+   *
+   * @generated from field: optional queue.v1.Progress progress = 4;
+   */
+  progress?: Progress | undefined;
 };
 
 /**
@@ -450,7 +781,42 @@ export type ExtendRequest = Message<"queue.v1.ExtendRequest"> & {
  * Use `create(ExtendRequestSchema)` to create a new message.
  */
 export const ExtendRequestSchema: GenMessage<ExtendRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 9);
+  messageDesc(file_queue_v1_queue, 15);
+
+/**
+ * How far the work on a task is.
+ *
+ * @generated from message queue.v1.Progress
+ */
+export type Progress = Message<"queue.v1.Progress"> & {
+  /**
+   * From 0 to 100; absent if unknown.
+   *
+   * @generated from field: optional double percent = 1;
+   */
+  percent?: number | undefined;
+
+  /**
+   * What is being done; at most 1 KiB.
+   *
+   * @generated from field: optional string message = 2;
+   */
+  message?: string | undefined;
+
+  /**
+   * When it was reported; ignored in a request.
+   *
+   * @generated from field: optional google.protobuf.Timestamp at = 3;
+   */
+  at?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message queue.v1.Progress.
+ * Use `create(ProgressSchema)` to create a new message.
+ */
+export const ProgressSchema: GenMessage<Progress> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 16);
 
 /**
  * Which queue to count.
@@ -471,7 +837,7 @@ export type StatsRequest = Message<"queue.v1.StatsRequest"> & {
  * Use `create(StatsRequestSchema)` to create a new message.
  */
 export const StatsRequestSchema: GenMessage<StatsRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 10);
+  messageDesc(file_queue_v1_queue, 17);
 
 /**
  * The tasks of a queue, by state.
@@ -506,6 +872,34 @@ export type StatsResponse = Message<"queue.v1.StatsResponse"> & {
    * @generated from field: uint64 oldest_pending_age_ms = 4;
    */
   oldestPendingAgeMs: bigint;
+
+  /**
+   * Tasks that succeeded, since the queue exists.
+   *
+   * @generated from field: uint64 succeeded_total = 5;
+   */
+  succeededTotal: bigint;
+
+  /**
+   * Attempts that failed.
+   *
+   * @generated from field: uint64 failed_total = 6;
+   */
+  failedTotal: bigint;
+
+  /**
+   * Tasks that died.
+   *
+   * @generated from field: uint64 dead_total = 7;
+   */
+  deadTotal: bigint;
+
+  /**
+   * Tasks that ended per second, over the last minute.
+   *
+   * @generated from field: double rate_per_second = 8;
+   */
+  ratePerSecond: number;
 };
 
 /**
@@ -513,7 +907,7 @@ export type StatsResponse = Message<"queue.v1.StatsResponse"> & {
  * Use `create(StatsResponseSchema)` to create a new message.
  */
 export const StatsResponseSchema: GenMessage<StatsResponse> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 11);
+  messageDesc(file_queue_v1_queue, 18);
 
 /**
  * A task and its state; see the REST API.
@@ -709,6 +1103,34 @@ export type Task = Message<"queue.v1.Task"> & {
    * @generated from field: optional bool purged = 27;
    */
   purged?: boolean | undefined;
+
+  /**
+   * Its unique key; in GetTask.
+   *
+   * @generated from field: optional string unique_key = 28;
+   */
+  uniqueKey?: string | undefined;
+
+  /**
+   * Its result as JSON; in GetTask.
+   *
+   * @generated from field: optional bytes result = 29;
+   */
+  result?: Uint8Array | undefined;
+
+  /**
+   * True: a result was too large and is not kept; in GetTask.
+   *
+   * @generated from field: optional bool result_dropped = 30;
+   */
+  resultDropped?: boolean | undefined;
+
+  /**
+   * How far the work is; in GetTask.
+   *
+   * @generated from field: optional queue.v1.Progress progress = 31;
+   */
+  progress?: Progress | undefined;
 };
 
 /**
@@ -716,7 +1138,7 @@ export type Task = Message<"queue.v1.Task"> & {
  * Use `create(TaskSchema)` to create a new message.
  */
 export const TaskSchema: GenMessage<Task> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 12);
+  messageDesc(file_queue_v1_queue, 19);
 
 /**
  * The last failure of a task.
@@ -758,7 +1180,7 @@ export type LastError = Message<"queue.v1.LastError"> & {
  * Use `create(LastErrorSchema)` to create a new message.
  */
 export const LastErrorSchema: GenMessage<LastError> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 13);
+  messageDesc(file_queue_v1_queue, 20);
 
 /**
  * One attempt that has ended.
@@ -884,7 +1306,7 @@ export type Attempt = Message<"queue.v1.Attempt"> & {
  * Use `create(AttemptSchema)` to create a new message.
  */
 export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 14);
+  messageDesc(file_queue_v1_queue, 21);
 
 /**
  * Submits, claims and settles tasks.
@@ -920,6 +1342,26 @@ export const Queue: GenService<{
   getTask: {
     methodKind: "unary";
     input: typeof GetTaskRequestSchema;
+    output: typeof TaskSchema;
+  },
+  /**
+   * Lists tasks of a queue, without payload and attempts.
+   *
+   * @generated from rpc queue.v1.Queue.ListTasks
+   */
+  listTasks: {
+    methodKind: "unary";
+    input: typeof ListTasksRequestSchema;
+    output: typeof ListTasksResponseSchema;
+  },
+  /**
+   * Cancels a task that has not ended.
+   *
+   * @generated from rpc queue.v1.Queue.CancelTask
+   */
+  cancelTask: {
+    methodKind: "unary";
+    input: typeof CancelTaskRequestSchema;
     output: typeof TaskSchema;
   },
   /**
@@ -974,4 +1416,23 @@ export const Queue: GenService<{
   },
 }> = /*@__PURE__*/
   serviceDesc(file_queue_v1_queue, 0);
+
+/**
+ * Runs the tasks of queues with `callback.protocol: grpc`. You implement it; the queue calls it.
+ *
+ * @generated from service queue.v1.Handler
+ */
+export const Handler: GenService<{
+  /**
+   * Runs one attempt of a task. The deadline of the call is the timeout of the callback.
+   *
+   * @generated from rpc queue.v1.Handler.Execute
+   */
+  execute: {
+    methodKind: "unary";
+    input: typeof ExecuteRequestSchema;
+    output: typeof ExecuteResponseSchema;
+  },
+}> = /*@__PURE__*/
+  serviceDesc(file_queue_v1_queue, 1);
 

@@ -5,7 +5,7 @@ import type { Segment } from './segment.js';
 const recentCommits = 4_096;
 const maxRecentBytes = 4 * 2 ** 20;
 
-/** A frame that was read, and the commit in it that was asked for last. */
+/** A frame that was read, and the last commit read from it. */
 interface OpenFrame {
   segment: Segment;
   at: number;
@@ -26,7 +26,7 @@ export class LogReader {
   #recent: Buffer[] = [];
   #firstRecent = 0;
   #recentBytes = 0;
-  /** The last commit that was asked for: without readers nothing is kept. */
+  /** The last commit that was read: without readers nothing is cached. */
   #lastRead = -Infinity;
   #frame: OpenFrame | undefined;
 

@@ -72,7 +72,7 @@ export function readSegmentHeader(file: LogFile): SegmentHeader | undefined {
   };
 }
 
-/** A frame of the index every so many bytes: what lies between is walked. */
+/** Distance of frames in the index: what lies between is scanned. */
 const markEveryBytes = 64 * 1024;
 const headBlockBytes = 64 * 1024;
 

@@ -328,7 +328,7 @@ export class WriteAheadLog {
       await file.sync();
       segment.allocated = Math.max(segment.allocated, allocated + step);
     } catch (error) {
-      // Nothing was promised yet. The write that needs the room tells whether there is any.
+      // Nothing was promised yet. The write that needs the space fails if there is none.
       this.options.log.debug({ err: error }, 'log allocation failed');
     } finally {
       file?.close();

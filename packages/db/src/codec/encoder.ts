@@ -6,9 +6,7 @@ import {
   type Message,
 } from '@bufbuild/protobuf';
 import { FeatureSet_FieldPresence } from '@bufbuild/protobuf/wkt';
-import { ShownRecord } from '../service/records.js';
 import { BackwardWriter } from './backward-writer.js';
-import { recordBytes } from './record-writer.js';
 import { delimited, noBytes, scalars, type WriteValue } from './scalars.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -20,6 +18,22 @@ interface FieldWriter {
   /** Not written when it has this value or is undefined. */
   readonly empty: unknown;
   readonly write: WriteValue;
+}
+
+/** A class whose instances have a faster encoding than field by field. */
+interface DirectEncoding {
+  readonly type: abstract new (...args: never[]) => object;
+  readonly bytes: (message: never) => Uint8Array;
+}
+
+let direct: DirectEncoding | undefined;
+
+/** Encodes the instances of a class with `bytes`. */
+export function encodeDirectly<T extends object>(
+  type: abstract new (...args: never[]) => T,
+  bytes: (message: T) => Uint8Array,
+): void {
+  direct = { type, bytes };
 }
 
 const writer = new BackwardWriter();
@@ -88,7 +102,7 @@ export class MessageEncoder {
   }
 
   #write(message: Fields): void {
-    if (message instanceof ShownRecord) return writer.raw(recordBytes(message));
+    if (direct && message instanceof direct.type) return writer.raw(direct.bytes(message as never));
     for (const name of this.#rare) {
       if (isThere(message[name])) {
         return writer.raw(toBinary(this.#desc, message as unknown as Message));

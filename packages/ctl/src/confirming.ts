@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import type { Terminal } from '../terminal.js';
+import type { Terminal } from './terminal.js';
 
 /** Asks for confirmation. Everything but yes means no, and so does the end of the input. */
 export async function confirmed(question: string, terminal: Terminal): Promise<boolean> {

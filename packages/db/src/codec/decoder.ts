@@ -7,8 +7,11 @@ type Fields = Record<string, unknown>;
 
 const varint = 0;
 const [low7, more] = [0x7f, 0x80];
-// Longer varints are left to the library.
-const maxVarintBytes = 4;
+// Longer varints are left to the library; these fit a number.
+const maxVarintBytes = 7;
+const maxInt = 2 ** 31 - 1;
+// Bits above these cannot be set with a shift.
+const shiftedBits = 28;
 
 interface FieldReader {
   readonly name: string;
@@ -16,41 +19,49 @@ interface FieldReader {
   readonly isList: boolean;
   /** A message field: repeated occurrences would have to be merged. */
   readonly isPart: boolean;
-  /** Decodes a varint or a byte range; undefined means that the library must decode it. */
+  /** Decodes a varint or a byte range; undefined: the library must decode the message. */
   readonly read: (number: number, bytes: Buffer, start: number) => unknown;
 }
 
+export interface PlainDecoderOptions {
+  /** Whether to decode messages inside the message too. Without it they are left to the library. */
+  parts?: boolean;
+}
+
 /**
- * Decodes requests with simple fields like the library does, at a fraction of its cost. Filters are
+ * Decodes messages with simple fields like the library does, at a fraction of its cost. Filters are
  * decoded to their JSON form. Anything else, including invalid input, is left to the library, which
  * reports the error.
  */
 export class PlainDecoder {
   /** By field number. */
   readonly #fields: (FieldReader | undefined)[] = [];
-  readonly #zeros: readonly (readonly [name: string, zero: unknown])[];
+  readonly #zero: Fields;
+  readonly #lists: readonly string[];
 
-  constructor(desc: DescMessage) {
-    this.#zeros = Object.entries(create(desc));
-    for (const field of desc.fields) this.#fields[field.number] = readerOf(field);
+  constructor(desc: DescMessage, options: PlainDecoderOptions = {}) {
+    this.#zero = Object.fromEntries(Object.entries(create(desc)));
+    this.#lists = Object.keys(this.#zero).filter((name) => Array.isArray(this.#zero[name]));
+    for (const field of desc.fields) this.#fields[field.number] = readerOf(field, options);
   }
 
   /** Undefined when the library must decode the message. */
-  decode(bytes: Buffer): Fields | undefined {
+  decode(bytes: Buffer, start = 0, end = bytes.length): Fields | undefined {
     const message = this.#fresh();
-    let at = 0;
-    while (at < bytes.length) {
+    let at = start;
+    while (at < end) {
       const tag = bytes[at++]!;
       const field = tag < more ? this.#fields[tag >>> 3] : undefined;
       if (!field || (tag & 7) !== field.wire) return undefined;
       let number = 0;
       for (let shift = 0; ; shift += 7) {
-        if (shift === 7 * maxVarintBytes || at === bytes.length) return undefined;
+        if (shift === 7 * maxVarintBytes || at === end) return undefined;
         const byte = bytes[at++]!;
-        number |= (byte & low7) << shift;
+        if (shift < shiftedBits) number |= (byte & low7) << shift;
+        else number += (byte & low7) * 2 ** shift;
         if (byte < more) break;
       }
-      if (field.wire === delimited && at + number > bytes.length) return undefined;
+      if (field.wire === delimited && at + number > end) return undefined;
       const value = field.read(number, bytes, at);
       if (value === undefined) return undefined;
       if (field.wire === delimited) at += number;
@@ -62,20 +73,22 @@ export class PlainDecoder {
   }
 
   #fresh(): Fields {
-    const message: Fields = {};
-    for (const [name, zero] of this.#zeros) message[name] = Array.isArray(zero) ? [] : zero;
+    const message = { ...this.#zero };
+    for (const name of this.#lists) message[name] = [];
     return message;
   }
 }
 
-function readerOf(field: DescField): FieldReader | undefined {
+function readerOf(field: DescField, options: PlainDecoderOptions): FieldReader | undefined {
   const isList = field.fieldKind === 'list';
   const kind = isList ? field.listKind : field.fieldKind;
   const name = field.localName;
   if (kind === 'message' && !isList && field.message?.typeName === FilterSchema.typeName) {
     return { name, wire: delimited, isList, isPart: true, read: readFilter };
   }
-  if (field.oneof || (kind !== 'scalar' && kind !== 'enum')) return undefined;
+  if (field.oneof) return undefined;
+  if (kind === 'message' && options.parts && field.message) return partReader(field, field.message);
+  if (kind !== 'scalar' && kind !== 'enum') return undefined;
   const type = kind === 'enum' ? ScalarType.INT32 : field.scalar;
   const read = type === undefined ? undefined : reads.get(type);
   const wire = type === ScalarType.STRING || type === ScalarType.BYTES ? delimited : varint;
@@ -84,13 +97,30 @@ function readerOf(field: DescField): FieldReader | undefined {
   return { name, wire, isList, isPart: false, read };
 }
 
+// Recursive, or represented by the library as plain values.
+const leftToLibrary = /^google\.protobuf\.(?:Struct|\w*Value)$/;
+
+function partReader(field: DescField, desc: DescMessage): FieldReader | undefined {
+  if (leftToLibrary.test(desc.typeName)) return undefined;
+  const decoder = new PlainDecoder(desc, { parts: true });
+  const isList = field.fieldKind === 'list';
+  const read: FieldReader['read'] = (length, bytes, start) =>
+    decoder.decode(bytes, start, start + length);
+  return { name: field.localName, wire: delimited, isList, isPart: !isList, read };
+}
+
+function int32(number: number): number | undefined {
+  return number > maxInt ? undefined : number;
+}
+
 const reads: ReadonlyMap<ScalarType, FieldReader['read']> = new Map<
   ScalarType,
   FieldReader['read']
 >([
   [ScalarType.BOOL, (number) => number !== 0],
-  [ScalarType.INT32, (number) => number],
-  [ScalarType.UINT32, (number) => number],
+  [ScalarType.INT32, int32],
+  [ScalarType.UINT32, int32],
+  [ScalarType.INT64, (number) => BigInt(number)],
   [ScalarType.UINT64, (number) => BigInt(number)],
   [ScalarType.BYTES, (length, bytes, start) => bytes.subarray(start, start + length)],
   [ScalarType.STRING, asciiText],

@@ -1,0 +1,156 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { installPeers, versionOf } from './engine/peers.mjs';
+import { missing } from './queue/contestants.mjs';
+import { atLeast, markdown, Results } from './shared/results.mjs';
+import { startContestant } from './workers/contestants.mjs';
+
+export const summary = 'SDK workers beside BullMQ, pg-boss and graphile-worker, by their own SDKs';
+
+const settlingMs = 3_000;
+const warmUpSeconds = 1;
+const peerNames = ['bullmq', 'pg-boss', 'graphile-worker'];
+const measures = {
+  endToEnd: 'submitted by 64 loops and handled, tasks/s',
+  backlog: 'worked off a backlog, tasks/s',
+};
+
+const help = `npm run bench -- workers [options]
+
+  --install      install the peers into bench/node_modules, and end
+  --rounds N     how often each queue is measured; the median counts (3)
+  --seconds N    how long tasks are submitted (5)
+  --backlog N    tasks that wait in the measure of a backlog (20000)
+  --peers LIST   peers to stand beside, by commas (${peerNames.join(',')}); "" for none
+  --help         this text
+
+bench/results/workers.md is written only with all peers.`;
+
+/** Durable settings for all; each queue is submitted to and worked on by its own SDK. */
+export async function run({ args, root, machine, report, note }) {
+  const { values } = parseArgs({
+    args,
+    options: {
+      help: { type: 'boolean', default: false },
+      install: { type: 'boolean', default: false },
+      rounds: { type: 'string', default: '3' },
+      seconds: { type: 'string', default: '5' },
+      backlog: { type: 'string', default: '20000' },
+      peers: { type: 'string', default: peerNames.join(',') },
+    },
+  });
+  if (values.help) return note(help);
+  if (values.install) return installPeers(note);
+  const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
+  chmodSync(home, 0o755);
+  const queues = [];
+  const results = new Results();
+  try {
+    queues.push(await startContestant('millrace', root, home));
+    for (const kind of values.peers.split(',').filter(Boolean)) {
+      const problem = missing(kind);
+      if (problem) note(`Without ${kind}: ${problem}`);
+      else queues.push(await startContestant(kind, root, home));
+    }
+    for (const queue of queues) await endToEnd(queue, warmUpSeconds);
+    for (let round = 1; round <= Number(values.rounds); round++) {
+      // Alternates the order, so that no queue always runs after the same one.
+      const turn = round % 2 === 1 ? queues : queues.toReversed();
+      for (const queue of turn) {
+        results.add(measures.endToEnd, queue.name, await endToEnd(queue, Number(values.seconds)));
+        results.add(measures.backlog, queue.name, await workOff(queue, Number(values.backlog)));
+        await sleep(settlingMs);
+      }
+      note(`round ${round} of ${values.rounds}: load average ${loadavg()[0].toFixed(1)}`);
+    }
+  } finally {
+    for (const queue of queues) await queue.stop();
+    rmSync(home, { recursive: true, force: true });
+  }
+  const names = queues.map(({ name }) => name);
+  const rows = results.table(names);
+  report('The median of the rounds', rows);
+  const verdicts = judge(results);
+  report('Targets', verdicts);
+  if (names.length <= peerNames.length) return;
+  mkdirSync(join(root, 'bench', 'results'), { recursive: true });
+  const file = join(root, 'bench', 'results', 'workers.md');
+  writeFileSync(file, describe({ args, machine, rows, verdicts }));
+  note('Written to bench/results/workers.md');
+}
+
+/** Tasks that were handled per second, from the first submit until the last task was handled. */
+async function endToEnd({ submitter, worker }, seconds) {
+  await worker.ask('work');
+  const before = await worker.ask('handled');
+  const startedAt = performance.now();
+  await submitter.ask('start');
+  await sleep(seconds * 1_000);
+  await submitter.ask('finish');
+  const handled = await quietCount(worker);
+  await worker.ask('rest');
+  return (handled.count - before) / ((handled.at - startedAt) / 1_000);
+}
+
+async function workOff({ submitter, worker }, count) {
+  await submitter.ask('fill', { count });
+  const before = await worker.ask('handled');
+  const startedAt = performance.now();
+  await worker.ask('work');
+  const handled = await quietCount(worker, before + count);
+  await worker.ask('rest');
+  return (handled.count - before) / ((handled.at - startedAt) / 1_000);
+}
+
+const pollMs = 20;
+const quietMs = 2_000;
+
+/** The count once it stays for two seconds, or reaches `expected`; and when it got there. */
+async function quietCount(worker, expected = Infinity) {
+  let count = -1;
+  let at = performance.now();
+  for (;;) {
+    const now = await worker.ask('handled');
+    if (now !== count) [count, at] = [now, performance.now()];
+    if (count >= expected || performance.now() - at > quietMs) return { count, at };
+    await sleep(pollMs);
+  }
+}
+
+function judge(results) {
+  const of = (name) => results.of(measures.endToEnd, name);
+  return [
+    atLeast('end to end / BullMQ', 2, of('millrace') / of('bullmq')),
+    atLeast('end to end / pg-boss', 3, of('millrace') / of('pg-boss')),
+    atLeast('end to end / graphile-worker', 1, of('millrace') / of('graphile-worker')),
+  ];
+}
+
+function describe({ args, machine, rows, verdicts }) {
+  const versions = peerNames.map((name) => `${name} ${versionOf(name)}`);
+  const lines = [
+    '# SDK workers beside their peers',
+    '',
+    'Written by the benchmark itself.',
+    '',
+    `- Command: \`${['npm run bench -- workers', ...args].join(' ')}\``,
+    `- Date: ${new Date().toISOString().slice(0, 10)}; load average at the end ${loadavg()[0].toFixed(1)}`,
+    `- Machine: ${machine}`,
+    `- Against: ${versions.join(', ')}`,
+    '',
+    'Every task is on disk before its submit is answered: Redis with appendfsync always, PostgreSQL',
+    'with its defaults. Payloads have 300 bytes, handlers do nothing. For each queue one process',
+    'submits with 64 loops and one works with 64 tasks at a time, both by its own SDK. Millrace runs',
+    'without load shedding, which the peers do not have.',
+    '',
+    markdown(rows),
+    '',
+    '## Targets',
+    '',
+    markdown(verdicts),
+  ];
+  return `${lines.join('\n')}\n`;
+}

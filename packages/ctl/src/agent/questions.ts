@@ -1,0 +1,102 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { systemClock } from '@millrace/kit/clock';
+import { Refusal, UsageError } from '@millrace/kit/errors';
+import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
+import { printable } from '../render/text.js';
+import type { Tools } from '../tools.js';
+import { chosen } from './choosing.js';
+import { readSessions } from './find-session.js';
+import { questionsScreen } from './questions-screen.js';
+
+type Question = DaemonSchema<'Question'>;
+
+export interface QuestionsFlags extends DaemonFlags {
+  all?: boolean;
+}
+
+export interface AnswerFlags extends DaemonFlags {
+  text?: string;
+}
+
+const maxQuestions = 1_000;
+
+export async function showQuestions(flags: QuestionsFlags, tools: Tools): Promise<void> {
+  const api = await daemonApi(flags, tools);
+  const questions = await readQuestions(api, flags.all ? undefined : 'open');
+  const { out, json } = tools.terminal;
+  if (json) out.write(`${JSON.stringify({ questions }, null, 2)}\n`);
+  else if (questions.length === 0) {
+    out.write(flags.all ? 'No agent has asked anything yet.\n' : 'No agent waits for an answer.\n');
+  } else {
+    const sessions = await readSessions(api);
+    const names = new Map(sessions.map(({ id, name }) => [id, name]));
+    out.write(questionsScreen(questions, names, systemClock.now(), out));
+  }
+}
+
+export async function answerQuestion(
+  words: string,
+  option: string | undefined,
+  { text, ...flags }: AnswerFlags,
+  tools: Tools,
+): Promise<void> {
+  if (option !== undefined && text !== undefined) {
+    throw new UsageError('Give an option or --text, not both.');
+  }
+  const api = await daemonApi(flags, tools);
+  const question = await findQuestion(api, words);
+  if (option === undefined && text === undefined) throw nothingChosen(question);
+  const body = text === undefined ? { option_id: optionId(question, option!) } : { text };
+  const answered = await api.call('answerQuestion', { path: { id: question.id }, body });
+  const { out, json } = tools.terminal;
+  if (json) {
+    out.write(`${JSON.stringify(answered, null, 2)}\n`);
+    return;
+  }
+  const label = question.options.find(({ id }) => id === answered.answer)?.label ?? text ?? '';
+  out.write(`Answered ${printable(`"${question.title}" with "${label}"`)}.\n`);
+}
+
+/** By id, by id prefix, or by the agent that asks. */
+async function findQuestion(api: DaemonApi, words: string): Promise<Question> {
+  const questions = await readQuestions(api, undefined);
+  const sessions = await readSessions(api);
+  const asking = sessions.filter(({ id, name }) => id === words || name === words);
+  const open = questions.filter(
+    ({ status, session_id }) => status === 'open' && asking.some(({ id }) => id === session_id),
+  );
+  if (open.length === 1) return open[0]!;
+  if (asking.length > 0 && open.length === 0) {
+    throw new Refusal('QUESTION_NOT_FOUND', `the agent "${words}" asks nothing.`);
+  }
+  const named = (open.length > 1 ? open : questions).map((each) => ({
+    ...each,
+    name: open.length > 1 ? words : each.title,
+  }));
+  const list = 'ctl agent questions';
+  return chosen(named, words, { kind: 'question', code: 'QUESTION_NOT_FOUND', list });
+}
+
+/** An option by its id, or by its kind where only one option has it. */
+function optionId({ options }: Question, words: string): string {
+  if (options.some(({ id }) => id === words)) return words;
+  const ofKind = options.filter(({ kind }) => kind === words);
+  return ofKind.length === 1 ? ofKind[0]!.id : words;
+}
+
+function nothingChosen({ id, title, options }: Question): Error {
+  const asks = `It asks: ${printable(title)}`;
+  if (options.length === 0) {
+    return new UsageError(`${asks} Answer in words: ctl agent answer ${id} --text "..."`);
+  }
+  const each = options.map((option) => `${option.id} (${printable(option.label)})`);
+  return new UsageError(`${asks} Choose one of: ${each.join(', ')}.`);
+}
+
+async function readQuestions(
+  api: DaemonApi,
+  status: Question['status'] | undefined,
+): Promise<Question[]> {
+  const query = { limit: maxQuestions, ...(status === undefined ? {} : { status }) };
+  return (await api.call('listQuestions', { query })).questions;
+}

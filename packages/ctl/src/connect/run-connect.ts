@@ -1,0 +1,59 @@
+import { systemClock } from '@millrace/kit/clock';
+import { announce } from '@millrace/kit/http';
+import { createLog, logLevelFrom, silentLog } from '@millrace/kit/log';
+import { systemRandom } from '@millrace/kit/random';
+import { openDatabase } from '../db/connection.js';
+import { queueApi } from '../queue/api.js';
+import type { Tools } from '../tools.js';
+import { Connector } from './connector.js';
+import { readConnectors } from './connectors-file.js';
+import { ConnectorMetrics } from './metrics.js';
+
+export interface ConnectFlags {
+  config: string;
+  check?: boolean;
+  metricsListen?: string;
+  tlsCa?: string;
+  tlsCert?: string;
+  tlsKey?: string;
+}
+
+/** Runs all connectors of a file until it is stopped. */
+export async function runConnect(flags: ConnectFlags, tools: Tools): Promise<void> {
+  const { terminal, lifecycle } = tools;
+  const connectors = readConnectors(flags.config);
+  if (flags.check) {
+    const names = connectors.map(({ name }) => name);
+    terminal.out.write(
+      terminal.json
+        ? `${JSON.stringify({ connectors: names })}\n`
+        : `${flags.config} is valid: ${names.join(', ')}\n`,
+    );
+    return;
+  }
+  const log = createLog({ level: logLevelFrom(terminal.env), component: 'connect' });
+  const world = { clock: systemClock, random: systemRandom, log };
+  await lifecycle.serve(async (stopped) => {
+    const stop = new AbortController();
+    void stopped.then(() => stop.abort());
+    const metrics = new ConnectorMetrics(systemClock);
+    const page = await metrics.serve(flags.metricsListen ?? '127.0.0.1:0', {
+      ...world,
+      log: silentLog,
+    });
+    const write = (line: string) => terminal.out.write(line);
+    announce({ component: 'connect', listener: 'metrics', url: page.url }, write);
+    const database = await openDatabase(flags, terminal.env);
+    try {
+      const queue = queueApi({}, { terminal, lifecycle });
+      const parts = { database, queue, metrics, ...world };
+      const running = connectors.map((config) => new Connector(config, parts).run(stop.signal));
+      await Promise.all(running);
+    } finally {
+      stop.abort();
+      await database.close();
+      await page.close();
+      metrics.close();
+    }
+  });
+}

@@ -1,0 +1,127 @@
+import { Refusal } from '@millrace/kit/errors';
+import { humanDuration } from '@millrace/kit/units';
+import type { IndexAdvice, IndexStatus, RemoteDatabase } from '@millrace/db/client';
+import { rest } from '../rest.js';
+import { renderTable } from '../render/table.js';
+import type { Tools } from '../tools.js';
+import { listOf } from './arguments.js';
+import { named, readCollections } from './catalog.js';
+
+type Shows = Pick<Tools, 'terminal'>;
+
+export interface CreateIndexParams {
+  collection: string;
+  fields: readonly string[];
+  unique: boolean;
+  sparse: boolean;
+  wait: boolean;
+}
+
+const pollMs = 100;
+
+export async function createIndex(
+  database: RemoteDatabase,
+  { collection, fields: given, unique, sparse, wait }: CreateIndexParams,
+  { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
+): Promise<void> {
+  const definition = { fields: given.flatMap(listOf), unique, sparse };
+  const { index: made, seq } = await database.catalog.createIndex(collection, definition);
+  let index = made;
+  while (wait && index.state === 'building' && !lifecycle.interrupted.aborted) {
+    await rest(pollMs, lifecycle.interrupted);
+    index = await current(database, collection, index);
+  }
+  const name = index.fields.join(', ');
+  if (index.state === 'failed') {
+    const hint = unique ? ' Records have equal values.' : '';
+    throw new Refusal(
+      'INDEX_FAILED',
+      `The index on (${name}) of "${collection}" could not be built.${hint} The log of the ` +
+        `server has the reason. Remove it with: ctl db index drop ${collection} ` +
+        index.fields.join(' '),
+    );
+  }
+  const { out, json } = terminal;
+  if (json) out.write(`${JSON.stringify({ index: { collection, ...index }, seq }, null, 2)}\n`);
+  else {
+    const verb = seq === 0 ? 'exists already' : 'created';
+    out.write(`Index on (${name}) of "${collection}" ${verb}, ${index.state}.\n`);
+  }
+}
+
+async function current(
+  database: RemoteDatabase,
+  collection: string,
+  { name, unique, sparse }: IndexStatus,
+): Promise<IndexStatus> {
+  const { indexes } = named(await readCollections(database), collection);
+  const found = indexes.find(
+    (each) => each.name === name && each.unique === unique && each.sparse === sparse,
+  );
+  if (found) return found;
+  throw new Refusal('INDEX_NOT_FOUND', `The index "${name}" was dropped while it was built.`);
+}
+
+export async function dropIndex(
+  database: RemoteDatabase,
+  collection: string,
+  given: readonly string[],
+  { terminal }: Shows,
+): Promise<void> {
+  const fields = given.flatMap(listOf);
+  const seq = await database.catalog.dropIndex(collection, fields.join(','));
+  const { out, json } = terminal;
+  if (json) out.write(`${JSON.stringify({ seq })}\n`);
+  else out.write(`Index on (${fields.join(', ')}) of "${collection}" dropped.\n`);
+}
+
+export async function adviseIndexes(
+  database: RemoteDatabase,
+  collection: string | undefined,
+  { terminal }: Shows,
+): Promise<void> {
+  if (collection !== undefined) named(await readCollections(database), collection);
+  const all = await database.catalog.adviseIndexes();
+  const advice = all.filter((each) => collection === undefined || each.collection === collection);
+  const { out, json } = terminal;
+  if (json) {
+    out.write(`${JSON.stringify({ advice: advice.map(adviceJson) }, null, 2)}\n`);
+    return;
+  }
+  if (advice.length === 0) {
+    out.write('No advice: no slow query since the start of the server lacked an index.\n');
+    return;
+  }
+  const titles = ['COLLECTION', 'INDEX', 'QUERIES', 'TOTAL', 'MAX', 'ROWS READ', 'RETURNED'];
+  const columns = [...titles.map((title) => ({ title })), { title: 'LAST FILTER' }];
+  const rows = advice.map((each) => [
+    each.collection,
+    each.fields.join(', '),
+    each.queryCount,
+    humanDuration(Math.round(each.totalMs)),
+    humanDuration(Math.round(each.maxMs)),
+    each.rowsScanned,
+    each.rowsReturned,
+    each.filter,
+  ]);
+  out.write(renderTable(columns, rows, out));
+  const [first] = advice;
+  out.write(
+    `Create one with: ctl db index create ${first!.collection} ${first!.fields.join(' ')}\n`,
+  );
+}
+
+/** As the REST API shows it. */
+function adviceJson(each: IndexAdvice) {
+  return {
+    collection: each.collection,
+    fields: each.fields,
+    query_count: each.queryCount,
+    total_ms: each.totalMs,
+    max_ms: each.maxMs,
+    rows_scanned: each.rowsScanned,
+    rows_returned: each.rowsReturned,
+    filter: each.filter,
+    last_at: each.lastAt.toISOString(),
+  };
+}

@@ -1,0 +1,125 @@
+import { Refusal, UsageError } from '@millrace/kit/errors';
+import type { SchemaInfo, SetSchemaResult } from '@millrace/db';
+import type { RemoteDatabase } from '@millrace/db/client';
+import { renderTable } from '../render/table.js';
+import type { Terminal } from '../terminal.js';
+import type { Tools } from '../tools.js';
+import { isObject, parseJson } from './arguments.js';
+import { counted } from './counted.js';
+
+type Shows = Pick<Tools, 'terminal'>;
+
+export interface SetSchemaParams {
+  collection: string;
+  schema: object;
+  validate: 'strict' | 'warn';
+  force: boolean;
+}
+
+/** The schema in a file. What is wrong with the file is a failure, not a usage error. */
+export async function readSchema(file: string, terminal: Terminal): Promise<object> {
+  const isStdin = file === '-';
+  const text = isStdin
+    ? await (await import('node:stream/consumers')).text(terminal.in.stream)
+    : await (await import('node:fs/promises')).readFile(file, 'utf8');
+  const place = isStdin ? 'stdin' : file;
+  try {
+    const schema = parseJson(text, place);
+    if (isObject(schema)) return schema;
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    throw new Refusal('BAD_SCHEMA', error.message, { cause: error });
+  }
+  throw new Refusal('BAD_SCHEMA', `${place} must have a JSON object, such as {"type":"object"}.`);
+}
+
+export async function setSchema(
+  database: RemoteDatabase,
+  { collection, schema, validate, force }: SetSchemaParams,
+  { terminal, exitWith }: Pick<Tools, 'terminal' | 'exitWith'>,
+): Promise<void> {
+  const result = await database.schemas.set(collection, schema, { validate, force });
+  const { out, err, json } = terminal;
+  if (!result.applied) exitWith(1);
+  if (json) {
+    out.write(`${JSON.stringify(result, null, 2)}\n`);
+    return;
+  }
+  const { checked, violating, applied } = result;
+  if (violating > 0) (applied ? out : err).write(violationsText(result, terminal));
+  const records = counted(checked, 'record');
+  if (!applied) {
+    err.write(
+      `ctl: ${violating} of ${records} of "${collection}" do not match, so nothing was ` +
+        'changed. Fix them, or add --force to set the schema anyway.\n',
+    );
+    return;
+  }
+  const found = violating > 0 ? `; ${violating} do not match` : '';
+  out.write(`Schema of "${collection}" set, validate: ${validate}. Checked ${records}${found}.\n`);
+}
+
+function violationsText({ violations, violating }: SetSchemaResult, { out }: Terminal): string {
+  const columns = [{ title: 'RECORD' }, { title: 'FIELD' }, { title: 'PROBLEM' }];
+  const rows = violations.map(({ id, key, path, message }) => [key || id, path, message]);
+  const rest = violating - violations.length;
+  return `${renderTable(columns, rows, out)}${rest > 0 ? `and ${rest} more\n` : ''}`;
+}
+
+export async function showSchema(
+  database: RemoteDatabase,
+  collection: string,
+  { terminal }: Shows,
+): Promise<void> {
+  const found = await database.schemas.get(collection);
+  if (!found) {
+    throw new Refusal(
+      'SCHEMA_NOT_FOUND',
+      `"${collection}" has no schema. Set one with: ctl db schema set ${collection} FILE`,
+    );
+  }
+  const shown = terminal.json ? { schema: schemaJson(found) } : found.schema;
+  terminal.out.write(`${JSON.stringify(shown, null, 2)}\n`);
+}
+
+export async function removeSchema(
+  database: RemoteDatabase,
+  collection: string,
+  { terminal }: Shows,
+): Promise<void> {
+  const seq = await database.schemas.remove(collection);
+  const { out, json } = terminal;
+  out.write(json ? `${JSON.stringify({ seq })}\n` : `Schema of "${collection}" removed.\n`);
+}
+
+export async function listSchemas(database: RemoteDatabase, { terminal }: Shows): Promise<void> {
+  const schemas = await database.schemas.list();
+  const { out, json } = terminal;
+  if (json) {
+    out.write(`${JSON.stringify({ schemas: schemas.map(schemaJson) }, null, 2)}\n`);
+    return;
+  }
+  if (schemas.length === 0) {
+    out.write('No schemas. Set one with: ctl db schema set COLLECTION FILE\n');
+    return;
+  }
+  const columns = ['COLLECTION', 'VALIDATE', 'VIOLATIONS', 'UPDATED'].map((title) => ({ title }));
+  const rows = schemas.map((each) => [
+    each.collection,
+    each.validate,
+    each.violationCount,
+    each.updatedAt.toISOString(),
+  ]);
+  out.write(renderTable(columns, rows, out));
+}
+
+/** As the REST API shows it. */
+function schemaJson({ collection, schema, validate, updatedAt, violationCount }: SchemaInfo) {
+  return {
+    collection,
+    schema,
+    validate,
+    updated_at: updatedAt.toISOString(),
+    violation_count: violationCount,
+  };
+}

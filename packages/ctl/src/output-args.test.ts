@@ -1,0 +1,22 @@
+import { expect, test } from 'vitest';
+import { outputArgs } from './output-args.js';
+
+test.each([
+  ['status', 'table', ['status']],
+  ['status --json', 'json', ['status']],
+  ['-o yaml queue list', 'yaml', ['queue', 'list']],
+  ['queue list -o name', 'name', ['queue', 'list']],
+  ['queue list -oyaml', 'yaml', ['queue', 'list']],
+  ['queue list --output-format=json', 'json', ['queue', 'list']],
+  ['queue list --json -o table', 'table', ['queue', 'list']],
+  ['queue list -o nonsense', 'table', ['queue', 'list']],
+  ['queue work -- cmd -o yaml --json', 'table', ['queue', 'work', 'cmd', 'yaml']],
+])('output arguments: %s', (line, format, words) => {
+  expect(outputArgs(line.split(' '))).toEqual({ format, words, hasFormat: true });
+});
+
+test('output arguments: -o of another program is not ours', () => {
+  const words = ['git', 'commit', 'yaml'];
+  const expected = { format: 'json', words, hasFormat: false };
+  expect(outputArgs(['git', 'commit', '-o', 'yaml', '--json'])).toEqual(expected);
+});

@@ -1,0 +1,82 @@
+import { stringify } from 'yaml';
+import { UsageError } from '@millrace/kit/errors';
+
+/** Turns what a command writes as JSON into another format. */
+export interface Converter {
+  /** The text for the documents that are complete; the rest waits for more. */
+  push(text: string): string;
+  /** What is left at the end, unchanged if it is no JSON. */
+  end(): string;
+}
+
+export function converterTo(format: 'yaml' | 'name'): Converter {
+  const convert = format === 'yaml' ? yamlConverter() : namesOf;
+  let rest = '';
+  return {
+    push(text) {
+      rest += text;
+      const whole = parsed(rest);
+      if (whole) {
+        rest = '';
+        return convert(whole.value);
+      }
+      // One document per line, of commands that print as they go.
+      const lines = rest.split('\n');
+      const documents = lines.slice(0, -1).map(parsed);
+      if (!documents.every((each) => each !== undefined)) return '';
+      rest = lines.at(-1)!;
+      return documents.map(({ value }) => convert(value)).join('');
+    },
+    end() {
+      const left = rest;
+      rest = '';
+      return left.trim() === '' ? '' : left;
+    },
+  };
+}
+
+function parsed(text: string): { value: unknown } | undefined {
+  if (text.trim() === '') return undefined;
+  try {
+    return { value: JSON.parse(text) as unknown };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Several documents are separated as YAML has it. */
+function yamlConverter(): (value: unknown) => string {
+  let isFirst = true;
+  return (value) => {
+    const separator = isFirst ? '' : '---\n';
+    isFirst = false;
+    return `${separator}${stringify(value)}`;
+  };
+}
+
+/** One name per line: what other commands take to find the thing again. */
+function namesOf(value: unknown): string {
+  const items = itemsOf(value);
+  const names = items.map(nameOf);
+  if (names.includes(undefined)) {
+    throw new UsageError('-o name works with lists and with single things that have a name or id.');
+  }
+  return names.map((name) => `${name}\n`).join('');
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+function itemsOf(value: unknown): unknown[] {
+  if (Array.isArray(value)) return value;
+  if (nameOf(value) !== undefined) return [value];
+  const lists = Object.values(value ?? {}).filter((each) => Array.isArray(each));
+  return lists.length === 1 ? lists[0]! : [value];
+}
+
+function nameOf(item: unknown): string | undefined {
+  if (typeof item === 'string') return item;
+  if (typeof item !== 'object' || item === null) return undefined;
+  const { id, name, key } = item as Fields;
+  const found = [id, name, key].find((each) => typeof each === 'string' && each !== '');
+  return found as string | undefined;
+}

@@ -1,0 +1,62 @@
+import type { Key } from 'ink';
+
+/** What the bottom of the screen asks for. */
+export type Prompt =
+  | { readonly kind: 'confirm'; readonly label: string; readonly run: () => Promise<string> }
+  | {
+      readonly kind: 'choice';
+      readonly label: string;
+      readonly options: readonly string[];
+      readonly pick: (at: number) => Promise<string>;
+    }
+  | {
+      readonly kind: 'text';
+      readonly label: string;
+      readonly value: string;
+      readonly submit: (text: string) => Promise<string>;
+    };
+
+/** The prompt after a key, and what to run when the key has completed it. */
+export interface Step {
+  readonly prompt: Prompt | undefined;
+  readonly run?: () => Promise<string>;
+}
+
+export function stepOf(prompt: Prompt, input: string, key: Key): Step {
+  if (key.escape) return { prompt: undefined };
+  switch (prompt.kind) {
+    case 'confirm':
+      return input === 'y' ? { prompt: undefined, run: prompt.run } : { prompt: undefined };
+    case 'choice': {
+      const at = Number(input) - 1;
+      const isOne = Number.isInteger(at) && at >= 0 && at < prompt.options.length;
+      return isOne ? { prompt: undefined, run: () => prompt.pick(at) } : { prompt };
+    }
+    case 'text':
+      return textStep(prompt, input, key);
+  }
+}
+
+function textStep(prompt: Prompt & { kind: 'text' }, input: string, key: Key): Step {
+  const { value, submit } = prompt;
+  if (key.return) {
+    return value.trim() === ''
+      ? { prompt: undefined }
+      : { prompt: undefined, run: () => submit(value) };
+  }
+  if (key.backspace || key.delete) return { prompt: { ...prompt, value: value.slice(0, -1) } };
+  if (key.ctrl || key.meta || input === '') return { prompt };
+  return { prompt: { ...prompt, value: value + input } };
+}
+
+/** Keys of a prompt, for the last line. */
+export function promptKeys(prompt: Prompt): string {
+  switch (prompt.kind) {
+    case 'confirm':
+      return 'y yes  n no';
+    case 'choice':
+      return `1-${prompt.options.length} choose  Esc cancel`;
+    case 'text':
+      return 'Enter send  Esc cancel';
+  }
+}

@@ -1,0 +1,141 @@
+import { UsageError } from '@millrace/kit/errors';
+import { readSessions } from '../agent/find-session.js';
+import { daemonApi, type DaemonFlags } from '../daemon/api.js';
+import { locate } from '../daemon/locate.js';
+import { queueApi } from '../queue/api.js';
+import { restUntil } from '../queue/waiting.js';
+import type { Tools } from '../tools.js';
+import { readSpend } from '../usage/spend.js';
+import { Actions, type Servers } from './actions.js';
+import type { Closed, ScreenState } from './app.js';
+import { followEvents } from './follow-events.js';
+import { FullScreen } from './full-screen.js';
+import { LiveData, type Readers } from './live-data.js';
+import { Questions } from './questions.js';
+import { tabs } from './views.js';
+
+export interface TuiFlags extends DaemonFlags {
+  queueUrl?: string;
+  tokenFile?: string;
+}
+
+/** Queues have no events, so they are read in turn. */
+const queuePauseMs = 2_000;
+const maxNotes = 200;
+
+export async function runTui(flags: TuiFlags, tools: Tools): Promise<void> {
+  const { terminal } = tools;
+  if (!terminal.out.isScreen || !terminal.in.isScreen) {
+    throw new UsageError(
+      'ctl tui needs a terminal for its input and output. For scripts use `ctl status --json` ' +
+        'and `ctl agent list --json`.',
+    );
+  }
+  const stop = new AbortController();
+  const signal = AbortSignal.any([tools.lifecycle.interrupted, stop.signal]);
+  const here = { ...tools, lifecycle: { ...tools.lifecycle, interrupted: signal } };
+  const servers = await serversOf(flags, here);
+  // A daemon that is away or refuses us is reported before the screen is taken.
+  await readSessions(servers.daemon);
+  const live = new LiveData(readersOf(servers));
+  const following = followEvents(await locate(flags, terminal.env), live, signal);
+  const polling = pollQueues(live, signal);
+  const screen = new FullScreen(process);
+  try {
+    await showUntilQuit({ flags, live, servers, screen }, here);
+  } finally {
+    screen.close();
+    stop.abort();
+    await Promise.all([following, polling]);
+  }
+}
+
+async function serversOf(flags: TuiFlags, tools: Tools): Promise<Servers> {
+  const { queueUrl, tokenFile, url: _daemon, data } = flags;
+  const queueFlags = {
+    ...(queueUrl === undefined ? {} : { url: queueUrl }),
+    ...(tokenFile === undefined ? {} : { tokenFile }),
+    ...(data === undefined ? {} : { data }),
+  };
+  return {
+    daemon: await daemonApi(flags, tools),
+    queue: queueApi(queueFlags, tools),
+    questions: new Questions(flags, tools),
+  };
+}
+
+function readersOf({ daemon, queue, questions }: Servers): Readers {
+  return {
+    sessions: () => readSessions(daemon),
+    questions: async () => (await questions.open()) ?? null,
+    queues: async () => (await queue.call('listQueues')).body,
+    registry: () => daemon.call('listBackends'),
+    spend: () => readSpend(daemon),
+    notes: async () => (await daemon.call('listInbox', { query: { limit: maxNotes } })).notes,
+  };
+}
+
+async function pollQueues(live: LiveData, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    live.read('queues');
+    await restUntil(queuePauseMs, signal);
+  }
+}
+
+interface Program {
+  readonly flags: TuiFlags;
+  readonly live: LiveData;
+  readonly servers: Servers;
+  readonly screen: FullScreen;
+}
+
+async function showUntilQuit(program: Program, tools: Tools): Promise<void> {
+  let state: ScreenState = { tab: tabs[0], selected: {}, message: '' };
+  for (;;) {
+    const closed = await showOnce(program, state, tools);
+    state = closed.state;
+    if (closed.attach === undefined) return;
+    program.screen.leave();
+    state = { ...state, message: await attach(closed.attach, program.flags, tools) };
+  }
+}
+
+async function showOnce(
+  { live, servers, screen }: Program,
+  start: ScreenState,
+  { terminal }: Tools,
+): Promise<Closed> {
+  const [{ render }, { createElement }, { App }] = await Promise.all([
+    import('ink'),
+    import('react'),
+    import('./app.js'),
+  ]);
+  let closed: Closed = { state: start };
+  screen.enter();
+  const app = render(
+    createElement(App, {
+      live,
+      actions: new Actions(servers, live),
+      paint: terminal.out.paint,
+      start,
+      onClose: (now) => (closed = now),
+    }),
+    { exitOnCtrlC: false, patchConsole: false },
+  );
+  await app.waitUntilExit();
+  return closed;
+}
+
+/** Hands the terminal to the agent until the user detaches. */
+async function attach(id: string, flags: TuiFlags, tools: Tools): Promise<string> {
+  const { attachToAgent } = await import('../agent/attaching.js');
+  const { Refusal } = await import('@millrace/kit/errors');
+  try {
+    // The exit code of tmux is not ours.
+    await attachToAgent(id, flags, { ...tools, exitWith: () => undefined });
+    return '';
+  } catch (error) {
+    if (error instanceof Refusal) return error.detail;
+    throw error;
+  }
+}

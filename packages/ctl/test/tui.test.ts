@@ -1,0 +1,269 @@
+import { execFileSync } from 'node:child_process';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { contractExample } from '../src/daemon/contract-examples.test-support.js';
+import { FakeDaemon } from './fake-daemon.js';
+import { CTL, startCtl } from './run-ctl.js';
+import { hasTmux, TmuxTerminal } from './tmux-terminal.js';
+
+const patient = { timeout: 60_000, interval: 100 };
+const sizes = [
+  { columns: 80, rows: 24 },
+  { columns: 200, rows: 50 },
+];
+
+let server: FakeDaemon;
+let terminal: TmuxTerminal;
+beforeAll(async () => {
+  server = await FakeDaemon.start();
+});
+afterAll(() => server.stop());
+beforeEach(() => {
+  server.requests.length = 0;
+  serveEverything();
+});
+
+const session = (id: string, more: object = {}) => ({
+  ...contractExample('Session'),
+  id,
+  name: id,
+  driver: 'headless',
+  status: 'working',
+  ...more,
+});
+const queue = (paused: boolean) => ({
+  name: 'mail',
+  summary: {
+    paused,
+    pending: 7,
+    in_flight: 1,
+    dlq_depth: 3,
+    oldest_pending_age_ms: 5_000,
+    callback_url: null,
+    version: 1,
+    updated_at: '2026-01-15T09:30:00.000Z',
+  },
+});
+const question = {
+  id: 'q1',
+  session_id: 'ada',
+  kind: 'permission',
+  title: 'Run a command?',
+  body: { command: 'rm -rf build' },
+  options: [
+    { id: 'once', label: 'Allow once', kind: 'allow_once' },
+    { id: 'no', label: 'Reject', kind: 'reject' },
+  ],
+  asked_at: '2026-01-15T09:30:00.000Z',
+};
+
+/** A daemon and a queue in one server, whose state the requests change. */
+function serveEverything(): void {
+  const { routes } = server;
+  const registry = contractExample('Registry');
+  let isPaused = false;
+  let questions = [question];
+  routes.clear();
+  routes.set('GET /api/v1/events', { isStream: true, body: '' });
+  routes.set('GET /api/v1/sessions', { body: { sessions: [session('ada'), session('bob')] } });
+  routes.set('GET /api/v1/questions', () => ({ body: { questions } }));
+  routes.set('POST /api/v1/questions/q1:answer', () => {
+    questions = [];
+    return { body: question };
+  });
+  routes.set('GET /api/v1/backends', () => ({ body: registry }));
+  const row = registry.backends[0]!;
+  routes.set(`PATCH /api/v1/backends/${row.id}`, (sent) => {
+    Object.assign(row, JSON.parse(sent) as object);
+    return { body: row };
+  });
+  routes.set('GET /api/v1/spend', { body: contractExample('SpendRollup') });
+  routes.set('GET /api/v1/inbox', { body: contractExample('Inbox') });
+  routes.set('GET /v1/admin/queues', () => ({ body: [queue(isPaused)] }));
+  for (const act of ['pause', 'resume']) {
+    routes.set(`POST /v1/admin/queues/mail:${act}`, () => {
+      isPaused = act === 'pause';
+      return { body: { paused: isPaused } };
+    });
+  }
+  routes.set('POST /v1/queues/mail/dlq:redrive', { status: 202, body: { job: { id: 'job1' } } });
+}
+
+function open(size = sizes[0]!): void {
+  const tokens = { MILLRACE_TOKEN: 'mr_a_b', MILLRACE_QUEUE_TOKEN: 'mr_a_b' };
+  terminal = new TmuxTerminal(size, tokens);
+  const urls = `--url ${server.url} --queue-url ${server.url}`;
+  terminal.run(`'${process.execPath}' '${CTL}' tui ${urls}; echo "exit code $?"`);
+}
+
+const shows = (text: string | RegExp) =>
+  expect.poll(() => terminal.screen(), patient).toMatch(text);
+const sent = (line: string) => server.requests.find((request) => request.line === line)?.body;
+
+/** The terminal is as it was before: normal screen, cursor, and a shell that edits lines. */
+async function expectRestored(): Promise<void> {
+  await expect.poll(() => terminal.isAlternate, patient).toBe(false);
+  expect(terminal.hasCursor).toBe(true);
+  terminal.run('stty -a | tr " ;" "\\n\\n" | grep -x -e icanon -e echo | sort | xargs');
+  await shows(/^echo icanon$/m);
+}
+
+describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
+  afterEach(() => terminal.close());
+
+  test.each(sizes)('$columns x $rows: shows every tab, and its keys', async (size) => {
+    open(size);
+    await shows(/> \S*ada.* working/);
+    expect(terminal.isAlternate).toBe(true);
+    for (const [key, text, keys] of [
+      ['2', /ada +\S.*permission +Run a command\?/, 'Enter answer'],
+      ['3', /mail +running +7 +1 +3/, 'p pause/resume  r redrive'],
+      ['4', /INSTALLED +TIER/, 'e enable/disable'],
+      ['5', /All time/, 'R refresh'],
+      ['6', /SEVERITY +NOTIFICATION/, 'Enter mark read'],
+      ['1', /> \S*ada/, 'a attach  i send input  x stop'],
+    ] as const) {
+      terminal.press(key);
+      await shows(text);
+      const lines = terminal.lines();
+      expect(lines).toHaveLength(size.rows);
+      expect(lines[0]).toContain('1 Fleet 2  2 Questions 1  3 Queues 1');
+      expect(lines.at(-2)).toContain(keys);
+      expect(lines.at(-2)).toContain('q quit');
+    }
+    terminal.press('q');
+    await shows('exit code 0');
+    await expectRestored();
+  });
+
+  test('shows a change when the daemon sends an event', async () => {
+    open();
+    await shows(/^ live/m);
+    const waiting = session('eve', { status: 'waiting_for_input' });
+    server.routes.set('GET /api/v1/sessions', { body: { sessions: [waiting] } });
+    server.emit('session.changed');
+    await shows(/> \S*eve.* waiting_for_input/);
+  });
+
+  test('disables and enables a backend', async () => {
+    const row = contractExample('Registry').backends[0]!;
+    open();
+    terminal.press('4');
+    await shows(new RegExp(`> ${row.id} `));
+    terminal.press('e');
+    await shows(`${row.id} is now disabled.`);
+    expect(sent(`PATCH /api/v1/backends/${row.id}`)).toBe('{"enabled":false}');
+    await shows(new RegExp(`> ${row.id} .* no +\\S+`));
+    terminal.press('e');
+    await shows(`${row.id} is now enabled.`);
+  });
+
+  test('answers a question with one of its options', async () => {
+    open();
+    terminal.press('2');
+    await shows('command: rm -rf build');
+    terminal.press('Enter');
+    await shows(/\[1\] Allow once {2}\[2\] Reject\n 1-2 choose/);
+    terminal.press('2');
+    await shows('No agent is waiting for an answer.');
+    expect(sent('POST /api/v1/questions/q1:answer')).toBe('{"option_id":"no"}');
+  });
+
+  test('answers a waiting agent of a daemon without questions', async () => {
+    const missing = { status: 404, body: { code: 'NOT_FOUND', detail: 'No such path.' } };
+    server.routes.set('GET /api/v1/questions', missing);
+    const waiting = session('eve', { status: 'waiting_for_input', status_reason: 'Which one?' });
+    server.routes.set('GET /api/v1/sessions', { body: { sessions: [waiting] } });
+    server.routes.set('POST /api/v1/sessions/eve:send', { body: waiting });
+    open();
+    terminal.press('2');
+    await shows(/eve +\S.*Which one\?/);
+    terminal.press('Enter');
+    await shows('Answer:');
+    terminal.type('the first');
+    await shows('Answer: the first');
+    terminal.press('Enter');
+    await shows('eve received it');
+    expect(sent('POST /api/v1/sessions/eve:send')).toBe('{"text":"the first"}');
+  });
+
+  test('pauses, resumes and redrives a queue', async () => {
+    open();
+    terminal.press('3');
+    await shows(/> mail +running/);
+    terminal.press('p');
+    await shows(/> mail +paused/);
+    terminal.press('p');
+    await shows(/> mail +running/);
+    terminal.press('r');
+    await shows('Run 3 dead tasks of mail again? [y/N]');
+    terminal.press('n');
+    await shows(/^ live/m);
+    expect(server.requests.some(({ line }) => line.includes('redrive'))).toBe(false);
+    terminal.press('r');
+    await shows('[y/N]');
+    terminal.press('y');
+    await shows('Redrive of mail started as job job1.');
+    expect(sent('POST /v1/queues/mail/dlq:redrive?async=true')).toBe('{"filter":{}}');
+  });
+
+  test('follows the size of the terminal', async () => {
+    open(sizes[0]);
+    await shows(/> \S*ada/);
+    terminal.resize(120, 30);
+    await expect.poll(() => terminal.lines().at(-2), patient).toContain('q quit');
+    expect(terminal.lines()[1]).toBe('─'.repeat(120));
+  });
+
+  test('escapes control characters of an agent', async () => {
+    const hostile = session('x', { name: 'a\u001B]0;b\u0007\u202Ec' });
+    server.routes.set('GET /api/v1/sessions', { body: { sessions: [hostile] } });
+    open();
+    await shows('a␛]0;b␇\\u202ec');
+  });
+
+  test('SIGTERM: restores the terminal', async () => {
+    open();
+    await shows(/> \S*ada/);
+    process.kill(pidOf(server.url), 'SIGTERM');
+    await shows('exit code 143');
+    await expectRestored();
+  });
+
+  test('Ctrl-C: restores the terminal', async () => {
+    open();
+    await shows(/> \S*ada/);
+    terminal.press('C-c');
+    await shows('exit code');
+    await expectRestored();
+  });
+
+  test('a daemon that is away is reported before the screen is taken', async () => {
+    terminal = new TmuxTerminal(sizes[0]!);
+    terminal.run(`'${process.execPath}' '${CTL}' tui --url http://127.0.0.1:1`);
+    await shows('no daemon answers at http://127.0.0.1:1');
+    expect(terminal.isAlternate).toBe(false);
+  });
+
+  test('a crash restores the terminal and says what happened', async () => {
+    open();
+    await shows(/^ live/m);
+    server.routes.set('GET /api/v1/sessions', { body: { sessions: [{ id: 'broken' }] } });
+    server.emit('session.changed');
+    await shows('exit code 1');
+    expect(terminal.screen()).toContain('ctl: internal error');
+    await expectRestored();
+  });
+});
+
+/** The process that runs the dashboard of this server. */
+function pidOf(url: string): number {
+  const lines = execFileSync('ps', ['-eo', 'pid=,args='], { encoding: 'utf8' }).split('\n');
+  const isIt = (line: string) => line.includes(`${CTL} tui`) && line.includes(url);
+  return Number.parseInt(lines.find(isIt)!, 10);
+}
+
+test('tui: without a terminal it says what to use instead', async () => {
+  const ended = await startCtl(['tui', '--url', server.url]).ended;
+  expect(ended).toMatchObject({ code: 2, out: '' });
+  expect(ended.err).toContain('ctl tui needs a terminal');
+});

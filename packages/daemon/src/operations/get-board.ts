@@ -1,0 +1,22 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { boardColumns, columnOf } from '../core/board.js';
+import type { DaemonContext } from './context.js';
+
+/** The sessions by what they need next. */
+export async function getBoard({
+  sessions,
+  branches,
+}: Pick<DaemonContext, 'sessions' | 'branches'>): Promise<DaemonSchema<'Board'>> {
+  const standings = await branches.list();
+  const merged = new Set(standings.flatMap((each) => (each.merged ? each.agent_id : [])));
+  const placed = (await sessions.list()).map((session) => ({
+    session,
+    column: columnOf(session, merged.has(session.id)),
+  }));
+  return {
+    columns: boardColumns.map((name) => ({
+      name,
+      sessions: placed.filter(({ column }) => column === name).map(({ session }) => session),
+    })),
+  };
+}

@@ -1,0 +1,73 @@
+import { globMatches } from '@millrace/kit/tokens';
+import type { Question } from './question.js';
+
+/** One rule of `permissions.policy`. */
+export interface PolicyRule {
+  /** Backend id, or a pattern with `*`; absent means every backend. */
+  backend?: string | undefined;
+  /** `execute`, `edit(*.md)`, `mcp__github__*`; `*` stands for anything. */
+  tool: string;
+  action: 'allow' | 'ask' | 'deny';
+}
+
+export interface PolicyDecision {
+  optionId: string;
+  action: 'allow' | 'deny';
+}
+
+/** Names of tools of claude that mean one of the kinds of the Agent Client Protocol. */
+const kinds: Readonly<Record<string, string>> = {
+  Bash: 'execute',
+  Edit: 'edit',
+  MultiEdit: 'edit',
+  NotebookEdit: 'edit',
+  Write: 'edit',
+  Read: 'read',
+  Glob: 'search',
+  Grep: 'search',
+  WebFetch: 'fetch',
+  WebSearch: 'fetch',
+};
+
+/** The kind of tool behind the name that an agent uses; unknown names stay as they are. */
+export function toolKind(name: string): string {
+  return Object.hasOwn(kinds, name) ? kinds[name]! : name;
+}
+
+/**
+ * What the first matching rule answers; undefined when a person has to. A question whose tool is
+ * not known is never answered, and `allow` only ever chooses an option that allows once.
+ */
+export function decide(
+  rules: readonly PolicyRule[],
+  backend: string,
+  question: Pick<Question, 'kind' | 'tool' | 'body' | 'options'>,
+): PolicyDecision | undefined {
+  const { kind, tool, body, options } = question;
+  if (kind !== 'permission' || tool === null) return undefined;
+  const rule = rules.find((each) => matches(each, backend, tool, body));
+  if (!rule || rule.action === 'ask') return undefined;
+  const option =
+    rule.action === 'allow'
+      ? options.find((each) => each.kind === 'allow_once')
+      : (options.find((each) => each.kind === 'reject') ??
+        options.find((each) => each.kind === 'reject_always'));
+  return option && { optionId: option.id, action: rule.action };
+}
+
+function matches(rule: PolicyRule, backend: string, tool: string, body: string): boolean {
+  if (rule.backend !== undefined && !globMatches(rule.backend, backend)) return false;
+  const [, name = '', args] = /^([^(]*)(?:\((.*)\))?$/s.exec(rule.tool) ?? [];
+  if (!globMatches(toolKind(name), tool)) return false;
+  if (args === undefined) return true;
+  // A denied command is found on any line of the text; an allowed one must be all of it.
+  if (rule.action === 'deny') {
+    return body.split('\n').some((line) => globMatches(args, line.trim()));
+  }
+  return globMatches(args, body.trim()) && (!args.includes('*') || isOneCommand(body.trim()));
+}
+
+/** `git status*` must not cover `git status; rm -rf ~`. */
+function isOneCommand(command: string): boolean {
+  return !/[;&|<>`$(){}\\\n\r]/.test(command);
+}

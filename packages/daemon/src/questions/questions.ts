@@ -1,0 +1,199 @@
+import type { Database, StepCollection } from '@millrace/db';
+import type { World } from '@millrace/kit/world';
+import { formatTimestamp } from '@millrace/kit/units';
+import { fail } from '../core/refusals.js';
+import {
+  answerOf,
+  checkOpen,
+  type AnswerRequest,
+  type Asked,
+  type Question,
+  type StoredQuestion,
+} from './question.js';
+
+export interface QuestionsParts extends World {
+  database: Database;
+}
+
+/** Gives an answer to the agent; `gone` when it does not wait for one any more. */
+export type Deliver = (stored: StoredQuestion, answer: string) => Promise<'taken' | 'gone'>;
+
+export interface QuestionFilter {
+  status?: Question['status'] | undefined;
+  sessionId?: string | undefined;
+  limit: number;
+}
+
+export const maxQuestions = 1000;
+export const questionsCollection = 'questions';
+
+/**
+ * The questions of all agents, on disk and in memory. This process alone writes them. Answered ones
+ * stay as the record of who allowed what, up to `maxQuestions`.
+ */
+export class Questions {
+  readonly #stored = new Map<string, StoredQuestion>();
+  readonly #answering = new Map<string, Promise<unknown>>();
+
+  private constructor(private readonly parts: QuestionsParts) {}
+
+  static async open(parts: QuestionsParts): Promise<Questions> {
+    const questions = new Questions(parts);
+    const collection = parts.database.collection<StoredQuestion>(questionsCollection);
+    for await (const { key, data } of collection.stream()) questions.#stored.set(key, data);
+    return questions;
+  }
+
+  /** Newest first. */
+  list({ status, sessionId, limit }: QuestionFilter): Question[] {
+    return [...this.#stored.values()]
+      .map(({ question }) => question)
+      .filter((each) => status === undefined || each.status === status)
+      .filter((each) => sessionId === undefined || each.session_id === sessionId)
+      .toSorted((a, b) => (a.id < b.id ? 1 : -1))
+      .slice(0, limit);
+  }
+
+  get(id: string): Question {
+    return this.#find(id).question;
+  }
+
+  /** Open questions of a session, oldest first. */
+  openOf(sessionId: string): StoredQuestion[] {
+    return [...this.#stored.values()]
+      .filter(({ question }) => question.status === 'open' && question.session_id === sessionId)
+      .toSorted((a, b) => (a.question.id < b.question.id ? -1 : 1));
+  }
+
+  /** Sessions that have open questions. */
+  askingSessions(): Set<string> {
+    const open = [...this.#stored.values()].filter(({ question }) => question.status === 'open');
+    return new Set(open.map(({ question }) => question.session_id));
+  }
+
+  async ask(sessionId: string, asked: Asked): Promise<StoredQuestion> {
+    const { clock, random, log } = this.parts;
+    const now = clock.now();
+    const { kind, title, body, tool, options, ref = null } = asked;
+    const question: Question = {
+      id: random.ulid(now),
+      session_id: sessionId,
+      status: 'open',
+      kind,
+      title,
+      body,
+      tool,
+      options,
+      asked_at: formatTimestamp(now),
+      answered_at: null,
+      answered_by: null,
+      answer: null,
+    };
+    const stored = { question, ref };
+    await this.#put(stored);
+    log.info({ question: question.id, session: sessionId, tool, title }, 'question asked');
+    return stored;
+  }
+
+  /**
+   * Answers a question: the answer is checked, given to the agent, and recorded. Answers to one
+   * question wait for one another, and only the first is given.
+   */
+  async answer(
+    id: string,
+    request: AnswerRequest,
+    by: string,
+    deliver: Deliver,
+  ): Promise<Question> {
+    for (;;) {
+      const other = this.#answering.get(id);
+      if (!other) break;
+      await other.catch(() => undefined);
+    }
+    const work = this.#answer(id, request, by, deliver);
+    this.#answering.set(id, work);
+    try {
+      return await work;
+    } finally {
+      this.#answering.delete(id);
+    }
+  }
+
+  /** Whether an answer is on its way to the agent. */
+  isAnswering(id: string): boolean {
+    return this.#answering.has(id);
+  }
+
+  async #answer(
+    id: string,
+    request: AnswerRequest,
+    by: string,
+    deliver: Deliver,
+  ): Promise<Question> {
+    const stored = this.#find(id);
+    const answer = answerOf(stored.question, request);
+    checkOpen(stored.question);
+    if ((await deliver(stored, answer)) === 'gone') {
+      await this.#end(id, { status: 'answered', answered_by: 'terminal', answer: null });
+      checkOpen(this.get(id));
+    }
+    return this.#end(id, { status: 'answered', answered_by: by, answer });
+  }
+
+  /** Records that it was answered at the agent itself, where the answer cannot be read. */
+  async answeredAtTerminal(id: string): Promise<void> {
+    if (this.isAnswering(id)) return;
+    await this.#end(id, { status: 'answered', answered_by: 'terminal', answer: null });
+  }
+
+  /** The agent does not wait for the answer any more. */
+  async close(id: string): Promise<void> {
+    await this.#end(id, { status: 'closed', answered_by: null, answer: null });
+  }
+
+  async #end(
+    id: string,
+    end: Pick<Question, 'status' | 'answered_by' | 'answer'>,
+  ): Promise<Question> {
+    const { clock, log } = this.parts;
+    const stored = this.#find(id);
+    if (stored.question.status !== 'open') return stored.question;
+    const question = { ...stored.question, ...end, answered_at: formatTimestamp(clock.now()) };
+    await this.#put({ ...stored, question });
+    const { session_id: session, tool, title, answered_by: by, status } = question;
+    const option = question.options.find((each) => each.id === question.answer)?.kind;
+    log.info({ question: id, session, tool, title, by, option, status }, 'question ended');
+    return question;
+  }
+
+  #find(id: string): StoredQuestion {
+    const stored = this.#stored.get(id);
+    if (stored) return stored;
+    throw fail(
+      'QUESTION_NOT_FOUND',
+      `There is no question "${id.slice(0, 64)}": GET /api/v1/questions lists them.`,
+    );
+  }
+
+  async #put(stored: StoredQuestion): Promise<void> {
+    const { id } = stored.question;
+    const surplus = this.#surplus(id);
+    this.#stored.set(id, stored);
+    for (const old of surplus) this.#stored.delete(old);
+    await this.parts.database.transact((target) => {
+      const collection: StepCollection<StoredQuestion> = target.collection(questionsCollection);
+      collection.put(id, stored);
+      for (const old of surplus) collection.delete(old);
+    });
+  }
+
+  /** The oldest ended questions that make room for one more. */
+  #surplus(id: string): string[] {
+    if (this.#stored.has(id) || this.#stored.size < maxQuestions) return [];
+    return [...this.#stored.values()]
+      .filter(({ question }) => question.status !== 'open')
+      .map(({ question }) => question.id)
+      .toSorted()
+      .slice(0, this.#stored.size + 1 - maxQuestions);
+  }
+}

@@ -1,0 +1,190 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { fail } from '../core/refusals.js';
+import { conflict, createCommit, identityOf, mergedTree, replay } from './merging.js';
+import type { Git } from './git.js';
+import { unquotePath } from './quoted-path.js';
+import { baseOf, type Workspace } from './workspace.js';
+
+/** A workspace with a branch and a commit. */
+export type BranchWorkspace = Workspace & { branch: string; head: string };
+
+export function onBranch(workspace: Workspace): BranchWorkspace {
+  const { branch, head, session } = workspace;
+  if (branch !== null && head !== null) return { ...workspace, branch, head };
+  const why = branch === null ? 'no branch is checked out in it' : 'its branch has no commit yet';
+  throw fail('NO_WORKSPACE', `The workspace of "${session.name}" has no branch: ${why}.`);
+}
+
+/** Commits every change of the workspace, new files included. */
+export async function commitAll(
+  { git, session, branch }: Workspace,
+  { message = session.name, runsHooks }: { message?: string | undefined; runsHooks: boolean },
+): Promise<DaemonSchema<'SessionCommit'>> {
+  const unmerged = await git.text(['ls-files', '--unmerged']);
+  if (unmerged !== '') {
+    const names = unmerged.split('\n').map((line) => unquotePath(line.split('\t')[1] ?? ''));
+    throw conflict('The workspace', [...new Set(names)]);
+  }
+  await git.text(['add', '--all', '--', '.'], { handlesFiles: true });
+  const staged = await git.run(['diff', '--cached', '--quiet', '--no-ext-diff', '--no-textconv']);
+  if (staged.code === 0) {
+    throw fail('NO_CHANGES', `The workspace of "${session.name}" has nothing to commit.`);
+  }
+  const plain = runsHooks ? [] : ['--no-verify', '--no-gpg-sign'];
+  await git.text(['commit', '--quiet', ...plain, '--file=-'], {
+    handlesFiles: true,
+    input: `${message.trimEnd()}\n`,
+    variables: await identityOf(git),
+  });
+  const commit = await git.text(['rev-parse', 'HEAD']);
+  const only = ['--no-commit-id', '--name-only', '-r', '--root'];
+  const files = await git.text(['diff-tree', ...only, commit]);
+  const file_count = files.split('\n').length;
+  return { session_id: session.id, branch, commit, message, file_count };
+}
+
+/** Replays the branch on its base. The workspace changes only when all of it fits. */
+export async function rebase(
+  workspace: BranchWorkspace,
+  requested: string | undefined,
+): Promise<DaemonSchema<'SessionRebase'>> {
+  const { git, session, branch, head } = workspace;
+  const base = await baseOf(workspace, requested);
+  if (!base) throw noBase(branch);
+  await refuseDirty(git, `The workspace of "${session.name}"`);
+  const what = `Rebasing ${branch} onto ${base.name ?? base.commit}`;
+  const isCurrent = (await git.run(['merge-base', '--is-ancestor', base.commit, head])).code === 0;
+  const { tip, count } = isCurrent
+    ? { tip: head, count: 0 }
+    : await replay(git, { onto: base.commit, head }, what);
+  if (tip !== head) await git.text(moveArgs(tip), { handlesFiles: true });
+  return {
+    session_id: session.id,
+    branch,
+    base: base.name,
+    before: head,
+    commit: tip,
+    commit_count: count,
+  };
+}
+
+export interface MergeParams {
+  strategy: DaemonSchema<'MergeStrategy'>;
+  message?: string | undefined;
+  base?: string | undefined;
+}
+
+/** Takes the branch into its base, and into the checkout of the base where there is one. */
+export async function merge(
+  workspace: BranchWorkspace,
+  params: MergeParams,
+): Promise<DaemonSchema<'SessionMerge'>> {
+  const { git, session, branch } = workspace;
+  const { strategy } = params;
+  const { name, commit: before } = await mergeTarget(workspace, params.base);
+  await refuseDirty(git, `The workspace of "${session.name}"`);
+  const ahead = await git.text(['rev-list', '--count', `${before}..${workspace.head}`]);
+  if (name === branch || ahead === '0') {
+    throw fail('NO_CHANGES', `${branch} has no commit that ${name} does not have.`);
+  }
+  const checkout = await checkoutOf(git, name);
+  if (checkout) await refuseDirty(checkout, `The checkout of ${name} in ${checkout.cwd}`, false);
+  const commit = await mergeCommit(workspace, { ...params, name, onto: before });
+  if (checkout) await fastForward(checkout, name, commit);
+  else await git.text(['update-ref', '-m', 'merge', `refs/heads/${name}`, commit, before]);
+  // The merge is done: a workspace that was changed meanwhile keeps its old commits.
+  if (strategy === 'rebase') await git.run(moveArgs(commit), { handlesFiles: true });
+  return { session_id: session.id, strategy, branch, base: name, before, commit };
+}
+
+async function mergeTarget(workspace: BranchWorkspace, requested: string | undefined) {
+  const base = await baseOf(workspace, requested);
+  if (!base?.name) throw noBase(workspace.branch);
+  const { name, commit } = base;
+  if (!base.isLocal) {
+    const how = 'Push the branch and open a pull request, or name a local branch as `base`';
+    throw fail('GIT_FAILED', `${name} is not a branch of this clone. ${how}.`);
+  }
+  return { name, commit };
+}
+
+async function mergeCommit(
+  { git, session, branch, head }: BranchWorkspace,
+  { strategy, message, name, onto }: MergeParams & { name: string; onto: string },
+): Promise<string> {
+  const what = `Merging ${branch} into ${name}`;
+  if (strategy === 'rebase') {
+    const { tip } = await replay(git, { onto, head }, what);
+    if (tip !== onto) return tip;
+    throw fail('NO_CHANGES', `${name} already has the changes of ${branch}.`);
+  }
+  const tree = await mergedTree(git, onto, head, what);
+  if (strategy === 'merge') {
+    const text = message ?? `Merge branch '${branch}'`;
+    return createCommit(git, { tree, parents: [onto, head], message: text });
+  }
+  const subjects = await git.text(['log', '--reverse', '--format=* %s', `${onto}..${head}`]);
+  const text = message ?? `${session.name}\n\n${subjects}`;
+  return createCommit(git, { tree, parents: [onto], message: text });
+}
+
+function noBase(branch: string): Error {
+  return fail(
+    'GIT_FAILED',
+    `${branch} has no base branch: there is no origin/HEAD, no main and no master. Name one as ` +
+      '`base`.',
+  );
+}
+
+/**
+ * Refuses uncommitted changes. New files count only where the session works: git leaves those of
+ * another checkout alone, and refuses to overwrite them.
+ */
+async function refuseDirty(git: Git, what: string, countsNew = true): Promise<void> {
+  // Its exit code reports changes, which are listed below.
+  await git.run(['update-index', '-q', '--really-refresh'], { handlesFiles: true });
+  const plain = ['--no-ext-diff', '--no-textconv', '--ignore-submodules=all'];
+  const changed = await git.text(['diff-index', '--name-only', ...plain, 'HEAD', '--'], {
+    handlesFiles: true,
+  });
+  const others = ['ls-files', '--others', '--exclude-standard'];
+  const untracked = countsNew ? await git.text(others) : '';
+  const files = `${changed}\n${untracked}`.split('\n').filter((line) => line !== '');
+  if (files.length === 0) return;
+  const first = unquotePath(files[0]!);
+  const more = files.length === 1 ? '' : ` and ${files.length - 1} more`;
+  throw fail(
+    'WORKSPACE_DIRTY',
+    `${what} has uncommitted changes: ${first}${more}. Commit or remove them first.`,
+  );
+}
+
+/** The working tree where a branch is checked out; undefined when there is none. */
+async function checkoutOf(git: Git, branch: string): Promise<Git | undefined> {
+  const listed = await git.text(['worktree', 'list', '--porcelain', '-z']);
+  for (const entry of listed.split('\0\0')) {
+    const lines = entry.split('\0').filter((line) => line !== '');
+    const path = lines.find((line) => line.startsWith('worktree '))?.slice('worktree '.length);
+    const isGone = lines.some((line) => line.startsWith('prunable'));
+    const isBare = lines.includes('bare');
+    const holds = lines.includes(`branch refs/heads/${branch}`);
+    if (path !== undefined && holds && !isGone && !isBare) return git.in(path);
+  }
+  return undefined;
+}
+
+/** Moves a checked-out branch forward with its files. Git refuses when the branch has moved. */
+async function fastForward(checkout: Git, name: string, commit: string): Promise<void> {
+  const plain = ['--no-stat', '--no-autostash', '--no-verify-signatures'];
+  const { code, said } = await checkout.run(['merge', '--ff-only', '--quiet', ...plain, commit], {
+    handlesFiles: true,
+  });
+  if (code !== 0) {
+    throw fail('GIT_FAILED', `${name} in ${checkout.cwd} cannot be moved forward: ${said}`);
+  }
+}
+
+/** Moves the branch of a clean workspace, and its files with it. */
+function moveArgs(commit: string): string[] {
+  return ['reset', '--keep', '--quiet', commit];
+}

@@ -1,0 +1,91 @@
+import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { systemCode } from '@millrace/kit/errors';
+import type { Git } from './git.js';
+import { parseDiff } from './parse-diff.js';
+import { baseOf, type Workspace } from './workspace.js';
+
+const limits = { maxLines: 5_000, maxFiles: 2_000, maxLineLength: 10_000 };
+
+const diffOptions = [
+  '--raw',
+  '--numstat',
+  '--patch',
+  '--unified=3',
+  '--abbrev=40',
+  '--find-renames',
+  '--no-color',
+  '--no-relative',
+  '--no-ext-diff',
+  '--no-textconv',
+  '--submodule=short',
+];
+
+/**
+ * Everything that the session changed since its branch left the base: commits, uncommitted changes
+ * and new files. Writes nothing into the repository.
+ */
+export async function diffOf(
+  workspace: Workspace,
+  requested: string | undefined,
+): Promise<DaemonSchema<'SessionDiff'>> {
+  const { git, session, branch, head } = workspace;
+  const base = await baseOf(workspace, requested);
+  const from = await startOf(git, head, base?.commit);
+  const { stdout, isCut } = await withNewFiles(git, (variables) =>
+    git.done(['diff', ...diffOptions, from.tree, '--'], {
+      handlesFiles: true,
+      keeps: 'start',
+      variables,
+    }),
+  );
+  const { files, ...counts } = parseDiff(stdout, isCut, limits);
+  return {
+    session_id: session.id,
+    branch,
+    head,
+    base: base?.name ?? null,
+    base_commit: from.commit,
+    file_count: files.length,
+    ...counts,
+    files,
+  };
+}
+
+/** The commit where the branch left the base; the empty tree when there is no commit. */
+async function startOf(
+  git: Git,
+  head: string | null,
+  base: string | undefined,
+): Promise<{ tree: string; commit: string | null }> {
+  if (head === null) {
+    const empty = await git.text(['hash-object', '-t', 'tree', '--stdin']);
+    return { tree: empty, commit: null };
+  }
+  if (base === undefined) return { tree: head, commit: head };
+  const fork = (await git.maybe(['merge-base', base, head])) ?? base;
+  return { tree: fork, commit: fork };
+}
+
+/** Runs with a copy of the index that also lists untracked files; the index itself stays. */
+async function withNewFiles<Result>(
+  git: Git,
+  run: (variables: Readonly<Record<string, string>>) => Promise<Result>,
+): Promise<Result> {
+  const directory = await mkdtemp(join(tmpdir(), 'millrace-index-'));
+  try {
+    const copy = join(directory, 'index');
+    const index = await git.text(['rev-parse', '--path-format=absolute', '--git-path', 'index']);
+    await copyFile(index, copy).catch((error: unknown) => {
+      // A repository without commits may have no index yet.
+      if (systemCode(error) !== 'ENOENT') throw error;
+    });
+    const variables = { GIT_INDEX_FILE: copy, GIT_CONFIG_PARAMETERS: "'core.quotePath=true'" };
+    await git.text(['add', '--intent-to-add', '--', '.'], { handlesFiles: true, variables });
+    return await run(variables);
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,55 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { fail } from '../core/refusals.js';
+import { safeGitEnvironment } from '../git/run-git.js';
+import { findProgram } from '../registry/search-path.js';
+import { runProgram } from '../think/program.js';
+import type { BranchWorkspace } from './branch-changes.js';
+import type { GitParts } from './git.js';
+import { baseOf } from './workspace.js';
+
+const timeoutMs = 60_000;
+
+/** The program gh; refuses with GH_NOT_INSTALLED when it is not on the search path. */
+export async function findGh({ environment }: GitParts): Promise<string> {
+  const file = await findProgram('gh', environment['PATH']);
+  if (file !== undefined) return file;
+  throw fail(
+    'GH_NOT_INSTALLED',
+    'Pull requests need the GitHub command line gh. Install it (https://cli.github.com), run ' +
+      '`gh auth login`, and make sure the daemon finds it on its PATH.',
+  );
+}
+
+/** Opens a pull request for the branch of a session, which must be on the remote. */
+export async function openPullRequest(
+  parts: GitParts & { gh: string },
+  workspace: BranchWorkspace,
+  request: DaemonSchema<'OpenPrRequest'>,
+): Promise<DaemonSchema<'SessionPullRequest'>> {
+  const { session, git, branch } = workspace;
+  const { title = session.name, body = '', draft = false } = request;
+  const base = (await baseOf(workspace, request.base))?.name ?? null;
+  const args = ['pr', 'create', '--head', branch, '--title', title, '--body', body];
+  const end = await runProgram({
+    file: parts.gh,
+    args: [...args, ...(base === null ? [] : ['--base', base]), ...(draft ? ['--draft'] : [])],
+    input: '',
+    cwd: git.cwd,
+    environment: {
+      ...safeGitEnvironment(parts.environment),
+      NO_COLOR: '1',
+      GH_PROMPT_DISABLED: '1',
+      GH_NO_UPDATE_NOTIFIER: '1',
+    },
+    timeoutMs,
+    signal: new AbortController().signal,
+    clock: parts.clock,
+  });
+  if (end.kind !== 'exited') throw fail('GIT_FAILED', `gh pr create failed: ${end.kind}`);
+  const url = end.stdout.split('\n').find((line) => /^https?:\/\/\S+$/.test(line.trim()));
+  if (end.code === 0 && url !== undefined) {
+    return { session_id: session.id, branch, base, draft, title, url: url.trim() };
+  }
+  const said = (end.stderr.trim() || end.stdout.trim()).slice(0, 1_000);
+  throw fail('GIT_FAILED', `gh pr create failed: ${said || `it exited with code ${end.code}`}`);
+}

@@ -1,0 +1,90 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expectSchema } from './support/client.js';
+import { WorkbenchDaemon } from './support/workbench.js';
+
+let bench: WorkbenchDaemon;
+beforeAll(async () => {
+  bench = await WorkbenchDaemon.start();
+});
+afterAll(() => bench.daemon.dispose());
+
+test('an agent’s work is reviewed, committed and merged over REST, and the log says by whom', async () => {
+  const { api, log } = bench.daemon;
+  const { path, id } = await bench.agent('review');
+  expect(await api.ok('GET', path)).toMatchObject({ branch: 'review', base_branch: 'main' });
+  const diff = await api.ok('GET', `${path}/diff`);
+  expectSchema('SessionDiff', diff);
+  expect(diff).toMatchObject({
+    base: 'main',
+    additions: 1,
+    truncated: false,
+    files: [{ path: 'made.txt', status: 'added', hunks: [{ lines: ['+made'] }] }],
+  });
+  // A body is not needed.
+  const made = await api.ok('POST', `${path}:commit`);
+  const board = await api.ok('GET', '/api/v1/board');
+  expectSchema('Board', board);
+  expect(board.columns[3]).toMatchObject({ name: 'review', sessions: [{ id }] });
+  expect(made).toMatchObject({
+    session_id: id,
+    branch: 'review',
+    message: 'review',
+    file_count: 1,
+  });
+  const merged = await api.ok('POST', `${path}:merge`, { strategy: 'squash' });
+  expectSchema('SessionMerge', merged);
+  expect(existsSync(join(bench.repo.path, 'made.txt'))).toBe(true);
+  expect(bench.repo.git('rev-parse', 'main')).toBe(merged.commit);
+  const lines = log.lines.filter(({ message }) => message === 'branch changed');
+  expect(lines.map(({ fields }) => fields)).toMatchObject([
+    { action: 'commit', session_id: id, commit: made.commit, principal: expect.any(String) },
+    { action: 'merge', session_id: id, commit: merged.commit, base: 'main' },
+  ]);
+});
+
+test('a conflict is answered with its files', async () => {
+  const { api } = bench.daemon;
+  const { path, work } = await bench.agent('clash');
+  bench.conflict(work, 'first.txt');
+  for (const [act, body] of [
+    ['merge', { strategy: 'rebase' }],
+    ['rebase', undefined],
+  ] as const) {
+    const request = { method: 'POST', path: `${path}:${act}`, ...(body && { body }) };
+    const problem = await api.refused(request, 409, 'MERGE_CONFLICT');
+    expect(problem.conflicts).toEqual(['first.txt']);
+  }
+});
+
+test('a session outside a repository has no workspace', async () => {
+  const { api, home } = bench.daemon;
+  const body = { prompt: 'x', backend: 'claude', driver: 'headless', cwd: home };
+  const { json } = await api.send({ method: 'POST', path: '/api/v1/spawn', body });
+  const path = `/api/v1/sessions/${json.id}`;
+  await api.refused({ path: `${path}/diff` }, 409, 'NO_WORKSPACE');
+  await api.refused({ method: 'POST', path: `${path}:push` }, 409, 'NO_WORKSPACE');
+});
+
+test('names are unique among live sessions, and name a session in every path', async () => {
+  const { api, home } = bench.daemon;
+  bench.clis.add('claude', 'setInterval(() => {}, 1000);');
+  const body = { prompt: 'x', backend: 'claude', driver: 'headless', cwd: home, name: 'two words' };
+  const spawn = { method: 'POST', path: '/api/v1/spawn', body };
+  const replies = await Promise.all([api.send(spawn), api.send(spawn), api.send(spawn)]);
+  const names = replies.map(({ json }) => json.name as string).toSorted();
+  expect(names).toEqual(['two words', 'two words-2', 'two words-3']);
+  const { json: first } = replies.find(({ json }) => json.name === 'two words')!;
+  expect(await api.ok('GET', '/api/v1/sessions/two%20words')).toMatchObject({ id: first.id });
+  const prefix = first.id.toLowerCase();
+  expect(await api.ok('GET', `/api/v1/sessions/${prefix}`)).toMatchObject({ id: first.id });
+  await api.ok('POST', '/api/v1/sessions/two%20words:stop');
+  // The name is free again, and means the live session from now on.
+  const { json: next } = await api.send(spawn);
+  expect(next).toMatchObject({ name: 'two words' });
+  expect(await api.ok('GET', '/api/v1/sessions/two%20words')).toMatchObject({ id: next.id });
+  for (const { json } of [...replies, { json: next }]) {
+    await api.ok('DELETE', `/api/v1/sessions/${json.id}`);
+  }
+});

@@ -1,0 +1,108 @@
+import { useQuery } from '@tanstack/react-query';
+import { useAction } from '../../parts/action.js';
+import { count, millis } from '../../parts/format.js';
+import { Panel } from '../../parts/page.js';
+import { Loaded } from '../../parts/states.js';
+import { createIndex, readAdvice, type IndexAdvice } from './api.js';
+
+interface AdviceProps {
+  collection: string;
+  canCreate: boolean;
+}
+
+/** Indexes that would have served slow queries of the collection. */
+export function Advice({ collection, canCreate }: AdviceProps) {
+  const advice = useQuery({
+    queryKey: ['db-advice'],
+    queryFn: readAdvice,
+    refetchInterval: 10_000,
+  });
+  return (
+    <Panel title="Advice">
+      <Loaded query={advice} rows={1}>
+        {(list) => {
+          const shown = list.filter((one) => one.collection === collection);
+          return shown.length === 0 ? (
+            <p className="panel-body muted">
+              No slow query since the start of the server would have been faster with another index.
+            </p>
+          ) : (
+            <AdviceTable advice={shown} canCreate={canCreate} />
+          );
+        }}
+      </Loaded>
+    </Panel>
+  );
+}
+
+function AdviceTable({
+  advice,
+  canCreate,
+}: {
+  advice: readonly IndexAdvice[];
+  canCreate: boolean;
+}) {
+  return (
+    <div className="scroll-x" tabIndex={0} role="group" aria-label="Advised indexes">
+      <table className="table">
+        <thead>
+          <tr>
+            <th scope="col">Fields</th>
+            <th scope="col" className="numeric">
+              Slow queries
+            </th>
+            <th scope="col" className="numeric">
+              Time
+            </th>
+            <th scope="col" className="numeric">
+              Rows read
+            </th>
+            <th scope="col" className="numeric">
+              Rows returned
+            </th>
+            <th scope="col">Last query</th>
+            {canCreate && <th scope="col">Action</th>}
+          </tr>
+        </thead>
+        <tbody>
+          {advice.map((one) => (
+            <AdviceRow key={one.fields.join(',')} advice={one} canCreate={canCreate} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function AdviceRow({ advice, canCreate }: { advice: IndexAdvice; canCreate: boolean }) {
+  const { collection, fields } = advice;
+  const create = useAction({
+    run: () => createIndex(collection, fields),
+    done: () => `Created the index ${fields.join(', ')}.`,
+    refresh: ['db-status', 'db-advice'],
+  });
+  return (
+    <tr>
+      <th scope="row" className="mono">
+        {fields.join(', ')}
+      </th>
+      <td className="numeric">{count(advice.query_count)}</td>
+      <td className="numeric">{millis(advice.total_ms)}</td>
+      <td className="numeric">{count(advice.rows_scanned)}</td>
+      <td className="numeric">{count(advice.rows_returned)}</td>
+      <td className="mono">{advice.filter}</td>
+      {canCreate && (
+        <td>
+          <button
+            type="button"
+            className="small"
+            disabled={create.isPending}
+            onClick={() => create.mutate()}
+          >
+            Create
+          </button>
+        </td>
+      )}
+    </tr>
+  );
+}

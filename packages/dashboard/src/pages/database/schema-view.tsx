@@ -1,0 +1,134 @@
+import { useQuery } from '@tanstack/react-query';
+import { Bar } from '../../parts/bar.js';
+import { count } from '../../parts/format.js';
+import { Panel } from '../../parts/page.js';
+import { Empty, Loaded } from '../../parts/states.js';
+import { Status } from '../../parts/status.js';
+import { Time } from '../../parts/time.js';
+import { find, readSchema, type CollectionSchema } from './api.js';
+import { useDatabaseFeatures } from './features.js';
+import { inferFields } from './inferred-schema.js';
+
+const sampleSize = 200;
+
+/** The fields of a collection as its records have them, and the schema that writes must match. */
+export function SchemaView({ collection }: { collection: string }) {
+  const { schemas } = useDatabaseFeatures();
+  return (
+    <>
+      {schemas && <DeclaredSchema collection={collection} />}
+      <SeenFields collection={collection} />
+    </>
+  );
+}
+
+function DeclaredSchema({ collection }: { collection: string }) {
+  const schema = useQuery({
+    queryKey: ['db-schema', collection],
+    queryFn: () => readSchema(collection),
+    refetchInterval: false,
+  });
+  return (
+    <Panel title="Schema">
+      <Loaded query={schema} rows={2}>
+        {(found) =>
+          found ? (
+            <Declared schema={found} />
+          ) : (
+            <p className="panel-body muted">
+              No schema: every JSON object is accepted. Set one with{' '}
+              <code>ctl db schema set {collection} schema.json</code>
+            </p>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+function Declared({ schema }: { schema: CollectionSchema }) {
+  const { validate, updated_at, violation_count: violations } = schema;
+  return (
+    <>
+      <dl className="facts">
+        <dt>Validation</dt>
+        <dd>{validate === 'strict' ? 'strict: refuses a write' : 'warn: logs a write'}</dd>
+        <dt>Set</dt>
+        <dd>
+          <Time at={updated_at} />
+        </dd>
+        <dt>Violations</dt>
+        <dd>
+          {violations === 0 ? (
+            'none since the start of the server'
+          ) : (
+            <Status tone="warn">{`${count(violations)} since the start of the server`}</Status>
+          )}
+        </dd>
+      </dl>
+      <pre className="panel-body mono db-schema" tabIndex={0} aria-label="JSON Schema">
+        {JSON.stringify(schema.schema, undefined, 2)}
+      </pre>
+    </>
+  );
+}
+
+function SeenFields({ collection }: { collection: string }) {
+  const sample = useQuery({
+    queryKey: ['db-sample', collection],
+    queryFn: async () => (await find(collection, { limit: sampleSize })).records,
+    refetchInterval: false,
+    staleTime: 30_000,
+  });
+  return (
+    <Panel title="Fields">
+      <Loaded query={sample}>
+        {(records) =>
+          records.length === 0 ? (
+            <Empty title="This collection has no records." />
+          ) : (
+            <>
+              <p className="panel-body muted">
+                {records.length < sampleSize
+                  ? 'From all records.'
+                  : `From the first ${count(records.length)} records.`}
+              </p>
+              <FieldTable fields={inferFields(records)} />
+            </>
+          )
+        }
+      </Loaded>
+    </Panel>
+  );
+}
+
+function FieldTable({ fields }: { fields: ReturnType<typeof inferFields> }) {
+  return (
+    <div className="scroll-x" tabIndex={0} role="group" aria-label="Fields">
+      <table className="table">
+        <thead>
+          <tr>
+            <th scope="col">Field</th>
+            <th scope="col">Types</th>
+            <th scope="col">Records that have it</th>
+          </tr>
+        </thead>
+        <tbody>
+          {fields.map(({ path, types, percent }) => (
+            <tr key={path}>
+              <th scope="row" className="mono">
+                {path}
+              </th>
+              <td>{types.join(', ')}</td>
+              <td>
+                <span className="db-share">
+                  <Bar label={`${path}: ${percent}%`} percent={percent} /> {percent}%
+                </span>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

@@ -1,0 +1,125 @@
+import { useQueries } from '@tanstack/react-query';
+import { useMemo } from 'react';
+import { Link } from 'wouter';
+import { count } from '../../parts/format.js';
+import { setParams, useParamText, withParams } from '../../parts/location.js';
+import { Panel } from '../../parts/page.js';
+import { Empty, Failure, Loading } from '../../parts/states.js';
+import { Time } from '../../parts/time.js';
+import { useIsNarrow } from '../../parts/use-is-narrow.js';
+import { VirtualTable, type Column } from '../../parts/virtual-table.js';
+import { queueQueries, type Filter } from '../../queue/api.js';
+import { matchingGroups, type QueueGroup } from './all-groups.js';
+import { FilterBar } from './filter-bar.js';
+import { filterIn, filterOf, paramsOf } from './filter.js';
+
+/** Queues whose groups are read; those with the most dead tasks come first. */
+const maxQueues = 50;
+
+/** The failures of all queues by error, handler and HTTP status, with one filter over all. */
+export function AllQueues({ queues }: { queues: readonly string[] }) {
+  const filter = filterIn(useParamText());
+  const read = queues.slice(0, maxQueues);
+  const { groups, error, isPending } = useQueries({
+    queries: read.map((queue) => queueQueries.groups(queue)),
+    combine: (results) => ({
+      groups: results.flatMap(({ data = [] }, index) =>
+        data.map((group): QueueGroup => ({ ...group, queue: read[index]! })),
+      ),
+      error: results.find(({ isError }) => isError)?.error,
+      isPending: results.some((one) => one.isPending),
+    }),
+  });
+  const shown = useMemo(() => matchingGroups(groups, filter), [groups, filter]);
+  const isNarrow = useIsNarrow();
+  const total = shown.reduce((sum, group) => sum + group.count, 0);
+  return (
+    <Panel title="Failures of all queues">
+      <div className="panel-body stack">
+        <FilterBar
+          filter={filter}
+          hasTimes={false}
+          errorTypes={[...new Set(groups.map(({ error_type }) => error_type))]}
+          handlers={[...new Set(groups.map(({ handler_ref }) => handler_ref))]}
+          onFilter={(next: Filter) => setParams(paramsOf(next))}
+        />
+        {error && <Failure error={error} />}
+        {isPending && groups.length === 0 ? (
+          <Loading rows={2} />
+        ) : shown.length === 0 ? (
+          <Empty title="No dead task matches the filter." />
+        ) : (
+          <>
+            <VirtualTable
+              label="Failures of all queues"
+              columns={columnsFor(isNarrow)}
+              rows={shown}
+              rowKey={({ queue, error_type, handler_ref, http_status }) =>
+                `${queue} ${error_type} ${handler_ref} ${http_status}`
+              }
+            />
+            <p className="muted" role="status">
+              {count(total)} dead tasks in {count(shown.length)}{' '}
+              {shown.length === 1 ? 'group' : 'groups'}
+              {queues.length > maxQueues && ` of the ${maxQueues} queues with the most dead tasks`}
+            </p>
+          </>
+        )}
+      </div>
+    </Panel>
+  );
+}
+
+function columnsFor(isNarrow: boolean): Column<QueueGroup>[] {
+  return [
+    {
+      id: 'error',
+      header: 'Error',
+      width: 'minmax(0, 2fr)',
+      cell: (group) => (
+        <>
+          <Link
+            className="row-link"
+            href={`/dead-letters/${group.queue}?${withParams('', paramsOf(filterOf(group)))}`}
+          >
+            {group.error_type}
+            {group.http_status !== null && ` ${group.http_status}`}
+          </Link>
+          {isNarrow && (
+            <div className="ellipsis muted">
+              {group.queue} · {group.handler_ref}
+            </div>
+          )}
+        </>
+      ),
+    },
+    {
+      id: 'queue',
+      header: 'Queue',
+      width: 'minmax(0, 1fr)',
+      wideOnly: true,
+      cell: ({ queue }) => queue,
+    },
+    {
+      id: 'handler',
+      header: 'Handler',
+      width: 'minmax(0, 1fr)',
+      wideOnly: true,
+      cell: ({ handler_ref }) => handler_ref,
+    },
+    {
+      id: 'count',
+      header: 'Tasks',
+      width: '5rem',
+      numeric: true,
+      cell: (group) => count(group.count),
+    },
+    {
+      id: 'last',
+      header: 'Last',
+      width: '6rem',
+      wideOnly: true,
+      cell: ({ last_seen }) => <Time at={last_seen} />,
+    },
+  ];
+}

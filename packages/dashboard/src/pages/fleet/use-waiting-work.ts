@@ -1,0 +1,36 @@
+import { useQuery } from '@tanstack/react-query';
+import { queries } from '../../api/queries.js';
+import { useServers } from '../../api/servers.js';
+import { queueQueries } from '../../queue/api.js';
+import { listTasks, nextQueries } from '../../queue/next-api.js';
+import { waitingJobs, type WaitingWork } from './board-columns.js';
+
+/** The queue of `ctl agent submit`. */
+const agentsQueue = 'agents';
+
+/** Work without a session: pending tasks of the agents queue, and jobs of running pipelines. */
+export function useWaitingWork(): { work: readonly WaitingWork[]; total: number } {
+  const { data: pipelines = [] } = useQuery(queries.pipelines());
+  const isLive = useServers().queue.state === 'live';
+  const { data: queues } = useQuery({ ...queueQueries.all(), enabled: isLive });
+  const queue = queues?.find(({ name }) => name === agentsQueue);
+  const { data: features } = useQuery({ ...nextQueries.features(), enabled: isLive });
+  const hasTasks = features?.tasks === true && queue !== undefined;
+  const { data: tasks = [] } = useQuery({
+    queryKey: ['tasks', agentsQueue, 'board'],
+    queryFn: async () => (await listTasks(agentsQueue, { status: ['PENDING'] }, 'next', '')).tasks,
+    enabled: hasTasks,
+    refetchInterval: 3_000,
+  });
+  const work = [
+    ...waitingJobs(pipelines),
+    ...tasks.map(({ id, handler_ref }) => ({
+      id,
+      title: handler_ref,
+      note: `Task of the queue ${agentsQueue}`,
+      href: `/tasks/${id}`,
+    })),
+  ];
+  const unread = Math.max((hasTasks ? queue.summary.pending : 0) - tasks.length, 0);
+  return { work, total: work.length + unread };
+}

@@ -1,0 +1,76 @@
+import { create } from '@bufbuild/protobuf';
+import {
+  AdviseIndexesResponseSchema,
+  CreateIndexResponseSchema,
+  DropCollectionResponseSchema,
+  DropIndexResponseSchema,
+  IndexStatusSchema,
+  RenameCollectionResponseSchema,
+} from '@millrace/contract/db';
+import type { IndexInfo } from '../../engine/catalog.js';
+import type { UnaryMethods } from './call.js';
+import type { ServiceParts } from './parts.js';
+import { badField, timestamp } from './values.js';
+
+type CatalogMethods = Pick<
+  UnaryMethods,
+  'DropCollection' | 'RenameCollection' | 'CreateIndex' | 'DropIndex' | 'AdviseIndexes'
+>;
+
+export function catalogMethods(parts: ServiceParts): CatalogMethods {
+  const { replication, log } = parts;
+  return {
+    DropCollection: async ({ collection }, context) => {
+      replication.checkWritable();
+      const { deleted, seq } = await parts.database.catalog.drop(collection);
+      const principal = context.principal.id;
+      log.info({ collection, deleted, principal, seq }, 'collection dropped');
+      await replication.confirmed(seq, context);
+      return create(DropCollectionResponseSchema, { deleted: BigInt(deleted), seq: BigInt(seq) });
+    },
+    RenameCollection: async ({ collection, newName }, context) => {
+      context.principal.check(newName, 'admin');
+      replication.checkWritable();
+      const { moved, seq } = await parts.database.catalog.rename(collection, newName);
+      const principal = context.principal.id;
+      log.info({ collection, newName, moved, principal, seq }, 'collection renamed');
+      await replication.confirmed(seq, context);
+      return create(RenameCollectionResponseSchema, { moved: BigInt(moved), seq: BigInt(seq) });
+    },
+    CreateIndex: async ({ collection, fields, unique, sparse }, context) => {
+      replication.checkWritable();
+      const definition = { fields, unique, sparse };
+      const { index, seq } = await parts.database.catalog.createIndex(collection, definition);
+      if (seq > 0) {
+        const principal = context.principal.id;
+        log.info({ collection, fields, unique, sparse, principal, seq }, 'index created');
+        await replication.confirmed(seq, context);
+      }
+      return create(CreateIndexResponseSchema, { index: indexStatus(index), seq: BigInt(seq) });
+    },
+    DropIndex: async ({ collection, index }, context) => {
+      replication.checkWritable();
+      if (index === '') throw badField('index', 'is missing');
+      const seq = await parts.database.catalog.dropIndex(collection, index);
+      log.info({ collection, index, principal: context.principal.id, seq }, 'index dropped');
+      await replication.confirmed(seq, context);
+      return create(DropIndexResponseSchema, { seq: BigInt(seq) });
+    },
+    AdviseIndexes: () =>
+      create(AdviseIndexesResponseSchema, {
+        advice: parts.slowQueries.advice(parts.database.collections()).map((each) => ({
+          ...each,
+          queryCount: BigInt(each.queryCount),
+          rowsScanned: BigInt(each.rowsScanned),
+          rowsReturned: BigInt(each.rowsReturned),
+          lastAt: timestamp(each.lastAt),
+        })),
+      }),
+  };
+}
+
+export function indexStatus({ definition, state }: IndexInfo) {
+  const { fields, unique = false, sparse = false } = definition;
+  const name = fields.join(',');
+  return create(IndexStatusSchema, { name, fields: [...fields], unique, sparse, state });
+}

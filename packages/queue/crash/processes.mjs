@@ -1,0 +1,82 @@
+// The server and the workers of a crash campaign.
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+const serveProgram = fileURLToPath(new URL('../test/programs/serve.mjs', import.meta.url));
+const workerProgram = fileURLToPath(new URL('worker.mjs', import.meta.url));
+
+export const token = 'token-of-the-campaign';
+export const leaseMs = 2_000;
+const maxRunMs = 30;
+
+/** Settings of the server; its port stays, so that workers find it again. */
+export async function writeSettings(home, storage) {
+  const port = await freePort();
+  mkdirSync(join(home, 'data'), { recursive: true, mode: 0o700 });
+  const grants = [{ queue: '*', role: 'admin' }];
+  const hash = createHash('sha256').update(token).digest('hex');
+  const tokens = [{ id: 'all', principal: 'all', token_sha256: hash, grants }];
+  writeFileSync(join(home, 'tokens.yaml'), JSON.stringify({ tokens }), { mode: 0o600 });
+  const settings = {
+    listen: `127.0.0.1:${port}`,
+    metrics_listen: '127.0.0.1:0',
+    data: './data',
+    storage,
+    tokens_file: 'tokens.yaml',
+    shed_target_ms: 0,
+  };
+  const file = join(home, 'queue.yaml');
+  writeFileSync(file, JSON.stringify(settings));
+  return { file, url: `http://127.0.0.1:${port}` };
+}
+
+export async function startQueueServer(file) {
+  const server = start([serveProgram, `--config=${file}`]);
+  const lines = createInterface({ input: server.child.stdout })[Symbol.asyncIterator]();
+  const { done } = await lines.next();
+  if (done) throw new Error(`The server did not start: ${server.errors()}`);
+  server.child.stdout.resume();
+  return server;
+}
+
+/** `onStart` is called for every task that it starts. */
+export function startWorkerProcess(url, name, onStart) {
+  const worker = start([workerProgram, url, token, name, String(leaseMs), String(maxRunMs)]);
+  const lines = createInterface({ input: worker.child.stdout });
+  lines.on('line', (line) => {
+    // The last line of a killed process may be cut.
+    if (line.endsWith('}')) onStart(JSON.parse(line));
+  });
+  const read = once(lines, 'close');
+  return { ...worker, kill: () => Promise.all([worker.kill(), read]) };
+}
+
+function start(args) {
+  const child = spawn(process.execPath, args, {
+    env: { ...process.env, NODE_OPTIONS: '' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let errors = '';
+  child.stderr.on('data', (text) => (errors = `${errors}${text}`.slice(-4_000)));
+  const ended = once(child, 'exit');
+  const kill = () => {
+    child.kill('SIGKILL');
+    return ended;
+  };
+  return { child, kill, errors: () => errors, hasEnded: () => child.exitCode !== null };
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}

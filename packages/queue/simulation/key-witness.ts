@@ -1,0 +1,54 @@
+import type { TaskStatus } from '../src/core/task.js';
+import type { InsertResult, NewTask } from '../src/storage/task-store.js';
+
+interface Holder {
+  id: string;
+  /** Null: until the task ends. */
+  until: number | null;
+}
+
+/** Checks that at most one live task of a queue holds a unique key. */
+export class KeyWitness {
+  readonly #holders = new Map<string, Holder>();
+  readonly #keys = new Map<string, { place: string; until: number | null }>();
+  /** Submits that got the task of another id. */
+  replays = 0;
+
+  constructor(
+    private readonly statusOf: (id: string) => TaskStatus | undefined,
+    private readonly demand: (holds: boolean, message: string, about: string) => void,
+  ) {}
+
+  inserted(task: NewTask, result: InsertResult, now: number): void {
+    const { id, queue, uniqueKey, uniqueUntil = null } = task;
+    if (uniqueKey === undefined || uniqueKey === null) return;
+    const place = `${queue} ${uniqueKey}`;
+    const holder = this.#holders.get(place);
+    if (result.kind === 'stored') {
+      const isFree = !holder || holder.id === id || !this.#holds(holder, now);
+      this.demand(isFree, `the key of ${holder?.id} was given away`, id);
+      this.#holders.set(place, { id, until: uniqueUntil });
+      this.#keys.set(id, { place, until: uniqueUntil });
+    } else if (result.kind === 'existing' && result.task.id !== id) {
+      const owner = this.#keys.get(result.task.id);
+      this.demand(owner?.place === place, `a task without the key ${uniqueKey} was returned`, id);
+      this.replays++;
+    }
+  }
+
+  /** A redriven task takes its key back if nobody else has it. */
+  redriven(id: string, now: number): void {
+    const key = this.#keys.get(id);
+    if (!key) return;
+    const holder = this.#holders.get(key.place);
+    if (holder && holder.id !== id && this.#holds(holder, now)) return;
+    this.#holders.set(key.place, { id, until: key.until });
+  }
+
+  /** A task that has ended may have been deleted with its key, so only a live one counts. */
+  #holds({ id, until }: Holder, now: number): boolean {
+    const status = this.statusOf(id);
+    if (status !== 'PENDING' && status !== 'IN_FLIGHT') return false;
+    return until === null || until > now;
+  }
+}

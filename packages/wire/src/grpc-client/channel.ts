@@ -1,0 +1,236 @@
+import type { Clock } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
+import { PeerMemory } from '@millrace/kit/peer-memory';
+import { HeaderList } from '../header-list.js';
+import type { ByteSource } from '../http2/byte-source.js';
+import { ConnectionMemory } from '../http2/connection-memory.js';
+import { DeferredFlush } from '../http2/deferred-flush.js';
+import { FrameWriter } from '../http2/frame-writer.js';
+import { callError, type CallError } from './call-error.js';
+import { ClientCall, type CallObserver } from './client-call.js';
+import { ClientConnection } from './client-connection.js';
+import { Deadlines } from './deadlines.js';
+import { dial, type ClientTls, type Place } from './dial.js';
+import { Keepalive } from './keepalive.js';
+import { MessageQueue } from './message-queue.js';
+
+export interface ChannelOptions {
+  readonly place: Place;
+  /** Undefined: without TLS. */
+  readonly tls?: ClientTls | undefined;
+  readonly clock: Clock;
+  /** Sent with every call. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly maxMessageBytes: number;
+}
+
+export interface CallOptions {
+  /** Milliseconds since the epoch. */
+  readonly deadline?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+const dialTimeoutMs = 10_000;
+const maxConnections = 8;
+
+/**
+ * Calls to one server. It connects with the first call and again after a loss, and opens a further
+ * connection when the peer's limit of concurrent streams is reached. Does not retry.
+ */
+export class Channel {
+  readonly #connections = new Set<ClientConnection>();
+  readonly #writer = new FrameWriter();
+  readonly #turn = new DeferredFlush();
+  readonly #memory = new PeerMemory({ totalBytes: Infinity, connectionBytes: Infinity });
+  readonly #deadlines: Deadlines<ClientCall>;
+  readonly #headerLists = new Map<string, { timeout: string; list: HeaderList }>();
+  /** Calls that wait for a connection with room. */
+  #waiting: ClientCall[] = [];
+  #dialing: AbortController | undefined;
+  #isClosed = false;
+
+  constructor(private readonly options: ChannelOptions) {
+    this.#deadlines = new Deadlines(options.clock, (call) =>
+      call.fail(callError('DEADLINE_EXCEEDED', 'The deadline has passed.')),
+    );
+  }
+
+  /** A unary call. `message` has its gRPC prefix. Rejects with a CallError. */
+  unary(path: string, message: Uint8Array, options: CallOptions = {}): Promise<Buffer> {
+    return new Promise((resolve, reject: (reason: unknown) => void) => {
+      let response: Buffer | undefined;
+      let count = 0;
+      this.#start(path, message, options, {
+        takeMessage: (received) => {
+          response = received;
+          count++;
+        },
+        takeEnd: (error) => {
+          if (error) reject(options.signal?.aborted ? options.signal.reason : error);
+          else if (response && count === 1) resolve(response);
+          else reject(callError('INTERNAL', `A unary response has ${count} messages.`));
+        },
+      });
+    });
+  }
+
+  /** The messages of a server stream, with backpressure. Leaving the loop cancels the call. */
+  async *stream(
+    path: string,
+    message: Uint8Array,
+    options: CallOptions = {},
+  ): AsyncGenerator<Buffer, void, void> {
+    const queue = new MessageQueue();
+    const call = this.#start(path, message, options, queue);
+    queue.call = call;
+    try {
+      for (let next = await queue.next(); next; next = await queue.next()) yield next;
+    } catch (error) {
+      options.signal?.throwIfAborted();
+      throw error;
+    } finally {
+      call.fail(callError('CANCELLED', 'The reader has left.'));
+    }
+  }
+
+  /** Refuses new calls and closes the connections when the open calls have ended. */
+  close(): void {
+    this.#isClosed = true;
+    this.#dialing?.abort(new Error('This client closed the connection.'));
+    for (const connection of this.#connections) connection.close();
+  }
+
+  #start(
+    path: string,
+    message: Uint8Array,
+    { deadline = Infinity, signal }: CallOptions,
+    observer: CallObserver,
+  ): ClientCall {
+    const { maxMessageBytes } = this.options;
+    const headers = this.#headersOf(path, deadline);
+    const call = new ClientCall({ headers, message, deadline, maxMessageBytes }, observer);
+    const onAbort = signal && (() => call.fail(callError('CANCELLED', 'The call was aborted.')));
+    call.onOver = () => {
+      this.#deadlines.delete(call);
+      if (onAbort) signal.removeEventListener('abort', onAbort);
+    };
+    if (signal?.aborted) onAbort!();
+    else if (onAbort) signal.addEventListener('abort', onAbort, { once: true });
+    this.#deadlines.add(call);
+    this.#place(call);
+    return call;
+  }
+
+  /** Starts the call on a connection with room, or lets it wait for one. */
+  #place(call: ClientCall): void {
+    if (call.isOver) return;
+    if (this.#isClosed) return call.fail(callError('UNAVAILABLE', 'The channel is closed.'));
+    for (const connection of this.#connections) {
+      if (connection.hasRoom) return connection.start(call);
+    }
+    this.#waiting.push(call);
+    this.#dialIfNeeded();
+  }
+
+  #placeWaiting(): void {
+    if (this.#waiting.length === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const call of waiting) this.#place(call);
+  }
+
+  #dialIfNeeded(): void {
+    if (this.#dialing || this.#connections.size >= maxConnections) return;
+    void this.#dial();
+  }
+
+  async #dial(): Promise<void> {
+    const { place, tls, clock } = this.options;
+    const stop = new AbortController();
+    this.#dialing = stop;
+    const late = () => stop.abort(new Error(`no connection within ${dialTimeoutMs} ms`));
+    const timer = clock.after(dialTimeoutMs, late);
+    const settle = () => {
+      timer.cancel();
+      if (this.#dialing === stop) this.#dialing = undefined;
+    };
+    try {
+      const source = await dial(place, tls, stop.signal);
+      const connection = this.#connect(source, settle);
+      stop.signal.addEventListener('abort', () => {
+        connection.destroy(callError('UNAVAILABLE', messageOf(stop.signal.reason)));
+      });
+    } catch (error) {
+      settle();
+      this.#fail(callError('UNAVAILABLE', messageOf(error)));
+    }
+  }
+
+  /** `settle` is called when the connection is ready, or lost before. */
+  #connect(source: ByteSource, settle: () => void): ClientConnection {
+    const memory = new ConnectionMemory(this.#memory);
+    const keepalive = new Keepalive(this.options.clock);
+    const connection: ClientConnection = new ClientConnection(source, {
+      writer: this.#writer,
+      turn: this.#turn,
+      memory,
+      onSettings: () => {
+        settle();
+        this.#placeWaiting();
+      },
+      onRoom: () => this.#placeWaiting(),
+      onClosed: (error, isUsed) => {
+        this.#connections.delete(connection);
+        if (isUsed) return this.#placeWaiting();
+        settle();
+        this.#fail(error);
+      },
+      onOver: () => keepalive.stop(),
+    });
+    keepalive.watch(connection);
+    this.#connections.add(connection);
+    if (this.#isClosed) connection.close();
+    return connection;
+  }
+
+  /** Fails the calls that wait, unless a connection will have room for them. */
+  #fail(error: CallError): void {
+    if (this.#connections.size > 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const call of waiting) call.fail(error);
+  }
+
+  /** Identical header blocks are cheap for both sides, so the last one of a method is cached. */
+  #headersOf(path: string, deadline: number): HeaderList {
+    const timeout = deadline === Infinity ? '' : timeoutText(deadline - this.options.clock.now());
+    const known = this.#headerLists.get(path);
+    if (known?.timeout === timeout) return known.list;
+    const { place, tls, headers } = this.options;
+    const list = new HeaderList({
+      ':method': 'POST',
+      ':scheme': tls ? 'https' : 'http',
+      ':path': path,
+      ':authority': 'host' in place ? authorityOf(place) : 'localhost',
+      te: 'trailers',
+      'content-type': 'application/grpc+proto',
+      'user-agent': 'millrace-grpc',
+      ...(timeout === '' ? {} : { 'grpc-timeout': timeout }),
+      ...headers,
+    });
+    this.#headerLists.set(path, { timeout, list });
+    return list;
+  }
+}
+
+const maxTimeoutSeconds = 99_999_999;
+
+/** A `grpc-timeout`, rounded up to seconds if it is long: this side keeps the exact time. */
+export function timeoutText(timeoutMs: number): string {
+  if (timeoutMs < 10_000) return `${Math.max(1, Math.ceil(timeoutMs))}m`;
+  return `${Math.min(maxTimeoutSeconds, Math.ceil(timeoutMs / 1_000))}S`;
+}
+
+function authorityOf({ host, port }: { host: string; port: number }): string {
+  return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}

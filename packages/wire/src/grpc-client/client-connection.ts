@@ -1,0 +1,381 @@
+import type { ByteSource } from '../http2/byte-source.js';
+import type { ConnectionMemory } from '../http2/connection-memory.js';
+import * as frames from '../http2/control-frames.js';
+import type { DeferredFlush } from '../http2/deferred-flush.js';
+import {
+  checkConnectionFrame,
+  checkLength,
+  checkStreamId,
+  paddingAt,
+  protocolError,
+} from '../http2/frame-checks.js';
+import { FrameReader, type FrameSink } from '../http2/frame-reader.js';
+import type { FrameWriter } from '../http2/frame-writer.js';
+import { HeaderBlockReader } from '../http2/header-block-reader.js';
+import { OpenStreams } from '../http2/open-streams.js';
+import { PeerSettings } from '../http2/peer-settings.js';
+import {
+  ConnectionError,
+  defaultWindowBytes,
+  flags,
+  frameTypes,
+  maxWindowBytes,
+  preface,
+  type ErrorName,
+} from '../http2/protocol.js';
+import { SendQueue, type SendQueueHost } from '../http2/send-queue.js';
+import { Http2Stream } from '../http2/stream.js';
+import { streamWindowBytes } from '../http2/streams.js';
+import { callError, resetError, type CallError } from './call-error.js';
+import type { CallHost, ClientCall } from './client-call.js';
+import { maxResponseHeaderBytes, ResponseHeaders } from './response-headers.js';
+
+const windowBytes = 4 * 1024 * 1024;
+const maxStreamId = 2 ** 31 - 1;
+const priorityBytes = 5;
+
+const clientPreface = Buffer.concat([
+  preface,
+  frames.settingsFrame({
+    enablePush: 0,
+    initialWindowSize: streamWindowBytes,
+    maxHeaderListSize: maxResponseHeaderBytes,
+  }),
+  frames.windowUpdate(0, windowBytes - defaultWindowBytes),
+]);
+
+export interface ClientConnectionParts {
+  readonly writer: FrameWriter;
+  readonly turn: DeferredFlush;
+  readonly memory: ConnectionMemory;
+  /** The peer's SETTINGS have arrived. */
+  onSettings(): void;
+  /** A stream has ended. */
+  onRoom(): void;
+  /** No further call can be started. `isUsed`: the peer had sent its SETTINGS. */
+  onClosed(error: CallError, isUsed: boolean): void;
+  /** The socket is closed. */
+  onOver(): void;
+}
+
+/** The client side of an HTTP/2 connection (RFC 9113). */
+export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
+  readonly #reader = new FrameReader(this, 'server');
+  readonly #headerReader = new HeaderBlockReader(() => new ResponseHeaders());
+  readonly #peer = new PeerSettings();
+  readonly #sendQueue: SendQueue;
+  readonly #open = new OpenStreams();
+  #nextId = 1;
+  #windowBytes = windowBytes;
+  #hasSettings = false;
+  /** No new streams: the peer sent GOAWAY, the IDs are used up, or `close` was called. */
+  #isClosing = false;
+  /** Frames received, to detect silence. */
+  frameCount = 0;
+  isOver = false;
+
+  constructor(
+    private readonly source: ByteSource,
+    private readonly parts: ClientConnectionParts,
+  ) {
+    const { socket } = source;
+    this.#sendQueue = new SendQueue(socket, parts, this.#peer, this);
+    source.take = (bytes, end) => this.#take(bytes, end);
+    let reason = 'The connection was closed.';
+    socket.on('error', (error) => (reason = error.message));
+    socket.on('close', () => this.#end(callError('UNAVAILABLE', reason)));
+    this.#sendQueue.sendControl(clientPreface);
+  }
+
+  get memory(): ConnectionMemory {
+    return this.parts.memory;
+  }
+
+  get streamCount(): number {
+    return this.#open.size;
+  }
+
+  /** Whether a call can be started now. */
+  get hasRoom(): boolean {
+    if (this.#isClosing || !this.#hasSettings) return false;
+    return this.#open.size < this.#peer.maxConcurrentStreams;
+  }
+
+  start(call: ClientCall): void {
+    const id = this.#nextId;
+    this.#nextId += 2;
+    if (this.#nextId > maxStreamId) this.#stopOpening('stream IDs are used up');
+    const stream = new Http2Stream(this, id, this.#peer.initialWindowBytes, streamWindowBytes);
+    // An open call keeps the process alive; an idle connection does not.
+    if (this.#open.size === 0) this.source.socket.ref();
+    this.#open.add(stream);
+    call.start(stream, this);
+  }
+
+  ping(): void {
+    this.#sendQueue.sendControl(frames.pingFrame);
+  }
+
+  /** Closes when the open streams have ended. */
+  close(): void {
+    this.#stopOpening('This client closed the connection.');
+    if (this.#open.size === 0) this.#hangUp();
+  }
+
+  /** Closes at once; open calls fail. */
+  destroy(error: CallError): void {
+    this.#end(error);
+    this.source.socket.destroy();
+  }
+
+  enqueue(stream: Http2Stream): void {
+    this.#sendQueue.enqueue(stream);
+  }
+
+  reset(stream: Http2Stream, code: ErrorName): void {
+    this.#sendQueue.sendControl(frames.rstStream(stream.id, code));
+    this.#drop(stream);
+  }
+
+  grant(stream: Http2Stream, byteCount: number): void {
+    this.#sendQueue.sendControl(frames.windowUpdate(stream.id, byteCount));
+  }
+
+  /** The request is sent; the stream ends with the response. */
+  endStream(): void {
+    // Nothing to do: the response decides.
+  }
+
+  /** The response is complete; a request that is not fully sent is of no use any more. */
+  complete(stream: Http2Stream): void {
+    if (!stream.isEndSent) this.#sendQueue.sendControl(frames.rstStream(stream.id, 'CANCEL'));
+    this.#drop(stream);
+  }
+
+  fail({ code, message }: ConnectionError): void {
+    if (this.isOver) return;
+    this.#sendQueue.sendControl(frames.goaway(0, code, message));
+    this.#sendQueue.finish();
+    this.destroy(callError('UNAVAILABLE', `The server broke HTTP/2: ${message}.`));
+  }
+
+  takeFrame(
+    type: number,
+    frameFlags: number,
+    id: number,
+    bytes: Buffer,
+    start: number,
+    end: number,
+  ): void {
+    this.frameCount++;
+    if (!this.#hasSettings && (type !== frameTypes.settings || (frameFlags & flags.ack) !== 0)) {
+      throw protocolError('expected SETTINGS');
+    }
+    if (this.#headerReader.streamId !== 0) {
+      if (type === frameTypes.continuation && id === this.#headerReader.streamId) {
+        return this.#takeContinuation(frameFlags, bytes, start, end);
+      }
+      throw protocolError('expected CONTINUATION');
+    }
+    switch (type) {
+      case frameTypes.data:
+        return this.#takeData(frameFlags, id, bytes, start, end);
+      case frameTypes.headers:
+        return this.#takeHeaders(frameFlags, id, bytes, start, end);
+      case frameTypes.rstStream:
+        return this.#takeReset(id, bytes, start, end);
+      case frameTypes.settings:
+        return this.#takeSettings(frameFlags, id, bytes, start, end);
+      case frameTypes.ping:
+        checkConnectionFrame(id);
+        checkLength(8, end - start);
+        if ((frameFlags & flags.ack) === 0)
+          this.#sendQueue.sendControl(frames.pingAck(bytes, start));
+        return;
+      case frameTypes.goaway:
+        return this.#takeGoaway(id, bytes, start, end);
+      case frameTypes.windowUpdate:
+        return this.#takeWindowUpdate(id, bytes, start, end);
+      case frameTypes.pushPromise:
+      case frameTypes.continuation:
+        throw protocolError('unexpected PUSH_PROMISE or CONTINUATION');
+    }
+  }
+
+  #takeData(frameFlags: number, id: number, bytes: Buffer, start: number, end: number): void {
+    checkStreamId(id);
+    const size = end - start;
+    this.#windowBytes -= size;
+    if (this.#windowBytes < 0) {
+      throw new ConnectionError('FLOW_CONTROL_ERROR', 'connection flow-control window exceeded');
+    }
+    if (this.#windowBytes <= windowBytes / 2) {
+      this.#sendQueue.sendControl(frames.windowUpdate(0, windowBytes - this.#windowBytes));
+      this.#windowBytes = windowBytes;
+    }
+    const stream = this.#find(id);
+    if (!stream) return;
+    const isPadded = (frameFlags & flags.padded) !== 0;
+    const from = isPadded ? start + 1 : start;
+    const to = isPadded ? end - paddingAt(bytes, start, end) : end;
+    if (from > to) throw protocolError('padding exceeds the frame payload');
+    if (!stream.fits(size)) {
+      throw new ConnectionError('FLOW_CONTROL_ERROR', 'stream flow-control window exceeded');
+    }
+    const isLast = (frameFlags & flags.endStream) !== 0;
+    if (isLast) stream.isRequestOpen = false;
+    if (!stream.receive(bytes, from, to, size)) {
+      return (stream.user as ClientCall).fail(callError('RESOURCE_EXHAUSTED', 'Out of memory.'));
+    }
+    if (isLast && !stream.isClosed) stream.receiveEnd();
+  }
+
+  #takeHeaders(frameFlags: number, id: number, bytes: Buffer, start: number, end: number): void {
+    checkStreamId(id);
+    const isPadded = (frameFlags & flags.padded) !== 0;
+    const hasPriority = (frameFlags & flags.priority) !== 0;
+    const to = isPadded ? end - paddingAt(bytes, start, end) : end;
+    const from = start + (isPadded ? 1 : 0) + (hasPriority ? priorityBytes : 0);
+    if (from > to) throw protocolError('padding exceeds the frame payload');
+    const isLast = (frameFlags & flags.endStream) !== 0;
+    if ((frameFlags & flags.endHeaders) === 0) {
+      return this.#headerReader.begin(id, isLast, bytes, from, to);
+    }
+    this.#receiveHeaders(id, isLast, this.#headerReader.read(bytes, from, to));
+  }
+
+  #takeContinuation(frameFlags: number, bytes: Buffer, start: number, end: number): void {
+    const { streamId, isLast } = this.#headerReader;
+    const isEnd = (frameFlags & flags.endHeaders) !== 0;
+    const headers = this.#headerReader.append(bytes, start, end, isEnd);
+    if (headers) this.#receiveHeaders(streamId, isLast, headers);
+  }
+
+  #receiveHeaders(id: number, isLast: boolean, headers: ResponseHeaders): void {
+    const stream = this.#find(id);
+    if (!stream) return;
+    const call = stream.user as ClientCall;
+    if (!call.takeHeaders(headers, isLast)) {
+      return call.fail(callError('INTERNAL', 'The header list of the response is not valid.'));
+    }
+    if (isLast && !stream.isClosed) stream.receiveEnd();
+  }
+
+  #takeReset(id: number, bytes: Buffer, start: number, end: number): void {
+    checkLength(4, end - start);
+    checkStreamId(id);
+    const stream = this.#find(id);
+    if (!stream) return;
+    const error = resetError(bytes.readUInt32BE(start));
+    this.#drop(stream, error);
+  }
+
+  #takeSettings(frameFlags: number, id: number, bytes: Buffer, start: number, end: number): void {
+    checkConnectionFrame(id);
+    if ((frameFlags & flags.ack) !== 0) return checkLength(0, end - start);
+    this.#hasSettings = true;
+    const before = this.#peer.initialWindowBytes;
+    this.#peer.take(bytes, start, end);
+    const more = this.#peer.initialWindowBytes - before;
+    for (const stream of more === 0 ? [] : this.#open.all()) this.#addWindow(stream, more);
+    this.#sendQueue.sendControl(frames.settingsAck);
+    this.parts.onSettings();
+    if (this.#open.size === 0) this.source.socket.unref();
+  }
+
+  #takeGoaway(id: number, bytes: Buffer, start: number, end: number): void {
+    checkConnectionFrame(id);
+    if (end - start < 8) checkLength(8, end - start);
+    const lastId = bytes.readUInt32BE(start) & 0x7fffffff;
+    const text = bytes.toString('latin1', start + 8, end);
+    const reason = `GOAWAY with error code ${bytes.readUInt32BE(start + 4)}${text && `: ${text}`}`;
+    this.#stopOpening(reason);
+    // The peer did not process these, so that they can be retried.
+    for (const stream of this.#open.all()) {
+      if (stream.id > lastId) this.#drop(stream, callError('UNAVAILABLE', reason));
+    }
+    if (this.#open.size === 0) this.#hangUp();
+  }
+
+  #takeWindowUpdate(id: number, bytes: Buffer, start: number, end: number): void {
+    checkLength(4, end - start);
+    const byteCount = bytes.readUInt32BE(start) & 0x7fffffff;
+    if (byteCount === 0) throw protocolError('WINDOW_UPDATE increment is 0');
+    if (id !== 0) {
+      const stream = this.#find(id);
+      if (stream) this.#addWindow(stream, byteCount);
+    } else if (!this.#sendQueue.addWindow(byteCount)) {
+      throw new ConnectionError('FLOW_CONTROL_ERROR', 'flow-control window exceeds 2^31-1');
+    }
+  }
+
+  #addWindow(stream: Http2Stream, byteCount: number): void {
+    stream.sendWindowBytes += byteCount;
+    if (stream.sendWindowBytes > maxWindowBytes) {
+      throw new ConnectionError('FLOW_CONTROL_ERROR', 'flow-control window exceeds 2^31-1');
+    }
+    if (byteCount > 0 && stream.hasMore) this.#sendQueue.enqueue(stream);
+  }
+
+  /** Undefined for a stream that is closed; one that was never opened is a protocol error. */
+  #find(id: number): Http2Stream | undefined {
+    const stream = this.#open.get(id);
+    if (!stream && (id >= this.#nextId || id % 2 === 0)) {
+      throw protocolError(`stream ${id} is not open`);
+    }
+    return stream;
+  }
+
+  #drop(stream: Http2Stream, error?: CallError): void {
+    if (stream.isClosed) return;
+    this.#open.delete(stream);
+    const call = stream.user as ClientCall;
+    // Closed first: a failed call resets an open stream.
+    stream.user = undefined;
+    stream.close();
+    if (error) call.fail(error);
+    if (this.#open.size === 0) {
+      if (this.#isClosing) this.#hangUp();
+      else this.source.socket.unref();
+    }
+    this.parts.onRoom();
+  }
+
+  #stopOpening(reason: string): void {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    this.parts.onClosed(callError('UNAVAILABLE', reason), this.#hasSettings);
+  }
+
+  #hangUp(): void {
+    if (this.isOver) return;
+    this.#sendQueue.sendControl(frames.goaway(0, 'NO_ERROR', ''));
+    this.#sendQueue.finish();
+    this.isOver = true;
+    this.source.socket.destroySoon();
+    this.#release();
+  }
+
+  #end(error: CallError): void {
+    this.#stopOpening(error.details);
+    if (this.isOver) return;
+    this.isOver = true;
+    for (const stream of this.#open.all()) this.#drop(stream, error);
+    this.#release();
+  }
+
+  #release(): void {
+    this.parts.memory.close();
+    this.parts.onOver();
+  }
+
+  #take(bytes: Buffer, end: number): void {
+    if (this.isOver) return;
+    try {
+      this.#reader.push(bytes, end);
+    } catch (error) {
+      if (!(error instanceof ConnectionError)) throw error;
+      this.fail(error);
+    }
+  }
+}
