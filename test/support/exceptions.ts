@@ -47,6 +47,19 @@ export const exceptions: readonly Exception[] = [
     because: 'packages/db/test/crash.test.ts runs 20 rounds',
   },
   {
+    command:
+      'bin/ctl db serve --data /srv/db --grpc 10.0.0.1:5433 --min-acks 1 --cluster etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/main',
+    because: 'needs three machines and an etcd; packages/db/test/cluster runs such a cluster',
+  },
+  {
+    command: 'bin/ctl db status --url grpc://10.0.0.1:5433,10.0.0.2:5433,10.0.0.3:5433',
+    because: 'needs the cluster of the page; packages/db/test/cluster has such clients',
+  },
+  {
+    command: 'npm run failover -- --rounds 20',
+    because: 'needs etcd; packages/db/test/cluster/failover.test.ts runs it',
+  },
+  {
     command: 'npm run simulate -- --component queue --seeds 20',
     instead: 'npm run simulate -- --component queue --seeds 2',
     because: 'packages/queue/test/simulation.test.ts runs many more',

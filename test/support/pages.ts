@@ -45,6 +45,7 @@ export const pagesOfDatabase = [
   'docs/how-to/model-index-validate.md',
   'docs/how-to/restore-to-a-point-in-time.md',
   'docs/how-to/run-database-followers.md',
+  'docs/how-to/run-three-nodes.md',
 ];
 
 /** Pages whose TypeScript is one program that prints what its comments say. */

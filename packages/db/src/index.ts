@@ -8,7 +8,10 @@ export type * from './api.js';
  * Like `connect` of `@millrace/db/client`, which is loaded on first use, so that programs with
  * in-process databases never load gRPC.
  */
-export async function connect(url: string, options?: ConnectOptions): Promise<RemoteDatabase> {
+export async function connect(
+  url: string | readonly string[],
+  options?: ConnectOptions,
+): Promise<RemoteDatabase> {
   const client = await import('./client/index.js');
   return client.connect(url, options);
 }

@@ -1,6 +1,6 @@
 import { systemClock } from '@millrace/kit/clock';
 import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
-import type { DatabaseStatus, RemoteDatabase } from '@millrace/db/client';
+import type { ClusterStatus, DatabaseStatus, RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 import { renderTable, type Cell } from '../render/table.js';
@@ -58,6 +58,7 @@ export async function showStatus(database: RemoteDatabase, { terminal }: Shows):
 
 export function statusText(status: DatabaseStatus, url: string, out: Outlet): string {
   const tables = [factsOf(status, url, out), collectionsTable(status.collections, out)];
+  if (status.cluster) tables.push(membersTable(status.cluster, out));
   if (status.followers.length > 0) tables.push(followersTable(status, out));
   if (status.savedTails.length > 0) tables.push(tailsTable(status, out));
   return tables.join('\n');
@@ -65,10 +66,10 @@ export function statusText(status: DatabaseStatus, url: string, out: Outlet): st
 
 function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
   const { role, state, seq, durableSeq, oldestSeq, durability } = status;
-  const isWell = role === 'leader' || state === 'streaming';
+  const isWell = state === 'leading' || state === 'streaming';
   const rows: Cell[][] = [
     ['server', `${url}, version ${status.version}`],
-    ['role', { text: roleText(role, state), tone: isWell ? 'ok' : 'warn' }],
+    ['role', { text: roleText(status), tone: isWell ? 'ok' : 'warn' }],
     ['epoch', String(status.epoch)],
     ['commit', `${seq}${durableSeq < seq ? `, ${durableSeq} on disk` : ''}; log from ${oldestSeq}`],
     [
@@ -82,14 +83,49 @@ function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
   if (role !== 'leader') rows.push(['leader', status.leaderAddress || 'not known']);
   if (role === 'follower') rows.push(['lag', lagCell(status)]);
   if (status.minAcks > 0 && role === 'leader') rows.push(['min acks', minAcksCell(status)]);
+  if (status.cluster) rows.push(...clusterRows(status, status.cluster));
   rows.push(['node', status.nodeId], ['lineage', status.lineageId]);
   return renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], rows, out);
 }
 
-function roleText(role: string, state: string): string {
+/** States in which a node of a cluster accepts no writes, and what ends them. */
+const waiting: Readonly<Record<string, string>> = {
+  suspended: 'leader (suspended): cannot renew its lease in etcd; serves reads only',
+  electing: 'none (electing): waits for the next leader; serves reads only',
+};
+
+function roleText({ role, state }: DatabaseStatus): string {
+  const text = waiting[state];
+  if (text !== undefined) return text;
   if (role === 'fenced')
     return 'fenced: accepts no writes; start it with --follow to copy the leader';
   return `${role} (${state})`;
+}
+
+function clusterRows({ role, minAcks }: DatabaseStatus, cluster: ClusterStatus): Cell[][] {
+  const { name, problem, leaseRemainingMs, lossWindow } = cluster;
+  const shown = problem === '' ? name : `${name}: ${problem}`;
+  const rows: Cell[][] = [
+    ['cluster', problem === '' ? shown : { text: shown, tone: 'warn' }],
+    ['lease', `${humanDuration(leaseRemainingMs)} left`],
+  ];
+  if (role === 'leader' && minAcks === 0) {
+    const text = `${counted(lossWindow, 'commit')} now: min_acks is 0, so writes that no follower has yet are lost with the leader`;
+    rows.push(['loss window', { text, tone: 'warn' }]);
+  }
+  return rows;
+}
+
+function membersTable({ members, leaderId }: ClusterStatus, out: Outlet): string {
+  const columns = ['MEMBER', 'ADDRESS', 'STATE'].map((title) => ({ title }));
+  const rows = members.map(({ nodeId, address, running }) => [
+    nodeId,
+    address,
+    running
+      ? { text: nodeId === leaderId ? 'leader' : 'running', tone: 'ok' as const }
+      : { text: 'not running', tone: 'bad' as const },
+  ]);
+  return renderTable(columns, rows, out);
 }
 
 function lagCell({ lag, lagMs, state }: DatabaseStatus): Cell {

@@ -1,7 +1,7 @@
 import { connect as dial } from 'node:net';
 import { join, resolve } from 'node:path';
 import { messageOf, Refusal, systemCode } from '@millrace/kit/errors';
-import type { RemoteDatabase } from '@millrace/db/client';
+import type { RemoteDatabase, ServerAddress } from '@millrace/db/client';
 import type { CtlCommand } from '../command.js';
 import { lineOf } from '../daemon/places.js';
 import { dataDirectory } from '../data-directory.js';
@@ -34,7 +34,10 @@ export function withConnection(command: CtlCommand, tools: DatabaseTools): CtlCo
   if (tools.database) return command;
   return withTls(
     command
-      .option('--url <url>', 'Address of the server: grpc://host:port, grpcs:// or unix:/path')
+      .option(
+        '--url <url>',
+        'Address of the server: grpc://host:port (or host:port,host:port of a cluster), grpcs:// or unix:/path',
+      )
       .option(
         '--key <key>',
         'API key, id.secret (default: $MILLRACE_DB_KEY, or db.key of a local data directory)',
@@ -137,7 +140,11 @@ export function ownerKey(
   { data }: ConnectionFlags,
   env: Environment,
 ): string | undefined {
-  if (!/^grpcs?:/.test(url) || !isLocalUrl(url)) return undefined;
+  // The key goes to every address of a cluster, so all of them must be local.
+  const [scheme = '', hosts] = url.split('://');
+  if (!/^grpcs?$/.test(scheme) || hosts === undefined) return undefined;
+  const isLocal = (host: string) => isLocalUrl(`${scheme}://${host.replace(/^grpcs?:\/\//, '')}`);
+  if (!hosts.split(',').every(isLocal)) return undefined;
   for (const directory of dataDirectories(data, env)) {
     const key = lineOf(join(directory, 'db.key'));
     if (key !== undefined) return key;
@@ -147,8 +154,18 @@ export function ownerKey(
 
 /** Why the address cannot be reached; undefined if it can. */
 async function probe(url: string): Promise<string | undefined> {
-  const { parseAddress } = await import('@millrace/db/client');
-  const socket = dial(parseAddress(url).place);
+  const { parseAddresses } = await import('@millrace/db/client');
+  const failures: string[] = [];
+  for (const { place, url: address } of parseAddresses(url)) {
+    const failure = await dialed(place);
+    if (failure === undefined) return undefined;
+    failures.push(address === url ? failure : `${address}: ${failure}`);
+  }
+  return failures.join(', ');
+}
+
+async function dialed(place: ServerAddress['place']): Promise<string | undefined> {
+  const socket = dial(place);
   try {
     await new Promise<void>((done, fail) => {
       socket.once('connect', done);

@@ -85,6 +85,23 @@ export function statusJson(status: DatabaseStatus) {
       saved_at: tail.savedAt.toISOString(),
     })),
     collections: status.collections.map(collectionJson),
+    ...(status.cluster ? { cluster: clusterJson(status.cluster) } : {}),
+  };
+}
+
+function clusterJson(cluster: NonNullable<DatabaseStatus['cluster']>) {
+  return {
+    name: cluster.name,
+    leader_id: cluster.leaderId,
+    leader_address: cluster.leaderAddress,
+    problem: cluster.problem,
+    lease_remaining: secondsText(cluster.leaseRemainingMs),
+    members: cluster.members.map(({ nodeId, address, running }) => ({
+      node_id: nodeId,
+      address,
+      running,
+    })),
+    loss_window: cluster.lossWindow,
   };
 }
 

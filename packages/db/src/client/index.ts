@@ -5,24 +5,33 @@ import { Session, type ConnectOptions } from './session.js';
  * Connects to a database server: `grpc://host:port`, `grpcs://host:port` with TLS, or
  * `unix:/path/db.sock`. The first call opens the connection, and a lost one is reopened.
  *
+ * Several addresses, `grpc://a:5433,b:5433,c:5433` or an array, are the nodes of a cluster: writes go
+ * to its leader, also after a fail-over, and reads where `prefer` says.
+ *
  *     const db = await connect('grpc://127.0.0.1:5433', { key: 'id.secret' });
  *     const people = db.collection<{ name: string; age: number }>('people');
  *     await people.insert({ name: 'Ada', age: 36 });
  */
-export async function connect(url: string, options: ConnectOptions = {}): Promise<RemoteDatabase> {
+export async function connect(
+  url: string | readonly string[],
+  options: ConnectOptions = {},
+): Promise<RemoteDatabase> {
   return new RemoteDatabase(new Session(url, options));
 }
 
 export type { CollectionApi, DatabaseApi, TransactionHandle } from '../api.js';
 export { parseAddress, type ServerAddress } from './address.js';
+export { parseAddresses } from './addresses.js';
 export type { Promoted } from './admin.js';
 export type { IndexAdvice } from './catalog.js';
 export type { RemoteCollection, RemoteGet, RemoteRead, RemoteWrite } from './collection.js';
 export type { BeginOptions, RemoteDatabase } from './database.js';
 export { CallRefusal, type CallReason } from './failures.js';
 export type { RemoteLiveQuery } from './live.js';
+export type { Preference } from './router.js';
 export type { CallOptions, ConnectOptions } from './session.js';
 export type {
+  ClusterStatus,
   CollectionStatus,
   DatabaseStatus,
   FollowerStatus,

@@ -8,9 +8,11 @@ import type {
 } from '@bufbuild/protobuf';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { systemRandom, type Random } from '@millrace/kit/random';
-import { parseAddress } from './address.js';
+import type { ServerAddress } from './address.js';
+import { parseAddresses } from './addresses.js';
 import { Backoff } from './backoff.js';
 import { CallRefusal, connectionClosed, isPassing, timedOut } from './failures.js';
+import { Router, type Channel, type Preference, type RoutedAttempt } from './router.js';
 import { Transport, type TlsOptions } from './transport.js';
 
 export interface ConnectOptions {
@@ -21,6 +23,8 @@ export interface ConnectOptions {
   timeoutMs?: number | undefined;
   /** False disables retries. */
   retry?: boolean | undefined;
+  /** With several addresses: which node reads go to. Default: the leader. */
+  prefer?: Preference | undefined;
   clock?: Clock | undefined;
   random?: Random | undefined;
 }
@@ -31,6 +35,8 @@ export interface CallOptions {
   timeoutMs?: number | undefined;
   /** Cancels the call, which rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
+  /** With several addresses: which node this read goes to. */
+  prefer?: Preference | undefined;
 }
 
 /** Timeout for the next message of a stream, or a function that returns it. */
@@ -53,18 +59,24 @@ export class Session {
   readonly clock: Clock;
   readonly random: Random;
   readonly timeoutMs: number;
-  readonly #transport: Transport;
+  readonly #transport: Channel;
   readonly #retry: boolean;
   readonly #pending = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   #writesWaitFor: Promise<unknown> | undefined;
 
-  constructor(url: string, options: ConnectOptions = {}) {
-    const { key, tls = {}, clock = systemClock } = options;
-    this.#transport = new Transport(parseAddress(url), { key, tls, clock });
-    this.url = url;
+  constructor(url: string | readonly string[], options: ConnectOptions = {}) {
+    const { key, tls = {}, prefer = 'leader', clock = systemClock } = options;
     this.clock = clock;
     this.random = options.random ?? systemRandom;
+    const addresses = parseAddresses(url);
+    const open = (address: ServerAddress) => new Transport(address, { key, tls, clock });
+    const { random } = this;
+    this.#transport =
+      addresses.length === 1
+        ? open(addresses[0]!)
+        : new Router({ addresses, open, clock, random, prefer });
+    this.url = typeof url === 'string' ? url : url.join(',');
     this.timeoutMs = options.timeoutMs ?? defaultTimeoutMs;
     this.#retry = options.retry ?? true;
     setMaxListeners(0, this.#closing.signal);
@@ -97,9 +109,9 @@ export class Session {
     options: CallOptions = {},
   ): Promise<Reply<Output>> {
     this.#checkOpen();
-    const { timeoutMs = this.timeoutMs, signal } = options;
+    const { timeoutMs = this.timeoutMs, signal, prefer } = options;
     const deadline = this.clock.now() + timeoutMs;
-    return this.#counted(this.#transport.unary(method, request, { deadline, signal }));
+    return this.#counted(this.#transport.unary(method, request, { deadline, signal, prefer }));
   }
 
   /** A write. It waits until watches that were opened earlier know their start position. */
@@ -140,7 +152,7 @@ export class Session {
   async *streamOnce<Input extends DescMessage, Output extends DescMessage>(
     method: DescMethodServerStreaming<Input, Output>,
     request: Init<Input>,
-    { timeoutMs = this.timeoutMs, signal }: StreamOptions = {},
+    { timeoutMs = this.timeoutMs, signal, prefer }: StreamOptions = {},
   ): AsyncGenerator<Reply<Output>, void, void> {
     this.#checkOpen();
     const stop = new AbortController();
@@ -149,7 +161,7 @@ export class Session {
     if (signal?.aborted) onAbort();
     signal?.addEventListener('abort', onAbort, { once: true });
     this.closing.addEventListener('abort', onClose, { once: true });
-    const messages = this.#transport.stream(method, request, { signal: stop.signal });
+    const messages = this.#transport.stream(method, request, { signal: stop.signal, prefer });
     try {
       for (;;) {
         const waitMs = typeof timeoutMs === 'number' ? timeoutMs : timeoutMs();
@@ -207,8 +219,8 @@ export class Session {
   }
 
   async #repeated<Result>(
-    { timeoutMs = this.timeoutMs, signal }: CallOptions,
-    attempt: (attempt: { deadline: number; signal: AbortSignal | undefined }) => Promise<Result>,
+    { timeoutMs = this.timeoutMs, signal, prefer }: CallOptions,
+    attempt: (attempt: RoutedAttempt) => Promise<Result>,
   ): Promise<Result> {
     const { clock } = this;
     const deadline = clock.now() + timeoutMs;
@@ -216,7 +228,7 @@ export class Session {
     for (;;) {
       this.#checkOpen();
       try {
-        return await attempt({ deadline, signal });
+        return await attempt({ deadline, signal, prefer });
       } catch (error) {
         if (!this.#retry || !(error instanceof CallRefusal) || !isPassing(error)) throw error;
         const delayMs = backoff.next(error.extra.retryAfterMs);

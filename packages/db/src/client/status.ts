@@ -1,6 +1,7 @@
 import { durationMs } from '@bufbuild/protobuf/wkt';
 import {
   Database,
+  type ClusterStatus as ClusterMessage,
   type CollectionStatus as CollectionMessage,
   type FollowerStatus as FollowerMessage,
   type ReplicationStatusResponse,
@@ -33,6 +34,20 @@ export interface DatabaseStatus {
   savedTails: SavedTail[];
   /** Only on request. */
   collections: CollectionStatus[];
+  /** Absent without a cluster. */
+  cluster?: ClusterStatus;
+}
+
+export interface ClusterStatus {
+  name: string;
+  leaderId: string;
+  leaderAddress: string;
+  /** Why there is no leader; "": all is well. */
+  problem: string;
+  leaseRemainingMs: number;
+  members: { nodeId: string; address: string; running: boolean }[];
+  /** Commits that would be lost with the leader; only with min_acks 0. */
+  lossWindow: number;
 }
 
 export interface FollowerStatus {
@@ -103,6 +118,20 @@ function toStatus(reply: ReplicationStatusResponse): DatabaseStatus {
       savedAt: dateOf(savedAt),
     })),
     collections: reply.collections.map(toCollection),
+    ...(reply.cluster ? { cluster: toCluster(reply.cluster) } : {}),
+  };
+}
+
+function toCluster(cluster: ClusterMessage): ClusterStatus {
+  const { name, leaderId, leaderAddress, problem, leaseRemaining, members, lossWindow } = cluster;
+  return {
+    name,
+    leaderId,
+    leaderAddress,
+    problem,
+    leaseRemainingMs: leaseRemaining ? durationMs(leaseRemaining) : 0,
+    members: members.map(({ nodeId, address, running }) => ({ nodeId, address, running })),
+    lossWindow: Number(lossWindow),
   };
 }
 

@@ -10,6 +10,7 @@ import { CallRefusal, connectionClosed, isPassing } from './failures.js';
 import { InitialRecords } from './initial-records.js';
 import { filterMember } from './queries.js';
 import { durationOf, uint64Of } from './records.js';
+import type { Preference } from './router.js';
 import type { Session } from './session.js';
 
 export interface RemoteWatchOptions<
@@ -20,6 +21,8 @@ export interface RemoteWatchOptions<
   reconnectForMs?: number | undefined;
   /** Called when the connection is lost; the watch reconnects automatically. */
   onCut?: ((reason: Error) => void) | undefined;
+  /** With several addresses: which node to watch. Default: that of the connection. */
+  prefer?: Preference | undefined;
 }
 
 /** With the filter in the form of the wire. */
@@ -126,7 +129,7 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
    */
   async #afterNow(): Promise<Place> {
     const { session, collection } = this;
-    const options = { signal: this.#stop.signal };
+    const options = { signal: this.#stop.signal, prefer: this.options.prefer };
     if (collection === '') {
       const { durableSeq } = await session.call(rpc.replicationStatus, {}, options);
       return { startSeq: durableSeq + 1n };
@@ -163,7 +166,8 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
   async *#stream(place: Place): AsyncGenerator<WatchMessage<WatchChange<T>>, void, void> {
     const { session } = this;
     const request = { ...this.#request, ...place };
-    const options = { signal: this.#stop.signal, timeoutMs: () => this.#silenceMs() };
+    const { prefer } = this.options;
+    const options = { signal: this.#stop.signal, timeoutMs: () => this.#silenceMs(), prefer };
     try {
       for await (const reply of session.streamOnce(rpc.watch, request, options)) {
         this.#connected();

@@ -121,11 +121,12 @@ export function commitChain(bytes: Buffer): Hash64 {
  */
 export function chainAfter(
   previous: Hash64,
-  seq: number,
-  changes: readonly Change[],
+  { seq, epoch, changes }: Pick<Commit, 'seq' | 'epoch'> & { changes: readonly Change[] },
   nameOf: (collection: number) => string,
 ): Hash64 {
   const chain = new Hasher(previous).number(seq);
+  // Two leaders may each start their epoch at this commit, which must not look the same.
+  if (changes.length === 0) chain.number(epoch);
   let named = -1;
   let name = 0;
   for (const { op, collection, id, after } of changes) {

@@ -156,7 +156,7 @@ class Inspection {
       const value = this.core.commitRow(seq);
       if (!value) break;
       const commit = decodeCommit(seq, value, this.core.codec);
-      chain = chainAfter(chain, seq, commit.changes, nameOf);
+      chain = chainAfter(chain, commit, nameOf);
       if (chain.high !== commit.chain.high || chain.low !== commit.chain.low) {
         this.problems.push(`the chain breaks at ${seq}`);
         chain = commit.chain;

@@ -122,9 +122,9 @@ export class CommitBuilder {
     if (core.sealed) throw core.sealed();
     const { state } = core;
     const nameOf = (id: number) => core.catalog.byId(id).name;
-    const chain = chainAfter(state.chain, seq, changes, nameOf);
-    const commit = { seq, at: this.now, epoch: state.epoch, chain, changes };
-    core.writer.appendCommit(encodeCommit(commit));
+    const { epoch } = state;
+    const chain = chainAfter(state.chain, { seq, epoch, changes }, nameOf);
+    core.writer.appendCommit(encodeCommit({ seq, at: this.now, epoch, chain, changes }));
     core.writer.state = afterCommit(state, seq, chain);
     return changes;
   }

@@ -52,6 +52,29 @@ const schema = z.strictObject({
     .min(0)
     .default(0)
     .meta({ description: 'Followers that must have a write on disk before it is acknowledged' }),
+  cluster: z.string().min(1).optional().meta({
+    description: 'Let etcd decide which node of a cluster leads',
+    expected: 'an address such as etcd://10.0.0.1:2379,10.0.0.2:2379/name',
+    placeholder: 'url',
+  }),
+  cluster_ttl: duration({ min: 2_000, max: 600_000 }).prefault('10s').meta({
+    description: 'Lease of a node of a cluster: a lost leader is replaced after this time',
+  }),
+  cluster_ca: path().optional().meta({ description: 'Trust this CA (PEM) of etcds://' }),
+  cluster_cert: path().optional().meta({ description: 'Client certificate (PEM) for etcds://' }),
+  cluster_key: path().optional().meta({ description: 'Private key (PEM) of cluster_cert' }),
+  cluster_user_file: path().optional().meta({
+    description: 'File with the user of etcd, as one line user:password',
+  }),
+  advertise: z
+    .string()
+    .regex(/^grpcs?:\/\/[^/\s]+$/)
+    .optional()
+    .meta({
+      description: 'gRPC address at which other nodes and clients reach this node',
+      expected: 'an address such as grpc://10.0.0.1:5433',
+      placeholder: 'url',
+    }),
   durability: z
     .enum(['full', 'strict', 'relaxed'])
     .default('full')

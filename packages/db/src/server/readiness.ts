@@ -6,7 +6,7 @@ import { messageOf } from '@millrace/kit/errors';
 export interface ReadinessReport {
   isReady: boolean;
   /** `ok`, or the problem. */
-  checks: { database: string; data_directory: string };
+  checks: { database: string; data_directory: string; cluster?: string };
 }
 
 export interface ReadinessOptions {
@@ -15,6 +15,8 @@ export interface ReadinessOptions {
   directory: string;
   /** `ok`, or why the database is not served. */
   database: () => string;
+  /** What the node does in its cluster. For information: a node without a leader serves reads. */
+  cluster?: (() => string) | undefined;
 }
 
 const cacheMs = 1_000;
@@ -27,13 +29,17 @@ export class Readiness {
   constructor(private readonly options: ReadinessOptions) {}
 
   async check(): Promise<ReadinessReport> {
-    const { clock, database } = this.options;
+    const { clock, database, cluster } = this.options;
     const now = clock.monotonic();
     if (!this.#probe || now - this.#probedAt >= cacheMs) {
       this.#probedAt = now;
       this.#probe = this.#write();
     }
-    const checks = { data_directory: await this.#probe, database: database() };
+    const checks: ReadinessReport['checks'] = {
+      data_directory: await this.#probe,
+      database: database(),
+      ...(cluster && { cluster: cluster() }),
+    };
     return { isReady: checks.database === 'ok' && checks.data_directory === 'ok', checks };
   }
 

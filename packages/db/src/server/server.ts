@@ -16,6 +16,7 @@ import { Health } from './grpc/health.js';
 import { Admission } from './limits/admission.js';
 import { openListeners, type ListenerAddress } from './listeners/listeners.js';
 import { readTls } from './tls.js';
+import { openCluster, type OpenedCluster } from './cluster/open-cluster.js';
 import { nodeIdOf } from './node-id.js';
 import { measureDatabase } from './observe/database-metrics.js';
 import { CallMetrics } from './calls/call-metrics.js';
@@ -71,6 +72,7 @@ export async function serveDatabase(
     undo.push(() => meter.stop());
     const { directory } = handle.current;
     const nodeId = nodeIdOf(directory, world);
+    const cluster = openCluster(settings, world);
     const node = new Node({
       ...world,
       handle,
@@ -80,8 +82,11 @@ export async function serveDatabase(
       tls: tls ? { ca: tls.clientCa, certificate: tls.cert, key: tls.key } : {},
       minAcks: settings.min_acks,
       count: countNodeEvents(metrics),
+      lease: cluster?.lease,
     });
     undo.push(() => node.stop());
+    cluster?.attach(node, { nodeId, lineageId: () => handle.lineageId, metrics });
+    if (cluster) undo.push(() => cluster.stop());
     describeNode(metrics, node);
     const service = createService({
       get database() {
@@ -96,6 +101,7 @@ export async function serveDatabase(
       nodeId,
       version: serverVersion(),
       auth: keys ? 'keys' : 'none',
+      cluster: () => cluster?.state,
     });
     const authenticator = new Authenticator(keys, clock);
     const callMetrics = new CallMetrics({
@@ -113,14 +119,22 @@ export async function serveDatabase(
       health.hasData = handle.isServed;
       meter.attach(handle.current);
     };
-    const readiness = new Readiness({ clock, directory, database: () => stateOf(handle, calls) });
+    const readiness = new Readiness({
+      clock,
+      directory,
+      database: () => stateOf(handle, calls),
+      cluster: cluster && (() => clusterHealth(cluster, node)),
+    });
     const listeners = await openListeners({
       settings: { ...settings, socket: settings.socket ?? join(directory, 'db.sock') },
       isSocketRequired: settings.socket !== undefined,
       tls,
       parts: { calls, clock, log, authenticator, health, readiness, metrics, memory },
     });
-    node.start(listeners.addresses.find(({ listener }) => listener === 'grpc')?.url ?? '');
+    const ownUrl = listeners.addresses.find(({ listener }) => listener === 'grpc')?.url ?? '';
+    const address = settings.advertise ?? ownUrl;
+    node.start(address);
+    cluster?.start(address);
     let stopping: Promise<void> | undefined;
     const stop = async () => {
       const deadlineMs = settings.drain_timeout_ms;
@@ -152,6 +166,9 @@ function checkSettings(settings: DatabaseSettings): void {
       throw new UsageError(`collections.${name}: ${error.detail}`, { cause: error });
     }
   }
+  if (settings.cluster !== undefined && settings.follow !== undefined) {
+    throw new UsageError('cluster and follow exclude each other: etcd decides which node leads');
+  }
   for (const name of ['grpc', 'http'] as const) {
     const { host } = settings[name];
     if (settings.auth === 'keys' || isLoopback(host)) continue;
@@ -170,7 +187,7 @@ function openDatabase(settings: DatabaseSettings, { clock, random, log }: World)
   return Database.open(settings.data, {
     collections: Object.fromEntries(collections),
     durability: settings.durability === 'relaxed' ? 'relaxed' : 'strict',
-    seal: (core) => sealOf(core, settings.follow),
+    seal: (core) => sealOf(core, settings.follow, settings.cluster !== undefined),
     logRetention: { ageMs: settings.log_retention.age, bytes: settings.log_retention.bytes },
     logArchive: settings.log_archive
       ? { directory: settings.log_archive, intervalMs: settings.log_archive_interval }
@@ -186,6 +203,12 @@ function stateOf({ isServed, current }: DatabaseHandle, calls: Calls): string {
   if (!isServed) return 'waiting for the first copy of its leader';
   if (current.core.writer.failure) return 'storage failed: check the disk and restart the server';
   return current.isOpen ? 'ok' : 'closed';
+}
+
+/** For `/readyz`: what the node does in its cluster, and what keeps it from working. */
+function clusterHealth({ state: { problem } }: OpenedCluster, node: Node): string {
+  const { state } = node.state();
+  return problem === '' ? state : `${state}: ${problem}`;
 }
 
 const recheckMs = 2_000;

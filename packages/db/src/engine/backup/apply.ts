@@ -182,6 +182,7 @@ class Application {
         ...core.state,
         seq,
         epoch,
+        commitEpoch: epoch,
         chain,
         // A new log begins: what came before is in the backup only.
         oldestSeq: seq + 1,

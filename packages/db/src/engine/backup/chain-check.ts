@@ -3,7 +3,7 @@ import type { Hash64 } from '../hash.js';
 import { sameHash } from '../watch/token.js';
 import { damagedAt } from './frames.js';
 import { hashFromHex, type BackupCatalog, type BackupHeader } from './parts.js';
-import type { PortableChange, PortableCommit } from './portable.js';
+import type { PortableCommit } from './portable.js';
 
 /** Follows the chain through an increment: that it begins where it says, and leads to its end. */
 export class ChainCheck {
@@ -25,11 +25,12 @@ export class ChainCheck {
   }
 
   take(commits: readonly PortableCommit[]): void {
-    for (const { seq, chain, changes } of commits) {
+    for (const commit of commits) {
+      const { seq, chain } = commit;
       if (seq !== this.#next) throw this.#broken(`commit ${seq} stands where ${this.#next} should`);
       this.#next = seq + 1;
       // Of some collections alone the chain cannot be computed, only carried along.
-      this.#chain = this.catalog.only ? chain : this.#after(seq, changes);
+      this.#chain = this.catalog.only ? chain : this.#after(commit);
       if (!sameHash(this.#chain, chain)) throw this.#broken(`the chain breaks at commit ${seq}`);
       if (seq === this.wantedSeq) this.wanted = chain;
     }
@@ -44,8 +45,8 @@ export class ChainCheck {
     }
   }
 
-  #after(seq: number, changes: readonly PortableChange[]) {
-    return chainAfter(this.#chain, seq, changes, (number) => {
+  #after(commit: PortableCommit) {
+    return chainAfter(this.#chain, commit, (number) => {
       const name = this.#names.get(number);
       if (name === undefined) throw this.#broken(`it has no collection ${number}`);
       return name;

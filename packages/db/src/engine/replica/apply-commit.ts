@@ -89,11 +89,12 @@ function applyNow(
   const changes: Change[] = moves.map(({ op, collection, id, before, after }) => {
     return { op, collection: collection.id, id, before, after };
   });
-  const computed = chainAfter(core.state.chain, seq, changes, (id) => core.catalog.byId(id).name);
+  const nameOf = (id: number) => core.catalog.byId(id).name;
+  const computed = chainAfter(core.state.chain, { seq, epoch, changes }, nameOf);
   if (!sameHash(computed, chain)) throw new DoesNotFit(seq, 'the chain breaks');
   moveImages(core, moves);
   core.writer.appendCommit(encodeCommit({ seq, at, epoch, chain, changes }));
   if (leaderSeq > seq) noteLeaderSeq(core, leaderSeq, epoch);
   const state = afterCommit(core.state, seq, chain);
-  core.writer.state = epoch > state.epoch ? { ...state, epoch } : state;
+  core.writer.state = { ...state, epoch: Math.max(epoch, state.epoch), commitEpoch: epoch };
 }

@@ -44,14 +44,15 @@ export function cutTail(core: Core, afterSeq: number): Promise<void> {
     });
     moveImages(core, moves);
     for (const { key } of Array.from(writer.range('requests', {}))) writer.remove('requests', key);
-    writer.state = { ...state, seq: afterSeq, chain: chainAt(core, afterSeq) };
+    writer.state = { ...state, seq: afterSeq, ...lastCommit(core, afterSeq) };
   });
 }
 
-function chainAt(core: Core, seq: number) {
-  const { state } = core;
-  if (seq === state.oldestSeq - 1) return state.oldestChain;
-  return decodeCommit(seq, rowOf(core, seq), core.codec).chain;
+function lastCommit(core: Core, seq: number) {
+  // The epoch of a commit before the log is unknown; 0 is that of the empty history.
+  if (seq < core.state.oldestSeq) return { chain: core.state.oldestChain, commitEpoch: 0 };
+  const { chain, epoch } = decodeCommit(seq, rowOf(core, seq), core.codec);
+  return { chain, commitEpoch: epoch };
 }
 
 function rowOf(core: Core, seq: number): Buffer {

@@ -6,6 +6,8 @@ export interface DatabaseState {
   seq: number;
   /** Raised by every promotion. */
   epoch: number;
+  /** Epoch of the leader that made the last commit: of two histories the later one is newer. */
+  commitEpoch: number;
   chain: Hash64;
   /** The oldest commit that the log still has; `seq + 1` when it has none. */
   oldestSeq: number;
@@ -18,6 +20,7 @@ export interface DatabaseState {
 export const freshState: DatabaseState = {
   seq: 0,
   epoch: 1,
+  commitEpoch: 0,
   chain: emptyHash,
   oldestSeq: 1,
   oldestChain: emptyHash,
@@ -29,9 +32,10 @@ export const stateRow = Buffer.from('state');
 
 /** As JSON. Spelled out because it is made for every batch. */
 export function encodeState(state: DatabaseState): Buffer {
-  const { seq, epoch, chain, oldestSeq, oldestChain, nextCollection, nextIndex } = state;
+  const { seq, epoch, commitEpoch, chain, oldestSeq, oldestChain } = state;
+  const { nextCollection, nextIndex } = state;
   return Buffer.from(
-    `{"seq":${seq},"epoch":${epoch},"chain":{"high":${chain.high},"low":${chain.low}},` +
+    `{"seq":${seq},"epoch":${epoch},"commitEpoch":${commitEpoch},"chain":{"high":${chain.high},"low":${chain.low}},` +
       `"oldestSeq":${oldestSeq},"oldestChain":{"high":${oldestChain.high},` +
       `"low":${oldestChain.low}},"nextCollection":${nextCollection},"nextIndex":${nextIndex}}`,
     'latin1',
@@ -41,17 +45,22 @@ export function encodeState(state: DatabaseState): Buffer {
 export function decodeState(bytes: Buffer | undefined): DatabaseState {
   if (!bytes) return freshState;
   const { logBytes: _before2, ...state } = JSON.parse(bytes.toString()) as StoredState;
-  return { ...freshState, ...state };
+  // Before clusters a commit always had the epoch of the state.
+  return { ...freshState, ...state, commitEpoch: state.commitEpoch ?? state.epoch };
 }
 
 /** Format 1 kept the size of the log there too. */
-type StoredState = DatabaseState & { logBytes?: number };
+type StoredState = Omit<DatabaseState, 'commitEpoch'> & {
+  commitEpoch?: number;
+  logBytes?: number;
+};
 
 /** The state after one more commit. Spelled out because it is made for every single one. */
 export function afterCommit(state: DatabaseState, seq: number, chain: Hash64): DatabaseState {
   return {
     seq,
     epoch: state.epoch,
+    commitEpoch: state.epoch,
     chain,
     oldestSeq: state.oldestSeq,
     oldestChain: state.oldestChain,

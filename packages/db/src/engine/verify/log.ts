@@ -97,7 +97,7 @@ export class LogCheck {
   #checkChain(commit: Commit): void {
     const { seq } = commit;
     const nameOf = (id: number) => this.known.collections.get(id)?.name ?? `unknown ${id}`;
-    const computed = chainAfter(this.#chain, seq, commit.changes, nameOf);
+    const computed = chainAfter(this.#chain, commit, nameOf);
     if (!sameHash(computed, commit.chain)) {
       this.problems.add('chain', `commit ${seq}`, 'the chain breaks here');
     }

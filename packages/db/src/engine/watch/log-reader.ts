@@ -18,6 +18,8 @@ export interface ReaderOptions<Shown> {
   /** Absent: the whole database. */
   collection: string | undefined;
   filter: RecordFilter | undefined;
+  /** Also show commits without changes, which start the epoch of a leader. */
+  includeEmpty?: boolean | undefined;
   /** Also shows changes of the system collection. */
   includeSystem: boolean;
   /** The last commit not to deliver. */
@@ -161,7 +163,7 @@ export class LogReader<Shown> {
     if (known) return known.message;
     const changes = this.#visible(commit);
     let message: WatchMessage<Shown> | undefined;
-    if (changes.length > 0) {
+    if (changes.length > 0 || (this.options.includeEmpty && commit.changes.length === 0)) {
       message = this.message('changes', commit, changes.map(show));
       message.committedAt = new Date(commit.at);
     }

@@ -470,7 +470,7 @@ describe('bookmarks', () => {
     scratch.clock.advance(15_000);
     const { chainHash } = await waiting;
     const row = decodeCommit(1, db.core.commitRow(1)!, db.core.codec);
-    expect(chainHash).toEqual(chainAfter(emptyHash, 1, row.changes, () => 'items'));
+    expect(chainHash).toEqual(chainAfter(emptyHash, row, () => 'items'));
     await watch.return?.();
   });
 });

@@ -43,6 +43,8 @@ export interface WatchOptions<Shown = WatchChange> extends ShowOptions {
    * filter and `show`, are given the same messages of changes. Do not change them.
    */
   shareKey?: string | undefined;
+  /** Also show commits without changes: for followers, whose history must be the same. */
+  includeEmpty?: boolean | undefined;
 }
 
 const defaultHeartbeatMs = 15_000;
@@ -93,6 +95,7 @@ export class Watches {
     const checked = {
       collection: options.collection,
       filter: options.filter,
+      includeEmpty: options.includeEmpty,
       includeSystem: options.includeSystem ?? false,
       position,
       includeInitial: Boolean(options.includeInitial) && !options.resumeToken,

@@ -110,7 +110,10 @@ export class CatchUp {
       isShared: (at) => this.#isShared(at),
     });
     await this.#saveTail(common ?? 0, 'the leader has other commits at these positions');
-    if (common !== undefined && canCut(core, common)) await handle.current.cutTail(common);
+    // The log must have the last common commit: its epoch counts in the election of a leader.
+    const hasCommon = common === 0 || (common ?? 0) >= core.durable.oldestSeq;
+    if (common !== undefined && hasCommon && canCut(core, common))
+      await handle.current.cutTail(common);
     else await this.copy('the local commits cannot be rolled back');
   }
 

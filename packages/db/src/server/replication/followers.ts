@@ -14,6 +14,8 @@ interface LogPin {
 interface Known extends FollowerState {
   /** Held while it is connected: it needs the commits after `ackedSeq`. */
   pin: LogPin | undefined;
+  /** Monotonic time of the last ack. */
+  ackedAt: number;
   /** Open streams; a new one may start before the old one is detected as dead. */
   streams: number;
 }
@@ -32,6 +34,8 @@ const pollIntervalMs = 10;
 export class Followers {
   readonly #known = new Map<string, Known>();
   readonly #waiters = new Set<Waiter>();
+  /** Acks of other followers do not count; undefined: all count. */
+  #voters: ReadonlySet<string> | undefined;
 
   constructor(
     private readonly clock: Clock,
@@ -47,15 +51,26 @@ export class Followers {
     return [...this.#known.values()].filter(({ streams }) => streams > 0).length;
   }
 
+  /** Restricts whose acks count to the members of a cluster. */
+  set voters(voters: ReadonlySet<string>) {
+    this.#voters = voters;
+  }
+
+  /** Forgets all acks: a new epoch has begun, in which none was given yet. */
+  resetAcks(): void {
+    for (const known of this.#known.values()) known.ackedSeq = 0;
+  }
+
   /** A follower acknowledged its last commit on disk. */
   onAck(peer: Peer): void {
     const known = this.#of(peer);
     known.ackedSeq = Number(peer.ackedSeq);
     if (known.pin) known.pin.seq = known.ackedSeq + 1;
     known.lastAckAt = this.clock.now();
+    known.ackedAt = this.clock.monotonic();
     known.address = peer.address;
     if (this.#waiters.size === 0) return;
-    const safeSeq = this.#safeSeq();
+    const { safeSeq } = this;
     for (const waiter of this.#waiters) if (waiter.seq <= safeSeq) waiter.settle();
   }
 
@@ -81,8 +96,8 @@ export class Followers {
 
   /** See `Replication.confirmed`. */
   confirmed(seq: number, context: CallContext): Promise<void> | undefined {
-    const { minAcks, clock } = this;
-    if (minAcks === 0 || seq <= this.#safeSeq()) return undefined;
+    const { clock } = this;
+    if (seq <= this.safeSeq) return undefined;
     const { deadline } = context;
     const leftMs = deadline === undefined ? ackTimeoutMs : deadline - clock.now();
     // Ends before the caller's deadline, so that it receives the refusal.
@@ -118,14 +133,31 @@ export class Followers {
   }
 
   #notEnough(seq: number): Error {
-    const acks = this.all.filter(({ ackedSeq }) => ackedSeq >= seq).length;
+    const acks = this.#acked().filter((ackedSeq) => ackedSeq >= seq).length;
     return notEnoughAcks(seq, this.minAcks, acks);
   }
 
-  /** The last commit that enough followers have on disk. */
-  #safeSeq(): number {
-    const acked = Array.from(this.#known.values(), ({ ackedSeq }) => ackedSeq);
-    return acked.sort((a, b) => b - a)[this.minAcks - 1] ?? 0;
+  /** The last commit that enough followers have on disk; Infinity when none is needed. */
+  get safeSeq(): number {
+    if (this.minAcks === 0) return Infinity;
+    return this.#acked().sort((a, b) => b - a)[this.minAcks - 1] ?? 0;
+  }
+
+  /** Whether enough followers have reported within this time, as they do every second. */
+  hasRecentAcks(withinMs: number): boolean {
+    const since = this.clock.monotonic() - withinMs;
+    const recent = [...this.#known.values()].filter(({ followerId, ackedAt }) => {
+      return ackedAt >= since && (this.#voters?.has(followerId) ?? true);
+    });
+    return recent.length >= this.minAcks;
+  }
+
+  #acked(): number[] {
+    const acked: number[] = [];
+    for (const { followerId, ackedSeq } of this.#known.values()) {
+      if (this.#voters?.has(followerId) ?? true) acked.push(ackedSeq);
+    }
+    return acked;
   }
 
   #of({ nodeId, address }: Peer): Known {
@@ -139,6 +171,7 @@ export class Followers {
       lastAckAt: undefined,
       pin: undefined,
       address,
+      ackedAt: -Infinity,
       streams: 0,
     };
     this.#known.set(nodeId, fresh);

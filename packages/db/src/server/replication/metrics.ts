@@ -16,7 +16,7 @@ export function describeNode(metrics: Metrics, node: Node): void {
   const gauge = (name: string, help: string, read: () => number) =>
     metrics.gauge({ name, help, read });
   gauge('is_leader', '1 on a node that accepts writes.', () => {
-    return node.state().role === 'leader' ? 1 : 0;
+    return node.state().state === 'leading' ? 1 : 0;
   });
   gauge('is_fenced', '1 on a node that a newer leader has fenced.', () => {
     return node.state().role === 'fenced' ? 1 : 0;

@@ -1,4 +1,6 @@
 import type { Core } from '../../engine/core.js';
+import { untilDurable } from '../../engine/durable-snapshot.js';
+import { appendEpochMarker } from '../../engine/replica/epoch-marker.js';
 import type { Role } from '../service/replication.js';
 
 /** Persistent replication state of a node, stored with the commits. */
@@ -38,6 +40,22 @@ export function writeNodeState(core: Core, nodeState: NodeState, epoch = 0): Pro
     core.putMeta(name, nodeState);
     if (epoch > core.state.epoch) core.writer.state = { ...core.state, epoch };
   });
+}
+
+/** Begins the epoch of a new leader with a commit of its own; returns that commit's number. */
+export async function startEpoch(core: Core, nodeState: NodeState, epoch: number): Promise<number> {
+  const seq = await core.writer.submit(() => {
+    core.putMeta(name, nodeState);
+    core.writer.state = { ...core.state, epoch };
+    return appendEpochMarker(core);
+  });
+  await untilDurable(core, seq);
+  return seq;
+}
+
+/** In a cluster nobody leads at startup; a former leader is fenced until it follows. */
+export function roleInCluster({ role }: NodeState): Role {
+  return role === 'leader' || role === 'fenced' ? 'fenced' : 'follower';
 }
 
 /**

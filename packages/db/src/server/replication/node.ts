@@ -17,15 +17,26 @@ import { Followers } from './followers.js';
 import type { DatabaseHandle } from './database-handle.js';
 import { LeaderLink } from './leader-link.js';
 import { checkHistory, checkPeer } from './peer-checks.js';
-import { readNodeState, roleAtStart, writeNodeState, type NodeState } from './node-state.js';
 import {
+  readNodeState,
+  roleAtStart,
+  roleInCluster,
+  startEpoch,
+  writeNodeState,
+  type NodeState,
+} from './node-state.js';
+import {
+  etcdDecides,
   fenced,
+  leaseExpired,
   lineageMismatch,
   newerLeader,
   noFirstCopy,
   notLeader,
+  notLeading,
   readOnlyReplica,
   replicaLag,
+  unconfirmed,
 } from './refusals.js';
 import { describeSelf, type Identity } from './self.js';
 import { savedTails } from './tail-file.js';
@@ -49,11 +60,27 @@ export interface NodeOptions extends World {
   tls: TlsOptions;
   minAcks: number;
   count: (what: NodeEvent) => void;
+  /** In a cluster: whether the lease still allows this node to lead. */
+  lease?: { isValid(): boolean } | undefined;
+}
+
+/** The last commit of a node. Of two nodes the one with the higher epoch, then seq, is ahead. */
+export interface Position {
+  /** Epoch of the leader that made the last commit. */
+  epoch: number;
+  seq: number;
+  /** "": the node has no history yet. */
+  lineageId: string;
 }
 
 /** Why a store accepts no local commits at startup; undefined: it accepts them. */
-export function sealOf(core: Core, follow: string | undefined): (() => Error) | undefined {
+export function sealOf(
+  core: Core,
+  follow: string | undefined,
+  isClustered = false,
+): (() => Error) | undefined {
   const nodeState = readNodeState(core);
+  if (isClustered) return () => notLeading(core.state.epoch, '');
   const role = roleAtStart(nodeState, follow);
   if (role === 'leader') return undefined;
   return role === 'follower'
@@ -75,14 +102,23 @@ export class Node implements Replication {
   /** The newer leader that is being saved. */
   #fencer: NewerLeader | undefined;
   #tails: readonly SavedTailState[];
+  /** Address of the leader to follow; in a cluster it changes. */
+  #follow: string | undefined;
+  /** First commit of this leader's epoch: nothing is acknowledged before followers have it. */
+  #markerSeq = 0;
+  #isSuspended = false;
 
   constructor(private readonly options: NodeOptions) {
     const { handle, nodeId, clock, log, minAcks, follow } = options;
     this.#identity = { nodeId, address: '' };
     this.#followers = new Followers(clock, log, minAcks);
-    this.#role = roleAtStart(this.#nodeState, follow);
+    this.#follow = follow;
+    this.#role = options.lease
+      ? roleInCluster(this.#nodeState)
+      : roleAtStart(this.#nodeState, follow);
     this.#tails = savedTails(handle.current.directory);
-    if (this.#role === 'follower') this.#prepareFollowing();
+    if (options.lease) handle.isServed = this.#core.state.seq > 0;
+    else if (this.#role === 'follower') this.#prepareFollowing();
   }
 
   /**
@@ -97,6 +133,7 @@ export class Node implements Replication {
     if (this.#role === 'leader' && follow !== undefined) {
       log.warn({ follow }, 'setting follow ignored: this node was promoted');
     }
+    if (this.options.lease) return;
     if (this.#role === 'fenced') {
       const { leader } = this.#nodeState;
       log.warn({ leader }, 'node is fenced: set follow, or promote it with force');
@@ -117,12 +154,95 @@ export class Node implements Replication {
   }
 
   checkWritable(): void {
-    if (this.#role === 'leader') return;
+    if (this.#role === 'leader' && this.#holdsLease) return;
     throw this.#readOnlyError();
   }
 
   confirmed(seq: number, context: CallContext): Promise<void> | undefined {
-    return this.#followers.confirmed(seq, context);
+    const { lease, minAcks } = this.options;
+    if (lease && (this.#role !== 'leader' || !this.#holdsLease)) throw unconfirmed(seq, minAcks);
+    return this.#followers.confirmed(Math.max(seq, this.#markerSeq), context);
+  }
+
+  get role(): Role {
+    return this.#role;
+  }
+
+  get epoch(): number {
+    return this.#core.state.epoch;
+  }
+
+  /** Whether enough followers have joined the epoch of this leader. */
+  get isEpochConfirmed(): boolean {
+    return this.#role === 'leader' && this.#followers.safeSeq >= this.#markerSeq;
+  }
+
+  /** Whether enough followers have reported within this time. */
+  hasRecentAcks(withinMs: number): boolean {
+    return this.#followers.hasRecentAcks(withinMs);
+  }
+
+  /** Stops accepting writes while the lease is in doubt; reads continue. */
+  suspend(): void {
+    if (this.#role !== 'leader' || this.#isSuspended) return;
+    this.#isSuspended = true;
+    this.#core.sealed = () => this.#readOnlyError();
+    this.#followers.rejectWaiters();
+    this.options.log.warn({ epoch: this.#core.state.epoch }, 'lease expired, writes stopped');
+  }
+
+  /** The lease was renewed before another node could lead. */
+  resume(): void {
+    if (this.#role !== 'leader' || !this.#isSuspended) return;
+    this.#isSuspended = false;
+    this.#core.sealed = undefined;
+    this.options.log.info({ epoch: this.#core.state.epoch }, 'lease renewed, writes resumed');
+  }
+
+  /**
+   * Neither leads nor follows until the next leader is known. The returned position cannot change
+   * before that, and nothing more is acknowledged to the previous leader.
+   */
+  async standDown(): Promise<Position> {
+    const wasLeader = this.#role === 'leader';
+    if (wasLeader) this.#role = 'fenced';
+    this.#core.sealed = () => this.#readOnlyError();
+    this.#isSuspended = false;
+    this.#followers.rejectWaiters();
+    await this.#following?.stop();
+    this.#following = undefined;
+    this.#follow = undefined;
+    const { handle } = this.options;
+    await handle.reopen();
+    // Commits that were queued before the seal become part of the position.
+    await this.#core.writer.submit(() => undefined);
+    const { commitEpoch, seq, epoch } = this.#core.durable;
+    if (wasLeader) this.options.log.warn({ epoch, seq }, 'leadership ended');
+    return { epoch: commitEpoch, seq, lineageId: seq > 0 ? handle.lineageId : '' };
+  }
+
+  /** Follows the leader that the cluster has decided on. */
+  async followLeader(address: string): Promise<void> {
+    await this.standDown();
+    this.#follow = address;
+    this.#role = 'follower';
+    this.#prepareFollowing();
+    this.options.log.info({ follow: address }, 'following the leader of the cluster');
+    this.#following?.start();
+  }
+
+  /** Leads the given epoch, which no other node has led. */
+  async lead(epoch: number): Promise<void> {
+    await this.standDown();
+    const core = this.#core;
+    const leads = { role: 'leader' as const, leader: '', leaderId: this.#identity.nodeId };
+    const nodeState = { ...this.#nodeState, ...leads, followed: '', untold: '' };
+    this.#markerSeq = await startEpoch(core, nodeState, epoch);
+    this.#followers.resetAcks();
+    this.#role = 'leader';
+    core.sealed = undefined;
+    this.options.handle.isServed = true;
+    this.options.log.warn({ epoch, seq: core.state.seq }, 'promoted to leader');
   }
 
   get followers(): Followers {
@@ -140,13 +260,14 @@ export class Node implements Replication {
     };
     if (following) {
       const { stage, leaderSeq, lag, lagMs } = following;
-      const leaderAddress = this.options.follow ?? '';
+      const leaderAddress = this.#follow ?? '';
       return { ...common, state: stage, leaderAddress, leaderSeq, lag, lagMs };
     }
     const isLeader = this.#role === 'leader';
+    const idleState = this.options.lease ? 'electing' : 'fenced';
     return {
       ...common,
-      state: isLeader ? 'leading' : 'fenced',
+      state: !isLeader ? idleState : this.#holdsLease ? 'leading' : 'suspended',
       leaderAddress: isLeader ? '' : this.#nodeState.leader,
       leaderSeq: seq,
       lag: 0,
@@ -172,7 +293,7 @@ export class Node implements Replication {
     }
     if (isNews) return this.#checkRivalLeader(peer, epoch);
     if (this.#role === 'fenced') throw this.#readOnlyError();
-    if (this.#role === 'follower') throw notLeader(this.options.follow ?? '');
+    if (this.#role === 'follower') throw notLeader(this.#follow ?? '');
     checkHistory(this.options.handle.current, peer);
     this.#followers.onAck(peer);
     if (call === 'Watch') {
@@ -198,6 +319,7 @@ export class Node implements Replication {
 
   async promote(options: { force: boolean; maxLag: number }): Promise<Promotion> {
     if (this.#role === 'leader') return { role: 'leader', lag: 0 };
+    if (this.options.lease) throw etcdDecides(this.#core.state.epoch, this.#follow ?? '');
     if (this.#isPromoting) {
       throw refuse(
         'ALREADY_RUNNING',
@@ -236,7 +358,7 @@ export class Node implements Replication {
     const lag = following?.state.lag ?? 0;
     const core = this.#core;
     const epoch = core.state.epoch + 1;
-    const followed = following ? (this.options.follow ?? '') : '';
+    const followed = following ? (this.#follow ?? '') : '';
     const untold = hasAgreed ? '' : followed;
     const leads = { role: 'leader' as const, leader: '', leaderId: this.#identity.nodeId };
     await writeNodeState(core, { ...this.#nodeState, ...leads, followed, untold }, epoch);
@@ -268,26 +390,26 @@ export class Node implements Replication {
     const notifier = this.#notifier;
     this.#notifier = undefined;
     await notifier?.stop();
-    const hasLeader = this.options.follow !== undefined;
+    const hasLeader = this.#follow !== undefined;
     if (hasLeader && mayFollow && this.#role === 'fenced') this.#followAgain();
   }
 
   #followAgain(): void {
     this.#role = 'follower';
     this.#prepareFollowing();
-    this.options.log.info({ follow: this.options.follow }, 'following resumed');
+    this.options.log.info({ follow: this.#follow }, 'following resumed');
     this.#following?.start();
   }
 
   #prepareFollowing(): void {
-    const { handle, clock, log, random, count, follow } = this.options;
+    const { handle, clock, log, random, count } = this.options;
     this.#following = new Following({
       handle,
       clock,
       log,
       random,
       identity: this.#identity,
-      link: this.#link(follow ?? ''),
+      link: this.#link(this.#follow ?? ''),
       count: (what) => {
         count(what);
         if (what === 'tails') this.#tails = savedTails(handle.current.directory);
@@ -328,9 +450,17 @@ export class Node implements Replication {
   }
 
   #readOnlyError(): Error {
+    const { lease } = this.options;
+    const { epoch } = this.#core.state;
+    if (lease && this.#role === 'leader') return leaseExpired(epoch);
+    if (lease && !this.#following) return notLeading(epoch, '');
     return this.#role === 'follower'
-      ? readOnlyReplica(this.options.follow ?? '')
+      ? readOnlyReplica(this.#follow ?? '')
       : fenced(this.#newest.epoch, this.#newest.address);
+  }
+
+  get #holdsLease(): boolean {
+    return !this.#isSuspended && (this.options.lease?.isValid() ?? true);
   }
 
   get #core(): Core {

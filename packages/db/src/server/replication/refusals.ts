@@ -18,6 +18,44 @@ export function fenced(epoch: number, leader: string): Error {
   );
 }
 
+/** Refuses a write on a node of a cluster that does not lead at present. */
+export function notLeading(epoch: number, leader: string): Error {
+  const where = leader === '' ? 'No leader is known yet; retry later.' : `The leader is ${leader}.`;
+  return refuse('FENCED', `This node does not lead its cluster and accepts no writes. ${where}`, {
+    epoch: String(epoch),
+    leader,
+  });
+}
+
+/** Refuses a write on a leader that could not renew its lease. */
+export function leaseExpired(epoch: number): Error {
+  return refuse(
+    'FENCED',
+    'This node leads the cluster but could not renew its lease in etcd, so another node may lead ' +
+      'soon. Retry later, or check etcd.',
+    { epoch: String(epoch), leader: '' },
+  );
+}
+
+/** A write that is on disk but must not be acknowledged, because the lease has expired. */
+export function unconfirmed(seq: number, minAcks: number): Error {
+  return refuse(
+    'NOT_ENOUGH_ACKS',
+    `The node has the write on disk as commit ${seq}, but its lease expired before it could ` +
+      'acknowledge it. Retry it with the same request_id.',
+    { min_acks: String(minAcks), acks: '0' },
+  );
+}
+
+export function etcdDecides(epoch: number, leader: string): Error {
+  return refuse(
+    'FENCED',
+    'The leader of this cluster is decided by etcd, so no node can be promoted by hand. To move ' +
+      'the leader, restart the one that leads.',
+    { epoch: String(epoch), leader },
+  );
+}
+
 /** Refuses a promotion that would create a second leader. */
 export function newerLeader(epoch: number, leader: string): Error {
   const where = leader === '' ? '' : ` at ${leader}`;

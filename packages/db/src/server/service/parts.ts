@@ -2,7 +2,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Database } from '../../engine/database.js';
 import type { SlowQueryLog } from './index-advice.js';
-import type { Replication } from './replication.js';
+import type { ClusterState, Replication } from './replication.js';
 
 /** Dependencies of the methods. */
 export interface ServiceParts {
@@ -22,4 +22,6 @@ export interface ServiceParts {
   readonly version: string;
   /** Whether gRPC and REST need a key. */
   readonly auth: 'keys' | 'none';
+  /** Undefined: the node belongs to no cluster. */
+  readonly cluster: () => ClusterState | undefined;
 }

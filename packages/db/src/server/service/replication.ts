@@ -3,10 +3,20 @@ import type { CallContext } from './call.js';
 
 export type Role = 'leader' | 'follower' | 'fenced';
 
+export type NodeStage =
+  | 'leading'
+  | 'suspended'
+  | 'electing'
+  | 'bootstrapping'
+  | 'streaming'
+  | 'disconnected'
+  | 'diverged'
+  | 'fenced';
+
 /** Replication state of a node. Times are epoch milliseconds. */
 export interface ReplicationState {
   role: Role;
-  state: 'leading' | 'bootstrapping' | 'streaming' | 'disconnected' | 'diverged' | 'fenced';
+  state: NodeStage;
   /** gRPC address of the leader; "" on the leader itself. */
   leaderAddress: string;
   /** The leader's last commit known here. */
@@ -39,6 +49,17 @@ export interface Promotion {
   role: Role;
   /** Commits of the old leader that were missing here, as far as known. */
   lag: number;
+}
+
+/** What this node knows about its cluster. */
+export interface ClusterState {
+  name: string;
+  leader: { nodeId: string; address: string; epoch: number; isReady: boolean } | undefined;
+  members: readonly { nodeId: string; address: string; isRunning: boolean }[];
+  /** Milliseconds until this node stops accepting writes unless it renews its lease. */
+  leaseRemainingMs: number;
+  /** Why there is no leader, or why etcd cannot be used; "": all is well. */
+  problem: string;
 }
 
 /** Calls between nodes. */

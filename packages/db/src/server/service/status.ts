@@ -1,5 +1,7 @@
 import { create } from '@bufbuild/protobuf';
 import {
+  ClusterMemberSchema,
+  ClusterStatusSchema,
   CollectionStatusSchema,
   FollowerStatusSchema,
   ReplicationStatusResponseSchema,
@@ -12,7 +14,12 @@ import { RecordList } from '../../engine/query/record-sink.js';
 import type { CallContext, UnaryMethods } from './call.js';
 import { indexStatus } from './catalog.js';
 import type { ServiceParts } from './parts.js';
-import type { FollowerState, SavedTailState } from './replication.js';
+import type {
+  ClusterState,
+  FollowerState,
+  ReplicationState,
+  SavedTailState,
+} from './replication.js';
 import { stoppableFind } from './stoppable-queries.js';
 import { duration, timestamp } from './values.js';
 
@@ -46,7 +53,32 @@ export function statusMethod(parts: ServiceParts): UnaryMethods['ReplicationStat
       savedTails: place.savedTails.map(savedTail),
       collections,
       auth: parts.auth,
+      ...clusterMember(parts.cluster(), place, durable.seq),
     });
+  };
+}
+
+function clusterMember(
+  cluster: ClusterState | undefined,
+  { role, minAcks, followers }: ReplicationState,
+  seq: number,
+) {
+  if (!cluster) return {};
+  const { name, leader, problem, leaseRemainingMs, members } = cluster;
+  const acked = Math.max(0, ...followers.map(({ ackedSeq }) => ackedSeq));
+  const hasWindow = role === 'leader' && minAcks === 0;
+  return {
+    cluster: create(ClusterStatusSchema, {
+      name,
+      leaderId: leader?.nodeId ?? '',
+      leaderAddress: leader?.address ?? '',
+      problem,
+      leaseRemaining: duration(leaseRemainingMs),
+      members: members.map(({ nodeId, address, isRunning }) =>
+        create(ClusterMemberSchema, { nodeId, address, running: isRunning }),
+      ),
+      lossWindow: BigInt(hasWindow ? Math.max(0, seq - acked) : 0),
+    }),
   };
 }
 

@@ -49,6 +49,7 @@ export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
       signal: context.signal,
       show: changeShower(request, project),
       shareKey: shareKeyOf(request),
+      includeEmpty: request.peer !== undefined,
     });
     return new WatchStream(watch, context.signal);
   };

@@ -20,7 +20,7 @@ export interface TestNode {
   readonly client: RemoteDatabase;
   /** A connection over the Unix socket, which needs neither key nor certificate. */
   local(): Promise<RemoteDatabase>;
-  status(): Promise<DatabaseStatus>;
+  status(options?: { includeCollections: boolean }): Promise<DatabaseStatus>;
   stop(): Promise<void>;
 }
 
@@ -81,7 +81,7 @@ export function useNodes() {
         closing.push(() => local.close());
         return local;
       },
-      status: () => client.status(),
+      status: (options) => client.status(options),
       stop: () => (stopping ??= stop()),
     };
     closing.push(() => node.stop());

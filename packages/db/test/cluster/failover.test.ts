@@ -1,0 +1,28 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { expect, test } from 'vitest';
+import { hasEtcd } from './support/etcd.js';
+
+const script = fileURLToPath(new URL('../../../../scripts/failover.mjs', import.meta.url));
+const rounds = 6;
+
+/** Set MILLRACE_SEED to repeat the faults of a failed run. */
+const seed = Number(process.env['MILLRACE_SEED'] ?? Date.now() % 1_000_000);
+
+test.skipIf(!hasEtcd)(
+  `fail-over: ${rounds} faults lose nothing (seed ${seed}; needs the program etcd)`,
+  async () => {
+    const args = ['--no-build', '--rounds', rounds, '--seed', seed, '--ttl', 3].map(String);
+    const child = spawn(process.execPath, [script, ...args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let out = '';
+    let errors = '';
+    child.stdout.on('data', (bytes: Buffer) => (out += bytes.toString()));
+    child.stderr.on('data', (bytes: Buffer) => (errors += bytes.toString()));
+    await once(child, 'close');
+    expect(out, errors).toContain('"ok":true');
+  },
+  600_000,
+);
