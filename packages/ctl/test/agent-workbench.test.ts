@@ -61,7 +61,7 @@ test.each([
   [['merge', '--strategy', 'squash'], { strategy: 'squash' }, /^Merged retry-upload into main/],
   [['merge'], { strategy: 'merge' }, /^Merged/],
   [['rebase', '--base', 'main'], { base: 'main' }, /^Rebased retry-upload onto main/],
-] as const)('%j sends what was asked for and says what was done', async (args, body, said) => {
+] as const)('%j sends its options and prints the result', async (args, body, said) => {
   const [verb, ...flags] = args;
   const { code, out, err } = await ctl(verb, session.name, ...flags);
   expect([code, err]).toEqual([0, '']);

@@ -85,9 +85,9 @@ export function App({ live, actions, paint, start, onClose }: AppProps): ReactNo
 
   useLatestInput((input, key) => {
     if (key.ctrl && input === 'c') return close({});
-    const asked = latestPrompt();
-    if (asked) {
-      const step = stepOf(asked, input, key);
+    const open = latestPrompt();
+    if (open) {
+      const step = stepOf(open, input, key);
       setPrompt(step.prompt);
       if (step.run) perform(step.run);
       return;
