@@ -25,7 +25,8 @@ export function outputArgs(args: readonly string[]): OutputArgs {
       given = arg.replace(/^(-o=?|--output-format=)/, '');
     } else if (!arg.startsWith('-')) words.push(arg);
   }
-  const [group = ''] = words;
+  // `ctl help git` shows the same as `ctl git --help`.
+  const group = (words[0] === 'help' ? words[1] : words[0]) ?? '';
   if (passingOn.has(group)) {
     const plain = args.filter((arg) => !arg.startsWith('-'));
     return { format: formatOf(before, undefined), words: plain, hasFormat: false };

@@ -172,7 +172,7 @@ describe('up', () => {
         .split('\n')
         .map((line) => JSON.parse(line).event)
         .join(' '),
-    ).toMatch(/^(listening ){6}ready stopped$/);
+    ).toMatch(/^(listening ){7}ready stopped$/);
   });
 });
 
@@ -194,6 +194,7 @@ describe('doctor', () => {
       'port 8080',
       'port 8081',
       'port 9464',
+      'port 8082',
       'port 8765',
     ]);
     for (const { status, advice } of report.checks) {

@@ -19,6 +19,7 @@ _ctl() {
     if [[ -n $option ]]; then option=; continue; fi
     case "$path $word" in
 ${commands.flatMap(steps).join('\n')}
+${shared(commands.flatMap(optionSteps)).join('\n')}
       *' -'*) ;;
       *) count=$((count + 1)) ;;
     esac
@@ -27,7 +28,7 @@ ${commands.flatMap(steps).join('\n')}
 
   if [[ -n $option ]]; then
     case "$path $option" in
-${commands.flatMap(optionValues).join('\n')}
+${shared(commands.flatMap(optionValues)).join('\n')}
     esac
   else
     case $path in
@@ -60,32 +61,55 @@ complete -F _ctl ctl millrace
 `;
 }
 
-/** How a typed word leads to a subcommand or starts the value of an option. */
+/** How a typed word leads to a subcommand. */
 function steps(command: CommandShape): string[] {
-  const into = command.commands.map((next) => {
+  return command.commands.map((next) => {
     const words = namesOf(next).map((name) => quoted(`${command.path} ${name}`));
     const effect = takesCommandNames(next)
       ? `path=${quoted(command.path)} helping=yes`
       : `path=${quoted(next.path)} count=0`;
     return `      ${words.join('|')}) ${effect} ;;`;
   });
-  const options = command.options.filter(takesValue).map((option) => {
-    const words = flagsOf(option).map((flag) => quoted(`${command.path} ${flag}`));
-    return `      ${words.join('|')}) option=${quoted(option.long)} ;;`;
+}
+
+/** What a flag does after a command; an empty effect is that of a flag without a value. */
+interface FlagCase {
+  path: string;
+  flag: string;
+  effect: string;
+}
+
+/** How a typed flag starts the value of an option. */
+function optionSteps({ path, options }: CommandShape): FlagCase[] {
+  return options.flatMap((option) => {
+    const effect = takesValue(option) ? `option=${quoted(option.long)}` : '';
+    return flagsOf(option).map((flag) => ({ path, flag, effect }));
   });
-  return [...into, ...options];
 }
 
 function takesValue(option: OptionShape): boolean {
   return option.value !== null;
 }
 
-function optionValues(command: CommandShape): string[] {
-  return command.options.filter(takesValue).map((option) => {
-    const { value, choices, long } = option;
-    const effect = offered(value, choices, liveKindOf(command.path, value ?? '', long));
-    return `      ${quoted(`${command.path} ${option.long}`)}) ${effect} ;;`;
+function optionValues({ path, options }: CommandShape): FlagCase[] {
+  return options.filter(takesValue).map(({ value, choices, long }) => {
+    const effect = offered(value, choices, liveKindOf(path, value ?? '', long));
+    return { path, flag: long, effect };
   });
+}
+
+/** One line for a flag that does the same in every command that has it: the script stays short. */
+function shared(cases: readonly FlagCase[]): string[] {
+  const effects = new Map<string, Set<string>>();
+  for (const { flag, effect } of cases) {
+    effects.set(flag, (effects.get(flag) ?? new Set()).add(effect));
+  }
+  const lines = cases.map(({ path, flag, effect }) => {
+    const isSame = effects.get(flag)!.size === 1;
+    const pattern = isSame ? `*${quoted(` ${flag}`)}` : quoted(`${path} ${flag}`);
+    return effect === '' ? '' : `      ${pattern}) ${effect} ;;`;
+  });
+  return [...new Set(lines)].filter((line) => line !== '');
 }
 
 function offers(command: CommandShape): string {
