@@ -1,7 +1,12 @@
 /** The part of `process` used here. */
 export interface ScreenProcess {
   readonly stdout: { write(text: string): unknown };
-  readonly stdin: { isTTY?: boolean; setRawMode?(isRaw: boolean): unknown };
+  readonly stdin: {
+    isTTY?: boolean;
+    setRawMode?(isRaw: boolean): unknown;
+    resume?(): unknown;
+    pause?(): unknown;
+  };
   on(event: string, listener: () => void): unknown;
   off(event: string, listener: () => void): unknown;
   exit(code: number): never;
@@ -39,8 +44,12 @@ export class FullScreen {
   leave(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    if (this.self.stdin.isTTY === true) this.self.stdin.setRawMode?.(false);
-    this.self.stdout.write(leaveSequence);
+    const { stdin, stdout } = this.self;
+    if (stdin.isTTY === true) stdin.setRawMode?.(false);
+    // Keys now belong to another program. Only a stream that was resumed stops reading on pause.
+    stdin.resume?.();
+    stdin.pause?.();
+    stdout.write(leaveSequence);
   }
 
   close(): void {

@@ -49,9 +49,13 @@ export class RestServer implements Steps<RestEndpoint> {
   constructor(private readonly parts: RestParts) {
     const { calls, clock, pages } = parts;
     this.#dispatcher = restDispatcher(this, pages.all);
-    const turns = { clock, onDelay: (delayMs: number) => calls.queued(delayMs) };
-    this.#requests = new TurnQueue((exchange) => this.#dispatcher.handle(exchange), turns);
-    this.#received = new TurnQueue((received) => this.#start(received), turns);
+    this.#requests = new TurnQueue((exchange) => this.#dispatcher.handle(exchange), {
+      clock,
+      onDelay: (delayMs) => calls.queued(delayMs),
+    });
+    // Calls in this queue are admitted already, so that their delay does not count for shedding.
+    const received = { clock, onDelay: () => undefined };
+    this.#received = new TurnQueue((call) => this.#start(call), received);
   }
 
   /** Handles one request. Never throws. Pages such as /healthz do not wait behind calls. */
