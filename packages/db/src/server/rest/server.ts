@@ -35,6 +35,8 @@ export interface RestParts {
   pages: Pages;
 }
 
+const healthPaths = new Set(['/healthz', '/readyz']);
+
 /** The REST API: all HTTP bindings of the contract, plus health, metrics and docs pages. */
 export class RestServer implements Steps<RestEndpoint> {
   readonly protectedPrefixes = [];
@@ -58,9 +60,9 @@ export class RestServer implements Steps<RestEndpoint> {
     this.#received = new TurnQueue((call) => this.#start(call), received);
   }
 
-  /** Handles one request. Never throws. Pages such as /healthz do not wait behind calls. */
+  /** Handles one request. Never throws. Health checks do not wait behind calls. */
   handle(exchange: Exchange): void {
-    if (this.parts.pages.all.has(exchange.path)) this.#dispatcher.handle(exchange);
+    if (healthPaths.has(exchange.path)) this.#dispatcher.handle(exchange);
     else this.#requests.push(exchange);
   }
 
