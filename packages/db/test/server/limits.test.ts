@@ -159,9 +159,7 @@ test('REST: health checks do not wait behind calls with large answers', async ()
   await once(prober, 'data');
   const answered = server.log.lines.filter(({ fields }) => fields['method'] === 'FindByKey');
   expect(answered.length).toBeLessThan(readers.length / 2);
-  for (const reader of readers) await once(reader, 'data');
-  prober.destroy();
-  for (const reader of readers) reader.destroy();
+  for (const socket of [...readers, prober]) socket.destroy();
   await server.dispose();
 });
 
