@@ -42,6 +42,9 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
   },
   transcripts: { args: ['--rounds', '1', '--megabytes', '5'] },
   transport: { args: ['--rounds', '1', '--seconds', '1'], programs: ['h2load'] },
+  workers: {
+    args: ['--rounds', '1', '--seconds', '1', '--backlog', '1000', '--peers', ''],
+  },
 };
 
 function isMissing(program: string): boolean {

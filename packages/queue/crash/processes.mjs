@@ -38,11 +38,13 @@ export async function writeSettings(home, storage) {
 
 export async function startQueueServer(file) {
   const server = start([serveProgram, `--config=${file}`]);
-  const lines = createInterface({ input: server.child.stdout })[Symbol.asyncIterator]();
-  const { done } = await lines.next();
-  if (done) throw new Error(`The server did not start: ${server.errors()}`);
-  server.child.stdout.resume();
-  return server;
+  for await (const line of createInterface({ input: server.child.stdout })) {
+    // The metrics listener may be first.
+    if (JSON.parse(line).listener !== 'http') continue;
+    server.child.stdout.resume();
+    return server;
+  }
+  throw new Error(`The server did not start: ${server.errors()}`);
 }
 
 /** `onStart` is called for every task that it starts. */
@@ -58,8 +60,10 @@ export function startWorkerProcess(url, name, onStart) {
 }
 
 function start(args) {
+  // The environment would override the settings of the file.
+  const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith('MILLRACE_'));
   const child = spawn(process.execPath, args, {
-    env: { ...process.env, NODE_OPTIONS: '' },
+    env: { ...Object.fromEntries(inherited), NODE_OPTIONS: '' },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let errors = '';

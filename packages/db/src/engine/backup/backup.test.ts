@@ -295,7 +295,7 @@ describe('a backup file', () => {
   test('is not written where it cannot be', async () => {
     const db = await scratch.open();
     const directory = scratch.directory();
-    await expect(db.writeBackup(join(directory, 'no', 'where'))).rejects.toThrow('make it first');
+    await expect(db.writeBackup(join(directory, 'no', 'where'))).rejects.toThrow('Create it first');
     mkdirSync(join(directory, 'taken'));
     await expect(db.writeBackup(join(directory, 'taken'))).rejects.toThrow('not a file');
     const full = vi.fn(() => {
