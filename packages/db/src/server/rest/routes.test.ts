@@ -10,7 +10,13 @@ for (const route of dbRoutes) {
   if (!byPath.has(route.path)) table.add(route.path, methods);
   byPath.set(route.path, methods.set(route.method, route));
 }
-const values: Record<string, string> = { collection: 'people', id: '01J', key: 'k', tx_id: 't' };
+const values: Record<string, string> = {
+  collection: 'people',
+  id: '01J',
+  index: 'by_city',
+  key: 'k',
+  tx_id: 't',
+};
 
 test.each(dbRoutes.map((route) => [route.method, route.path, route] as const))(
   'routes: %s %s matches its binding',
