@@ -1,6 +1,6 @@
 import { systemClock } from '@millrace/kit/clock';
 import { loadConfig } from '@millrace/kit/config';
-import { runServer, serverLog, type RunOptions } from '@millrace/kit/http';
+import { runServer, serverLog, whileStarting, type RunOptions } from '@millrace/kit/http';
 import { systemRandom } from '@millrace/kit/random';
 import { openTracer } from '@millrace/kit/tracing';
 import { daemonConfig, defaultConfigFile } from './config.js';
@@ -23,7 +23,11 @@ export async function runDaemon(options: RunOptions): Promise<number> {
   for (const warning of loaded.warnings) log.warn({}, warning);
   const tracer = openTracer('daemon', { environment, clock: systemClock, log });
   const world = { clock: systemClock, random: systemRandom, log, tracer };
-  const daemon = await serveDaemon(loaded, world, { environment });
+  const daemon = await whileStarting(
+    () => serveDaemon(loaded, world, { environment }),
+    options.signals,
+  );
+  if (!daemon) return 0;
   const drainTimeoutMs = loaded.values.drain_timeout_ms;
   const code = await runServer(daemon, { ...options, component: 'daemon', log, drainTimeoutMs });
   await tracer?.close();

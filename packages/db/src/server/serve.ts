@@ -1,6 +1,6 @@
 import { systemClock } from '@millrace/kit/clock';
 import { loadConfig } from '@millrace/kit/config';
-import { runServer, serverLog, type RunOptions } from '@millrace/kit/http';
+import { runServer, serverLog, whileStarting, type RunOptions } from '@millrace/kit/http';
 import { systemRandom } from '@millrace/kit/random';
 import { databaseConfig } from './config.js';
 import { serveDatabase } from './server.js';
@@ -16,7 +16,9 @@ export async function runDatabase(options: RunOptions): Promise<number> {
   const { values: settings, warnings } = loadConfig(databaseConfig, options);
   const log = serverLog('db', settings.log_level, options);
   for (const warning of warnings) log.warn({}, warning);
-  const server = await serveDatabase(settings, { clock: systemClock, random: systemRandom, log });
+  const world = { clock: systemClock, random: systemRandom, log };
+  const server = await whileStarting(() => serveDatabase(settings, world), options.signals);
+  if (!server) return 0;
   const drainTimeoutMs = settings.drain_timeout_ms;
   return runServer(server, { ...options, component: 'db', log, drainTimeoutMs });
 }
