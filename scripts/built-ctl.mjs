@@ -7,7 +7,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 
 const home = new URL('../', import.meta.url);
 
-/** Made anew whenever a file of its package was compiled anew. */
+/** Rebuilt whenever a file of its package was compiled. */
 const compilerNote = 'tsconfig.tsbuildinfo';
 
 /** What a bundle made now would be made from: the packages, their libraries, the way to make it. */

@@ -18,9 +18,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { noteOf, sourcesOf } from './built-ctl.mjs';
 
 /**
- * Left where they are: what brings a binary, what shares a module with such a one, what asks for
- * its own files by their place, what Fastify would load for schemas that we do not give it, and
- * what ink loads only for a developer of ink.
+ * Not bundled: packages with a binary, packages that share a module with such a one, packages that
+ * read files beside them, and what ink loads only for a developer of ink.
  */
 export const apart = [
   'lmdb',
@@ -104,8 +103,8 @@ function productionReact() {
 }
 
 /**
- * A module that asks where it is, to find a file beside it, is told where it came from, as seen
- * from `place`; `rename` changes that relative path.
+ * Modules that look for a file beside them get their original location, relative to `place`;
+ * `rename` changes that relative path.
  */
 export function ownPlaces(place, rename = (path) => path) {
   return {

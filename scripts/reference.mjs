@@ -1,6 +1,6 @@
 /**
  * `npm run reference`: writes docs/reference from the contracts and from the help of `ctl`, so that
- * neither can say what the other does not. With `--check` it only tells whether that was done.
+ * neither can say what the other does not. With `--check` it only reports whether that was done.
  */
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';

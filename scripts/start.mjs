@@ -5,7 +5,7 @@ import { prepare, root } from './prepare.mjs';
 
 prepare();
 const ctl = join(root, 'bin', 'ctl');
-// In a group of its own, so that it hears signals from here alone; the channel tells it when this
+// In a group of its own, so that only this process sends it signals; the channel closes when this
 // process is gone, however it ended.
 const child = spawn(process.execPath, [ctl, 'up', ...process.argv.slice(2)], {
   stdio: ['inherit', 'inherit', 'inherit', 'ipc'],

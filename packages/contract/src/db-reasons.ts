@@ -169,7 +169,7 @@ export const dbReasons = {
     methods: [...writes, 'BeginTx'],
   },
 
-  // Who asks
+  // Callers
   MISSING_KEY: {
     code: 'UNAUTHENTICATED',
     status: 401,
@@ -492,7 +492,7 @@ export const dbReasons = {
   },
   NO_SUCH_METHOD: {
     code: 'UNIMPLEMENTED',
-    // What HTTP says of a wrong method (RFC 9110), with Allow; no gRPC code stands for it.
+    // HTTP's status of a wrong method (RFC 9110), with Allow; gRPC has no code for it.
     status: 405,
     meaning: 'The service has no such method, or the path does not take this HTTP method.',
     methods: 'routing',

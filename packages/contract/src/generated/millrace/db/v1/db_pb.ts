@@ -133,7 +133,7 @@ export type InsertRequest = Message<"millrace.db.v1.InsertRequest"> & {
   id: string;
 
   /**
-   * How long the record lives, as `3.5s`. Left out: the collection's default. `0s`: for ever.
+   * How long the record lives, as `3.5s`. Left out: the collection's default. `0s`: unlimited.
    *
    * @generated from field: google.protobuf.Duration ttl = 5;
    */
@@ -225,7 +225,7 @@ export type InsertWithKeyRequest = Message<"millrace.db.v1.InsertWithKeyRequest"
   dataJson: Uint8Array;
 
   /**
-   * How long the record lives, as `3.5s`. Left out: the collection's default. `0s`: for ever.
+   * How long the record lives, as `3.5s`. Left out: the collection's default. `0s`: unlimited.
    *
    * @generated from field: google.protobuf.Duration ttl = 5;
    */
@@ -487,7 +487,7 @@ export type UpdateRequest = Message<"millrace.db.v1.UpdateRequest"> & {
   mode: UpdateMode;
 
   /**
-   * How long the record lives from now, as `3.5s`. Left out: its expiry stays. `0s`: for ever.
+   * How long the record lives from now, as `3.5s`. Left out: its expiry stays. `0s`: unlimited.
    *
    * @generated from field: google.protobuf.Duration ttl = 6;
    */
@@ -586,7 +586,7 @@ export type UpdateByKeyRequest = Message<"millrace.db.v1.UpdateByKeyRequest"> & 
   mode: UpdateMode;
 
   /**
-   * How long the record lives from now, as `3.5s`. Left out: its expiry stays. `0s`: for ever.
+   * How long the record lives from now, as `3.5s`. Left out: its expiry stays. `0s`: unlimited.
    *
    * @generated from field: google.protobuf.Duration ttl = 6;
    */
@@ -856,7 +856,7 @@ export type UpsertRequest = Message<"millrace.db.v1.UpsertRequest"> & {
 
   /**
    * How long the record lives from now, as `3.5s`. Left out: its expiry stays, and a new record
-   * has the collection's default. `0s`: for ever.
+   * has the collection's default. `0s`: unlimited.
    *
    * @generated from field: google.protobuf.Duration ttl = 6;
    */
@@ -922,7 +922,7 @@ export const UpsertResponseSchema: GenMessage<UpsertResponse> = /*@__PURE__*/
 
 /**
  * A change that holds only for one revision. Send `key` or `id`, not both; an id also guards
- * against a record that was deleted and inserted anew under the same key.
+ * against a record that was deleted and inserted again under the same key.
  *
  * @generated from message millrace.db.v1.UpdateIfRevRequest
  */
@@ -978,7 +978,7 @@ export type UpdateIfRevRequest = Message<"millrace.db.v1.UpdateIfRevRequest"> & 
 
   /**
    * How long the record lives from now, as `3.5s`. Left out: its expiry stays, and a new record
-   * has the collection's default. `0s`: for ever.
+   * has the collection's default. `0s`: unlimited.
    *
    * @generated from field: google.protobuf.Duration ttl = 8;
    */
@@ -1569,7 +1569,7 @@ export type WatchRequest = Message<"millrace.db.v1.WatchRequest"> & {
   collection: string;
 
   /**
-   * Which records. A change is told when the record matched before it or matches after it.
+   * Which records. A change is delivered when the record matched before it or matches after it.
    *
    * @generated from field: millrace.db.v1.Filter filter = 2;
    */
@@ -1625,7 +1625,7 @@ export type WatchRequest = Message<"millrace.db.v1.WatchRequest"> & {
   encoding: DataEncoding;
 
   /**
-   * Set by a follower: who it is, and where its own history stands. A history that is not the
+   * Set by a follower: who it is, and where its own history ends. A history that is not the
    * beginning of the leader's is refused with DIVERGED.
    *
    * @generated from field: millrace.db.v1.Peer peer = 10;
@@ -3370,7 +3370,7 @@ export type BackupHeader = Message<"millrace.db.v1.BackupHeader"> & {
   formatVersion: number;
 
   /**
-   * Commit the backup stands at.
+   * The last commit in the backup.
    *
    * @generated from field: uint64 seq = 2;
    */
@@ -4013,7 +4013,7 @@ export type CollectionStatus = Message<"millrace.db.v1.CollectionStatus"> & {
   indexes: IndexStatus[];
 
   /**
-   * How long its records live unless the insert says otherwise. Left out: for ever.
+   * How long its records live unless the insert says otherwise. Left out: unlimited.
    *
    * @generated from field: google.protobuf.Duration default_ttl = 4;
    */
@@ -4175,7 +4175,7 @@ export const MethodRuleSchema: GenMessage<MethodRule> = /*@__PURE__*/
  */
 export type Operation = Message<"millrace.db.v1.Operation"> & {
   /**
-   * Its operationId, stable for ever.
+   * Its operationId, which never changes.
    *
    * @generated from field: string id = 1;
    */
@@ -4292,14 +4292,14 @@ export enum WatchKind {
   CHANGES = 1,
 
   /**
-   * Records that match at the start, each told as an insert.
+   * Records that match at the start, each delivered as an insert.
    *
    * @generated from enum value: WATCH_KIND_INITIAL = 2;
    */
   INITIAL = 2,
 
   /**
-   * All records of the start have been told; changes follow.
+   * All records of the start have been delivered; changes follow.
    *
    * @generated from enum value: WATCH_KIND_INITIAL_END = 3;
    */
@@ -4546,7 +4546,7 @@ export const Database: GenService<{
    * Insert or change a record by its key.
    *
    * Inserts when the key is free. Otherwise it replaces `data`, or merges into it (RFC 7396) with
-   * `mode` MERGE. `created` in the answer tells which it was.
+   * `mode` MERGE. `created` in the answer says which it was.
    *
    * @generated from rpc millrace.db.v1.Database.Upsert
    */
@@ -4613,8 +4613,8 @@ export const Database: GenService<{
    * Find records.
    *
    * One call reads one snapshot; a collection that does not exist has no records. On gRPC they
-   * come in batches of at most 256 records or 256 KiB; the last message has `next_cursor` and, when
-   * asked for, `plan` or `count`. On REST one page is `{records, next_cursor}`; with
+   * come in batches of at most 256 records or 256 KiB; the last message has `next_cursor` and, on
+   * request, `plan` or `count`. On REST one page is `{records, next_cursor}`; with
    * `Accept: application/x-ndjson` each record is one line `{"record": ...}` and the last line has
    * `next_cursor`.
    *
@@ -4851,7 +4851,7 @@ export const Database: GenService<{
    * Show this node's role, position and followers.
    *
    * Nodes use it among themselves too: a follower reports what it has on disk, and a promoted node
-   * tells its old leader, by the `peer` field.
+   * notifies its old leader, by the `peer` field.
    *
    * @generated from rpc millrace.db.v1.Database.ReplicationStatus
    */
