@@ -123,7 +123,9 @@ describe('board', () => {
   test('keys: j and k move between cards, Enter opens, v returns to the table', async () => {
     seed();
     await on('/?view=board', async (page) => {
-      await page.getByRole('region', { name: 'Queued' }).getByRole('link').first().waitFor();
+      // The job of the pipeline and the agent come from two calls.
+      const queued = page.getByRole('region', { name: 'Queued' }).getByRole('link');
+      await eventually(async () => expect(await queued.count()).toBe(2));
       await page.keyboard.press('j');
       await page.keyboard.press('j');
       await page.keyboard.press('Enter');
