@@ -23,7 +23,7 @@ beforeEach(({ skip }) => {
 const on = (act: Parameters<Rig['on']>[1], options: OpenOptions = {}) =>
   rig.on(path, act, { prepare: agents.install, ...options });
 
-function fileOf(name: string, lines: readonly string[], more: Partial<DiffFile> = {}): DiffFile {
+function fileOf(name: string, lines: string[], more: Partial<DiffFile> = {}): DiffFile {
   return {
     path: name,
     old_path: null,
@@ -45,12 +45,15 @@ const upload = fileOf('packages/web/src/upload.ts', [
 ]);
 const notes = fileOf('NOTES.md', ['+Uploads are retried once.'], { status: 'added' });
 
-function diffOf(files: readonly DiffFile[], more: Partial<SessionDiff> = {}): SessionDiff {
+function diffOf(files: DiffFile[], more: Partial<SessionDiff> = {}): SessionDiff {
   const sum = (name: 'additions' | 'deletions') =>
     files.reduce((total, file) => total + file[name], 0);
   return {
+    session_id: 'S00000',
     branch: 'retry-upload',
+    head: 'a1b2c3d',
     base: 'main',
+    base_commit: 'd4c3b2a',
     file_count: files.length,
     additions: sum('additions'),
     deletions: sum('deletions'),

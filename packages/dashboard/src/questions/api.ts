@@ -1,29 +1,11 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
 import { queryOptions, useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { requestJson } from '../api/request.js';
 import { useDaemonFeatures } from '../api/use-daemon-features.js';
 
-type OptionKind = 'allow_once' | 'allow_always' | 'reject' | 'reject_always' | 'choice';
-
-export interface QuestionOption {
-  id: string;
-  label: string;
-  kind: OptionKind;
-}
-
-/** A permission request or a choice of an agent. */
-export interface Question {
-  id: string;
-  session_id: string;
-  status: 'open' | 'answered' | 'closed';
-  kind: 'permission' | 'choice' | 'text';
-  title: string;
-  body: string;
-  tool: string | null;
-  options: readonly QuestionOption[];
-  asked_at: string;
-}
-
+export type Question = DaemonSchema<'Question'>;
+export type QuestionOption = DaemonSchema<'QuestionOption'>;
 export type Answer = { option_id: string } | { text: string };
 
 const base = `${location.origin}/api/v1/questions`;

@@ -64,6 +64,9 @@ export class FakeAgents {
         { id: '3', label: 'No', kind: 'reject' },
       ],
       asked_at: new Date().toISOString(),
+      answered_at: null,
+      answered_by: null,
+      answer: null,
       ...more,
     };
     this.questions.push(question);

@@ -1,38 +1,11 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
 import { queryOptions } from '@tanstack/react-query';
 import type { WorkAction } from '../../../api/daemon-features.js';
 import { requestJson } from '../../../api/request.js';
 
-export interface DiffHunk {
-  old_start: number;
-  old_lines: number;
-  new_start: number;
-  new_lines: number;
-  heading: string;
-  lines: readonly string[];
-}
-
-export interface DiffFile {
-  path: string;
-  old_path: string | null;
-  status: 'added' | 'modified' | 'deleted' | 'renamed' | 'copied' | 'type_changed';
-  old_mode: string | null;
-  new_mode: string | null;
-  binary: boolean;
-  additions: number;
-  deletions: number;
-  hunks: readonly DiffHunk[];
-}
-
-/** What a session changed since its branch left the base. */
-export interface SessionDiff {
-  branch: string | null;
-  base: string | null;
-  file_count: number;
-  additions: number;
-  deletions: number;
-  truncated: boolean;
-  files: readonly DiffFile[];
-}
+export type SessionDiff = DaemonSchema<'SessionDiff'>;
+export type DiffFile = DaemonSchema<'DiffFile'>;
+export type DiffHunk = DaemonSchema<'DiffHunk'>;
 
 const at = (id: string) => `${location.origin}/api/v1/sessions/${encodeURIComponent(id)}`;
 

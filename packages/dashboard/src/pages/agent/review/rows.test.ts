@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { DiffFile } from './api.js';
 import { diffRows, fileTree } from './rows.js';
 
-const file = (path: string, lines: readonly string[] = [], more: Partial<DiffFile> = {}) =>
+const file = (path: string, lines: string[] = [], more: Partial<DiffFile> = {}) =>
   ({
     path,
     old_path: null,
