@@ -60,7 +60,8 @@ export class TmuxTerminal {
 
   close(): void {
     this.#tmux('kill-server');
-    rmSync(this.home, { recursive: true, force: true });
+    // What ran in the terminal may still write while it ends.
+    rmSync(this.home, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
 
   #tmux(...args: string[]): string {

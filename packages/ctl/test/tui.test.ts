@@ -44,11 +44,11 @@ const queue = (paused: boolean) => ({
   },
 });
 const question = {
+  ...contractExample('Question'),
   id: 'q1',
   session_id: 'ada',
-  kind: 'permission',
   title: 'Run a command?',
-  body: { command: 'rm -rf build' },
+  body: 'rm -rf build',
   options: [
     { id: 'once', label: 'Allow once', kind: 'allow_once' },
     { id: 'no', label: 'Reject', kind: 'reject' },
@@ -160,7 +160,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
   test('answers a question with one of its options', async () => {
     open();
     terminal.press('2');
-    await shows('command: rm -rf build');
+    await shows('rm -rf build');
     terminal.press('Enter');
     await shows(/\[1\] Allow once {2}\[2\] Reject\n 1-2 choose/);
     terminal.press('2');
@@ -168,22 +168,19 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
     expect(sent('POST /api/v1/questions/q1:answer')).toBe('{"option_id":"no"}');
   });
 
-  test('answers a waiting agent of a daemon without questions', async () => {
-    const missing = { status: 404, body: { code: 'NOT_FOUND', detail: 'No such path.' } };
-    server.routes.set('GET /api/v1/questions', missing);
-    const waiting = session('eve', { status: 'waiting_for_input', status_reason: 'Which one?' });
-    server.routes.set('GET /api/v1/sessions', { body: { sessions: [waiting] } });
-    server.routes.set('POST /api/v1/sessions/eve:send', { body: waiting });
+  test('answers a question without options with a text', async () => {
+    const textQuestion = { ...question, kind: 'text', title: 'Which one?', options: [] };
+    server.routes.set('GET /api/v1/questions', { body: { questions: [textQuestion] } });
     open();
     terminal.press('2');
-    await shows(/eve +\S.*Which one\?/);
+    await shows(/ada +\S.*Which one\?/);
     terminal.press('Enter');
     await shows('Answer:');
     terminal.type('the first');
     await shows('Answer: the first');
     terminal.press('Enter');
-    await shows('eve received it');
-    expect(sent('POST /api/v1/sessions/eve:send')).toBe('{"text":"the first"}');
+    await shows('Answered.');
+    expect(sent('POST /api/v1/questions/q1:answer')).toBe('{"text":"the first"}');
   });
 
   test('pauses, resumes and redrives a queue', async () => {

@@ -93,7 +93,7 @@ function nothingChosen({ id, title, options }: Question): Error {
   return new UsageError(`${question} Choose one of: ${each.join(', ')}.`);
 }
 
-async function readQuestions(
+export async function readQuestions(
   api: DaemonApi,
   status: Question['status'] | undefined,
 ): Promise<Question[]> {

@@ -2,12 +2,10 @@ import { Refusal } from '@millrace/kit/errors';
 import type { DaemonApi } from '../daemon/api.js';
 import type { QueueApi } from '../queue/api.js';
 import type { LiveData, Parts } from './live-data.js';
-import type { Question, Questions } from './questions.js';
 
 export interface Servers {
   readonly daemon: DaemonApi;
   readonly queue: QueueApi;
-  readonly questions: Questions;
 }
 
 /** Everything that the screen can change. Each returns the message for the status line. */
@@ -56,12 +54,8 @@ export class Actions {
     return `Redrive of ${queue} started as job ${body.job.id}.`;
   }
 
-  async answer(question: Question, answer: { option_id: string } | { text: string }) {
-    if (this.#data.questions === null) {
-      if (!('text' in answer)) throw new Error('an agent without options has no option to choose');
-      return this.send(question.session_id, answer.text);
-    }
-    await this.servers.questions.answer(question.id, answer);
+  async answer(id: string, body: { option_id: string } | { text: string }): Promise<string> {
+    await this.servers.daemon.call('answerQuestion', { path: { id }, body });
     this.live.read('questions');
     return 'Answered.';
   }

@@ -1,7 +1,7 @@
 import type { Actions } from './actions.js';
 import type { Snapshot } from './live-data.js';
 import type { Prompt } from './prompts.js';
-import { openQuestions, type Tab } from './views.js';
+import type { Tab } from './views.js';
 
 /** What a key does: run at once, ask first, or hand over the terminal. */
 export type Effect =
@@ -88,21 +88,20 @@ export const keysOf: Readonly<Record<Tab, readonly KeyCommand[]>> = {
 };
 
 function questionOf(id: string, { data }: Snapshot) {
-  const question = openQuestions(data).find((each) => each.id === id);
+  const question = data.questions?.find((each) => each.id === id);
   if (!question) throw new Error('the question has just been answered');
   return question;
 }
 
 function answerEffect(id: string, actions: Actions, snapshot: Snapshot): Effect {
-  const question = questionOf(id, snapshot);
-  const { options, title } = question;
+  const { options, title } = questionOf(id, snapshot);
   if (options.length > 0 && options.length < 10) {
     return {
       prompt: {
         kind: 'choice',
         label: title,
         options: options.map(({ label }) => label),
-        pick: (at) => actions.answer(question, { option_id: options[at]!.id }),
+        pick: (at) => actions.answer(id, { option_id: options[at]!.id }),
       },
     };
   }
@@ -111,7 +110,7 @@ function answerEffect(id: string, actions: Actions, snapshot: Snapshot): Effect 
       kind: 'text',
       label: 'Answer',
       value: '',
-      submit: (text) => actions.answer(question, { text }),
+      submit: (text) => actions.answer(id, { text }),
     },
   };
 }

@@ -10,7 +10,7 @@ function setUp(readers: Partial<Readers> = {}) {
   };
   const read = {
     sessions: vi.fn(async () => []),
-    questions: vi.fn(async () => null),
+    questions: vi.fn(async () => []),
     queues: vi.fn(async () => []),
     registry: vi.fn(async () => ({}) as never),
     spend: vi.fn(async () => ({}) as never),

@@ -3,9 +3,9 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import { isAbort } from '../http/exchange.js';
-import type { Question } from './questions.js';
 
 export type Session = DaemonSchema<'Session'>;
+export type Question = DaemonSchema<'Question'>;
 export type Registry = DaemonSchema<'Registry'>;
 export type Note = DaemonSchema<'InboxNote'>;
 export type SpendRollup = DaemonSchema<'SpendRollup'>;
@@ -14,8 +14,8 @@ export type Queue = QueueSchema<'QueueList'>[number];
 /** What the screen shows. Undefined: not read yet. */
 export interface Parts {
   readonly sessions: readonly Session[];
-  /** Null: this daemon does not have questions as a resource. */
-  readonly questions: readonly Question[] | null;
+  /** The open ones. */
+  readonly questions: readonly Question[];
   readonly queues: readonly Queue[];
   readonly registry: Registry;
   readonly spend: SpendRollup;

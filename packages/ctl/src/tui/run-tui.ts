@@ -1,5 +1,6 @@
 import { UsageError } from '@millrace/kit/errors';
 import { readSessions } from '../agent/find-session.js';
+import { readQuestions } from '../agent/questions.js';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import { locate } from '../daemon/locate.js';
 import { queueApi } from '../queue/api.js';
@@ -11,7 +12,6 @@ import type { Closed, ScreenState } from './app.js';
 import { followEvents } from './follow-events.js';
 import { FullScreen } from './full-screen.js';
 import { LiveData, type Readers } from './live-data.js';
-import { Questions } from './questions.js';
 import { tabs } from './views.js';
 
 export interface TuiFlags extends DaemonFlags {
@@ -60,14 +60,13 @@ async function serversOf(flags: TuiFlags, tools: Tools): Promise<Servers> {
   return {
     daemon: await daemonApi(flags, tools),
     queue: queueApi(queueFlags, tools),
-    questions: new Questions(flags, tools),
   };
 }
 
-function readersOf({ daemon, queue, questions }: Servers): Readers {
+function readersOf({ daemon, queue }: Servers): Readers {
   return {
     sessions: () => readSessions(daemon),
-    questions: async () => (await questions.open()) ?? null,
+    questions: () => readQuestions(daemon, 'open'),
     queues: async () => (await queue.call('listQueues')).body,
     registry: () => daemon.call('listBackends'),
     spend: () => readSpend(daemon),

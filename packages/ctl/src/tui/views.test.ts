@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain } from '../render/paint.js';
 import type { Snapshot } from './live-data.js';
-import { bodyLines } from './questions.js';
 import { countOf, fitted, tabs, viewOf } from './views.js';
 
 const now = Date.parse('2026-01-15T09:30:00.000Z');
@@ -11,7 +10,7 @@ const session = { ...contractExample('Session'), status: 'waiting_for_input' as 
 const snapshot: Snapshot = {
   data: {
     sessions: [session],
-    questions: null,
+    questions: [{ ...contractExample('Question'), session_id: session.id }],
     queues: [],
     registry: contractExample('Registry'),
     spend: contractExample('SpendRollup'),
@@ -37,7 +36,7 @@ test('views: without data a tab is loading, not empty', () => {
   expect(countOf('Fleet', loading)).toBeUndefined();
 });
 
-test('views: an agent that waits is a question for a daemon that has none', () => {
+test('views: a question is shown with the name of its agent', () => {
   expect(countOf('Questions', snapshot)).toBe(1);
   expect(viewOf('Questions', snapshot, now, sheet)?.rows[0]?.line).toContain(session.name);
 });
@@ -45,15 +44,4 @@ test('views: an agent that waits is a question for a daemon that has none', () =
 test('views: details are wrapped, cut and safe', () => {
   expect(fitted(['a\u001B[2J', 'one two three'], 7, 3)).toEqual(['a␛[2J', 'one two', 'three']);
   expect(fitted(['1', '2', '3'], 9, 2)).toEqual(['1', '…']);
-});
-
-test('questions: the body is shown whatever its form', () => {
-  expect(bodyLines('a\nb')).toEqual(['a', 'b']);
-  expect(bodyLines({ command: 'ls', diff: '-a\n+b', file: null })).toEqual([
-    'command: ls',
-    'diff:',
-    '-a',
-    '+b',
-  ]);
-  expect(bodyLines(null)).toEqual([]);
 });

@@ -6,7 +6,6 @@ import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
 import { spendScreen } from '../usage/spend-screen.js';
 import type { Note, Parts, PartName, Snapshot } from './live-data.js';
-import { bodyLines, type Question } from './questions.js';
 
 export const tabs = ['Fleet', 'Questions', 'Queues', 'Backends', 'Spend', 'Inbox'] as const;
 export type Tab = (typeof tabs)[number];
@@ -51,7 +50,7 @@ export function countOf(tab: Tab, { data }: Snapshot): number | undefined {
     case 'Fleet':
       return data.sessions?.length;
     case 'Questions':
-      return data.questions === null ? waitingOf(data).length : data.questions?.length;
+      return data.questions?.length;
     case 'Queues':
       return data.queues?.length;
     case 'Inbox':
@@ -92,29 +91,13 @@ function fleetView({ sessions }: Partial<Parts>, now: number, sheet: Sheet): Vie
   };
 }
 
-/** Agents that wait, for a daemon without questions as a resource. */
-export function waitingOf({ sessions = [] }: Partial<Parts>): Question[] {
-  return sessions
-    .filter(({ status }) => status === 'waiting_for_input')
-    .map((session) => ({
-      id: session.id,
-      session_id: session.id,
-      kind: 'text',
-      title: session.status_reason ?? 'waits for an answer',
-      body: session.prompt,
-      options: [],
-      asked_at: session.status_since,
-    }));
-}
-
-export function openQuestions(data: Partial<Parts>): readonly Question[] {
-  return data.questions ?? waitingOf(data);
-}
-
-function questionsView(data: Partial<Parts>, now: number, sheet: Sheet): View | undefined {
-  if (data.questions === undefined || !data.sessions) return undefined;
-  const questions = openQuestions(data);
-  const names = new Map(data.sessions.map(({ id, name }) => [id, name]));
+function questionsView(
+  { questions, sessions }: Partial<Parts>,
+  now: number,
+  sheet: Sheet,
+): View | undefined {
+  if (!questions || !sessions) return undefined;
+  const names = new Map(sessions.map(({ id, name }) => [id, name]));
   const rows = questions.map((question): Cell[] => [
     names.get(question.session_id) ?? question.session_id,
     humanAge(Date.parse(question.asked_at), now),
@@ -132,7 +115,7 @@ function questionsView(data: Partial<Parts>, now: number, sheet: Sheet): View | 
       const question = questions.find((each) => each.id === id);
       if (!question) return [];
       const options = question.options.map(({ label }, at) => `[${at + 1}] ${label}`).join('  ');
-      return [question.title, ...(options === '' ? [] : [options]), ...bodyLines(question.body)];
+      return [question.title, ...(options === '' ? [] : [options]), ...question.body.split('\n')];
     },
   };
 }
