@@ -6,6 +6,7 @@ import {
 } from '@millrace/contract/queue';
 import { ApiError } from './api-error.js';
 import { createClient, type ApiClient, type ClientOptions } from './operations.js';
+import { SharedSubmits } from './shared-submits.js';
 import { newUlid } from './ulid.js';
 
 /** Without the webhooks, which the server sends. */
@@ -16,7 +17,8 @@ export type TaskToSubmit = QueueSchema<'SubmitTaskRequest'>;
 export interface QueueClient extends ApiClient<Served> {
   /**
    * Submits a task so that it is stored once, even when a response is lost: the task gets an id
-   * before the first attempt, and each retry carries the same one.
+   * before the first attempt, and each retry carries the same one. Submits that arrive while others
+   * are under way share a request.
    */
   submit(
     queue: string,
@@ -38,13 +40,17 @@ const maxWaitMs = 30_000;
 
 export function createQueueClient(options: ClientOptions): QueueClient {
   const client = createClient<Served>(queueOperations, options);
+  const shared = new SharedSubmits({
+    submitTask: (queue, body) => client.call('submitTask', { path: { queue }, body }),
+    submitBatch: (queue, body) => client.call('submitBatch', { path: { queue }, body }),
+  });
   return {
     ...client,
     async submit(queue, task, { attempts = 5, wait = pause } = {}) {
       const body = { ...task, id: task.id ?? newUlid() };
       for (let attempt = 1; ; attempt++) {
         try {
-          return await client.call('submitTask', { path: { queue }, body });
+          return await shared.submit(queue, body);
         } catch (error) {
           const isFinal = error instanceof ApiError && !retryable.has(error.status);
           if (isFinal || attempt >= attempts) throw error;

@@ -6,6 +6,21 @@ export function newUlid(now: number = Date.now()): string {
   for (let left = now, place = 0; place < 10; place++, left = Math.floor(left / 32)) {
     time = alphabet[left % 32] + time;
   }
-  const chance = Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte % 32);
-  return time + chance.map((digit) => alphabet[digit]).join('');
+  let chance = '';
+  for (const byte of randomBytes()) chance += alphabet[byte % 32];
+  return time + chance;
+}
+
+const bytesPerId = 16;
+/** Filled for many ids at once, because each call costs as much as a whole id. */
+const pool = new Uint8Array(64 * bytesPerId);
+let used = pool.length;
+
+function randomBytes(): Uint8Array {
+  if (used === pool.length) {
+    crypto.getRandomValues(pool);
+    used = 0;
+  }
+  used += bytesPerId;
+  return pool.subarray(used - bytesPerId, used);
 }

@@ -18,7 +18,10 @@ export function encodePayload(payload: unknown): string {
 }
 
 export function decodeBase64(text: string): Uint8Array {
-  return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const binary = atob(text);
+  const bytes = new Uint8Array(binary.length);
+  for (let at = 0; at < bytes.length; at++) bytes[at] = binary.charCodeAt(at);
+  return bytes;
 }
 
 /** JSON as its value, no bytes as undefined, anything else as bytes. */
