@@ -21,7 +21,10 @@ export class Deframer {
   #headLength = 0;
   #flag = 0;
   #length = -1;
-  #body: Buffer | undefined;
+  /** The body so far. Joined when it is complete, so that growing leaves no garbage behind. */
+  #pieces: Buffer[] = [];
+  /** Room in the last piece. */
+  #room = 0;
   #bodyLength = 0;
 
   constructor(sink: MessageSink, maxBytes: number) {
@@ -80,32 +83,33 @@ export class Deframer {
 
   /** Undefined when the memory limit is reached. */
   #takeBody(chunk: Buffer, at: number, end: number): number | undefined {
-    const count = Math.min(this.#length - this.#bodyLength, end - at);
-    const body = this.#roomFor(count);
-    if (!body) return undefined;
-    chunk.copy(body, this.#bodyLength, at, at + count);
+    if (this.#room === 0 && !this.#addPiece(end - at)) return undefined;
+    const piece = this.#pieces.at(-1)!;
+    const count = Math.min(this.#room, end - at);
+    chunk.copy(piece, piece.length - this.#room, at, at + count);
+    this.#room -= count;
     this.#bodyLength += count;
-    if (this.#bodyLength === this.#length) {
-      this.#complete(body.length === this.#length ? body : body.subarray(0, this.#length));
-    }
+    if (this.#bodyLength === this.#length) this.#complete();
     return count;
   }
 
-  #roomFor(count: number): Buffer | undefined {
-    const needed = this.#bodyLength + count;
-    if (this.#body && this.#body.length >= needed) return this.#body;
-    const size = Math.min(this.#length, Math.max(firstBytes, 2 * needed));
-    if (!this.#sink.tryReserve(size - (this.#body?.length ?? 0))) return undefined;
-    const larger = Buffer.allocUnsafe(size);
-    this.#body?.copy(larger, 0, 0, this.#bodyLength);
-    return (this.#body = larger);
+  /** Doubles the room for the body, within what is left of it. */
+  #addPiece(available: number): boolean {
+    const left = this.#length - this.#bodyLength;
+    const size = Math.min(left, Math.max(firstBytes, available, this.#bodyLength));
+    if (!this.#sink.tryReserve(size)) return false;
+    this.#pieces.push(Buffer.allocUnsafe(size));
+    this.#room = size;
+    return true;
   }
 
-  #complete(message: Buffer): void {
+  #complete(): void {
+    const pieces = this.#pieces;
+    this.#pieces = [];
     this.#length = -1;
-    this.#body = undefined;
     this.#bodyLength = 0;
-    this.#sink.takeMessage(message, this.#flag === 1);
+    const body = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+    this.#sink.takeMessage(body, this.#flag === 1);
   }
 }
 

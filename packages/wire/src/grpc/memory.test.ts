@@ -43,15 +43,15 @@ test('memory: unfinished messages count, and one that does not fit is refused', 
   const head = Buffer.alloc(5);
   head.writeUInt32BE(3 * mebibyte, 1);
   const piece = Buffer.alloc(16_000);
-  for (const id of [1, 3, 5]) {
+  for (const id of [1, 3, 5, 7]) {
     peer.send(open(id, '/t.T/Echo'), frame(types.data, 0, id, head));
     for (let n = 0; n < 60; n++) peer.send(frame(types.data, 0, id, piece));
   }
-  // Room for a message grows up to twice what has arrived: two fit in 4 MiB, a third does not.
-  await peer.until(() => statusOf(peer, 5) !== undefined);
-  expect(statusOf(peer, 5)).toBe('8');
+  // Each message has room for 1 MiB by now: three fit in 4 MiB beside their calls, a fourth does not.
+  await peer.until(() => statusOf(peer, 7) !== undefined);
+  expect(statusOf(peer, 7)).toBe('8');
   expect(statusOf(peer, 1)).toBeUndefined();
-  expect(memory.heldBytes).toBeGreaterThan(2 * 60 * 16_000);
+  expect(memory.heldBytes).toBeGreaterThan(3 * 60 * 16_000);
   expect(memory.heldBytes).toBeLessThanOrEqual(4 * mebibyte);
   peer.socket.destroy();
   await expect.poll(() => memory.heldBytes).toBe(0);
