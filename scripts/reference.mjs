@@ -12,6 +12,8 @@ import { prepare, root, say } from './prepare.mjs';
 prepare();
 const { openApiYaml } = await import('../packages/contract/dist/documents.js');
 const folder = join(root, 'docs', 'reference');
+/** Options of every command: listed once. */
+const everywhere = new Set();
 const methods = ['get', 'put', 'post', 'patch', 'delete'];
 
 const apis = [
@@ -58,6 +60,7 @@ function commandLine() {
   const result = spawnSync(process.execPath, [ctl, 'help', '--json'], { encoding: 'utf8' });
   if (result.status !== 0) throw new Error(`ctl help --json failed: ${result.stderr}`);
   const shape = JSON.parse(result.stdout);
+  for (const { long } of shape.options) everywhere.add(long);
   const own = shape.options.filter(({ long }) => long !== '--help');
   return [
     '# Command line',
@@ -68,13 +71,18 @@ function commandLine() {
     '',
     options(own),
     '',
-    ...shape.commands.map((command) => commandPart(command, 2)),
+    ...shape.commands.map((command) => commandPart(command, 2, [])),
   ].join('\n');
 }
 
-function commandPart(command, depth) {
-  const given = command.options.filter(({ long }) => long !== '--help' && long !== '--json');
+/** `shared`: the options that most commands of its group take, listed once with the group. */
+function commandPart(command, depth, shared) {
+  const given = command.options.filter(({ long }) => !everywhere.has(long));
   const children = command.commands ?? [];
+  const isGroup = depth === 2 && children.length > 0;
+  const common = isGroup ? commonOptions(children) : shared;
+  const takesShared = !isGroup && common.length > 0 && common.every((option) => has(given, option));
+  const own = takesShared ? given.filter((option) => !has(common, option)) : given;
   return [
     `${'#'.repeat(Math.min(depth, 4))} ${command.path}`,
     '',
@@ -83,19 +91,50 @@ function commandPart(command, depth) {
     `\`${command.usage}\``,
     '',
     ...(command.aliases.length > 0 ? [`Also: \`${command.aliases.join('`, `')}\`.`, ''] : []),
-    given.length > 0 ? `${options(given)}\n` : '',
+    own.length > 0 ? `${options(own)}\n` : '',
+    takesShared ? `Also takes the shared options of \`${groupOf(command)}\`.\n` : '',
+    isGroup && common.length > 0 ? `Shared options:\n\n${options(common)}\n` : '',
     exitCodes(command),
-    ...children.map((child) => commandPart(child, depth + 1)),
+    ...children.map((child) => commandPart(child, depth + 1, common)),
   ].join('\n');
 }
 
+function groupOf({ path }) {
+  return path.split(' ').slice(0, 2).join(' ');
+}
+
+function has(list, { long, description }) {
+  return list.some((option) => option.long === long && option.description === description);
+}
+
+/** Options that more than half of the commands below take, word for word. */
+function commonOptions(commands) {
+  const leaves = leavesOf(commands);
+  if (leaves.length < 4) return [];
+  const all = leaves.flatMap(({ options: of }) => of);
+  const distinct = all.filter(
+    (option, index) => all.findIndex((other) => has([other], option)) === index,
+  );
+  const count = (option) => leaves.filter(({ options: of }) => has(of, option)).length;
+  return distinct.filter(
+    (option) => count(option) > leaves.length / 2 && !everywhere.has(option.long),
+  );
+}
+
+function leavesOf(commands) {
+  return commands.flatMap((command) =>
+    command.commands?.length > 0 ? leavesOf(command.commands) : [command],
+  );
+}
+
 function options(list) {
-  const rows = list.map(({ long, short, value, description, choices }) => {
-    const name = `\`${[short, long].filter(Boolean).join(', ')}${value ? ` <${value}>` : ''}\``;
-    const allowed = choices.length > 0 ? ` (one of ${choices.join(', ')})` : '';
-    return `| ${cell(name)} | ${cell(plain(description) + allowed)} |`;
-  });
-  return ['| Option | Does |', '| --- | --- |', ...rows].join('\n');
+  return list
+    .map(({ long, short, value, description, choices }) => {
+      const name = [short, long].filter(Boolean).join(', ') + (value ? ` <${value}>` : '');
+      const allowed = choices.length > 0 ? ` (one of ${choices.join(', ')})` : '';
+      return `- \`${name}\`: ${plain(description)}${allowed}`;
+    })
+    .join('\n');
 }
 
 function exitCodes({ exit_codes: codes }) {
@@ -127,20 +166,13 @@ function apiPage({ name, title, source }) {
 }
 
 function tagPart(tag, operations, usual) {
-  const rows = operations.map(({ method, path, summary, operationId, responses, ...rest }) => {
+  const items = operations.map(({ method, path, summary, operationId, responses, ...rest }) => {
     const success = Object.keys(responses).find((status) => status.startsWith('2')) ?? '';
     const codes = (rest['x-codes'] ?? []).filter((code) => !usual.includes(code));
-    const name = `\`${method.toUpperCase()} ${path}\``;
-    return `| ${cell(name)} | ${cell(summary ?? operationId)} | ${success} | ${cell(codes.join(', '))} |`;
+    const refusals = codes.length > 0 ? `, or ${codes.join(', ')}` : '';
+    return `- \`${method.toUpperCase()} ${path}\`: ${summary ?? operationId}. Answers ${success}${refusals}.`;
   });
-  return [
-    `## ${tag}`,
-    '',
-    '| Operation | Does | Success | Refusals |',
-    '| --- | --- | --- | --- |',
-    ...rows,
-    '',
-  ].join('\n');
+  return [`## ${tag}`, '', ...items, ''].join('\n');
 }
 
 /** What three quarters of those that refuse anything may answer: said once, not in every row. */
@@ -152,8 +184,4 @@ function usualCodes(operations) {
 
 function plain(text) {
   return text.replaceAll('<', '&lt;');
-}
-
-function cell(text) {
-  return text.replaceAll('|', '\\|').replaceAll('\n', ' ');
 }

@@ -85,17 +85,19 @@ export function toTombstone(tombstone: Tombstone): QueueSchema<'Tombstone'> {
   return { id, queue, handler_ref: handlerRef, status, purged: true };
 }
 
-// Caches the last text: the times of tasks in one response are often equal.
-let lastTime = 0;
-let lastText = new Date(0).toISOString();
+// The tasks of one response have few different times, and a text costs more than a look-up.
+const texts = new Map<number, string>();
+const maxTexts = 64;
 
 /** RFC 3339 in UTC with milliseconds. */
 export function timeText(time: number): string {
-  if (time !== lastTime) {
-    lastText = new Date(time).toISOString();
-    lastTime = time;
+  let text = texts.get(time);
+  if (text === undefined) {
+    text = new Date(time).toISOString();
+    if (texts.size === maxTexts) texts.clear();
+    texts.set(time, text);
   }
-  return lastText;
+  return text;
 }
 
 export function timeOrNull(time: number | null): string | null {

@@ -75,6 +75,7 @@ const schema = z.strictObject({
     .prefault('256MiB')
     .meta({ description: 'Memory for unfinished requests and unsent responses; beyond it, 429' }),
   warm_up_ms: z.number().optional().meta({
+    description: 'Deprecated and without effect',
     deprecation: 'the server no longer warms up before it starts; remove it',
   }),
   access_log: z
