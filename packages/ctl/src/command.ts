@@ -1,3 +1,4 @@
+import { stripVTControlCharacters } from 'node:util';
 import { Command, Help, type HelpContext, type Option } from 'commander';
 import { nearest } from '@millrace/kit/nearest';
 import { shapeOf, type Example } from './shape.js';
@@ -155,6 +156,8 @@ export class CtlCommand extends Command {
 
 class CtlHelp extends Help {
   override showGlobalOptions = true;
+  #optionWidth = 0;
+  #nameWidth = 0;
 
   /** Only names: arguments would leave no room for summaries. */
   override subcommandTerm(command: Command): string {
@@ -163,6 +166,21 @@ class CtlHelp extends Help {
 
   override visibleGlobalOptions(command: Command): Option[] {
     return super.visibleGlobalOptions(command).filter(({ long }) => long !== '--version');
+  }
+
+  /** Remembers two widths: long options would leave no room for the summaries of commands. */
+  override padWidth(command: Command, helper: Help): number {
+    this.#optionWidth = super.padWidth(command, helper);
+    this.#nameWidth = Math.max(
+      this.longestSubcommandTermLength(command, helper),
+      this.longestArgumentTermLength(command, helper),
+    );
+    return this.#optionWidth;
+  }
+
+  override formatItem(term: string, width: number, text: string, helper: Help): string {
+    const isName = width === this.#optionWidth && !stripVTControlCharacters(term).startsWith('-');
+    return super.formatItem(term, isName ? this.#nameWidth : width, text, helper);
   }
 
   override formatHelp(command: Command, helper: Help): string {
