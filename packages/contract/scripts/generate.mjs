@@ -24,7 +24,7 @@ import ts from 'typescript';
 import { stringify } from 'yaml';
 import { buildDocument } from './db-openapi.mjs';
 import { buildRoutes } from './db-routes.mjs';
-import { filesOf } from './http-document.mjs';
+import { filesOf, typesOf } from './http-document.mjs';
 import { readModel, reflectionSet } from './proto-model.mjs';
 
 const home = fileURLToPath(new URL('..', import.meta.url));
@@ -80,6 +80,9 @@ async function databaseFiles() {
   files.set('db.binpb', Buffer.from(reflectionSet(descriptors)));
   files.set('db.openapi.yaml', bytes(`# Generated from ${sources}. Do not edit.\n${yaml}`));
   files.set('db.openapi.json', bytes(`${JSON.stringify(document, null, 2)}\n`));
+  const { openapi, info, components } = document;
+  const schemas = { openapi, info, components: { schemas: components.schemas } };
+  files.set('db.rest.ts', await typescript(await typesOf(schemas), sources));
   files.set('db.routes.ts', await typescript(buildRoutes(model), protoFile));
   return files;
 }

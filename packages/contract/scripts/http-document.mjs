@@ -15,9 +15,10 @@ export async function filesOf(name, yaml) {
   };
 }
 
-async function typesOf(yaml) {
+/** The types of a document, given as YAML or as an object. */
+export async function typesOf(document) {
   // A field with a default may be left out by whoever sends it, so it stays optional.
-  return astToString(await openapiTS(yaml, { defaultNonNullable: false }));
+  return astToString(await openapiTS(document, { defaultNonNullable: false }));
 }
 
 function codesOf(name, document) {

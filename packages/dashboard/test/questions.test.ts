@@ -22,8 +22,14 @@ function seed() {
   const asking = agents.addSession('tidy the snapshots', 'waiting_for_input');
   agents.addSession('port the parser', 'working', { status_reason: 'a tool call is running' });
   agents.addSession('draft the plan', 'spawning');
-  const merged = agents.addSession('retry the upload', 'done', { branch: 'retry-upload' });
-  const open = agents.addSession('write the guide', 'done', { branch: 'guide' });
+  const merged = agents.addSession('retry the upload', 'done', {
+    branch: 'retry-upload',
+    worktree: '/src/mill/.worktrees/retry-upload',
+  });
+  const open = agents.addSession('write the guide', 'done', {
+    branch: 'guide',
+    worktree: '/src/mill/.worktrees/guide',
+  });
   agents.branches.push(
     { agent_id: merged.id, ahead: 1, merged: true },
     { agent_id: open.id, ahead: 2, merged: false },
@@ -76,22 +82,6 @@ describe('questions', () => {
       },
       { allowedErrors: /status of 409/ },
     );
-  });
-
-  test('an older daemon: no questions are requested', async () => {
-    const { asking } = seed();
-    agents.isNew = false;
-    let requests = 0;
-    await on(`/agents/${asking.id}`, async (page) => {
-      page.on('request', (request) => {
-        if (request.url().includes('/questions')) requests++;
-      });
-      await page.reload();
-      await page.getByRole('heading', { name: asking.name, level: 1 }).waitFor();
-      await page.getByRole('log', { name: 'Output' }).waitFor();
-      expect(await page.getByText('Do you want to proceed?').count()).toBe(0);
-    });
-    expect(requests).toBe(0);
   });
 });
 

@@ -111,14 +111,6 @@ describe('changes', () => {
       await page.getByText('No difference from main.').waitFor();
     });
   });
-
-  test('an older daemon: no tab', async () => {
-    agents.isNew = false;
-    await on(async (page) => {
-      await page.getByRole('log', { name: 'Output' }).waitFor();
-      expect(await page.getByRole('button', { name: 'Changes' }).count()).toBe(0);
-    });
-  });
 });
 
 describe('actions', () => {

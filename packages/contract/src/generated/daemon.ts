@@ -1234,8 +1234,9 @@ export interface paths {
      */
     post: operations['callDatabase'];
     /**
-     * Delete a record of the database
-     * @description Passes `DELETE /{path}` on: `/v1/{collection}/records/{id}`.
+     * Delete a record or an index of the database
+     * @description Passes `DELETE /{path}` on: `/v1/{collection}/records/{id}` and
+     *     `/v1/admin/collections/{collection}/indexes/{index}`.
      */
     delete: operations['deleteFromDatabase'];
     options?: never;

@@ -45,6 +45,7 @@ describe('the database', () => {
     ['GET', '/v1/admin/schemas/people', 'reading'],
     ['GET', '/v1/admin/index-advice', 'reading'],
     ['POST', '/v1/admin/collections/people/indexes', 'writing'],
+    ['DELETE', '/v1/admin/collections/people/indexes/city%2Cage', 'writing'],
     ['POST', '/v1/people/records:find', 'reading'],
     ['POST', '/v1/people/records:watch', 'reading'],
     ['GET', '/v1/people/keys/a%2Fb%3Ac', 'reading'],
@@ -57,7 +58,8 @@ describe('the database', () => {
   test.each([
     ['POST', '/v1/admin:promote'],
     ['DELETE', '/v1/admin/collections/people'],
-    ['DELETE', '/v1/admin/collections/people/indexes/age'],
+    ['DELETE', '/v1/admin/collections/people/indexes'],
+    ['DELETE', '/v1/admin/collections/people/indexes/..'],
     ['PUT', '/v1/admin/schemas/people'],
     ['GET', '/v1/admin/schemas'],
     ['POST', '/v1/admin:backup'],

@@ -78,6 +78,7 @@ export const databaseAllowlist = new Allowlist([
   ['GET', '/v1/admin/schemas/{collection}', 'reading'],
   ['GET', '/v1/admin/index-advice', 'reading'],
   ['POST', '/v1/admin/collections/{collection}/indexes', 'writing'],
+  ['DELETE', '/v1/admin/collections/{collection}/indexes/{index}', 'writing'],
   ['GET', '/v1/{collection}/records/{id}', 'reading'],
   ['GET', '/v1/{collection}/keys/{key}', 'reading'],
   ['POST', '/v1/{collection}/records', 'writing'],

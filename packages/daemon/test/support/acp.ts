@@ -4,7 +4,10 @@ import { expect } from 'vitest';
 import type { AgentDaemon } from './sessions.js';
 
 /** Puts a `gemini` on the search path that speaks the Agent Client Protocol, and finds it. */
-export async function installAcpAgent({ home, api }: AgentDaemon): Promise<void> {
+export async function installAcpAgent({
+  home,
+  api,
+}: Pick<AgentDaemon, 'home' | 'api'>): Promise<void> {
   const program = join(home, 'bin', '.fake-agent', 'main.js');
   const lines = [
     '#!/bin/sh',

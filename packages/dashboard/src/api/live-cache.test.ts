@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { QueryClient } from '@tanstack/react-query';
-import { expect, test } from 'vitest';
+import { QueryClient, QueryObserver } from '@tanstack/react-query';
+import { expect, test, vi } from 'vitest';
 import { applyEvents } from './live-cache.js';
 
 type Event = DaemonSchema<'Event'>;
@@ -76,4 +76,31 @@ test('applyEvents: stream.reset invalidates everything', () => {
   expect(isStale(client, 'spend')).toBe(true);
   expect(isStale(client, 'sessions')).toBe(true);
   expect(client.getQueryData(['sessions'])).toEqual([{ id: 'a' }]);
+});
+
+test('applyEvents: reads the board after a session or branch changed, one read at a time', async () => {
+  const client = clientWith({});
+  let [running, most, reads] = [0, 0, 0];
+  const observer = new QueryObserver(client, {
+    queryKey: ['board'],
+    queryFn: async ({ signal }) => {
+      most = Math.max(most, ++running);
+      await new Promise((resolve) => setImmediate(resolve));
+      running--;
+      expect(signal.aborted).toBe(false);
+      return ++reads;
+    },
+  });
+  const unsubscribe = observer.subscribe(() => {});
+  await vi.waitFor(() => expect(reads).toBe(1));
+  for (let batch = 0; batch < 20; batch++) {
+    applyEvents(client, [event('session.changed', 'a', { id: 'a' })]);
+  }
+  await vi.waitFor(() => expect(reads).toBe(2));
+  applyEvents(client, [event('branch.changed', 'a', { agent_id: 'a' })]);
+  await vi.waitFor(() => expect(reads).toBe(3));
+  applyEvents(client, [event('note.changed', 'a', { id: 'a' })]);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect([most, reads, client.isFetching()]).toEqual([1, 3, 0]);
+  unsubscribe();
 });

@@ -19,6 +19,19 @@ export function applyEvents(client: QueryClient, events: readonly Event[]): void
     client.setQueryData([key] as QueryKey, (list: Row[] | undefined) => mergeChanges(list, change));
   }
   for (const key of stale) void client.invalidateQueries({ queryKey: [key] });
+  if (lists.has('sessions') || lists.has('branches')) void refreshBoard(client);
+}
+
+let boardRefreshes = Promise.resolve();
+let isBoardWaiting = false;
+
+/** Reads the board once more after the current read: frequent events must not cancel it for ever. */
+async function refreshBoard(client: QueryClient): Promise<void> {
+  if (isBoardWaiting) return;
+  isBoardWaiting = true;
+  await boardRefreshes;
+  isBoardWaiting = false;
+  boardRefreshes = client.invalidateQueries({ queryKey: ['board'] });
 }
 
 type Row = Readonly<Record<string, unknown>>;

@@ -13,6 +13,7 @@ export const queries = {
       queryKey: ['sessions'],
       queryFn: async () => (await daemon.call('listSessions')).sessions,
     }),
+  board: () => queryOptions({ queryKey: ['board'], queryFn: () => daemon.call('getBoard') }),
   session: (id: string) =>
     queryOptions({
       queryKey: ['session', id],

@@ -25,7 +25,7 @@ export function QuestionView({ question, isShort = false }: QuestionProps) {
   const answer = useAction({
     run: (given: Answer) => answerQuestion(id, given),
     done: (_, given) => `Answered: ${labelOf(question, given)}`,
-    refresh: ['questions', 'sessions', 'session', 'inbox'],
+    refresh: ['questions', 'sessions', 'session', 'board', 'inbox'],
   });
   return (
     <div className="question" role="group" aria-labelledby={titleId}>

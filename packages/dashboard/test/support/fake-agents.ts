@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Page, Route } from 'playwright-core';
+import { boardColumns, columnOf } from '../../../daemon/src/core/board.js';
 import type { Question } from '../../src/questions/api.js';
 
 type Session = DaemonSchema<'Session'>;
@@ -8,17 +9,6 @@ interface Call {
   path: string;
   body: unknown;
 }
-
-/** Operations that the fake answers, as the daemon would list them. */
-const operations = [
-  ['/api/v1/questions', 'get'],
-  ['/api/v1/questions/{id}:answer', 'post'],
-  ['/api/v1/sessions/{id}/diff', 'get'],
-  ...['commit', 'push', 'open-pr', 'merge', 'rebase'].map((name) => [
-    `/api/v1/sessions/{id}:${name}`,
-    'post',
-  ]),
-] as const;
 
 /** Answers the requests of a page about agents, so that a test needs no agent that runs. */
 export class FakeAgents {
@@ -30,8 +20,6 @@ export class FakeAgents {
   /** The answer to an action; 200 with an empty object unless told. */
   refusals = new Map<string, { status: number; body: object }>();
   readonly calls: Call[] = [];
-  /** Whether the daemon lists the newer operations. */
-  isNew = true;
 
   addSession(name: string, status: Session['status'], more: Partial<Session> = {}): Session {
     const at = new Date(Date.now() - 60_000 * this.sessions.length).toISOString();
@@ -75,14 +63,8 @@ export class FakeAgents {
 
   /** For `prepare` of a page. */
   readonly install = async (page: Page): Promise<void> => {
-    await page.route('**/api/docs/openapi.yaml', (route) => {
-      const paths = this.isNew
-        ? operations.map(([path, method]) => `  ${path}:\n    ${method}:\n`)
-        : [];
-      return route.fulfill({ contentType: 'application/yaml', body: `paths:\n${paths.join('')}` });
-    });
     await page.route(
-      /\/api\/v1\/(sessions|questions|collab\/branches|pipelines)([/?:]|$)/,
+      /\/api\/v1\/(sessions|board|questions|collab\/branches|pipelines)([/?:]|$)/,
       (route) => this.#answer(route),
     );
   };
@@ -94,6 +76,7 @@ export class FakeAgents {
     const [kind, id, part] = path.split('/');
     const session = this.sessions.find((one) => one.id === id);
     if (path === 'sessions') return route.fulfill({ json: { sessions: this.sessions } });
+    if (path === 'board') return route.fulfill({ json: this.#board() });
     if (path === 'pipelines') return route.fulfill({ json: { pipelines: this.pipelines } });
     if (path === 'collab/branches') return route.fulfill({ json: { branches: this.branches } });
     if (path === 'questions') {
@@ -106,6 +89,17 @@ export class FakeAgents {
     if (part === 'output') return route.fulfill({ json: { lines: [], next: 0 } });
     if (part === 'diff') return route.fulfill({ json: this.diff });
     return route.fulfill({ status: 404, json: { code: 'SESSION_NOT_FOUND', detail: 'Not found' } });
+  }
+
+  #board(): DaemonSchema<'Board'> {
+    const merged = new Set(this.branches.flatMap((one) => (one.merged ? one.agent_id : [])));
+    const isIn = (name: string) => (session: Session) =>
+      columnOf(session, merged.has(session.id)) === name;
+    const columns = boardColumns.map((name) => ({
+      name,
+      sessions: this.sessions.filter(isIn(name)),
+    }));
+    return { columns };
   }
 
   async #act(route: Route, path: string): Promise<void> {

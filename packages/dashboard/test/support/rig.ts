@@ -16,8 +16,11 @@ export class Rig {
     readonly browser: TestBrowser | undefined,
   ) {}
 
-  static async start(flags: TestOptions['flags'] = {}): Promise<Rig> {
-    const stores = new Stores();
+  static async start(
+    flags: TestOptions['flags'] = {},
+    databaseSettings: Readonly<Record<string, unknown>> = {},
+  ): Promise<Rig> {
+    const stores = new Stores(databaseSettings);
     const [browser] = await Promise.all([TestBrowser.start(), buildDashboard(), stores.start()]);
     const daemon = await startDaemon({ flags: { ...stores.flags, ...flags } });
     return new Rig(stores, daemon, browser);

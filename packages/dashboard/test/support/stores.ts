@@ -29,6 +29,8 @@ export class Stores {
   #queue: RunningQueue | undefined;
   #database: RunningDatabase | undefined;
 
+  constructor(private readonly databaseSettings: Readonly<Record<string, unknown>> = {}) {}
+
   async start(): Promise<void> {
     this.#callback.listen(0, '127.0.0.1');
     await once(this.#callback, 'listening');
@@ -93,6 +95,7 @@ export class Stores {
       auth: 'none',
       shed_target_ms: 0,
       collections: { people: { indexes: [{ fields: ['age'] }] } },
+      ...this.databaseSettings,
     };
     const flags = { config: this.#write('db.json', config) };
     const { values } = loadConfig(databaseConfig, { flags, environment: {} });

@@ -4,7 +4,6 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
 import { Link } from 'wouter';
 import { queries } from '../../api/queries.js';
-import { useDaemonFeatures } from '../../api/use-daemon-features.js';
 import { Choice } from '../../parts/choice.js';
 import { useParam } from '../../parts/location.js';
 import { Page, Panel } from '../../parts/page.js';
@@ -59,12 +58,8 @@ export default function AgentPage({ params }: { params: Readonly<Record<string, 
 function Agent({ session }: { session: Session }) {
   const output = useOutput(session.id, !isOver(session.status));
   const questions = useQuestions();
-  const { diff: hasDiff } = useDaemonFeatures();
-  const [chosen, setTab] = useParam<Tab>('tab', 'output', ['output', 'changes']);
-  const tab = hasDiff ? chosen : 'output';
-  useShortcut('d', 'Show output or changes', () =>
-    setTab(hasDiff && tab === 'output' ? 'changes' : 'output'),
-  );
+  const [tab, setTab] = useParam<Tab>('tab', 'output', ['output', 'changes']);
+  useShortcut('d', 'Show output or changes', () => setTab(tab === 'output' ? 'changes' : 'output'));
   return (
     <Page
       title={session.name}
@@ -84,7 +79,7 @@ function Agent({ session }: { session: Session }) {
         {session.last_error && <span className="status-bad">{session.last_error}</span>}
       </div>
       <QuestionPanel questions={questions.of(session.id)} />
-      {hasDiff && <Choice isTabs label="View" value={tab} options={tabs} onChange={setTab} />}
+      <Choice isTabs label="View" value={tab} options={tabs} onChange={setTab} />
       {tab === 'changes' ? (
         <Suspense fallback={<Loading rows={8} />}>
           <Review session={session} />

@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { useAction } from '../../parts/action.js';
 import { count, millis } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
-import { createIndex, readAdvice, type IndexAdvice } from './api.js';
+import { readAdvice, type IndexAdvice } from './api.js';
+import { useCreateIndex } from './create-index.js';
 
 interface AdviceProps {
   collection: string;
@@ -76,11 +76,7 @@ function AdviceTable({
 
 function AdviceRow({ advice, canCreate }: { advice: IndexAdvice; canCreate: boolean }) {
   const { collection, fields } = advice;
-  const create = useAction({
-    run: () => createIndex(collection, fields),
-    done: () => `Created the index ${fields.join(', ')}.`,
-    refresh: ['db-status', 'db-advice'],
-  });
+  const create = useCreateIndex(collection);
   return (
     <tr>
       <th scope="row" className="mono">
@@ -97,7 +93,7 @@ function AdviceRow({ advice, canCreate }: { advice: IndexAdvice; canCreate: bool
             type="button"
             className="small"
             disabled={create.isPending}
-            onClick={() => create.mutate()}
+            onClick={() => create.mutate({ fields })}
           >
             Create
           </button>

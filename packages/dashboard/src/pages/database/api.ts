@@ -1,53 +1,22 @@
 import { ApiError } from '@millrace/client';
+import type { DbSchema } from '@millrace/contract/db';
 import { queryOptions } from '@tanstack/react-query';
 import { authorizedFetch } from '../../api/client.js';
 import type { AggregateBody, Condition, FindBody, Group } from './query.js';
 
-export interface DbRecord {
-  id: string;
-  key: string;
-  rev: number;
-  data: Record<string, unknown>;
-  created_at: string;
-  updated_at: string;
-  seq: number;
-  expires_at?: string;
-}
+type Row = DbSchema<'Record'>;
+/** A record as reads return it: with its body and times. */
+export type DbRecord = Row & Required<Pick<Row, 'data' | 'created_at' | 'updated_at'>>;
+export type Plan = DbSchema<'QueryPlan'>;
+export type CollectionStatus = DbSchema<'CollectionStatus'>;
+export type CollectionSchema = DbSchema<'CollectionSchema'>;
+export type IndexAdvice = DbSchema<'IndexAdvice'>;
+export type IndexStatus = DbSchema<'IndexStatus'>;
+export type NodeStatus = DbSchema<'ReplicationStatusResponse'>;
+type Definition = DbSchema<'CreateIndexBody'>;
 
-export interface Plan {
-  index: string;
-  rows_scanned: number;
-  rows_returned: number;
-  full_scan: boolean;
-  sorted_in_memory: boolean;
-  elapsed_ms: number;
-}
-
-export interface FindPage {
+export interface FindPage extends Omit<DbSchema<'FindResponse'>, 'records' | 'read_seq'> {
   records: DbRecord[];
-  next_cursor: string;
-  plan?: Plan;
-  count?: number;
-}
-
-type IndexState = 'building' | 'ready' | 'failed';
-
-export interface CollectionStatus {
-  name: string;
-  records: number;
-  indexes: { name: string; unique: boolean; sparse: boolean; state: IndexState }[];
-  default_ttl?: string;
-}
-
-export interface NodeStatus {
-  role: 'leader' | 'follower' | 'fenced';
-  state: string;
-  seq: number;
-  durability: 'full' | 'relaxed';
-  version: string;
-  lag: number;
-  followers: unknown[];
-  collections: CollectionStatus[];
 }
 
 export const base = `${location.origin}/api/v1/proxy/db`;
@@ -134,13 +103,6 @@ export const insert = async (collection: string, key: string, data: object): Pro
 export const remove = (collection: string, id: string): Promise<unknown> =>
   request('DELETE', recordPath(collection, id));
 
-export interface CollectionSchema {
-  schema: unknown;
-  validate: 'strict' | 'warn';
-  updated_at?: string;
-  violation_count: number;
-}
-
 /** The schema of a collection; null when it has none. */
 export async function readSchema(collection: string): Promise<CollectionSchema | null> {
   const path = `/v1/admin/schemas/${encodeURIComponent(collection)}`;
@@ -152,23 +114,23 @@ export async function readSchema(collection: string): Promise<CollectionSchema |
   }
 }
 
-/** An index that would have served slow queries. */
-export interface IndexAdvice {
-  collection: string;
-  fields: string[];
-  query_count: number;
-  total_ms: number;
-  max_ms: number;
-  rows_scanned: number;
-  rows_returned: number;
-  filter: string;
-}
-
 export const readAdvice = async (): Promise<IndexAdvice[]> =>
-  (await request<{ advice: IndexAdvice[] }>('GET', '/v1/admin/index-advice')).advice;
+  (await request<DbSchema<'AdviseIndexesResponse'>>('GET', '/v1/admin/index-advice')).advice;
 
-export const createIndex = (collection: string, fields: readonly string[]): Promise<unknown> =>
-  request('POST', `/v1/admin/collections/${encodeURIComponent(collection)}/indexes`, { fields });
+const indexesPath = (collection: string) =>
+  `/v1/admin/collections/${encodeURIComponent(collection)}/indexes`;
+
+/** Creates an index; `seq` is 0 when it existed. */
+export const createIndex = (
+  collection: string,
+  definition: Definition,
+): Promise<DbSchema<'CreateIndexResponse'>> => request('POST', indexesPath(collection), definition);
+
+export const dropIndex = (
+  collection: string,
+  index: string,
+): Promise<DbSchema<'DropIndexResponse'>> =>
+  request('DELETE', `${indexesPath(collection)}/${encodeURIComponent(index)}`);
 
 export interface Change {
   op: 'CHANGE_OP_INSERT' | 'CHANGE_OP_UPDATE' | 'CHANGE_OP_DELETE' | 'CHANGE_OP_EXPIRE';

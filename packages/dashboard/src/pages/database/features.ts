@@ -8,9 +8,15 @@ interface DatabaseFeatures {
   schemas: boolean;
   advice: boolean;
   createIndex: boolean;
+  dropIndex: boolean;
 }
 
-const noFeatures: DatabaseFeatures = { schemas: false, advice: false, createIndex: false };
+const noFeatures: DatabaseFeatures = {
+  schemas: false,
+  advice: false,
+  createIndex: false,
+  dropIndex: false,
+};
 
 const databaseFeatures = () =>
   queryOptions({
@@ -23,6 +29,7 @@ const databaseFeatures = () =>
         schemas: operations.has('GET /v1/admin/schemas/{}'),
         advice: operations.has('GET /v1/admin/index-advice'),
         createIndex: operations.has('POST /v1/admin/collections/{}/indexes'),
+        dropIndex: operations.has('DELETE /v1/admin/collections/{}/indexes/{}'),
       };
     },
     // The document changes only with the version of the server.

@@ -1,11 +1,13 @@
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
+import { Confirm } from '../../parts/dialog.js';
 import { Panel } from '../../parts/page.js';
-import { Empty } from '../../parts/states.js';
+import { Empty, explain } from '../../parts/states.js';
 import { Status, type Tone } from '../../parts/status.js';
-import { createIndex, type CollectionStatus } from './api.js';
-import { useDatabaseFeatures } from './features.js';
 import { Advice } from './advice.js';
+import { dropIndex, type CollectionStatus } from './api.js';
+import { CreateIndex } from './create-index.js';
+import { useDatabaseFeatures } from './features.js';
 
 const tones: Readonly<Record<string, Tone>> = { ready: 'good', building: 'busy', failed: 'bad' };
 
@@ -15,16 +17,22 @@ export function Indexes({ name, indexes }: Pick<CollectionStatus, 'name' | 'inde
   return (
     <>
       {features.advice && <Advice collection={name} canCreate={features.createIndex} />}
-      <IndexList {...{ name, indexes }} canCreate={features.createIndex} />
+      <IndexList
+        {...{ name, indexes }}
+        canCreate={features.createIndex}
+        canDrop={features.dropIndex}
+      />
     </>
   );
 }
 
 interface IndexListProps extends Pick<CollectionStatus, 'name' | 'indexes'> {
   canCreate: boolean;
+  canDrop: boolean;
 }
 
-function IndexList({ name, indexes, canCreate }: IndexListProps) {
+function IndexList({ name, indexes, canCreate, canDrop }: IndexListProps) {
+  const [dropping, setDropping] = useState<string>();
   return (
     <Panel title="Indexes">
       {indexes.length === 0 ? (
@@ -38,11 +46,12 @@ function IndexList({ name, indexes, canCreate }: IndexListProps) {
                 <th scope="col">Unique</th>
                 <th scope="col">Sparse</th>
                 <th scope="col">State</th>
+                {canDrop && <th scope="col">Action</th>}
               </tr>
             </thead>
             <tbody>
               {indexes.map((index) => (
-                <tr key={index.name}>
+                <tr key={`${index.name} ${index.unique} ${index.sparse}`}>
                   <th scope="row" className="mono">
                     {index.name}
                   </th>
@@ -51,13 +60,28 @@ function IndexList({ name, indexes, canCreate }: IndexListProps) {
                   <td>
                     <Status tone={tones[index.state] ?? 'off'}>{index.state}</Status>
                   </td>
+                  {canDrop && (
+                    <td>
+                      <button
+                        type="button"
+                        className="small"
+                        aria-label={`Drop ${index.name}`}
+                        onClick={() => setDropping(index.name)}
+                      >
+                        Drop…
+                      </button>
+                    </td>
+                  )}
                 </tr>
               ))}
             </tbody>
           </table>
         </div>
       )}
-      {canCreate ? <CreateIndex collection={name} /> : <ConfigHint name={name} />}
+      {canCreate ? <CreateIndex collection={name} indexes={indexes} /> : <ConfigHint name={name} />}
+      {dropping !== undefined && (
+        <DropIndex collection={name} index={dropping} onClose={() => setDropping(undefined)} />
+      )}
     </Panel>
   );
 }
@@ -73,35 +97,39 @@ function ConfigHint({ name }: { name: string }) {
   );
 }
 
-function CreateIndex({ collection }: { collection: string }) {
-  const [text, setText] = useState('');
-  const fields = text
-    .split(',')
-    .map((one) => one.trim())
-    .filter(Boolean);
-  const create = useAction({
-    run: () => createIndex(collection, fields),
-    done: () => `Created the index ${fields.join(', ')}.`,
+interface DropIndexProps {
+  collection: string;
+  index: string;
+  onClose: () => void;
+}
+
+/** Asks before it drops an index. A refusal stays in the dialog. */
+function DropIndex({ collection, index, onClose }: DropIndexProps) {
+  const drop = useAction({
+    run: () => dropIndex(collection, index),
+    done: () => `Dropped the index ${index}.`,
     refresh: ['db-status', 'db-advice'],
-    onDone: () => setText(''),
+    onDone: onClose,
+    onFailed: () => true,
   });
   return (
-    <form
-      className="panel-body row"
-      onSubmit={(event) => {
-        event.preventDefault();
-        create.mutate();
-      }}
+    <Confirm
+      title={`Drop the index ${index}?`}
+      confirmLabel="Drop index"
+      dangerous
+      busy={drop.isPending}
+      onConfirm={() => drop.mutate()}
+      onClose={onClose}
     >
-      <input
-        aria-label="Fields of the new index"
-        placeholder="city, age"
-        value={text}
-        onChange={(event) => setText(event.target.value)}
-      />
-      <button type="submit" disabled={fields.length === 0 || create.isPending}>
-        Create index
-      </button>
-    </form>
+      <p>
+        Queries that use it read the whole collection from then on. A unique index no longer refuses
+        duplicates. Records do not change.
+      </p>
+      {drop.error && (
+        <p role="alert" className="field-error">
+          {explain(drop.error).title}
+        </p>
+      )}
+    </Confirm>
   );
 }

@@ -1,42 +1,15 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 
-type Session = DaemonSchema<'Session'>;
-type Standing = DaemonSchema<'BranchStanding'>;
 type Pipeline = DaemonSchema<'Pipeline'>;
+export type ColumnName = DaemonSchema<'BoardColumnName'>;
 
-export type ColumnId = 'queued' | 'working' | 'needs_you' | 'review' | 'done';
-
-export const boardColumns: readonly { id: ColumnId; title: string; empty: string }[] = [
-  { id: 'queued', title: 'Queued', empty: 'Nothing waits to start.' },
-  { id: 'working', title: 'Working', empty: 'No agent works.' },
-  { id: 'needs_you', title: 'Needs you', empty: 'No agent waits for you.' },
-  { id: 'review', title: 'Review', empty: 'Nothing to review.' },
-  { id: 'done', title: 'Done', empty: 'Nothing is done yet.' },
-];
-
-interface BoardFacts {
-  standingOf: (sessionId: string) => Pick<Standing, 'ahead' | 'merged'> | undefined;
-  hasQuestion: (sessionId: string) => boolean;
-}
-
-/** The column of a session. Work that is finished but not merged waits for a review. */
-export function columnOf(session: Session, { standingOf, hasQuestion }: BoardFacts): ColumnId {
-  if (hasQuestion(session.id)) return 'needs_you';
-  switch (session.status) {
-    case 'spawning':
-      return 'queued';
-    case 'working':
-      return 'working';
-    case 'idle':
-      return 'review';
-    case 'done': {
-      const standing = standingOf(session.id);
-      return standing && standing.merged === false && standing.ahead !== 0 ? 'review' : 'done';
-    }
-    default:
-      return 'needs_you';
-  }
-}
+export const columnTexts: Readonly<Record<ColumnName, { title: string; empty: string }>> = {
+  queued: { title: 'Queued', empty: 'Nothing waits to start.' },
+  working: { title: 'Working', empty: 'No agent works.' },
+  needs_you: { title: 'Needs you', empty: 'No agent waits for you.' },
+  review: { title: 'Review', empty: 'Nothing to review.' },
+  done: { title: 'Done', empty: 'Nothing is done yet.' },
+};
 
 /** Work that has no session yet. */
 export interface WaitingWork {

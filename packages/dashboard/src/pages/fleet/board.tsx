@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import { useRef, useState, type ReactNode } from 'react';
+import { useMemo, useRef, useState, type ReactNode } from 'react';
 import { Link } from 'wouter';
 import { queries } from '../../api/queries.js';
 import { baseName, count } from '../../parts/format.js';
@@ -10,53 +10,67 @@ import { Time } from '../../parts/time.js';
 import { useQuestions, type Question } from '../../questions/api.js';
 import { QuestionView } from '../../questions/question.js';
 import { sessionTones } from '../../sessions/status.js';
-import { boardColumns, columnOf, type ColumnId, type WaitingWork } from './board-columns.js';
+import { Loaded } from '../../parts/states.js';
+import { columnTexts, type ColumnName, type WaitingWork } from './board-columns.js';
+import { filterSessions } from './filter.js';
 import { useWaitingWork } from './use-waiting-work.js';
 import './board.css';
 
 type Session = DaemonSchema<'Session'>;
 
 interface BoardProps {
-  sessions: readonly Session[];
-  /** Whether a search hides some sessions; work without a session is left out then. */
-  isFiltered: boolean;
+  /** The search; work without a session is left out while there is one. */
+  text: string;
 }
 
 const pageSize = 50;
 
-/** The agents as cards, in columns by what they need next. */
-export default function Board({ sessions, isFiltered }: BoardProps) {
-  const { data: branches } = useQuery(queries.branches());
+/** The agents as cards, in the columns of the daemon. */
+export default function Board({ text }: BoardProps) {
+  const board = useQuery(queries.board());
+  return (
+    <Loaded query={board} rows={8}>
+      {({ columns }) => <Columns {...{ columns, text }} />}
+    </Loaded>
+  );
+}
+
+interface ColumnsProps extends BoardProps {
+  columns: DaemonSchema<'Board'>['columns'];
+}
+
+function Columns({ columns, text }: ColumnsProps) {
   const questions = useQuestions();
   const waiting = useWaitingWork();
-  const [sizes, setSizes] = useState<Partial<Record<ColumnId, number>>>({});
+  const [sizes, setSizes] = useState<Partial<Record<ColumnName, number>>>({});
   const root = useRef<HTMLDivElement>(null);
-  const standings = new Map(branches?.map((one) => [one.agent_id, one]));
-  const columns = new Map<ColumnId, Session[]>(boardColumns.map(({ id }) => [id, []]));
-  const facts = {
-    standingOf: (id: string) => standings.get(id),
-    hasQuestion: (id: string) => questions.of(id).length > 0,
-  };
-  for (const session of sessions) columns.get(columnOf(session, facts))!.push(session);
+  const found = useMemo(
+    () =>
+      columns.map(({ name, sessions }) => ({
+        name,
+        sessions: filterSessions(sessions, text, 'all'),
+      })),
+    [columns, text],
+  );
+  const isFiltered = text.trim() !== '';
   const work = isFiltered ? [] : waiting.work;
   let cardCount = 0;
-  const shown = boardColumns.map((column) => {
-    const limit = sizes[column.id] ?? pageSize;
-    const waits = column.id === 'queued' ? work.slice(0, limit) : [];
-    const all = columns.get(column.id)!;
-    const cards = all.slice(0, limit - waits.length);
+  const shown = found.map(({ name, sessions }) => {
+    const limit = sizes[name] ?? pageSize;
+    const waits = name === 'queued' ? work.slice(0, limit) : [];
+    const cards = sessions.slice(0, limit - waits.length);
     const first = cardCount;
     cardCount += waits.length + cards.length;
-    const extra = column.id === 'queued' && !isFiltered ? waiting.total : 0;
-    return { ...column, waits, cards, first, limit, total: all.length + extra };
+    const extra = name === 'queued' && !isFiltered ? waiting.total : 0;
+    return { name, waits, cards, first, limit, total: sessions.length + extra };
   });
   useRowKeys(root, cardCount, (index) =>
     root.current?.querySelector(`[data-index="${index}"]`)?.scrollIntoView({ block: 'nearest' }),
   );
   return (
     <div ref={root} className="board">
-      {shown.map(({ id, title, empty, waits, cards, first, limit, total }) => (
-        <Column key={id} title={title} total={total} empty={empty}>
+      {shown.map(({ name, waits, cards, first, limit, total }) => (
+        <Column key={name} {...columnTexts[name]} total={total}>
           {waits.map((one, index) => (
             <WorkCard key={one.id} work={one} index={first + index} />
           ))}
@@ -73,7 +87,7 @@ export default function Board({ sessions, isFiltered }: BoardProps) {
               <button
                 type="button"
                 className="small"
-                onClick={() => setSizes({ ...sizes, [id]: limit + pageSize })}
+                onClick={() => setSizes({ ...sizes, [name]: limit + pageSize })}
               >
                 Show more of {count(total - limit)}
               </button>

@@ -93,7 +93,7 @@ function Fleet({ sessions }: { sessions: readonly Session[] }) {
         </Empty>
       ) : view === 'board' ? (
         <Suspense fallback={<Loading rows={8} />}>
-          <Board sessions={shown} isFiltered={text.trim() !== ''} />
+          <Board text={text} />
         </Suspense>
       ) : (
         <FleetTable sessions={shown} />

@@ -111,9 +111,9 @@ function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
         </ul>
       )}
       <p className="panel-body muted">
-        Change settings in the config file, with a flag or with a <code>MILLRACE_…</code> variable,
-        then restart the daemon. Tiers, the default backend and the thinking mode are under Backends
-        &amp; usage.
+        Change a setting with <code>ctl config set KEY VALUE</code>, in the config file, with a flag
+        or with a <code>MILLRACE_…</code> variable, then restart the daemon. Tiers, the default
+        backend and the thinking mode are under Backends &amp; usage.
       </p>
       <div className="scroll-x" tabIndex={0} role="group" aria-label="Daemon settings">
         <table role="table" className="table cards">

@@ -1,13 +1,12 @@
 import { ApiError } from '@millrace/client';
 import { useState } from 'react';
-import type { WorkAction } from '../../../api/daemon-features.js';
 import { useAction } from '../../../parts/action.js';
 import { Dialog } from '../../../parts/dialog.js';
 import { OutsideLink } from '../../../parts/outside-link.js';
 import { explain } from '../../../parts/states.js';
 import { ActionFields } from './action-fields.js';
 import { bodyOf, doneText, titles } from './actions.js';
-import { runAction, type ActionResult } from './api.js';
+import { runAction, type ActionResult, type WorkAction } from './api.js';
 
 interface ActionDialogProps {
   action: WorkAction;
@@ -28,7 +27,7 @@ export function ActionDialog({ action, session, base, onClose }: ActionDialogPro
   const run = useAction({
     run: (body: object) => runAction(session.id, action, body),
     done: (result: ActionResult) => doneText(action, result),
-    refresh: ['session-diff', 'sessions', 'session', 'branches'],
+    refresh: ['session-diff', 'sessions', 'session', 'branches', 'board'],
     onDone: ({ url }) => (url === undefined ? onClose() : setOpened(url)),
     onFailed: (error) => {
       setProblem(problemOf(error));

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { WorkAction } from '../../../api/daemon-features.js';
+import type { WorkAction } from './api.js';
 
 interface ActionFieldsProps {
   action: WorkAction;

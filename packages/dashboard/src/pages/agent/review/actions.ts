@@ -1,5 +1,7 @@
-import type { WorkAction } from '../../../api/daemon-features.js';
-import type { ActionResult } from './api.js';
+import type { ActionResult, WorkAction } from './api.js';
+
+/** In the order of their buttons. */
+export const workActions: readonly WorkAction[] = ['commit', 'push', 'open-pr', 'rebase', 'merge'];
 
 export const titles: Readonly<Record<WorkAction, string>> = {
   commit: 'Commit',

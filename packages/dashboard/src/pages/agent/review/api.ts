@@ -1,8 +1,8 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { queryOptions } from '@tanstack/react-query';
-import type { WorkAction } from '../../../api/daemon-features.js';
 import { requestJson } from '../../../api/request.js';
 
+export type WorkAction = 'commit' | 'push' | 'open-pr' | 'rebase' | 'merge';
 export type SessionDiff = DaemonSchema<'SessionDiff'>;
 export type DiffFile = DaemonSchema<'DiffFile'>;
 export type DiffHunk = DaemonSchema<'DiffHunk'>;

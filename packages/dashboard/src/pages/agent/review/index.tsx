@@ -1,8 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
 import { useState, type FormEvent } from 'react';
-import type { WorkAction } from '../../../api/daemon-features.js';
-import { useDaemonFeatures } from '../../../api/use-daemon-features.js';
 import { Choice } from '../../../parts/choice.js';
 import { count } from '../../../parts/format.js';
 import { useIdParam, useParam } from '../../../parts/location.js';
@@ -10,8 +8,8 @@ import { Panel } from '../../../parts/page.js';
 import { Empty, Loaded } from '../../../parts/states.js';
 import { useIsNarrow } from '../../../parts/use-is-narrow.js';
 import { ActionDialog } from './action-dialog.js';
-import { titles } from './actions.js';
-import { sessionDiff, type SessionDiff } from './api.js';
+import { titles, workActions } from './actions.js';
+import { sessionDiff, type SessionDiff, type WorkAction } from './api.js';
 import { DiffView } from './diff-view.js';
 import { Counts, FileTree } from './file-tree.js';
 import type { DiffLayout } from './rows.js';
@@ -27,7 +25,6 @@ export default function Review({ session }: { session: Session }) {
     placeholderData: (before) => before,
   });
   const [action, setAction] = useState<WorkAction>();
-  const { actions } = useDaemonFeatures();
   return (
     <Panel
       title="Changes"
@@ -37,7 +34,7 @@ export default function Review({ session }: { session: Session }) {
           <button type="button" disabled={diff.isFetching} onClick={() => void diff.refetch()}>
             {diff.isFetching ? 'Refreshing' : 'Refresh'}
           </button>
-          {actions.map((one) => (
+          {workActions.map((one) => (
             <button
               key={one}
               type="button"
