@@ -68,7 +68,8 @@ export async function campaign({ rounds, seed, minAcks = 1, ttlMs = 3_000, say =
     closing.push(() => cluster.close());
     await steady(nodes);
     const gaps = [];
-    const load = new Load(nodes, cluster, random);
+    // Numbers of its own: how often the load draws depends on time, and faults must not.
+    const load = new Load(nodes, cluster, generator(seed + 1));
     load.start();
     const names = Object.keys(faults);
     for (let round = 1; round <= rounds; round++) {
