@@ -3,7 +3,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { connect } from '@millrace/db/client';
-import { insertProblems, percentile, sharedEpochs, violatedKeys } from './checkers.mjs';
+import {
+  insertProblems,
+  percentile,
+  sharedEpochs,
+  updateProblems,
+  violatedKeys,
+} from './checkers.mjs';
 import { promotionsOf, startEtcd, startNode } from './cluster.mjs';
 import { Load } from './load.mjs';
 
@@ -68,8 +74,9 @@ export async function campaign({ rounds, seed, minAcks = 1, ttlMs = 3_000, say =
     closing.push(() => cluster.close());
     await steady(nodes);
     const gaps = [];
-    const load = new Load(nodes, cluster, random);
-    load.start();
+    // Numbers of its own: how often the load draws depends on time, and faults must not.
+    const load = new Load(nodes, cluster, generator(seed + 1));
+    await load.start();
     const names = Object.keys(faults);
     for (let round = 1; round <= rounds; round++) {
       const name = names[Math.floor(random() * names.length)];
@@ -151,16 +158,24 @@ async function judge({ nodes, load, cluster }) {
     cursor = page.nextCursor;
   } while (cursor);
   const { lost, doubled } = insertProblems(load.inserted, found);
+  const counters = [];
+  for (const counter of load.counters) {
+    const { rev } = await cluster.collection('counters').findByKey(counter.key);
+    counters.push({ ...counter, rev });
+  }
+  const miscounted = updateProblems(counters);
   const violated = violatedKeys(load.operations);
   const shared = sharedEpochs(nodes.flatMap(promotionsOf));
   const problems = [
     lost.length > 0 && `acknowledged inserts were lost: ${lost.slice(0, 10).join(', ')}`,
     doubled.length > 0 && `inserts were applied twice: ${doubled.slice(0, 10).join(', ')}`,
+    miscounted.length > 0 && `updates were lost or applied twice: ${JSON.stringify(counters)}`,
     violated.length > 0 && `not linearizable: ${violated.join(', ')}`,
     shared.length > 0 && `epochs with two leaders: ${shared.join(', ')}`,
   ].filter(Boolean);
   if (problems.length > 0) throw new Error(problems.join('; '));
-  return { operations: load.operations.length, inserts: load.inserted.length };
+  const updates = counters.reduce((sum, { acknowledged }) => sum + acknowledged, 0);
+  return { operations: load.operations.length, inserts: load.inserted.length, updates };
 }
 
 function figures(gaps) {

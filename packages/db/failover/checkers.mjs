@@ -67,6 +67,17 @@ export function insertProblems(acknowledged, found) {
   };
 }
 
+/**
+ * Records that were updated more or less often than clients know: every update raises the revision
+ * by one. `counters` are { key, rev, acknowledged, unknown }, all updates after revision 1.
+ */
+export function updateProblems(counters) {
+  return counters.flatMap(({ key, rev, acknowledged, unknown }) => {
+    const updates = rev - 1;
+    return updates < acknowledged || updates > acknowledged + unknown ? [key] : [];
+  });
+}
+
 /** Epochs that more than one node has led. `promotions` are { node, epoch }. */
 export function sharedEpochs(promotions) {
   const leaders = new Map();

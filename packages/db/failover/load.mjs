@@ -6,12 +6,14 @@ const keyCount = 5;
 
 /**
  * Clients that write and read while faults happen. Registers are written through single nodes
- * without retries, so that a failed write is one attempt with an unknown result. Inserts use a
- * client that knows all nodes, as applications do.
+ * without retries, so that a failed write is one attempt with an unknown result. Inserts and
+ * updates use a client that knows all nodes and repeats calls, as applications do.
  */
 export class Load {
   operations = [];
   inserted = [];
+  /** Updates of one record each, by one client each. */
+  counters = [0, 1].map((i) => ({ key: `c${i}`, acknowledged: 0, unknown: 0 }));
   /** Times of acknowledged register writes, for availability. */
   ackTimes = [];
   #isOver = false;
@@ -22,9 +24,13 @@ export class Load {
     Object.assign(this, { nodes, cluster, random });
   }
 
-  start() {
+  async start() {
+    for (const { key } of this.counters) {
+      await this.cluster.collection('counters').insertWithKey(key, { value: 0 });
+    }
     for (let i = 0; i < 3; i++) this.#running.push(this.#registers(i));
     for (let i = 0; i < 2; i++) this.#running.push(this.#inserts());
+    for (const counter of this.counters) this.#running.push(this.#updates(counter));
   }
 
   async stop() {
@@ -89,6 +95,20 @@ export class Load {
       return false;
     } catch {
       return false;
+    }
+  }
+
+  async #updates(counter) {
+    const counters = this.cluster.collection('counters');
+    while (!this.#isOver) {
+      try {
+        await counters.updateByKey(counter.key, { value: ++this.#value });
+        counter.acknowledged++;
+      } catch {
+        counter.unknown++;
+        await sleep(50);
+      }
+      await sleep(10);
     }
   }
 

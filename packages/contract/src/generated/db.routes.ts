@@ -530,7 +530,7 @@ export const dbGrpcOnlyFields: Readonly<Record<string, readonly string[]>> = {
   AggregateRequest: ['encoding'],
   AggregateGroup: ['key_json', 'values_json'],
   WatchRequest: ['encoding', 'peer'],
-  WatchResponse: ['chain_hash'],
+  WatchResponse: ['chain_hash', 'request_results'],
   BulkWriteRequest: ['encoding'],
   BulkInsert: ['data_json'],
   BulkUpsert: ['data_json'],

@@ -1,6 +1,7 @@
 import type { Codec } from './codec.js';
 import { Hasher, hashText, type Hash64 } from './hash.js';
 import { RecordImage } from './record.js';
+import { decodeResults, type RequestResult } from './request-results.js';
 import { idLength, readId, readUint48, writeId } from './storage/keys.js';
 import type { CommitRow } from './storage/log/frame.js';
 
@@ -26,6 +27,8 @@ export interface Commit {
   /** Over this commit and all before it. */
   chain: Hash64;
   changes: Change[];
+  /** Of the requests that made it. */
+  results?: readonly RequestResult[];
 }
 
 const ops: readonly ChangeOp[] = ['insert', 'update', 'delete', 'expire'];
@@ -43,6 +46,7 @@ const changeLength = 1 + 4 + idLength + 4 + 4;
  *
  *   at u48 | epoch u32 | chain 8 | count u32
  *   then per change: op u8 | collection u32 | id 16 | after length u32 | before length u32 | both
+ *   then the results of its requests (see request-results.ts)
  */
 export function encodeCommit(commit: Commit): CommitRow {
   const images: (Buffer | number)[] = [];
@@ -102,6 +106,7 @@ export function decodeCommit(seq: number, bytes: Buffer, codec: Codec): Commit {
     commit.changes.push({ op, collection, id, after, before: image(afterEnd, beforeEnd) });
     at = beforeEnd;
   }
+  if (at < bytes.length) commit.results = decodeResults(bytes, at);
   return commit;
 }
 

@@ -31,7 +31,9 @@ export class ExpirySweeper {
   /** Sweeps until nothing is due. Where commits come from elsewhere, so do those of the expiry. */
   async sweep(): Promise<void> {
     if (this.core.sealed) {
-      if (this.#anythingDue()) await this.core.writer.submit(() => this.#sweepRequests());
+      while (this.#anythingDue() && (await this.core.writer.submit(() => this.#sweepRequests()))) {
+        if (this.#stopped) return;
+      }
       return;
     }
     while (this.#anythingDue() && (await this.core.writer.submit(() => this.#sweepSome()))) {
@@ -56,15 +58,19 @@ export class ExpirySweeper {
     return false;
   }
 
-  /** Deletes stored responses found among the first rows, where records may stay for long. */
-  #sweepRequests(): void {
+  /** Deletes stored responses found among the first rows, where records may stay for long. True if more may be due. */
+  #sweepRequests(): boolean {
     const { clock, writer } = this.core;
     const end = expiryKey(clock.now() + 1, 0, new Uint8Array(0));
-    for (const { key } of Array.from(writer.range('expiry', { end, limit: maxScanned }))) {
+    const due = Array.from(writer.range('expiry', { end, limit: maxScanned }));
+    let removed = 0;
+    for (const { key } of due) {
       if (key[6] !== expiryKinds.request) continue;
       writer.remove('requests', Buffer.from(key.subarray(expiryHeadLength)));
       writer.remove('expiry', key);
+      removed++;
     }
+    return removed > 0 && due.length === maxScanned;
   }
 
   /** One commit's worth. True when there may be more. */

@@ -1,8 +1,10 @@
+import type { Change } from './changes.js';
 import type { Core } from './core.js';
 import { expiryKey, expiryKinds, idLength, readId, readUint48, writeId } from './storage/keys.js';
 import { hashText } from './hash.js';
 import { RecordImage } from './record.js';
 import { refuse } from './refusal.js';
+import { encodeResult, type RequestResult } from './request-results.js';
 
 /** How long a repeated request is answered with what it did the first time. */
 export const requestMemoryMs = 10 * 60_000;
@@ -39,15 +41,16 @@ export function once(
     return decodeOutcome(core, stored);
   }
   // The sweeper must not take this answer for the one that is too old.
-  if (stored) {
-    core.writer.remove('expiry', expiryKey(readUint48(stored, 0), expiryKinds.request, row));
-  }
+  if (stored) forgetResult(core, row, stored);
   const outcome = run();
   const head = Buffer.alloc(14);
   head.writeUIntBE(now + requestMemoryMs, 0, 6);
   head.writeUInt32BE(print.high, 6);
   head.writeUInt32BE(print.low, 10);
-  remember(core, row, now, Buffer.concat([head, encodeOutcome(outcome)]));
+  const value = Buffer.concat([head, encodeOutcome(outcome)]);
+  // Every node encodes records in its own way, so the image stays here.
+  const shared = value.subarray(0, outcome.record ? imageStart : value.length);
+  storeResult(core, { key: row, value: shared, expiresAt: now + requestMemoryMs }, value);
   return outcome;
 }
 
@@ -64,14 +67,72 @@ export function requestIdReused(requestId: string) {
   );
 }
 
-/** Keeps a row of `requests` for ten minutes. */
-export function remember(core: Core, row: Buffer, now: number, value: Buffer): void {
-  core.writer.put('requests', row, value);
-  const expiry = expiryKey(now + requestMemoryMs, expiryKinds.request, row);
-  core.writer.put('expiry', expiry, Buffer.alloc(0));
+/**
+ * Stores the answer to a request until it expires, and adds it to the commit of the same job, so
+ * that a follower which is promoted knows it too. `row` is the whole value if it has more than
+ * other nodes need.
+ */
+function storeResult(core: Core, result: RequestResult, row = result.value): void {
+  const { key, expiresAt } = result;
+  core.writer.put('requests', key, row);
+  core.writer.put('expiry', expiryKey(expiresAt, expiryKinds.request, key), Buffer.alloc(0));
+  core.writer.extendCommit(encodeResult(result));
 }
 
+/** Removes a row of `requests`. Only inside a job. */
+export function forgetResult(core: Core, key: Buffer, value: Buffer): void {
+  const { expiresAt } = aboutResult(key, value);
+  core.writer.remove('requests', key);
+  core.writer.remove('expiry', expiryKey(expiresAt, expiryKinds.request, key));
+}
+
+/** Keeps a row of `requests` for ten minutes. */
+export function remember(core: Core, row: Buffer, now: number, value: Buffer): void {
+  storeResult(core, { key: row, value, expiresAt: now + requestMemoryMs });
+}
+
+/**
+ * Stores a result that came with a commit of the leader. False: it names a record that the commit
+ * does not have. Only inside a job, after the commit.
+ */
+export function storeLeaderResult(
+  core: Core,
+  result: RequestResult,
+  changes: readonly Change[],
+): boolean {
+  const { key, value } = result;
+  const before = core.writer.get('requests', key);
+  if (before) forgetResult(core, key, before);
+  const hasRecord = key[0] === writeMark && (value[outcomeStart + 6]! & 2) !== 0;
+  if (!hasRecord) {
+    storeResult(core, result);
+    return true;
+  }
+  if (value.length !== imageStart) return false;
+  const id = readId(value, outcomeStart + 7);
+  const change = changes.find((each) => each.id === id);
+  const image = change?.after ?? change?.before;
+  if (!image) return false;
+  storeResult(core, result, Buffer.concat([value, image.bytes.subarray(0, image.end)]));
+  return true;
+}
+
+/** The commit that a row of `requests` speaks of, 0 for none, and when the row expires. */
+export function aboutResult(key: Buffer, value: Buffer): { seq: number; expiresAt: number } {
+  if (key[0] === transactionMark) {
+    const { seq, committedAt } = JSON.parse(value.toString()) as Record<string, number>;
+    return { seq: seq!, expiresAt: committedAt! + requestMemoryMs };
+  }
+  const expiresAt = readUint48(value, 0);
+  if (key[0] !== manyMark) return { seq: readUint48(value, outcomeStart), expiresAt };
+  const { seq } = JSON.parse(value.toString('utf8', outcomeStart)) as { seq: number };
+  return { seq, expiresAt };
+}
+
+// First bytes of the keys of rows: single writes, changes by filter, transactions.
+const [writeMark, manyMark, transactionMark] = Buffer.from('rmt');
 const outcomeStart = 14;
+const imageStart = outcomeStart + 7 + idLength;
 
 function encodeOutcome({ seq, created, record }: Outcome): Buffer {
   const head = Buffer.alloc(7 + (record ? idLength : 0));

@@ -12,14 +12,17 @@ interface Checkers {
   isLinearizable(operations: Operation[]): boolean;
   violatedKeys(operations: Operation[]): string[];
   insertProblems(acked: number[], found: number[]): { lost: number[]; doubled: number[] };
+  updateProblems(
+    counters: { key: string; rev: number; acknowledged: number; unknown: number }[],
+  ): string[];
   sharedEpochs(promotions: { node: number; epoch: number }[]): number[];
   percentile(values: number[], share: number): number | undefined;
 }
 
 const file = new URL('../../failover/checkers.mjs', import.meta.url).href;
-const { isLinearizable, violatedKeys, insertProblems, sharedEpochs, percentile } = (await import(
-  file
-)) as Checkers;
+const checkers = (await import(file)) as Checkers;
+const { isLinearizable, violatedKeys, insertProblems, updateProblems } = checkers;
+const { sharedEpochs, percentile } = checkers;
 
 const write = (value: number, start: number, end: number): Operation => ({
   kind: 'write',
@@ -85,6 +88,15 @@ describe('linearizability checker', () => {
 test('insert checker: finds lost and doubled values, and accepts unknown ones', () => {
   expect(insertProblems([1, 2, 3], [1, 3, 3, 9])).toEqual({ lost: [2], doubled: [3] });
   expect(insertProblems([1], [1, 9])).toEqual({ lost: [], doubled: [] });
+});
+
+test('update checker: finds lost and doubled updates, and accepts unknown ones', () => {
+  const of = (rev: number, unknown: number) => [{ key: 'a', rev, acknowledged: 3, unknown }];
+  expect(updateProblems(of(4, 0))).toEqual([]);
+  expect(updateProblems(of(3, 0))).toEqual(['a']);
+  expect(updateProblems(of(5, 0))).toEqual(['a']);
+  expect([of(4, 1), of(5, 1)].flatMap(updateProblems)).toEqual([]);
+  expect(updateProblems(of(6, 1))).toEqual(['a']);
 });
 
 test('epoch checker: finds an epoch with two leaders', () => {

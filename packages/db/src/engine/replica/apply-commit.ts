@@ -4,6 +4,8 @@ import type { Core } from '../core.js';
 import type { JsonObject } from '../documents.js';
 import type { Hash64 } from '../hash.js';
 import { encodeRecord, RecordImage } from '../record.js';
+import type { RequestResult } from '../request-results.js';
+import { storeLeaderResult } from '../requests.js';
 import { afterCommit } from '../storage/state.js';
 import { sameHash } from '../watch/token.js';
 import { noteLeaderSeq } from './leader-seq.js';
@@ -20,6 +22,8 @@ export interface IncomingCommit {
   /** Over this commit and all before it, as the leader has it. */
   chain: Hash64;
   changes: IncomingChange[];
+  /** Of the requests that made it; leaders of version 0.1.0 send none. */
+  results?: readonly RequestResult[];
 }
 
 export interface IncomingChange {
@@ -94,6 +98,11 @@ function applyNow(
   if (!sameHash(computed, chain)) throw new DoesNotFit(seq, 'the chain breaks');
   moveImages(core, moves);
   core.writer.appendCommit(encodeCommit({ seq, at, epoch, chain, changes }));
+  for (const result of incoming.results ?? []) {
+    if (!storeLeaderResult(core, result, changes)) {
+      throw new DoesNotFit(seq, `the result of request ${result.key.toString()}`);
+    }
+  }
   if (leaderSeq > seq) noteLeaderSeq(core, leaderSeq, epoch);
   const state = afterCommit(core.state, seq, chain);
   core.writer.state = { ...state, epoch: Math.max(epoch, state.epoch), commitEpoch: epoch };

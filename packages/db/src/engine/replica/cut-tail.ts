@@ -1,6 +1,7 @@
 import { decodeCommit } from '../changes.js';
 import type { Core } from '../core.js';
 import type { RecordImage } from '../record.js';
+import { aboutResult, forgetResult } from '../requests.js';
 import { moveImages, type ImageMove } from './move-images.js';
 
 /** More than this is not undone in one step: such a node takes a fresh copy. */
@@ -19,8 +20,7 @@ export function canCut(core: Core, afterSeq: number): boolean {
 
 /**
  * Takes back every commit after `afterSeq`, as one step: the log has the image of each record
- * before each change. What was answered to request ids is forgotten, for it may speak of commits
- * that are gone.
+ * before each change. Answers to requests are forgotten when their commits are gone.
  */
 export function cutTail(core: Core, afterSeq: number): Promise<void> {
   return core.writer.submitCut(() => {
@@ -43,7 +43,10 @@ export function cutTail(core: Core, afterSeq: number): Promise<void> {
       return { collection: move.collection, id: move.id, before, after: move.after };
     });
     moveImages(core, moves);
-    for (const { key } of Array.from(writer.range('requests', {}))) writer.remove('requests', key);
+    for (const { key, value } of Array.from(writer.range('requests', {}))) {
+      const { seq } = aboutResult(key, value);
+      if (seq === 0 || seq > afterSeq) forgetResult(core, key, value);
+    }
     writer.state = { ...state, seq: afterSeq, ...lastCommit(core, afterSeq) };
   });
 }

@@ -69,7 +69,7 @@ export function recordsOf(db: Database): string[] {
 /** A commit as it would arrive at a follower. */
 export function asIncoming(
   db: Database,
-  { seq, at, epoch, chain, changes }: Commit,
+  { seq, at, epoch, chain, changes, results = [] }: Commit,
 ): IncomingCommit {
   return {
     seq,
@@ -77,6 +77,7 @@ export function asIncoming(
     epoch,
     leaderSeq: db.core.durable.seq,
     chain,
+    results,
     changes: changes.map(({ op, collection, id, after }) => ({
       op,
       collection: db.core.catalog.byId(collection).name,

@@ -32,6 +32,8 @@ export class Writer<State extends object> {
   #closed: Error | undefined;
   #idle: (() => void)[] = [];
   #holds = 0;
+  /** Commits of the batch before the job that runs. */
+  #commitsBefore = 0;
   #held: (() => void)[] = [];
   #touched: TouchedRows | undefined;
   /** Batches on disk of which not every job has heard yet. */
@@ -103,6 +105,14 @@ export class Writer<State extends object> {
   /** Adds an encoded commit to the change log. Only inside a job. */
   appendCommit(commit: CommitRow): void {
     this.#filling!.commits.push(commit);
+  }
+
+  /** Adds bytes to the last commit of this job. Nothing happens if the job has none. */
+  extendCommit(more: Buffer): void {
+    const { commits } = this.#filling!;
+    if (commits.length === this.#commitsBefore) return;
+    const last = commits.pop()!;
+    commits.push({ ...last, bytes: Buffer.concat([last.bytes, more]) });
   }
 
   /** A commit that is not durable yet; undefined when it is, or there is none. */
@@ -249,6 +259,7 @@ export class Writer<State extends object> {
     // Jobs put another state in its place, they never change this one.
     const before = this.state;
     const commits = batch.commits.length;
+    this.#commitsBefore = commits;
     batch.writes.begin();
     batch.jobs.push(job);
     try {

@@ -20,6 +20,8 @@ export interface ReaderOptions<Shown> {
   filter: RecordFilter | undefined;
   /** Also show commits without changes, which start the epoch of a leader. */
   includeEmpty?: boolean | undefined;
+  /** Also show the results of requests. */
+  includeResults?: boolean | undefined;
   /** Also shows changes of the system collection. */
   includeSystem: boolean;
   /** The last commit not to deliver. */
@@ -166,6 +168,7 @@ export class LogReader<Shown> {
     if (changes.length > 0 || (this.options.includeEmpty && commit.changes.length === 0)) {
       message = this.message('changes', commit, changes.map(show));
       message.committedAt = new Date(commit.at);
+      if (this.options.includeResults && commit.results) message.results = commit.results;
     }
     shared?.keep(commit, bytes, message);
     return message;

@@ -2,6 +2,7 @@ import type { Change, ChangeOp } from '../changes.js';
 import type { JsonObject } from '../documents.js';
 import type { Hash64 } from '../hash.js';
 import type { RecordImage } from '../record.js';
+import type { RequestResult } from '../request-results.js';
 import { toStoredRecord, type StoredRecord } from '../stored-record.js';
 
 export type WatchKind = 'changes' | 'initial' | 'initial_end' | 'bookmark';
@@ -23,6 +24,8 @@ export interface WatchMessage<Shown = WatchChange> {
   leaderSeq: number;
   /** Over all commits up to `seq`. */
   chainHash: Hash64;
+  /** Of the requests that made the commit. Only for followers. */
+  results?: readonly RequestResult[];
 }
 
 /** A change that a watch may show, as the log has it. */

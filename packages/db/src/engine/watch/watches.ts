@@ -45,6 +45,8 @@ export interface WatchOptions<Shown = WatchChange> extends ShowOptions {
   shareKey?: string | undefined;
   /** Also show commits without changes: for followers, whose history must be the same. */
   includeEmpty?: boolean | undefined;
+  /** Also show the results of requests: for followers, which may have to answer them again. */
+  includeResults?: boolean | undefined;
 }
 
 const defaultHeartbeatMs = 15_000;
@@ -96,6 +98,7 @@ export class Watches {
       collection: options.collection,
       filter: options.filter,
       includeEmpty: options.includeEmpty,
+      includeResults: options.includeResults,
       includeSystem: options.includeSystem ?? false,
       position,
       includeInitial: Boolean(options.includeInitial) && !options.resumeToken,

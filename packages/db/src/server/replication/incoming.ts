@@ -27,6 +27,9 @@ export function incomingCommit(message: WatchResponse): IncomingCommit {
     leaderSeq: Number(message.leaderSeq),
     chain: toHash(message.chainHash),
     changes: message.changes.map((change) => incomingChange(change, seq)),
+    results: message.requestResults.map(({ key, value, expiresAt }) => {
+      return { key: Buffer.from(key), value: Buffer.from(value), expiresAt: timeOf(expiresAt) };
+    }),
   };
 }
 

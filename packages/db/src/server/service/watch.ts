@@ -3,12 +3,14 @@ import {
   WatchKind,
   type Change,
   type Peer,
+  type RequestResult,
   type WatchResponse,
 } from '@millrace/contract/db';
 import { hashToBigInt } from '../../engine/hash.js';
 import { compilePredicate } from '../../engine/query/predicate.js';
 import { checkFind } from '../../engine/query/query.js';
 import type { RecordImage } from '../../engine/record.js';
+import type { RequestResult as StoredResult } from '../../engine/request-results.js';
 import type { VisibleChange, WatchMessage } from '../../engine/watch/message.js';
 import type { Watch } from '../../engine/watch/watch.js';
 import type { CallContext, Pollable, Request, StreamingMethods } from './call.js';
@@ -50,6 +52,7 @@ export function watchMethod(parts: ServiceParts): StreamingMethods['Watch'] {
       show: changeShower(request, project),
       shareKey: shareKeyOf(request),
       includeEmpty: request.peer !== undefined,
+      includeResults: request.peer !== undefined,
     });
     return new WatchStream(watch, context.signal);
   };
@@ -164,7 +167,13 @@ function watchResponse(message: WatchMessage<Change>): WatchResponse {
     resumeToken: message.resumeToken,
     leaderSeq: BigInt(message.leaderSeq),
     chainHash: hashToBigInt(message.chainHash),
+    requestResults: (message.results ?? []).map(resultMessage),
   };
   if (message.committedAt) response.committedAt = timestamp(message.committedAt.getTime());
   return response;
+}
+
+function resultMessage({ key, value, expiresAt }: StoredResult): RequestResult {
+  const expires = timestamp(expiresAt);
+  return { $typeName: 'millrace.db.v1.RequestResult', key, value, expiresAt: expires };
 }
