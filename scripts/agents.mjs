@@ -68,7 +68,8 @@ async function runCli(name) {
 }
 
 async function runCase(world, cli, name) {
-  const known = cli.known?.[name];
+  const isOverAcp = name.startsWith('acp: ');
+  const known = cli.known?.[name] ?? (isOverAcp ? cli.adapter?.missing : undefined);
   if (known !== undefined) {
     table.get(name).set(cli.name, 'no');
     notes.push(`${cli.name}, ${name}: ${known}`);
@@ -76,8 +77,9 @@ async function runCase(world, cli, name) {
   }
   const startedAt = performance.now();
   let cell = 'ok';
+  let detail;
   try {
-    await cases[name](world, cli);
+    detail = await cases[name](world, cli);
   } catch (error) {
     cell = 'FAILED';
     const reason = String(error?.message ?? error)
@@ -88,7 +90,7 @@ async function runCase(world, cli, name) {
   }
   table.get(name).set(cli.name, cell);
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  say(`${cli.name.padEnd(9)} ${name.padEnd(32)} ${cell} (${seconds} s)`);
+  say(`${cli.name.padEnd(9)} ${name.padEnd(32)} ${cell} (${seconds} s) ${detail ?? ''}`.trim());
 }
 
 function printTable() {
@@ -119,6 +121,12 @@ function noteOf(name, one) {
   return notes.find((note) => note.startsWith(start))?.slice(start.length);
 }
 
+function acpOf(name) {
+  const { adapter } = clis[name];
+  if (!adapter) return 'native';
+  return adapter.missing ?? `by ${adapter.program} ${adapter.version}`;
+}
+
 async function publish(stored) {
   const all = Object.keys(clis).filter((name) => stored[name]);
   const rows = Object.keys(cases);
@@ -127,7 +135,6 @@ async function publish(stored) {
     .flatMap((name) => rows.map((one) => cellOf(name, one)?.date))
     .filter((date) => date !== undefined)
     .toSorted((a, b) => (a < b ? -1 : 1));
-  const versions = all.map((name) => `${name} ${stored[name].version ?? '(no build)'}`);
   const noteLines = all.flatMap((name) =>
     rows.flatMap((one) => {
       const note = cellOf(name, one)?.note;
@@ -138,8 +145,15 @@ async function publish(stored) {
     '# Supported agents',
     '',
     'Results of `npm run agents`, which runs the real command-line agents against fake model',
-    `servers: ${versions.join(', ')}. Runs from ${dates[0]} to`,
-    `${dates.at(-1)} on ${platform}. Each cell is the latest run of its case.`,
+    `servers. Runs from ${dates[0]} to ${dates.at(-1)} on ${platform}. Each cell is the latest run`,
+    'of its case. ACP is the Agent Client Protocol.',
+    '',
+    '| Agent | Version | ACP |',
+    '|---|---|---|',
+    ...all.map((name) => `| ${name} | ${stored[name].version ?? 'no build'} | ${acpOf(name)} |`),
+    '',
+    'In the table of capabilities, `ok` passed, `FAILED` did not, and `no` is not supported or not',
+    'tested; the notes say why.',
     '',
     `| Capability | ${all.join(' | ')} |`,
     `|---|${all.map(() => '---').join('|')}|`,
