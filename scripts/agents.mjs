@@ -89,6 +89,8 @@ async function runCase(world, cli, name) {
     say(`  ${reason}`);
   }
   table.get(name).set(cli.name, cell);
+  // A long run that is broken off leaves the results that it had.
+  if (options.publish) save();
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   say(`${cli.name.padEnd(9)} ${name.padEnd(32)} ${cell} (${seconds} s) ${detail ?? ''}`.trim());
 }
@@ -107,8 +109,10 @@ function save() {
   for (const name of names) {
     const version = clis[name].version() ?? null;
     const before = stored[name]?.version === version ? stored[name].cells : {};
+    const done = chosen.filter((one) => table.get(one).has(name));
+    if (done.length === 0) continue;
     const cells = Object.fromEntries(
-      chosen.map((one) => [one, { cell: table.get(one).get(name), note: noteOf(name, one), date }]),
+      done.map((one) => [one, { cell: table.get(one).get(name), note: noteOf(name, one), date }]),
     );
     stored[name] = { version, platform, cells: { ...before, ...cells } };
   }
