@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { turn } from './steps.mjs';
 
-async function overAcp(world, cli, prompt) {
+export async function overAcp(world, cli, prompt) {
   const { id } = await world.spawn({ backend: cli.name, driver: 'acp', prompt });
   return world.reach(id, ['idle', 'waiting_for_input', 'errored', 'done'], 120_000);
 }

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { acpCases } from './acp-cases.mjs';
+import { acpCases, overAcp } from './acp-cases.mjs';
 import {
   answerDialogs,
   contextReaches,
@@ -19,6 +19,31 @@ import {
 
 /** Small requests without tools, such as for a title, are in no transcript. */
 const isCounted = ({ usage, isScripted, hasTools }) => usage && isScripted && hasTools;
+
+const tokenFields = ['input', 'output', 'cache_read', 'cache_write'];
+
+/** Compares what the daemon counts with what the model reported; resolves with the numbers. */
+async function countTokens(world, cli, run) {
+  const before = await world.api('GET', '/api/v1/spend');
+  const start = world.model.requests.length;
+  const id = await run('[[usage in=120 out=7 read=900 write=40 reason=3]] [[say counted]]');
+  const sent = world.model.requests.slice(start).filter(isCounted);
+  assert.ok(sent.length > 0, 'the model was not called');
+  const want = cli.tokens(sent.map((each) => each.usage));
+  let got;
+  await world.until(
+    () => `${JSON.stringify(got)} is ${JSON.stringify(want)}`,
+    async () => {
+      const after = await world.api('GET', '/api/v1/spend');
+      got = tokenFields.map((name) => after[`${name}_tokens`] - before[`${name}_tokens`]);
+      return got.every((count, index) => count === want[index]);
+    },
+    90_000,
+  );
+  if (typeof id === 'string') await world.stop(id);
+  const numbers = tokenFields.map((name, index) => `${name} ${got[index]} = ${want[index]}`);
+  return `${sent.length} calls: ${numbers.join(', ')}`;
+}
 
 const headlessCases = {
   'headless: success': async (world, cli) => {
@@ -222,26 +247,22 @@ const otherCases = {
     assert.equal(pipeline.jobs[0].status, 'failed');
   },
 
-  'tokens: equal to the model': async (world, cli) => {
-    const before = await world.api('GET', '/api/v1/spend');
-    const start = world.model.requests.length;
-    const usage = '[[usage in=120 out=7 read=900 write=40 reason=3]]';
-    await headless(world, cli, `${usage} [[say counted]]`);
-    const sent = world.model.requests.slice(start).filter(isCounted);
-    assert.ok(sent.length > 0, 'the model was not called');
-    const want = cli.tokens(sent.map((each) => each.usage));
-    const fields = ['input_tokens', 'output_tokens', 'cache_read_tokens', 'cache_write_tokens'];
-    let got;
-    await world.until(
-      () => `${JSON.stringify(got)} is ${JSON.stringify(want)}`,
-      async () => {
-        const after = await world.api('GET', '/api/v1/spend');
-        got = fields.map((name) => after[name] - before[name]);
-        return got.every((count, index) => count === want[index]);
-      },
-      90_000,
-    );
-  },
+  'tokens: equal to the model': (world, cli) =>
+    countTokens(world, cli, (prompt) => headless(world, cli, prompt)),
+
+  'tokens: equal in a terminal': (world, cli) =>
+    countTokens(world, cli, async (prompt) => {
+      const { id } = await interactive(world, cli, prompt);
+      await turn(world, id, prompt);
+      return id;
+    }),
+
+  'acp: tokens equal to the model': (world, cli) =>
+    countTokens(world, cli, async (prompt) => {
+      const { id } = await overAcp(world, cli, prompt);
+      await turn(world, id, prompt);
+      return id;
+    }),
 
   'mcp: tools listed and called': async (world, cli) => {
     const start = world.model.requests.length;

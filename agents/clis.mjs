@@ -5,7 +5,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { acpCases } from './acp-cases.mjs';
 
 const modules = join(dirname(fileURLToPath(import.meta.url)), 'node_modules');
 const platform = `${process.platform}-${process.arch}`;
@@ -13,13 +12,6 @@ const platform = `${process.platform}-${process.arch}`;
 const noContext = 'its transcripts are read for tokens, not for the size of the context';
 const noResume = 'a restart begins a new conversation with the prompt';
 const noMcp = 'not part of this suite';
-const noAdapter = 'it needs an adapter, which this suite does not install';
-
-const withoutAcp = Object.fromEntries(
-  Object.keys(acpCases)
-    .filter((name) => name.startsWith('acp: '))
-    .map((name) => [name, noAdapter]),
-);
 
 const mcpTools = [
   'list_backends',
@@ -37,6 +29,8 @@ const mcpTools = [
 export const clis = {
   claude: {
     binary: () => native(`@anthropic-ai/claude-code-${platform}`, 'claude'),
+    // It needs a later Node than Millrace does.
+    adapter: adapterOf('@agentclientprotocol/claude-agent-acp', 'claude-agent-acp', laterNode()),
     version: () => versionOf('@anthropic-ai/claude-code'),
     readTool: (folder) => `Read ${JSON.stringify({ file_path: join(folder, 'README.md') })}`,
     shellTool: (command) => `Bash ${JSON.stringify({ command, description: 'Run it' })}`,
@@ -45,7 +39,6 @@ export const clis = {
     compact: '/compact',
     contextWindow: 1_000_000,
     reportsDenial: true,
-    known: withoutAcp,
     tokens: (usages) => sumOf(usages, ['in'], ['out'], ['read'], ['write']),
     setUp({ home, modelUrl, workspaces, mcp }) {
       // The key is approved by its last 20 characters, and each workspace by its path.
@@ -64,6 +57,7 @@ export const clis = {
   },
   codex: {
     binary: () => native('@openai/codex', 'bin/codex.js'),
+    adapter: adapterOf('@agentclientprotocol/codex-acp', 'codex-acp', process.execPath),
     version: () => versionOf('@openai/codex'),
     readTool: () => `exec_command ${JSON.stringify({ cmd: 'cat README.md' })}`,
     // A command that wants to leave the sandbox needs a permission.
@@ -74,7 +68,6 @@ export const clis = {
     compact: '/compact',
     contextWindow: 258_400,
     reportsReset: true,
-    known: withoutAcp,
     // Its rollouts count cached tokens as input.
     tokens: (usages) => sumOf(usages, ['in', 'read'], ['out', 'reason'], [], []),
     setUp({ home, modelUrl, workspaces, mcp }) {
@@ -194,6 +187,25 @@ function sumOf(usages, ...fields) {
 function native(name, file) {
   const path = join(modules, name, file);
   return existsSync(path) ? path : undefined;
+}
+
+/**
+ * A program from npm that speaks the Agent Client Protocol for a CLI; `missing` says why it cannot
+ * run here.
+ */
+function adapterOf(name, program, node) {
+  const file = native(name, binOf(name, program));
+  const missing =
+    file === undefined
+      ? `${program} is not installed`
+      : node === undefined && `${program} needs Node 22, which has no build for ${platform}`;
+  return { program, version: versionOf(name), command: [node, file], ...(missing && { missing }) };
+}
+
+function laterNode() {
+  return Number(process.versions.node.split('.')[0]) >= 22
+    ? process.execPath
+    : native(`node-${platform}`, 'bin/node');
 }
 
 function packageOf(name) {

@@ -92,10 +92,12 @@ export class World {
     const workspaces = [repository, this.directory];
     const setUp = { home, modelUrl: model.url, workspaces, mcp };
     Object.assign(this.environment, cli.setUp(setUp));
-    const file = join(bin, name);
-    const command = /\.[cm]?js$/.test(binary) ? `"${process.execPath}" "${binary}"` : `"${binary}"`;
-    writeFileSync(file, `#!/bin/sh\nexec ${command} "$@"\n`);
-    chmodSync(file, 0o755);
+    writeProgram(
+      join(bin, name),
+      /\.[cm]?js$/.test(binary) ? [process.execPath, binary] : [binary],
+    );
+    const { adapter } = cli;
+    if (adapter && !adapter.missing) writeProgram(join(bin, adapter.program), adapter.command);
   }
 
   git(...args) {
@@ -152,7 +154,9 @@ export class World {
     this.logStart = this.log.length;
     child.stdout.on('data', take);
     child.stderr.on('data', take);
-    await this.until('the daemon listens', () => this.url !== undefined, 90_000);
+    const hasEnded = () => child.exitCode !== null;
+    await this.until('the daemon listens', () => this.url !== undefined || hasEnded(), 90_000);
+    if (this.url === undefined) throw new Error(`the daemon ended: ${this.log.slice(-500)}`);
     const tokenFile = join(this.dataDir, 'daemon.token');
     this.token = existsSync(tokenFile) ? readFileSync(tokenFile, 'utf8').trim() : undefined;
   }
@@ -248,4 +252,10 @@ export class World {
       rmSync(path, { recursive: true, force: true });
     }
   }
+}
+
+function writeProgram(file, command) {
+  const words = command.map((word) => `"${word}"`).join(' ');
+  writeFileSync(file, `#!/bin/sh\nexec ${words} "$@"\n`);
+  chmodSync(file, 0o755);
 }

@@ -68,7 +68,8 @@ async function runCli(name) {
 }
 
 async function runCase(world, cli, name) {
-  const known = cli.known?.[name];
+  const isOverAcp = name.startsWith('acp: ');
+  const known = cli.known?.[name] ?? (isOverAcp ? cli.adapter?.missing : undefined);
   if (known !== undefined) {
     table.get(name).set(cli.name, 'no');
     notes.push(`${cli.name}, ${name}: ${known}`);
@@ -76,8 +77,9 @@ async function runCase(world, cli, name) {
   }
   const startedAt = performance.now();
   let cell = 'ok';
+  let detail;
   try {
-    await cases[name](world, cli);
+    detail = await cases[name](world, cli);
   } catch (error) {
     cell = 'FAILED';
     const reason = String(error?.message ?? error)
@@ -87,8 +89,10 @@ async function runCase(world, cli, name) {
     say(`  ${reason}`);
   }
   table.get(name).set(cli.name, cell);
+  // A long run that is broken off leaves the results that it had.
+  if (options.publish) save();
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  say(`${cli.name.padEnd(9)} ${name.padEnd(32)} ${cell} (${seconds} s)`);
+  say(`${cli.name.padEnd(9)} ${name.padEnd(32)} ${cell} (${seconds} s) ${detail ?? ''}`.trim());
 }
 
 function printTable() {
@@ -105,8 +109,10 @@ function save() {
   for (const name of names) {
     const version = clis[name].version() ?? null;
     const before = stored[name]?.version === version ? stored[name].cells : {};
+    const done = chosen.filter((one) => table.get(one).has(name));
+    if (done.length === 0) continue;
     const cells = Object.fromEntries(
-      chosen.map((one) => [one, { cell: table.get(one).get(name), note: noteOf(name, one), date }]),
+      done.map((one) => [one, { cell: table.get(one).get(name), note: noteOf(name, one), date }]),
     );
     stored[name] = { version, platform, cells: { ...before, ...cells } };
   }
@@ -119,6 +125,12 @@ function noteOf(name, one) {
   return notes.find((note) => note.startsWith(start))?.slice(start.length);
 }
 
+function acpOf(name) {
+  const { adapter } = clis[name];
+  if (!adapter) return 'native';
+  return adapter.missing ?? `by ${adapter.program} ${adapter.version}`;
+}
+
 async function publish(stored) {
   const all = Object.keys(clis).filter((name) => stored[name]);
   const rows = Object.keys(cases);
@@ -127,7 +139,6 @@ async function publish(stored) {
     .flatMap((name) => rows.map((one) => cellOf(name, one)?.date))
     .filter((date) => date !== undefined)
     .toSorted((a, b) => (a < b ? -1 : 1));
-  const versions = all.map((name) => `${name} ${stored[name].version ?? '(no build)'}`);
   const noteLines = all.flatMap((name) =>
     rows.flatMap((one) => {
       const note = cellOf(name, one)?.note;
@@ -138,8 +149,15 @@ async function publish(stored) {
     '# Supported agents',
     '',
     'Results of `npm run agents`, which runs the real command-line agents against fake model',
-    `servers: ${versions.join(', ')}. Runs from ${dates[0]} to`,
-    `${dates.at(-1)} on ${platform}. Each cell is the latest run of its case.`,
+    `servers. Runs from ${dates[0]} to ${dates.at(-1)} on ${platform}. Each cell is the latest run`,
+    'of its case. ACP is the Agent Client Protocol.',
+    '',
+    '| Agent | Version | ACP |',
+    '|---|---|---|',
+    ...all.map((name) => `| ${name} | ${stored[name].version ?? 'no build'} | ${acpOf(name)} |`),
+    '',
+    'In the table of capabilities, `ok` passed, `FAILED` did not, and `no` is not supported or not',
+    'tested; the notes say why.',
     '',
     `| Capability | ${all.join(' | ')} |`,
     `|---|${all.map(() => '---').join('|')}|`,

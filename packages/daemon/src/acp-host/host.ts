@@ -14,6 +14,7 @@ import {
 } from '@agentclientprotocol/sdk';
 import type { HostEvent } from './host-events.js';
 import { offersIn, withConfig } from './offers.js';
+import { ReportedFailure } from './reported-failure.js';
 import { firstState, type HostCommand, type HostLaunch, type HostReply } from './state.js';
 import type { HostState, PendingPermission } from './state.js';
 import { ToolCalls } from './tool-calls.js';
@@ -38,6 +39,7 @@ export class AcpHost {
   #state: HostState = firstState;
   readonly #parts: HostParts;
   readonly #tools = new ToolCalls();
+  readonly #reported = new ReportedFailure();
   readonly #prompts: string[] = [];
   readonly #waiting = new Map<string, Waiting>();
   #text: { type: 'message' | 'thought'; text: string; id: string | null } | undefined;
@@ -87,6 +89,7 @@ export class AcpHost {
   }
 
   update(update: SessionUpdate): void {
+    if (!this.#isLoading) this.#reported.take(update);
     switch (update.sessionUpdate) {
       case 'agent_message_chunk':
       case 'agent_thought_chunk': {
@@ -184,8 +187,9 @@ export class AcpHost {
 
   /** Chooses the requested model and mode among those that the agent offers. */
   async #choose(): Promise<void> {
-    const { model, mode } = this.#parts.launch;
+    const { model } = this.#parts.launch;
     const { sessionId, modelConfigId, ...offered } = this.#state;
+    const mode = this.#parts.launch.mode ?? this.#askingMode();
     if (model !== null && model !== offered.model) {
       checkOffered('model', model, offered.models);
       const request = { sessionId: sessionId!, configId: modelConfigId!, value: model };
@@ -201,6 +205,13 @@ export class AcpHost {
       await this.#agent!.request(methods.agent.session.setMode, request);
       this.#set({ mode });
     }
+  }
+
+  /** The mode to choose instead of one in which the agent's permissions are not asked of us. */
+  #askingMode(): string | null {
+    const { mode, modes } = this.#state;
+    const instead = this.#parts.launch.modeInstead?.[mode ?? ''];
+    return modes.some(({ id }) => id === instead) ? instead! : null;
   }
 
   #prompt(text: string): void {
@@ -220,6 +231,7 @@ export class AcpHost {
   async #runTurn(text: string): Promise<void> {
     const turns = this.#state.turns + 1;
     this.#tools.clear();
+    this.#reported.clear();
     this.#emit({ type: 'prompt', text });
     this.#set({ status: 'working', turns, failure: null, stopReason: null, doing: null });
     try {
@@ -228,12 +240,17 @@ export class AcpHost {
         prompt: [{ type: 'text', text }],
       });
       this.#emit({ type: 'stop', reason: stopReason });
-      const isWell = stopReason === 'end_turn' || stopReason === 'cancelled';
-      this.#endTurn(stopReason, isWell ? null : `the turn ended with ${stopReason}`);
+      this.#endTurn(stopReason, this.#failureOf(stopReason));
     } catch (error) {
       this.#emit({ type: 'error', text: errorText(error) });
       this.#endTurn('error', errorText(error));
     }
+  }
+
+  #failureOf(stopReason: string): string | null {
+    if (stopReason === 'cancelled') return null;
+    const isWell = stopReason === 'end_turn';
+    return this.#reported.text ?? (isWell ? null : `the turn ended with ${stopReason}`);
   }
 
   #endTurn(stopReason: string, failure: string | null): void {

@@ -18,6 +18,8 @@ export interface HostLaunch {
   /** Model and mode to choose among those that the agent offers. */
   model: string | null;
   mode: string | null;
+  /** Modes to choose instead of the agent's own first one, where it offers them. */
+  modeInstead?: Readonly<Record<string, string>> | undefined;
 }
 
 /** A permission that the agent waits for. */

@@ -188,6 +188,14 @@ export function acpFlags(cli: string): {
 }
 
 /**
+ * Modes over ACP to choose instead of an agent's own, so that a person decides: codex-acp starts
+ * in `agent`, in which a model reviews commands that leave the sandbox.
+ */
+export function askingModes(cli: string): Readonly<Record<string, string>> | undefined {
+  return cli === 'codex' ? { agent: 'workspace-write' } : undefined;
+}
+
+/**
  * May the program ask whether the workspace is trusted? After the answer gemini starts again with
  * the same arguments, so a prompt among them would run twice and a session id would be taken.
  * Versions without the flag do not ask.

@@ -14,7 +14,9 @@ export interface Launch {
   cwd: string;
   environment: Readonly<Record<string, string | undefined>>;
   /** What the host of an agent over the Agent Client Protocol must know. */
-  acp?: Pick<HostLaunch, 'resume' | 'prompt' | 'resumePrompt' | 'model' | 'mode'> | undefined;
+  acp?:
+    | Pick<HostLaunch, 'resume' | 'prompt' | 'resumePrompt' | 'model' | 'mode' | 'modeInstead'>
+    | undefined;
   /** Called when the session's directory is there, before the process starts. */
   prepare?: () => void;
 }

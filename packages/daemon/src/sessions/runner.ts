@@ -9,6 +9,7 @@ import { agentEnvironment } from './agent-environment.js';
 import type { SessionBook } from './book.js';
 import {
   acpFlags,
+  askingModes,
   canResume,
   mayRequestTrust,
   optionalFlags,
@@ -134,6 +135,7 @@ export class Runner {
       resumePrompt: how === 'revived' ? resumePrompt : null,
       model: isModelArgument ? null : handle.model,
       mode: handle.mode ?? null,
+      modeInstead: askingModes(handle.cli),
     });
   }
 

@@ -16,11 +16,11 @@ export interface TalkParts {
   driver: TalkingDriver;
 }
 
-/** How long an agent has to show that a turn has begun. */
+/** How long an agent has to show that a turn has begun, or that a choice was taken. */
 const turnMs = 10_000;
 /** When nothing at all has changed, Enter was not taken, and may be pressed once more. */
 const secondEnterMs = 3_000;
-/** How long a choice takes to show. */
+/** How long the number of a choice takes to show, where it needs no Enter. */
 const choiceMs = 1_500;
 /** How long a paste may take to appear in the input box. */
 const pasteMs = 8_000;
@@ -74,7 +74,7 @@ export class Talk {
     const { screen } = await this.#screen(id, cli);
     if (readDialog(cli, screen)?.selected !== optionId) return 'stuck';
     await this.#parts.driver.press(id, 'Enter');
-    return (await this.#waitFor(id, cli, secondEnterMs, isAnswered)) ? 'taken' : 'stuck';
+    return (await this.#waitFor(id, cli, turnMs, isAnswered)) ? 'taken' : 'stuck';
   }
 
   interrupt(id: string): Promise<void> {
