@@ -50,9 +50,33 @@ describe.each(releases)('data of %s', (release) => {
       expect((await here('backend', 'list')).out).toMatch(/^claude .*subscription/m);
       expect((await up.stop()).code).toBe(0);
     }
+    for (const part of ['db', 'queue', 'daemon']) {
+      const backup = join(data, part, 'backup-before-format-2');
+      expect(readFileSync(join(backup, 'CURRENT'), 'utf8')).toMatch(/^store-\d{6}\.mdb\n$/);
+    }
     const { version } = await json('version');
     expect(readFileSync(join(data, 'VERSION'), 'utf8')).toBe(`${version}\n`);
   });
+});
+
+test('upgrade: --no-upgrade refuses older data, which stays as it was', async () => {
+  execFileSync('tar', ['-xzf', join(fixtures, '0.1.0.tar.gz'), '-C', home]);
+  const stores = ['db', 'queue', 'daemon'].map((part) => join(data, part, 'store-000001.mdb'));
+  const before = stores.map((file) => readFileSync(file));
+  const { code, err } = await here('up', '--no-upgrade', ...anyPorts);
+  expect([code, err]).toEqual([1, expect.stringContaining('--no-upgrade')]);
+  stores.forEach((file, i) => expect(readFileSync(file).equals(before[i]!)).toBe(true));
+  for (const words of [
+    ['db', 'serve', '--data', join(data, 'db')],
+    ['queue', 'serve', '--data', data, '--tokens-file', join(data, 'queue-tokens.yaml')],
+    ['daemon', 'serve', '--data', data],
+  ]) {
+    const refused = await here(...words, '--no-upgrade');
+    expect([refused.code, refused.err]).toEqual([
+      1,
+      expect.stringContaining('has format 1, and this Millrace would upgrade it to format 2'),
+    ]);
+  }
 });
 
 test('upgrade: data of a newer version is refused and not touched', async () => {

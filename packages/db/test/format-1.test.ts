@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
@@ -6,6 +6,7 @@ import { problemsOf } from '../src/engine/consistency.test-support.js';
 import type { Database } from '../src/engine/database.js';
 import { ManualClock } from '../src/engine/manual-clock.test-support.js';
 import { useScratch } from '../src/engine/scratch.test-support.js';
+import { Tables } from '../src/engine/storage/tables.js';
 import { verify } from '../src/engine/verify/verify.js';
 
 const scratch = useScratch();
@@ -74,6 +75,43 @@ describe('a data directory of version 0.1.0', () => {
       await db.close();
       db = await openOld(db.directory);
     }
+  });
+
+  test('is backed up before the upgrade, as the old version can open it', async () => {
+    const directory = oldDirectory();
+    const db = await openOld(directory);
+    const backup = join(db.directory, 'backup-before-format-2');
+    expect(db.upgradeBackup).toBe(backup);
+    await db.close();
+    const pointer = readFileSync(join(backup, 'CURRENT'), 'utf8');
+    expect(pointer).toBe('store-000002.mdb\n');
+    const tables = new Tables(join(backup, 'store-000002.mdb'));
+    expect(tables.get('meta', Buffer.from('format'))?.toString()).toBe('1');
+    await tables.close();
+    const again = await openOld(directory);
+    expect(again.upgradeBackup).toBeUndefined();
+    await again.close();
+    const fromBackup = await openOld(backup);
+    expect(await contentOf(fromBackup)).toEqual(expected.records);
+  });
+
+  test('an unfinished backup is replaced', async () => {
+    const directory = oldDirectory();
+    mkdirSync(join(directory, 'backup-before-format-2.new'));
+    writeFileSync(join(directory, 'backup-before-format-2.new', 'store-000009.mdb'), 'half');
+    const db = await openOld(directory);
+    expect(readdirSync(db.upgradeBackup!).toSorted()).toEqual(['CURRENT', 'store-000002.mdb']);
+    expect(existsSync(`${db.upgradeBackup}.new`)).toBe(false);
+  });
+
+  test('is refused and left alone with upgrade: false', async () => {
+    const directory = oldDirectory();
+    const before = readFileSync(join(directory, 'store-000002.mdb'));
+    const refused = scratch.open({ upgrade: false }, directory);
+    await expect(refused).rejects.toThrow('Upgrades are turned off');
+    expect(readFileSync(join(directory, 'store-000002.mdb')).equals(before)).toBe(true);
+    expect(readdirSync(directory).filter((name) => name.startsWith('backup'))).toEqual([]);
+    await openOld(directory);
   });
 
   test('answers by its indexes and keeps unique values', async () => {

@@ -51,6 +51,7 @@ function declare(serve: CtlCommand, flag: Flag): void {
   const text = `${flag.description}${standard}`;
   if (flag.kind === 'list') serve.option(syntax, text, collect);
   else serve.option(syntax, text);
+  if (flag.kind === 'switch') serve.option(`--no-${flag.name}`, `The same as --${flag.name} off`);
 }
 
 function collect(value: string, before: string[] | undefined): string[] {

@@ -43,6 +43,7 @@ function declare(serve: CtlCommand, flag: FlagDescription): void {
   const syntax = flag.syntax.replace('<path>', flag.name === 'data' ? '<dir>' : '<file>');
   if (flag.kind === 'list') serve.option(syntax, text, collect);
   else serve.option(syntax, text);
+  if (flag.kind === 'switch') serve.option(`--no-${flag.name}`, `The same as --${flag.name} off`);
 }
 
 function collect(value: string, before: string[] | undefined): string[] {

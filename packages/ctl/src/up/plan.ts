@@ -41,6 +41,10 @@ export class Plan {
     return name === 'queue' ? this.#queue(places) : this.#daemon(places);
   }
 
+  get #noUpgrade(): string[] {
+    return this.given.addresses.upgrade === false ? ['--no-upgrade'] : [];
+  }
+
   #connectors(places: Places): Command {
     const { dataDir, env, credentials } = this.given;
     const { ownerToken } = credentials;
@@ -70,6 +74,7 @@ export class Plan {
         ...flag('--config', ifThere(settings.files.db)),
         ...flag('--grpc', listenerOf(places('db'), 'grpc') ?? addresses.dbGrpc),
         ...flag('--http', listenerOf(places('db'), 'http') ?? addresses.dbHttp),
+        ...this.#noUpgrade,
       ],
       env: addresses.auth === false ? { ...env, MILLRACE_DB_AUTH: 'none' } : env,
     };
@@ -93,6 +98,7 @@ export class Plan {
         ...flag('--tokens-file', tokens === undefined ? tokensFile(dataDir) : undefined),
         ...flag('--secrets-file', secrets === undefined ? secretsFile(dataDir) : undefined),
         ...flag('--extra-callback-allowlist', JSON.stringify(allowlistEntry(this.callbackUrl))),
+        ...this.#noUpgrade,
       ],
       env,
     };
@@ -112,6 +118,7 @@ export class Plan {
         ...flag('--queue-url', isOurs('queue.url') ? urlOf(places('queue')) : undefined),
         ...flag('--database-url', isOurs('database.url') ? urlOf(places('db')) : undefined),
         ...(addresses.auth === false ? ['--no-auth'] : []),
+        ...this.#noUpgrade,
       ],
       // Secrets do not belong on the command line, where `ps` shows them.
       env: {

@@ -17,16 +17,14 @@ import { runParts } from './supervisor.js';
 
 export interface UpFlags extends UpOptions {
   data?: string;
-  /** False: refuse data of an older version. */
-  upgrade?: boolean;
 }
 
 /** Runs the three servers as connected processes until it is stopped. */
-export async function runUp({ data, upgrade, ...addresses }: UpFlags, tools: Tools): Promise<void> {
+export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Promise<void> {
   const { out, env, json } = tools.terminal;
   const dataDir = dataDirectory(data, env);
   makeDataDirectory(dataDir);
-  checkDataVersion(dataDir, version(), upgrade === false);
+  checkDataVersion(dataDir, version(), addresses.upgrade === false);
   makeQueueSettings(dataDir);
   await tools.lifecycle.serve(async (stopped) => {
     const up = await bringUp({ dataDir, addresses, stopped }, tools).catch((error: unknown) => {

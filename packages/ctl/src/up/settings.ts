@@ -29,6 +29,8 @@ export interface Addresses {
 export interface UpOptions extends Addresses {
   /** False: neither the daemon nor the database requires a token or a key. */
   auth?: boolean;
+  /** False: refuse data of an older version. */
+  upgrade?: boolean;
 }
 
 /** The settings the servers will start with, as far as they affect each other. */

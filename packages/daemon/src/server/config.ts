@@ -270,6 +270,10 @@ const schema = z.object({
       description: 'Data directory (default: $XDG_DATA_HOME/millrace)',
       aliases: ['data'],
     }),
+  upgrade: z
+    .boolean()
+    .default(true)
+    .meta({ description: 'Back up and upgrade data of an older version; off: refuse it' }),
   auth: z.enum(['token', 'none']).default('token').meta({
     description: 'Authentication of callers; none is allowed on loopback only',
     placeholder: 'token|none',

@@ -89,7 +89,7 @@ export async function serveDaemon(
   });
   const undo = new UndoList();
   try {
-    const store = await openStore(storeDirectory(dataDir), world);
+    const store = await openStore(storeDirectory(dataDir), world, settings.upgrade);
     undo.add(() => store.close());
     const { database } = store;
     const reports = new Reports({ database, clock, log });

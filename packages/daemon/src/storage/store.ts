@@ -11,10 +11,14 @@ export interface Store {
   close(): Promise<void>;
 }
 
-export async function openStore(directory: string, world: World): Promise<Store> {
+export async function openStore(
+  directory: string,
+  world: World,
+  upgrade?: boolean,
+): Promise<Store> {
   const home = dataDirectory(directory);
   chmodSync(home, 0o700);
   const { clock, random, log } = world;
-  const database = await open(home, { clock, random, log });
+  const database = await open(home, { clock, random, log, upgrade });
   return { database, registry: new Registry(database), close: () => database.close() };
 }

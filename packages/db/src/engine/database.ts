@@ -79,6 +79,8 @@ export interface OpenOptions {
   logRetention?: Partial<LogRetention>;
   /** Archives the change log to a directory, for point-in-time restore. */
   logArchive?: LogArchiveOptions | undefined;
+  /** False: refuse data of an older format instead of backing it up and upgrading it. */
+  upgrade?: boolean | undefined;
   /** Whether the opened file accepts no commits of its own: see `Core.sealed`. */
   seal?: (core: Core) => (() => Error) | undefined;
   clock?: Clock;
@@ -125,6 +127,8 @@ export class Database {
     readonly core: Core,
     private readonly lock: DirectoryLock,
     retention: LogRetention,
+    /** Directory of the copy that was made because this opening upgraded the data. */
+    readonly upgradeBackup?: string,
   ) {
     this.reads = new Reads(core);
     this.writes = new Writes(core);
@@ -170,7 +174,7 @@ export class Database {
         log: options.log ?? silentLog,
         files: options.files ?? nodeFiles,
       };
-      await openFormat(tables, parts);
+      const upgradeBackup = await openFormat(tables, { ...parts, upgrade: options.upgrade });
       pointTo(home, store);
       removeOtherStores(home, store, basename(logDirectoryOf(tables)));
       opened = await OpenedLog.open(tables, { ...parts, ...options.logFiles });
@@ -179,7 +183,7 @@ export class Database {
       core.sealed = options.seal?.(core);
       core.store.foldSoon();
       const retention = { ...defaultRetention, ...options.logRetention };
-      database = new Database(home, core, lock, retention);
+      database = new Database(home, core, lock, retention, upgradeBackup);
       if (core.catalog.system) await core.writer.submit(() => loadDeclarations(core));
       core.onFailed = () => loadDeclarations(core);
       core.onDeclarations = () => database!.#rebuildIndexes();

@@ -1,8 +1,10 @@
+import { dirname } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
 import { moveLogTable, type UpgradeOptions } from './format-1.js';
 import { logNameFor, logRow } from './storage/log/open-log.js';
 import { explainStorageError } from './storage/storage-error.js';
 import type { PutRow, Tables } from './storage/tables.js';
+import { backUpBeforeUpgrade, refuseUpgrade } from './upgrade-backup.js';
 
 /**
  * The version of the layout of a data directory. A newer one is refused; an older one is brought
@@ -12,6 +14,8 @@ import type { PutRow, Tables } from './storage/tables.js';
  *   2  the write-ahead log is the change log, in files of its own
  */
 export const formatVersion = 2;
+/** The first release that reads this format; older ones name it when they refuse the data. */
+const firstRelease = '0.2.0';
 
 type Migration = (tables: Tables, options: UpgradeOptions) => Promise<(put: PutRow) => void>;
 
@@ -19,9 +23,19 @@ type Migration = (tables: Tables, options: UpgradeOptions) => Promise<(put: PutR
 const migrations: ReadonlyMap<number, Migration> = new Map([[1, moveLogTable]]);
 
 const formatRow = Buffer.from('format');
+const releaseRow = Buffer.from('release');
 export const lineageRow = Buffer.from('lineage');
 
-export async function openFormat(tables: Tables, options: UpgradeOptions): Promise<void> {
+export interface FormatOptions extends UpgradeOptions {
+  /** False: refuse data of an older format. */
+  upgrade?: boolean | undefined;
+}
+
+/** Returns the directory of the backup if the data had to be upgraded. */
+export async function openFormat(
+  tables: Tables,
+  options: FormatOptions,
+): Promise<string | undefined> {
   const stored = tables.get('meta', formatRow);
   if (!stored) {
     if (tables.get('meta', Buffer.from('state'))) {
@@ -29,31 +43,41 @@ export async function openFormat(tables: Tables, options: UpgradeOptions): Promi
     }
     await write(tables, (put) => {
       put('meta', formatRow, Buffer.from(String(formatVersion)));
+      put('meta', releaseRow, Buffer.from(firstRelease));
       put('meta', lineageRow, Buffer.from(Buffer.from(options.random.bytes(16)).toString('hex')));
       put('meta', logRow, Buffer.from(logNameFor(tables.path)));
     });
-    return;
+    return undefined;
   }
-  let version = Number(stored.toString());
+  const version = Number(stored.toString());
   if (!(version >= 1)) {
     throw new UsageError(
       `${tables.path} says "${stored}" where its format should be: it is damaged.`,
     );
   }
   if (version > formatVersion) {
+    const release = tables.get('meta', releaseRow);
     throw new UsageError(
       `${tables.path} has format ${version}; this Millrace knows formats up to ${formatVersion}. ` +
-        'Use a newer Millrace.',
+        `Use a newer Millrace${release ? `: ${release} or later` : ''}.`,
     );
   }
-  while (version < formatVersion) {
+  if (version === formatVersion) return undefined;
+  if (options.upgrade === false) refuseUpgrade(tables.path, version, formatVersion);
+  const name = `format-${formatVersion}`;
+  const backup = await backUpBeforeUpgrade(dirname(tables.path), name, options.log);
+  await upgrade(tables, version, options);
+  return backup;
+}
+
+async function upgrade(tables: Tables, from: number, options: UpgradeOptions): Promise<void> {
+  for (let version = from; version < formatVersion; version++) {
     const migrate = migrations.get(version);
     if (!migrate) throw new UsageError(`${tables.path} has the unknown format ${version}.`);
     const also = await migrate(tables, options);
-    version++;
-    const reached = version;
     await write(tables, (put) => {
-      put('meta', formatRow, Buffer.from(String(reached)));
+      put('meta', formatRow, Buffer.from(String(version + 1)));
+      put('meta', releaseRow, Buffer.from(firstRelease));
       also(put);
     });
     tables.refresh();

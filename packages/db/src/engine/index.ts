@@ -27,6 +27,7 @@ export { fileBytes } from './backup/file.js';
 export type { BackupOptions, BackupProgress } from './backup/backup.js';
 export type { BackupFormat, BackupHeader, BackupPart, BackupTrailer } from './backup/parts.js';
 export type { Compacted, CompactOptions, CompactStage } from './compact/compact.js';
+export { backUpBeforeUpgrade, refuseUpgrade } from './upgrade-backup.js';
 export { verify } from './verify/verify.js';
 export type { Problem, VerifyReport } from './verify/report.js';
 export type { LiveResult } from './watch/live.js';

@@ -72,7 +72,7 @@ describe('open', () => {
     await tables.close();
     const before = contentsOf(directory);
     await expect(scratch.open({}, directory)).rejects.toThrow(
-      /has format 7; this Millrace knows formats up to 2\. Use a newer Millrace/,
+      /has format 7; this Millrace knows formats up to 2\. Use a newer Millrace: 0\.2\.0 or later/,
     );
     expect(contentsOf(directory)).toEqual(before);
   });

@@ -25,6 +25,10 @@ const schema = z.strictObject({
     description: 'Unix socket for the owner only (default: db.sock in the data directory)',
   }),
   data: path().default('./data').meta({ description: 'Directory of the database' }),
+  upgrade: z
+    .boolean()
+    .default(true)
+    .meta({ description: 'Back up and upgrade data of an older version; off: refuse it' }),
   keys_file: path().optional().meta({
     description: 'YAML file of API keys (default: one key, in db.key of the data directory)',
   }),

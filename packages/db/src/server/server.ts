@@ -185,6 +185,7 @@ function openDatabase(settings: DatabaseSettings, { clock, random, log }: World)
     { indexes: options.indexes, defaultTtlMs: options.default_ttl_ms },
   ]);
   return Database.open(settings.data, {
+    upgrade: settings.upgrade,
     collections: Object.fromEntries(collections),
     durability: settings.durability === 'relaxed' ? 'relaxed' : 'strict',
     seal: (core) => sealOf(core, settings.follow, settings.cluster !== undefined),

@@ -27,6 +27,10 @@ const schema = z.strictObject({
       expected: 'embedded, or a URL such as postgres://user@host/db',
       placeholder: 'embedded|url',
     }),
+  upgrade: z
+    .boolean()
+    .default(true)
+    .meta({ description: 'Back up and upgrade data of an older version; off: refuse it' }),
   tokens_file: path()
     .optional()
     .meta({ description: 'YAML file of bearer tokens and their grants; required' }),

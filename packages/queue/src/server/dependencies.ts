@@ -10,8 +10,12 @@ const maxPauseMs = 5_000;
 
 /** The real store and the real delivery. */
 export const serverDependencies = {
-  openStore: ({ storage, data }: QueueSettings, world: World, stopping?: AbortSignal) =>
-    retryUntilOpen(world, () => openStore(storage, { ...world, dataDirectory: data }), stopping),
+  openStore: ({ storage, data, upgrade }: QueueSettings, world: World, stopping?: AbortSignal) =>
+    retryUntilOpen(
+      world,
+      () => openStore(storage, { ...world, dataDirectory: data, upgrade }),
+      stopping,
+    ),
   createDelivery,
 } satisfies ServerDependencies;
 

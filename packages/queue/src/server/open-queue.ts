@@ -43,6 +43,8 @@ export interface OpenQueueOptions {
   data: string;
   /** Where to log; nowhere if absent. */
   log?: Log;
+  /** False: refuse data of an older version instead of backing it up and upgrading it. */
+  upgrade?: boolean;
 }
 
 type ConfigInput = QueueSchema<'QueueConfigInput'>;
@@ -102,13 +104,13 @@ export async function openQueue<Types extends TaskTypes>(
 
 /** The operations with everything they need, but no listener. */
 async function openContext(
-  { data, log = silentLog }: OpenQueueOptions,
+  { data, log = silentLog, upgrade }: OpenQueueOptions,
   undo: UndoList,
 ): Promise<QueueContext> {
   const world = { clock: systemClock, random: systemRandom, log };
   const metrics = createMetrics('queue');
   undo.add(() => metrics.close());
-  const opened = await openStore('embedded', { ...world, dataDirectory: data });
+  const opened = await openStore('embedded', { ...world, dataDirectory: data, upgrade });
   undo.add(() => opened.close());
   const instance = world.random.ulid(world.clock.now());
   const history = new History({ store: opened, clock: world.clock, instance });

@@ -17,15 +17,15 @@ export interface OpenStoreOptions extends EmbeddedStoreOptions {
 
 /** Opens the store that the setting `storage` names: `embedded`, or the URL of a PostgreSQL. */
 export async function openStore(setting: string, options: OpenStoreOptions): Promise<TaskStore> {
-  const { clock, random, log, dataDirectory, forTransfer } = options;
+  const { clock, random, log, dataDirectory, forTransfer, upgrade } = options;
   if (setting === 'embedded') {
     refusePart(dataDirectory);
-    return openEmbeddedStore(embeddedStoreIn(dataDirectory), { clock, random, log });
+    return openEmbeddedStore(embeddedStoreIn(dataDirectory), { clock, random, log, upgrade });
   }
   if (/^postgres(ql)?:\/\//.test(setting)) {
     // Loads the driver only if it is used.
     const { openPostgresStore } = await import('./postgres/index.js');
-    return openPostgresStore(setting, { clock, random, log, forTransfer });
+    return openPostgresStore(setting, { clock, random, log, forTransfer, upgrade });
   }
   // Not shown: it may be a mistyped URL with a password in it.
   throw new UsageError('storage: expected "embedded" or a URL that begins with postgres://.');

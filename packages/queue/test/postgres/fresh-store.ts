@@ -23,7 +23,7 @@ export async function freshStore(): Promise<TaskStore> {
 /** A store on a database that may have others, until the test is over. */
 export async function openOn(
   url: string,
-  options: { statementTimeoutMs?: number } = {},
+  options: { statementTimeoutMs?: number; upgrade?: boolean } = {},
 ): Promise<TaskStore> {
   const store = await openPostgresStore(url, { ...world, ...options });
   onTestFinished(() => store.close());

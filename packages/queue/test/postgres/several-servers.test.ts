@@ -95,7 +95,7 @@ test('servers that open an empty database at the same time all get the same tabl
 test('tables of a newer program are refused', async () => {
   await open();
   await postgres.sql(url, 'UPDATE millrace.schema_version SET version = 99');
-  await expect(open()).rejects.toThrow(/have version 99; .*Use a newer Millrace/);
+  await expect(open()).rejects.toThrow(/have version 99; .*Use a newer Millrace: 0\.2\.0 or later/);
 });
 
 test('no task is claimed by two servers, and each of them gets some', async () => {

@@ -74,6 +74,15 @@ test('upgrade from 0.1.0: keeps every task in its state', async () => {
   expect(await store.auditPage({ limit: 9 })).toHaveLength(5);
 });
 
+test('upgrade from 0.1.0: is refused with upgrade: false, and changes nothing', async () => {
+  const old = await postgres.database(`refused_${++databases}`);
+  await postgres.sql(old, dump);
+  const refused = openOn(old, { upgrade: false });
+  await expect(refused).rejects.toThrow(/have version \d+, and .* Upgrades are turned off/);
+  const stored = await postgres.sql(old, 'SELECT version FROM millrace.schema_version');
+  expect(stored).toEqual([{ version: 5 }]);
+});
+
 test('upgrade from 0.1.0: works off every task', async () => {
   const due = await claim('mail', noon);
   expect(due.map((task) => task.id)).toEqual([12, 13, 14, 11, 16].map(id));

@@ -132,6 +132,7 @@ export function testSettings(directory: string): QueueSettings {
     grpc: undefined,
     metrics_listen: anyPort,
     data: join(directory, 'data'),
+    upgrade: true,
     storage: 'embedded',
     tokens_file: join(directory, 'tokens.yaml'),
     secrets_file: join(directory, 'secrets.yaml'),

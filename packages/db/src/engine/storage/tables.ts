@@ -176,7 +176,7 @@ export class Tables {
 
   /** Nothing was ever committed but, perhaps, the format. */
   get isEmpty(): boolean {
-    const named = ['format', 'lineage', 'log'].filter((name) =>
+    const named = ['format', 'release', 'lineage', 'log'].filter((name) =>
       this.get('meta', Buffer.from(name)),
     );
     const rows = tableNames.reduce((sum, table) => sum + this.stats(table).rows, 0);

@@ -285,14 +285,33 @@ describe('calls at the same time', () => {
 describe('opening', () => {
   test('a store of a newer format is refused', async () => {
     const key = nameKey(kinds.meta, 'format');
-    await database.transact(({ rows }) => rows.put(key, Buffer.from('99')));
+    await database.transact(({ rows }) => {
+      rows.put(key, Buffer.from('99'));
+      rows.put(nameKey(kinds.meta, 'release'), Buffer.from('9.1.0'));
+    });
     await store.close();
     const refusal = await openEmbeddedStore(directory, options).catch((error: unknown) => error);
     expect(refusal).toBeInstanceOf(UsageError);
-    expect(String(refusal)).toContain('queue format 99');
+    expect(String(refusal)).toMatch(/queue format 99;.* Use a newer Millrace: 9\.1\.0 or later/);
     // The refused open released the directory.
     const again = await openEmbeddedStore(directory, options).catch((error: unknown) => error);
     expect(String(again)).toContain('queue format 99');
+  });
+
+  test('a store of an older format is backed up and upgraded, or refused', async () => {
+    const key = nameKey(kinds.meta, 'format');
+    const [first] = await insert(1);
+    const id = first?.kind === 'stored' ? first.task.id : '';
+    await database.transact(({ rows }) => rows.put(key, Buffer.from('1')));
+    await store.close();
+    const refused = openEmbeddedStore(directory, { ...options, upgrade: false });
+    await expect(refused).rejects.toThrow('Upgrades are turned off');
+    await (await openEmbeddedStore(directory, options)).close();
+    const backup = await open(join(directory, 'backup-before-queue-format-2'), options);
+    expect(backup.readRows((rows) => rows.get(key))?.toString()).toBe('1');
+    const copy = new EmbeddedStore(backup, options.random);
+    expect(await copy.getTask(id)).toMatchObject({ id });
+    await copy.close();
   });
 
   test('a format that is no number is called damage', async () => {

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { open, type Database } from '@millrace/db';
+import { backUpBeforeUpgrade, open, refuseUpgrade, type Database } from '@millrace/db';
 import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
@@ -12,21 +12,36 @@ export interface EmbeddedStoreOptions {
   clock: Clock;
   random: Random;
   log: Log;
+  /** False: refuse data of an older version. */
+  upgrade?: boolean | undefined;
 }
 
 /** Version of the row layout in keys.ts. */
 const formatVersion = 2;
 /** Data of this version is upgraded while the server runs. */
 const oldestVersion = 1;
+/** The first release that reads this version. */
+const firstRelease = '0.2.0';
+const formatKey = nameKey(kinds.meta, 'format');
+const releaseKey = nameKey(kinds.meta, 'release');
 
 /** Opens the store in a directory, which is created if needed. One process at a time. */
 export async function openEmbeddedStore(
   directory: string,
   options: EmbeddedStoreOptions,
 ): Promise<EmbeddedStore> {
-  const database = await open(directory, options);
+  let database = await open(directory, options);
   try {
-    await checkFormat(database, directory);
+    const version = formatOf(database);
+    checkFormat(database, version, options);
+    if (version !== formatVersion) {
+      if (version !== undefined && !database.upgradeBackup) {
+        await database.close();
+        await backUpBeforeUpgrade(database.directory, `queue-format-${formatVersion}`, options.log);
+        database = await open(directory, options);
+      }
+      await writeFormat(database, version === undefined);
+    }
     const store = new EmbeddedStore(database, options.random);
     await store.finishQueueDeletions();
     store.listOldTasks(options.log);
@@ -47,28 +62,36 @@ export function embeddedPartIn(dataDirectory: string): string {
   return `${embeddedStoreIn(dataDirectory)}.part`;
 }
 
-async function checkFormat(database: Database, directory: string): Promise<void> {
-  const key = nameKey(kinds.meta, 'format');
-  const stored = database.readRows((rows) => rows.get(key));
-  const current = Buffer.from(String(formatVersion));
-  if (!stored) {
-    await database.transact(({ rows }) => {
-      rows.put(key, current);
-      markListed(rows);
-    });
-    return;
-  }
-  const version = Number(stored.toString());
-  if (version === formatVersion) return;
-  if (version >= oldestVersion && version < formatVersion) {
-    await database.transact(({ rows }) => rows.put(key, current));
-    return;
-  }
+/** Undefined in a new store. */
+function formatOf(database: Database): number | undefined {
+  const stored = database.readRows((rows) => rows.get(formatKey));
+  return stored && Number(stored.toString());
+}
+
+function checkFormat(
+  database: Database,
+  version: number | undefined,
+  { upgrade }: EmbeddedStoreOptions,
+): void {
+  const { directory } = database;
+  if (version === undefined || version === formatVersion) return;
   if (version > formatVersion) {
+    const release = database.readRows((rows) => rows.get(releaseKey));
     throw new UsageError(
       `${directory} has queue format ${version}; this Millrace supports formats up to ` +
-        `${formatVersion}. Use a newer Millrace.`,
+        `${formatVersion}. Use a newer Millrace${release ? `: ${release} or later` : ''}.`,
     );
   }
-  throw new UsageError(`${directory} says "${stored}" where its format should be: it is damaged.`);
+  if (!(version >= oldestVersion)) {
+    throw new UsageError(`${directory} has no valid queue format: it is damaged.`);
+  }
+  if (upgrade === false) refuseUpgrade(directory, version, formatVersion);
+}
+
+async function writeFormat(database: Database, isNew: boolean): Promise<void> {
+  await database.transact(({ rows }) => {
+    rows.put(formatKey, Buffer.from(String(formatVersion)));
+    rows.put(releaseKey, Buffer.from(firstRelease));
+    if (isNew) markListed(rows);
+  });
 }

@@ -1,4 +1,4 @@
-import { UsageError } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import type { Connections, Transaction } from './connections.js';
 import { isAway, isConflict } from './failures.js';
 import { tables } from './migrations/0001-tables.sql.js';
@@ -36,6 +36,8 @@ const migrations: readonly Migration[] = [
 ];
 
 export const schemaVersion = migrations.length;
+/** The first release that knows this version; older ones name it when they refuse the tables. */
+const firstRelease = '0.2.0';
 
 const createSchema = 'CREATE SCHEMA IF NOT EXISTS millrace';
 const createVersion = `CREATE TABLE IF NOT EXISTS millrace.schema_version (
@@ -46,9 +48,12 @@ const firstVersion = `INSERT INTO millrace.schema_version (one, version) VALUES 
   ON CONFLICT (one) DO NOTHING`;
 const readVersion = statement(
   'read_version',
-  `SELECT version FROM millrace.schema_version WHERE one`,
+  `SELECT version, obj_description('millrace.schema_version'::regclass, 'pg_class') AS release
+   FROM millrace.schema_version WHERE one`,
 );
 const lockVersion = `SELECT version FROM millrace.schema_version WHERE one FOR UPDATE`;
+// A column would need a lock that conflicts with servers that start at the same time.
+const writeRelease = `COMMENT ON TABLE millrace.schema_version IS '${firstRelease}'`;
 const writeVersion = 'UPDATE millrace.schema_version SET version = $1 WHERE one';
 const isThere = `SELECT count(*) AS tables FROM information_schema.tables
   WHERE table_schema = 'millrace' AND table_name = 'schema_version'`;
@@ -65,10 +70,15 @@ const plain = (text: string) => ({ name: '', text });
  *
  * `patient`: connections with a long statement timeout, for large tables.
  */
-export async function migrate(connections: Connections, patient: () => Connections): Promise<void> {
-  const version = await versionOf(connections);
-  refuseNewer(version);
+export async function migrate(
+  connections: Connections,
+  patient: () => Connections,
+  mayUpgrade = true,
+): Promise<void> {
+  const { version, release } = await versionOf(connections);
+  refuseNewer(version, release);
   if (version === schemaVersion) return;
+  if (version > 0 && !mayUpgrade) refuseOlder(version);
   // Concurrent CREATE IF NOT EXISTS may fail.
   if (!(await hasSchema(connections))) {
     await upToThreeTimes(() => connections.query(plain(createSchema)));
@@ -91,6 +101,7 @@ async function upgrade(transaction: Transaction): Promise<void> {
     for (const text of tuning) await tune(transaction, text);
   }
   await transaction.query(plain(writeVersion), [schemaVersion]);
+  await tune(transaction, writeRelease);
 }
 
 /** Rolls back only the statement that was refused. */
@@ -104,11 +115,17 @@ async function tune(transaction: Transaction, text: string): Promise<void> {
   }
 }
 
-async function versionOf(connections: Connections): Promise<number> {
+interface StoredVersion {
+  version: number;
+  release: string | null;
+}
+
+async function versionOf(connections: Connections): Promise<StoredVersion> {
+  const none = { version: 0, release: null };
   const [found] = await connections.query<{ tables: number }>(plain(isThere));
-  if (!found || found.tables === 0) return 0;
-  const [row] = await connections.query<{ version: number }>(readVersion);
-  return row?.version ?? 0;
+  if (!found || found.tables === 0) return none;
+  const [row] = await connections.query<StoredVersion>(readVersion);
+  return row ?? none;
 }
 
 /** PostgreSQL checks the privilege to create a schema even if it exists. */
@@ -117,11 +134,20 @@ async function hasSchema(connections: Connections): Promise<boolean> {
   return (found?.schemas ?? 0) > 0;
 }
 
-function refuseNewer(version: number): void {
+function refuseNewer(version: number, release: string | null = null): void {
   if (version <= schemaVersion) return;
   throw new UsageError(
     `storage: the tables in PostgreSQL have version ${version}; this Millrace supports versions up ` +
-      `to ${schemaVersion}. Use a newer Millrace.`,
+      `to ${schemaVersion}. Use a newer Millrace${release === null ? '' : `: ${release} or later`}.`,
+  );
+}
+
+function refuseOlder(version: number): never {
+  throw new Refusal(
+    'UPGRADE_NEEDED',
+    `storage: the tables in PostgreSQL have version ${version}, and this Millrace would upgrade ` +
+      `them to version ${schemaVersion}. Upgrades are turned off. Back the database up and start ` +
+      'without --no-upgrade (upgrade: false).',
   );
 }
 

@@ -22,6 +22,8 @@ export interface PostgresStoreOptions {
   statementTimeoutMs?: number | undefined;
   /** Whether the database supports SKIP LOCKED; detected if absent. */
   canSkipLocked?: boolean | undefined;
+  /** False: refuse tables of an older version. */
+  upgrade?: boolean | undefined;
   /** To move tasks in or out, also after an interruption. */
   forTransfer?: boolean | undefined;
 }
@@ -51,7 +53,7 @@ export async function openPostgresStore(
   const connections = connect(forTransfer ? transferTimeoutMs : options.statementTimeoutMs);
   try {
     await refuseEncoding(connections);
-    await migrate(connections, () => connect(migrationTimeoutMs));
+    await migrate(connections, () => connect(migrationTimeoutMs), options.upgrade);
     if (forTransfer) await refuseOthers(connections, clock);
     else await refusePart(connections);
     const shift = new ClockShift(clock, log);
