@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { acpCases } from './acp-cases.mjs';
+import { acpCases, openQuestion } from './acp-cases.mjs';
 import {
   answerDialogs,
   contextReaches,
@@ -19,6 +19,14 @@ import {
 
 /** Small requests without tools, such as for a title, are in no transcript. */
 const isCounted = ({ usage, isScripted, hasTools }) => usage && isScripted && hasTools;
+
+/** A headless run whose question is answered with no. */
+async function rejected(world, cli, prompt) {
+  const { id } = await world.spawn({ backend: cli.name, driver: 'headless', prompt });
+  const question = await openQuestion(world, id);
+  await world.api('POST', `/api/v1/questions/${question.id}:answer`, { option_id: 'reject' });
+  return world.reach(id, ['done', 'errored', 'rate_limited'], 60_000);
+}
 
 const headlessCases = {
   'headless: success': async (world, cli) => {
@@ -36,7 +44,8 @@ const headlessCases = {
 
   'headless: refused tool': async (world, cli) => {
     const file = join(world.elsewhere, `refused-${cli.name}.txt`);
-    const session = await headless(world, cli, `[[tool ${cli.shellTool(`touch ${file}`)}]]`);
+    const prompt = `[[tool ${cli.shellTool(`touch ${file}`)}]]`;
+    const session = await (cli.reportsDenial ? rejected : headless)(world, cli, prompt);
     assert.equal(existsSync(file), false, 'the command ran');
     if (!cli.reportsDenial) return;
     assert.equal(session.status, 'errored', session.status_reason);
