@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { acpCases, overAcp } from './acp-cases.mjs';
+import { acpCases, openQuestion, overAcp } from './acp-cases.mjs';
 import {
   answerDialogs,
   contextReaches,
@@ -45,6 +45,14 @@ async function countTokens(world, cli, run) {
   return `${sent.length} calls: ${numbers.join(', ')}`;
 }
 
+/** A headless run whose question is answered with no. */
+async function rejected(world, cli, prompt) {
+  const { id } = await world.spawn({ backend: cli.name, driver: 'headless', prompt });
+  const question = await openQuestion(world, id);
+  await world.api('POST', `/api/v1/questions/${question.id}:answer`, { option_id: 'reject' });
+  return world.reach(id, ['done', 'errored', 'rate_limited'], 60_000);
+}
+
 const headlessCases = {
   'headless: success': async (world, cli) => {
     const session = await headless(world, cli, '[[say all is well]]');
@@ -61,7 +69,8 @@ const headlessCases = {
 
   'headless: refused tool': async (world, cli) => {
     const file = join(world.elsewhere, `refused-${cli.name}.txt`);
-    const session = await headless(world, cli, `[[tool ${cli.shellTool(`touch ${file}`)}]]`);
+    const prompt = `[[tool ${cli.shellTool(`touch ${file}`)}]]`;
+    const session = await (cli.reportsDenial ? rejected : headless)(world, cli, prompt);
     assert.equal(existsSync(file), false, 'the command ran');
     if (!cli.reportsDenial) return;
     assert.equal(session.status, 'errored', session.status_reason);

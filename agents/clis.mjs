@@ -12,6 +12,7 @@ const platform = `${process.platform}-${process.arch}`;
 const noContext = 'its transcripts are read for tokens, not for the size of the context';
 const noResume = 'a restart begins a new conversation with the prompt';
 const noMcp = 'not part of this suite';
+const noAsking = { 'headless: question answered': 'it cannot ask without a terminal' };
 
 const mcpTools = [
   'list_backends',
@@ -68,6 +69,7 @@ export const clis = {
     compact: '/compact',
     contextWindow: 258_400,
     reportsReset: true,
+    known: noAsking,
     // Its rollouts count cached tokens as input.
     tokens: (usages) => sumOf(usages, ['in', 'read'], ['out', 'reason'], [], []),
     setUp({ home, modelUrl, workspaces, mcp }) {
@@ -96,6 +98,7 @@ export const clis = {
     reportsReset: true,
     tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
     known: {
+      ...noAsking,
       'tmux: context and compaction': noContext,
       'tmux: stop and resume': noResume,
       'mcp: tools listed and called': noMcp,
@@ -118,6 +121,7 @@ export const clis = {
     compact: '/compress',
     tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
     known: {
+      ...noAsking,
       'tmux: context and compaction': noContext,
       'mcp: tools listed and called': noMcp,
     },
@@ -142,6 +146,7 @@ export const clis = {
     shellTool: (command) => `bash ${JSON.stringify({ command, description: 'Run it' })}`,
     compact: '/compact',
     known: {
+      ...noAsking,
       'tmux: context and compaction': noContext,
       'tmux: stop and resume': noResume,
       'mcp: tools listed and called': noMcp,

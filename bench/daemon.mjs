@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { installAgent, permissionWaits } from './daemon/permissions.mjs';
 import { Daemon } from './daemon/server.mjs';
 import { wrk } from './db-server/load-tools.mjs';
 import { hasCommand } from './shared/processes.mjs';
@@ -23,6 +24,7 @@ const measures = {
   reads: 'GET /api/v1/backends by 64 clients, calls/s',
   callCpu: 'CPU of the daemon for one of them, ms',
   loadedMemory: 'memory after that, MB',
+  permission: 'permission request over ACP to its answer over REST, ms',
 };
 
 /** In rounds, each on an empty home, so that a busy moment of the machine falls on one alone. */
@@ -67,6 +69,7 @@ async function measure(root, home, { seconds, idleSeconds, hasWrk }, results) {
   add('cold', first.readyMs - bare);
   add('coldCpu', first.cpuMs);
   await first.stop();
+  add('permission', await measurePermission(root, `${home}-agent`));
   const daemon = await Daemon.start(root, home);
   try {
     add('warm', daemon.readyMs - bare);
@@ -91,6 +94,15 @@ async function measure(root, home, { seconds, idleSeconds, hasWrk }, results) {
   }
 }
 
+async function measurePermission(root, home) {
+  const daemon = await Daemon.start(root, home, { PATH: installAgent(home) });
+  try {
+    return median(await permissionWaits(daemon.url, home));
+  } finally {
+    await daemon.stop();
+  }
+}
+
 function timeOf(args, env) {
   const startedAt = performance.now();
   const { status, stderr } = spawnSync(process.execPath, args, { env });
@@ -109,6 +121,7 @@ function judge(results) {
     below('memory when idle, MB', 90, of('memory')),
     below('first start to /healthz over node, ms', 400, of('cold')),
     below('ctl backend list over node, ms', 150, of('list')),
+    below(measures.permission, 200, of('permission')),
     atLeast('GET /api/v1/backends, calls/s', 8_000, of('reads')),
   ];
 }
@@ -126,7 +139,8 @@ function describe({ args, machine, rows, verdicts }) {
     'Each round starts `ctl daemon serve` with its defaults on an empty home, stops it, starts it',
     'again, leaves it alone for a while and then reads the registry with wrk, which shares the',
     'machine: for two seconds that do not count, and then for those that do. A wake-up is a',
-    'voluntary context switch of any of its threads.',
+    'voluntary context switch of any of its threads. The permission is requested by an agent over',
+    'ACP and answered over REST as soon as the event arrives; the figure is what the agent waits.',
     '',
     markdown(rows),
     '',

@@ -55,6 +55,10 @@ const replacements = [
     "fileURLToPath(new URL('./acp-main.js', import.meta.url))",
     '`${import.meta.dirname}/acp-host.js`',
   ],
+  [
+    "fileURLToPath(new URL('./permission-main.js', import.meta.url))",
+    '`${import.meta.dirname}/permission-tool.js`',
+  ],
 ];
 
 /** Applies each replacement once; a source that changed must not go unnoticed. */
@@ -85,6 +89,14 @@ await writeBundle({
     main: join(root, 'packages', 'ctl', 'dist', 'main.js'),
     'fake-agent': join(root, 'packages', 'daemon', 'dist', 'fake-agent', 'main.js'),
     'acp-host': join(root, 'packages', 'daemon', 'dist', 'acp-host', 'acp-main.js'),
+    'permission-tool': join(
+      root,
+      'packages',
+      'daemon',
+      'dist',
+      'permission-tool',
+      'permission-main.js',
+    ),
   },
   folder: join(dist, 'ctl'),
   // Chunks in dist/ctl find dist/packages as modules find packages/ from a folder in the root.

@@ -23,7 +23,15 @@ const layers = {
   'packages/daemon/src': {
     order: [
       ['core'],
-      ['storage', 'registry', 'transcripts', 'fake-agent', 'questions', 'acp-host'],
+      [
+        'storage',
+        'registry',
+        'transcripts',
+        'fake-agent',
+        'questions',
+        'acp-host',
+        'permission-tool',
+      ],
       ['think', 'usage', 'spend', 'events', 'sessions', 'git'],
       ['savings', 'insights', 'notify', 'proxy', 'mcp', 'dashboard'],
       ['branches', 'guard', 'metrics', 'pipelines', 'queue-callback', 'workbench'],

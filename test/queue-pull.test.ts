@@ -1,20 +1,32 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { systemClock } from '@millrace/kit/clock';
 import { loadConfig } from '@millrace/kit/config';
 import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { queueConfig, serveQueue, type RunningQueue } from '@millrace/queue/serve';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { startDaemon, type TestDaemon } from '../packages/daemon/test/support/daemon.js';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import {
+  noLocalModel,
+  startDaemon,
+  type TestDaemon,
+} from '../packages/daemon/test/support/daemon.js';
 import { FakeClis } from '../packages/daemon/test/support/fake-clis.js';
 import { removeSessions } from '../packages/daemon/test/support/sessions.js';
 
 /* Daemons that claim their tasks from one queue. */
 
 const token = 'token-of-the-agents-queue';
+const workerToken = 'token-of-the-pulling-daemons';
 const patience = { timeout: 90_000, interval: 50 };
+
+const daemonProgram = fileURLToPath(
+  new URL('../packages/daemon/test/programs/serve.mjs', import.meta.url),
+);
 
 let home: string;
 let queue: RunningQueue;
@@ -23,7 +35,11 @@ const daemons: TestDaemon[] = [];
 
 beforeEach(async () => {
   home = mkdtempSync(join(tmpdir(), 'mr-pull-'));
-  const tokens = [{ id: 't', principal: 'test', token, grants: [{ queue: '*', role: 'admin' }] }];
+  const worker = [{ queue: '*', role: 'worker' }];
+  const tokens = [
+    { id: 't', principal: 'test', token, grants: [{ queue: '*', role: 'admin' }] },
+    { id: 'w', principal: 'daemons', token: workerToken, grants: worker },
+  ];
   writeFileSync(join(home, 'tokens.yaml'), JSON.stringify({ tokens }), { mode: 0o600 });
   const config = {
     listen: '127.0.0.1:0',
@@ -54,27 +70,38 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
 });
 
-async function startPulling(flags: Record<string, string> = {}): Promise<TestDaemon> {
+/** Agents write each of their starts here. */
+const runsOf = (own: string) => join(own, 'runs');
+
+/** The directory and the search path of a machine with a fake agent. */
+function newMachine(): { own: string; path: string } {
   const own = mkdtempSync(join(home, 'machine-'));
   const clis = new FakeClis(join(own, 'bin'));
   clis.add(
     'gemini',
-    `const { existsSync } = require('node:fs');
+    `const { appendFileSync, existsSync } = require('node:fs');
+     // Not for --help.
+     if (/wait for/.test(prompt)) appendFileSync(${JSON.stringify(runsOf(own))}, 'run\\n');
      if (/please fail/.test(prompt)) process.exit(3);
      const wait = /wait for (\\S+)/.exec(prompt);
      if (wait) setInterval(() => existsSync(wait[1]) && process.exit(0), 20);`,
   );
-  const daemon = await startDaemon({
-    home: own,
-    path: `${clis.path}:${process.env['PATH']}`,
-    flags: {
-      'queue-mode': 'pull',
-      'queue-url': queueUrl,
-      'queue-token': token,
-      'queue-lease': '3s',
-      ...flags,
-    },
-  });
+  return { own, path: `${clis.path}:${process.env['PATH']}` };
+}
+
+/** The daemon's token has the role `worker` alone. */
+const pullFlags = () => ({
+  'queue-mode': 'pull',
+  'queue-url': queueUrl,
+  'queue-token': workerToken,
+  'queue-lease': '3s',
+});
+
+async function startPulling(
+  flags: Record<string, string> = {},
+  { own, path } = newMachine(),
+): Promise<TestDaemon> {
+  const daemon = await startDaemon({ home: own, path, flags: { ...pullFlags(), ...flags } });
   daemons.push(daemon);
   await daemon.api.ok('PUT', '/api/v1/backends/default', { id: 'gemini' });
   return daemon;
@@ -97,6 +124,15 @@ async function submit(prompt: string, handler = 'agent', headers = {}): Promise<
     headers,
     payload: Buffer.from(prompt).toString('base64'),
     payload_content_type: 'text/plain',
+  });
+  return id as string;
+}
+
+async function submitJson(body: object): Promise<string> {
+  const { id } = await request('POST', '/v1/queues/agents/tasks', {
+    handler_ref: 'agent',
+    payload: Buffer.from(JSON.stringify(body)).toString('base64'),
+    payload_content_type: 'application/json',
   });
   return id as string;
 }
@@ -182,4 +218,53 @@ test('pull: a queue that does not exist yet is waited for', async () => {
     payload_content_type: 'text/plain',
   });
   await become(id, { status: 'SUCCEEDED' });
+});
+
+/** Long enough for a restart on a busy machine. */
+const longLease = { 'queue-lease': '10m' };
+
+/** The task goes on with its agent at the daemon that was started last. */
+async function expectResumed(id: string, own: string, go: string): Promise<void> {
+  writeFileSync(go, '');
+  await become(id, { status: 'SUCCEEDED', attempt: 1 });
+  expect(readFileSync(runsOf(own), 'utf8')).toBe('run\n');
+}
+
+test('pull: a daemon that restarts continues with its agents', async () => {
+  const machine = newMachine();
+  const before = await startPulling(longLease, machine);
+  const go = join(home, 'go');
+  const id = await submit(`wait for ${go}`);
+  await vi.waitFor(() => expect(readFileSync(runsOf(machine.own), 'utf8')).toBe('run\n'), patience);
+  await before.stop();
+  daemons.splice(daemons.indexOf(before), 1);
+  expect(await request('GET', `/v1/tasks/${id}`)).toMatchObject({ status: 'IN_FLIGHT' });
+  await startPulling(longLease, machine);
+  await expectResumed(id, machine.own, go);
+});
+
+test('pull: a daemon that was killed continues with its agents', async () => {
+  const { own, path } = newMachine();
+  const flags = {
+    listen: '127.0.0.1:0',
+    data: join(own, 'data'),
+    'backends-local-url': noLocalModel,
+    ...pullFlags(),
+    ...longLease,
+  };
+  const args = Object.entries(flags).map(([name, value]) => `--${name}=${value}`);
+  const child = spawn(process.execPath, [daemonProgram, ...args], {
+    env: { PATH: path, HOME: own },
+    stdio: 'ignore',
+  });
+  onTestFinished(() => void child.kill('SIGKILL'));
+  const go = join(home, 'go');
+  const body = { prompt: `wait for ${go}`, backend: 'gemini' };
+  const id = await submitJson(body);
+  await vi.waitFor(() => expect(readFileSync(runsOf(own), 'utf8')).toBe('run\n'), patience);
+  await become(id, { status: 'IN_FLIGHT' });
+  child.kill('SIGKILL');
+  await once(child, 'exit');
+  await startPulling(longLease, { own, path });
+  await expectResumed(id, own, go);
 });

@@ -20,16 +20,25 @@ export class RpcError extends Error {
 
 export type Handler = (method: string, params: Record<string, unknown>) => Promise<unknown>;
 
-/** JSON-RPC over stdin and stdout, one message in each line. */
+/** The two ends of a connection; by default stdin and stdout of this process. */
+export interface RpcStreams {
+  input: NodeJS.ReadableStream;
+  output: NodeJS.WritableStream;
+}
+
+/** JSON-RPC, one message in each line. */
 export class Rpc {
   #count = 0;
   readonly #waiting = new Map<number, (message: Message) => void>();
 
-  constructor(private readonly handle: Handler) {}
+  constructor(
+    private readonly handle: Handler,
+    private readonly streams: RpcStreams = { input: process.stdin, output: process.stdout },
+  ) {}
 
-  /** Resolves when stdin ends. */
+  /** Resolves when the input ends. */
   async serve(): Promise<void> {
-    for await (const line of createInterface({ input: process.stdin })) {
+    for await (const line of createInterface({ input: this.streams.input })) {
       if (line.trim() !== '') this.#take(JSON.parse(line) as Message);
     }
   }
@@ -67,6 +76,6 @@ export class Rpc {
   }
 
   #send(message: Message): void {
-    process.stdout.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
+    this.streams.output.write(`${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`);
   }
 }

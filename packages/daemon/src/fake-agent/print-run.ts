@@ -1,3 +1,4 @@
+import { callPermissionTool } from './permission-tool.js';
 import type { Options } from './script.js';
 import type { Transcript } from './transcript.js';
 import { runTurn, type TurnEnd } from './turn.js';
@@ -21,6 +22,15 @@ export async function printRun({
   };
   const prompt = options.prompt ?? (await stdinText());
   report({ type: 'system', subtype: 'init', cwd, model: options.model });
+  const denials: object[] = [];
+  const requestPermission = async (command: string) => {
+    const input = { command };
+    const decision = await callPermissionTool(options, input);
+    if (decision.behavior === 'allow') return true;
+    const denial = { tool_name: 'Bash', tool_use_id: 'toolu_fake', tool_input: input };
+    if (options.permissionTool !== undefined) denials.push(denial);
+    return false;
+  };
   const end = await runTurn(
     {
       transcript,
@@ -31,19 +41,28 @@ export async function printRun({
           if (!options.isJson) process.stdout.write(`${text}\n`);
         },
         message: (message) => report({ type: 'assistant', message, parent_tool_use_id: null }),
-        // Nobody is there to allow it.
-        requestPermission: () => Promise.resolve(false),
+        requestPermission: (_, command) => requestPermission(command),
       },
     },
     prompt,
   );
-  return finish(end, report, options.isJson);
+  return finish(end, report, { isJson: options.isJson, denials });
 }
 
-function finish(end: TurnEnd, report: (event: object) => void, isJson: boolean): number {
+function finish(
+  end: TurnEnd,
+  report: (event: object) => void,
+  { isJson, denials }: { isJson: boolean; denials: readonly object[] },
+): number {
   switch (end.kind) {
     case 'answered':
-      report({ type: 'result', subtype: 'success', is_error: false, result: end.text });
+      report({
+        type: 'result',
+        subtype: 'success',
+        is_error: false,
+        result: end.text,
+        permission_denials: denials,
+      });
       return 0;
     case 'limited': {
       const resetsAt = Math.round((Date.now() + end.resetsInMs) / 1000);

@@ -77,6 +77,10 @@ export interface Options {
   resume: string | undefined;
   model: string;
   prompt: string | undefined;
+  /** MCP servers, as JSON. */
+  mcpConfig: string | undefined;
+  /** The tool that is called for a permission: `mcp__SERVER__TOOL`. */
+  permissionTool: string | undefined;
 }
 
 const flagsWithValue = new Set(['--output-format', '--permission-mode', '--add-dir']);
@@ -90,6 +94,8 @@ export function optionsOf(args: readonly string[]): Options {
     resume: undefined,
     model: 'claude-sonnet-4-5',
     prompt: undefined,
+    mcpConfig: valueOf(args, '--mcp-config'),
+    permissionTool: valueOf(args, '--permission-prompt-tool'),
   };
   const words: string[] = [];
   for (let at = 0; at < args.length; at++) {
@@ -107,4 +113,9 @@ export function optionsOf(args: readonly string[]): Options {
   }
   if (words.length > 0) options.prompt = words.join(' ');
   return options;
+}
+
+/** The value of a flag that is one word with it. */
+function valueOf(args: readonly string[], flag: string): string | undefined {
+  return args.find((arg) => arg.startsWith(`${flag}=`))?.slice(flag.length + 1);
 }

@@ -11,7 +11,7 @@ export interface TurnUi {
   /** A message of the model, for those who report in JSON. */
   message(message: object): void;
   /** Resolves with whether it may; rejects when the turn is interrupted. */
-  requestPermission(question: string): Promise<boolean>;
+  requestPermission(question: string, command: string): Promise<boolean>;
 }
 
 export interface TurnParts {
@@ -65,8 +65,10 @@ async function runStep(
       while (!existsSync(resolve(cwd, step.file))) await pause(50, undefined, { signal });
       return undefined;
     case 'ask': {
-      ui.message(transcript.usedTool('Bash', { command: 'make test' }));
-      const isAllowed = await ui.requestPermission(step.question);
+      const isCommand = step.question.startsWith('$ ');
+      const command = isCommand ? step.question.slice(2) : 'make test';
+      ui.message(transcript.usedTool('Bash', { command }));
+      const isAllowed = await ui.requestPermission(step.question, command);
       transcript.toolAnswered(isAllowed ? 'ok' : 'The user does not want this.');
       return isAllowed ? undefined : 'Then I leave it.';
     }

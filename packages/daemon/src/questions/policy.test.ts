@@ -76,3 +76,9 @@ test('policy: never allows for longer than once, and nothing of an unknown tool'
   expect(answer(rules, run('ls', { tool: null }))).toBeUndefined();
   expect(answer(rules, { ...run('ls'), kind: 'choice' as never })).toBeUndefined();
 });
+
+test('policy: a pattern does not allow a command that was cut', () => {
+  const rules: PolicyRule[] = [{ tool: 'execute(make *)', action: 'allow' }];
+  expect(answer(rules, run(`make ${'a'.repeat(100)}`))).toBe('once');
+  expect(answer(rules, run(`make ${'a'.repeat(4_000)}`.slice(0, 4_000)))).toBeUndefined();
+});

@@ -1,5 +1,5 @@
 import { globMatches } from '@millrace/kit/tokens';
-import type { Question } from './question.js';
+import { maxBodyLength, type Question } from './question.js';
 
 /** One rule of `permissions.policy`. */
 export interface PolicyRule {
@@ -64,6 +64,8 @@ function matches(rule: PolicyRule, backend: string, tool: string, body: string):
   if (rule.action === 'deny') {
     return body.split('\n').some((line) => globMatches(args, line.trim()));
   }
+  // What was cut off might be anything.
+  if (body.length >= maxBodyLength) return false;
   return globMatches(args, body.trim()) && (!args.includes('*') || isOneCommand(body.trim()));
 }
 

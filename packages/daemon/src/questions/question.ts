@@ -5,6 +5,9 @@ export type Question = DaemonSchema<'Question'>;
 export type QuestionOption = DaemonSchema<'QuestionOption'>;
 export type AnswerRequest = DaemonSchema<'AnswerRequest'>;
 
+/** Drivers cut the body of a question here. */
+export const maxBodyLength = 4_000;
+
 /** What an agent asks. */
 export type QuestionContent = Pick<Question, 'kind' | 'title' | 'body' | 'tool' | 'options'> & {
   /** How the driver finds the request again; undefined for a dialog on the screen. */

@@ -36,6 +36,7 @@ export interface AgentsParts {
   acp: AcpSources;
   flags: OfferedFlags;
   acpHost: string | undefined;
+  permissionTool: string | undefined;
 }
 
 /** The services around agents. */
@@ -144,6 +145,7 @@ function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) 
     runsHooks: worktrees.hooks,
     trusted: agents.trust_workspace,
     policy: settings.permissions.policy,
+    permissionTimeoutMs: settings.permissions.timeout,
     defaultDriver: settings.drivers.default,
     limitRetryMs: backends.limit_retry,
     contextLimits: {

@@ -83,6 +83,9 @@ const permissions = z.object({
     )
     .default([])
     .meta({ description: 'Rules that answer permission requests; the first match decides' }),
+  timeout: duration({ min: 1000 })
+    .prefault('1h')
+    .meta({ description: 'How long a headless agent waits for a permission before it is denied' }),
 });
 
 const backends = z.object({

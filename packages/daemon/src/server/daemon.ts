@@ -59,6 +59,8 @@ export interface DaemonOptions {
   onUndocumentedResponse?: (difference: string) => void;
   /** Program of the host of agents over ACP, when this is run from sources. For tests. */
   acpHost?: string | undefined;
+  /** Program through which headless agents ask, likewise. For tests. */
+  permissionTool?: string | undefined;
 }
 
 export interface RunningDaemon {
@@ -163,6 +165,7 @@ export async function serveDaemon(
       acp,
       flags,
       acpHost: options.acpHost,
+      permissionTool: options.permissionTool,
     });
     undo.add(() => agents.close());
     const authenticator = new Authenticator({

@@ -14,7 +14,7 @@ export function acpSign(
     case 'starting':
       return undefined;
     case 'waiting':
-      return { status: 'waiting_for_input', reason: waitingReason(state.permissions[0]) };
+      return waitingSign(state.permissions[0]);
     case 'working':
       return { status: 'working', reason: state.doing ?? 'its prompt is running' };
     case 'idle':
@@ -39,11 +39,13 @@ function idleSign(
   return { status: 'idle', reason: `its turn failed: ${text}`, failure: text };
 }
 
-function waitingReason(permission: PendingPermission | undefined): string {
-  if (!permission) return 'it asks for a permission';
+export function waitingSign(permission: PendingPermission | undefined): Sign {
+  const status = 'waiting_for_input';
+  if (!permission) return { status, reason: 'it asks for a permission' };
   const { title, body } = permission;
   const [line = ''] = body.split('\n');
-  return `it asks: ${title}${line === '' || line === title ? '' : ` (${line.slice(0, 160)})`}`;
+  const detail = line === '' || line === title ? '' : ` (${line.slice(0, 160)})`;
+  return { status, reason: `it asks: ${title}${detail}` };
 }
 
 /** What the agent says of itself, in the form of the API. */

@@ -1,4 +1,6 @@
+import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
+import { formatDuration } from '@millrace/kit/units';
 import type { PendingPermission } from '../acp-host/state.js';
 import { isEnded } from '../core/session.js';
 import { fail } from '../core/refusals.js';
@@ -21,8 +23,11 @@ export interface AskingParts {
   questions: Questions;
   /** `permissions.policy`. */
   policy: readonly PolicyRule[];
-  /** Gives an answer to the agent. */
-  answer: (stored: StoredQuestion, answer: string) => Promise<'taken' | 'gone'>;
+  clock: Clock;
+  /** `permissions.timeout`: a headless agent that waits this long is denied. */
+  permissionTimeoutMs: number;
+  /** Gives an answer to the agent; `message` goes to one that is denied a permission. */
+  answer: (stored: StoredQuestion, answer: string, message?: string) => Promise<'taken' | 'gone'>;
 }
 
 /** Turns what agents ask into questions, and answers those that the policy decides. */
@@ -65,7 +70,7 @@ export class Asking {
     return this.add(session, dialog);
   }
 
-  /** As `observe`, for an agent over ACP, which may wait for several permissions at once. */
+  /** As `observe`, for an agent without a screen, which may wait for several permissions. */
   async observePermissions(
     { session, handle }: Entry,
     pending: readonly PendingPermission[],
@@ -77,6 +82,7 @@ export class Asking {
         await questions.close(question.id);
       }
     }
+    if (session.driver === 'headless') await this.#denyExpired(session.id);
     let isAnswered = false;
     for (const [ref, permission] of refs) {
       if (questions.hasRef(session.id, ref)) continue;
@@ -85,23 +91,43 @@ export class Asking {
     return isAnswered;
   }
 
+  /** Nobody may be there to answer, and a run with nobody at the keyboard has to end. */
+  async #denyExpired(id: string): Promise<void> {
+    const { questions, clock, permissionTimeoutMs } = this.#parts;
+    for (const { question } of questions.openOf(id)) {
+      if (clock.now() - Date.parse(question.asked_at) < permissionTimeoutMs) continue;
+      const option = question.options.find(({ kind }) => kind === 'reject');
+      if (!option || questions.isAnswering(question.id)) continue;
+      const message = `Nobody answered within ${formatDuration(permissionTimeoutMs)}.`;
+      await this.#answer(question.id, option.id, 'timeout', message);
+    }
+  }
+
   /** Adds a question, and lets the policy answer; true when it has. */
   async add(session: { id: string; backend: string }, content: QuestionContent): Promise<boolean> {
     const { questions, policy, log } = this.#parts;
     const { question } = await questions.add(session.id, content);
     const decision = decide(policy, session.backend, question);
     if (!decision) return false;
-    try {
-      const request = { option_id: decision.optionId };
-      await questions.answer(question.id, request, 'policy', this.#parts.answer);
-    } catch (error) {
-      log.warn({ err: error, question: question.id }, 'policy could not answer question');
-      return false;
-    }
+    if (!(await this.#answer(question.id, decision.optionId, 'policy'))) return false;
     const { tool, body } = question;
     const { action } = decision;
     log.info({ question: question.id, session: session.id, tool, body, action }, 'policy applied');
     return true;
+  }
+
+  /** Answers without a person; false when the agent did not take it. */
+  async #answer(id: string, option: string, by: string, message?: string): Promise<boolean> {
+    const { questions, log } = this.#parts;
+    try {
+      await questions.answer(id, { option_id: option }, by, (...answer) =>
+        this.#parts.answer(...answer, message),
+      );
+      return true;
+    } catch (error) {
+      log.warn({ err: error, question: id, by }, 'failed to answer question');
+      return false;
+    }
   }
 
   #handleChange({ before, after }: SessionChange): void {

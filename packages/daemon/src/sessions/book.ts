@@ -1,5 +1,6 @@
 import type { CommitTarget, Database } from '@millrace/db';
 import type { Log } from '@millrace/kit/log';
+import { fail } from '../core/refusals.js';
 import type { Entry, Handle } from './handle.js';
 import type { Session, SessionChange } from './port.js';
 import { Turns } from './turns.js';
@@ -136,4 +137,18 @@ function putSession(target: CommitTarget, session: Session): void {
 
 function putHandle(target: CommitTarget, id: string, handle: Handle): void {
   target.collection<Handle>(collections.handles).put(id, handle);
+}
+
+/** The session; refuses an unknown id. */
+export function entryOf(book: SessionBook, id: string): Entry {
+  const entry = book.get(id);
+  if (!entry) throw notFound(id);
+  return entry;
+}
+
+export function notFound(id: string): Error {
+  return fail(
+    'SESSION_NOT_FOUND',
+    `There is no session "${id.slice(0, 64)}": GET /api/v1/sessions lists them.`,
+  );
 }

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import {
+  usesPermissionTool,
   canResume,
   cliOf,
   optionalFlags,
@@ -38,6 +39,16 @@ describe('without anybody at the keyboard', () => {
     expect(run.args).not.toContain('do it');
     const resumed = prepared('claude', { session: { id: 's1', isThere: true } });
     expect(resumed.args.join(' ')).toMatch(/--resume s1$/);
+  });
+
+  test('only claude asks through the permission tool', () => {
+    const permissionFlags = ['--permission-prompt-tool=mcp__a__b'];
+    expect(prepared('claude', { permissionFlags }).args).toContain(permissionFlags[0]);
+    const own = [{ id: 'mine', like: 'claude', args: ['--dangerously-skip-permissions'] }];
+    expect(prepared('mine', { permissionFlags }, own).args).not.toContain(permissionFlags[0]);
+    expect(['claude', 'codex', 'gemini', 'toString'].filter(usesPermissionTool)).toEqual([
+      'claude',
+    ]);
   });
 
   test('codex works in a sandbox and reads a dash for stdin', () => {

@@ -33,6 +33,8 @@ interface CliLine {
   isSessionIdNew?: true;
   /** The flag that skips the program's own check whether a workspace is trusted. */
   skipTrust?: string;
+  /** Headless runs ask through the permission tool. */
+  usesPermissionTool?: true;
 }
 
 /**
@@ -61,6 +63,7 @@ const lines: Readonly<Record<string, CliLine>> = {
     },
     model: '--model',
     sessionId: '--session-id',
+    usesPermissionTool: true,
   },
   codex: {
     headless: {
@@ -142,6 +145,8 @@ export interface Run {
   offered?: ReadonlySet<string>;
   /** Skip the program's own check whether the workspace is trusted. */
   isTrusted?: boolean;
+  /** Flags with which a headless run asks for permissions. */
+  permissionFlags?: readonly string[];
 }
 
 export interface PreparedRun {
@@ -212,6 +217,11 @@ export function canResume(cli: string, driver: Run['driver']): boolean {
   return lineOf(cli)[driver === 'tmux' ? 'interactive' : 'headless']?.resume !== undefined;
 }
 
+/** Whether headless runs ask through the permission tool. */
+export function usesPermissionTool(cli: string): boolean {
+  return lineOf(cli).usesPermissionTool === true;
+}
+
 // Linux takes no argument longer than 128 KiB.
 const maxPromptArgumentBytes = 120_000;
 
@@ -265,6 +275,7 @@ function headlessRun(
   }
   const args = [
     ...known.args,
+    ...(run.permissionFlags ?? []),
     ...trustArgs(line, run),
     ...modelArgs(line, model),
     ...sessionArgs(line, known.resume, session),

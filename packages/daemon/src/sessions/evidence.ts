@@ -1,15 +1,17 @@
 import type { Clock } from '@millrace/kit/clock';
-import type { HostState } from '../acp-host/state.js';
+import type { HostState, PendingPermission } from '../acp-host/state.js';
 import { contextState, thresholdsFor, type ContextLimits } from '../core/guard.js';
 import type { Evidence, Facts, Sign } from '../core/session.js';
 import { AcpDriver } from './acp.js';
-import { acpFacts, acpSign } from './acp-evidence.js';
+import { acpFacts, acpSign, waitingSign } from './acp-evidence.js';
+import { usesPermissionTool } from './command-lines.js';
 import type { Driver, ProcessView, TalkingDriver } from './driver.js';
 import type { Entry } from './handle.js';
 import { windowByName } from './context-window.js';
 import { Listener } from './last-words.js';
 import { OutputLog } from './output-log.js';
 import { PaneWatch } from './pane-watch.js';
+import type { PermissionRequests } from './permission-requests.js';
 import { sessionDirectory } from './places.js';
 import { isFullScreen, saveScreen } from './screen-output.js';
 import type { TranscriptTail } from './transcript-tail.js';
@@ -20,6 +22,7 @@ export interface EvidenceParts extends TranscriptParts {
   dataDir: string;
   limitRetryMs: number;
   contextLimits: ContextLimits;
+  requests: PermissionRequests;
 }
 
 type ContextFacts = Partial<Pick<TranscriptTail, 'contextTokens' | 'contextWindow' | 'model'>>;
@@ -36,8 +39,8 @@ export class Observation {
   readonly #listener: Listener;
   readonly #transcript: TranscriptWatch;
   #lastOutputAt: number;
-  /** What the host of an agent over ACP said last. */
-  acp: HostState | undefined;
+  /** The permissions that it waits for; undefined when its driver does not say. */
+  permissions: readonly PendingPermission[] | undefined;
   /** This daemon has seen it run. */
   wasAlive: boolean;
 
@@ -73,6 +76,9 @@ export class Observation {
     if (isOver) return { facts, exit: await this.#exit(entry, view, driver) };
     if (isTalking(driver)) await this.pane.inspect(driver, entry, this.log.end());
     this.log.trim();
+    if (driver.name === 'headless' && usesPermissionTool(handle.cli)) {
+      this.permissions = this.parts.requests.pending(session.id);
+    }
     return {
       facts,
       event: this.#event(isNews),
@@ -88,12 +94,13 @@ export class Observation {
   async #gatherAcp(entry: Entry, view: ProcessView, driver: AcpDriver): Promise<Evidence> {
     const { session, handle } = entry;
     const { clock, limitRetryMs } = this.parts;
-    this.acp = driver.state(session.id);
-    const facts = this.acp ? this.#factsOf(entry, this.acp) : {};
+    const state = driver.state(session.id);
+    this.permissions = state?.permissions;
+    const facts = state ? this.#factsOf(entry, state) : {};
     if (view.pid === undefined) return { facts, exit: await this.#exit(entry, view, driver) };
     this.log.trim();
     const when = { cli: handle.cli, now: clock.now(), limitRetryMs };
-    return { facts, event: this.acp && acpSign(this.acp, when) };
+    return { facts, event: state && acpSign(state, when) };
   }
 
   #factsOf(entry: Entry, state: HostState): Facts {
@@ -164,6 +171,8 @@ export class Observation {
   }
 
   #event(isNews: boolean): Sign | undefined {
+    const [permission] = this.permissions ?? [];
+    if (permission) return waitingSign(permission);
     const { doing } = this.#listener.seen;
     return isNews && doing !== undefined ? { status: 'working', reason: doing } : undefined;
   }

@@ -10,6 +10,7 @@ import type { SessionBook } from './book.js';
 import {
   acpFlags,
   askingModes,
+  usesPermissionTool,
   canResume,
   mayRequestTrust,
   optionalFlags,
@@ -23,6 +24,7 @@ import type { Driver, Launch } from './driver.js';
 import type { Entry } from './handle.js';
 import type { OfferedFlags } from './offered-flags.js';
 import { OutputLog } from './output-log.js';
+import type { PermissionRequests } from './permission-requests.js';
 import { sessionDirectory } from './places.js';
 import { endFamily, isSameProcess } from './processes.js';
 import type { Session } from './port.js';
@@ -42,6 +44,7 @@ export interface RunnerParts {
   driverOf: (session: Session) => Driver;
   acp: Pick<AcpSources, 'find'>;
   flags: OfferedFlags;
+  requests: PermissionRequests;
   /** Prompt sent when a crashed agent is resumed. */
   resumePrompt: string;
   /** Is there something of the backend's own session that can be resumed? */
@@ -101,6 +104,7 @@ export class Runner {
     const offered = await this.#flags.among(file, optionalFlags(handle.cli), variables);
     const own = await this.#ownSession(entry, offered);
     const prompt = this.#promptFor(session, how, own?.isThere ?? false);
+    const isAsking = session.driver === 'headless' && usesPermissionTool(handle.cli);
     const prepared = prepareRun(session.backend, extra, {
       cli: handle.cli,
       driver: session.driver,
@@ -109,6 +113,7 @@ export class Runner {
       session: own,
       offered,
       isTrusted: this.#isTrusted(entry),
+      permissionFlags: isAsking ? this.#parts.requests.prepare(id) : [],
     });
     if ('impossible' in prepared) return this.#failed(id, prepared.impossible);
     const marked = await this.#mark(id, own?.id ?? null, prepared);

@@ -11,21 +11,23 @@ import type { Backends } from '../registry/backends.js';
 import { AcpDriver } from './acp.js';
 import type { AcpSources } from './acp-sources.js';
 import { adopt } from './adoption.js';
-import { Asking, notTaken } from './asking.js';
-import { SessionBook } from './book.js';
+import { Asking } from './asking.js';
+import { entryOf, notFound, SessionBook } from './book.js';
 import type { EvidenceParts } from './evidence.js';
-import type { Entry, Handle, WorktreeMark } from './handle.js';
+import type { Entry, WorktreeMark } from './handle.js';
 import { HeadlessDriver } from './headless.js';
+import { Input } from './input.js';
 import { readOutput } from './output.js';
 import { isFullScreen, screenOutput } from './screen-output.js';
 import type { OfferedFlags } from './offered-flags.js';
 import { OutputLog } from './output-log.js';
+import { PermissionRequests } from './permission-requests.js';
 import { sessionDirectory, sessionsDirectory } from './places.js';
 import type { Session, SessionChange, Sessions, SpawnOrigin, SpawnRequest } from './port.js';
 import { Restarts } from './restarts.js';
 import { Runner } from './runner.js';
 import { Spawner, type SpawnerParts } from './spawner.js';
-import { invalid, usable } from './spawning.js';
+import { usable } from './spawning.js';
 import { Talk } from './talk.js';
 import { TmuxDriver } from './tmux.js';
 import { placesOf } from './transcript-tail.js';
@@ -46,9 +48,13 @@ export interface SessionsParts extends World {
   flags: OfferedFlags;
   /** The program of the host of agents over ACP; for tests. */
   acpHost?: string | undefined;
+  /** The program through which headless agents ask; for tests. */
+  permissionTool?: string | undefined;
   defaultDriver: SpawnerParts['defaultDriver'];
   /** `permissions.policy`. */
   policy: readonly PolicyRule[];
+  /** `permissions.timeout`. */
+  permissionTimeoutMs: number;
   limitRetryMs: number;
   contextLimits: EvidenceParts['contextLimits'];
   /** Prompt sent when a crashed agent is resumed. */
@@ -66,7 +72,8 @@ export class AgentSessions implements Sessions {
   readonly #book: SessionBook;
   readonly #tmux: TmuxDriver;
   readonly #acp: AcpDriver;
-  readonly #talk: Talk;
+  readonly #requests: PermissionRequests;
+  readonly #input: Input;
   readonly #runner: Runner;
   readonly #watch: Watch;
   readonly #restarts: Restarts;
@@ -74,8 +81,6 @@ export class AgentSessions implements Sessions {
   readonly #asking: Asking;
   /** Of what starts and ends the agent of a session, one after the other. */
   readonly #turns = new Turns();
-  /** Agents that are being told their first prompt. */
-  readonly #prompting = new Map<string, Promise<void>>();
 
   private constructor(parts: SessionsParts, book: SessionBook) {
     this.#parts = parts;
@@ -85,7 +90,15 @@ export class AgentSessions implements Sessions {
     const { dataDir, acpHost: program } = parts;
     this.#acp = new AcpDriver({ dataDir, program, onNews: () => void this.#watch.wake() });
     const drivers = { tmux: this.#tmux, acp: this.#acp, headless };
-    this.#talk = new Talk({ clock: parts.clock, driver: this.#tmux });
+    const wake = () => this.#watch.wake();
+    const requests = new PermissionRequests({
+      dataDir,
+      program: parts.permissionTool,
+      onNews: () => void wake(),
+    });
+    this.#requests = requests;
+    const talk = new Talk({ clock: parts.clock, driver: this.#tmux });
+    this.#input = new Input({ ...parts, book, talk, acp: this.#acp, requests, wake });
     const transcripts = {
       places: placesOf(parts.environment),
       taken: (id: string) => this.#ownSessions(id),
@@ -93,6 +106,7 @@ export class AgentSessions implements Sessions {
     this.#runner = new Runner({
       ...parts,
       book,
+      requests,
       driverOf: ({ driver }) => drivers[driver],
       hasTranscript: async (entry) => (await findTranscript(transcripts, entry)) !== undefined,
       onStart: () => void this.#watch.wake(),
@@ -102,17 +116,21 @@ export class AgentSessions implements Sessions {
       book,
       revive: (id) => this.#turns.in(id, () => this.#revive(id)),
     });
-    const answer = (stored: StoredQuestion, text: string) => this.answer(stored, text);
-    this.#asking = new Asking({ ...parts, book, answer });
+    this.#asking = new Asking({
+      ...parts,
+      book,
+      answer: (...answer) => this.#input.answer(...answer),
+    });
     this.#watch = new Watch({
       ...parts,
       ...transcripts,
       book,
+      requests,
       drivers: [headless, this.#tmux, this.#acp],
       isStarting: (id) => this.#runner.isStarting(id),
       onDialog: (entry, dialog) => this.#asking.observe(entry, dialog),
       onPermissions: (entry, all) => this.#asking.observePermissions(entry, all),
-      onReady: (id) => this.#prompt(id),
+      onReady: (id) => this.#input.prompt(id),
       onEnd: (id) => this.#restarts.plan(id),
     });
     this.#spawner = new Spawner({
@@ -180,69 +198,16 @@ export class AgentSessions implements Sessions {
     return readOutput({ log, format: handle.format, isOver: isEnded(session) }, from);
   }
 
-  async send(id: string, text: string): Promise<Session> {
-    const { session, handle } = this.#talkative(id);
-    if (text.includes('\0')) throw invalid('text', 'holds a NUL, which no agent takes');
-    if (session.status === 'spawning') {
-      throw fail('SESSION_STATE', 'The session is still spawning: wait until it works.');
-    }
-    const inputAt = this.#parts.clock.now();
-    const isTaken = await this.#say({ session, handle }, text).catch(async (error: unknown) => {
-      // Most likely it has ended meanwhile, which is no fault of ours.
-      await this.#watch.wake();
-      this.#talkative(id);
-      throw error;
-    });
-    if (!isTaken) {
-      throw fail(
-        'SESSION_STATE',
-        'The agent did not take the text. Open its terminal with `ctl agent attach`.',
-      );
-    }
-    // An answer to a first-run dialog, such as for trust, leaves the first prompt to be sent.
-    const isPromptPending = handle.isPromptPending && session.status === 'waiting_for_input';
-    return this.#atWork(id, { inputAt, isPromptPending }, 'it was sent input');
+  send(id: string, text: string): Promise<Session> {
+    return this.#input.send(id, text);
   }
 
-  async answer(stored: StoredQuestion, answer: string): Promise<'taken' | 'gone'> {
-    const { question, ref } = stored;
-    const { session_id: id } = question;
-    const { session, handle } = this.#talkative(id);
-    const inputAt = this.#parts.clock.now();
-    if (ref !== null) return this.#answerPermission(id, ref, answer);
-    if (question.kind === 'text') {
-      await this.send(id, answer);
-      return 'taken';
-    }
-    const outcome = await this.#talk.choose(id, handle.cli, question, answer);
-    if (outcome === 'stuck') throw notTaken();
-    if (outcome === 'gone') return outcome;
-    const isPromptPending = handle.isPromptPending && session.status !== 'idle';
-    await this.#atWork(id, { inputAt, isPromptPending }, 'its question was answered');
-    return outcome;
+  answer(stored: StoredQuestion, answer: string): Promise<'taken' | 'gone'> {
+    return this.#input.answer(stored, answer);
   }
 
-  async #answerPermission(id: string, ref: string, option: string): Promise<'taken' | 'gone'> {
-    const { handle } = this.#entry(id);
-    const [starts, permission = ''] = ref.split('-');
-    if (Number(starts) !== handle.starts) return 'gone';
-    const { reply } = await this.#acp.call(id, { do: 'answer', permission, option });
-    if (reply === 'refused') throw notTaken();
-    void this.#watch.wake();
-    return reply === 'gone' ? reply : 'taken';
-  }
-
-  async #say({ session, handle }: Entry, text: string): Promise<boolean> {
-    const { id, driver } = session;
-    if (driver !== 'acp') return this.#talk.say(id, handle.cli, text);
-    return (await this.#acp.call(id, { do: 'prompt', text })).reply === 'taken';
-  }
-
-  async interrupt(id: string): Promise<void> {
-    const { session } = this.#talkative(id);
-    if (session.driver === 'acp') await this.#acp.call(id, { do: 'cancel' });
-    else await this.#talk.interrupt(id);
-    void this.#watch.wake();
+  interrupt(id: string): Promise<void> {
+    return this.#input.interrupt(id);
   }
 
   stop(id: string): Promise<Session> {
@@ -329,9 +294,10 @@ export class AgentSessions implements Sessions {
     this.#restarts.close();
     await this.#runner.settled();
     await this.#watch.close();
-    await Promise.all(this.#prompting.values());
+    await this.#input.settled();
     await this.#asking.settled();
     this.#acp.close();
+    this.#requests.close();
     await this.#tmux.tidy();
   }
 
@@ -364,48 +330,6 @@ export class AgentSessions implements Sessions {
     await this.#runner.start(id, 'revived');
   }
 
-  /** Tells an agent its first prompt, which it could not be given at its start. */
-  #prompt(id: string): void {
-    if (this.#prompting.has(id)) return;
-    const work = this.#sendPrompt(id)
-      .catch((error: unknown) => {
-        this.#parts.log.warn({ err: error, session: id }, 'failed to send prompt');
-      })
-      .finally(() => this.#prompting.delete(id));
-    this.#prompting.set(id, work);
-  }
-
-  async #sendPrompt(id: string): Promise<void> {
-    const entry = this.#book.get(id);
-    if (!entry?.handle.isPromptPending || isEnded(entry.session)) return;
-    const { session, handle } = entry;
-    const inputAt = this.#parts.clock.now();
-    const isTaken = await this.#talk.say(id, handle.cli, session.prompt);
-    if (!isTaken) await this.#note(id, 'its prompt was typed, but nothing shows that it was taken');
-    await this.#atWork(id, { inputAt, isPromptPending: false }, 'it was given its prompt');
-  }
-
-  async #note(id: string, trouble: string): Promise<void> {
-    await this.#book.change(id, ({ session, handle }) => ({
-      session: withFacts(session, { last_error: trouble }, this.#parts.clock.now()),
-      handle,
-    }));
-  }
-
-  async #atWork(
-    id: string,
-    input: Pick<Handle, 'inputAt' | 'isPromptPending'>,
-    reason: string,
-  ): Promise<Session> {
-    const entry = await this.#book.change(id, ({ session, handle }) => ({
-      session: isEnded(session) ? session : working(session, reason, this.#parts.clock.now()),
-      handle: { ...handle, ...input },
-    }));
-    void this.#watch.wake();
-    if (!entry) throw notFound(id);
-    return entry.session;
-  }
-
   /** The backend's own sessions of all agents but one. */
   #ownSessions(but: string): Set<string> {
     const others = this.#book.all().filter(({ session }) => session.id !== but);
@@ -413,37 +337,10 @@ export class AgentSessions implements Sessions {
   }
 
   #entry(id: string): Entry {
-    const entry = this.#book.get(id);
-    if (!entry) throw notFound(id);
-    return entry;
+    return entryOf(this.#book, id);
   }
-
-  /** The session, if it is one that can be typed into. */
-  #talkative(id: string): Entry {
-    const entry = this.#entry(id);
-    const { session } = entry;
-    if (isEnded(session)) {
-      throw fail('SESSION_STATE', `The session has ended (${session.status}): restart it first.`);
-    }
-    if (session.driver === 'headless') {
-      throw fail('SESSION_STATE', 'The session is a headless run, which takes no input.');
-    }
-    return entry;
-  }
-}
-
-function working(session: Session, reason: string, now: number): Session {
-  const fresh = session.turn_error ? { ...session, turn_error: null } : session;
-  return withStatus(fresh, 'working', reason, now);
 }
 
 function isWithin(directory: string, path: string): boolean {
   return path === directory || path.startsWith(`${directory}/`);
-}
-
-function notFound(id: string): Error {
-  return fail(
-    'SESSION_NOT_FOUND',
-    `There is no session "${id.slice(0, 64)}": GET /api/v1/sessions lists them.`,
-  );
 }

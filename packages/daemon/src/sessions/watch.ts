@@ -24,7 +24,7 @@ export interface WatchParts extends EvidenceParts {
    * was answered without a person: then this look says nothing any more.
    */
   onDialog: (entry: Entry, dialog: Dialog | undefined) => Promise<boolean>;
-  /** Likewise, which permissions an agent over ACP waits for. */
+  /** Likewise, which permissions an agent without a screen waits for. */
   onPermissions: (entry: Entry, pending: readonly PendingPermission[]) => Promise<boolean>;
   /** Told of a session whose process was seen to end. */
   onEnd: (id: string) => Promise<void>;
@@ -150,13 +150,15 @@ export class Watch {
     // What it left behind goes with it, unless its number may long be somebody else's.
     if (pid !== null && wasSeen) await endLeftovers(pid, clock);
     await driver.release(id);
+    this.#parts.requests.release(id);
     await this.#parts.onEnd(id);
   }
 
   /** Reports what it asks; true when that was answered without a person. */
-  #isAnswered(entry: Entry, driver: Driver, { pane, acp }: Observation): Promise<boolean> {
+  #isAnswered(entry: Entry, driver: Driver, observation: Observation): Promise<boolean> {
+    const { pane, permissions } = observation;
     if (isTalking(driver)) return this.#parts.onDialog(entry, pane.dialog);
-    if (acp) return this.#parts.onPermissions(entry, acp.permissions);
+    if (permissions) return this.#parts.onPermissions(entry, permissions);
     return Promise.resolve(false);
   }
 

@@ -13,8 +13,10 @@ import { ApiClient } from './client.js';
 /** Nothing listens at port 9 of this machine, so there is no local model unless a test makes one. */
 export const noLocalModel = 'http://127.0.0.1:9';
 
-/** A program of its own, so it runs as built. */
-const acpHost = fileURLToPath(new URL('../../dist/acp-host/acp-main.js', import.meta.url));
+/** Programs of their own, so they run as built. */
+const built = (path: string) => fileURLToPath(new URL(`../../dist/${path}`, import.meta.url));
+const acpHost = built('acp-host/acp-main.js');
+const permissionTool = built('permission-tool/permission-main.js');
 
 export interface TestDaemon extends RunningDaemon {
   readonly url: string;
@@ -61,6 +63,7 @@ export async function startDaemon(options: TestOptions = {}): Promise<TestDaemon
     {
       environment,
       acpHost,
+      permissionTool,
       onUndocumentedResponse: (difference) => undocumented.push(difference),
     },
   );

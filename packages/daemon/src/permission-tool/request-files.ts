@@ -1,0 +1,118 @@
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { systemCode } from '@millrace/kit/errors';
+import { z } from 'zod';
+import { maxBodyLength } from '../questions/question.js';
+
+/*
+ * How the permission tool and the daemon talk: through files in the session's directory, so that
+ * either side may be restarted and the tool of one session cannot ask in the name of another.
+ */
+
+const requestSchema = z.object({
+  id: z.string().regex(/^[0-9a-f]{32}$/),
+  title: z.string().min(1).max(500),
+  tool: z.string().min(1).max(256),
+  body: z.string().max(maxBodyLength),
+});
+const answerSchema = z.object({ isAllowed: z.boolean(), message: z.string() });
+
+export type PermissionRequest = z.output<typeof requestSchema>;
+export type PermissionAnswer = z.output<typeof answerSchema>;
+
+const maxFileBytes = 64 * 1024;
+const maxRequests = 100;
+const requestEnd = '.request.json';
+
+/** The folder of a session's permission requests. */
+export function requestsDirectory(sessionDirectory: string): string {
+  return join(sessionDirectory, 'permissions');
+}
+
+/** Makes the folder, without the requests of an earlier start. */
+export function resetRequests(directory: string): void {
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+}
+
+export function writeRequest(directory: string, request: PermissionRequest): void {
+  writeWhole(requestFile(directory, request.id), request);
+}
+
+/** Removes a request and its answer. */
+export function removeRequest(directory: string, id: string): void {
+  // The request first: without its answer it would be open again.
+  rmSync(requestFile(directory, id), { force: true });
+  rmSync(answerFile(directory, id), { force: true });
+}
+
+/** The requests without an answer. */
+export function openRequests(directory: string): PermissionRequest[] {
+  return namesIn(directory)
+    .filter((name) => name.endsWith(requestEnd))
+    .toSorted()
+    .slice(0, maxRequests)
+    .map((name) => name.slice(0, -requestEnd.length))
+    .filter((id) => !existsSync(answerFile(directory, id)))
+    .flatMap((id) => {
+      const request = readFile(requestFile(directory, id), requestSchema);
+      return request?.id === id ? [request] : [];
+    });
+}
+
+/** False when there is no such request any more. */
+export function writeAnswer(directory: string, id: string, answer: PermissionAnswer): boolean {
+  if (!existsSync(requestFile(directory, id))) return false;
+  writeWhole(answerFile(directory, id), answer);
+  return true;
+}
+
+export function readAnswer(directory: string, id: string): PermissionAnswer | undefined {
+  return readFile(answerFile(directory, id), answerSchema);
+}
+
+function requestFile(directory: string, id: string): string {
+  return join(directory, `${id}${requestEnd}`);
+}
+
+function answerFile(directory: string, id: string): string {
+  return join(directory, `${id}.answer.json`);
+}
+
+function namesIn(directory: string): string[] {
+  try {
+    return readdirSync(directory);
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+/** Undefined when the file is not there, or not one of ours. */
+function readFile<Schema extends z.ZodType>(
+  file: string,
+  schema: Schema,
+): z.output<Schema> | undefined {
+  try {
+    if (statSync(file).size > maxFileBytes) return undefined;
+    return schema.safeParse(JSON.parse(readFileSync(file, 'utf8'))).data;
+  } catch (error) {
+    if (systemCode(error) === 'ENOENT' || error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Readers see all of a file or nothing. */
+function writeWhole(file: string, value: object): void {
+  writeFileSync(`${file}.new`, JSON.stringify(value), { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+}

@@ -1,0 +1,193 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import { fail } from '../core/refusals.js';
+import { isEnded, withFacts, withStatus } from '../core/session.js';
+import type { StoredQuestion } from '../questions/question.js';
+import type { AcpDriver } from './acp.js';
+import { notTaken } from './asking.js';
+import { entryOf, notFound, type SessionBook } from './book.js';
+import type { Entry, Handle } from './handle.js';
+import type { PermissionRequests } from './permission-requests.js';
+import type { Session } from './port.js';
+import { invalid } from './spawning.js';
+import type { Talk } from './talk.js';
+
+export interface InputParts {
+  book: SessionBook;
+  clock: Clock;
+  log: Log;
+  talk: Talk;
+  acp: AcpDriver;
+  requests: PermissionRequests;
+  /** Looks at the agents now. */
+  wake: () => Promise<void>;
+}
+
+/** Sends prompts, texts and answers to agents. */
+export class Input {
+  readonly #parts: InputParts;
+  /** Agents that are being told their first prompt. */
+  readonly #prompting = new Map<string, Promise<void>>();
+
+  constructor(parts: InputParts) {
+    this.#parts = parts;
+  }
+
+  /** Resolves when no first prompt is on its way. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#prompting.values());
+  }
+
+  async send(id: string, text: string): Promise<Session> {
+    const { session, handle } = this.#talkative(id);
+    if (text.includes('\0')) throw invalid('text', 'holds a NUL, which no agent takes');
+    if (session.status === 'spawning') {
+      throw fail('SESSION_STATE', 'The session is still spawning: wait until it works.');
+    }
+    const inputAt = this.#parts.clock.now();
+    const isTaken = await this.#say({ session, handle }, text).catch(async (error: unknown) => {
+      // Most likely it has ended meanwhile, which is no fault of ours.
+      await this.#parts.wake();
+      this.#talkative(id);
+      throw error;
+    });
+    if (!isTaken) {
+      throw fail(
+        'SESSION_STATE',
+        'The agent did not take the text. Open its terminal with `ctl agent attach`.',
+      );
+    }
+    // An answer to a first-run dialog, such as for trust, leaves the first prompt to be sent.
+    const isPromptPending = handle.isPromptPending && session.status === 'waiting_for_input';
+    return this.#atWork(id, { inputAt, isPromptPending }, 'it was sent input');
+  }
+
+  /** `message` goes to a headless agent that is denied a permission. */
+  async answer(
+    stored: StoredQuestion,
+    answer: string,
+    message?: string,
+  ): Promise<'taken' | 'gone'> {
+    const { question, ref } = stored;
+    const { session_id: id } = question;
+    if (ref !== null) return this.#answerPermission(id, ref, answer, message);
+    const { session, handle } = this.#talkative(id);
+    const inputAt = this.#parts.clock.now();
+    if (question.kind === 'text') {
+      await this.send(id, answer);
+      return 'taken';
+    }
+    const outcome = await this.#parts.talk.choose(id, handle.cli, question, answer);
+    if (outcome === 'stuck') throw notTaken();
+    if (outcome === 'gone') return outcome;
+    const isPromptPending = handle.isPromptPending && session.status !== 'idle';
+    await this.#atWork(id, { inputAt, isPromptPending }, answered);
+    return outcome;
+  }
+
+  async #answerPermission(
+    id: string,
+    ref: string,
+    option: string,
+    message: string | undefined,
+  ): Promise<'taken' | 'gone'> {
+    const { acp, requests, clock } = this.#parts;
+    const { session, handle } = this.#running(id);
+    const [starts, permission = ''] = ref.split('-');
+    if (Number(starts) !== handle.starts) return 'gone';
+    if (session.driver === 'headless') {
+      const inputAt = clock.now();
+      const outcome = requests.answer(id, permission, option, message);
+      if (outcome === 'taken')
+        await this.#atWork(id, { inputAt, isPromptPending: false }, answered);
+      return outcome;
+    }
+    const { reply } = await acp.call(id, { do: 'answer', permission, option });
+    if (reply === 'refused') throw notTaken();
+    void this.#parts.wake();
+    return reply === 'gone' ? reply : 'taken';
+  }
+
+  async #say({ session, handle }: Entry, text: string): Promise<boolean> {
+    const { talk, acp } = this.#parts;
+    const { id, driver } = session;
+    if (driver !== 'acp') return talk.say(id, handle.cli, text);
+    return (await acp.call(id, { do: 'prompt', text })).reply === 'taken';
+  }
+
+  async interrupt(id: string): Promise<void> {
+    const { talk, acp, wake } = this.#parts;
+    const { session } = this.#talkative(id);
+    if (session.driver === 'acp') await acp.call(id, { do: 'cancel' });
+    else await talk.interrupt(id);
+    void wake();
+  }
+
+  /** Tells an agent its first prompt, which it could not be given at its start. */
+  prompt(id: string): void {
+    if (this.#prompting.has(id)) return;
+    const work = this.#sendPrompt(id)
+      .catch((error: unknown) => {
+        this.#parts.log.warn({ err: error, session: id }, 'failed to send prompt');
+      })
+      .finally(() => this.#prompting.delete(id));
+    this.#prompting.set(id, work);
+  }
+
+  async #sendPrompt(id: string): Promise<void> {
+    const { book, clock, talk } = this.#parts;
+    const entry = book.get(id);
+    if (!entry?.handle.isPromptPending || isEnded(entry.session)) return;
+    const { session, handle } = entry;
+    const inputAt = clock.now();
+    const isTaken = await talk.say(id, handle.cli, session.prompt);
+    if (!isTaken) await this.#note(id, 'its prompt was typed, but nothing shows that it was taken');
+    await this.#atWork(id, { inputAt, isPromptPending: false }, 'it was given its prompt');
+  }
+
+  async #note(id: string, trouble: string): Promise<void> {
+    const { book, clock } = this.#parts;
+    await book.change(id, ({ session, handle }) => ({
+      session: withFacts(session, { last_error: trouble }, clock.now()),
+      handle,
+    }));
+  }
+
+  async #atWork(
+    id: string,
+    input: Pick<Handle, 'inputAt' | 'isPromptPending'>,
+    reason: string,
+  ): Promise<Session> {
+    const { book, clock, wake } = this.#parts;
+    const entry = await book.change(id, ({ session, handle }) => ({
+      session: isEnded(session) ? session : working(session, reason, clock.now()),
+      handle: { ...handle, ...input },
+    }));
+    void wake();
+    if (!entry) throw notFound(id);
+    return entry.session;
+  }
+
+  #running(id: string): Entry {
+    const entry = entryOf(this.#parts.book, id);
+    const { session } = entry;
+    if (!isEnded(session)) return entry;
+    throw fail('SESSION_STATE', `The session has ended (${session.status}): restart it first.`);
+  }
+
+  /** The session, if it is one that can be typed into. */
+  #talkative(id: string): Entry {
+    const entry = this.#running(id);
+    if (entry.session.driver === 'headless') {
+      throw fail('SESSION_STATE', 'The session is a headless run, which takes no input.');
+    }
+    return entry;
+  }
+}
+
+const answered = 'its question was answered';
+
+function working(session: Session, reason: string, now: number): Session {
+  const fresh = session.turn_error ? { ...session, turn_error: null } : session;
+  return withStatus(fresh, 'working', reason, now);
+}
