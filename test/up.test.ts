@@ -60,6 +60,7 @@ test('the parts are processes that know one another, from the first run on', asy
 
   const status = await startCtl(['status', '--json', '--data', data]).ended;
   expect(status.code).toBe(0);
+  expect(JSON.parse(status.out).queue.grpc_address).toBe(first.url('queue', 'grpc'));
   expect(JSON.parse(status.out)).toMatchObject({
     ok: true,
     db: { up: true, version: expect.any(String), collections: 0, followers: 0 },

@@ -10,6 +10,8 @@ export interface OutputArgs {
   readonly words: readonly string[];
   /** Whether `-o` is ours. */
   readonly hasFormat: boolean;
+  /** `--utc` */
+  readonly utc: boolean;
 }
 
 /** Reads what must be known before the parser runs, because its own errors depend on it. */
@@ -29,9 +31,9 @@ export function outputArgs(args: readonly string[]): OutputArgs {
   const group = (words[0] === 'help' ? words[1] : words[0]) ?? '';
   if (passingOn.has(group)) {
     const plain = args.filter((arg) => !arg.startsWith('-'));
-    return { format: formatOf(before, undefined), words: plain, hasFormat: false };
+    return { format: formatOf(before, undefined), words: plain, hasFormat: false, utc: false };
   }
-  return { format: formatOf(before, given), words, hasFormat: true };
+  return { format: formatOf(before, given), words, hasFormat: true, utc: before.includes('--utc') };
 }
 
 function formatOf(args: readonly string[], given: string | undefined): OutputFormat {

@@ -85,5 +85,8 @@ function rootCommand(terminal: Terminal, hasFormat: boolean): CtlCommand {
       styleTitle: (text) => out.paint('strong', text),
     });
   const format = new Option('-o, --output-format <format>', 'Format of the output');
-  return hasFormat ? root.addOption(format.choices(outputFormats)) : root;
+  if (!hasFormat) return root;
+  return root
+    .addOption(format.choices(outputFormats))
+    .option('--utc', 'Show times as RFC 3339 times in UTC instead of ages');
 }

@@ -16,6 +16,8 @@ export interface Outlet {
   readonly colour: boolean;
   /** Width to fit, or Infinity for a pipe, which gets whole lines. */
   readonly columns: number;
+  /** `--utc`: show times as RFC 3339 times instead of ages. */
+  readonly utc?: boolean;
   /** Whether it is a terminal, where progress may be shown. */
   readonly isScreen: boolean;
   /** The underlying stream, for readline. */
@@ -71,11 +73,11 @@ export function openTerminal(
 ): Terminal {
   const { env } = outside;
   // Read here because errors of the parser itself depend on it.
-  const { format } = outputArgs(args);
-  const out = openOutlet(outside.stdout, env);
+  const { format, utc } = outputArgs(args);
+  const out = openOutlet(outside.stdout, env, utc);
   return {
     out: converter ? { ...out, write: (text) => out.write(converter.push(text)) } : out,
-    err: openOutlet(outside.stderr, env),
+    err: openOutlet(outside.stderr, env, utc),
     in: {
       // A getter, because reading process.stdin starts reading from it.
       get stream() {
@@ -93,7 +95,7 @@ export function openTerminal(
   };
 }
 
-function openOutlet(stream: Stream, env: Environment): Outlet {
+function openOutlet(stream: Stream, env: Environment, utc: boolean): Outlet {
   const isScreen = stream.isTTY === true;
   const colour = wantsColour(env, isScreen);
   let collected: string[] | undefined;
@@ -117,6 +119,7 @@ function openOutlet(stream: Stream, env: Environment): Outlet {
     colour,
     paint: colour ? painter : plain,
     columns: columnsOf(stream, env),
+    utc,
     isScreen,
     stream,
     drained: () => drained(stream),

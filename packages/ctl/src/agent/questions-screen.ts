@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { humanAge } from '@millrace/kit/units';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { timeText } from '../render/time.js';
 import { tellingIds } from './choosing.js';
 
 type Question = DaemonSchema<'Question'>;
@@ -26,7 +26,7 @@ export function questionsScreen(
   const rows = questions.map((question): Cell[] => [
     shortIds.get(question.id)!,
     names.get(question.session_id) ?? question.session_id,
-    humanAge(Date.parse(question.asked_at), now),
+    timeText(Date.parse(question.asked_at), now, sheet),
     question.body === '' ? question.title : `${question.title} ${oneLine(question.body)}`,
     answerCell(question),
   ]);

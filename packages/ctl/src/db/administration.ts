@@ -1,9 +1,10 @@
 import { systemClock } from '@millrace/kit/clock';
-import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
+import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { ClusterStatus, DatabaseStatus, RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 import { renderTable, type Cell } from '../render/table.js';
+import { timeText } from '../render/time.js';
 import { collectionsTable } from './catalog.js';
 import { counted } from './counted.js';
 import { secondsText, statusJson } from './shapes.js';
@@ -152,7 +153,7 @@ function followersTable({ followers }: DatabaseStatus, out: Outlet): string {
     ackedSeq,
     lag,
     {
-      text: lastAckAt ? humanAge(lastAckAt.getTime(), now) : 'never',
+      text: lastAckAt ? timeText(lastAckAt.getTime(), now, out) : 'never',
       tone: connectedAt ? ('ok' as const) : ('bad' as const),
     },
   ]);

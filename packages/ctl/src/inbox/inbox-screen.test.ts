@@ -33,6 +33,12 @@ test('at 140 columns the agents are named', () => {
   );
 });
 
+test('with --utc the times are timestamps', () => {
+  const screen = inboxScreen(notes, now, { columns: 140, paint: plain, utc: true });
+  expect(screen).toMatch(new RegExp(`01K9ZS3M +${notes[0]!.ts} `));
+  expect(screen).not.toContain('ago');
+});
+
 test('when all is read there is no hint', () => {
   const read = notes.map((note) => ({ ...note, read: true }));
   expect(inboxScreen(read, now, { columns: 80, paint: plain })).not.toContain('*');

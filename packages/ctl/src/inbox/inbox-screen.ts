@@ -1,8 +1,8 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { humanAge } from '@millrace/kit/units';
 import { tellingIds } from '../agent/choosing.js';
 import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { timeText } from '../render/time.js';
 
 type Note = DaemonSchema<'InboxNote'>;
 
@@ -32,7 +32,7 @@ export function inboxScreen(notes: readonly Note[], now: number, sheet: Sheet): 
   const rows = notes.map((note): Cell[] => [
     note.read ? '' : { text: '*', tone: 'strong' },
     shortIds.get(note.id)!,
-    humanAge(Date.parse(note.ts), now),
+    timeText(Date.parse(note.ts), now, sheet),
     { text: note.severity, tone: tones[note.severity] },
     ...(isWide ? [note.agent_id ?? '-'] : []),
     note.body === '' ? note.title : `${note.title}: ${note.body}`,

@@ -3,6 +3,7 @@ import { humanAge } from '@millrace/kit/units';
 import { tellingIds } from '../agent/choosing.js';
 import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { timeText } from '../render/time.js';
 import { printable, wrap } from '../render/text.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
@@ -40,7 +41,7 @@ export function pipelinesScreen(pipelines: readonly Pipeline[], now: number, she
     pipeline.name,
     statusCell(pipeline),
     countsText(pipeline.jobs),
-    humanAge(Date.parse(pipeline.created_at), now),
+    timeText(Date.parse(pipeline.created_at), now, sheet),
     ...(isWide ? [pipeline.repo ?? '-'] : []),
   ]);
   return renderTable(

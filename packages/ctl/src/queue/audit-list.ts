@@ -1,9 +1,9 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
-import { humanAge } from '@millrace/kit/units';
 import { wholeNumber } from '../db/arguments.js';
 import type { Tools } from '../tools.js';
 import { renderTable, type Sheet } from '../render/table.js';
+import { timeText } from '../render/time.js';
 import type { QueueApi } from './api.js';
 import { momentAgo } from './arguments.js';
 
@@ -76,7 +76,7 @@ export function auditTable(records: readonly AuditRecord[], now: number, sheet: 
   ];
   const rows = records.map(({ seq, at, principal, action, queue, count, selector }) => [
     seq,
-    isWide ? at.slice(0, 19).replace('T', ' ') : humanAge(Date.parse(at), now),
+    isWide && !sheet.utc ? at.slice(0, 19).replace('T', ' ') : timeText(Date.parse(at), now, sheet),
     principal,
     action,
     queue,

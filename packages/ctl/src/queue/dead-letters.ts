@@ -1,9 +1,9 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
-import { humanAge } from '@millrace/kit/units';
 import { wholeNumber } from '../db/arguments.js';
 import type { Tools } from '../tools.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { timeText } from '../render/time.js';
 import type { QueueApi } from './api.js';
 import { momentAgo, tasks } from './arguments.js';
 import { yieldingColumn } from './yielding-column.js';
@@ -63,7 +63,7 @@ export function deadTable({ tasks: dead, next_cursor: next }: Page, now: number,
     const { error_type: type = '', http_status: status = null } = task.last_error ?? {};
     return [
       task.id,
-      humanAge(Date.parse(task.dead_at ?? ''), now),
+      timeText(Date.parse(task.dead_at ?? ''), now, sheet),
       task.total_attempts,
       { text: status === null ? type : `${type} ${status}`, tone: 'bad' },
       task.handler_ref,
@@ -92,8 +92,8 @@ export function groupsTable({ groups }: Groups, now: number, sheet: Sheet): stri
     { text: group.error_type, tone: 'bad' },
     group.http_status === null ? '-' : String(group.http_status),
     group.handler_ref,
-    humanAge(Date.parse(group.first_seen), now),
-    humanAge(Date.parse(group.last_seen), now),
+    timeText(Date.parse(group.first_seen), now, sheet),
+    timeText(Date.parse(group.last_seen), now, sheet),
     group.sample_id,
   ]);
   const table = renderTable(columns, yieldingColumn('HANDLER', columns, rows, sheet), sheet);

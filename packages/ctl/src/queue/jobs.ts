@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
-import { humanAge } from '@millrace/kit/units';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { timeText } from '../render/time.js';
 import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
 import { tasks } from './arguments.js';
@@ -26,8 +26,8 @@ export function jobsTable(jobs: readonly Job[], now: number, sheet: Sheet): stri
     job.action,
     statusCell(job.status),
     job.count,
-    humanAge(Date.parse(job.created_at), now),
-    job.finished_at === null ? '-' : humanAge(Date.parse(job.finished_at), now),
+    timeText(Date.parse(job.created_at), now, sheet),
+    job.finished_at === null ? '-' : timeText(Date.parse(job.finished_at), now, sheet),
   ]);
   const titles = ['JOB', 'ACTION', 'STATUS', 'TASKS', 'CREATED', 'FINISHED'];
   return renderTable(

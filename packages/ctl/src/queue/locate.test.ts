@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { locateMetrics, locateQueue } from './locate.js';
+import { locateGrpc, locateMetrics, locateQueue } from './locate.js';
 
 const home = mkdtempSync(join(tmpdir(), 'ctl-queue-locate-'));
 const file = join(home, 'a.token');
@@ -63,6 +63,15 @@ test('a named data directory locates the queue and token of its own `ctl up`', (
     url: 'http://127.0.0.1:4712',
     token: 'mr_elsewhere',
   });
+});
+
+test('the gRPC address is that of the `ctl up` which runs the queue', () => {
+  const data = mkdtempSync(join(home, 'grpc-'));
+  const here = { ...env, MILLRACE_DATA_DIR: data };
+  const lines = ['http://127.0.0.1:4713', process.pid, 'http://127.0.0.1:1', 'grpc://127.0.0.1:2'];
+  writeFileSync(join(data, 'queue.url'), `${lines.join('\n')}\n`);
+  expect(locateGrpc('http://127.0.0.1:4713', here)).toBe('grpc://127.0.0.1:2');
+  expect(locateGrpc('http://127.0.0.1:8081', here)).toBeUndefined();
 });
 
 test("the owner's token is found for a server of this machine, and sent to no other", () => {

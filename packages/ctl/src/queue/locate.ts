@@ -75,15 +75,21 @@ function tokenIn(file: string): string {
 
 /** The `ctl up` that is running on a data directory. */
 export function runningUp(dataDir: string): RunningUp | undefined {
-  const [queueUrl, pid, metricsUrl] = (fileIn(dataDir, 'queue.url') ?? '').split('\n');
+  const [queueUrl, pid, metricsUrl, grpcUrl] = (fileIn(dataDir, 'queue.url') ?? '').split('\n');
   if (!queueUrl || !isAlive(Number(pid))) return undefined;
-  return { queueUrl, pid: Number(pid), metricsUrl: metricsUrl || undefined };
+  return {
+    queueUrl,
+    pid: Number(pid),
+    metricsUrl: metricsUrl || undefined,
+    grpcUrl: grpcUrl || undefined,
+  };
 }
 
 interface RunningUp {
   readonly queueUrl: string;
   readonly pid: number;
   readonly metricsUrl: string | undefined;
+  readonly grpcUrl: string | undefined;
 }
 
 /** Where the metrics of a queue server are, if it is a local one or at its default address. */
@@ -91,6 +97,12 @@ export function locateMetrics(url: string, env: Environment): string | undefined
   const running = runningUp(dataDirectory(undefined, env));
   if (running?.queueUrl === url && running.metricsUrl) return running.metricsUrl;
   return url === defaultUrl ? defaultMetricsUrl : undefined;
+}
+
+/** The gRPC address of a queue server that a local `ctl up` runs. */
+export function locateGrpc(url: string, env: Environment): string | undefined {
+  const running = runningUp(dataDirectory(undefined, env));
+  return running?.queueUrl === url ? running.grpcUrl : undefined;
 }
 
 function isAlive(pid: number): boolean {

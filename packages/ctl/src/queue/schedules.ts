@@ -1,9 +1,10 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
-import { humanAge, humanDuration } from '@millrace/kit/units';
+import { humanDuration } from '@millrace/kit/units';
 import { durationOf, parseJson } from '../db/arguments.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { timeText } from '../render/time.js';
 import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
 import { readConfigFile } from './config-file.js';
@@ -46,8 +47,10 @@ export function schedulesTable(schedules: readonly Schedule[], now: number, shee
     schedule.name,
     schedule.paused ? { text: 'paused', tone: 'warn' } : { text: 'active', tone: 'ok' },
     whenText(schedule),
-    schedule.next_run_at === null ? '-' : nextText(Date.parse(schedule.next_run_at), now),
-    schedule.last_run_at === null ? 'never' : humanAge(Date.parse(schedule.last_run_at), now),
+    schedule.next_run_at === null ? '-' : nextText(Date.parse(schedule.next_run_at), now, sheet),
+    schedule.last_run_at === null
+      ? 'never'
+      : timeText(Date.parse(schedule.last_run_at), now, sheet),
     schedule.task.handler_ref,
   ]);
   return renderTable(
@@ -62,7 +65,8 @@ function whenText({ cron, every_ms: everyMs, timezone }: Schedule): string {
   return timezone === 'UTC' ? cron : `${cron} ${timezone}`;
 }
 
-function nextText(at: number, now: number): string {
+function nextText(at: number, now: number, sheet: Sheet): string {
+  if (sheet.utc) return timeText(at, now, sheet);
   return at <= now ? 'now' : `in ${humanDuration(at - now)}`;
 }
 

@@ -5,6 +5,7 @@ import { humanAge } from '@millrace/kit/units';
 import { durationOf, wholeNumber } from '../db/arguments.js';
 import { Frame } from '../render/frame.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { timeText } from '../render/time.js';
 import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
 import { momentAgo, tasks as amount } from './arguments.js';
@@ -113,10 +114,10 @@ export function taskTable({ tasks, next_cursor: next }: Page, now: number, sheet
   const rows = tasks.map((task): Cell[] => [
     task.id,
     { text: task.status, tone: tones[task.status] },
-    humanAge(Date.parse(task.created_at), now),
+    timeText(Date.parse(task.created_at), now, sheet),
     task.total_attempts,
     task.handler_ref,
-    stateOf(task, now),
+    stateOf(task, now, sheet),
   ]);
   const fitting = yieldingColumn('STATE', columns, rows, sheet);
   const more = next === '' ? '' : `There are more. Continue with --cursor ${next}\n`;
@@ -124,11 +125,12 @@ export function taskTable({ tasks, next_cursor: next }: Page, now: number, sheet
 }
 
 /** What a pending task waits for, or how a task ended. */
-function stateOf(task: ListedTask, now: number): string {
+function stateOf(task: ListedTask, now: number, sheet: Sheet): string {
   if (task.status === 'PENDING') {
     if (task.waiting_for !== 'time' || task.next_attempt_at === null) {
       return `waits for ${task.waiting_for ?? 'dispatch'}`;
     }
+    if (sheet.utc) return `due ${task.next_attempt_at}`;
     const inMs = Math.max(0, Date.parse(task.next_attempt_at) - now);
     return `due in ${humanAge(now - inMs, now)}`;
   }

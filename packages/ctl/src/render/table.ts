@@ -14,6 +14,8 @@ export interface Sheet {
   /** Terminal width; Infinity for a pipe. */
   readonly columns: number;
   readonly paint: Paint;
+  /** `--utc`: show times as RFC 3339 times instead of ages. */
+  readonly utc?: boolean;
 }
 
 const GAP = '  ';

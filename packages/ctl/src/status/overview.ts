@@ -30,6 +30,8 @@ export interface Overview {
     readonly connectors: readonly ConnectorState[] | null;
   };
   readonly queue: PartState & {
+    /** Its gRPC address; null if it has none or `ctl up` on this machine does not run it. */
+    readonly grpc_address: string | null;
     readonly queues: number | null;
     readonly totals: QueueTotals | null;
   };

@@ -8,6 +8,7 @@ import { readSessions } from '../agent/find-session.js';
 import { dataDirectory } from '../data-directory.js';
 import { withDatabase } from '../db/connection.js';
 import { queueApi } from '../queue/api.js';
+import { locateGrpc } from '../queue/locate.js';
 import type { Tools } from '../tools.js';
 import { positionsCollection } from '../connect/positions-collection.js';
 import { readConnectorStates } from './connectors.js';
@@ -73,7 +74,7 @@ async function readDatabase({ data }: StatusFlags, tools: Tools): Promise<Overvi
 async function readQueue(flags: StatusFlags, tools: Tools): Promise<Overview['queue']> {
   const { terminal } = tools;
   const none = noQueueOn(flags);
-  if (none) return { ...none, queues: null, totals: null };
+  if (none) return { ...none, grpc_address: null, queues: null, totals: null };
   // --data overrides the environment.
   const env =
     flags.data === undefined
@@ -86,7 +87,8 @@ async function readQueue(flags: StatusFlags, tools: Tools): Promise<Overview['qu
       const api = queueApi({}, { terminal: { ...terminal, env }, lifecycle });
       address = api.url;
       await api.call('getLiveness');
-      const alive = { up: true, address, version: null };
+      const grpc = locateGrpc(api.url, env) ?? null;
+      const alive = { up: true, address, grpc_address: grpc, version: null };
       try {
         const { body: queues } = await api.call('listQueues');
         return { ...alive, reason: null, queues: queues.length, totals: queueTotals(queues) };
@@ -96,7 +98,7 @@ async function readQueue(flags: StatusFlags, tools: Tools): Promise<Overview['qu
       }
     });
   } catch (error) {
-    return { ...down(address, error), ...nothing };
+    return { ...down(address, error), grpc_address: null, ...nothing };
   }
 }
 

@@ -20,6 +20,7 @@ const running: Overview = {
   queue: {
     up: true,
     address: 'http://127.0.0.1:8081',
+    grpc_address: null,
     version: null,
     reason: null,
     queues: 2,
@@ -57,12 +58,21 @@ const nothing: Overview = {
     followers: null,
     connectors: null,
   },
-  queue: { ...absent('queue server'), queues: null, totals: null },
+  queue: { ...absent('queue server'), grpc_address: null, queues: null, totals: null },
   daemon: { ...absent('daemon'), address: 'http://127.0.0.1:8765', agents: null },
 };
 
 const screen = (overview: Overview, columns: number) =>
   statusScreen(overview, { columns, paint: plain });
+
+test('status: the gRPC address of the queue is below its HTTP address', () => {
+  const queue = { ...running.queue, grpc_address: 'grpc://127.0.0.1:8082' };
+  const lines = screen({ ...running, queue }, 160).split('\n');
+  const at = lines.findIndex((line) => line.startsWith('queue '));
+  expect(lines[at + 1]?.trim()).toBe('grpc://127.0.0.1:8082');
+  expect(lines[at + 1]?.indexOf('grpc')).toBe(lines[at]?.indexOf('http'));
+  expect(lines[at + 2]).toMatch(/^daemon /);
+});
 
 test('all three at a glance, at 80 columns', () => {
   expect(screen(running, 80)).toBe(

@@ -26,6 +26,7 @@ export function statusScreen(overview: Overview, sheet: Sheet): string {
     state.version ?? '-',
     details,
   ]);
+  if (queue.grpc_address !== null) rows.splice(2, 0, ['', '', queue.grpc_address, '', '']);
   const width = Math.min(sheet.columns, 100);
   const reasons = parts
     .flatMap(([title, { reason }]) => (reason === null ? [] : [`${title}: ${reason}`]))

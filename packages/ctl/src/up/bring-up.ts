@@ -63,9 +63,10 @@ export async function bringUp(
   const { daemonToken } = settings;
   if (!hasStarted) return { supervised, hasStarted, daemonToken, url };
   try {
-    // With our process id, which shows when the file is stale, and where the metrics are.
+    // With our process id, which shows when the file is stale, and where metrics and gRPC are.
     const metricsUrl = urlOf(supervised, 'queue', 'metrics');
-    const lines = [url('queue'), process.pid, metricsUrl];
+    const grpcUrl = urlOf(supervised, 'queue', 'grpc');
+    const lines = [url('queue'), process.pid, metricsUrl, grpcUrl];
     writePrivate(queueAddressFile(dataDir), `${lines.join('\n')}\n`);
     saveState(dataDir, supervised);
     await connect({ plan, settings, credentials, queueUrl: url('queue') }, here);

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { humanAge } from '@millrace/kit/units';
 import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { timeText } from '../render/time.js';
 import { printable, wrap } from '../render/text.js';
 
 type Standing = DaemonSchema<'BranchStanding'>;
@@ -26,7 +26,7 @@ export function branchesScreen(branches: readonly Standing[], now: number, sheet
   const isWide = sheet.columns >= wideColumns;
   const titles = ['AGENT', 'BRANCH', 'BASE', 'AHEAD', 'BEHIND', 'MERGED', 'CI', 'CHECKED'];
   const rows = branches.map((standing) => [
-    ...rowOf(standing, now),
+    ...rowOf(standing, now, sheet),
     ...(isWide ? [checksOf(standing), standing.agent_id] : []),
   ]);
   const table = renderTable(
@@ -38,7 +38,7 @@ export function branchesScreen(branches: readonly Standing[], now: number, sheet
   return table + notes.flatMap((note) => linesOf(note, sheet)).join('');
 }
 
-function rowOf(standing: Standing, now: number): Cell[] {
+function rowOf(standing: Standing, now: number, sheet: Sheet): Cell[] {
   const { name, branch, base, ahead, behind, merged, ci, observed_at: seen } = standing;
   return [
     name,
@@ -50,7 +50,7 @@ function rowOf(standing: Standing, now: number): Cell[] {
       : countCell(behind),
     mergedCell(merged),
     ci.state === null ? '-' : { text: ci.state, tone: tones[ci.state] ?? 'dim' },
-    seen === null ? 'not yet' : humanAge(Date.parse(seen), now),
+    seen === null ? 'not yet' : timeText(Date.parse(seen), now, sheet),
   ];
 }
 
