@@ -94,4 +94,27 @@ describe.skipIf(!hasEtcd)('administration during a fail-over (needs the program 
     expect(found.records).toHaveLength(5);
     expect((await back.server.database.verify()).problems).toEqual([]);
   }, 90_000);
+
+  test('schema and index: made by the leader, they hold on its successor', async () => {
+    const { all, leader } = await start('1');
+    const docs = leader.client.collection<{ n: number }>('docs');
+    for (let n = 0; n < 20; n++) await docs.insert({ n });
+    const schema = { type: 'object', properties: { n: { type: 'number' } } };
+    await leader.client.schemas.set('docs', schema);
+    await leader.client.catalog.createIndex('docs', { fields: ['n'], unique: true });
+    const rest = all.filter((node) => node !== leader);
+    const readOnly = { code: 'READ_ONLY_REPLICA' };
+    for (const { client } of rest) {
+      await expect(client.schemas.set('docs', {})).rejects.toMatchObject(readOnly);
+      const made = client.catalog.createIndex('docs', { fields: ['m'] });
+      await expect(made).rejects.toMatchObject(readOnly);
+    }
+    await leader.stop();
+    const next = await leaderOf(rest);
+    const successors = next.client.collection<{ n: unknown }>('docs');
+    await expect(successors.insert({ n: 'x' })).rejects.toMatchObject({ code: 'SCHEMA_VIOLATION' });
+    await expect(successors.insert({ n: 1 })).rejects.toMatchObject({ code: 'UNIQUE_VIOLATION' });
+    await successors.insert({ n: 20 });
+    expect((await next.server.database.verify()).problems).toEqual([]);
+  }, 90_000);
 });

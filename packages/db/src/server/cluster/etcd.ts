@@ -56,6 +56,9 @@ export class EtcdError extends Error {
 
 const maxAnswerBytes = 4 * 2 ** 20;
 const unauthenticated = 16;
+/** etcd hashes the password, which may take seconds on a busy machine. */
+const minLogInTimeoutMs = 5_000;
+const maxShownLength = 200;
 const leaseNotFound = 5;
 
 type Json = Readonly<Record<string, unknown>>;
@@ -65,6 +68,7 @@ export class Etcd implements EtcdPort {
   readonly #agent: HttpAgent | HttpsAgent;
   #current = 0;
   #token: string | undefined;
+  #loggingIn: Promise<void> | undefined;
 
   constructor(private readonly options: EtcdOptions) {
     const isSecure = options.endpoints.some((url) => url.startsWith('https:'));
@@ -143,32 +147,48 @@ export class Etcd implements EtcdPort {
 
   async #authorized(endpoint: string, path: string, body: Json): Promise<Json> {
     const { user } = this.options;
-    if (user && this.#token === undefined) await this.#logIn(endpoint, user);
+    if (user && this.#token === undefined) await this.#logInOnce(endpoint, user);
+    const token = this.#token;
     try {
       return await this.#post(endpoint, path, body);
     } catch (error) {
-      const isExpired = error instanceof EtcdError && error.code === unauthenticated;
-      if (!user || !isExpired) throw error;
-      await this.#logIn(endpoint, user);
+      if (!user || !isLoggedOut(error)) throw error;
+      if (this.#token === token) await this.#logInOnce(endpoint, user);
       return this.#post(endpoint, path, body);
     }
   }
 
+  /** Calls that need a token at the same time share one login. */
+  #logInOnce(endpoint: string, user: { name: string; password: string }): Promise<void> {
+    this.#loggingIn ??= this.#logIn(endpoint, user).finally(() => (this.#loggingIn = undefined));
+    return this.#loggingIn;
+  }
+
   async #logIn(endpoint: string, { name, password }: { name: string; password: string }) {
     this.#token = undefined;
-    const answer = await this.#post(endpoint, '/v3/auth/authenticate', { name, password });
+    const timeoutMs = Math.max(this.options.timeoutMs, minLogInTimeoutMs);
+    const body = { name, password };
+    const answer = await this.#post(endpoint, '/v3/auth/authenticate', body, timeoutMs);
     this.#token = textOf(answer, 'token');
   }
 
-  async #post(endpoint: string, path: string, body: Json): Promise<Json> {
-    const { clock, timeoutMs } = this.options;
+  async #post(
+    endpoint: string,
+    path: string,
+    body: Json,
+    timeoutMs = this.options.timeoutMs,
+  ): Promise<Json> {
+    const { clock } = this.options;
     const late = new AbortController();
     const timer = clock.after(timeoutMs, () =>
       late.abort(new EtcdError(`${endpoint} did not answer within ${timeoutMs} ms`)),
     );
     try {
       const { status, text } = await this.#exchange(`${endpoint}${path}`, body, late.signal);
-      const answer = JSON.parse(text) as Json;
+      const answer = parse(text);
+      if (!answer) {
+        throw new EtcdError(`${endpoint} answered: ${text.trim().slice(0, maxShownLength)}`);
+      }
       if (status === 200) return answer;
       const code = answer['code'];
       const detail = answer['message'] ?? answer['error'] ?? `status ${status}`;
@@ -218,6 +238,21 @@ export class Etcd implements EtcdPort {
       request.on('error', reject);
       request.end(sent);
     });
+  }
+}
+
+/** A token ends with its time, with a restart of etcd, and with any change of users and roles. */
+function isLoggedOut(error: unknown): boolean {
+  if (!(error instanceof EtcdError)) return false;
+  return error.code === unauthenticated || error.message.includes('revision of auth store is old');
+}
+
+/** Undefined when the text is not JSON: some refusals of etcd and of proxies are plain text. */
+function parse(text: string): Json | undefined {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    return undefined;
   }
 }
 
