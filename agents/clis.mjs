@@ -12,6 +12,8 @@ const platform = `${process.platform}-${process.arch}`;
 const noContext = 'its transcripts are read for tokens, not for the size of the context';
 const noResume = 'a restart begins a new conversation with the prompt';
 const noMcp = 'not part of this suite';
+const silentRetries =
+  'it retries up to ten times, 1 to 5 minutes apart, and prints nothing meanwhile';
 
 const mcpTools = [
   'list_backends',
@@ -118,6 +120,7 @@ export const clis = {
     compact: '/compress',
     tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
     known: {
+      'headless: 429 with reset time': silentRetries,
       'tmux: context and compaction': noContext,
       'mcp: tools listed and called': noMcp,
     },
