@@ -89,8 +89,9 @@ for (const [name, run] of Object.entries(defects)) {
         process.stderr.write(`${name} round ${round + 1}: ${error.message}\n`);
         return undefined;
       });
-      if (result === undefined) counts.undecided += 1;
-      else counts[result ? 'seen' : 'absent'] += 1;
+      const outcome = result === undefined ? 'undecided' : result ? 'seen' : 'absent';
+      counts[outcome] += 1;
+      process.stderr.write(`${name} round ${round + 1}: ${outcome}\n`);
     }
   } finally {
     await world.close();
