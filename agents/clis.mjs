@@ -13,6 +13,8 @@ const noContext = 'its transcripts are read for tokens, not for the size of the 
 const noResume = 'a restart begins a new conversation with the prompt';
 const noMcp = 'not part of this suite';
 const noAsking = { 'headless: question answered': 'it cannot ask without a terminal' };
+const silentRetries =
+  'it retries up to ten times, 1 to 5 minutes apart, and prints nothing meanwhile';
 
 const mcpTools = [
   'list_backends',
@@ -122,6 +124,7 @@ export const clis = {
     tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
     known: {
       ...noAsking,
+      'headless: 429 with reset time': silentRetries,
       'tmux: context and compaction': noContext,
       'mcp: tools listed and called': noMcp,
     },

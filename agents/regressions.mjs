@@ -10,7 +10,7 @@
  *   D4  a queue task whose turn ended in an API error counts as done
  */
 import { parseArgs } from 'node:util';
-import { taskReaches } from './steps.mjs';
+import { answerDialogs, taskReaches } from './steps.mjs';
 import { World } from './world.mjs';
 
 const { values: options } = parseArgs({
@@ -41,7 +41,8 @@ const defects = {
     if (state.id === undefined) {
       const request = { backend: 'gemini', driver: 'tmux', prompt: '[[say hi]]' };
       state.id = (await world.spawn(request)).id;
-      await world.reach(state.id, over, 180_000);
+      // Builds without `agents.trust_workspace` show gemini's dialog.
+      await answerDialogs(world, state.id);
     }
     const { id } = state;
     const send = async (text) => {
@@ -88,8 +89,9 @@ for (const [name, run] of Object.entries(defects)) {
         process.stderr.write(`${name} round ${round + 1}: ${error.message}\n`);
         return undefined;
       });
-      if (result === undefined) counts.undecided += 1;
-      else counts[result ? 'seen' : 'absent'] += 1;
+      const outcome = result === undefined ? 'undecided' : result ? 'seen' : 'absent';
+      counts[outcome] += 1;
+      process.stderr.write(`${name} round ${round + 1}: ${outcome}\n`);
     }
   } finally {
     await world.close();
