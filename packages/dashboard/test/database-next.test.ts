@@ -55,7 +55,7 @@ test.each(appearances)('accessible at $width in $theme', (appearance) =>
       await watched.expectAccessible();
       await page.keyboard.press('Escape');
       await page.getByRole('button', { name: 'Schema' }).click();
-      await page.getByText('warn: logs a write').waitFor();
+      await page.getByText('warn: stores writes').waitFor();
       await watched.expectAccessible();
       await watched.screenshot('schema-set');
     },
@@ -131,7 +131,7 @@ test('indexes: a server without advice shows how to add one', () =>
 
 test('schema: the rules of the server, its violations, and the fields of the records', () =>
   rig.on('/database/people?tab=schema', async (page) => {
-    await page.getByText('warn: logs a write').waitFor();
+    await page.getByText('warn: stores writes').waitFor();
     await page.getByText('1 since the start of the server').waitFor();
     await page.getByLabel('JSON Schema').getByText('"required"').waitFor();
     await page.getByRole('rowheader', { name: 'city' }).waitFor();

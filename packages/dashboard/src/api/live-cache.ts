@@ -25,7 +25,7 @@ export function applyEvents(client: QueryClient, events: readonly Event[]): void
 let boardRefreshes = Promise.resolve();
 let isBoardWaiting = false;
 
-/** Reads the board once more after the current read: frequent events must not cancel it for ever. */
+/** Reads the board once more after the current read, so that frequent events never starve it. */
 async function refreshBoard(client: QueryClient): Promise<void> {
   if (isBoardWaiting) return;
   isBoardWaiting = true;

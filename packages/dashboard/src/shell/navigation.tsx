@@ -172,7 +172,9 @@ function ServerList() {
             title={server.detail ?? undefined}
           >
             <span className="live-dot" aria-hidden="true" />
-            {serverTitles[name]} <span className="server-state">{stateText(server)}</span>
+            <span>
+              {serverTitles[name]} {stateText(server)}
+            </span>
           </li>
         );
       })}

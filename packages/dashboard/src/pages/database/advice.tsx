@@ -44,27 +44,35 @@ function AdviceTable({
 }) {
   return (
     <div className="scroll-x" tabIndex={0} role="group" aria-label="Advised indexes">
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Fields</th>
-            <th scope="col" className="numeric">
+      <table role="table" className="table cards">
+        <thead role="rowgroup">
+          <tr role="row">
+            <th role="columnheader" scope="col">
+              Fields
+            </th>
+            <th role="columnheader" scope="col" className="numeric">
               Slow queries
             </th>
-            <th scope="col" className="numeric">
+            <th role="columnheader" scope="col" className="numeric">
               Time
             </th>
-            <th scope="col" className="numeric">
+            <th role="columnheader" scope="col" className="numeric">
               Rows read
             </th>
-            <th scope="col" className="numeric">
+            <th role="columnheader" scope="col" className="numeric">
               Rows returned
             </th>
-            <th scope="col">Last query</th>
-            {canCreate && <th scope="col">Action</th>}
+            <th role="columnheader" scope="col">
+              Last query
+            </th>
+            {canCreate && (
+              <th role="columnheader" scope="col">
+                Action
+              </th>
+            )}
           </tr>
         </thead>
-        <tbody>
+        <tbody role="rowgroup">
           {advice.map((one) => (
             <AdviceRow key={one.fields.join(',')} advice={one} canCreate={canCreate} />
           ))}
@@ -78,17 +86,27 @@ function AdviceRow({ advice, canCreate }: { advice: IndexAdvice; canCreate: bool
   const { collection, fields } = advice;
   const create = useCreateIndex(collection);
   return (
-    <tr>
-      <th scope="row" className="mono">
+    <tr role="row">
+      <th role="rowheader" scope="row" className="mono">
         {fields.join(', ')}
       </th>
-      <td className="numeric">{count(advice.query_count)}</td>
-      <td className="numeric">{millis(advice.total_ms)}</td>
-      <td className="numeric">{count(advice.rows_scanned)}</td>
-      <td className="numeric">{count(advice.rows_returned)}</td>
-      <td className="mono">{advice.filter}</td>
+      <td role="cell" data-label="Queries" className="numeric">
+        {count(advice.query_count)}
+      </td>
+      <td role="cell" data-label="Time" className="numeric">
+        {millis(advice.total_ms)}
+      </td>
+      <td role="cell" data-label="Rows read" className="numeric">
+        {count(advice.rows_scanned)}
+      </td>
+      <td role="cell" data-label="Returned" className="numeric">
+        {count(advice.rows_returned)}
+      </td>
+      <td role="cell" data-label="Last query">
+        <span className="mono">{advice.filter}</span>
+      </td>
       {canCreate && (
-        <td>
+        <td role="cell">
           <button
             type="button"
             className="small"

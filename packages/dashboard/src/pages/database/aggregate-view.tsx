@@ -65,7 +65,13 @@ export function AggregateView({ collection, filter, status, fields, run }: Aggre
         <Loaded query={groups}>
           {({ groups: found, plan }) => (
             <>
-              {plan && <PlanView {...{ plan, collection }} records={status?.records} />}
+              {plan && (
+                <PlanView
+                  {...{ plan, collection }}
+                  records={status?.records}
+                  couldUseIndex={filter !== undefined}
+                />
+              )}
               <Groups groups={found} draft={submitted} />
             </>
           )}

@@ -1,19 +1,16 @@
 import { useState } from 'react';
 import { Status } from '../../parts/status.js';
 import type { Plan } from './api.js';
-import { planSteps, wastes, type PlanStep } from './plan.js';
+import { planSteps, wastes, type PlanStep, type ScanContext } from './plan.js';
 
-interface PlanViewProps {
+interface PlanViewProps extends ScanContext {
   plan: Plan;
-  collection: string;
-  /** Records of the collection, when known. */
-  records: number | undefined;
 }
 
 /** The query plan of the first page as a tree, with a hint when an index would help. */
-export function PlanView({ plan, collection, records }: PlanViewProps) {
+export function PlanView({ plan, ...context }: PlanViewProps) {
   const [isOpen, setIsOpen] = useState(false);
-  const steps = planSteps(plan, collection, records);
+  const steps = planSteps(plan, context);
   const scan = steps.at(-1)!;
   const tone = scan.isCostly ? 'warn' : plan.full_scan ? 'calm' : 'good';
   const { elapsed_ms } = plan;
@@ -27,12 +24,8 @@ export function PlanView({ plan, collection, records }: PlanViewProps) {
         <Status tone={tone}>{scan.title}</Status> <span>{scan.note}</span>
         {plan.sorted_in_memory && <span className="status-warn"> sorted in memory</span>}{' '}
         <span className="muted">{elapsed_ms.toFixed(elapsed_ms < 10 ? 1 : 0)} ms</span>
-        {wastes(plan) && (
-          <span className="muted">
-            {' '}
-            Add an index on the field: list it under <code>collections</code> in the database
-            config.
-          </span>
+        {context.couldUseIndex && wastes(plan) && (
+          <span className="muted"> An index on the field would help: create it under Indexes.</span>
         )}
       </summary>
       {isOpen && <Steps steps={steps} />}

@@ -10,8 +10,10 @@ const plan = {
   elapsed_ms: 3,
 };
 
+const people = { collection: 'people', records: 5_000, couldUseIndex: true };
+
 test('planSteps: a full scan that drops rows is costly at each step', () => {
-  const steps = planSteps(plan, 'people', 5_000);
+  const steps = planSteps(plan, people);
   expect(steps.map(({ title, note, isCostly }) => [title, note, isCostly])).toEqual([
     ['First page', '12 rows returned', false],
     ['Sort in memory', 'every matching row is read before the first is returned', true],
@@ -21,13 +23,17 @@ test('planSteps: a full scan that drops rows is costly at each step', () => {
 });
 
 test('planSteps: reading everything in order costs what it must', () => {
-  const whole = { ...plan, rows_scanned: 200, rows_returned: 200, sorted_in_memory: false };
-  expect(planSteps(whole, 'people', undefined).some(({ isCostly }) => isCostly)).toBe(false);
+  const page = { ...plan, rows_scanned: 201, rows_returned: 200, sorted_in_memory: false };
+  const unfiltered = { ...people, couldUseIndex: false };
+  expect(planSteps(page, unfiltered).map(({ title, isCostly }) => [title, isCostly])).toEqual([
+    ['First page', false],
+    ['Full scan of people', false],
+  ]);
 });
 
 test('planSteps: an index is named', () => {
   const byIndex = { ...plan, full_scan: false, index: 'age', sorted_in_memory: false };
-  expect(planSteps(byIndex, 'people', 5_000).at(-1)).toEqual({
+  expect(planSteps(byIndex, people).at(-1)).toEqual({
     title: 'index age',
     note: '5,000 rows scanned',
     isCostly: false,

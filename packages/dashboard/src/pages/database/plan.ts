@@ -8,10 +8,22 @@ export interface PlanStep {
   isCostly: boolean;
 }
 
+export interface ScanContext {
+  collection: string;
+  /** Records of the collection, when known. */
+  records: number | undefined;
+  /** Whether the query has a filter or an order; without one every record must be read. */
+  couldUseIndex: boolean;
+}
+
 /** The steps of a plan, from the result down to the scan that feeds it. */
-export function planSteps(plan: Plan, collection: string, records: number | undefined): PlanStep[] {
+export function planSteps(
+  plan: Plan,
+  { collection, records, couldUseIndex }: ScanContext,
+): PlanStep[] {
   const { index, full_scan, rows_scanned, rows_returned, sorted_in_memory } = plan;
-  const dropped = rows_scanned - rows_returned;
+  // A page reads one row more than it returns, and a group consists of many rows.
+  const dropped = couldUseIndex ? rows_scanned - rows_returned : 0;
   const steps: PlanStep[] = [
     { title: 'First page', note: `${count(rows_returned)} rows returned`, isCostly: false },
   ];

@@ -44,7 +44,15 @@ export function Results({ collection, found, status, names, submitted, onOpen }:
     <>
       {failure}
       <div className="row db-head">
-        {plan ? <PlanView {...{ plan, collection }} records={status?.records} /> : <span />}
+        {plan ? (
+          <PlanView
+            {...{ plan, collection }}
+            records={status?.records}
+            couldUseIndex={submitted.body.filter !== undefined || order !== undefined}
+          />
+        ) : (
+          <span />
+        )}
         {!isNarrow && records.length > 0 && (
           <ColumnChoice
             names={names}

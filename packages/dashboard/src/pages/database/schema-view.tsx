@@ -11,6 +11,11 @@ import { inferFields } from './inferred-schema.js';
 
 const sampleSize = 200;
 
+const validations: Readonly<Record<CollectionSchema['validate'], string>> = {
+  strict: 'strict: refuses writes that do not match',
+  warn: 'warn: stores writes that do not match, and logs them',
+};
+
 /** The fields of a collection as its records have them, and the schema that writes must match. */
 export function SchemaView({ collection }: { collection: string }) {
   const { schemas } = useDatabaseFeatures();
@@ -52,7 +57,7 @@ function Declared({ schema }: { schema: CollectionSchema }) {
     <>
       <dl className="facts">
         <dt>Validation</dt>
-        <dd>{validate === 'strict' ? 'strict: refuses a write' : 'warn: logs a write'}</dd>
+        <dd>{validations[validate]}</dd>
         <dt>Set</dt>
         <dd>
           <Time at={updated_at} />

@@ -20,10 +20,10 @@ export function fleetColumns(
     {
       id: 'name',
       header: 'Agent',
-      width: 'minmax(0, 2fr)',
+      width: 'minmax(0, 3fr)',
       cell: (session) => (
         <>
-          <Link href={`/agents/${session.id}`} className="row-link fleet-name">
+          <Link href={`/agents/${session.id}`} className="row-link fleet-name" title={session.name}>
             {session.name}
           </Link>
           <span className="fleet-second">
@@ -70,12 +70,12 @@ export function fleetColumns(
     },
     {
       id: 'where',
-      header: 'Branch',
-      width: 'minmax(0, 1fr)',
+      header: 'Branch or directory',
+      width: 'minmax(0, 2fr)',
       wideOnly: true,
       cell: ({ branch, repo, workdir }) => (
         <span className="muted" title={workdir}>
-          {branch ?? baseName(repo ?? workdir)}
+          {branch ?? `${baseName(repo ?? workdir)}/`}
         </span>
       ),
     },
