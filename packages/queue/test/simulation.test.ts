@@ -10,7 +10,7 @@ test(
   async () => {
     const { tally, hits, runs } = await simulateQueue(100);
     if (runs < 100) return; // one seed alone, by $MILLRACE_SEED
-    for (const [name, count] of Object.entries(tally)) expect(count, name).toBeGreaterThan(40);
+    for (const [name, count] of Object.entries(tally)) expect(count, name).toBeGreaterThan(15);
     expect([...hits.keys()].toSorted()).toEqual([
       'hint.lost',
       'store.crash_after',
