@@ -245,7 +245,8 @@ export class Witness {
       if (task.queue === request.queue && task.status === 'IN_FLIGHT') inFlight++;
     }
     this.#demand(inFlight <= request.maxInFlight, `${inFlight} tasks are in flight`, request.queue);
-    const at = this.world.timeline.elapsedMs;
+    // Servers and stores count in whole milliseconds.
+    const at = Math.floor(this.world.timeline.elapsedMs);
     const starts = (this.starts.get(request.queue) ?? []).filter((start) => start > at - 1_000);
     for (let i = 0; i < claimed; i++) starts.push(at);
     this.starts.set(request.queue, starts);
