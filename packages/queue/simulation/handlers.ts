@@ -76,7 +76,7 @@ export class Handlers implements Outbound {
     const manners = this.manners.get(queue)!;
     const result = this.#isHealed ? 'ok' : await this.#work.get(queue)!(signal);
     if (result === 'failed') return failureOf(this.#pick(manners.failures));
-    if (world.chance(manners.asyncChance ?? 0)) {
+    if (!this.#isHealed && world.chance(manners.asyncChance ?? 0)) {
       this.#reportLater(queue, id, token);
       return response(202, { 'x-queue-async': 'true' });
     }

@@ -1,7 +1,7 @@
 /**
  * Seeded simulation of the queue: servers that crash, stop and restart, handlers that are slow,
- * failing, hanging and flapping, clocks that jump, configs that change. See `scenario.ts` for the
- * events, `witness.ts` and `judge.ts` for the invariants.
+ * failing, hanging and flapping, clocks that jump, configs that change, schedules near a clock
+ * change, jobs. See `scenario.ts` for the events, `witness.ts` and `judge.ts` for the invariants.
  */
 import {
   runSeed,
@@ -10,6 +10,7 @@ import {
   type SeedsReport,
   type Simulation,
 } from '@millrace/kit/simulation';
+import type { TaskStore } from '../src/storage/task-store.js';
 import { withRealDisk } from './real-disk.js';
 import { faults, runQueueScenario, type Tally } from './scenario.js';
 
@@ -22,17 +23,19 @@ export interface QueueSimulationOptions {
   first?: number;
   /** `embedded`: the real store on a real disk, which is slower. */
   store?: 'memory' | 'embedded';
+  /** In the place of the memory store, to show that its faults are found. */
+  newDisk?: () => TaskStore;
 }
 
 /** Runs a number of seeds; throws with the seed at the first failure. */
 export async function simulateQueue(
   count: number,
-  { first = 1, store = 'memory' }: QueueSimulationOptions = {},
+  { first = 1, store = 'memory', newDisk }: QueueSimulationOptions = {},
 ): Promise<QueueSimulation> {
   const total: Partial<Tally> = {};
   const scenario: Scenario = async (world) => {
     const tally = await (store === 'memory'
-      ? runQueueScenario(world)
+      ? runQueueScenario(world, newDisk?.())
       : withRealDisk(world, (disk) => runQueueScenario(world, disk)));
     for (const [name, value] of Object.entries(tally) as [keyof Tally, number][]) {
       total[name] = (total[name] ?? 0) + value;

@@ -44,7 +44,7 @@ export async function judge(evidence: Evidence): Promise<void> {
     );
     if (reported !== counted) throw new Error(`${queue} counts ${reported} and has ${counted}`);
   }
-  await checkAudit(evidence.disk);
+  await checkAudit(evidence);
 }
 
 /** Finished, or waiting for a known reason. */
@@ -84,8 +84,10 @@ function checkWork(known: Known, handlers: Handlers): void {
   }
 }
 
-async function checkAudit(disk: TaskStore): Promise<void> {
-  const records = (await disk.auditPage({ limit: 1_000_000 })).toReversed().map(auditToWire);
+async function checkAudit({ disk, witness }: Evidence): Promise<void> {
+  const stored = (await disk.auditPage({ limit: 1_000_000 })).toReversed();
+  witness.jobs.checkAudit(stored);
+  const records = stored.map(auditToWire);
   let last: WireAuditRecord | undefined;
   for (const record of records) {
     const fault = auditFault(last, record);

@@ -1,10 +1,12 @@
 import type { Simulation } from '@millrace/kit/simulation';
 import { MemoryStore } from '../src/storage/memory/index.js';
 import type { TaskStore } from '../src/storage/task-store.js';
+import { nearClockChange } from './calendar.js';
 import { Handlers } from './handlers.js';
 import { judge } from './judge.js';
 import { Operator } from './operator.js';
 import { manners } from './queues.js';
+import { RecordOperator } from './record-operator.js';
 import { Servers } from './servers.js';
 import { Witness } from './witness.js';
 
@@ -31,23 +33,35 @@ export interface Tally {
   cancelled_pending: number;
   cancelled_in_flight: number;
   unique_replays: number;
+  schedule_runs: number;
+  schedules_caught_up: number;
+  schedule_runs_skipped: number;
+  job_steps: number;
+  jobs_done: number;
+  jobs_cancelled: number;
 }
+
+/** All servers are up again by then, and have looked at their schedules. */
+const quietMs = 30_000;
 
 /** Some minutes of simulated load with faults, and the checks after them. */
 export async function runQueueScenario(
   world: Simulation,
   disk: TaskStore = new MemoryStore(),
 ): Promise<Tally> {
-  const witness = new Witness(world, disk);
-  witness.clocksJump = world.chance(0.4);
+  const calendar = nearClockChange(world);
+  const witness = new Witness(world, disk, calendar, world.chance(0.4));
   const handlers: Handlers = new Handlers(world, manners, () => servers.any());
   const servers: Servers = new Servers(world, disk, witness, () => handlers);
-  const operator = new Operator(world, witness.view(world.clock, 'operator'), servers);
+  const view = witness.view(world.clock, 'operator');
+  const operator = new Operator(world, view, servers);
+  const records = new RecordOperator(world, view, servers, calendar);
   await world.complete(operator.configureAll());
   const names = world.chance(0.5) ? ['queue-1'] : ['queue-1', 'queue-2'];
   for (const name of names) servers.boot(name);
 
-  const trouble = makeTrouble(world, { operator, servers, names, clocksJump: witness.clocksJump });
+  const { clocksJump } = witness;
+  const trouble = makeTrouble(world, { operator, records, servers, names, clocksJump });
   await world.runFor(world.between([40_000, 150_000]));
   for (const each of trouble) each.stop();
 
@@ -59,6 +73,9 @@ export async function runQueueScenario(
   for (const queue of operator.paused) {
     if (queue !== forgotten) await world.complete(operator.setPaused(queue, false));
   }
+  await world.runFor(quietMs);
+  witness.schedules.checkCaughtUp(world.clock.now());
+  await world.complete(records.pauseAll());
   await world.runUntil(() => hasEnded(world, witness, forgotten), 20 * 60_000);
   await world.runUntil(() => servers.all().length === names.length, 60_000);
   const delivery = servers.any()!;
@@ -77,17 +94,25 @@ export async function runQueueScenario(
     cancelled_pending: witness.cancelledPending,
     cancelled_in_flight: witness.cancelledInFlight,
     unique_replays: witness.keys.replays,
+    schedule_runs: witness.schedules.runs,
+    schedules_caught_up: witness.schedules.caughtUp,
+    schedule_runs_skipped: witness.schedules.skipped,
+    job_steps: witness.jobs.steps,
+    jobs_done: witness.jobs.done,
+    jobs_cancelled: witness.jobs.cancelled,
   };
 }
 
 interface Cast {
   operator: Operator;
+  records: RecordOperator;
   servers: Servers;
   names: readonly string[];
   clocksJump: boolean;
 }
 
-function makeTrouble(world: Simulation, { operator, servers, names, clocksJump }: Cast) {
+function makeTrouble(world: Simulation, cast: Cast) {
+  const { operator, records, servers, names, clocksJump } = cast;
   const aServer = () => names[world.between([0, names.length - 1])]!;
   const act = (action: () => Promise<void>) => () =>
     void action().catch((error: unknown) => world.fail(error));
@@ -114,6 +139,14 @@ function makeTrouble(world: Simulation, { operator, servers, names, clocksJump }
       [500, 20_000],
       act(() => operator.cancel()),
     ),
+    world.disturb(
+      [500, 10_000],
+      act(() => records.tendSchedule()),
+    ),
+    world.disturb(
+      [4_000, 40_000],
+      act(() => records.createJob()),
+    ),
     world.disturb([15_000, 120_000], () => servers.crash(aServer())),
     world.disturb([20_000, 150_000], () => servers.stop(aServer())),
     world.disturb([1_000, 10_000], () => servers.bootFallen(names)),
@@ -124,6 +157,7 @@ function makeTrouble(world: Simulation, { operator, servers, names, clocksJump }
 }
 
 function hasEnded(world: Simulation, witness: Witness, forgotten: string | undefined): boolean {
+  if (!witness.jobs.areAllEnded) return false;
   const soon = world.clock.now() + 3_600_000;
   for (const task of witness.tasks.values()) {
     if (task.status === 'IN_FLIGHT') return false;
@@ -135,9 +169,8 @@ function hasEnded(world: Simulation, witness: Witness, forgotten: string | undef
 
 /** A graceful shutdown leaves nothing in flight. */
 async function stopAll(world: Simulation, servers: Servers, witness: Witness): Promise<void> {
-  const all = servers.all();
   const startedAt = world.timeline.elapsedMs;
-  await world.complete(Promise.all(all.map((each) => each.stop({ timeoutMs: 1_000 }))));
+  await world.complete(servers.shutDown(1_000));
   const tookMs = world.timeline.elapsedMs - startedAt;
   if (tookMs > 1_000) throw new Error(`servers that run nothing took ${tookMs} ms to stop`);
   const left = [...witness.tasks.values()].filter((task) => task.status === 'IN_FLIGHT');

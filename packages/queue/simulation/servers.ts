@@ -1,6 +1,7 @@
 import { silentMetrics } from './silent-metrics.js';
 import type { Simulation, SimulatedNode } from '@millrace/kit/simulation';
 import type { Outbound } from '@millrace/kit/outbound';
+import { Background, countedStore, History } from '../src/background/index.js';
 import { createDelivery, type Delivery } from '../src/delivery/index.js';
 import { StorageUnavailable, type TaskStore } from '../src/storage/task-store.js';
 import type { Witness } from './witness.js';
@@ -8,8 +9,12 @@ import type { Witness } from './witness.js';
 interface Server {
   node: SimulatedNode;
   delivery: Delivery;
+  background: Background;
   isStopping: boolean;
 }
+
+/** So small that a job takes several steps. */
+const jobChunkSize = 2;
 
 /** The servers of a run. Each may crash, lose its memory, and restart. */
 export class Servers {
@@ -34,11 +39,23 @@ export class Servers {
     return this.#alive().map((server) => server.delivery);
   }
 
+  backgrounds(): Background[] {
+    return this.#alive().map((server) => server.background);
+  }
+
+  /** Graceful shutdown, in the order of a real server. */
+  async shutDown(timeoutMs: number): Promise<void> {
+    await Promise.all(this.#alive().map((server) => shutDown(server, timeoutMs)));
+  }
+
   boot(name: string): void {
     const { world } = this;
     const node = world.node(name);
     const { clock, random, log } = node;
-    const store = this.#storeOf(node);
+    const opened = this.#storeOf(node);
+    const instance = `${name} ${node.life}`;
+    const history = new History({ store: opened, clock, instance });
+    const store = countedStore(opened, history);
     const outbound = node.guard(this.outbound());
     const delivery = createDelivery({
       store,
@@ -51,8 +68,10 @@ export class Servers {
       isAllowed: () => true,
       nodeId: name,
     });
-    this.#up.set(name, { node, delivery, isStopping: false });
+    const background = new Background({ store, clock, log, instance, history, jobChunkSize });
+    this.#up.set(name, { node, delivery, background, isStopping: false });
     node.start(() => delivery.start());
+    background.start();
   }
 
   /** Crash: everything of the server stops; it restarts after a while. */
@@ -71,7 +90,7 @@ export class Servers {
     server.isStopping = true;
     this.stops++;
     server.node.start(async () => {
-      await server.delivery.stop({ timeoutMs: this.world.between([0, 10_000]) });
+      await shutDown(server, this.world.between([0, 10_000]));
       this.world.note('stopped', {}, name);
       server.node.crash();
       this.#bootLater(name);
@@ -122,4 +141,10 @@ export class Servers {
         Reflect.get(Object.hasOwn(hints, property) ? hints : target, property) as unknown,
     });
   }
+}
+
+async function shutDown({ background, delivery }: Server, timeoutMs: number): Promise<void> {
+  await background.stop();
+  await delivery.stop({ timeoutMs });
+  await background.storeHistory();
 }

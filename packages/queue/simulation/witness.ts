@@ -2,16 +2,21 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Simulation } from '@millrace/kit/simulation';
 import type { QueueConfig } from '../src/core/queue.js';
 import { isUncounted, type TaskStatus } from '../src/core/task.js';
-import type { TaskChangeResult } from '../src/storage/task-changes.js';
+import type { CancelTaskChange, TaskChangeResult } from '../src/storage/task-changes.js';
 import type {
   ClaimRequest,
+  InsertResult,
   NewTask,
+  RecordWrite,
   RedriveChange,
   Settlement,
   SettleResult,
   TaskStore,
 } from '../src/storage/task-store.js';
+import type { Calendar } from './calendar.js';
+import { JobWitness, type Death } from './job-witness.js';
 import { KeyWitness } from './key-witness.js';
+import { ScheduleWitness } from './schedule-witness.js';
 
 /** A task as it must be, by what the store has answered so far. */
 export interface Known {
@@ -28,6 +33,11 @@ export interface Known {
   /** Its handler asked for more time. */
   isExtended: boolean;
   isAsync: boolean;
+  redrives: number;
+  deaths: number;
+  deadAt: number;
+  /** When it ended, in the time of the world. */
+  endedAt: number;
 }
 
 /**
@@ -49,10 +59,23 @@ export class Witness {
     (holds, message, about) => this.#demand(holds, message, about),
   );
 
+  readonly schedules: ScheduleWitness;
+  readonly jobs: JobWitness;
+
   constructor(
     private readonly world: Simulation,
     private readonly disk: TaskStore,
-  ) {}
+    calendar: Calendar,
+    /** A store that counts by the wall clock keeps no rate while that clock is being set. */
+    readonly clocksJump: boolean,
+  ) {
+    const demand = this.#demand.bind(this);
+    const livenessOf = (id: string) => this.#livenessOf(id);
+    this.schedules = new ScheduleWitness({ calendar, livenessOf, demand });
+    const deadIn = (queue: string) => this.#deadIn(queue);
+    const isStillDead = (death: Death) => this.#isStillDead(death);
+    this.jobs = new JobWitness({ deadIn, isStillDead, clocksJump, demand });
+  }
 
   /** The disk as one server, or the operator, sees it. */
   view(clock: Clock, name: string): TaskStore {
@@ -113,15 +136,36 @@ export class Witness {
         this.#note('redrive', name, change.queue, ids);
         return ids;
       },
+      writeRecord: async (write) => {
+        const result = await disk.writeRecord(write);
+        if (result.kind === 'written') await this.#recordWritten(write, result.inserted, name);
+        return result;
+      },
+      deleteRecord: async (key) => {
+        const isDeleted = await disk.deleteRecord(key);
+        if (isDeleted && key.kind === 'schedule') this.schedules.deleted(key);
+        return isDeleted;
+      },
+      runJobStep: async (step) => {
+        const result = await disk.runJobStep(step);
+        if (result.kind !== 'done') return result;
+        const { change } = step;
+        this.jobs.stepped(step, result.ids);
+        if (change.action === 'redrive') {
+          for (const id of result.ids) this.#redriven(id, change);
+        }
+        this.#note(`job ${change.action}`, name, change.queue, result.ids);
+        return result;
+      },
       cancelTask: async (change) => {
         const result = await disk.cancelTask(change);
-        this.#cancelAnswered(change.id, result);
+        this.#cancelAnswered(change, result);
         this.world.note('cancel', { id: change.id, kind: result.kind }, name);
         return result;
       },
       cancelPending: async (change) => {
         const ids = await disk.cancelPending(change);
-        for (const id of ids) this.#cancelled(id, ['PENDING']);
+        for (const id of ids) this.#cancelled(id, ['PENDING'], change.now);
         this.#note('cancel_pending', name, change.queue, ids);
         return ids;
       },
@@ -161,7 +205,8 @@ export class Witness {
     this.#demand(!this.tasks.has(id), 'one id was stored twice', id);
     const rest = { status: 'PENDING' as const, isStarted: false, token: '', leaseEnd: 0 };
     const lease = { isExtended: false, isAsync: false };
-    this.tasks.set(id, { id, queue, groupKey, dueAt, expiresAt, ...lease, ...rest });
+    const end = { redrives: 0, deaths: 0, deadAt: 0, endedAt: 0 };
+    this.tasks.set(id, { id, queue, groupKey, dueAt, expiresAt, ...lease, ...rest, ...end });
   }
 
   #claimed(id: string, token: string, request: ClaimRequest): void {
@@ -200,7 +245,8 @@ export class Witness {
       if (task.queue === request.queue && task.status === 'IN_FLIGHT') inFlight++;
     }
     this.#demand(inFlight <= request.maxInFlight, `${inFlight} tasks are in flight`, request.queue);
-    const at = this.world.timeline.elapsedMs;
+    // Servers and stores count in whole milliseconds.
+    const at = Math.floor(this.world.timeline.elapsedMs);
     const starts = (this.starts.get(request.queue) ?? []).filter((start) => start > at - 1_000);
     for (let i = 0; i < claimed; i++) starts.push(at);
     this.starts.set(request.queue, starts);
@@ -213,10 +259,8 @@ export class Witness {
     );
   }
 
-  /** A store that counts by the wall clock keeps no rate while that clock is being set. */
-  clocksJump = false;
-
-  #settled({ id, token, verdict, attempt }: Settlement, result: SettleResult, now: number): void {
+  #settled(settlement: Settlement, result: SettleResult, now: number): void {
+    const { id, token, verdict, attempt } = settlement;
     const task = this.tasks.get(id);
     if (result.kind !== 'settled') {
       this.#demand(
@@ -230,15 +274,19 @@ export class Witness {
     const known = this.#known(id);
     this.#demand(known.status === 'IN_FLIGHT', `a ${known.status} task was settled`, id);
     this.#demand(known.token === token, 'a task was settled with a lost lease', id);
-    const isOver = known.leaseEnd <= now;
     const outcome = attempt.outcome;
-    this.#demand(isOver === (outcome === 'LEASE_EXPIRED'), `settled at ${now} as ${outcome}`, id);
+    const isExpired = outcome === 'LEASE_EXPIRED';
+    // The clock may have been set back since the lease was found to be over.
+    const isOver = known.leaseEnd <= (isExpired ? settlement.now : now);
+    this.#demand(isOver === isExpired, `settled at ${now} as ${outcome}`, id);
     const isHandedBack = verdict.kind === 'handed_back';
     this.#demand(isHandedBack === isUncounted(outcome), `${verdict.kind}: ${outcome}`, id);
     known.token = '';
     this.settles++;
-    if (verdict.kind === 'succeeded') known.status = 'SUCCEEDED';
-    else if (verdict.kind === 'dead') known.status = 'DEAD';
+    if (verdict.kind === 'succeeded') {
+      known.status = 'SUCCEEDED';
+      known.endedAt = this.world.timeline.elapsedMs;
+    } else if (verdict.kind === 'dead') this.#died(known, settlement.now);
     else {
       known.status = 'PENDING';
       known.dueAt = verdict.dueAt;
@@ -249,23 +297,30 @@ export class Witness {
     const task = this.#known(id);
     this.#demand(task.status === 'PENDING', `a ${task.status} task expired`, id);
     this.#demand((task.expiresAt ?? Infinity) <= now, 'a task expired before its time', id);
-    task.status = 'DEAD';
+    this.#died(task, now);
   }
 
-  #cancelAnswered(id: string, { kind }: TaskChangeResult): void {
+  #died(task: Known, now: number): void {
+    task.status = 'DEAD';
+    task.deaths++;
+    task.deadAt = now;
+    task.endedAt = this.world.timeline.elapsedMs;
+  }
+
+  #cancelAnswered({ id, now }: CancelTaskChange, { kind }: TaskChangeResult): void {
     if (kind === 'not_found') return;
-    if (kind === 'changed') return this.#cancelled(id, ['PENDING', 'IN_FLIGHT']);
+    if (kind === 'changed') return this.#cancelled(id, ['PENDING', 'IN_FLIGHT'], now);
     const { status } = this.#known(id);
     const hasEnded = status === 'SUCCEEDED' || status === 'DEAD';
     this.#demand(hasEnded, `the cancel of a ${status} task was ${kind}`, id);
   }
 
-  #cancelled(id: string, allowed: readonly TaskStatus[]): void {
+  #cancelled(id: string, allowed: readonly TaskStatus[], now: number): void {
     const task = this.#known(id);
     this.#demand(allowed.includes(task.status), `a ${task.status} task was cancelled`, id);
     if (task.status === 'IN_FLIGHT') this.cancelledInFlight++;
     else this.cancelledPending++;
-    task.status = 'DEAD';
+    this.#died(task, now);
     task.token = '';
   }
 
@@ -274,9 +329,44 @@ export class Witness {
     this.#demand(task.status === 'DEAD', `a ${task.status} task was redriven`, id);
     this.keys.redriven(id, change.now);
     task.status = 'PENDING';
+    task.redrives++;
     task.isStarted = false;
     task.expiresAt = null;
     task.dueAt = change.dueAt(change.ids.indexOf(id));
+  }
+
+  async #recordWritten(
+    write: RecordWrite,
+    inserted: readonly InsertResult[],
+    name: string,
+  ): Promise<void> {
+    const { kind, queue, now, tasks = [] } = write;
+    inserted.forEach((result, i) => {
+      if (result.kind === 'stored') this.#stored({ ...tasks[i]!, id: result.task.id });
+    });
+    this.world.note(kind, { queue, name: write.name, now, ids: tasks.map(idOf) }, name);
+    if (kind === 'job') await this.jobs.written(write);
+    else if (name === operatorName) this.schedules.defined(write);
+    else this.schedules.advanced(write, inserted);
+  }
+
+  #livenessOf(id: string) {
+    const { status, redrives, endedAt } = this.#known(id);
+    if (status === 'PENDING' || status === 'IN_FLIGHT') return redrives > 0 ? 'redriven' : 'live';
+    return endedAt > this.world.timeline.elapsedMs - 1_000 ? 'just_ended' : 'ended';
+  }
+
+  #deadIn(queue: string): Death[] {
+    const all = [...this.tasks.values()];
+    const dead = all.filter((task) => task.queue === queue && task.status === 'DEAD');
+    return dead.map(({ id, deadAt, deaths }) => ({ id, deadAt, deaths }));
+  }
+
+  async #isStillDead({ id, deaths }: Death): Promise<boolean> {
+    const task = this.#known(id);
+    if (task.status !== 'DEAD' || task.deaths !== deaths) return false;
+    const stored = await this.disk.getTask(id);
+    return stored?.status === 'DEAD' && 'attempts' in stored;
   }
 
   #known(id: string): Known {
@@ -296,4 +386,5 @@ export class Witness {
   }
 }
 
+const operatorName = 'operator';
 const idOf = ({ id }: { id: string }) => id;

@@ -13,6 +13,8 @@ export interface BackgroundOptions {
   /** Identifies this run of the server. */
   instance: string;
   history: History;
+  /** Tasks of one step of a job. */
+  jobChunkSize?: number | undefined;
 }
 
 /** The calls that operations make. */
@@ -25,10 +27,10 @@ export class Background {
   readonly #history: Loop;
 
   constructor(private readonly options: BackgroundOptions) {
-    const { store, clock, log, instance, history } = options;
+    const { store, clock, log, instance, history, jobChunkSize: chunkSize } = options;
     const scheduler = new Scheduler({ store, clock, log });
     this.#schedules = new Loop({ name: 'schedules', clock, log, run: () => scheduler.run() });
-    const jobs = new Jobs({ store, clock, log, instance });
+    const jobs = new Jobs({ store, clock, log, instance, chunkSize });
     this.#history = new Loop({ name: 'history', clock, log, run: () => history.flush() });
     this.#jobs = new Loop({ name: 'jobs', clock, log, run: (signal) => jobs.run(signal) });
   }

@@ -10,13 +10,15 @@ export interface JobsOptions {
   log: Log;
   /** Identifies this run of the server. */
   instance: string;
+  /** Tasks of one step. */
+  chunkSize?: number | undefined;
 }
 
 /** Another server may have created a job, or stopped working on one. */
 const pollMs = 5_000;
 /** A server that has not made a step for this long has lost the job. */
 const ownershipMs = 5_000;
-const chunkSize = 1_000;
+const defaultChunkSize = 1_000;
 const pageBytes = 8 * 2 ** 20;
 const maxRestMs = 1_000;
 /** How long ended jobs are listed. */
@@ -115,7 +117,7 @@ export class Jobs {
       filter: { ...target.filter, diedBefore },
       order: 'oldest_first',
       after: after ?? undefined,
-      limit: chunkSize,
+      limit: this.options.chunkSize ?? defaultChunkSize,
       maxBytes: pageBytes,
     });
     return { ids: page.tasks.map(({ id }) => id), after: page.next };

@@ -403,7 +403,8 @@ export interface JobStep {
 }
 
 export type JobStepResult =
-  { kind: 'done'; record: RecordState; count: number } | { kind: 'conflict' };
+  /** With the ids of the tasks that it changed. */
+  { kind: 'done'; record: RecordState; ids: string[] } | { kind: 'conflict' };
 
 /** Of queues that do not exist any more, nothing is written. */
 export interface HistoryWrite {

@@ -150,7 +150,7 @@ export function recordTests(fixture: Fixture): void {
       await write({ ...job, state: {} });
       const acts = await audit();
       const result = await fixture.store.runJobStep(step(ids));
-      expect(result).toMatchObject({ kind: 'done', count: 2, record: { revision: 2 } });
+      expect(result).toMatchObject({ kind: 'done', ids: ids.slice(0, 2), record: { revision: 2 } });
       expect(await list(job)).toMatchObject([{ state: { count: 2 }, revision: 2 }]);
       expect(await fixture.store.counts('mail')).toMatchObject({ dead: 1 });
       expect(await audit()).toEqual(acts);
@@ -162,7 +162,7 @@ export function recordTests(fixture: Fixture): void {
       await write({ ...job, state: {} });
       const dueAt = (index: number) => noon + 20 + index;
       const change = { ...step(ids).change, action: 'redrive', dueAt } as const;
-      expect(await fixture.store.runJobStep(step(ids, { change }))).toMatchObject({ count: 2 });
+      expect(await fixture.store.runJobStep(step(ids, { change }))).toMatchObject({ ids });
       expect(await fixture.task(ids[1]!)).toMatchObject({ status: 'PENDING', dueAt: noon + 21 });
       expect(await fixture.claimIds({ now: noon + 20 })).toEqual([ids[0]]);
     });

@@ -369,7 +369,7 @@ export class EmbeddedStore implements TaskStore {
 
   async runJobStep(job: JobStep): Promise<JobStepResult> {
     const result = await this.#transact((step) => records.runJobStep(step, job));
-    if (result.kind === 'done' && result.count > 0) this.#workChanged(job.change.queue);
+    if (result.kind === 'done' && result.ids.length > 0) this.#workChanged(job.change.queue);
     return result;
   }
 

@@ -67,11 +67,10 @@ export function runJobStep(step: Step, { change, ...job }: JobStep): JobStepResu
   const { ifRevision } = job;
   if (!step.queue(change.queue) || revisionOf(step, key) !== ifRevision)
     return { kind: 'conflict' };
-  const changed =
-    change.action === 'redrive' ? redriveTasks(step, change) : purgeTasks(step, change);
-  const state = job.state(changed.length);
+  const ids = change.action === 'redrive' ? redriveTasks(step, change) : purgeTasks(step, change);
+  const state = job.state(ids.length);
   const record = put(step, { ...key, ifRevision, now: change.now, body: undefined }, state)!;
-  return { kind: 'done', record, count: changed.length };
+  return { kind: 'done', record, ids };
 }
 
 export function remove(step: Step, key: RecordKey): boolean {

@@ -444,9 +444,9 @@ export class MemoryStore implements TaskStore {
     const key: RecordKey = { kind: 'job', queue: change.queue, name };
     if (this.#records.revisionOf(key) !== ifRevision) return { kind: 'conflict' };
     const isRedrive = change.action === 'redrive';
-    const { length: count } = isRedrive ? this.#redrive(change) : this.#purge(change);
-    const record = this.#records.put({ ...key, now: change.now, state: {} }, state(count));
-    return { kind: 'done', record, count };
+    const ids = isRedrive ? this.#redrive(change) : this.#purge(change);
+    const record = this.#records.put({ ...key, now: change.now, state: {} }, state(ids.length));
+    return { kind: 'done', record, ids };
   }
 
   async writeHistory(write: HistoryWrite): Promise<void> {

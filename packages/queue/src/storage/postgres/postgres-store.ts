@@ -415,7 +415,7 @@ export class PostgresStore implements TaskStore {
   async runJobStep(step: JobStep): Promise<JobStepResult> {
     const { queue, action, now } = step.change;
     const result = await records.runJobStep(this.#connections, step);
-    if (result.kind === 'conflict' || result.count === 0) return result;
+    if (result.kind === 'conflict' || result.ids.length === 0) return result;
     this.#counters.added([queue]);
     if (action === 'purge') this.#retention.purgedAt(now);
     else this.#notify([queue]);

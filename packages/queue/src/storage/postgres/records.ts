@@ -84,13 +84,13 @@ export function runJobStep(
     const values = [key.kind, queueNo, name, ifRevision];
     const locked = await transaction.query(statements.lockRecord, values);
     if (locked.length === 0) return { kind: 'conflict' };
-    const { length: count } =
+    const ids =
       change.action === 'redrive'
         ? await redriveTasks(transaction, queueNo, change)
         : await purgeTasks(transaction, queueNo, change);
-    const write = { ...key, ifRevision, state: state(count), now: change.now };
+    const write = { ...key, ifRevision, state: state(ids.length), now: change.now };
     const record = await put(transaction, queueNo, write);
-    return { kind: 'done', record: record!, count };
+    return { kind: 'done', record: record!, ids };
   });
 }
 
