@@ -171,10 +171,11 @@ class CtlHelp extends Help {
   /** Remembers two widths: long options would leave no room for the summaries of commands. */
   override padWidth(command: Command, helper: Help): number {
     this.#optionWidth = super.padWidth(command, helper);
-    this.#nameWidth = Math.max(
-      this.longestSubcommandTermLength(command, helper),
-      this.longestArgumentTermLength(command, helper),
-    );
+    const names = [
+      ...this.visibleCommands(command).map((one) => this.subcommandTerm(one)),
+      ...this.visibleArguments(command).map((one) => this.argumentTerm(one)),
+    ];
+    this.#nameWidth = Math.max(0, ...names.map((name) => name.length));
     return this.#optionWidth;
   }
 
