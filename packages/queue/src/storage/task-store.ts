@@ -172,6 +172,8 @@ export interface StoreCapabilities {
   readonly claimsFollowSettlements?: boolean;
   /** Preferred batch sizes of an out-of-process store. */
   readonly batchSizes?: { readonly claim: number; readonly deletion: number };
+  /** Several servers may share the store. */
+  readonly isShared?: boolean;
   /** Signs cursors when several servers share the store. */
   readonly cursorKey?: Uint8Array;
 }

@@ -128,7 +128,7 @@ export class PostgresStore implements TaskStore {
     this.#lists = new TaskLists(connections, clock, (queue) => this.counts(queue));
     // The key belongs to the database, so that every server accepts the cursors of the others.
     const { cursorKey } = parts;
-    this.capabilities = { batchSizes: { claim: 500, deletion: 200 }, cursorKey };
+    this.capabilities = { isShared: true, batchSizes: { claim: 500, deletion: 200 }, cursorKey };
     const monotonic = () => clock.monotonic();
     const counters = new Counters(connections, monotonic, log);
     this.#counters = counters;

@@ -1,0 +1,107 @@
+import type { JsonObject } from '@bufbuild/protobuf';
+import { isClaimed } from '../../core/attempt-record.js';
+import { claimTasks } from '../../operations/claim-tasks.js';
+import type { QueueContext } from '../../operations/context.js';
+import { requireGrant, type Principal } from '../../operations/principal.js';
+import { bodyOf, textIn } from './request-fields.js';
+
+const maxWaitMs = 30_000;
+const firstCheckMs = 1_000;
+const maxCheckMs = 10_000;
+
+export interface ClaimStream {
+  request: JsonObject;
+  remoteIp: string | null;
+  /** Aborted when the call ends. */
+  signal: AbortSignal;
+  /** Resolves when more can be written. */
+  write: (task: object) => Promise<void>;
+}
+
+/** Streams tasks as they become available, at most `max_outstanding` unsettled ones. */
+export async function streamTasks(
+  context: QueueContext,
+  caller: Principal,
+  { request, remoteIp, signal, write }: ClaimStream,
+): Promise<void> {
+  const { max_outstanding: most = 1 } = request;
+  const body = bodyOf(request, 'queue', 'max_outstanding');
+  const queue = textIn(request, 'queue');
+  requireGrant(caller, queue, 'worker');
+  const outstanding = new Outstanding(context, signal);
+  try {
+    while (!signal.aborted) {
+      const limit = Number(most) - outstanding.count;
+      if (limit <= 0 && outstanding.count > 0) {
+        await outstanding.fewer();
+        continue;
+      }
+      const claim = { ...body, limit, wait_ms: maxWaitMs };
+      const { tasks } = await claimTasks(context, caller, { queue, body: claim, remoteIp, signal });
+      if (tasks.length === 0 && context.readiness.isDraining) return;
+      for (const task of tasks) {
+        outstanding.add(task);
+        await write(task);
+      }
+    }
+  } finally {
+    outstanding.close();
+  }
+}
+
+/** The unsettled tasks of a stream. */
+class Outstanding {
+  /** Ids by lease token. */
+  readonly #ids = new Map<string, string>();
+  readonly #unsubscribe: () => void;
+  #wake = () => {};
+
+  constructor(
+    private readonly context: QueueContext,
+    private readonly signal: AbortSignal,
+  ) {
+    this.#unsubscribe = context.delivery.onPulledLeaseEnded((token) => {
+      if (this.#ids.delete(token)) this.#wake();
+    });
+    signal.addEventListener('abort', () => this.#wake());
+  }
+
+  get count(): number {
+    return this.#ids.size;
+  }
+
+  add(task: { id: string; lease_token: string }): void {
+    this.#ids.set(task.lease_token, task.id);
+  }
+
+  /** Resolves when there are fewer than now, or the call has ended. */
+  async fewer(): Promise<void> {
+    const { clock, store } = this.context;
+    const before = this.count;
+    const isShared = store.capabilities.isShared === true;
+    for (let checkMs = firstCheckMs; ; checkMs = Math.min(2 * checkMs, maxCheckMs)) {
+      if (this.signal.aborted || this.count < before) return;
+      const woken = new Promise<void>((resolve) => (this.#wake = resolve));
+      // Another server does not tell which tasks were settled there.
+      const timer = isShared ? clock.after(checkMs, () => this.#wake()) : undefined;
+      await woken;
+      timer?.cancel();
+      if (isShared && !this.signal.aborted && this.count === before) await this.#dropSettled();
+    }
+  }
+
+  async #dropSettled(): Promise<void> {
+    const { store } = this.context;
+    await Promise.all(
+      [...this.#ids].map(async ([token, id]) => {
+        const task = await store.getTask(id);
+        const isHeld = task && 'attempts' in task && isClaimed(task) && task.lease.token === token;
+        if (!isHeld) this.#ids.delete(token);
+      }),
+    );
+  }
+
+  close(): void {
+    this.#unsubscribe();
+  }
+}
