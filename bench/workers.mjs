@@ -5,7 +5,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { installPeers, versionOf } from './engine/peers.mjs';
 import { missing } from './queue/contestants.mjs';
-import { atLeast, markdown, Results } from './shared/results.mjs';
+import { cpuUsOf } from './shared/processes.mjs';
+import { atLeast, below, markdown, Results } from './shared/results.mjs';
 import { startContestant } from './workers/contestants.mjs';
 
 export const summary = 'SDK workers beside BullMQ, pg-boss and graphile-worker, by their own SDKs';
@@ -16,6 +17,9 @@ const peerNames = ['bullmq', 'pg-boss', 'graphile-worker'];
 const measures = {
   endToEnd: 'submitted by 64 loops and handled, tasks/s',
   backlog: 'worked off a backlog, tasks/s',
+  latency: 'submit to handler at 200 tasks/s, p50 ms',
+  lateLatency: 'submit to handler at 200 tasks/s, p99 ms',
+  idle: 'CPU of the server with 1,000 waiting workers, %',
 };
 
 const help = `npm run bench -- workers [options]
@@ -62,10 +66,15 @@ export async function run({ args, root, machine, report, note }) {
       for (const queue of turn) {
         results.add(measures.endToEnd, queue.name, await endToEnd(queue, Number(values.seconds)));
         results.add(measures.backlog, queue.name, await workOff(queue, Number(values.backlog)));
+        const times = await latencies(queue, Number(values.seconds));
+        results.add(measures.latency, queue.name, percentile(times, 0.5));
+        results.add(measures.lateLatency, queue.name, percentile(times, 0.99));
         await sleep(settlingMs);
       }
       note(`round ${round} of ${values.rounds}: load average ${loadavg()[0].toFixed(1)}`);
     }
+    // The last: these workers would take the tasks of the other measures.
+    results.add(measures.idle, 'millrace', await idleCpu(queues[0], Number(values.seconds)));
   } finally {
     for (const queue of queues) await queue.stop();
     rmSync(home, { recursive: true, force: true });
@@ -105,6 +114,30 @@ async function workOff({ submitter, worker }, count) {
   return (handled.count - before) / ((handled.at - startedAt) / 1_000);
 }
 
+/** From the submit until the handler runs, in ascending order. */
+async function latencies({ submitter, worker }, seconds) {
+  await worker.ask('work');
+  // Their first claims are under way.
+  await sleep(settlingMs);
+  await submitter.ask('pace', { perSecond: 200, seconds });
+  await quietCount(worker);
+  await worker.ask('rest');
+  return worker.ask('latencies');
+}
+
+function percentile(sorted, share) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+}
+
+/** In percent of one core. */
+async function idleCpu({ submitter, pid }, seconds) {
+  await submitter.ask('wait', { count: 1_000 });
+  await sleep(settlingMs);
+  const [before, startedAt] = [cpuUsOf(pid), performance.now()];
+  await sleep(seconds * 1_000);
+  return (cpuUsOf(pid) - before) / 10 / (performance.now() - startedAt);
+}
+
 const pollMs = 20;
 const quietMs = 2_000;
 
@@ -126,6 +159,8 @@ function judge(results) {
     atLeast('end to end / BullMQ', 2, of('millrace') / of('bullmq')),
     atLeast('end to end / pg-boss', 3, of('millrace') / of('pg-boss')),
     atLeast('end to end / graphile-worker', 1, of('millrace') / of('graphile-worker')),
+    below('submit to handler, p99 ms', 10, results.of(measures.lateLatency, 'millrace')),
+    below('CPU with 1,000 waiting workers, %', 1, results.of(measures.idle, 'millrace')),
   ];
 }
 

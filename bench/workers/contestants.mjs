@@ -18,6 +18,7 @@ export async function startContestant(kind, root, home) {
     name: kind,
     submitter,
     worker,
+    pid: base.pid,
     stop: async () => {
       await submitter.stop();
       await worker.stop();
@@ -63,6 +64,8 @@ async function startQueue(root, home) {
     tokens_file: 'tokens.yaml',
     // The peers shed no load, and shed submits would be sent again a second later.
     shed_target_ms: 0,
+    max_connections: 2_000,
+    max_inflight: 2_000,
   };
   const config = join(directory, 'queue.yaml');
   writeFileSync(config, JSON.stringify(settings));
@@ -86,5 +89,5 @@ async function startQueue(root, home) {
     }),
   });
   if (!answer.ok) throw new Error(`The queue could not be created: ${await answer.text()}`);
-  return { connection: { url, token }, stop: () => stop(server) };
+  return { connection: { url, token }, pid: server.pid, stop: () => stop(server) };
 }

@@ -3,6 +3,7 @@
  * way, `work` runs a no-op handler. Commands come as messages; each is answered with a message.
  * Arguments: KIND CONNECTION.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { peers } from '../queue/peers.mjs';
 
 const [kind, connectionText] = process.argv.slice(2);
@@ -12,9 +13,17 @@ const submitters = 64;
 const batchSize = 500;
 
 let handled = 0;
-const handle = () => {
+let latencies = [];
+const handle = (text) => {
   handled++;
+  const sentAt = Number(/^sent at (\S+)/.exec(text)?.[1]);
+  if (sentAt > 0) latencies.push(now() - sentAt);
 };
+
+/** Milliseconds on the clock that all processes of the machine share. */
+function now() {
+  return Number(process.hrtime.bigint()) / 1e6;
+}
 const contestant = await (kind === 'millrace' ? millrace() : peers[kind](connection, handle));
 let isSubmitting = false;
 let loops = [];
@@ -36,6 +45,22 @@ const commands = {
       await contestant.submitAll(Array.from({ length: size }, () => payload));
     }
   },
+  /** Submits at a steady pace, however long each submit takes. */
+  pace: async ({ perSecond, seconds }) => {
+    const submits = [];
+    const startedAt = now();
+    for (let n = 0; n < perSecond * seconds; n++) {
+      await sleep(startedAt + (n * 1_000) / perSecond - now());
+      submits.push(contestant.submit(`sent at ${now()} ${payload}`));
+    }
+    await Promise.all(submits);
+  },
+  latencies: () => {
+    const sorted = latencies.toSorted((a, b) => a - b);
+    latencies = [];
+    return sorted;
+  },
+  wait: ({ count }) => contestant.wait(count),
   work: () => contestant.resume(),
   rest: () => contestant.pause(),
   handled: () => handled,
@@ -73,7 +98,14 @@ async function millrace() {
       }),
     resume: () => {
       const options = { ...connection, queue: 'bench', concurrency: 64 };
-      worker ??= createWorker(options, tasks, { task: handle });
+      worker ??= createWorker(options, tasks, { task: (call) => handle(call.payload) });
+    },
+    /** Leaves that many claims of workers waiting. */
+    wait: (count) => {
+      for (let n = 0; n < count; n++) {
+        const body = { worker: `idle-${n}`, wait_ms: 30_000 };
+        api.call('claimTasks', { path: { queue: 'bench' }, body }).catch(() => {});
+      }
     },
     pause: async () => {
       await worker?.stop();
