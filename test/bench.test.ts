@@ -40,6 +40,7 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
       '',
     ],
   },
+  replication: { args: ['--rounds', '1', '--seconds', '1'] },
   transcripts: { args: ['--rounds', '1', '--megabytes', '5'] },
   transport: { args: ['--rounds', '1', '--seconds', '1'], programs: ['h2load'] },
   workers: {
