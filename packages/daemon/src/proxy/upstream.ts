@@ -1,9 +1,11 @@
 import { request as requestHttp, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http';
 import { request as requestHttps } from 'node:https';
+import { text } from 'node:stream/consumers';
 import type { Clock } from '@millrace/kit/clock';
 import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
 import { fail } from '../core/refusals.js';
 import { databaseAllowlist, queueAllowlist, type Allowlist } from './allowlist.js';
+import { LeaderChoice, type NodeRole } from './leader-choice.js';
 
 export interface UpstreamRequest {
   method: string;
@@ -18,6 +20,7 @@ export interface UpstreamRequest {
 interface UpstreamParts {
   /** Name in messages: `queue server`. */
   name: string;
+  /** One address, or those of the nodes of a cluster, by commas. */
   url: string;
   /** The setting that holds the url, and the one that holds the credentials. */
   keys: { url: string; credentials: string };
@@ -35,13 +38,18 @@ export class Upstream {
   readonly allowlist: Allowlist;
   readonly clock: Clock;
   readonly #parts: UpstreamParts;
-  readonly #url: URL;
+  readonly #leader: LeaderChoice;
 
   constructor(parts: UpstreamParts) {
-    if (!URL.canParse(parts.url)) {
+    const [first, ...others] = parts.url.split(',').map((text) => text.trim());
+    if (![first!, ...others].every((url) => URL.canParse(url))) {
       throw new UsageError(`${parts.keys.url} must be a URL such as http://127.0.0.1:8081`);
     }
-    this.#url = new URL(parts.url);
+    this.#leader = new LeaderChoice({
+      urls: [new URL(first!), ...others.map((url) => new URL(url))],
+      roleOf: (url, signal) => this.#roleOf(url, signal),
+      clock: parts.clock,
+    });
     this.#parts = parts;
     this.name = parts.name;
     this.allowlist = parts.allowlist;
@@ -49,14 +57,20 @@ export class Upstream {
   }
 
   /** Resolves with the response headers. Refuses with UPSTREAM_UNREACHABLE on failure. */
-  async request({
-    method,
-    target,
-    headers,
-    body,
-    signal,
-  }: UpstreamRequest): Promise<IncomingMessage> {
-    const { protocol, hostname, port, pathname } = this.#url;
+  async request(request: UpstreamRequest): Promise<IncomingMessage> {
+    const url = await this.#leader.url();
+    try {
+      return await this.#send(url, request);
+    } catch (error) {
+      this.#leader.forget();
+      throw this.#unreachable(url, error);
+    }
+  }
+
+  async #send(
+    { protocol, hostname, port, pathname }: URL,
+    { method, target, headers, body, signal }: UpstreamRequest,
+  ): Promise<IncomingMessage> {
     const isHttps = protocol === 'https:';
     const sending = (isHttps ? requestHttps : requestHttp)({
       host: hostname.replace(/^\[(.*)\]$/, '$1'),
@@ -82,31 +96,44 @@ export class Upstream {
         sending.on('error', reject);
         sending.end(body);
       });
-    } catch (error) {
-      throw this.#unreachable(error);
     } finally {
       waiting.cancel();
     }
   }
 
+  async #roleOf(url: URL, signal: AbortSignal): Promise<NodeRole> {
+    const target = '/v1/admin/replication';
+    const request = { method: 'GET', target, headers: {}, body: undefined, signal };
+    const answer = await this.#send(url, request);
+    const status = JSON.parse(await text(answer)) as Partial<Record<keyof NodeRole, unknown>>;
+    return { role: String(status.role), epoch: Number(status.epoch) };
+  }
+
   refused(): Error {
-    const { name, keys } = this.#parts;
+    const { name, keys, url } = this.#parts;
     return fail(
       'UPSTREAM_REFUSED',
-      `The ${name} at ${this.#url.origin} rejects the daemon's credentials. ` +
+      `The ${name} at ${originsOf(url)} rejects the daemon's credentials. ` +
         `Set ${keys.credentials} to a valid one and restart the daemon.`,
     );
   }
 
-  #unreachable(error: unknown): Error {
+  #unreachable({ origin }: URL, error: unknown): Error {
     const { name, keys } = this.#parts;
-    const where = `The ${name} at ${this.#url.origin}`;
+    const where = `The ${name} at ${origin}`;
     const detail =
       systemCode(error) === 'ECONNREFUSED'
         ? `${where} is not running. Start it with \`ctl up\`, or set ${keys.url} to its address.`
         : `${where} cannot be reached (${messageOf(error)}). Check its log, or set ${keys.url}.`;
     return fail('UPSTREAM_UNREACHABLE', detail, { cause: error });
   }
+}
+
+function originsOf(urls: string): string {
+  return urls
+    .split(',')
+    .map((url) => new URL(url.trim()).origin)
+    .join(', ');
 }
 
 export interface UpstreamSettings {

@@ -218,7 +218,7 @@ const queue = z.object({
 const database = z.object({
   url: httpUrl()
     .default('http://127.0.0.1:8080')
-    .meta({ description: "URL of the database's REST bridge" }),
+    .meta({ description: "URL of the database's REST bridge; those of a cluster, by commas" }),
   api_key: secret().optional().meta({ description: 'API key for the database, if it needs one' }),
 });
 

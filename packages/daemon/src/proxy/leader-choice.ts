@@ -1,0 +1,69 @@
+import type { Clock } from '@millrace/kit/clock';
+
+/** What a node of a database cluster says of itself. */
+export interface NodeRole {
+  role: string;
+  epoch: number;
+}
+
+export interface LeaderChoiceParts {
+  urls: readonly [URL, ...URL[]];
+  /** Rejects when the node does not answer. */
+  roleOf: (url: URL, signal: AbortSignal) => Promise<NodeRole>;
+  clock: Clock;
+}
+
+/** How long the leader is taken for granted. */
+const validMs = 1_000;
+const askTimeoutMs = 2_000;
+
+/** Finds the node that leads among several; one address is taken as it is. */
+export class LeaderChoice {
+  readonly #parts: LeaderChoiceParts;
+  #chosen: { url: URL; at: number } | undefined;
+  #choosing: Promise<URL> | undefined;
+
+  constructor(parts: LeaderChoiceParts) {
+    this.#parts = parts;
+  }
+
+  async url(): Promise<URL> {
+    const { urls, clock } = this.#parts;
+    if (urls.length === 1) return urls[0];
+    if (this.#chosen && clock.monotonic() - this.#chosen.at < validMs) return this.#chosen.url;
+    this.#choosing ??= this.#choose().finally(() => (this.#choosing = undefined));
+    return this.#choosing;
+  }
+
+  /** The chosen node did not answer. */
+  forget(): void {
+    this.#chosen = undefined;
+  }
+
+  /** The leader of the newest epoch, else a node that answers, else the first. */
+  async #choose(): Promise<URL> {
+    const { urls, clock } = this.#parts;
+    const answers = await Promise.all(urls.map((url) => this.#ask(url)));
+    const present = answers.filter((answer) => answer !== undefined);
+    const leaders = present
+      .filter(({ role }) => role === 'leader')
+      .toSorted((a, b) => b.epoch - a.epoch);
+    const url = (leaders[0] ?? present[0])?.url ?? urls[0];
+    this.#chosen = leaders[0] && { url, at: clock.monotonic() };
+    return url;
+  }
+
+  async #ask(url: URL): Promise<(NodeRole & { url: URL }) | undefined> {
+    const { roleOf, clock } = this.#parts;
+    const timeout = new AbortController();
+    const timer = clock.after(askTimeoutMs, () => timeout.abort());
+    try {
+      return { url, ...(await roleOf(url, timeout.signal)) };
+    } catch {
+      // Whoever sends the request to it hears why.
+      return undefined;
+    } finally {
+      timer.cancel();
+    }
+  }
+}
