@@ -15,7 +15,7 @@ export interface LeaderChoiceParts {
 
 /** How long the leader is taken for granted. */
 const validMs = 1_000;
-const askTimeoutMs = 2_000;
+const roleTimeoutMs = 2_000;
 
 /** Finds the node that leads among several; one address is taken as it is. */
 export class LeaderChoice {
@@ -43,7 +43,7 @@ export class LeaderChoice {
   /** The leader of the newest epoch, else a node that answers, else the first. */
   async #choose(): Promise<URL> {
     const { urls, clock } = this.#parts;
-    const answers = await Promise.all(urls.map((url) => this.#ask(url)));
+    const answers = await Promise.all(urls.map((url) => this.#query(url)));
     const present = answers.filter((answer) => answer !== undefined);
     const leaders = present
       .filter(({ role }) => role === 'leader')
@@ -53,10 +53,10 @@ export class LeaderChoice {
     return url;
   }
 
-  async #ask(url: URL): Promise<(NodeRole & { url: URL }) | undefined> {
+  async #query(url: URL): Promise<(NodeRole & { url: URL }) | undefined> {
     const { roleOf, clock } = this.#parts;
     const timeout = new AbortController();
-    const timer = clock.after(askTimeoutMs, () => timeout.abort());
+    const timer = clock.after(roleTimeoutMs, () => timeout.abort());
     try {
       return { url, ...(await roleOf(url, timeout.signal)) };
     } catch {
