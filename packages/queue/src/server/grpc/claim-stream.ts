@@ -82,7 +82,7 @@ class Outstanding {
     for (let checkMs = firstCheckMs; ; checkMs = Math.min(2 * checkMs, maxCheckMs)) {
       if (this.signal.aborted || this.count < before) return;
       const woken = new Promise<void>((resolve) => (this.#wake = resolve));
-      // Another server does not tell which tasks were settled there.
+      // Tasks may be settled on another server, which does not report it here.
       const timer = isShared ? clock.after(checkMs, () => this.#wake()) : undefined;
       await woken;
       timer?.cancel();
