@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { hasEtcd } from './support/etcd.js';
 
 const script = fileURLToPath(new URL('../../../../scripts/failover.mjs', import.meta.url));
-const rounds = 6;
+const rounds = 20;
 
 /** Set MILLRACE_SEED to repeat the faults of a failed run. */
 const seed = Number(process.env['MILLRACE_SEED'] ?? Date.now() % 1_000_000);
@@ -24,5 +24,5 @@ test.skipIf(!hasEtcd)(
     await once(child, 'close');
     expect(out, errors).toContain('"ok":true');
   },
-  600_000,
+  900_000,
 );
