@@ -147,6 +147,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
   test('disables and enables a backend', async () => {
     const row = contractExample('Registry').backends[0]!;
     open();
+    await shows(/^ live/m);
     terminal.press('4');
     await shows(new RegExp(`> ${row.id} `));
     terminal.press('e');
@@ -159,6 +160,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
 
   test('answers a question with one of its options', async () => {
     open();
+    await shows(/^ live/m);
     terminal.press('2');
     await shows('rm -rf build');
     terminal.press('Enter');
@@ -172,6 +174,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
     const textQuestion = { ...question, kind: 'text', title: 'Which one?', options: [] };
     server.routes.set('GET /api/v1/questions', { body: { questions: [textQuestion] } });
     open();
+    await shows(/^ live/m);
     terminal.press('2');
     await shows(/ada +\S.*Which one\?/);
     terminal.press('Enter');
@@ -185,6 +188,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
 
   test('pauses, resumes and redrives a queue', async () => {
     open();
+    await shows(/^ live/m);
     terminal.press('3');
     await shows(/> mail +running/);
     terminal.press('p');
