@@ -34,9 +34,14 @@ test('over ACP the status is right in every turn', { timeout }, async ({ newDaem
     const idle = await until(api, id, 'idle');
     expect([turn, idle.turn_error ?? null]).toEqual([turn, fails ? 'API Error: 500' : null]);
   }
-  const seen = events.events.filter(({ type }) => type === 'session.changed');
-  const statuses = seen.map(({ data }) => (data as Session).status);
-  const moves = statuses.filter((status, at) => status !== statuses[at - 1]);
+  const movesSeen = () => {
+    const seen = events.events.filter(({ type }) => type === 'session.changed');
+    const statuses = seen.map(({ data }) => (data as Session).status);
+    return statuses.filter((status, at) => status !== statuses[at - 1]);
+  };
+  // The last event may arrive after the response that showed the same.
+  await vi.waitFor(() => expect(movesSeen().at(-1)).toBe('idle'), patience);
+  const moves = movesSeen();
   // An idle agent only ever works next: no turn was seen to end before it did.
   for (const [at, status] of moves.entries()) {
     if (status === 'idle' && at + 1 < moves.length) expect(moves[at + 1]).toBe('working');
