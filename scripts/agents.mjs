@@ -150,7 +150,7 @@ async function publish(stored) {
     '',
     'Results of `npm run agents`, which runs the real command-line agents against fake model',
     `servers. Runs from ${dates[0]} to ${dates.at(-1)} on ${platform}. Each cell is the latest run`,
-    'of its case. ACP is the Agent Client Protocol.',
+    'of its case; they are not all of one build. ACP is the Agent Client Protocol.',
     '',
     '| Agent | Version | ACP |',
     '|---|---|---|',

@@ -58,7 +58,10 @@ export class ExpirySweeper {
     return false;
   }
 
-  /** Deletes stored responses found among the first rows, where records may stay for long. True if more may be due. */
+  /**
+   * Deletes stored responses found among the first rows, where records may stay for long. True if
+   * more may be due.
+   */
   #sweepRequests(): boolean {
     const { clock, writer } = this.core;
     const end = expiryKey(clock.now() + 1, 0, new Uint8Array(0));
