@@ -23,6 +23,15 @@ test('filterSessions: every word must match, case-insensitively', () => {
   expect(names('  ')).toHaveLength(4);
 });
 
+test('filterSessions: an id is found by its start, and not by digits within', () => {
+  const ids = ['01JQ7770000000000000000000', '01JR0000000000000000000000'];
+  const list = ids.map((id) => session('agent', 'done', { id }));
+  const found = (text: string) => filterSessions(list, text, 'all').map(({ id }) => id);
+  expect(found('01jq777')).toEqual([ids[0]]);
+  expect(found('agent 01JR')).toEqual([ids[1]]);
+  expect(found('777')).toEqual([]);
+});
+
 test('filterSessions: attention contains waiting and failed agents', () => {
   expect(names('', 'attention')).toEqual(['Docs', 'Bench']);
   expect(names('opus', 'attention')).toEqual(['Bench']);

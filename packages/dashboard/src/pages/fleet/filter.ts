@@ -24,7 +24,7 @@ export const statusGroups: readonly {
   { id: 'done', title: 'Done', includes: (s) => members.done.includes(s) },
 ];
 
-/** The sessions of a group that contain every word of the text. */
+/** The sessions of a group that contain every word of the text; an id is found by its start. */
 export function filterSessions(
   sessions: readonly Session[],
   text: string,
@@ -36,7 +36,7 @@ export function filterSessions(
     if (!includes(session.status)) return false;
     if (wanted.length === 0) return true;
     const { id, name, backend, model, repo, branch, tags, status } = session;
-    const hay = [id, name, backend, model, repo, branch, status, ...tags].join(' ').toLowerCase();
-    return wanted.every((word) => hay.includes(word));
+    const hay = [name, backend, model, repo, branch, status, ...tags].join(' ').toLowerCase();
+    return wanted.every((word) => hay.includes(word) || id.toLowerCase().startsWith(word));
   });
 }
