@@ -252,6 +252,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
     this.stream.memory.release(this.#reservedBytes);
     this.#isOver = true;
     this.#request = undefined;
+    this.#deframer?.discard();
     this.#deframer = undefined;
     this.#timer?.cancel();
     this.#requests?.end();

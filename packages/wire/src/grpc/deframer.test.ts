@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { takeBlock } from './block-pool.js';
 import { Deframer, isOneMessage } from './deframer.js';
 import { framed } from './transport.test-support.js';
 
@@ -36,6 +37,21 @@ test('messages are found byte by byte', () => {
   const { deframer, messages } = collecting();
   for (const byte of three) deframer.push(Buffer.of(byte));
   expect(messages).toEqual(expected);
+});
+
+test('the blocks of a dropped message are used again, and nothing of it is seen', () => {
+  const dropped = collecting();
+  dropped.deframer.push(framed(Buffer.alloc(300_000, 'x')).subarray(0, 290_000));
+  dropped.deframer.discard();
+  const block = takeBlock();
+  expect(block.includes('x')).toBe(true);
+  const { deframer, messages } = collecting();
+  const text = 'y'.repeat(500_000);
+  for (const part of [framed(Buffer.from(text)), framed(Buffer.from('after'))]) deframer.push(part);
+  expect(messages).toEqual([
+    [text, false],
+    ['after', false],
+  ]);
 });
 
 test('messages are found in chunks of any size', () => {

@@ -1,3 +1,4 @@
+import { blockBytes, returnBlock, takeBlock } from './block-pool.js';
 import { errorStatus, type GrpcStatus } from './status.js';
 
 /** Receives complete messages. */
@@ -11,8 +12,8 @@ export const messagePrefixBytes = 5;
 const firstBytes = 16 * 1024;
 
 /**
- * Splits the bytes of a request into gRPC messages. A partial message takes at most twice the
- * memory of the bytes received, whatever length its prefix announces.
+ * Splits the bytes of a request into gRPC messages. A partial message takes at most one block
+ * more than the bytes received, whatever length its prefix announces.
  */
 export class Deframer {
   readonly #sink: MessageSink;
@@ -21,7 +22,7 @@ export class Deframer {
   #headLength = 0;
   #flag = 0;
   #length = -1;
-  /** The body so far. Joined when it is complete, so that growing leaves no garbage behind. */
+  /** The body so far. Joined when it is complete, so that growing leaves no garbage. */
   #pieces: Buffer[] = [];
   /** Room in the last piece. */
   #room = 0;
@@ -93,22 +94,38 @@ export class Deframer {
     return count;
   }
 
-  /** Doubles the room for the body, within what is left of it. */
+  /** A small piece first, then blocks. */
   #addPiece(available: number): boolean {
     const left = this.#length - this.#bodyLength;
-    const size = Math.min(left, Math.max(firstBytes, available, this.#bodyLength));
+    const wanted = this.#bodyLength === 0 ? Math.max(firstBytes, available) : blockBytes;
+    const size = Math.min(left, wanted, blockBytes);
     if (!this.#sink.tryReserve(size)) return false;
-    this.#pieces.push(Buffer.allocUnsafe(size));
+    this.#pieces.push(size === blockBytes ? takeBlock() : Buffer.allocUnsafe(size));
     this.#room = size;
     return true;
   }
 
-  #complete(): void {
-    const pieces = this.#pieces;
+  /** Drops a partial message. Nothing may be pushed afterwards. */
+  discard(): void {
+    this.#returnBlocks();
+    this.#room = 0;
+  }
+
+  #returnBlocks(): void {
+    for (const piece of this.#pieces) if (piece.length === blockBytes) returnBlock(piece);
     this.#pieces = [];
+  }
+
+  #complete(): void {
+    let body = this.#pieces[0]!;
+    if (this.#pieces.length === 1) {
+      this.#pieces = [];
+    } else {
+      body = Buffer.concat(this.#pieces, this.#length);
+      this.#returnBlocks();
+    }
     this.#length = -1;
     this.#bodyLength = 0;
-    const body = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
     this.#sink.takeMessage(body, this.#flag === 1);
   }
 }

@@ -45,13 +45,13 @@ test('memory: unfinished messages count, and one that does not fit is refused', 
   const piece = Buffer.alloc(16_000);
   for (const id of [1, 3, 5, 7]) {
     peer.send(open(id, '/t.T/Echo'), frame(types.data, 0, id, head));
-    for (let n = 0; n < 60; n++) peer.send(frame(types.data, 0, id, piece));
+    for (let n = 0; n < 70; n++) peer.send(frame(types.data, 0, id, piece));
   }
-  // Each message has room for 1 MiB by now: three fit in 4 MiB beside their calls, a fourth does not.
+  // Each message holds more than 1 MiB by now: three fit in 4 MiB, a fourth does not.
   await peer.until(() => statusOf(peer, 7) !== undefined);
   expect(statusOf(peer, 7)).toBe('8');
   expect(statusOf(peer, 1)).toBeUndefined();
-  expect(memory.heldBytes).toBeGreaterThan(3 * 60 * 16_000);
+  expect(memory.heldBytes).toBeGreaterThan(3 * 70 * 16_000);
   expect(memory.heldBytes).toBeLessThanOrEqual(4 * mebibyte);
   peer.socket.destroy();
   await expect.poll(() => memory.heldBytes).toBe(0);
