@@ -1,5 +1,6 @@
 import { ApiError, createQueueClient, type ClientOptions } from '@millrace/client';
 import type { QueueSchema } from '@millrace/contract/queue';
+import { nodeFetch } from './node-fetch.js';
 
 export type ClaimedTask = QueueSchema<'ClaimedTask'>;
 export type SettleItem = QueueSchema<'SettleItem'>;
@@ -28,7 +29,8 @@ export interface QueueTransport {
 }
 
 export function httpTransport(options: ClientOptions): QueueTransport {
-  const client = createQueueClient(options);
+  const fetch = options.fetch ?? nodeFetch();
+  const client = createQueueClient({ ...options, ...(fetch && { fetch }) });
   return {
     submit: (queue, task) => client.submit(queue, task),
     getTask: (id, waitMs) =>
