@@ -147,6 +147,8 @@ export const clis = {
     readTool: (folder) => `read ${JSON.stringify({ filePath: join(folder, 'README.md') })}`,
     tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
     shellTool: (command) => `bash ${JSON.stringify({ command, description: 'Run it' })}`,
+    // It asks for the folder outside of its workspace (external_directory), then for the command.
+    questionsPerCommand: 2,
     compact: '/compact',
     known: {
       ...noAsking,
