@@ -80,6 +80,8 @@ async function runCase(world, cli, name) {
   let detail;
   try {
     detail = await cases[name](world, cli);
+    const remark = cli.remarks?.[name];
+    if (remark !== undefined) notes.push(`${cli.name}, ${name}: ${remark}`);
   } catch (error) {
     cell = 'FAILED';
     const reason = String(error?.message ?? error)
