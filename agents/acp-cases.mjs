@@ -9,13 +9,15 @@ export async function overAcp(world, cli, prompt) {
   return world.reach(id, ['idle', 'waiting_for_input', 'errored', 'done'], 120_000);
 }
 
-export async function openQuestion(world, id) {
+/** The open question of the agent that is not among those answered before. */
+export async function openQuestion(world, id, answered = new Set()) {
   let question;
   await world.until(
     () => `the agent ${id} asks`,
     async () => {
       const path = `/api/v1/questions?status=open&session_id=${id}`;
-      [question] = (await world.api('GET', path)).questions;
+      const { questions } = await world.api('GET', path);
+      question = questions.find((each) => !answered.has(each.id));
       return question !== undefined;
     },
     120_000,
@@ -23,24 +25,37 @@ export async function openQuestion(world, id) {
   return question;
 }
 
-/** Lets the agent run a command that needs a permission, and answers over the API. */
+/**
+ * Lets the agent run a command that needs a permission, and answers over the API. Every question
+ * that the CLI is known to ask about the command gets an answer.
+ */
 async function answerOverApi(world, cli, driver) {
   const file = join(world.elsewhere, `asked-${driver}-${cli.name}.txt`);
   const prompt = `[[tool ${cli.shellTool(`touch ${file}`)}]] [[say allowed it]]`;
   const { id } = await world.spawn({ backend: cli.name, driver, prompt });
-  const question = await openQuestion(world, id);
-  assert.equal(question.kind, 'permission', JSON.stringify(question));
-  assert.equal(existsSync(file), false, 'the command ran before the answer');
-  const option = question.options.find(({ kind }) => kind === 'allow_once');
-  assert.ok(option, JSON.stringify(question.options));
-  const path = `/api/v1/questions/${question.id}:answer`;
-  const answered = await world.api('POST', path, { option_id: option.id });
-  assert.equal(answered.status, 'answered');
+  const count = cli.questionsPerCommand ?? 1;
+  const answered = new Set();
+  while (answered.size < count) {
+    const question = await openQuestion(world, id, answered);
+    assert.equal(existsSync(file), false, 'the command ran before the answer');
+    await allowOnce(world, question);
+    answered.add(question.id);
+  }
   const session = await world.reach(id, ['idle', 'errored', 'done'], 60_000);
   const end = driver === 'headless' ? 'done' : 'idle';
   assert.equal(session.status, end, `${session.status_reason} ${session.last_error}`);
   assert.ok(existsSync(file), 'the command did not run after the answer');
   await world.stop(id);
+  return count === 1 ? undefined : `${count} questions`;
+}
+
+async function allowOnce(world, question) {
+  assert.equal(question.kind, 'permission', JSON.stringify(question));
+  const option = question.options.find(({ kind }) => kind === 'allow_once');
+  assert.ok(option, JSON.stringify(question.options));
+  const path = `/api/v1/questions/${question.id}:answer`;
+  const { status } = await world.api('POST', path, { option_id: option.id });
+  assert.equal(status, 'answered');
 }
 
 export const acpCases = {

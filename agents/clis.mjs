@@ -28,7 +28,13 @@ const mcpTools = [
   'spend',
 ];
 
-/** By backend id. `known` names the cases that do not work, and why; they are not run. */
+const asksTwice =
+  'it asks for the folder outside of its workspace, then for the command, with the same title';
+
+/**
+ * By backend id. `known` names the cases that do not work, and why; they are not run. `remarks`
+ * says what a reader of a passed case has to know.
+ */
 export const clis = {
   claude: {
     binary: () => native(`@anthropic-ai/claude-code-${platform}`, 'claude'),
@@ -147,6 +153,8 @@ export const clis = {
     readTool: (folder) => `read ${JSON.stringify({ filePath: join(folder, 'README.md') })}`,
     tokens: (usages) => sumOf(usages, ['in'], ['out', 'reason'], ['read'], []),
     shellTool: (command) => `bash ${JSON.stringify({ command, description: 'Run it' })}`,
+    questionsPerCommand: 2,
+    remarks: { 'acp: question answered': asksTwice, 'tmux: question answered': asksTwice },
     compact: '/compact',
     known: {
       ...noAsking,

@@ -3,13 +3,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { judgeScale, measureScale, scaleOptions } from './daemon/scale.mjs';
 import { installAgent, permissionWaits } from './daemon/permissions.mjs';
 import { Daemon } from './daemon/server.mjs';
 import { wrk } from './db-server/load-tools.mjs';
 import { hasCommand } from './shared/processes.mjs';
 import { atLeast, below, markdown, Results } from './shared/results.mjs';
 
-export const summary = 'the daemon: start, idle memory, reads per second, what ctl costs';
+export const summary = 'the daemon: start, idle, reads, ctl, many sessions and transcripts';
 
 const ours = 'millrace';
 const measures = {
@@ -35,29 +36,36 @@ export async function run({ args, root, machine, report, note }) {
       rounds: { type: 'string', default: '5' },
       seconds: { type: 'string', default: '4' },
       idle: { type: 'string', default: '10' },
+      ...scaleOptions,
     },
   });
   const hasWrk = hasCommand('wrk');
   if (!hasWrk) note('Without reads per second: wrk is missing (apt-get install wrk)');
   const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
   const results = new Results();
+  const wrong = [];
   const options = { seconds: Number(values.seconds), idleSeconds: Number(values.idle), hasWrk };
   try {
     for (let round = 1; round <= Number(values.rounds); round++) {
       await measure(root, join(home, String(round)), options, results);
       note(`round ${round} of ${values.rounds}: load average ${loadavg()[0].toFixed(1)}`);
     }
+    const { idleSeconds } = options;
+    const scale = { root, home: join(home, 'scale'), values, idleSeconds, note };
+    if (Number(values.sessions) > 0) wrong.push(...(await measureScale(scale, results)));
   } finally {
     rmSync(home, { recursive: true, force: true });
   }
+  for (const line of new Set(wrong)) note(line);
   const rows = results.table([ours]);
   report('The median of the rounds', rows);
-  const verdicts = judge(results);
+  const verdicts = [...judge(results), ...judgeScale(results)];
   report('Targets', verdicts);
+  if (wrong.length > 0) throw new Error('the daemon counted wrongly');
   if (!hasWrk || Number(values.rounds) < 5) return;
   mkdirSync(join(root, 'bench', 'results'), { recursive: true });
   const file = join(root, 'bench', 'results', 'daemon.md');
-  writeFileSync(file, describe({ args, machine, rows, verdicts }));
+  writeFileSync(file, describe({ args, values, machine, rows, verdicts }));
   note('Written to bench/results/daemon.md');
 }
 
@@ -126,7 +134,7 @@ function judge(results) {
   ];
 }
 
-function describe({ args, machine, rows, verdicts }) {
+function describe({ args, values, machine, rows, verdicts }) {
   const lines = [
     '# The daemon alone',
     '',
@@ -141,6 +149,10 @@ function describe({ args, machine, rows, verdicts }) {
     'machine: for two seconds that do not count, and then for those that do. A wake-up is a',
     'voluntary context switch of any of its threads. The permission is requested by an agent over',
     'ACP and answered over REST as soon as the event arrives; the figure is what the agent waits.',
+    '',
+    `At the end, once: ${values.gigabytes} GB of claude transcripts in ${values.files} files, read by a new daemon;`,
+    `then ${values.sessions} sessions of a headless agent, of which ${values.live} go on running; then the daemon is`,
+    'started again and measured when it has read everything.',
     '',
     markdown(rows),
     '',

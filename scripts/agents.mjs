@@ -21,8 +21,8 @@ const { values: options } = parseArgs({
 
 prepare();
 if (!existsSync(join(root, 'agents', 'node_modules'))) {
-  // Not `npm ci`: it refuses when a registry lacks a build for another platform.
-  const args = ['install', '--no-save', '--ignore-scripts', '--prefix', join(root, 'agents')];
+  // The CLIs are optional dependencies: npm leaves out what it cannot fetch or what does not run here.
+  const args = ['ci', '--ignore-scripts', '--prefix', join(root, 'agents')];
   const { status } = spawnSync('npm', args, { stdio: 'inherit' });
   if (status !== 0) process.exit(status ?? 1);
 }
@@ -54,7 +54,7 @@ process.exit(isRed ? 1 : 0);
 async function runCli(name) {
   const cli = { name, ...clis[name] };
   if (cli.binary() === undefined) {
-    say(`${name}: no build for ${process.platform}-${process.arch}`);
+    say(`${name}: not installed; npm has no build for ${platform} or could not fetch it`);
     for (const row of table.values()) row.set(name, 'no build');
     return;
   }
@@ -80,6 +80,8 @@ async function runCase(world, cli, name) {
   let detail;
   try {
     detail = await cases[name](world, cli);
+    const remark = cli.remarks?.[name];
+    if (remark !== undefined) notes.push(`${cli.name}, ${name}: ${remark}`);
   } catch (error) {
     cell = 'FAILED';
     const reason = String(error?.message ?? error)

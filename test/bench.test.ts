@@ -11,7 +11,11 @@ const run = promisify(execFile);
 const shortest: Record<string, { args: string[]; programs?: string[] }> = {
   attacks: { args: ['--rounds', '1', '--seconds', '1', '--attack', 'db-unread'] },
   ctl: { args: ['--rounds', '1'] },
-  daemon: { args: ['--rounds', '1', '--seconds', '1', '--idle', '1'] },
+  daemon: {
+    args: '--rounds 1 --seconds 1 --idle 1 --sessions 6 --live 2 --files 20 --gigabytes 0.002'.split(
+      ' ',
+    ),
+  },
   'db-client': {
     args: ['--rounds', '1', '--seconds', '1', '--records', '1000', '--peers', ''],
   },

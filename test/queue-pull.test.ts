@@ -176,8 +176,11 @@ test('pull: no more agents at once than queue.max_agents', async () => {
   for (const id of ids) await become(id, { status: 'SUCCEEDED', attempt: 1 });
 });
 
+/** A lease that does not end on a busy machine, which would use an attempt. */
+const longLease = { 'queue-lease': '10m' };
+
 test('pull: a label decides which machine runs a task', async () => {
-  const plain = await startPulling();
+  const plain = await startPulling(longLease);
   const blocked = await submit('do it', 'agent.gpu:true', { 'x-agent-labels': 'gpu=true' });
   const anywhere = await submit('do it', 'agent', { 'x-agent-labels': 'gpu=true' });
   const wrong = await submit('do it', 'agent', { 'x-agent-labels': 'gpu' });
@@ -188,10 +191,29 @@ test('pull: a label decides which machine runs a task', async () => {
     status: 'PENDING',
     last_error: null,
   });
-  const gpu = await startPulling({ 'queue-labels': '{gpu: "true"}' });
+  const gpu = await startPulling({ ...longLease, 'queue-labels': '{gpu: "true"}' });
   await become(blocked, { status: 'SUCCEEDED', attempt: 1 });
-  await become(anywhere, { status: 'SUCCEEDED' });
+  await become(anywhere, { status: 'SUCCEEDED', attempt: 1 });
   expect([await sessionsOf(plain), await sessionsOf(gpu)]).toMatchObject([[], [{}, {}]]);
+});
+
+test('pull: handing back for a second label never uses the last attempt', async () => {
+  const config = { callback: { protocol: 'pull' }, retry: { max_attempts: 1 } };
+  await request('PUT', '/v1/admin/queues/agents/config', config);
+  const oneLabel = await startPulling({ ...longLease, 'queue-labels': '{gpu: "true"}' });
+  const labels = { 'x-agent-labels': 'gpu=true,room=12' };
+  const ids = [];
+  for (let each = 0; each < 3; each++) ids.push(await submit('do it', 'agent.gpu:true', labels));
+  const last_error = { error_type: 'LABELS_MISSING' };
+  for (const id of ids) await become(id, { status: 'PENDING', last_error });
+  expect(await sessionsOf(oneLabel)).toEqual([]);
+  // Both would compete for the tasks every 15 seconds.
+  await oneLabel.stop();
+  daemons.splice(daemons.indexOf(oneLabel), 1);
+  const both = { ...longLease, 'queue-labels': '{gpu: "true", room: "12"}' };
+  const bothLabels = await startPulling(both);
+  for (const id of ids) await become(id, { status: 'SUCCEEDED', attempt: 1 });
+  expect(await sessionsOf(bothLabels)).toMatchObject([{}, {}, {}]);
 });
 
 test('pull: cancelling a task stops its agent; progress names the agent', async () => {
@@ -219,9 +241,6 @@ test('pull: a queue that does not exist yet is waited for', async () => {
   });
   await become(id, { status: 'SUCCEEDED' });
 });
-
-/** Long enough for a restart on a busy machine. */
-const longLease = { 'queue-lease': '10m' };
 
 /** The task goes on with its agent at the daemon that was started last. */
 async function expectResumed(id: string, own: string, go: string): Promise<void> {

@@ -50,9 +50,13 @@ function ccusageFigures({ daily }) {
 }
 
 /** The daemon from its start until it tells all there is to tell. */
-export async function startMillrace(root, home, data, truth) {
+export async function startMillrace(root, home, data, truth, variables = {}) {
   const startedAt = performance.now();
-  const daemon = await Daemon.start(root, home, { TZ: 'UTC', XDG_DATA_HOME: data });
+  const daemon = await Daemon.start(root, home, {
+    TZ: 'UTC',
+    XDG_DATA_HOME: data,
+    ...variables,
+  });
   try {
     for (;;) {
       const rollup = await spend(daemon);

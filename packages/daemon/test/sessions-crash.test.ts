@@ -134,6 +134,65 @@ test('headless runs go on without the daemon, and the next one knows how they en
   await ended;
 });
 
+/** The open questions of a session, when there are as many as expected. */
+async function openQuestions(api: ApiClient, id: string, count: number) {
+  const path = `/api/v1/questions?status=open&session_id=${id}`;
+  const read = async () => (await api.ok('GET', path)).questions as { id: string }[];
+  await expect.poll(async () => (await read()).length, { timeout: 60_000 }).toBe(count);
+  return read();
+}
+
+test('headless questions: can be answered after the daemon was killed', async () => {
+  const home = await newHome();
+  const cwd = join(home, 'work');
+  const first = await serve(home);
+  const run = (prompt: string) =>
+    spawn(first.api, { prompt, backend: 'claude', driver: 'headless', cwd });
+  const asking = await run('ask "$ make test", then write allowed.txt');
+  const later = await run('wait go.txt, then ask "$ make later", then write later.txt');
+  const dying = await run('ask "$ make never"');
+  const [question] = await openQuestions(first.api, asking.id, 1);
+  const [lost] = await openQuestions(first.api, dying.id, 1);
+  await until(first.api, asking.id, 'waiting_for_input');
+  await until(first.api, later.id, 'working');
+  const { pid } = await until(first.api, dying.id, 'waiting_for_input');
+  await kill(first);
+  // One asks and one dies while no daemon runs.
+  writeFileSync(join(cwd, 'go.txt'), '');
+  const requests = join(data(home), 'sessions', later.id, 'permissions');
+  await expect.poll(() => readdirSync(requests).length, { timeout: 60_000 }).toBe(1);
+  process.kill(-pid!, 'SIGKILL');
+  await goneFrom(home, dying.id);
+
+  const { api, child, ended } = await serve(home);
+  expect(await openQuestions(api, asking.id, 1)).toEqual([question]);
+  await until(api, asking.id, 'waiting_for_input');
+  expect(existsSync(join(cwd, 'allowed.txt'))).toBe(false);
+  const [fresh] = await openQuestions(api, later.id, 1);
+  for (const { id } of [question!, fresh!]) {
+    const path = `/api/v1/questions/${id}:answer`;
+    const answered = await api.ok('POST', path, { option_id: 'allow' });
+    expect(answered).toMatchObject({ status: 'answered', answer: 'allow' });
+  }
+  for (const { id } of [asking, later]) {
+    expect(await until(api, id, 'done')).toMatchObject({ exit_code: 0 });
+  }
+  expect(['allowed.txt', 'later.txt'].map((name) => existsSync(join(cwd, name)))).toEqual([
+    true,
+    true,
+  ]);
+
+  const orphan = await until(api, dying.id, 'orphaned');
+  expect(orphan.status_reason).toBe('its process is gone and left no exit code');
+  await openQuestions(api, dying.id, 0);
+  const path = `/api/v1/questions/${lost!.id}:answer`;
+  const late = await api.send({ method: 'POST', path, body: { option_id: 'allow' } });
+  expect(late.json).toMatchObject({ code: 'QUESTION_CLOSED', status: 409 });
+  await removeSessions(api);
+  child.kill('SIGTERM');
+  await ended;
+});
+
 describe.skipIf(noTmux)(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () => {
   test('a daemon that was killed adopts its agents again and ends orphans', async () => {
     const home = await newHome();

@@ -20,6 +20,7 @@ import { SavingsRecorder } from '../savings/recorder.js';
 import { publishRecording } from '../savings/running.js';
 import { Savings } from '../savings/savings.js';
 import { AcpSources } from '../sessions/acp-sources.js';
+import { HelpTexts } from '../sessions/help-texts.js';
 import { OfferedFlags } from '../sessions/offered-flags.js';
 import { OpencodeCopy, type OpencodeCopyOptions } from '../spend/opencode-copy.js';
 import { Spend, type SpendOptions } from '../spend/spend.js';
@@ -44,6 +45,7 @@ import { configView } from './config-view.js';
 import {
   defaultDataDirectory,
   loginsFile,
+  programHelpFile,
   readOnlyTokenFile,
   storeDirectory,
   tokenFile,
@@ -104,7 +106,8 @@ export async function serveDaemon(
         backend,
       );
     const stopping = new AbortController();
-    const flags = new OfferedFlags(clock, stopping.signal);
+    const texts = new HelpTexts({ file: programHelpFile(dataDir), log });
+    const flags = new OfferedFlags({ clock, texts, signal: stopping.signal });
     const { adapters } = settings.agents;
     const searchPath = environment['PATH'];
     const { extra } = settings.backends;

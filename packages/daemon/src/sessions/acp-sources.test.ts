@@ -5,6 +5,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newBackend } from '../core/backend.js';
 import { AcpSources } from './acp-sources.js';
+import { HelpTexts } from './help-texts.js';
 import { OfferedFlags } from './offered-flags.js';
 
 let bin: string;
@@ -18,7 +19,7 @@ function program(name: string, help = ''): string {
 }
 
 function sources(adapters: Record<string, string | string[]> = {}) {
-  const flags = new OfferedFlags(systemClock);
+  const flags = new OfferedFlags({ clock: systemClock, texts: new HelpTexts() });
   const extra = [{ id: 'mine', like: 'gemini' }];
   return new AcpSources({ flags, searchPath: bin, extra, adapters, variablesFor: () => ({}) });
 }

@@ -1,24 +1,41 @@
 import { stat } from 'node:fs/promises';
 import type { Clock } from '@millrace/kit/clock';
 import { runProgram } from '../think/program.js';
+import type { HelpTexts, ProgramStamp } from './help-texts.js';
 
-/** A spawn waits for it; without the answer no optional flag is used. */
-const timeoutMs = 20_000;
+/** The first spawn of an unknown program waits for it; later ones never do. */
+const timeoutMs = 60_000;
 
-/** Which flags the `--help` of an installed program lists; each program is asked once. */
+type Environment = Readonly<Record<string, string | undefined>>;
+
+export interface OfferedFlagsParts {
+  clock: Clock;
+  texts: HelpTexts;
+  /** Aborted when the daemon stops. */
+  signal?: AbortSignal;
+}
+
+/**
+ * Which flags the `--help` of an installed program lists. The text is stored, so that only the
+ * first use of a program waits for it. Each daemon reads it once more in the background, because
+ * a wrapper script does not change when the program behind it is updated.
+ */
 export class OfferedFlags {
-  readonly #helpTexts = new Map<string, Promise<string>>();
+  readonly #parts: OfferedFlagsParts;
+  readonly #signal: AbortSignal;
+  readonly #running = new Map<string, Promise<string>>();
+  /** What this daemon has run already, with or without an answer. */
+  readonly #tried = new Set<string>();
 
-  constructor(
-    private readonly clock: Clock,
-    /** Aborted when the daemon stops. */
-    private readonly signal: AbortSignal = new AbortController().signal,
-  ) {}
+  constructor(parts: OfferedFlagsParts) {
+    this.#parts = parts;
+    this.#signal = parts.signal ?? new AbortController().signal;
+  }
 
   async among(
     file: string,
     flags: readonly string[],
-    environment: Readonly<Record<string, string | undefined>>,
+    environment: Environment,
   ): Promise<ReadonlySet<string>> {
     if (flags.length === 0) return new Set();
     const text = await this.#textOf(file, environment);
@@ -26,32 +43,49 @@ export class OfferedFlags {
   }
 
   /** Whether the program answers `--help` at all. */
-  async answers(
-    file: string,
-    environment: Readonly<Record<string, string | undefined>>,
-  ): Promise<boolean> {
+  async answers(file: string, environment: Environment): Promise<boolean> {
     return (await this.#textOf(file, environment)).trim() !== '';
   }
 
-  async #textOf(
-    file: string,
-    environment: Readonly<Record<string, string | undefined>>,
-  ): Promise<string> {
+  /** Resolves when no program runs in the background. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#running.values());
+  }
+
+  async #textOf(file: string, environment: Environment): Promise<string> {
+    const { texts } = this.#parts;
     const { mtimeMs, size } = await stat(file);
     // An update replaces the file, and may bring other flags.
+    const stamp = { mtimeMs, size };
     const key = `${file}\n${mtimeMs}\n${size}`;
-    let help = this.#helpTexts.get(key);
-    if (!help) this.#helpTexts.set(key, (help = this.#help(file, environment)));
-    const text = await help;
-    if (text === '') this.#helpTexts.delete(key);
-    return text;
+    const known = texts.get(file, stamp);
+    if (known !== undefined) {
+      if (!this.#tried.has(key)) void this.#run(key, file, stamp, environment);
+      return known;
+    }
+    const isSilent = this.#tried.has(key) && !this.#running.has(key);
+    const run = this.#run(key, file, stamp, environment);
+    const text = isSilent ? '' : await run;
+    return text === '' ? (texts.latest(file) ?? '') : text;
+  }
+
+  #run(key: string, file: string, stamp: ProgramStamp, environment: Environment): Promise<string> {
+    this.#tried.add(key);
+    let run = this.#running.get(key);
+    if (!run) {
+      run = this.#help(file, environment)
+        .then((text) => {
+          if (text !== '') this.#parts.texts.set(file, stamp, text);
+          return text;
+        })
+        .finally(() => this.#running.delete(key));
+      this.#running.set(key, run);
+    }
+    return run;
   }
 
   /** Empty when the program does not answer: then none of the flags is used. */
-  async #help(
-    file: string,
-    environment: Readonly<Record<string, string | undefined>>,
-  ): Promise<string> {
+  async #help(file: string, environment: Environment): Promise<string> {
     const end = await runProgram({
       file,
       args: ['--help'],
@@ -59,10 +93,10 @@ export class OfferedFlags {
       cwd: '/',
       environment,
       timeoutMs,
-      signal: this.signal,
-      clock: this.clock,
+      signal: this.#signal,
+      clock: this.#parts.clock,
     });
-    return end.kind === 'exited' ? `${end.stdout}\n${end.stderr}` : '';
+    return end.kind === 'exited' && end.signal === null ? `${end.stdout}\n${end.stderr}` : '';
   }
 }
 

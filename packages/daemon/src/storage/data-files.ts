@@ -43,6 +43,11 @@ export function addressFile(dataDir: string): string {
   return join(dataDir, 'daemon.url');
 }
 
+/** What installed programs print with `--help`; it can be deleted at any time. */
+export function programHelpFile(dataDir: string): string {
+  return join(dataDir, 'program-help.json');
+}
+
 /** The database engine's own directory. */
 export function storeDirectory(dataDir: string): string {
   return join(dataDir, 'daemon');
