@@ -26,6 +26,7 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
   engine: {
     args: ['--quick', '--engines', 'millrace', '--records', '20000', '--window', '100'],
   },
+  growth: { args: ['--records', '1000,5000', '--count', '50'] },
   queue: {
     args: ['--rounds', '1', '--seconds', '1', '--backlog', '10000', '--peers', ''],
     programs: ['wrk'],

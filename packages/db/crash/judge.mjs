@@ -1,4 +1,5 @@
 import { open } from '../dist/engine/index.js';
+import { checkBatches } from './batches.mjs';
 import { accounts, collectionsOf, openingBalance } from './schema.mjs';
 import { repeatWrite } from './tasks.mjs';
 
@@ -11,6 +12,7 @@ export function newMemory() {
     transfers: new Set(),
     counts: new Map(),
     collections: new Set(),
+    batches: new Map(),
   };
 }
 
@@ -29,6 +31,7 @@ export async function judge(directory, { entries, memory, withPassing, killedAt 
     await checkCounts(db, entries, memory, problems);
     await checkSessions(db, entries, killedAt, problems);
     await checkCollections(db, entries, memory, problems);
+    await checkBatches(db, entries, memory, problems);
   } finally {
     await db.close();
   }

@@ -20,6 +20,7 @@ const lasting = {
   sessions: { indexes: [{ fields: ['user'] }] },
   badges: { indexes: [{ fields: ['badge'], unique: true }] },
   bulk: { indexes: [{ fields: ['n'], unique: true }] },
+  batches: { indexes: [{ fields: ['batch'] }] },
 };
 
 /** Indexes that come and go from round to round, so that builds and removals are cut short too. */

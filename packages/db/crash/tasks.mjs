@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import * as operations from '../dist/engine/operations.js';
+import { writeBatches } from './batches.mjs';
 import { accounts, bulkRecords, openingBalance } from './schema.mjs';
 
 /**
@@ -17,6 +18,7 @@ export function startTasks(db, { ledger, random, round, special, directory }) {
     fightForBadges(context),
     makeCollections(context),
     changeBulk(context),
+    writeBatches(context),
   ];
   if (special === 'compact') tasks.push(compactOften(context));
   if (special === 'backup') tasks.push(backUpOften(context));

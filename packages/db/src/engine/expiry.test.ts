@@ -30,6 +30,20 @@ describe('the time a record has', () => {
     expect(elsewhere.expiresAt).toBeUndefined();
   });
 
+  test('ends the counting of a record, also by an index and before it is removed', async () => {
+    const { db, sessions } = await openSessions();
+    await sessions.insert({ user: 'a' }, { ttlMs: 100 });
+    await sessions.insert({ user: 'b' }, { ttlMs: 0 });
+    const count = () => sessions.count({ field: 'user', op: 'in', value: ['a', 'b'] });
+    expect(await count()).toBe(2);
+    scratch.clock.skip(200);
+    expect(await count()).toBe(1);
+    await db.core.store.fold();
+    expect(await count()).toBe(1);
+    await db.sweepExpired();
+    expect(await count()).toBe(1);
+  });
+
   test('stays as it was when a change does not speak of it', async () => {
     const { db, sessions } = await openSessions();
     const { id, expiresAt } = await sessions.insertWithKey('s', { user: 'a' }, { ttlMs: 1_000 });

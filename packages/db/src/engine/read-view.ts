@@ -27,6 +27,11 @@ export interface ReadView {
    * travel: in reverse `start` is the higher bound.
    */
   entries(index: number, range: EntryRange, visit: EntryVisit): void;
+  /**
+   * Ids of the records of a collection that are past their expiry and not removed yet; undefined
+   * when more than `max` things have expired, of whatever kind.
+   */
+  expired(collection: number, now: number, max: number): readonly string[] | undefined;
 }
 
 /** Called for every record that a scan passes. */

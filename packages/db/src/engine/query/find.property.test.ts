@@ -33,6 +33,8 @@ test('whatever indexes there are, a find gives what reading everything would', a
       const source = sourceOf(new MemoryView(all, definitions));
       const found = await idsFound(source, { filter: where, orderBy: order });
       expect(found).toEqual(modelFind(all, where, order));
+      const { count } = await findAll(source, checkFind({ filter: where, countOnly: true }));
+      expect(count).toBe(found.length);
     }),
     { numRuns },
   );
@@ -46,6 +48,8 @@ test('an index loses nothing to arrays and to texts that are cut', async () => {
         const source = sourceOf(new MemoryView(all, some));
         const query = { filter: where, orderBy: by };
         expect(await idsFound(source, query)).toEqual(modelFind(all, where, by));
+        const { count } = await findAll(source, checkFind({ filter: where, countOnly: true }));
+        expect(count).toBe(modelFind(all, where, by).length);
         const first = await findAll(source, checkFind({ ...query, limit: 1 }));
         if (!first.nextCursor) return;
         const rest = await idsFound(source, { ...query, cursor: first.nextCursor });

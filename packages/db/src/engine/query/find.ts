@@ -1,10 +1,10 @@
 import { refuse } from '../refusal.js';
+import { countMatches } from './count.js';
 import { Page } from './page.js';
-import { planQuery, type Plan } from './plan.js';
-import { compilePredicate } from './predicate.js';
+import { planQuery } from './plan.js';
 import type { CheckedFind } from './query.js';
 import { RecordList, type FoundRecord, type RecordSink } from './record-sink.js';
-import { reportOf, visitAll, type PlanReport, type QuerySource } from './source.js';
+import { reportOf, type PlanReport, type QuerySource } from './source.js';
 
 /** At most 256 records or 256 KiB; the last one has `end`, and perhaps no records. */
 export interface FindBatch<Records = readonly FoundRecord[]> {
@@ -72,19 +72,6 @@ export async function findAll(
     if (batch.end) return { ...batch.end, records };
   }
   throw new Error('a find ended without its last batch');
-}
-
-async function countMatches(
-  source: QuerySource,
-  query: CheckedFind,
-  plan: Plan,
-): Promise<{ count: number; rows: number }> {
-  const matches = compilePredicate(query.condition);
-  let count = 0;
-  const rows = await visitAll(source, plan, (image) => {
-    if (matches(image)) count++;
-  });
-  return { count, rows };
 }
 
 function indexRequired(): Error {

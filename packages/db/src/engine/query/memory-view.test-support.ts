@@ -138,6 +138,11 @@ export class MemoryView implements ReadView {
       if (isEnough) return;
     }
   }
+
+  expired(_collection: number, now: number, max: number): readonly string[] | undefined {
+    const due = this.#images.filter((image) => image.isExpired(now));
+    return due.length > max ? undefined : due.map(({ id }) => id);
+  }
 }
 
 /** Wants a pause at every third record, and all the time in between. */

@@ -95,6 +95,7 @@ test.each<[string, FindQuery]>([
   const whole = await page(query);
   expect(whole.ids).toEqual(expected);
   expect(whole.plan.index).toBe(index);
+  expect((await page({ ...query, countOnly: true })).count).toBe(expected.length);
   for (const limit of [1, 37, 250]) {
     const found: string[] = [];
     let cursor = '';

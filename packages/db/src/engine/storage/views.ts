@@ -2,7 +2,17 @@ import type { Transaction } from 'lmdb';
 import type { Codec } from '../codec.js';
 import type { EntryRange, EntryVisit, IdRange, ReadView, RecordTest } from '../read-view.js';
 import { RecordImage, type IdInPlace } from '../record.js';
-import { idLength, prefixed, prefixKey, prefixLength, readId, recordKey } from './keys.js';
+import {
+  expiryHeadLength,
+  expiryKey,
+  expiryKinds,
+  idLength,
+  prefixed,
+  prefixKey,
+  prefixLength,
+  readId,
+  recordKey,
+} from './keys.js';
 import type { RowVisitor } from './in-place.js';
 import type { KeyRange } from './key-range.js';
 import type { OverlayRow } from './row-map.js';
@@ -47,6 +57,17 @@ abstract class RowView implements ReadView {
     for (const { key } of this.rows('index', entryBounds(index, range))) {
       if (visit(key, prefixLength, key.length - idLength)) return;
     }
+  }
+
+  expired(collection: number, now: number, max: number): readonly string[] | undefined {
+    const ids: string[] = [];
+    let count = 0;
+    for (const { key } of this.rows('expiry', { end: expiryKey(now + 1, 0, noBytes) })) {
+      if (++count > max) return undefined;
+      const owner = key[6] === expiryKinds.record ? key.readUInt32BE(expiryHeadLength) : 0;
+      if (owner === collection) ids.push(readId(key, expiryHeadLength + prefixLength));
+    }
+    return ids.filter((id) => this.record(collection, id)?.isExpired(now));
   }
 }
 
