@@ -10,7 +10,6 @@ const run = promisify(execFile);
 /** The shortest run of each benchmark, without peers, and the programs it needs. */
 const shortest: Record<string, { args: string[]; programs?: string[] }> = {
   attacks: { args: ['--rounds', '1', '--seconds', '1', '--attack', 'db-unread'] },
-  ctl: { args: ['--rounds', '1'] },
   daemon: { args: ['--rounds', '1', '--seconds', '1', '--idle', '1'] },
   'db-client': {
     args: ['--rounds', '1', '--seconds', '1', '--records', '1000', '--peers', ''],
@@ -41,6 +40,8 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
     ],
   },
   replication: { args: ['--rounds', '1', '--seconds', '1'] },
+  // This build stands for the older one.
+  start: { args: ['--rounds', '1', '--old', root] },
   transcripts: { args: ['--rounds', '1', '--megabytes', '5'] },
   transport: { args: ['--rounds', '1', '--seconds', '1'], programs: ['h2load'] },
   workers: {
