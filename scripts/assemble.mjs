@@ -16,6 +16,7 @@ const files = [
   'packages/ctl/package.json',
   'packages/daemon/package.json',
   'packages/db/package.json',
+  'packages/queue/package.json',
   'packages/contract/queue.openapi.yaml',
   'packages/contract/daemon.openapi.yaml',
   'packages/contract/src/generated/db.openapi.yaml',
