@@ -5,7 +5,7 @@
 import { cpSync, mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { apart, ownPlaces, writeBundle } from './bundle.mjs';
+import { ownPlaces, writeBundle } from './bundle.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const home = join(root, 'packages', 'millrace');
@@ -16,6 +16,7 @@ const files = [
   'packages/ctl/package.json',
   'packages/daemon/package.json',
   'packages/db/package.json',
+  'packages/queue/package.json',
   'packages/contract/queue.openapi.yaml',
   'packages/contract/daemon.openapi.yaml',
   'packages/contract/src/generated/db.openapi.yaml',
@@ -33,9 +34,6 @@ const files = [
 
 /** npm leaves directories of this name out of a package. */
 const withoutModules = (path) => path.replace('node_modules/', 'lib/');
-
-/** In the bundle, because their install scripts may compile; the binaries are packages apart. */
-const inside = ['lmdb', 'msgpackr'];
 
 /** Paths that packages resolve through node_modules, which the published package does not have. */
 const replacements = [
@@ -101,7 +99,5 @@ await writeBundle({
   folder: join(dist, 'ctl'),
   // Chunks in dist/ctl find dist/packages as modules find packages/ from a folder in the root.
   plugins: [replacePaths(), ownPlaces(join(root, 'ctl'), withoutModules)],
-  // ordered-binary evaluates code that names its own variables, which a bundle may rename.
-  external: [...apart.filter((name) => !inside.includes(name)), 'ordered-binary'],
   sourcemap: false,
 });

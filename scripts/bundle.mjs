@@ -18,13 +18,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { noteOf, sourcesOf } from './built-ctl.mjs';
 
 /**
- * Not bundled: packages with a binary, packages that share a module with such a one, packages that
- * read files beside them, and what ink loads only for a developer of ink.
+ * Not bundled: packages with a binary, packages that read files beside them or evaluate code that
+ * names their own variables, and what ink loads only for a developer of ink.
  */
-export const apart = [
-  'lmdb',
-  'msgpackr',
+const apart = [
   'msgpackr-extract',
+  'ordered-binary',
   'pino-pretty',
   '@fastify/ajv-compiler',
   '@fastify/fast-json-stringify-compiler',
@@ -71,12 +70,12 @@ function putInPlace(fresh, place) {
 }
 
 /** Bundles the entries of `input` into `folder`. */
-export async function writeBundle({ input, folder, plugins, sourcemap, external = apart }) {
+export async function writeBundle({ input, folder, plugins, sourcemap }) {
   const { rolldown } = await import('rolldown');
   const bundle = await rolldown({
     input,
     platform: 'node',
-    external: [...external, /^node:/],
+    external: [...apart, /^node:/],
     plugins: [...plugins, productionReact()],
     onwarn: (warning) => process.stderr.write(`${warning.message}\n`),
   });

@@ -10,7 +10,6 @@ const run = promisify(execFile);
 /** The shortest run of each benchmark, without peers, and the programs it needs. */
 const shortest: Record<string, { args: string[]; programs?: string[] }> = {
   attacks: { args: ['--rounds', '1', '--seconds', '1', '--attack', 'db-unread'] },
-  ctl: { args: ['--rounds', '1'] },
   daemon: {
     args: '--rounds 1 --seconds 1 --idle 1 --sessions 6 --live 2 --files 20 --gigabytes 0.002'.split(
       ' ',
@@ -46,6 +45,8 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
     ],
   },
   replication: { args: ['--rounds', '1', '--seconds', '1'] },
+  // This build stands for the older one.
+  start: { args: ['--rounds', '1', '--old', root] },
   transcripts: { args: ['--rounds', '1', '--megabytes', '5'] },
   transport: { args: ['--rounds', '1', '--seconds', '1'], programs: ['h2load'] },
   workers: {

@@ -24,7 +24,8 @@ const here = (...args: string[]) => ctl([...args, '--data', data]);
 test('version, logs, restart and down manage a running ctl up', async () => {
   up = await new Up(data, anyPorts, true).ready();
   const version = JSON.parse((await here('version', '--json')).out);
-  expect(version.servers).toMatchObject({ db: version.version, daemon: version.version });
+  const own: string = version.version;
+  expect(version.servers).toEqual({ db: own, queue: own, daemon: own });
 
   const follower = startCtl(['logs', 'db', '--follow', '--json', '--data', data]);
   await follower.says('"msg":"node started"');

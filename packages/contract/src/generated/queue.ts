@@ -3052,6 +3052,11 @@ export interface components {
      */
     ETag: string;
     /**
+     * @description The version of the server.
+     * @example millrace/0.1.0
+     */
+    Server: string;
+    /**
      * @description Seconds to wait before the next try.
      * @example 5
      */
@@ -4578,6 +4583,7 @@ export interface operations {
       /** @description The process is up. */
       200: {
         headers: {
+          Server: components['headers']['Server'];
           [name: string]: unknown;
         };
         content: {

@@ -1,10 +1,12 @@
 import { widthOf } from './text.js';
 
-const money = new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
+let money: Intl.NumberFormat | undefined;
 
 /** `$1,234.50`; amounts above 0 and below a cent are shown as such. */
 export function dollars(usd: number): string {
-  return usd > 0 && usd < 0.005 ? '<$0.01' : money.format(usd);
+  if (usd > 0 && usd < 0.005) return '<$0.01';
+  money ??= new Intl.NumberFormat('en-US', { style: 'currency', currency: 'USD' });
+  return money.format(usd);
 }
 
 /** Pads texts to one width, for a column of figures that are not plain numbers. */

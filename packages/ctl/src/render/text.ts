@@ -1,7 +1,6 @@
 import { createRequire } from 'node:module';
 
 const ELLIPSIS = '…';
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 /** Display width of a text: two columns for an ideograph or an emoji. */
 export function widthOf(text: string): number {
@@ -17,6 +16,14 @@ function stringWidth(text: string): number {
 }
 
 const require = createRequire(import.meta.url);
+
+let segmenter: Intl.Segmenter | undefined;
+
+/** Created on demand: it loads Unicode data that most commands do not need. */
+function graphemesOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+  return segmenter.segment(text);
+}
 
 /** Characters that change the direction of text, or break a line without a line feed. */
 const bidi = '\\u061C\\u200E\\u200F\\u2028\\u2029\\u202A-\\u202E\\u2066-\\u2069';
@@ -90,7 +97,7 @@ export function wrap(text: string, width: number): string[] {
 /** Splits a text after as many whole characters as fit into `width` columns. */
 function take(text: string, width: number): [head: string, tail: string] {
   let used = 0;
-  for (const { segment, index } of graphemes.segment(text)) {
+  for (const { segment, index } of graphemesOf(text)) {
     used += widthOf(segment);
     if (used > width) return [text.slice(0, index), text.slice(index)];
   }

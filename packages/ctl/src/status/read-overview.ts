@@ -86,9 +86,9 @@ async function readQueue(flags: StatusFlags, tools: Tools): Promise<Overview['qu
     return await inTime(tools, async (lifecycle) => {
       const api = queueApi({}, { terminal: { ...terminal, env }, lifecycle });
       address = api.url;
-      await api.call('getLiveness');
+      const version = versionIn((await api.call('getLiveness')).header('server'));
       const grpc = locateGrpc(api.url, env) ?? null;
-      const alive = { up: true, address, grpc_address: grpc, version: null };
+      const alive = { up: true, address, grpc_address: grpc, version };
       try {
         const { body: queues } = await api.call('listQueues');
         return { ...alive, reason: null, queues: queues.length, totals: queueTotals(queues) };
@@ -100,6 +100,11 @@ async function readQueue(flags: StatusFlags, tools: Tools): Promise<Overview['qu
   } catch (error) {
     return { ...down(address, error), grpc_address: null, ...nothing };
   }
+}
+
+/** Null from a server that is older than the header, and from a proxy with a name of its own. */
+function versionIn(server = ''): string | null {
+  return /^millrace\/(\S+)$/.exec(server)?.[1] ?? null;
 }
 
 async function readDaemon(flags: StatusFlags, tools: Tools): Promise<Overview['daemon']> {

@@ -3,9 +3,8 @@ import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import type * as AjvLibrary from 'ajv/dist/2020.js';
 import type addFormats from 'ajv-formats';
 import { messageOf } from '@millrace/kit/errors';
-import { RE2JS } from 're2js';
 import type { JsonObject } from './documents.js';
-import { compileRegex } from './query/regex.js';
+import { compileRegex, fromRegExpSyntax } from './query/regex.js';
 import { refuse } from './refusal.js';
 
 export type ValidateMode = 'strict' | 'warn';
@@ -104,7 +103,7 @@ function newAjv(): Ajv2020 {
 const linearRegExp = Object.assign(
   (pattern: string) => {
     const fail = (problem: string) => new PatternError(`the pattern "${pattern}" ${problem}`);
-    const test = compileRegex(RE2JS.translateRegExp(pattern), fail);
+    const test = compileRegex(fromRegExpSyntax(pattern), fail);
     // Ajv tells patterns apart by their text.
     return { test, toString: () => pattern };
   },

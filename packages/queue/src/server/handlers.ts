@@ -41,6 +41,7 @@ import type { QueueContext } from '../operations/context.js';
 import type { Load } from '../operations/limits/load.js';
 import type { QueueHandlers, Served } from './handler-types.js';
 import { taskControlHandlers } from './task-handlers.js';
+import { queueVersion } from './version.js';
 
 /**
  * Binds each operation to HTTP. Operations validate bodies themselves, because they check first
@@ -56,7 +57,11 @@ export function queueHandlers(context: QueueContext, load: Load): QueueHandlers 
     ...scheduleHandlers(context),
     ...workerHandlers(context, load),
     ...jobHandlers(context),
-    getLiveness: () => ({ status: 200, body: getLiveness() }),
+    getLiveness: () => ({
+      status: 200,
+      body: getLiveness(),
+      headers: { Server: `millrace/${queueVersion()}` },
+    }),
     getReadiness: async () => ({ status: 200, body: await getReadiness(context) }),
     getOpenapi: () => ({
       status: 200,
