@@ -36,6 +36,8 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
       '500',
       '--backlog',
       '20000',
+      '--snapshot-minutes',
+      '0',
       '--peers',
       '',
     ],

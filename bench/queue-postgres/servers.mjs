@@ -106,7 +106,7 @@ export async function startWorkers(kind, url, { count, loops }) {
     /**
      * Processes `total` tasks: the rate, and the CPU microseconds per task of both sides. If those are
      * all tasks, the time ends when the database has every one as done: not every queue waits for
-     * that before it counts a task.
+     * that before it counts a task. `taken` also has the tasks that were in progress at the end.
      */
     workOff: async (database, total, { areAll }) => {
       const cpu = database.cpuUs();
@@ -124,8 +124,13 @@ export async function startWorkers(kind, url, { count, loops }) {
       const own = answers.reduce((sum, answer) => sum + answer.cpuUs, 0);
       const theirs = database.cpuUs() - cpu;
       const finished = done();
-      await requestAll({ act: 'rest' });
-      return { rate: finished / seconds, ownUs: own / finished, databaseUs: theirs / finished };
+      answers = await requestAll({ act: 'rest' });
+      return {
+        rate: finished / seconds,
+        ownUs: own / finished,
+        databaseUs: theirs / finished,
+        taken: done(),
+      };
     },
     stop: async () => {
       const alive = children.filter((child) => child.connected);
