@@ -22,6 +22,7 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
   engine: {
     args: ['--quick', '--engines', 'millrace', '--records', '20000', '--window', '100'],
   },
+  lists: { args: ['--tasks', '2000', '--embedded-tasks', '2000', '--samples', '1'] },
   queue: {
     args: ['--rounds', '1', '--seconds', '1', '--backlog', '10000', '--peers', ''],
     programs: ['wrk'],

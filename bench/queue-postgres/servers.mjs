@@ -19,12 +19,13 @@ const unfinished = {
   'graphile-worker': 'SELECT EXISTS (SELECT 1 FROM graphile_worker._private_jobs) AS is_left',
 };
 
-export async function startDatabase(directory) {
+export async function startDatabase(directory, changes = {}) {
   const { connection, stop } = await startServer(directory, {
     // Queues on PostgreSQL depend on vacuum.
     autovacuum: 'on',
     autovacuum_naptime: '5s',
     checkpoint_timeout: '5min',
+    ...changes,
   });
   const pid = Number(
     readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8').split('\n')[0],
@@ -43,6 +44,7 @@ export async function startDatabase(directory) {
   return {
     url,
     stop,
+    withClient,
     /** Updates planner statistics, which some queues need. */
     analyze: () => withClient((client) => client.query('ANALYZE')),
     /** Polls until no task is left. */
