@@ -26,6 +26,7 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
     args: ['--quick', '--engines', 'millrace', '--records', '20000', '--window', '100'],
   },
   growth: { args: ['--records', '1000,5000', '--count', '50'] },
+  lists: { args: ['--tasks', '2000', '--embedded-tasks', '2000', '--samples', '1'] },
   queue: {
     args: ['--rounds', '1', '--seconds', '1', '--backlog', '10000', '--peers', ''],
     programs: ['wrk'],
@@ -40,6 +41,8 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
       '500',
       '--backlog',
       '20000',
+      '--snapshot-minutes',
+      '0',
       '--peers',
       '',
     ],

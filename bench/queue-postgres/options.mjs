@@ -2,21 +2,28 @@ import { parseArgs } from 'node:util';
 
 export const peerNames = ['pg-boss', 'graphile-worker'];
 /** Defaults, and the minimum for results to be saved. */
-const defaults = { rounds: 3, tasks: 40_000, warmUp: 40_000, backlog: 200_000 };
+const defaults = {
+  rounds: 3,
+  tasks: 40_000,
+  warmUp: 40_000,
+  backlog: 1_000_000,
+  snapshotMinutes: 5,
+};
 const help = `npm run bench -- queue-postgres [options]
 
   --rounds N            rounds; the median counts (${defaults.rounds})
   --tasks N             tasks stored and processed per measurement (${defaults.tasks})
   --warm-up N           tasks for each server that are worked off before anything is measured
                         (${defaults.warmUp})
-  --backlog N           tasks that wait while some are worked off, beside 10000 (${defaults.backlog});
-                        --backlog 1000000 takes a few minutes more in each round
-  --loops N             loops in each server of Millrace and pg-boss that claim and complete (what
-                        is best for each: 2, and 3 where one server of Millrace is alone)
-  --snapshot-minutes N  how long Millrace works under a snapshot that somebody holds before it is
-                        measured (0: once before); --snapshot-minutes 10 takes that long in each round
+  --backlog N           pending tasks while some are worked off, beside 10000 (${defaults.backlog})
+  --loops N             loops in each server of Millrace and pg-boss that claim and complete
+                        (default: 2, and 3 where one server of Millrace is alone)
+  --snapshot-minutes N  minutes that Millrace works under an open snapshot before it is measured
+                        (${defaults.snapshotMinutes}; 0: a single run before)
   --peers LIST          some of ${peerNames.join(',')}, or '' for none
-  --install             installs what Millrace is compared with, in bench/node_modules, and ends
+  --install             install what Millrace is compared with in bench/node_modules, and exit
+
+The defaults take about half an hour, of which 15 minutes are under snapshots.
 
 Results are saved in bench/results unless an option is below its default.`;
 
@@ -43,7 +50,7 @@ function parse(args) {
       'warm-up': { type: 'string', default: String(defaults.warmUp) },
       backlog: { type: 'string', default: String(defaults.backlog) },
       loops: { type: 'string' },
-      'snapshot-minutes': { type: 'string', default: '0' },
+      'snapshot-minutes': { type: 'string', default: String(defaults.snapshotMinutes) },
       peers: { type: 'string', default: peerNames.join(',') },
       help: { type: 'boolean', short: 'h', default: false },
     },

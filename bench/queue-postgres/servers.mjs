@@ -19,12 +19,13 @@ const unfinished = {
   'graphile-worker': 'SELECT EXISTS (SELECT 1 FROM graphile_worker._private_jobs) AS is_left',
 };
 
-export async function startDatabase(directory) {
+export async function startDatabase(directory, changes = {}) {
   const { connection, stop } = await startServer(directory, {
     // Queues on PostgreSQL depend on vacuum.
     autovacuum: 'on',
     autovacuum_naptime: '5s',
     checkpoint_timeout: '5min',
+    ...changes,
   });
   const pid = Number(
     readFileSync(join(directory, 'data', 'postmaster.pid'), 'utf8').split('\n')[0],
@@ -43,6 +44,7 @@ export async function startDatabase(directory) {
   return {
     url,
     stop,
+    withClient,
     /** Updates planner statistics, which some queues need. */
     analyze: () => withClient((client) => client.query('ANALYZE')),
     /** Polls until no task is left. */
@@ -106,7 +108,7 @@ export async function startWorkers(kind, url, { count, loops }) {
     /**
      * Processes `total` tasks: the rate, and the CPU microseconds per task of both sides. If those are
      * all tasks, the time ends when the database has every one as done: not every queue waits for
-     * that before it counts a task.
+     * that before it counts a task. `taken` also has the tasks that were in progress at the end.
      */
     workOff: async (database, total, { areAll }) => {
       const cpu = database.cpuUs();
@@ -124,8 +126,13 @@ export async function startWorkers(kind, url, { count, loops }) {
       const own = answers.reduce((sum, answer) => sum + answer.cpuUs, 0);
       const theirs = database.cpuUs() - cpu;
       const finished = done();
-      await requestAll({ act: 'rest' });
-      return { rate: finished / seconds, ownUs: own / finished, databaseUs: theirs / finished };
+      answers = await requestAll({ act: 'rest' });
+      return {
+        rate: finished / seconds,
+        ownUs: own / finished,
+        databaseUs: theirs / finished,
+        taken: done(),
+      };
     },
     stop: async () => {
       const alive = children.filter((child) => child.connected);

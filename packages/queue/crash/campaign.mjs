@@ -1,5 +1,5 @@
 /**
- * Kills pull workers and their queue server with -9 under load, again and again, and judges the
+ * Kills pull workers and their queue servers with -9 under load, again and again, and judges the
  * end: every accepted task ran and succeeded once, and no lost lease settled anything.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -8,7 +8,13 @@ import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { seededRandom } from '@millrace/kit/random';
 import { checkFencing, checkTask } from './judge.mjs';
-import { startQueueServer, startWorkerProcess, token, writeSettings } from './processes.mjs';
+import {
+  startPostgres,
+  startQueueServer,
+  startWorkerProcess,
+  token,
+  writeSettings,
+} from './processes.mjs';
 
 const workerCount = 3;
 const startsPerRound = 150;
@@ -16,14 +22,20 @@ const maxPending = 400;
 /** Without a start for so long, something is stuck. */
 const stuckMs = 60_000;
 const drainMs = 120_000;
+const retryMs = 50;
+/** Tasks that are judged at the same time. */
+const judgeCount = 8;
 
-/** Runs the rounds; throws an error that says how to repeat them. */
-export async function campaign({ rounds, seed, storage = 'embedded', say = () => undefined }) {
+/**
+ * Runs the rounds: one server on the embedded store, or two on one PostgreSQL. Throws an error that
+ * says how to repeat them.
+ */
+export async function campaign({ rounds, seed, store = 'embedded', say = () => undefined }) {
   const home = mkdtempSync(join(tmpdir(), 'millrace-queue-crash-'));
   const run = new Campaign(seed, say);
   let keep = false;
   try {
-    await run.begin(home, storage);
+    await run.begin(home, store);
     for (let round = 0; round < rounds; round++) await run.round(round);
     await run.finish();
     return run.tally;
@@ -45,7 +57,11 @@ class Campaign {
     starts: 0,
     repeated: 0,
     fenced: 0,
+    /** Refused while the task ran under its next lease. */
+    fencedInFlight: 0,
   };
+  #servers = [];
+  #fencing = new Set();
   #accepted = new Set();
   /** Starts by task, in the order in which they were reported. */
   #starts = new Map();
@@ -60,11 +76,12 @@ class Campaign {
     this.say = say;
   }
 
-  async begin(home, storage) {
-    const { file, url } = await writeSettings(home, storage);
-    this.file = file;
-    this.url = url;
-    this.server = await startQueueServer(file);
+  async begin(home, store) {
+    if (store === 'postgres') this.postgres = await startPostgres();
+    for (const name of this.postgres ? ['one', 'two'] : ['one']) {
+      const settings = await writeSettings(join(home, name), this.postgres?.url ?? 'embedded');
+      this.#servers.push({ ...settings, process: await startQueueServer(settings.file) });
+    }
     const retry = { initial_backoff_ms: 10, max_backoff_ms: 10, max_attempts: 1_000 };
     const config = { callback: { protocol: 'pull' }, retry, limits: { max_in_flight: 1_000 } };
     await this.#ask('PUT', '/v1/admin/queues/crash/config', config);
@@ -81,14 +98,12 @@ class Campaign {
     const victims = this.random.integer(1, 3);
     const isServer = (victims & 1) === 1;
     const index = this.random.integer(0, workerCount - 1);
-    const kills = [];
-    if (isServer) kills.push(this.server.kill());
+    const killed = isServer ? this.#someServers() : [];
+    const kills = killed.map((server) => server.process.kill());
     if ((victims & 2) === 2) kills.push(this.#workers[index].kill());
     await Promise.all(kills);
-    if (isServer) {
-      this.tally.serverKills++;
-      this.server = await startQueueServer(this.file);
-    }
+    this.tally.serverKills += killed.length;
+    for (const server of killed) server.process = await startQueueServer(server.file);
     if ((victims & 2) === 2) {
       this.tally.workerKills++;
       this.#startWorker(index);
@@ -105,14 +120,13 @@ class Campaign {
       return pending + in_flight === 0;
     });
     for (const worker of this.#workers) await worker.kill();
-    const settle = (id, leaseToken) => this.#settle(id, leaseToken);
-    for (const id of this.#accepted) {
-      const task = await this.#ask('GET', `/v1/tasks/${id}`);
-      const starts = this.#starts.get(id) ?? [];
-      checkTask(task, starts);
-      if (starts.length > 1) this.tally.repeated++;
-      this.tally.fenced += await checkFencing(task, starts, settle);
-    }
+    await Promise.all(this.#fencing);
+    if (this.failure) throw this.failure;
+    const left = this.#accepted.values();
+    const judge = async () => {
+      for (const id of left) await this.#judge(id);
+    };
+    await Promise.all(Array.from({ length: judgeCount }, judge));
     this.tally.tasks = this.#accepted.size;
     this.tally.starts = this.#startCount;
   }
@@ -120,15 +134,51 @@ class Campaign {
   async end() {
     this.#isSubmitting = false;
     for (const worker of this.#workers) await worker.kill();
-    await this.server?.kill();
+    for (const server of this.#servers) await server.process.kill();
     await this.#submitter.catch(() => undefined);
+    await Promise.all(this.#fencing);
+    await this.postgres?.remove();
+  }
+
+  /** One server or several. */
+  #someServers() {
+    const bits = this.random.integer(1, 2 ** this.#servers.length - 1);
+    return this.#servers.filter((_, i) => (bits >> i) & 1);
+  }
+
+  async #judge(id) {
+    const task = await this.#ask('GET', `/v1/tasks/${id}`);
+    const starts = this.#starts.get(id) ?? [];
+    checkTask(task, starts);
+    if (starts.length > 1) this.tally.repeated++;
+    for (const { url } of this.#servers) {
+      const settle = (_id, leaseToken) => this.#settle(url, id, leaseToken);
+      const refused = await checkFencing(task, starts, settle);
+      this.tally.fenced += refused;
+    }
+  }
+
+  /** Settles a task that runs again with its lost lease, by every server; each must refuse. */
+  #fence(id, leaseToken) {
+    const act = async () => {
+      for (const { url } of this.#servers) {
+        // A server that is down accepts nothing.
+        const status = await this.#settle(url, id, leaseToken).catch(() => undefined);
+        if (status === 409) this.tally.fencedInFlight++;
+        if (status === 200) this.failure ??= new Error(`task ${id}: a lost lease settled it`);
+      }
+    };
+    const fencing = act().finally(() => this.#fencing.delete(fencing));
+    this.#fencing.add(fencing);
   }
 
   #startWorker(index) {
     const name = `worker-${++this.#names}`;
-    this.#workers[index] = startWorkerProcess(this.url, name, (start) => {
+    const { url } = this.#servers[index % this.#servers.length];
+    this.#workers[index] = startWorkerProcess(url, name, (start) => {
       this.#startCount++;
       const starts = this.#starts.get(start.id) ?? [];
+      for (const { leaseToken } of starts) this.#fence(start.id, leaseToken);
       starts.push({ ...start, worker: name });
       this.#starts.set(start.id, starts);
     });
@@ -185,28 +235,38 @@ class Campaign {
     }
   }
 
-  async #settle(id, leaseToken) {
-    const answer = await this.#send('POST', `/v1/tasks/${id}:complete`, {}, leaseToken);
+  async #settle(url, id, leaseToken) {
+    const path = `/v1/tasks/${id}:complete`;
+    const answer = await this.#send({ url, method: 'POST', path, body: {}, leaseToken });
+    await answer.text();
     return answer.status;
   }
 
   async #ask(method, path, body) {
-    const answer = await this.#send(method, path, body);
+    const { url } = this.#servers[this.random.integer(0, this.#servers.length - 1)];
+    const answer = await this.#send({ url, method, path, body });
     const text = await answer.text();
     if (!answer.ok) throw new Answered(`${method} ${path}: ${answer.status} ${text}`);
     return JSON.parse(text);
   }
 
-  #send(method, path, body, leaseToken) {
-    return fetch(`${this.url}${path}`, {
-      method,
-      headers: {
-        authorization: `Bearer ${token}`,
-        'content-type': 'application/json',
-        ...(leaseToken && { 'x-queue-lease-token': leaseToken }),
-      },
-      ...(body && { body: JSON.stringify(body) }),
-    });
+  /** 503: PostgreSQL did not answer in time, on a busy machine. Every call can be repeated. */
+  async #send({ url, method, path, body, leaseToken }) {
+    const endsAt = systemClock.monotonic() + stuckMs;
+    for (;;) {
+      const answer = await fetch(`${url}${path}`, {
+        method,
+        headers: {
+          authorization: `Bearer ${token}`,
+          'content-type': 'application/json',
+          ...(leaseToken && { 'x-queue-lease-token': leaseToken }),
+        },
+        ...(body && { body: JSON.stringify(body) }),
+      });
+      if (answer.status !== 503 || systemClock.monotonic() > endsAt) return answer;
+      await answer.text();
+      await systemClock.sleep(retryMs);
+    }
   }
 }
 

@@ -9,11 +9,32 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 const serveProgram = fileURLToPath(new URL('../test/programs/serve.mjs', import.meta.url));
+const postgresProgram = fileURLToPath(
+  new URL('../test/postgres/programs/postgres.mjs', import.meta.url),
+);
 const workerProgram = fileURLToPath(new URL('worker.mjs', import.meta.url));
 
 export const token = 'token-of-the-campaign';
 export const leaseMs = 2_000;
 const maxRunMs = 30;
+
+/** A durable PostgreSQL of its own, which goes with this process. */
+export async function startPostgres() {
+  const child = spawn(process.execPath, [postgresProgram, '--durable'], {
+    env: { ...process.env, NODE_OPTIONS: '' },
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  const remove = () => {
+    child.stdin.end();
+    return ended;
+  };
+  for await (const line of createInterface({ input: child.stdout })) {
+    const { port } = JSON.parse(line);
+    return { url: `postgres://postgres:password@127.0.0.1:${port}/postgres`, remove };
+  }
+  throw new Error('PostgreSQL did not start');
+}
 
 /** Settings of the server; its port stays, so that workers find it again. */
 export async function writeSettings(home, storage) {

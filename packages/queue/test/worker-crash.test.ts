@@ -9,8 +9,15 @@ const rounds = 5;
 /** Set MILLRACE_SEED to repeat a failed run. */
 const seed = Number(process.env['MILLRACE_SEED'] ?? Date.now() % 1_000_000);
 
-test(`workers and their server killed ${rounds} times lose no task (seed ${seed})`, async () => {
-  const args = ['queue-workers', '--no-build', '--quiet', '--rounds', rounds, '--seed', seed];
+const servers = [
+  ['embedded', 'their server'],
+  ['postgres', 'two servers on PostgreSQL'],
+] as const;
+const title = `%s: workers and %s killed ${rounds} times lose no task (seed ${seed})`;
+
+test.each(servers)(title, { timeout: 400_000 }, async (store) => {
+  const run = ['queue-workers', '--no-build', '--quiet', '--store', store];
+  const args = [...run, '--rounds', rounds, '--seed', seed];
   const child = spawn(process.execPath, [script, ...args.map(String)], {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -23,7 +30,7 @@ test(`workers and their server killed ${rounds} times lose no task (seed ${seed}
   expect(report).toMatchObject({ ok: true, seed, rounds });
   expect(report['serverKills']! + report['workerKills']!).toBeGreaterThanOrEqual(rounds);
   expect(report['tasks']).toBeGreaterThan(100);
-}, 400_000);
+});
 
 const start = (attempt: number, more: object = {}) => ({
   id: 'a',

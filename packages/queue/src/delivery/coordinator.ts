@@ -397,14 +397,13 @@ export class Coordinator {
   /** Settling can be repeated, so a failed call is retried until the lease ends. */
   async #settle(batch: readonly Finished[], failures: number): Promise<void> {
     const { store, clock, health } = this.options;
-    const now = clock.now();
     const isOver = this.#hasGivenUp && failures > 0;
-    const current: Finished[] = [];
-    for (const each of batch) {
-      if (isOver || each.entry.leaseEnd <= now) this.#abandon(each.entry);
-      else current.push(each);
-    }
+    let current: readonly Finished[] = isOver ? [] : batch;
+    if (isOver) for (const { entry } of batch) this.#abandon(entry);
     try {
+      const now = clock.now();
+      const isHeld = ({ entry }: Finished) => entry.leaseEnd > now;
+      if (!current.every(isHeld)) current = await this.#heldOf(current);
       if (current.length > 0) {
         const results = store.settle(current.map(({ settlement }) => settlement));
         if (failures === 0 && store.capabilities.claimsFollowSettlements)
@@ -419,6 +418,14 @@ export class Coordinator {
     if (failures > 0) for (const { entry } of current) this.#wake(entry.state);
     this.#dispatch();
     this.#noticeIdle();
+  }
+
+  /** Abandons those whose lease has expired. */
+  async #heldOf(batch: readonly Finished[]): Promise<readonly Finished[]> {
+    const { store, clock } = this.options;
+    const held = await Promise.all(batch.map(({ entry }) => entry.isHeld(store, clock)));
+    batch.forEach(({ entry }, i) => held[i] || this.#abandon(entry));
+    return batch.filter((_, i) => held[i]);
   }
 
   async #settleAgain(batch: readonly Finished[], failures: number, error: unknown): Promise<void> {
@@ -461,12 +468,12 @@ export class Coordinator {
     const { id, lease } = entry.task;
     const asyncTimeoutMs = entry.queue.config.callback.async_timeout_ms;
     await entry.serialize(async () => {
-      for (let failures = 0; entry.leaseEnd > clock.now(); failures++) {
-        const now = clock.now();
-        const extendedTo = entry.leaseEnd > lease.expiresAt ? entry.leaseEnd : 0;
-        const expiresAt = Math.max(extendedTo, now + asyncTimeoutMs);
+      for (let failures = 0; ; failures++) {
         try {
-          await store.extendLease({ id, token: lease.token, expiresAt, isAsync: true, now });
+          if (!(await entry.isHeld(store, clock))) break;
+          const now = clock.now();
+          const end = { expiresAt: now + asyncTimeoutMs, replaces: lease.expiresAt };
+          await store.extendLease({ id, token: lease.token, ...end, isAsync: true, now });
           return health.succeeded('extend');
         } catch (error) {
           const pauseMs = health.failed('extend', error, failures);

@@ -69,7 +69,7 @@ export class Delivery {
     const knownQueues = () => this.#coordinator.queues.keys();
     this.#retention = new Retention({ store, clock, metrics, knownQueues });
     const workers = new WorkerActivity({ store, clock, log });
-    const pulledLeases = new PulledLeases(clock);
+    const pulledLeases = new PulledLeases(clock, store.capabilities.isShared === true);
     this.#workers = workers;
     this.#pulledLeases = pulledLeases;
     const onLeaseExpired = (queue: string, token: string) => {

@@ -116,13 +116,14 @@ export class HandlerReports {
       const now = clock.now();
       if (!holds(task, token, now)) return lost(task);
       const { isAsync } = task.lease;
-      const expiresAt = Math.max(task.lease.expiresAt, now + extendMs);
+      const expiresAt = now + extendMs;
       const progress = reported && { ...reported, at: now };
       const result = await store.extendLease({ id, token, expiresAt, isAsync, now, progress });
       if (result === 'lease_lost') return lost(await this.#find(id));
       if (typeof result !== 'object') return result;
-      if (entry) entry.leaseEnd = expiresAt;
-      this.options.pulledLeases.extended(token, expiresAt);
+      const { expiresAt: leaseEnd } = result.lease!;
+      if (entry) entry.leaseEnd = leaseEnd;
+      this.options.pulledLeases.extended(token, leaseEnd);
       this.options.workers.extended(task.queue, token);
       return result;
     };
@@ -163,7 +164,10 @@ export class HandlerReports {
     const url = queue ? urlWithoutQuery(queue.config.callback.url) : null;
     const settlement = await settlementOf(task, now, url);
     // The lease may have ended while the queue was read.
-    if ((pulled?.leaseEnd ?? task.lease.expiresAt) <= clock.now()) return 'lease_lost';
+    if ((pulled?.leaseEnd ?? task.lease.expiresAt) <= clock.now()) {
+      const current = pulled && (await this.#find(id));
+      if (!current || !holds(current, token, clock.now())) return 'lease_lost';
+    }
     const [result] = await store.settle([settlement]);
     if (result?.kind !== 'settled') {
       const isSame = result?.kind === 'repeated' && matches(result.verdict, outcome);

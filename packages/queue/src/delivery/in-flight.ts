@@ -1,8 +1,10 @@
+import type { Clock } from '@millrace/kit/clock';
 import { RequestAbort } from '@millrace/kit/outbound';
 import type { ClaimedTask } from '../core/attempt-record.js';
 import type { Queue } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
 import type { Trace } from '../core/trace.js';
+import type { TaskStore } from '../storage/task-store.js';
 import type { QueueState } from './queue-state.js';
 
 /** A task that this server has claimed and not settled yet. */
@@ -28,6 +30,16 @@ export class InFlightTask {
 
   get token(): string {
     return this.task.lease.token;
+  }
+
+  /** Asks a shared store about an expired lease: another server may have extended it. */
+  async isHeld(store: TaskStore, clock: Clock): Promise<boolean> {
+    if (this.leaseEnd > clock.now()) return true;
+    if (!store.capabilities.isShared) return false;
+    const found = await store.getTask(this.task.id);
+    const lease = found && 'lease' in found ? found.lease : null;
+    if (lease?.token === this.token) this.leaseEnd = lease.expiresAt;
+    return this.leaseEnd > clock.now();
   }
 
   /** Runs changes of the lease one after the other, so that none shortens another's extension. */

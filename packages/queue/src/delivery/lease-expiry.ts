@@ -81,7 +81,7 @@ export class LeaseExpiry {
       url: task.lease.isAsync ? urlWithoutQuery(queue.config.callback.url) : null,
     });
     const error = lastErrorOf(failure, now);
-    return { id: task.id, token: task.lease.token, now, verdict, attempt, error };
+    return { id: task.id, token: task.lease.token, now, verdict, attempt, error, expiredBy: now };
   }
 
   async #expireTasks(): Promise<void> {

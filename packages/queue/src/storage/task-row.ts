@@ -2,6 +2,7 @@ import type {
   Attempt,
   FullTask,
   LastError,
+  Lease,
   Progress,
   Task,
   TaskStatus,
@@ -83,6 +84,19 @@ export function claimRow(
     startedAt: claim.now,
     isAsync: false,
   };
+}
+
+/** False: the settlement is for an expired lease, and this one was extended since. */
+export function mayEnd(lease: Lease, { expiredBy }: Settlement): boolean {
+  return expiredBy === undefined || lease.expiresAt <= expiredBy;
+}
+
+/** See `extendLease` of the store. */
+export function extendedExpiry(
+  lease: Lease,
+  { expiresAt, replaces }: { expiresAt: number; replaces?: number | undefined },
+): number {
+  return lease.expiresAt === replaces ? expiresAt : Math.max(lease.expiresAt, expiresAt);
 }
 
 export function settleRow(row: TaskRow, settlement: Settlement): void {

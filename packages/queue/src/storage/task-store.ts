@@ -74,11 +74,13 @@ export interface TaskStore extends TaskListing, TaskChanging {
   claimDue(request: ClaimRequest): Promise<WholeTask[]>;
   /** Settles claims, each if its lease token is still valid; a result for each, in order. */
   settle(settlements: readonly Settlement[]): Promise<SettleResult[]>;
-  /** Changes the expiry of a lease that is still held. */
+  /** Moves the expiry of a lease that is still held. The lease of the returned task has the result. */
   extendLease(change: {
     id: string;
     token: string;
     expiresAt: number;
+    /** A lease that still expires at this time may become shorter; any other only longer. */
+    replaces?: number | undefined;
     isAsync: boolean;
     now: number;
     /** Replaces the task's progress, if given. */
@@ -294,6 +296,8 @@ export interface Settlement {
   result?: string | undefined;
   /** The result was too large to keep. */
   resultDropped?: boolean | undefined;
+  /** Only if the lease expired by this time: it may have been extended on another server. */
+  expiredBy?: number | undefined;
 }
 
 export type SettleResult =

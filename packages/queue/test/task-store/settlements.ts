@@ -203,6 +203,44 @@ export function settlementTests(fixture: Fixture): void {
       expect(await fixture.store.extendLease(change)).toBe('lease_lost');
     });
 
+    test('extend: makes a lease shorter only if it still has the expiry that is replaced', async () => {
+      await fixture.queue();
+      await fixture.submit();
+      const task = await fixture.claimOne({ leaseExpiresAt: noon + 60_000 });
+      const extend = async (expiresAt: number, replaces?: number) => {
+        const change = { id: task.id, token: task.lease!.token, isAsync: true, now: noon + 5 };
+        const moved = await fixture.store.extendLease({ ...change, expiresAt, replaces });
+        return typeof moved === 'string' ? moved : moved.lease!.expiresAt - noon;
+      };
+      expect(await extend(noon + 10_000)).toBe(60_000);
+      expect(await extend(noon + 10_000, noon + 60_000)).toBe(10_000);
+      expect(await extend(noon + 90_000)).toBe(90_000);
+      expect(await extend(noon + 20_000, noon + 60_000)).toBe(90_000);
+      expect((await fixture.task(task.id)).lease!.expiresAt).toBe(noon + 90_000);
+      expect(await fixture.store.endedLeases({ now: noon + 80_000, limit: 5 })).toEqual([]);
+    });
+
+    test.each([
+      ['retry', { kind: 'retry', dueAt: noon + 70_000 }],
+      ['dead', { kind: 'dead', reason: 'ATTEMPTS_EXHAUSTED' }],
+    ] as const)(
+      'expiry (%s): does not end a lease that was extended since',
+      async (_name, verdict) => {
+        await fixture.queue();
+        const id = await fixture.submit();
+        const task = await fixture.claimOne({ leaseExpiresAt: noon + 60_000 });
+        const [ended] = await fixture.store.endedLeases({ now: noon + 60_000, limit: 5 });
+        const change = { id, token: task.lease!.token, isAsync: false, now: noon + 60_000 };
+        await fixture.store.extendLease({ ...change, expiresAt: noon + 90_000 });
+        const expiry = (now: number) => fixture.settle(ended!, verdict, { now, expiredBy: now });
+        expect(await expiry(noon + 60_000)).toMatchObject({
+          kind: 'lease_lost',
+          task: { status: 'IN_FLIGHT', lease: { expiresAt: noon + 90_000 } },
+        });
+        expect(await expiry(noon + 90_000)).toMatchObject({ kind: 'settled' });
+      },
+    );
+
     test('leases with the same expiry are listed by id', async () => {
       await fixture.queue();
       const ids: string[] = [];

@@ -22,7 +22,11 @@ export class PulledLeases {
   readonly #alarm: Alarm;
   readonly #listeners = new Set<(token: string) => void>();
 
-  constructor(private readonly clock: Clock) {
+  /** `isShared`: other servers extend and settle leases too. */
+  constructor(
+    private readonly clock: Clock,
+    private readonly isShared: boolean,
+  ) {
     this.#alarm = new Alarm(clock, () => this.#dropExpired());
   }
 
@@ -51,14 +55,21 @@ export class PulledLeases {
 
   /** The lease was settled or has expired. */
   ended(token: string, health: TargetHealth): void {
-    const found = this.#leases.get(token);
-    if (!found) return;
-    this.#leases.delete(token);
+    if (!this.#leases.has(token)) return;
+    this.#drop(token, health);
     for (const listener of this.#listeners) listener(token);
+  }
+
+  #drop(token: string, health: TargetHealth): void {
+    const found = this.#leases.get(token)!;
+    this.#leases.delete(token);
     found.state.callEnded(found.breakerMark, health);
   }
 
-  /** Calls the listener with the token of each lease that ends. Returns the unsubscribe function. */
+  /**
+   * Calls the listener with the token of each lease that ends on this server. Returns the
+   * unsubscribe function.
+   */
   onEnded(listener: (token: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -73,8 +84,11 @@ export class PulledLeases {
     const now = this.clock.now();
     let next = Infinity;
     for (const [token, { leaseEnd }] of this.#leases) {
-      if (leaseEnd <= now) this.ended(token, 'unknown');
-      else next = Math.min(next, leaseEnd);
+      if (leaseEnd <= now) {
+        // Another server may have extended it.
+        if (this.isShared) this.#drop(token, 'unknown');
+        else this.ended(token, 'unknown');
+      } else next = Math.min(next, leaseEnd);
     }
     if (next < Infinity) this.#alarm.ringIn(next - now);
   }

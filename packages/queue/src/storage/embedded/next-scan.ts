@@ -25,9 +25,12 @@ import {
 } from './keys.js';
 import { decodeIfMatching } from './task-codec.js';
 
-/** Groups visited in one slice, before other work runs. */
-const sliceGroups = 1_000;
+/** Groups and rows visited in one slice, before other work runs. */
+const sliceVisits = 2_000;
 const minBatch = 100;
+/** A filter that matches little reads larger batches, because each visits every group. */
+const growth = 4;
+const maxBatch = 2_000;
 const timeLength = 6;
 
 /**
@@ -37,12 +40,14 @@ const timeLength = 6;
 export class NextPageReader {
   readonly #page: PageInProgress<Task>;
   #batch: NextBatch;
+  #batchSize: number;
 
   constructor(
     private readonly queue: number,
     private readonly query: TaskListQuery,
   ) {
     this.#page = new PageInProgress<Task>(query.limit);
+    this.#batchSize = Math.max(query.limit + 1, minBatch);
     this.#batch = this.#newBatch(query.after);
   }
 
@@ -58,6 +63,7 @@ export class NextPageReader {
       if (this.#page.next) return true;
     }
     if (!this.#batch.isFull) return true;
+    this.#batchSize = Math.max(this.#batchSize, Math.min(this.#batchSize * growth, maxBatch));
     this.#batch = this.#newBatch(positions.at(-1));
     return false;
   }
@@ -67,7 +73,7 @@ export class NextPageReader {
   }
 
   #newBatch(from: TaskPosition | undefined): NextBatch {
-    const size = Math.min(Math.max(this.query.limit + 1, minBatch), this.#page.budget);
+    const size = Math.min(this.#batchSize, this.#page.budget);
     return new NextBatch(this.queue, from ?? { at: 0, id: '' }, size);
   }
 
@@ -84,6 +90,7 @@ class NextBatch {
   #source: 'scheduled' | 'ready' | 'lined' = 'scheduled';
   /** Tasks that are due after this are not among the first. */
   #worst = Infinity;
+  #visited = 0;
 
   constructor(
     private readonly queue: number,
@@ -99,7 +106,8 @@ class NextBatch {
       this.#readScheduled(rows);
       this.#source = 'ready';
     }
-    for (let groups = 0; groups < sliceGroups; groups++) {
+    this.#visited = 0;
+    while (this.#visited < sliceVisits) {
       if (this.#readGroup(rows)) continue;
       if (this.#source === 'lined') return true;
       this.#source = 'lined';
@@ -129,6 +137,7 @@ class NextBatch {
     const end = after(queueKey(kind, queue));
     const [first] = rows.range({ start: this.#at, end, limit: 1 });
     if (!first) return false;
+    this.#visited++;
     const { key } = first;
     const start =
       kind === kinds.ready
@@ -147,6 +156,7 @@ class NextBatch {
       if (comparePositions(position, this.from, 'next') <= 0) continue;
       if (position.at > this.#worst || taken >= this.size) break;
       taken++;
+      this.#visited++;
       this.#found.set(position.id, position);
     }
     if (this.#found.size > 4 * this.size) this.#shrink();

@@ -1,5 +1,5 @@
 import type { Task } from '../../core/task.js';
-import { settleRow, toTask } from '../task-row.js';
+import { extendedExpiry, mayEnd, settleRow, toTask } from '../task-row.js';
 import type { Settlement, SettleResult, TaskStore } from '../task-store.js';
 import { idKey, kinds } from './keys.js';
 import type { Step } from './step.js';
@@ -13,6 +13,7 @@ export function settle(step: Step, settlement: Settlement): SettleResult {
     if (settled?.token !== settlement.token) return { kind: 'lease_lost', task: toTask(row) };
     return { kind: 'repeated', task: toTask(row), verdict: settled.verdict };
   }
+  if (!mayEnd(row.lease, settlement)) return { kind: 'lease_lost', task: toTask(row) };
   step.removeLease(task);
   settleRow(row, settlement);
   step.addAttempt(task, settlement.attempt);
@@ -36,7 +37,7 @@ export function extendLease(
   const { row } = task;
   const { lease } = row;
   if (lease?.token !== change.token) return 'lease_lost';
-  step.moveLease(task, change.expiresAt);
+  step.moveLease(task, extendedExpiry(lease, change));
   lease.isAsync = change.isAsync;
   row.updatedAt = change.now;
   row.progress = change.progress ?? row.progress;

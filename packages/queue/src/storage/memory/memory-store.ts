@@ -8,6 +8,8 @@ import {
   cancelRow,
   claimRow,
   expireRow,
+  extendedExpiry,
+  mayEnd,
   newRow,
   redriveRow,
   settleRow,
@@ -282,7 +284,7 @@ export class MemoryStore implements TaskStore {
     const row = this.#rows.get(change.id);
     if (!row) return 'not_found';
     if (row.lease?.token !== change.token) return 'lease_lost';
-    row.lease.expiresAt = change.expiresAt;
+    row.lease.expiresAt = extendedExpiry(row.lease, change);
     row.lease.isAsync = change.isAsync;
     row.updatedAt = change.now;
     row.progress = change.progress ?? row.progress;
@@ -509,7 +511,7 @@ export class MemoryStore implements TaskStore {
   #settle(settlement: Settlement): SettleResult {
     const row = this.#rows.get(settlement.id);
     if (!row) return { kind: 'lease_lost', task: undefined };
-    if (row.lease?.token === settlement.token) {
+    if (row.lease?.token === settlement.token && mayEnd(row.lease, settlement)) {
       settleRow(row, settlement);
       row.attempts = withAttempt(row.attempts, settlement.attempt);
       if (row.status === 'SUCCEEDED') row.result = settlement.result ?? null;

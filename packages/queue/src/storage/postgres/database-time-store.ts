@@ -155,7 +155,9 @@ export class DatabaseTimeStore implements TaskStore {
     const { ms } = this.shift;
     const expiresAt = change.expiresAt + ms;
     const progress = change.progress && { ...change.progress, at: change.progress.at + ms };
-    const moved = await this.store.extendLease({ ...this.#atNow(change), expiresAt, progress });
+    const replaces = change.replaces === undefined ? undefined : change.replaces + ms;
+    const shifted = { ...this.#atNow(change), expiresAt, replaces, progress };
+    const moved = await this.store.extendLease(shifted);
     return typeof moved === 'string' ? moved : this.#own(moved);
   }
 
@@ -310,10 +312,11 @@ export class DatabaseTimeStore implements TaskStore {
 }
 
 function shiftSettlement(settlement: Settlement, ms: number): Settlement {
-  const { now, error } = settlement;
+  const { now, error, expiredBy } = settlement;
   return {
     ...settlement,
     now: now + ms,
+    expiredBy: expiredBy === undefined ? undefined : expiredBy + ms,
     verdict: shiftVerdict(settlement.verdict, ms),
     attempt: shiftAttempt(settlement.attempt, ms),
     error: error && { ...error, at: error.at + ms },

@@ -293,15 +293,16 @@ export class PostgresStore implements TaskStore {
   async extendLease(
     change: Parameters<TaskStore['extendLease']>[0],
   ): Promise<Task | 'lease_lost' | 'not_found'> {
-    const { id, token, expiresAt, isAsync, now, progress } = change;
+    const { id, token, expiresAt, isAsync, now, progress, replaces } = change;
     const report = progress ? JSON.stringify(progress) : null;
     const end = columns.wholeMs(expiresAt);
-    const values = [id, columns.withoutZeros(token), end, isAsync, now, report];
+    const values = [id, columns.withoutZeros(token), end, isAsync, now, report, replaces ?? null];
     const [moved] = await this.#connections.query<columns.TaskColumns>(extendLease, values);
     if (moved) {
-      this.#claims.share.taken(moved.queue, token, expiresAt);
-      this.#leases.taken(expiresAt);
-      return columns.toTask(moved);
+      const task = columns.toTask(moved);
+      this.#claims.share.extended(task.queue, token, task.lease!.expiresAt);
+      this.#leases.taken(task.lease!.expiresAt);
+      return task;
     }
     const [found] = await this.#connections.query<columns.FoundColumns>(findTasks, [[id]]);
     return found && found.status !== null ? 'lease_lost' : 'not_found';

@@ -99,6 +99,7 @@ function valuesOf(list: readonly Settlement[]): unknown[] {
     textArray(list.map(({ error }) => error?.errorType ?? null)),
     integerArray(list.map(({ error }) => error?.httpStatus ?? null)),
     textArray(list.map(resultText)),
+    bigintArray(list.map(({ expiredBy }) => expiredBy ?? null)),
   ];
 }
 

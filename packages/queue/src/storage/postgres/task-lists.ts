@@ -61,7 +61,8 @@ export class TaskLists {
       }
       if (page.next || rows.length < limit) break;
       after = positionIn(rows);
-      size *= growth;
+      // Each scan in the order `next` visits every group, so there are two at most.
+      size = query.order === 'next' ? page.budget : size * growth;
     }
     const tasks = await this.#tasks(page.entries);
     // A task may have changed after it was scanned.

@@ -47,6 +47,12 @@ export class ServerShare {
     this.#share(queue).leases.set(token, leaseExpiresAt);
   }
 
+  /** A lease that another server took counts there. */
+  extended(queue: string, token: string, leaseExpiresAt: number): void {
+    const leases = this.#queues.get(queue)?.leases;
+    if (leases?.has(token)) leases.set(token, leaseExpiresAt);
+  }
+
   ended(queue: string, token: string): void {
     this.#queues.get(queue)?.leases.delete(token);
   }

@@ -7,6 +7,10 @@ import { releaseKeys } from './unique-keys.sql.js';
 const history = (attempt: string) => `CASE WHEN cardinality(l.attempts) < 50 THEN l.attempts
     ELSE l.attempts[1:1] || l.attempts[3:] END || ARRAY[${attempt}]`;
 
+/** An expiry that ends a lease must not meet one that was extended since. */
+const isHeld = `l.lease_token = i.token
+      AND (i.expired_by IS NULL OR l.lease_expires_at <= i.expired_by)`;
+
 /**
  * Ends claims whose lease tokens are still valid. The ids must differ. Returns how many it ended, and
  * which if not all. $3: 0 succeeded, 1 retry, 2 dead, 3 handed back. $11: JSON text, "" for a result
@@ -16,8 +20,9 @@ export const settle = statement(
   'settle',
   `WITH input AS (
     SELECT * FROM unnest($1::text[], $2::text[], $3::smallint[], $4::bigint[], $5::bigint[],
-      $6::text[], $7::text[], $8::text[], $9::text[], $10::integer[], $11::text[])
-    AS i(id, token, verdict, now, due_at, reason, attempt, error, error_type, http_status, result)
+      $6::text[], $7::text[], $8::text[], $9::text[], $10::integer[], $11::text[], $12::bigint[])
+    AS i(id, token, verdict, now, due_at, reason, attempt, error, error_type, http_status, result,
+      expired_by)
   ), back AS (
     UPDATE millrace.live l SET
       stage = CASE WHEN i.due_at <= i.now THEN 0 ELSE 1 END,
@@ -31,11 +36,11 @@ export const settle = statement(
       error_type = coalesce(i.error_type, l.error_type),
       last_error = coalesce(i.error, l.last_error), attempts = ${history('i.attempt')}
     FROM input i
-    WHERE i.verdict IN (1, 3) AND ${byId('l.id', 'i.id')} AND l.lease_token = i.token
+    WHERE i.verdict IN (1, 3) AND ${byId('l.id', 'i.id')} AND ${isHeld}
     RETURNING l.id, l.queue_no, l.stage, l.priority, l.group_key, l.due_at, l.created_at
   ), gone AS (
     DELETE FROM millrace.live l USING input i
-    WHERE i.verdict IN (0, 2) AND ${byId('l.id', 'i.id')} AND l.lease_token = i.token
+    WHERE i.verdict IN (0, 2) AND ${byId('l.id', 'i.id')} AND ${isHeld}
     RETURNING l.id, l.queue_no, i.now AS ended_at, l.expires_at, l.attempt, l.total_attempts,
       l.redrive_count, CASE i.verdict WHEN 0 THEN 3 ELSE 4 END AS outcome,
       i.verdict AS settled_verdict, i.token AS settled_token, i.reason AS dead_reason,

@@ -125,8 +125,9 @@ function scanNext(filter: TaskFilter, { after }: Bounds, parts: Parts): string {
   const columns = 'l.id, l.due_at, l.created_at, l.lease_token, l.group_key';
   const first = `ORDER BY l.due_at, l.id LIMIT $2`;
   const place = after('l.due_at', 'l.id');
+  const only = parts.and('only', 'l.group_key =', filter.groupKey);
   const group = `SELECT l.priority, l.group_key FROM millrace.live l
-        WHERE l.queue_no = ${queueNo} AND ${isReady}`;
+        WHERE l.queue_no = ${queueNo} AND ${isReady}${only}`;
   return `WITH RECURSIVE groups(priority, group_key) AS (
       (${group} ORDER BY l.priority, l.group_key LIMIT 1)
       UNION ALL
