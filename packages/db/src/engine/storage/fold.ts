@@ -35,7 +35,6 @@ interface FoldedStore {
  */
 export class Folder {
   #timer: Timer | undefined;
-  #isStarting = false;
   #running: Promise<void> | undefined;
   #isClosed = false;
   /** Why the last fold failed. */
@@ -53,22 +52,13 @@ export class Folder {
   /** Called after each batch: folds layers that are full now, and the rest in a while. */
   schedule(): void {
     const oldest = this.store.overlay.layers.at(-1);
-    if (this.#running || this.#isStarting || this.#isClosed || !oldest) return;
+    if (this.#running || this.#isClosed || !oldest) return;
     const hasFailed = this.failure !== undefined;
-    if (oldest.isSealed && !hasFailed && oldest.lastLsn <= this.store.durableLsn) this.#startSoon();
+    if (oldest.isSealed && !hasFailed && oldest.lastLsn <= this.store.durableLsn) this.start();
     else {
       const delayMs = hasFailed ? retryAfterMs : foldAfterMs;
       this.#timer ??= this.options.clock.after(delayMs, () => this.start());
     }
-  }
-
-  /** In a turn of its own: the callers of the last batch do not wait until a layer is copied. */
-  #startSoon(): void {
-    this.#isStarting = true;
-    setImmediate(() => {
-      this.#isStarting = false;
-      this.start();
-    });
   }
 
   /** Starts a fold unless one is under way. Its failure is kept in `failure`. */
