@@ -20,7 +20,7 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
     programs: ['h2load', 'wrk'],
   },
   engine: {
-    args: ['--quick', '--engines', 'millrace', '--records', '5000', '--window', '50'],
+    args: ['--quick', '--engines', 'millrace', '--records', '20000', '--window', '50'],
   },
   queue: {
     args: ['--rounds', '1', '--seconds', '0.3', '--backlog', '10000', '--peers', ''],
