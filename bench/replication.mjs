@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { document } from './db-server/messages.mjs';
 import { startMillrace } from './db-server/servers.mjs';
-import { markdown, Results } from './shared/results.mjs';
+import { heading, markdown, percentile, Results } from './shared/results.mjs';
 
 export const summary = 'what followers and min_acks cost the writers of the database';
 
@@ -41,7 +41,8 @@ export async function run({ args, root, machine, report, note }) {
   const results = new Results();
   try {
     for (const [name, cluster] of Object.entries(clusters)) {
-      started.push(await startCluster(root, join(home, `c${started.length}`), name, cluster));
+      const options = { ...cluster, seconds };
+      started.push(await startCluster(root, join(home, `c${started.length}`), name, options));
     }
     for (let round = 1; round <= rounds; round++) {
       const turn = round % 2 === 1 ? started : started.toReversed();
@@ -72,7 +73,7 @@ export async function run({ args, root, machine, report, note }) {
 }
 
 /** A leader, its followers that have caught up, and a client of the leader. */
-async function startCluster(root, home, name, { followers, minAcks }) {
+async function startCluster(root, home, name, { followers, minAcks, seconds }) {
   const nodes = [];
   const start = async (flags) => {
     const directory = join(home, `n${nodes.length}`);
@@ -87,7 +88,7 @@ async function startCluster(root, home, name, { followers, minAcks }) {
   const { connect } = await import('@millrace/db/client');
   const db = await connect(address);
   const people = db.collection('people');
-  await insertFor(people, 64, 1);
+  await insertFor(people, 64, Math.min(1, seconds));
   const stop = async () => {
     await db.close();
     for (const node of nodes.toReversed()) await node.stop();
@@ -122,19 +123,9 @@ async function insertFor(people, callers, seconds) {
   return times.toSorted((a, b) => a - b);
 }
 
-function percentile(sorted, share) {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-}
-
 function describe({ args, machine, rows }) {
   const lines = [
-    '# Followers and min_acks',
-    '',
-    'Written by the benchmark itself.',
-    '',
-    `- Command: \`${['npm run bench -- replication', ...args].join(' ')}\``,
-    `- Date: ${new Date().toISOString().slice(0, 10)}; load average at the end ${loadavg()[0].toFixed(1)}`,
-    `- Machine: ${machine}`,
+    ...heading({ title: 'Followers and min_acks', name: 'replication', args, machine }),
     '',
     'Durable inserts of 300 bytes by one client process. Leader and followers share the cores and the',
     'disk of one machine, so the throughput of three machines is higher, and the network adds its',

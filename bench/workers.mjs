@@ -6,13 +6,14 @@ import { parseArgs } from 'node:util';
 import { installPeers, versionOf } from './engine/peers.mjs';
 import { missing } from './queue/contestants.mjs';
 import { cpuUsOf } from './shared/processes.mjs';
-import { atLeast, below, markdown, Results } from './shared/results.mjs';
+import { atLeast, below, heading, markdown, percentile, Results } from './shared/results.mjs';
 import { startContestant } from './workers/contestants.mjs';
 
 export const summary = 'SDK workers beside BullMQ, pg-boss and graphile-worker, by their own SDKs';
 
-const settlingMs = 3_000;
-const warmUpSeconds = 1;
+/** A short run has short pauses too. */
+const settlingMs = (seconds) => Math.min(3_000, seconds * 600);
+const warmUpSeconds = (seconds) => Math.min(1, seconds);
 const peerNames = ['bullmq', 'pg-boss', 'graphile-worker'];
 const measures = {
   endToEnd: 'submitted by 64 loops and handled, tasks/s',
@@ -48,6 +49,7 @@ export async function run({ args, root, machine, report, note }) {
   });
   if (values.help) return note(help);
   if (values.install) return installPeers(note);
+  const seconds = Number(values.seconds);
   const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
   chmodSync(home, 0o755);
   const queues = [];
@@ -59,22 +61,22 @@ export async function run({ args, root, machine, report, note }) {
       if (problem) note(`Without ${kind}: ${problem}`);
       else queues.push(await startContestant(kind, root, home));
     }
-    for (const queue of queues) await endToEnd(queue, warmUpSeconds);
+    for (const queue of queues) await endToEnd(queue, warmUpSeconds(seconds));
     for (let round = 1; round <= Number(values.rounds); round++) {
       // Alternates the order, so that no queue always runs after the same one.
       const turn = round % 2 === 1 ? queues : queues.toReversed();
       for (const queue of turn) {
-        results.add(measures.endToEnd, queue.name, await endToEnd(queue, Number(values.seconds)));
+        results.add(measures.endToEnd, queue.name, await endToEnd(queue, seconds));
         results.add(measures.backlog, queue.name, await workOff(queue, Number(values.backlog)));
-        const times = await latencies(queue, Number(values.seconds));
+        const times = await latencies(queue, seconds);
         results.add(measures.latency, queue.name, percentile(times, 0.5));
         results.add(measures.lateLatency, queue.name, percentile(times, 0.99));
-        await sleep(settlingMs);
+        await sleep(settlingMs(seconds));
       }
       note(`round ${round} of ${values.rounds}: load average ${loadavg()[0].toFixed(1)}`);
     }
     // The last: these workers would take the tasks of the other measures.
-    results.add(measures.idle, 'millrace', await idleCpu(queues[0], Number(values.seconds)));
+    results.add(measures.idle, 'millrace', await idleCpu(queues[0], seconds));
   } finally {
     for (const queue of queues) await queue.stop();
     rmSync(home, { recursive: true, force: true });
@@ -118,21 +120,17 @@ async function workOff({ submitter, worker }, count) {
 async function latencies({ submitter, worker }, seconds) {
   await worker.ask('work');
   // Their first claims are under way.
-  await sleep(settlingMs);
+  await sleep(settlingMs(seconds));
   await submitter.ask('pace', { perSecond: 200, seconds });
   await quietCount(worker);
   await worker.ask('rest');
   return worker.ask('latencies');
 }
 
-function percentile(sorted, share) {
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
-}
-
 /** In percent of one core. */
 async function idleCpu({ submitter, pid }, seconds) {
   await submitter.ask('wait', { count: 1_000 });
-  await sleep(settlingMs);
+  await sleep(settlingMs(seconds));
   const [before, startedAt] = [cpuUsOf(pid), performance.now()];
   await sleep(seconds * 1_000);
   return (cpuUsOf(pid) - before) / 10 / (performance.now() - startedAt);
@@ -167,13 +165,7 @@ function judge(results) {
 function describe({ args, machine, rows, verdicts }) {
   const versions = peerNames.map((name) => `${name} ${versionOf(name)}`);
   const lines = [
-    '# SDK workers beside their peers',
-    '',
-    'Written by the benchmark itself.',
-    '',
-    `- Command: \`${['npm run bench -- workers', ...args].join(' ')}\``,
-    `- Date: ${new Date().toISOString().slice(0, 10)}; load average at the end ${loadavg()[0].toFixed(1)}`,
-    `- Machine: ${machine}`,
+    ...heading({ title: 'SDK workers beside their peers', name: 'workers', args, machine }),
     `- Against: ${versions.join(', ')}`,
     '',
     'Every task is on disk before its submit is answered: Redis with appendfsync always, PostgreSQL',

@@ -16,19 +16,19 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
     ),
   },
   'db-client': {
-    args: ['--rounds', '1', '--seconds', '1', '--records', '1000', '--peers', ''],
+    args: ['--rounds', '1', '--seconds', '0.3', '--records', '1000', '--peers', ''],
   },
   'db-server': {
-    args: ['--rounds', '1', '--seconds', '1', '--records', '1000'],
+    args: ['--rounds', '1', '--seconds', '0.3', '--records', '1000', '--peers', ''],
     programs: ['h2load', 'wrk'],
   },
   engine: {
-    args: ['--quick', '--engines', 'millrace', '--records', '20000', '--window', '100'],
+    args: ['--quick', '--engines', 'millrace', '--records', '20000', '--window', '50'],
   },
   growth: { args: ['--records', '1000,5000', '--count', '50'] },
   lists: { args: ['--tasks', '2000', '--embedded-tasks', '2000', '--samples', '1'] },
   queue: {
-    args: ['--rounds', '1', '--seconds', '1', '--backlog', '10000', '--peers', ''],
+    args: ['--rounds', '1', '--seconds', '0.3', '--backlog', '10000', '--peers', ''],
     programs: ['wrk'],
   },
   'queue-postgres': {
@@ -38,7 +38,7 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
       '--tasks',
       '1000',
       '--warm-up',
-      '500',
+      '0',
       '--backlog',
       '20000',
       '--snapshot-minutes',
@@ -47,13 +47,13 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
       '',
     ],
   },
-  replication: { args: ['--rounds', '1', '--seconds', '1'] },
+  replication: { args: ['--rounds', '1', '--seconds', '0.3'] },
   // This build stands for the older one.
   start: { args: ['--rounds', '1', '--old', root] },
   transcripts: { args: ['--rounds', '1', '--megabytes', '5'] },
-  transport: { args: ['--rounds', '1', '--seconds', '1'], programs: ['h2load'] },
+  transport: { args: ['--rounds', '1', '--seconds', '0.3'], programs: ['h2load'] },
   workers: {
-    args: ['--rounds', '1', '--seconds', '1', '--backlog', '1000', '--peers', ''],
+    args: ['--rounds', '1', '--seconds', '0.3', '--backlog', '1000', '--peers', ''],
   },
 };
 
@@ -80,7 +80,7 @@ describe('benchmarks run', () => {
     // This build stands for the older one.
     {
       name: 'queue',
-      args: ['--rounds', '1', '--seconds', '1', '--old', root],
+      args: ['--rounds', '1', '--seconds', '0.3', '--old', root],
       programs: ['wrk'],
       note: ' beside an older build',
     },

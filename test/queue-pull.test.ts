@@ -32,8 +32,11 @@ let home: string;
 let queue: RunningQueue;
 let queueUrl: string;
 const daemons: TestDaemon[] = [];
+/** How far the clock of the queue is ahead. */
+let aheadMs = 0;
 
 beforeEach(async () => {
+  aheadMs = 0;
   home = mkdtempSync(join(tmpdir(), 'mr-pull-'));
   const worker = [{ queue: '*', role: 'worker' }];
   const tokens = [
@@ -51,7 +54,7 @@ beforeEach(async () => {
   const flags = { config: join(home, 'queue.yaml') };
   const { values } = loadConfig(queueConfig, { environment: {}, flags });
   queue = await serveQueue(values, {
-    clock: systemClock,
+    clock: { ...systemClock, now: () => systemClock.now() + aheadMs },
     random: systemRandom,
     log: memoryLog(),
   });
@@ -94,7 +97,8 @@ const pullFlags = () => ({
   'queue-mode': 'pull',
   'queue-url': queueUrl,
   'queue-token': workerToken,
-  'queue-lease': '3s',
+  // A busy machine must not let it expire.
+  'queue-lease': '60s',
 });
 
 async function startPulling(
@@ -191,7 +195,9 @@ test('pull: a label decides which machine runs a task', async () => {
     status: 'PENDING',
     last_error: null,
   });
-  const gpu = await startPulling({ ...longLease, 'queue-labels': '{gpu: "true"}' });
+  // What was handed back is due again.
+  aheadMs = 20_000;
+  const gpu = await startPulling({ 'queue-labels': '{gpu: "true"}' });
   await become(blocked, { status: 'SUCCEEDED', attempt: 1 });
   await become(anywhere, { status: 'SUCCEEDED', attempt: 1 });
   expect([await sessionsOf(plain), await sessionsOf(gpu)]).toMatchObject([[], [{}, {}]]);
@@ -200,7 +206,7 @@ test('pull: a label decides which machine runs a task', async () => {
 test('pull: handing back for a second label never uses the last attempt', async () => {
   const config = { callback: { protocol: 'pull' }, retry: { max_attempts: 1 } };
   await request('PUT', '/v1/admin/queues/agents/config', config);
-  const oneLabel = await startPulling({ ...longLease, 'queue-labels': '{gpu: "true"}' });
+  const oneLabel = await startPulling({ 'queue-labels': '{gpu: "true"}' });
   const labels = { 'x-agent-labels': 'gpu=true,room=12' };
   const ids = [];
   for (let each = 0; each < 3; each++) ids.push(await submit('do it', 'agent.gpu:true', labels));
@@ -210,14 +216,15 @@ test('pull: handing back for a second label never uses the last attempt', async 
   // Both would compete for the tasks every 15 seconds.
   await oneLabel.stop();
   daemons.splice(daemons.indexOf(oneLabel), 1);
-  const both = { ...longLease, 'queue-labels': '{gpu: "true", room: "12"}' };
+  const both = { 'queue-labels': '{gpu: "true", room: "12"}' };
   const bothLabels = await startPulling(both);
   for (const id of ids) await become(id, { status: 'SUCCEEDED', attempt: 1 });
   expect(await sessionsOf(bothLabels)).toMatchObject([{}, {}, {}]);
 });
 
 test('pull: cancelling a task stops its agent; progress names the agent', async () => {
-  const daemon = await startPulling();
+  // The next extension of the lease reports that the task was canceled.
+  const daemon = await startPulling({ 'queue-lease': '3s' });
   const id = await submit(`wait for ${join(home, 'never')}`);
   const task = await become(id, { status: 'IN_FLIGHT', progress: { percent: null } });
   expect(task.progress.message).toMatch(/^\w+: wait for .* \(gemini, session \w+ on \S+-\w{6}\)$/);

@@ -23,7 +23,9 @@ export async function h2load(home, url, call, how) {
 async function h2loadOnce(home, url, { path, body }, { clients, seconds, requests }) {
   const file = join(home, 'body.bin');
   writeFileSync(file, body);
-  const amount = requests ? ['-n', String(requests)] : ['--duration', String(seconds)];
+  const amount = requests
+    ? ['-n', String(requests)]
+    : ['--duration', `${Math.round(seconds * 1_000)}ms`];
   const { stdout } = await run(
     'h2load',
     [...amount, '-c', String(clients), '-m', '1', '-t', '1', '-d', file]
@@ -58,11 +60,16 @@ export async function wrk(home, url, { method = 'GET', path, body }, { clients, 
         ? `wrk.headers["content-type"] = "application/json"\nwrk.body = [==[${body}]==]\n`
         : ''),
   );
-  const args = ['-t', '1', '-c', String(clients), '-d', `${seconds}s`, '-s', script];
+  const args = ['-t', '1', '-c', String(clients), '-d', wholeSeconds(seconds), '-s', script];
   const { stdout } = await run('wrk', [...args, '--timeout', '20s', `${url}${path}`]);
   if (/Socket errors/.test(stdout)) throw new Error(`wrk ${path}: ${stdout}`);
   const [, total] = /(\d+) requests in/.exec(stdout) ?? [];
   const [, refused = '0'] = /Non-2xx or 3xx responses: (\d+)/.exec(stdout) ?? [];
   const [, perSecond] = /Requests\/sec:\s+([\d.]+)/.exec(stdout) ?? [];
   return { perSecond: Number(perSecond) * (1 - Number(refused) / Number(total)) };
+}
+
+/** The duration of a run of wrk, which takes no fractions of a second. */
+export function wholeSeconds(seconds) {
+  return `${Math.ceil(seconds)}s`;
 }

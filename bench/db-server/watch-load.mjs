@@ -21,8 +21,8 @@ const connections = 4;
 const mark = Buffer.from('"at":');
 const numberMark = Buffer.from(',"number":');
 const [comma, quote] = [0x2c, 0x22];
-const warmUpSeconds = 1;
-const mostCommits = Number(perSecond) * (warmUpSeconds + Number(seconds)) * 2;
+const warmUpSeconds = Math.min(1, Number(seconds));
+const mostCommits = Math.ceil(Number(perSecond) * (warmUpSeconds + Number(seconds)) * 2);
 
 /** One watcher: which commits it has, and how long each took to come. */
 class Watcher {

@@ -5,6 +5,7 @@ import { Agent, request } from 'node:http';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { wholeSeconds } from '../db-server/load-tools.mjs';
 
 const run = promisify(execFile);
 const clients = 64;
@@ -130,7 +131,16 @@ async function submitFor(queue, { home, seconds }, inBatches = false) {
   writeFileSync(script, `wrk.method = "POST"\n${headers.join('')}wrk.body = [==[${body}]==]\n`);
   const path = inBatches ? queue.batchPath : queue.submitPath;
   const connections = inBatches ? 8 : clients;
-  const args = ['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '30s'];
+  const args = [
+    '-t',
+    '1',
+    '-c',
+    String(connections),
+    '-d',
+    wholeSeconds(seconds),
+    '--timeout',
+    '30s',
+  ];
   const { stdout } = await run('wrk', [...args, '-s', script, `${queue.url}${path}`]);
   if (/Socket errors/.test(stdout)) throw new Error(`${queue.name}: ${stdout}`);
   const [, total] = /(\d+) requests in/.exec(stdout);

@@ -1,3 +1,5 @@
+import { loadavg } from 'node:os';
+
 /** Figures by measure and by contestant, several rounds of each. */
 export class Results {
   #rows = new Map();
@@ -26,6 +28,25 @@ export class Results {
       ...Object.fromEntries(names.map((name) => [name, shown(this.of(measure, name))])),
     }));
   }
+}
+
+/** The value below which that share of the values lies; they are in ascending order. */
+export function percentile(sorted, share) {
+  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
+}
+
+/** The first lines of a results file: what ran, when and where. */
+export function heading({ title, name, args, machine }) {
+  const date = new Date().toISOString().slice(0, 10);
+  return [
+    `# ${title}`,
+    '',
+    'Written by the benchmark itself.',
+    '',
+    `- Command: \`${[`npm run bench -- ${name}`, ...args].join(' ')}\``,
+    `- Date: ${date}; load average at the end ${loadavg()[0].toFixed(1)}`,
+    `- Machine: ${machine}`,
+  ];
 }
 
 export function atLeast(target, asked, value) {

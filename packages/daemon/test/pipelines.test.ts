@@ -23,7 +23,8 @@ beforeEach(async () => {
     'gemini',
     `console.log('Prompt: ' + prompt); if (/please fail/.test(prompt)) process.exit(3);`,
   );
-  clis.add('qwen', `setInterval(() => undefined, 1000);`);
+  // Works until it is stopped. A daemon waits 20 s for a --help that does not end.
+  clis.add('qwen', `if (!args.includes('--help')) setInterval(() => undefined, 1000);`);
   await start();
 }, 60_000);
 afterEach(() => daemon.dispose(), 60_000);

@@ -216,7 +216,8 @@ describe.skipIf(noTmux).concurrent(`in tmux${noTmux ? ` (${noTmux})` : ''}`, () 
 
   test('an agent that does not take a text is said not to', async ({ newDaemon }) => {
     const { api, workdir, home } = await newDaemon();
-    const program = '#!/bin/sh\nstty -echo -icanon\necho ready\nexec sleep 600\n';
+    const noHelp = '[ "$1" = --help ] && exit 1';
+    const program = `#!/bin/sh\n${noHelp}\nstty -echo -icanon\necho ready\nexec sleep 600\n`;
     writeFileSync(join(home, 'bin', 'goose'), program, { mode: 0o755 });
     await api.ok('POST', '/api/v1/backends/rescan');
     const { id } = await spawn(api, { prompt: 'hello', backend: 'goose', cwd: workdir });
