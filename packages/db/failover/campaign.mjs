@@ -101,8 +101,7 @@ async function runRound({ name, nodes, etcd, load, random, ttlMs }) {
   // Writes of the time before the fault may still be acknowledged.
   await sleep(200);
   const firstAck = () => load.ackTimes.find((at) => at > begun + 200);
-  // From less than the lease lasts, so that it is renewed, to well beyond its end.
-  const holdMs = ttlMs * (0.5 + 2 * random());
+  const holdMs = ttlMs * (1 + 3 * random());
   while (performance.now() < begun + holdMs) await sleep(50);
   await end();
   const limit = performance.now() + recoveryMs;
