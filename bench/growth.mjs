@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { open } from '@millrace/db';
-import { costsOf, fillTo, ownMemoryMb } from './growth/measure.mjs';
+import { costsOf, diskMb, fillTo, ownMemoryMb } from './growth/measure.mjs';
 import { drawLines } from './growth/picture.mjs';
 
 export const summary = 'what an operation of the database costs as the collection grows';
@@ -24,7 +24,7 @@ export async function run({ args, machine, report, note }) {
   const isRising = sizes.every((size, i) => size > (sizes[i - 1] ?? 0));
   if (!isRising || !(count > 0)) throw new Error('--records needs rising sizes: 10000,1000000');
   const home = mkdtempSync(join(values.dir, 'millrace-growth-'));
-  const collections = { people: { indexes: [{ fields: ['city'] }] } };
+  const collections = { people: { indexes: [{ fields: ['age'] }] } };
   const db = await open(home, { collections });
   const found = [];
   try {
@@ -35,7 +35,7 @@ export async function run({ args, machine, report, note }) {
     for (const [i, records] of sizes.entries()) {
       await fillTo(people, sizes[i - 1] ?? sizes[0], records);
       const costs = await costsOf({ db, people }, records, count);
-      found.push({ records, ...costs, ownMemoryMb: ownMemoryMb() });
+      found.push({ records, ...costs, ownMemoryMb: ownMemoryMb(), diskMb: diskMb(home) });
       note(`${records.toLocaleString('en')} records measured`);
     }
   } finally {
@@ -59,7 +59,8 @@ function write(directory, { machine, count, found }, note) {
   const date = new Date().toISOString().slice(0, 10);
   const data = { machine, date, operationsPerFigure: count, unit: 'microseconds', found };
   writeFileSync(join(directory, 'growth.json'), `${JSON.stringify(data, undefined, 2)}\n`);
-  const names = Object.keys(found[0]).filter((name) => !['records', 'ownMemoryMb'].includes(name));
+  const others = ['records', 'ownMemoryMb', 'diskMb'];
+  const names = Object.keys(found[0]).filter((name) => !others.includes(name));
   const series = names.map((name) => ({
     name,
     points: found.map((row) => [row.records, row[name]]),
