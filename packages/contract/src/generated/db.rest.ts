@@ -909,7 +909,7 @@ export interface components {
         | 'fenced'
         | 'suspended'
         | 'electing';
-      /** @description The followers a leader has heard of. */
+      /** @description The followers that have contacted this leader. */
       followers: components['schemas']['FollowerStatus'][];
       /**
        * @description `full`: an answered write is on disk. `relaxed`: the last moments may be lost in a crash.

@@ -3754,7 +3754,7 @@ export type ReplicationStatusResponse = Message<"millrace.db.v1.ReplicationStatu
   state: string;
 
   /**
-   * The followers a leader has heard of.
+   * The followers that have contacted this leader.
    *
    * @generated from field: repeated millrace.db.v1.FollowerStatus followers = 12;
    */
