@@ -89,7 +89,7 @@ test('settings form: a refused value is named at its field, and nothing is writt
       const { dialog, field, press } = await openForm(page);
       await field('tokens.warn').fill('many');
       await press('Review');
-      await dialog.getByRole('alert').getByText('tokens.warn must be').waitFor();
+      await dialog.getByRole('alert').getByText('tokens.warn: must be a count').waitFor();
       expect(await field('tokens.warn').getAttribute('aria-invalid')).toBe('true');
       await watched.expectAccessible();
       await watched.screenshot('settings-errors');

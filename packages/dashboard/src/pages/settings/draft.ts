@@ -62,7 +62,11 @@ export function errorsOf(error: unknown): Map<string, string> {
   const { errors = [] } = error.body as { errors?: { pointer: string; message: string }[] };
   if (errors.length === 0) return new Map([['', error.detail]]);
   return new Map(
-    errors.map(({ pointer, message }) => [pointer.replace(/^\/values\//, ''), message]),
+    errors.map(({ pointer, message }) => {
+      const key = pointer.replace(/^\/values\//, '');
+      // The key is shown beside the message.
+      return [key, message.startsWith(`${key} `) ? message.slice(key.length + 1) : message];
+    }),
   );
 }
 

@@ -49,7 +49,10 @@ export function EditDialog({ view, onClose }: { view: ConfigView; onClose: () =>
   });
   const save = useAction({
     run: () => send(false),
-    done: () => 'Settings saved and applied.',
+    done: ({ warnings }) => {
+      const added = warnings.filter((warning) => !base.warnings.includes(warning));
+      return added.length > 0 ? added.join(' ') : 'Settings saved and applied.';
+    },
     refresh: ['config'],
     onDone: onClose,
     onFailed,
@@ -132,7 +135,7 @@ export function EditDialog({ view, onClose }: { view: ConfigView; onClose: () =>
 }
 
 /** Scrolls to what appears; the form is longer than the screen. */
-const reveal = (element: HTMLElement | null) => element?.scrollIntoView({ block: 'nearest' });
+const reveal = (element: HTMLElement | null) => element?.scrollIntoView({ block: 'center' });
 
 interface FieldsProps {
   base: ConfigView;
