@@ -298,6 +298,42 @@ describe('with a daemon', () => {
     expect(savings).toMatchObject({ value: false, source: 'flag' });
   });
 
+  test('config set: the running daemon applies it, or needs a restart', async () => {
+    const get = async (key: string) => (await server.ctl(['config', 'get', key])).out;
+    const set = (...args: string[]) => server.ctl(['config', 'set', ...args]);
+    const applied = await set('tokens.critical', '350k');
+    const { config_file: file } = await server.json(['config']);
+    expect(applied).toMatchObject({
+      code: 0,
+      out: `Set tokens.critical in ${file}.\nThe running daemon applied it.\n`,
+      err: '',
+    });
+    expect(await get('tokens.critical')).toBe('350k\n');
+    expect(readFileSync(file, 'utf8')).toBe('tokens:\n  critical: 350k\n');
+    const named = await server.json([
+      'config',
+      'set',
+      'notify.stuck_after',
+      '1h',
+      '--config',
+      file,
+    ]);
+    expect(named).toEqual({
+      file,
+      key: 'notify.stuck_after',
+      restart: [],
+      overridden: [],
+      applied: ['notify.stuck_after'],
+    });
+    const invalid = await set('tokens.critical', 'soon');
+    expect(invalid).toMatchObject({ code: 2, out: '' });
+    expect(invalid.err).toContain('tokens.critical must be');
+    const later = await set('metrics', 'false');
+    expect(later.out).toContain('The running daemon reads metrics after: ctl restart daemon');
+    expect(await get('metrics')).toBe('true\n');
+    rmSync(file);
+  });
+
   test('the local view has the same settings as the live one', async () => {
     const live = await server.json(['config']);
     const { out } = await server.ctl(['config', '--json', '--config', '/dev/null']);

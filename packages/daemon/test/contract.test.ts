@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { daemonOperations } from '@millrace/contract/daemon';
@@ -221,6 +221,11 @@ const good: Record<string, ApiRequest> = {
   createLoginCode: { method: 'POST', path: '/api/v1/login-codes' },
   logOut: { method: 'POST', path: '/api/v1/logout' },
   getConfig: { path: '/api/v1/config' },
+  updateConfig: {
+    method: 'PATCH',
+    path: '/api/v1/config',
+    body: { values: { 'tokens.warn': '150k' } },
+  },
   getDashboard: { path: '/' },
   readQueueServer: { path: '/api/v1/proxy/queue/v1/admin/queues' },
   callQueueServer: {
@@ -396,6 +401,14 @@ describe('every operation that is served', () => {
     for (const body of [{ option_id: '9' }, { text: 'yes' }]) {
       await refuse('answerQuestion', 'UNKNOWN_OPTION', { ...answer, body });
     }
+    const config = good['updateConfig']!;
+    const fixed = { values: { metrics: false } };
+    await refuse('updateConfig', 'SETTING_NOT_EDITABLE', { ...config, body: fixed });
+    const stale = { revision: 'another', values: {} };
+    await refuse('updateConfig', 'CONFIG_CONFLICT', { ...config, body: stale });
+    writeFileSync(join(open.home, 'config.yaml'), 'tokens: {warn: []}\n');
+    await refuse('updateConfig', 'CONFIG_NOT_WRITABLE', config);
+    rmSync(join(open.home, 'config.yaml'));
     await refuse('getInsights', 'INVALID_REQUEST', { path: '/api/v1/insights?since=soon' });
     for (const query of ['since=yesterday', 'since=0h', 'samples=perhaps', 'from=7d']) {
       await refuse('getSavings', 'INVALID_REQUEST', { path: `/api/v1/savings?${query}` });
@@ -702,15 +715,13 @@ function brokenApp(
       queueTasks: broken,
       notify: broken,
       questions: broken,
-      forceCompact: false,
+      forceCompact: () => false,
       spend: broken,
       insights: broken,
       metrics: broken,
       branches: broken,
       workbench: broken,
-      config: () => {
-        throw new Error('secret internals');
-      },
+      settings: broken,
       dashboard,
       upstreams: { queue: broken, database: broken },
     },

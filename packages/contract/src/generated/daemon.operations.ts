@@ -553,6 +553,23 @@ export const daemonOperations = {
     authenticated: true,
     codes: ['UNAUTHENTICATED', 'FORBIDDEN', 'TOO_MANY_ATTEMPTS', 'INTERNAL'],
   },
+  updateConfig: {
+    method: 'PATCH',
+    path: '/api/v1/config',
+    authenticated: true,
+    codes: [
+      'INVALID_REQUEST',
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'CONFIG_CONFLICT',
+      'CONFIG_NOT_WRITABLE',
+      'SETTING_NOT_EDITABLE',
+      'PAYLOAD_TOO_LARGE',
+      'UNSUPPORTED_MEDIA_TYPE',
+      'TOO_MANY_ATTEMPTS',
+      'INTERNAL',
+    ],
+  },
   getInsights: {
     method: 'GET',
     path: '/api/v1/insights',

@@ -1102,7 +1102,15 @@ export interface paths {
     delete?: never;
     options?: never;
     head?: never;
-    patch?: never;
+    /**
+     * Change settings while the daemon runs
+     * @description Writes settings into the config file, which keeps its comments, and applies them. The result
+     *     is validated as at start; nothing is written unless all of it is valid. Only settings that
+     *     are `editable` can be changed: others apply at the next start, or come from a flag or a
+     *     variable, which wins over the file. Settings of the file that were edited by hand are
+     *     applied along; `{}` applies just those.
+     */
+    patch: operations['updateConfig'];
     trace?: never;
   };
   '/api/v1/insights': {
@@ -1403,6 +1411,9 @@ export interface components {
       | 'PIPELINE_STATE'
       | 'QUESTION_CLOSED'
       | 'IDEMPOTENCY_CONFLICT'
+      | 'CONFIG_CONFLICT'
+      | 'CONFIG_NOT_WRITABLE'
+      | 'SETTING_NOT_EDITABLE'
       | 'PAYLOAD_TOO_LARGE'
       | 'UNSUPPORTED_MEDIA_TYPE'
       | 'UNKNOWN_OPTION'
@@ -2921,6 +2932,34 @@ export interface components {
       origin: string | null;
       /** @description Whether the value is masked. */
       secret: boolean;
+      /** @description What it does. */
+      description?: string;
+      /** @description The default as written in the file; `null` when there is none. */
+      default?: unknown;
+      /** @description What a value must be, in words: `a duration such as 15m`. */
+      expected?: string;
+      /** @description The values of a choice. */
+      choices?: string[];
+      /** @description Whether `PATCH /api/v1/config` can change it. */
+      editable?: boolean;
+      /** @description Whether a change applies only at the next start. */
+      needs_restart?: boolean;
+      /** @description Whether the config file has another value, which is not applied yet. */
+      pending?: boolean;
+    };
+    /** @description Settings to change. */
+    UpdateConfigRequest: {
+      /** @description New values by dotted key, as in the file; `null` restores the default. */
+      values?: {
+        [key: string]: unknown;
+      };
+      /** @description The `revision` that was read; 409 CONFIG_CONFLICT if the file has another. */
+      revision?: string;
+      /**
+       * @description Check and answer what would be, without writing.
+       * @default false
+       */
+      validate_only?: boolean;
     };
     /** @description The live configuration. */
     ConfigView: {
@@ -2932,6 +2971,8 @@ export interface components {
       entries: components['schemas']['ConfigEntry'][];
       /** @description Unknown and deprecated keys, in words. */
       warnings: string[];
+      /** @description Changes with each change of the config file. `null` when the daemon has no config file to write. */
+      revision?: string | null;
     };
     /** @description How long sessions took. */
     DurationStats: {
@@ -3294,6 +3335,15 @@ export interface components {
     };
     /** @description The backend cannot be used, or the idempotency key was used for another body. */
     SpawnConflict: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The config file changed or cannot be written, or a setting is not editable. */
+    ConfigRefused: {
       headers: {
         [name: string]: unknown;
       };
@@ -5088,6 +5138,38 @@ export interface operations {
       };
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  updateConfig: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['UpdateConfigRequest'];
+      };
+    };
+    responses: {
+      /** @description The configuration as it is now, or would be with `validate_only`. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ConfigView'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      409: components['responses']['ConfigRefused'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };

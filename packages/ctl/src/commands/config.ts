@@ -51,7 +51,8 @@ function addSet(config: CtlCommand, tools: Tools): void {
       .summary('Write one setting into the config file')
       .description(
         'Write one setting into the config file of the daemon, which keeps its comments. The ' +
-          'result is validated first. Says what the running daemon reads only after a restart.',
+          'result is validated first. A running daemon applies it at once, or ctl says that it ' +
+          'needs a restart.',
       )
       .argument('<key>', 'the setting, such as tokens.warn')
       .argument('<value>', 'as in the file: 150k, true, [claude, codex]')

@@ -1,8 +1,9 @@
 import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
-import { isCollection, parse, parseDocument } from 'yaml';
+import { basename, dirname, join, resolve } from 'node:path';
+import { parse } from 'yaml';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { daemonConfig } from '@millrace/daemon/config';
+import { editYaml } from '@millrace/kit/config';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import { writePrivateFile } from '@millrace/kit/private-files';
@@ -19,7 +20,7 @@ export interface ChangeFlags extends DaemonFlags {
   config?: string;
 }
 
-/** Writes one setting into the config file, which keeps its comments and its order. */
+/** Writes one setting into the config file; a running daemon writes and applies it, if it can. */
 export async function setSetting(
   key: string,
   value: string,
@@ -28,21 +29,51 @@ export async function setSetting(
 ): Promise<void> {
   checkKey(key);
   const live = await liveView(flags, tools);
+  if (live && isApplied(key, flags, live)) return applySetting(key, value, live, flags, tools);
   const file = fileOf(flags, live, tools);
   const before = existsSync(file) ? readFileSync(file, 'utf8') : '';
-  const document = parseDocument(before);
   // A file that is broken already is reported by its line.
   const old = viewOfText(before, file, flags, tools);
-  const path = key.split('.');
-  for (let depth = 1; depth < path.length; depth++) {
-    const parent = path.slice(0, depth);
-    // `tokens:` without anything below is null.
-    const isEmpty = document.hasIn(parent) && !isCollection(document.getIn(parent));
-    if (isEmpty) document.deleteIn(parent);
-  }
-  document.setIn(path, valueOf(value));
-  const now = save(file, document.toString(), flags, tools);
+  const text = editYaml(before, [{ path: key.split('.'), value: valueOf(value) }]);
+  const now = save(file, text, flags, tools);
   report({ key, file, old, now, live }, tools);
+}
+
+/** Whether the daemon can change the setting while it runs, in the file that is meant. */
+function isApplied(key: string, { config }: ChangeFlags, live: ConfigView): boolean {
+  const isItsFile =
+    config === undefined || (live.config_file !== null && resolve(config) === live.config_file);
+  return isItsFile && live.entries.some((entry) => entry.key === key && entry.editable === true);
+}
+
+async function applySetting(
+  key: string,
+  value: string,
+  live: ConfigView,
+  { config: _file, ...flags }: ChangeFlags,
+  tools: Tools,
+): Promise<void> {
+  const { out, err, json } = tools.terminal;
+  const now = await (
+    await daemonApi(flags, tools)
+  )
+    .call('updateConfig', { body: { values: { [key]: valueOf(value) } } })
+    .catch((error: unknown) => {
+      if (!(error instanceof Refusal) || error.code !== 'INVALID_REQUEST') throw error;
+      throw new UsageError(error.message);
+    });
+  const warnings = now.warnings.filter((warning) => !live.warnings.includes(warning));
+  for (const warning of warnings) {
+    err.write(`${err.paint('warn', 'warning:')} ${printable(warning)}\n`);
+  }
+  const file = now.config_file;
+  if (json) {
+    const result = { file, key, restart: [], overridden: [], applied: [key] };
+    out.write(`${JSON.stringify(result, null, 2)}\n`);
+    return;
+  }
+  out.write(`Set ${key} in ${printable(file ?? '')}.\n`);
+  if (warnings.length === 0) out.write('The running daemon applied it.\n');
 }
 
 /** Opens the config file in an editor and stores it only if it is valid. */
@@ -177,7 +208,8 @@ function report({ key, file, old, now, live }: Change, { terminal }: Tools): voi
   );
   const { out, json } = terminal;
   if (json) {
-    out.write(`${JSON.stringify({ file, key: key ?? null, restart, overridden }, null, 2)}\n`);
+    const result = { file, key: key ?? null, restart, overridden, applied: [] };
+    out.write(`${JSON.stringify(result, null, 2)}\n`);
     return;
   }
   out.write(`${key === undefined ? 'Saved' : `Set ${key} in`} ${printable(file)}.\n`);

@@ -38,30 +38,52 @@ export interface NotifyOptions extends World {
 
 export interface OpenNotify {
   notify: Notify;
+  /** Changes the settings; the outbox goes to the new webhook. */
+  apply(settings: NotifySettings): Promise<void>;
   close(): Promise<void>;
 }
 
 /** Opens the inbox, resumes the outbox, and watches the sessions. */
 export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
-  const { settings, database, dataDir, sessions, questions, outbound, clock, random, log } =
-    options;
-  const world = { clock, random, log };
+  const { database, sessions, questions, clock, random, log } = options;
   const store = new AlertStore(database);
+  let services: Services | undefined;
+  const notify = new Notify({
+    clock,
+    random,
+    log,
+    store,
+    sessions,
+    questions,
+    channels: () => ({ desktop: services?.desktop, webhook: services?.webhook }),
+  });
+  const apply = async (settings: NotifySettings) => {
+    await services?.close();
+    services = servicesOf({ ...options, settings }, store, notify);
+    await services.start();
+  };
+  const close = async () => services?.close();
+  try {
+    await apply(options.settings);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { notify, apply, close };
+}
+
+type Services = ReturnType<typeof servicesOf>;
+
+/** What depends on the settings. */
+function servicesOf(options: NotifyOptions, store: AlertStore, notify: Notify) {
+  const { settings, dataDir, sessions, questions, outbound, clock, random, log } = options;
   const key = webhookKey(settings.webhook_secret, { file: webhookSecretFile(dataDir), random });
   const url = urlToCall(settings, log);
-  const webhook = url && new Webhook({ url, key, store, outbound, ...world });
+  const webhook = url ? new Webhook({ url, key, store, outbound, clock, random, log }) : undefined;
   const { environment, platform } = options;
   const desktop = settings.enabled
     ? new Desktop({ clock, log, environment, cwd: dataDir, ...(platform && { platform }) })
     : undefined;
-  const notify = new Notify({
-    ...world,
-    store,
-    sessions,
-    questions,
-    desktop,
-    webhook: webhook || undefined,
-  });
   const alerts = new SessionAlerts({
     clock,
     log,
@@ -71,18 +93,18 @@ export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
     deleteMarks: (agentId) => store.deleteMarks(agentId),
     stuckAfterMs: settings.stuck_after,
   });
-  const close = async () => {
-    await alerts.close();
-    await Promise.all([webhook && webhook.close(), desktop?.close()]);
+  return {
+    desktop,
+    webhook,
+    start: async () => {
+      await webhook?.start();
+      await alerts.start();
+    },
+    close: async () => {
+      await alerts.close();
+      await Promise.all([webhook?.close(), desktop?.close()]);
+    },
   };
-  try {
-    if (webhook) await webhook.start();
-    await alerts.start();
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  return { notify, close };
 }
 
 /** Undefined when no webhook is configured. Warns at start when the URL can never work. */

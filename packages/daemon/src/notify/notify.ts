@@ -21,7 +21,12 @@ export interface NotifyParts extends World {
   store: AlertStore;
   sessions: Pick<Sessions, 'find'>;
   questions: Pick<Questions, 'get'>;
-  /** Undefined when the setting is off. */
+  /** As the settings are now. */
+  channels: () => AlertChannels;
+}
+
+/** Undefined when the setting is off. */
+export interface AlertChannels {
   desktop: Pick<Desktop, 'show'> | undefined;
   webhook: Pick<Webhook, 'offer'> | undefined;
 }
@@ -31,7 +36,8 @@ export class Notify implements AlertSink {
   constructor(private readonly parts: NotifyParts) {}
 
   async raise(raw: Alert, once?: Once): Promise<void> {
-    const { store, clock, random, desktop, webhook } = this.parts;
+    const { store, clock, random } = this.parts;
+    const { desktop, webhook } = this.parts.channels();
     const alert = tidied(raw);
     const raisedAt = clock.now();
     const note: InboxNote = {

@@ -368,3 +368,17 @@ test('branch alerts stay away from the webhook, and without a URL nothing is sen
   await other.raise(alert());
   expect(await inOutbox()).toBe(0);
 });
+
+test('settings that change while it runs move the outbox to the new webhook', async () => {
+  const notify = await start({ webhook_enabled: false });
+  await notify.raise(alert());
+  expect(await inOutbox()).toBe(0);
+  const settings = { enabled: false, webhook_enabled: true, stuck_after: 1_800_000 };
+  const dead = 'http://127.0.0.1:9/';
+  await open!.apply({ ...settings, webhook_url: dead });
+  await notify.raise(alert({ title: 'moved' }));
+  expect(await inOutbox()).toBe(1);
+  await open!.apply({ ...settings, webhook_url: receiver.url });
+  await eventually(() => receiver.received.length === 1);
+  expect(receiver.received[0]!.body).toContain('moved');
+});

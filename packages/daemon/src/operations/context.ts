@@ -30,7 +30,7 @@ export interface DaemonContext {
   branches: Pick<Branches, 'list' | 'refresh'>;
   workbench: Workbench;
   /** tokens.force_compact: default for agents without an override. */
-  forceCompact: boolean;
+  forceCompact: () => boolean;
   thinker: Thinker;
   usage: Pick<Usage, 'read'>;
   savings: Pick<Savings, 'report'>;
@@ -38,7 +38,14 @@ export interface DaemonContext {
   spend: Pick<Spend, 'read'> | undefined;
   /** Undefined when the setting `insights` is off. */
   insights: Pick<Insights, 'read'> | undefined;
-  config: () => DaemonSchema<'ConfigView'>;
+  settings: {
+    view(): DaemonSchema<'ConfigView'>;
+    /** `by` is named in the log. */
+    update(
+      request: DaemonSchema<'UpdateConfigRequest'>,
+      by: string,
+    ): Promise<DaemonSchema<'ConfigView'>>;
+  };
   dashboard: Pick<DashboardSite, 'page' | 'asset'>;
   /** The queue server and the database, for the dashboard. */
   upstreams: Upstreams;

@@ -2,6 +2,6 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
 /** The live configuration, with the source of each value. */
-export function getConfig({ config }: DaemonContext): DaemonSchema<'ConfigView'> {
-  return config();
+export function getConfig({ settings }: DaemonContext): DaemonSchema<'ConfigView'> {
+  return settings.view();
 }

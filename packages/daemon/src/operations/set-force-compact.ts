@@ -12,5 +12,5 @@ export async function setForceCompact(
   const { sessions, forceCompact } = context;
   const { id } = await getSession(context, words);
   const { force_compact } = await sessions.setForceCompact(id, state);
-  return { id, state: force_compact, effective: isForced(force_compact, forceCompact) };
+  return { id, state: force_compact, effective: isForced(force_compact, forceCompact()) };
 }

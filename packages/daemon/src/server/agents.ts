@@ -16,15 +16,15 @@ import type { Sessions } from '../sessions/port.js';
 import { AgentSessions } from '../sessions/sessions.js';
 import type { Spend } from '../spend/spend.js';
 import type { Store } from '../storage/store.js';
-import type { DaemonSettings } from './config.js';
+import type { LiveSettings } from './live-settings.js';
 
 export interface AgentsParts {
-  settings: DaemonSettings;
+  settings: Pick<LiveSettings, 'values' | 'onChange'>;
   world: World;
   store: Store;
   backends: Backends;
-  /** Undefined when the setting `savings` is off and there is no cap. */
-  spend: Pick<Spend, 'read'> | undefined;
+  /** Starts to count when it is first called. */
+  readSpend: () => ReturnType<Spend['read']>;
   /** Undefined when the setting `savings` is off. */
   recorder: SavingsRecorder | undefined;
   /** Refuses link-local addresses. */
@@ -65,8 +65,23 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
       questions,
     });
     undo.add(() => openedNotify.close());
-    const guard = await openGuard(guardOptions(parts, sessions, notify));
+    const { settings } = parts;
+    let guard = await openGuard(guardOptions(parts, sessions, notify));
     undo.add(() => guard.close());
+    settings.onChange({
+      name: 'notifications',
+      group: 'notify',
+      apply: () => openedNotify.apply(settings.values.notify),
+    });
+    settings.onChange({
+      name: 'context guard',
+      group: 'tokens',
+      apply: async () => {
+        await sessions.updateContextStates();
+        await guard.close();
+        guard = await openGuard(guardOptions(parts, sessions, notify));
+      },
+    });
     const metrics = await openMetrics(metricsParts(parts, sessions));
     undo.add(() => metrics.close());
     const branches = await openBranches(branchesParts(parts, sessions, notify));
@@ -91,7 +106,7 @@ function notifyOptions(parts: AgentsParts, sessions: Sessions) {
   const { database } = store;
   return {
     ...world,
-    settings: settings.notify,
+    settings: settings.values.notify,
     database,
     environment,
     dataDir,
@@ -107,20 +122,21 @@ function guardOptions(
 ) {
   const { clock, log } = world;
   const { database } = store;
-  return { clock, log, settings: settings.tokens, database, sessions, alerts, recorder };
+  return { clock, log, settings: settings.values.tokens, database, sessions, alerts, recorder };
 }
 
 function metricsParts({ settings, world, store, environment }: AgentsParts, sessions: Sessions) {
   const { clock, log } = world;
   const { database } = store;
-  return { clock, log, database, sessions, environment, isRecording: settings.metrics };
+  return { clock, log, database, sessions, environment, isRecording: settings.values.metrics };
 }
 
 function branchesParts(parts: AgentsParts, sessions: Sessions, alerts: Notify) {
   const { settings, world, store, environment } = parts;
   const { clock, log } = world;
   const { database } = store;
-  return { clock, log, database, sessions, alerts, environment, isOn: settings.branches.enabled };
+  const isOn = settings.values.branches.enabled;
+  return { clock, log, database, sessions, alerts, environment, isOn };
 }
 
 function pipelinesParts({ world, store, backends }: AgentsParts, sessions: Sessions) {
@@ -132,11 +148,12 @@ function queueParts(parts: AgentsParts, sessions: Sessions) {
 }
 
 function pullerParts({ settings, world, outbound, dataDir }: AgentsParts) {
-  return { world, outbound, dataDir, settings: settings.queue };
+  return { world, outbound, dataDir, settings: settings.values.queue };
 }
 
-function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) {
-  const { agents, backends, tokens, worktrees } = settings;
+function sessionsParts({ settings, world, store, readSpend, ...rest }: AgentsParts) {
+  const { agents, backends, worktrees } = settings.values;
+  const tokens = () => settings.values.tokens;
   return {
     ...world,
     ...rest,
@@ -144,26 +161,26 @@ function sessionsParts({ settings, world, store, spend, ...rest }: AgentsParts) 
     extra: backends.extra,
     runsHooks: worktrees.hooks,
     trusted: agents.trust_workspace,
-    policy: settings.permissions.policy,
-    permissionTimeoutMs: settings.permissions.timeout,
-    defaultDriver: settings.drivers.default,
-    limitRetryMs: backends.limit_retry,
-    contextLimits: {
-      warn: tokens.warn,
-      critical: tokens.critical,
-      warnPct: tokens.warn_pct,
-      criticalPct: tokens.critical_pct,
-    },
-    resumePrompt: tokens.compact_resume_prompt,
+    policy: () => settings.values.permissions.policy,
+    permissionTimeoutMs: () => settings.values.permissions.timeout,
+    defaultDriver: () => settings.values.drivers.default,
+    limitRetryMs: () => settings.values.backends.limit_retry,
+    contextLimits: () => ({
+      warn: tokens().warn,
+      critical: tokens().critical,
+      warnPct: tokens().warn_pct,
+      criticalPct: tokens().critical_pct,
+    }),
+    resumePrompt: () => tokens().compact_resume_prompt,
     budget: {
-      caps: {
-        isOn: tokens.budget_gate,
-        dailyUsd: tokens.budget_daily_usd,
-        weeklyUsd: tokens.budget_weekly_usd,
-      },
-      basis: tokens.budget_basis,
-      spend: spend && (() => spend.read()),
-      assumedSessionUsd: tokens.assumed_session_usd,
+      caps: () => ({
+        isOn: tokens().budget_gate,
+        dailyUsd: tokens().budget_daily_usd,
+        weeklyUsd: tokens().budget_weekly_usd,
+      }),
+      basis: () => tokens().budget_basis,
+      spend: readSpend,
+      assumedSessionUsd: () => tokens().assumed_session_usd,
     },
   };
 }

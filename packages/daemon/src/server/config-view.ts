@@ -1,22 +1,24 @@
 import { resolve } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import type { LoadedConfig } from '@millrace/kit/config';
+import { describeSetting, type LoadedConfig } from '@millrace/kit/config';
 import { daemonConfig, type DaemonSettings } from './config.js';
 
 type Entry = DaemonSchema<'ConfigEntry'>;
 
 export interface ConfigViewParts {
-  loaded: LoadedConfig<DaemonSettings>;
+  loaded: Pick<LoadedConfig<DaemonSettings>, 'file' | 'entries' | 'sourceOf' | 'warnings'>;
   /** The directory in use, whether configured or the default. */
   dataDir: string;
   /** The file that holds the secret of this key, unless a setting overrides it. */
   secretFile: (key: string) => string | undefined;
+  /** Whether the config file has another value than this one, which is in force. */
+  isPending: (key: string, value: unknown) => boolean;
+  /** Whether it can change while the daemon runs. */
+  isEditable: (key: string) => boolean;
 }
 
 const mask = '********';
-const secretKeys = new Set(
-  daemonConfig.settings.filter(({ notes }) => notes.secret).map(({ key }) => key),
-);
+const settings = new Map(daemonConfig.settings.map((setting) => [setting.key, setting]));
 
 /** Every setting with its live value and where that came from. Secrets are masked. */
 export function configView(parts: ConfigViewParts): DaemonSchema<'ConfigView'> {
@@ -34,20 +36,39 @@ export function configView(parts: ConfigViewParts): DaemonSchema<'ConfigView'> {
   };
 }
 
-function entryOf(parts: ConfigViewParts, key: string, shown: unknown): Entry {
-  const { loaded, dataDir, secretFile } = parts;
-  const secret = secretKeys.has(key);
+function entryOf(parts: ConfigViewParts, key: string, value: unknown): Entry {
+  const { isPending, isEditable } = parts;
+  const setting = settings.get(key)!;
+  const { choices, default: standard, ...described } = describeSetting(setting);
+  return {
+    key,
+    ...shownValue(parts, key, value),
+    ...described,
+    ...(choices && { choices: [...choices] }),
+    default: standard,
+    editable: isEditable(key),
+    needs_restart: setting.notes.live !== true,
+    pending: isPending(key, value),
+  };
+}
+
+function shownValue(
+  { loaded, dataDir, secretFile }: ConfigViewParts,
+  key: string,
+  shown: unknown,
+): Pick<Entry, 'value' | 'source' | 'origin' | 'secret'> {
+  const secret = settings.get(key)!.notes.secret === true;
   const [source, origin] = placeOf(loaded, key);
   if (secret) {
     const file = shown === null ? secretFile(key) : undefined;
-    if (file !== undefined) return { key, value: mask, source: 'file', origin: file, secret };
-    return { key, value: shown === null ? null : mask, source, origin, secret };
+    if (file !== undefined) return { value: mask, source: 'file', origin: file, secret };
+    return { value: shown === null ? null : mask, source, origin, secret };
   }
-  return { key, value: key === 'data_dir' ? dataDir : shown, source, origin, secret };
+  return { value: key === 'data_dir' ? dataDir : shown, source, origin, secret };
 }
 
 function placeOf(
-  loaded: LoadedConfig<DaemonSettings>,
+  loaded: ConfigViewParts['loaded'],
   key: string,
 ): [source: Entry['source'], origin: string | null] {
   const source = loaded.sourceOf(key);

@@ -168,6 +168,8 @@ test('the view tells each value and its place, sorted, with secrets masked', () 
     loaded,
     dataDir: '/data',
     secretFile: (key) => (key === 'read_only_token' ? '/data/token-read-only' : undefined),
+    isPending: (_key, value) => value === '200k',
+    isEditable: (key) => key === 'tokens.warn',
   });
   const keys = view.entries.map(({ key }) => key);
   expect(keys).toEqual(keys.toSorted());
@@ -179,8 +181,22 @@ test('the view tells each value and its place, sorted, with secrets masked', () 
     source: 'file',
     origin: loaded.file,
     secret: false,
+    description: 'Cap on spend per day; 0: none',
+    default: 0,
+    expected: 'a number of at least 0',
+    editable: false,
+    needs_restart: false,
+    pending: false,
   });
-  expect(entry('tokens.warn')).toMatchObject({ value: '200k', source: 'default', origin: null });
+  expect(entry('tokens.warn')).toMatchObject({
+    value: '200k',
+    source: 'default',
+    origin: null,
+    editable: true,
+    pending: true,
+  });
+  expect(entry('metrics')).toMatchObject({ needs_restart: true });
+  expect(entry('drivers.default')?.choices).toEqual(['auto', 'acp', 'tmux', 'headless']);
   expect(entry('savings_samples')).toMatchObject({ source: 'flag', origin: '--savings-samples' });
   expect(entry('token')).toMatchObject({
     value: '********',

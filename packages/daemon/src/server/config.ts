@@ -60,6 +60,7 @@ const agents = z.object({
 
 const drivers = z.object({
   default: z.enum(['auto', 'acp', 'tmux', 'headless']).default('auto').meta({
+    live: true,
     description: 'Driver of new agents; auto: acp where a backend has it, else tmux, headless',
     placeholder: 'auto|acp|tmux|headless',
   }),
@@ -82,16 +83,20 @@ const permissions = z.object({
       }),
     )
     .default([])
-    .meta({ description: 'Rules that answer permission requests; the first match decides' }),
-  timeout: duration({ min: 1000 })
-    .prefault('1h')
-    .meta({ description: 'How long a headless agent waits for a permission before it is denied' }),
+    .meta({
+      live: true,
+      description: 'Rules that answer permission requests; the first match decides',
+    }),
+  timeout: duration({ min: 1000 }).prefault('1h').meta({
+    live: true,
+    description: 'How long a headless agent waits for a permission before it is denied',
+  }),
 });
 
 const backends = z.object({
   limit_retry: duration()
     .prefault('15m')
-    .meta({ description: 'How long a rate-limited free backend is skipped' }),
+    .meta({ live: true, description: 'How long a rate-limited free backend is skipped' }),
   extra: z
     .array(
       z.object({
@@ -118,63 +123,83 @@ const backends = z.object({
     .meta({ description: 'Local model to use (default: the first one served)' }),
   think_timeout: duration({ min: 1 })
     .prefault('2m')
-    .meta({ description: 'Timeout of one prompt on one backend' }),
+    .meta({ live: true, description: 'Timeout of one prompt on one backend' }),
 });
 
 const tokens = z.object({
-  warn: count().prefault('200k').meta({ description: 'Context size of a warning' }),
-  critical: count().prefault('400k').meta({ description: 'Context size of a critical alert' }),
+  warn: count().prefault('200k').meta({ live: true, description: 'Context size of a warning' }),
+  critical: count()
+    .prefault('400k')
+    .meta({ live: true, description: 'Context size of a critical alert' }),
   warn_pct: percent.meta({
+    live: true,
     description: "Context size of a warning in percent of the model's window; 0: none",
   }),
   critical_pct: percent.meta({
+    live: true,
     description: "Context size of a critical alert in percent of the model's window; 0: none",
   }),
-  guard: z.boolean().default(true).meta({ description: 'Watch the context size of agents' }),
-  warn_alert: z.boolean().default(true).meta({ description: 'Alert on each upward crossing' }),
+  guard: z
+    .boolean()
+    .default(true)
+    .meta({ live: true, description: 'Watch the context size of agents' }),
+  warn_alert: z
+    .boolean()
+    .default(true)
+    .meta({ live: true, description: 'Alert on each upward crossing' }),
   auto_compact: z
     .boolean()
     .default(true)
-    .meta({ description: 'Compact idle agents whose context is critical' }),
+    .meta({ live: true, description: 'Compact idle agents whose context is critical' }),
   force_compact: z
     .boolean()
     .default(false)
-    .meta({ description: 'Interrupt busy agents to compact them' }),
+    .meta({ live: true, description: 'Interrupt busy agents to compact them' }),
   compact_resume_prompt: z
     .string()
     .default('continue')
-    .meta({ description: 'Prompt sent to an agent after a forced compaction' }),
+    .meta({ live: true, description: 'Prompt sent to an agent after a forced compaction' }),
   budget_gate: z
     .boolean()
     .default(true)
-    .meta({ description: 'Require confirmation to spawn over a cap' }),
-  budget_daily_usd: dollars.meta({ description: 'Cap on spend per day; 0: none' }),
-  budget_weekly_usd: dollars.meta({ description: 'Cap on spend per 7 days; 0: none' }),
+    .meta({ live: true, description: 'Require confirmation to spawn over a cap' }),
+  budget_daily_usd: dollars.meta({ live: true, description: 'Cap on spend per day; 0: none' }),
+  budget_weekly_usd: dollars.meta({ live: true, description: 'Cap on spend per 7 days; 0: none' }),
   budget_basis: z.enum(['greater', 'contract', 'exact']).default('greater').meta({
+    live: true,
     description: 'Spend that a cap is compared with: family rates, exact prices, or the greater',
     placeholder: 'greater|contract|exact',
   }),
-  assumed_session_usd: z
-    .number()
-    .min(0)
-    .default(0.5)
-    .meta({ description: 'Assumed cost of a running session until its spend is measured' }),
+  assumed_session_usd: z.number().min(0).default(0.5).meta({
+    live: true,
+    description: 'Assumed cost of a running session until its spend is measured',
+  }),
 });
 
 const notify = z.object({
-  enabled: z.boolean().default(false).meta({ description: 'Show desktop notifications' }),
-  webhook_enabled: z.boolean().default(false).meta({ description: 'Send alerts to the webhook' }),
+  enabled: z
+    .boolean()
+    .default(false)
+    .meta({ live: true, description: 'Show desktop notifications' }),
+  webhook_enabled: z
+    .boolean()
+    .default(false)
+    .meta({ live: true, description: 'Send alerts to the webhook' }),
   webhook_url: z
     .string()
     .regex(/^(?:https?:\/\/[^\s/]+.*)?$/)
     .default('')
-    .meta({ description: 'URL that receives alerts', expected: 'an http or https URL' }),
+    .meta({
+      live: true,
+      description: 'URL that receives alerts',
+      expected: 'an http or https URL',
+    }),
   webhook_secret: secret()
     .optional()
     .meta({ description: 'Secret that signs alerts (default: created at the first start)' }),
   stuck_after: duration({ min: 1 })
     .prefault('30m')
-    .meta({ description: 'Idle time of an agent before an alert' }),
+    .meta({ live: true, description: 'Idle time of an agent before an alert' }),
 });
 
 const labelText = (expected: string) =>

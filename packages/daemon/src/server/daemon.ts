@@ -41,7 +41,6 @@ import { Tokens } from './access/tokens.js';
 import { publishAddress } from './address-file.js';
 import { openAgents, type AgentsParts } from './agents.js';
 import { daemonApp } from './app.js';
-import { configView } from './config-view.js';
 import {
   defaultDataDirectory,
   loginsFile,
@@ -53,6 +52,7 @@ import {
   type DaemonSettings,
 } from './config.js';
 import { privateDirectory, privateFolder } from './data-directory.js';
+import { LiveSettings } from './live-settings.js';
 
 export interface DaemonOptions {
   /** Environment used to find and run programs. */
@@ -91,6 +91,8 @@ export async function serveDaemon(
     readOnly: { given: settings.read_only_token, file: readOnlyTokenFile(dataDir) },
     log,
   });
+  const secretFile = secretFiles(tokens, dataDir);
+  const live = new LiveSettings({ loaded, log, dataDir, secretFile });
   const undo = new UndoList();
   try {
     const store = await openStore(storeDirectory(dataDir), world, settings.upgrade);
@@ -122,7 +124,7 @@ export async function serveDaemon(
     const savings = new Savings({ dataDir, clock, log, isOn, keepsSamples });
     const recorder = isOn ? new SavingsRecorder({ dataDir, ...world, keepsSamples }) : undefined;
     const thinkerParts = { backends, clock, log, outbound, variablesFor, cwd, recorder };
-    const thinker = thinkerOf(settings, thinkerParts);
+    const thinker = thinkerOf(() => live.values.backends, thinkerParts);
     undo.add(() => thinker.close());
     const usage = createUsage({
       clock,
@@ -136,30 +138,30 @@ export async function serveDaemon(
       onChange: () => reports.changed('usage'),
     });
     undo.add(() => usage.close());
+    let counted: Spend | undefined;
+    const openSpend = () =>
+      (counted ??= spendOf({
+        clock,
+        log,
+        environment,
+        dataDir,
+        database,
+        copy: opencodeCopy({ dataDir, environment, clock, log, backends, variablesFor }),
+        onChange: () => isOn && reports.changed('spend'),
+      }));
     // Budget caps need the spend even when reports are off.
-    const countsSpend = isOn || hasCap(settings);
-    const isRead = countsSpend || settings.insights;
-    const transcripts = isRead
-      ? spendOf({
-          clock,
-          log,
-          environment,
-          dataDir,
-          database,
-          copy: opencodeCopy({ dataDir, environment, clock, log, backends, variablesFor }),
-          onChange: () => isOn && reports.changed('spend'),
-        })
-      : undefined;
-    undo.add(() => transcripts?.close());
+    const isRead = isOn || hasCap(settings) || settings.insights;
+    const transcripts = isRead ? openSpend() : undefined;
+    undo.add(() => counted?.close());
     const onChange = () => reports.changed('savings');
     const ledger = isOn ? watchLedger({ file: ledgerFile(dataDir), clock, onChange }) : undefined;
     undo.add(() => ledger?.close());
     const agents = await openAgents({
-      settings,
+      settings: live,
       world,
       store,
       backends,
-      spend: countsSpend ? transcripts : undefined,
+      readSpend: () => openSpend().read(),
       recorder,
       outbound,
       environment,
@@ -177,7 +179,6 @@ export async function serveDaemon(
       logins: new Logins({ ...world, file: loginsFile(dataDir), tokenHash: () => tokens.fullHash }),
       isLoopback: isLoopback(settings.listen.host),
     });
-    const config = () => configView({ loaded, dataDir, secretFile: secretFiles(tokens, dataDir) });
     const app = daemonApp({
       world,
       context: {
@@ -191,7 +192,7 @@ export async function serveDaemon(
         pipelines: agents.pipelines,
         queueTasks: agents.queueTasks,
         events: new Events({ database, clock }),
-        forceCompact: settings.tokens.force_compact,
+        forceCompact: () => live.values.tokens.force_compact,
         thinker,
         usage,
         savings,
@@ -200,7 +201,7 @@ export async function serveDaemon(
           settings.insights && transcripts
             ? new Insights({ clock, spend: transcripts })
             : undefined,
-        config,
+        settings: live,
         dashboard: new DashboardSite(),
         upstreams: upstreamsOf(settings, clock),
       },
@@ -266,25 +267,27 @@ function backendsOf(
 }
 
 function thinkerOf(
-  { backends: { limit_retry, think_timeout, local_url, local_model, extra } }: DaemonSettings,
+  settings: () => DaemonSettings['backends'],
   parts: Pick<World, 'clock' | 'log'> &
     Pick<AgentsParts, 'backends' | 'outbound' | 'recorder' | 'variablesFor'> & { cwd: string },
 ): Thinker {
   const { backends, clock, log, outbound, variablesFor, cwd, recorder } = parts;
-  const local = { outbound, url: local_url, model: local_model, timeoutMs: think_timeout };
+  const { local_url: url, local_model: model, extra } = settings();
+  const timeoutMs = () => settings().think_timeout;
   return new Thinker({
     backends,
     clock,
     log,
-    limitRetryMs: limit_retry,
+    limitRetryMs: () => settings().limit_retry,
     thinkWithCli: ({ id, binary_path: file }, prompt, signal) =>
       thinkWithCli(
-        { clock, log, environment: variablesFor(id), cwd, timeoutMs: think_timeout },
+        { clock, log, environment: variablesFor(id), cwd, timeoutMs: timeoutMs() },
         { id, file, ...oneShotOf(id, extra) },
         prompt,
         signal,
       ),
-    thinkWithLocal: (prompt, signal) => thinkWithLocal(local, prompt, signal),
+    thinkWithLocal: (prompt, signal) =>
+      thinkWithLocal({ outbound, url, model, timeoutMs: timeoutMs() }, prompt, signal),
     onLocalAnswer: async (...answer) => void (await recorder?.recordOffload(...answer)),
   });
 }

@@ -17,6 +17,7 @@ import { setDefaultBackend } from '../operations/set-default-backend.js';
 import { setForceCompact } from '../operations/set-force-compact.js';
 import { setThinkingMode } from '../operations/set-thinking-mode.js';
 import { think } from '../operations/think.js';
+import { updateConfig } from '../operations/update-config.js';
 import { updateBackend } from '../operations/update-backend.js';
 import { proxyHandlers } from '../proxy/handlers.js';
 import type { Caller, Authenticator } from './access/authenticator.js';
@@ -88,6 +89,10 @@ export function daemonHandlers(
     ...questionHandlers(context),
     ...metricsHandlers(context),
     getConfig: () => ({ status: 200, body: getConfig(context) }),
+    updateConfig: async ({ body, principal }) => ({
+      status: 200,
+      body: await updateConfig(context, body, principal.name),
+    }),
     ...proxyHandlers(context.upstreams, clock),
     postMcp: async ({ body, exchange, principal, log }) => {
       // Loaded on first use: the MCP library takes longer to load than the rest of the daemon.

@@ -22,10 +22,10 @@ export interface AskingParts {
   log: Log;
   questions: Questions;
   /** `permissions.policy`. */
-  policy: readonly PolicyRule[];
+  policy: () => readonly PolicyRule[];
   clock: Clock;
   /** `permissions.timeout`: a headless agent that waits this long is denied. */
-  permissionTimeoutMs: number;
+  permissionTimeoutMs: () => number;
   /** Gives an answer to the agent; `message` goes to one that is denied a permission. */
   answer: (stored: StoredQuestion, answer: string, message?: string) => Promise<'taken' | 'gone'>;
 }
@@ -93,12 +93,13 @@ export class Asking {
 
   /** Nobody may be there to answer, and a run with nobody at the keyboard has to end. */
   async #denyExpired(id: string): Promise<void> {
-    const { questions, clock, permissionTimeoutMs } = this.#parts;
+    const { questions, clock } = this.#parts;
+    const timeoutMs = this.#parts.permissionTimeoutMs();
     for (const { question } of questions.openOf(id)) {
-      if (clock.now() - Date.parse(question.asked_at) < permissionTimeoutMs) continue;
+      if (clock.now() - Date.parse(question.asked_at) < timeoutMs) continue;
       const option = question.options.find(({ kind }) => kind === 'reject');
       if (!option || questions.isAnswering(question.id)) continue;
-      const message = `Nobody answered within ${formatDuration(permissionTimeoutMs)}.`;
+      const message = `Nobody answered within ${formatDuration(timeoutMs)}.`;
       await this.#answer(question.id, option.id, 'timeout', message);
     }
   }
@@ -107,7 +108,7 @@ export class Asking {
   async add(session: { id: string; backend: string }, content: QuestionContent): Promise<boolean> {
     const { questions, policy, log } = this.#parts;
     const { question } = await questions.add(session.id, content);
-    const decision = decide(policy, session.backend, question);
+    const decision = decide(policy(), session.backend, question);
     if (!decision) return false;
     if (!(await this.#answer(question.id, decision.optionId, 'policy'))) return false;
     const { tool, body } = question;

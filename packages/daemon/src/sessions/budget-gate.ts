@@ -7,14 +7,13 @@ import type { Session } from './port.js';
 type Rollup = DaemonSchema<'SpendRollup'>;
 
 export interface BudgetParts {
-  caps: BudgetCaps;
+  caps: () => BudgetCaps;
   /** `tokens.budget_basis`: which figure a cap is compared with. */
-  basis: BudgetBasis;
-  /** Undefined when spend is not counted, which it is wherever there is a cap. */
-  spend: (() => Promise<Rollup>) | undefined;
+  basis: () => BudgetBasis;
+  spend: () => Promise<Rollup>;
   sessions: () => readonly Session[];
   /** What a session counts as long as no session's cost is known. */
-  assumedSessionUsd: number;
+  assumedSessionUsd: () => number;
 }
 
 export type BudgetBasis = 'greater' | 'contract' | 'exact';
@@ -49,9 +48,10 @@ export class BudgetGate {
   }
 
   async #check(): Promise<void> {
-    const { caps, spend } = this.#parts;
+    const { spend } = this.#parts;
+    const caps = this.#parts.caps();
     const hasCap = caps.isOn && (caps.dailyUsd > 0 || caps.weeklyUsd > 0);
-    if (spend && hasCap) {
+    if (hasCap) {
       const rollup = await spend();
       const spent = {
         dailyUsd: this.#measured(rollup.daily_usd, rollup.daily_exact_usd),
@@ -68,7 +68,7 @@ export class BudgetGate {
       .map((row) => this.#measured(row.usd ?? 0, row.exact_usd))
       .filter((cost) => cost > 0);
     const total = costs.reduce((sum, cost) => sum + cost, 0);
-    const usd = costs.length === 0 ? this.#parts.assumedSessionUsd : total / costs.length;
+    const usd = costs.length === 0 ? this.#parts.assumedSessionUsd() : total / costs.length;
     const counted = new Set(by_agent.map(({ key }) => key));
     const waiting = this.#parts
       .sessions()
@@ -78,7 +78,7 @@ export class BudgetGate {
 
   /** Where no model has an exact price, the rates of its family count on every basis. */
   #measured(usd: number, exactUsd: number | null | undefined): number {
-    const { basis } = this.#parts;
+    const basis = this.#parts.basis();
     if (basis === 'contract' || typeof exactUsd !== 'number') return usd;
     return basis === 'exact' ? exactUsd : Math.max(usd, exactUsd);
   }

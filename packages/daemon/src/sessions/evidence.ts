@@ -20,8 +20,8 @@ import { TranscriptWatch, type TranscriptParts } from './transcript-watch.js';
 export interface EvidenceParts extends TranscriptParts {
   clock: Clock;
   dataDir: string;
-  limitRetryMs: number;
-  contextLimits: ContextLimits;
+  limitRetryMs: () => number;
+  contextLimits: () => ContextLimits;
   requests: PermissionRequests;
 }
 
@@ -99,7 +99,7 @@ export class Observation {
     const facts = state ? this.#factsOf(entry, state) : {};
     if (view.pid === undefined) return { facts, exit: await this.#exit(entry, view, driver) };
     this.log.trim();
-    const when = { cli: handle.cli, now: clock.now(), limitRetryMs };
+    const when = { cli: handle.cli, now: clock.now(), limitRetryMs: limitRetryMs() };
     return { facts, event: state && acpSign(state, when) };
   }
 
@@ -131,7 +131,7 @@ export class Observation {
     if (screen !== undefined && isFullScreen(handle.cli)) {
       saveScreen(sessionDirectory(this.parts.dataDir, session.id), screen);
     }
-    const when = { now: clock.now(), limitRetryMs };
+    const when = { now: clock.now(), limitRetryMs: limitRetryMs() };
     const verdict = this.#listener.verdict(handle.cli, { ...end, screen }, when);
     return { ...end, ...verdict, isLost: view.exit === undefined, wasStopped: handle.isStopping };
   }
@@ -165,7 +165,7 @@ export class Observation {
       ...(window && { context_window: window }),
       ...(tokens !== undefined && {
         context_tokens: tokens,
-        context_state: contextState(tokens, thresholdsFor(this.parts.contextLimits, window)),
+        context_state: contextState(tokens, thresholdsFor(this.parts.contextLimits(), window)),
       }),
     };
   }
@@ -182,7 +182,7 @@ export class Observation {
     if (!tail?.turn || tail.turn.at < inputAt) return undefined;
     const { sign, at } = tail.turn;
     if (sign.status !== 'rate_limited') return sign;
-    const limitedUntil = Math.max(at + this.parts.limitRetryMs, sign.limitedUntil ?? 0);
+    const limitedUntil = Math.max(at + this.parts.limitRetryMs(), sign.limitedUntil ?? 0);
     if (this.parts.clock.now() < limitedUntil) return { ...sign, limitedUntil };
     const reason = 'its limit is over and its prompt is empty';
     return { status: 'idle', reason, failure: sign.reason };

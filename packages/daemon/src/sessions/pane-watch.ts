@@ -21,7 +21,7 @@ const maxCaptures = 6;
 
 export interface PaneParts {
   clock: Clock;
-  limitRetryMs: number;
+  limitRetryMs: () => number;
 }
 
 /** Follows the screen of one agent. */
@@ -151,7 +151,7 @@ export class PaneWatch {
       const stdout = line.replaceAll(/^[\s│|⎿●•✻■⏺]+|[\s│|]+$/g, '');
       const found = signalIn({ id: cli, succeeded: true, stdout, stderr: '' }, now);
       if (!found || found.kind === 'unauthenticated' || stdout === '') continue;
-      const limitedUntil = Math.max(now + this.parts.limitRetryMs, found.resetAt ?? 0);
+      const limitedUntil = Math.max(now + this.parts.limitRetryMs(), found.resetAt ?? 0);
       return { status: 'rate_limited', reason: found.reason, limitedUntil };
     }
     return undefined;

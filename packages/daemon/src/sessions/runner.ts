@@ -46,7 +46,7 @@ export interface RunnerParts {
   flags: OfferedFlags;
   requests: PermissionRequests;
   /** Prompt sent when a crashed agent is resumed. */
-  resumePrompt: string;
+  resumePrompt: () => string;
   /** Is there something of the backend's own session that can be resumed? */
   hasTranscript: (entry: Entry) => Promise<boolean>;
   /** Told when an agent was started. */
@@ -137,7 +137,7 @@ export class Runner {
     await this.#launch(marked, file, prepared, false, {
       resume: how === 'first' ? null : own,
       prompt: session.prompt,
-      resumePrompt: how === 'revived' ? resumePrompt : null,
+      resumePrompt: how === 'revived' ? resumePrompt() : null,
       model: isModelArgument ? null : handle.model,
       mode: handle.mode ?? null,
       modeInstead: askingModes(handle.cli),
@@ -241,7 +241,7 @@ export class Runner {
   /** The prompt of this start. An idle agent is resumed without one. */
   #promptFor(session: Session, how: StartKind, isResumed: boolean): string | undefined {
     if (how === 'first' || !isResumed) return session.prompt;
-    if (how === 'revived') return this.#parts.resumePrompt;
+    if (how === 'revived') return this.#parts.resumePrompt();
     return session.driver === 'headless' ? session.prompt : undefined;
   }
 

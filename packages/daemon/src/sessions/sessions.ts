@@ -2,6 +2,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/db';
 import type { World } from '@millrace/kit/world';
+import { contextState, thresholdsFor } from '../core/guard.js';
 import { fail } from '../core/refusals.js';
 import { isEnded, withFacts, withStatus } from '../core/session.js';
 import type { PolicyRule } from '../questions/policy.js';
@@ -52,13 +53,13 @@ export interface SessionsParts extends World {
   permissionTool?: string | undefined;
   defaultDriver: SpawnerParts['defaultDriver'];
   /** `permissions.policy`. */
-  policy: readonly PolicyRule[];
+  policy: () => readonly PolicyRule[];
   /** `permissions.timeout`. */
-  permissionTimeoutMs: number;
-  limitRetryMs: number;
+  permissionTimeoutMs: () => number;
+  limitRetryMs: () => number;
   contextLimits: EvidenceParts['contextLimits'];
   /** Prompt sent when a crashed agent is resumed. */
-  resumePrompt: string;
+  resumePrompt: () => string;
   budget: SpawnerParts['budget'];
   /** `worktrees.hooks`: whether hooks and filters of repositories run. */
   runsHooks: boolean;
@@ -283,6 +284,20 @@ export class AgentSessions implements Sessions {
     }));
     if (!entry) throw notFound(id);
     return entry.session;
+  }
+
+  /** Compares every context with the limits, which have changed. */
+  async updateContextStates(): Promise<void> {
+    const { clock, contextLimits } = this.#parts;
+    for (const { session } of this.#book.all()) {
+      await this.#book.change(session.id, (entry) => {
+        const { context_tokens: tokens, context_window: window } = entry.session;
+        const state = contextState(tokens, thresholdsFor(contextLimits(), window));
+        if (state === entry.session.context_state) return entry;
+        const facts = { context_state: state };
+        return { handle: entry.handle, session: withFacts(entry.session, facts, clock.now()) };
+      });
+    }
   }
 
   onChange(listener: (change: SessionChange) => void): () => void {

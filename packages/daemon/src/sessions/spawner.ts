@@ -30,7 +30,7 @@ export interface SpawnerParts extends World {
   runsHooks: boolean;
   acp: Pick<AcpSources, 'find'>;
   /** `drivers.default`. */
-  defaultDriver: 'auto' | Session['driver'];
+  defaultDriver: () => 'auto' | Session['driver'];
   /** Starts the agent of a session that is in the book. */
   start: (id: string) => void;
 }
@@ -121,7 +121,8 @@ export class Spawner {
 
   /** The requested driver; else the configured one where it works, else acp, tmux, headless. */
   async #driverFor({ driver }: SpawnRequest, backend: Backend): Promise<Session['driver']> {
-    const { environment, defaultDriver } = this.#parts;
+    const { environment } = this.#parts;
+    const defaultDriver = this.#parts.defaultDriver();
     const hasTmux = (await findProgram('tmux', environment['PATH'])) !== undefined;
     if (driver === 'tmux' && !hasTmux) {
       throw invalid('driver', 'needs tmux, which is not installed: install it, or use "headless"');

@@ -13,7 +13,7 @@ export interface ThinkerParts {
   clock: Clock;
   log: Log;
   /** Minimum cooldown of a rate-limited backend. */
-  limitRetryMs: number;
+  limitRetryMs: () => number;
   /** Runs a prompt on one CLI. */
   thinkWithCli: (backend: Backend, prompt: string, signal: AbortSignal) => Promise<Attempt>;
   thinkWithLocal: (prompt: string, signal: AbortSignal) => Promise<Attempt>;
@@ -88,7 +88,7 @@ export class Thinker {
     }
     const attempt = await thinkWithCli(backend, prompt, signal);
     if (attempt.outcome === 'rate_limited' || attempt.outcome === 'spend_limited') {
-      const until = cooldownEnd(clock.now(), limitRetryMs, attempt.resetAt);
+      const until = cooldownEnd(clock.now(), limitRetryMs(), attempt.resetAt);
       await backends.limit(backend.id, until);
       log.info({ backend: backend.id, reason: attempt.reason, until }, 'backend rate limited');
     }

@@ -46,6 +46,7 @@ export async function startDaemon(options: TestOptions = {}): Promise<TestDaemon
   const environment = { HOME: home, PATH: options.path ?? '', ...options.environment };
   const loaded = loadConfig(daemonConfig, {
     environment,
+    defaultFile: join(home, 'config.yaml'),
     flags: {
       listen: '127.0.0.1:0',
       data: join(home, 'data'),

@@ -1,7 +1,10 @@
 export { addressOf, addressText, isLoopback, type Address } from './address.js';
 export { dataDirectory } from './data-directory.js';
 export { defineConfig, flagsOf, type ConfigDefinition, type FlagDescription } from './define.js';
+export { describeSetting, type SettingDescription } from './describe.js';
+export { editYaml, type YamlChange } from './edit-yaml.js';
 export type { ConfigEntry } from './entries.js';
+export { readTextFile } from './text-file.js';
 export { address, byteSize, count, duration, path, secret } from './fields.js';
 export { loadConfig, type ConfigInputs, type FlagValue, type LoadedConfig } from './load.js';
 export { editDistance, nearest, suggestion } from './nearest.js';

@@ -33,12 +33,16 @@ export interface LoadedConfig<T> {
   values: T;
   /** The file that was read. */
   file: string | undefined;
+  /** Absolute path of the file that is read if it exists. */
+  filePath: string | undefined;
   /** Every setting with its value as written and its source; secrets are hidden. */
   entries: readonly ConfigEntry[];
   warnings: readonly string[];
   sourceOf(key: string): Source;
   /** For a check that a schema cannot make: `queue.yaml:3: listen <text>`. */
   mistake(key: string, text: string): UsageError;
+  /** Loads again from the same flags and variables, with this text in place of the file. */
+  withFileText(text: string): LoadedConfig<T>;
 }
 
 /**
@@ -49,8 +53,7 @@ export function loadConfig<S extends z.ZodObject>(
   definition: ConfigDefinition<S>,
   inputs: ConfigInputs,
 ): LoadedConfig<z.output<S>> {
-  const loader = new Loader(definition, inputs);
-  return loader.load() as LoadedConfig<z.output<S>>;
+  return new Loader(definition, inputs, undefined).load() as LoadedConfig<z.output<S>>;
 }
 
 class Loader {
@@ -63,6 +66,8 @@ class Loader {
   constructor(
     private readonly definition: ConfigDefinition,
     private readonly inputs: ConfigInputs,
+    /** Replaces the text of the config file. */
+    private readonly fileText: string | undefined,
   ) {
     this.#cwd = inputs.cwd ?? process.cwd();
     this.#home = homeOf(inputs.environment);
@@ -79,9 +84,11 @@ class Loader {
     const values = this.#check();
     if (this.#wrong.length > 0) throw mistakes(this.#wrong);
     const { settings } = this.definition;
+    const named = flags.get('config') ?? this.inputs.defaultFile;
     return {
       values,
       file,
+      filePath: typeof named === 'string' ? resolve(this.#cwd, named) : undefined,
       entries: settings.map((setting) => entryOf(setting, this.#given.get(setting.key))),
       warnings: this.#warnings,
       sourceOf: (key) => this.#given.get(key)?.source ?? { kind: 'default' },
@@ -89,6 +96,7 @@ class Loader {
         const { place, name } = about(key, this.#given.get(key), []);
         return new UsageError(`${place}${name} ${text}`);
       },
+      withFileText: (text) => new Loader(this.definition, this.inputs, text).load(),
     };
   }
 
@@ -98,7 +106,7 @@ class Loader {
     }
     const file = named ?? this.inputs.defaultFile;
     if (file === undefined) return undefined;
-    const text = readTextFile(resolve(this.#cwd, file));
+    const text = this.fileText ?? readTextFile(resolve(this.#cwd, file));
     if (text === undefined) {
       if (named === undefined) return undefined;
       throw new UsageError(`--config ${file}: no such file`);

@@ -23,6 +23,8 @@ export interface SettingNotes {
   expected?: string;
   /** The word for the value in help: `file` in `--tokens-file <file>`. */
   placeholder?: string;
+  /** Can change while the server runs. */
+  live?: boolean;
 }
 
 type Def = z.core.$ZodTypes['_zod']['def'];

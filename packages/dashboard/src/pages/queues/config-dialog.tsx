@@ -1,11 +1,12 @@
 import { ApiError } from '@millrace/client';
 import { useId, useState } from 'react';
 import { useAction } from '../../parts/action.js';
+import { ChangeTable, SettingErrors, type Difference } from '../../parts/changes.js';
 import { Choice } from '../../parts/choice.js';
 import { Dialog } from '../../parts/dialog.js';
 import type { QueueConfig } from '../../queue/api.js';
 import { putConfig, validateConfig } from '../../queue/next-api.js';
-import { differences, writable, type Difference, type Json } from './config-draft.js';
+import { differences, writable, type Json } from './config-draft.js';
 import { ConfigFields, ConfigJson } from './config-form.js';
 
 interface ConfigDialogProps {
@@ -113,8 +114,8 @@ export function ConfigDialog({ config, onClose, onSaved }: ConfigDialogProps) {
         ) : (
           <ConfigJson draft={draft} onChange={change} />
         )}
-        {errors.size > 0 && <Errors errors={errors} />}
-        {review && <Review review={review} isNew={config === undefined} />}
+        {errors.size > 0 && <SettingErrors errors={errors} />}
+        {review && <ChangeTable changes={review} isNew={config === undefined} />}
       </form>
     </Dialog>
   );
@@ -130,48 +131,5 @@ function errorsOf(error: unknown): Map<string, string> {
       pointer.replace(/^#?\//, '').replaceAll('/', '.'),
       message,
     ]),
-  );
-}
-
-function Errors({ errors }: { errors: ReadonlyMap<string, string> }) {
-  return (
-    <ul role="alert" className="field-error">
-      {[...errors].map(([path, detail]) => (
-        <li key={path}>
-          <code>{path || 'config'}</code>: {detail}
-        </li>
-      ))}
-    </ul>
-  );
-}
-
-function Review({ review, isNew }: { review: readonly Difference[]; isNew: boolean }) {
-  if (review.length === 0) return <p role="status">Nothing changes.</p>;
-  return (
-    <section aria-label="Changes">
-      <h3>{isNew ? 'The server will write' : 'Changes'}</h3>
-      <div className="scroll-x" tabIndex={0} role="group" aria-label="Changes">
-        <table className="table queue-diff">
-          <thead>
-            <tr>
-              <th scope="col">Setting</th>
-              {!isNew && <th scope="col">Before</th>}
-              <th scope="col">After</th>
-            </tr>
-          </thead>
-          <tbody>
-            {review.map(({ path, before, after }) => (
-              <tr key={path}>
-                <th scope="row" className="mono">
-                  {path}
-                </th>
-                {!isNew && <td className="mono">{before}</td>}
-                <td className="mono">{after}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
   );
 }

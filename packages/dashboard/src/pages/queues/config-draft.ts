@@ -1,3 +1,5 @@
+import type { Difference } from '../../parts/changes.js';
+
 /** A queue config as JSON, edited by dotted paths such as `retry.max_attempts`. */
 export type Json = Readonly<Record<string, unknown>>;
 
@@ -81,12 +83,6 @@ export function withValue(config: Json, path: string, value: unknown): Json {
   }
   const { [name]: _, ...others } = config;
   return value === undefined ? others : { ...others, [name]: value };
-}
-
-export interface Difference {
-  path: string;
-  before: string;
-  after: string;
 }
 
 /** The values that differ between two configs, by path. */

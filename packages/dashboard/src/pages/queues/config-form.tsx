@@ -17,7 +17,7 @@ export function ConfigFields({ draft, errors, onChange }: ConfigFieldsProps) {
       {configGroups.map(({ title, fields }) => (
         <fieldset key={title}>
           <legend>{title}</legend>
-          <div className="form-grid">
+          <div className="fields">
             {fields.map((field) => (
               <label key={field.path} className="field">
                 {field.label}

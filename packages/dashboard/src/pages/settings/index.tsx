@@ -1,6 +1,5 @@
-import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import { useSyncExternalStore } from 'react';
+import { useState, useSyncExternalStore } from 'react';
 import { queries } from '../../api/queries.js';
 import { logOut } from '../../api/login.js';
 import { tokenStore } from '../../api/token.js';
@@ -12,9 +11,9 @@ import { Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { toast } from '../../parts/toast.js';
 import { setTheme, useTheme, type Theme } from '../../style/theme.js';
+import { valueText, whyFixed, type ConfigEntry, type ConfigView } from './draft.js';
+import { EditDialog } from './edit-dialog.js';
 import './settings.css';
-
-type Entry = DaemonSchema<'ConfigEntry'>;
 
 /** Settings of this browser, and those of the daemon with their source. */
 export default function SettingsPage() {
@@ -75,24 +74,33 @@ function BrowserSettings() {
   );
 }
 
-function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
+function DaemonSettings({ view }: { view: ConfigView }) {
   const { data: health } = useQuery(queries.health());
   const [text, setText] = useTextParam('q');
+  const [isEditing, setEditing] = useState(false);
   const wanted = text.toLowerCase();
   const shown = view.entries.filter(({ key }) => key.toLowerCase().includes(wanted));
   return (
     <Panel
       title="Daemon"
       actions={
-        <input
-          type="search"
-          aria-label="Search settings"
-          placeholder="Search settings"
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
+        <>
+          <input
+            type="search"
+            aria-label="Search settings"
+            placeholder="Search settings"
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+          {view.entries.some(({ editable }) => editable) && (
+            <button type="button" onClick={() => setEditing(true)}>
+              Edit settings
+            </button>
+          )}
+        </>
       }
     >
+      {isEditing && <EditDialog view={view} onClose={() => setEditing(false)} />}
       <dl className="facts">
         <dt>Version</dt>
         <dd>{health?.version ?? unknown}</dd>
@@ -111,8 +119,8 @@ function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
         </ul>
       )}
       <p className="panel-body muted">
-        Change a setting with <code>ctl config set KEY VALUE</code>, in the config file, with a flag
-        or with a <code>MILLRACE_…</code> variable, then restart the daemon. Tiers, the default
+        Settings that need a restart are changed with <code>ctl config set KEY VALUE</code>, in the
+        config file, with a flag or with a <code>MILLRACE_…</code> variable. Tiers, the default
         backend and the thinking mode are under Backends &amp; usage.
       </p>
       <div className="scroll-x" tabIndex={0} role="group" aria-label="Daemon settings">
@@ -127,6 +135,9 @@ function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
               </th>
               <th role="columnheader" scope="col">
                 Source
+              </th>
+              <th role="columnheader" scope="col">
+                Change
               </th>
             </tr>
           </thead>
@@ -146,6 +157,9 @@ function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
                 >
                   <span title={entry.origin ?? undefined}>{entry.source}</span>
                 </td>
+                <td role="cell" data-label="Change" className="muted">
+                  <ChangeNote entry={entry} />
+                </td>
               </tr>
             ))}
           </tbody>
@@ -155,9 +169,12 @@ function DaemonSettings({ view }: { view: DaemonSchema<'ConfigView'> }) {
   );
 }
 
-function valueText({ value, secret }: Entry): string {
-  if (value === null || value === undefined) return secret ? 'not set' : unknown;
-  if (value === true) return 'on';
-  if (value === false) return 'off';
-  return typeof value === 'string' ? value || '""' : JSON.stringify(value);
+/** How the setting can be changed, and whether the config file has another value. */
+function ChangeNote({ entry }: { entry: ConfigEntry }) {
+  if (!entry.pending) return whyFixed(entry) ?? 'applies at once';
+  return (
+    <Status tone="warn">
+      {entry.needs_restart ? 'changed in the file, needs a restart' : 'changed in the file'}
+    </Status>
+  );
 }

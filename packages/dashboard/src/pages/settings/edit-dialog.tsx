@@ -1,0 +1,169 @@
+import { ApiError } from '@millrace/client';
+import { useQueryClient } from '@tanstack/react-query';
+import { useId, useState } from 'react';
+import { daemon } from '../../api/client.js';
+import { queries } from '../../api/queries.js';
+import { useAction } from '../../parts/action.js';
+import { ChangeTable, SettingErrors, type Difference } from '../../parts/changes.js';
+import { Dialog } from '../../parts/dialog.js';
+import {
+  changesBetween,
+  editableGroups,
+  errorsOf,
+  withSetting,
+  type ConfigView,
+  type Draft,
+} from './draft.js';
+import { SettingField } from './field.js';
+
+/** Edits the settings that the daemon can change while it runs: form, difference, save. */
+export function EditDialog({ view, onClose }: { view: ConfigView; onClose: () => void }) {
+  const form = useId();
+  const client = useQueryClient();
+  // The page may refresh its own view meanwhile; the form has the one that it started from.
+  const [base, setBase] = useState(view);
+  const [draft, setDraft] = useState<Draft>({});
+  const [errors, setErrors] = useState<ReadonlyMap<string, string>>(new Map());
+  const [review, setReview] = useState<readonly Difference[]>();
+  const [isStale, setStale] = useState(false);
+  const onFailed = (error: unknown) => {
+    setReview(undefined);
+    const found = errorsOf(error);
+    setErrors(found);
+    const isConflict = error instanceof ApiError && error.code === 'CONFIG_CONFLICT';
+    setStale(isConflict);
+    return isConflict || found.size > 0;
+  };
+  const send = (validate_only: boolean) => {
+    const revision = base.revision ?? undefined;
+    const body = { values: draft, validate_only, ...(revision !== undefined && { revision }) };
+    return daemon.call('updateConfig', { body });
+  };
+  const check = useAction({
+    run: () => send(true),
+    onDone: (after) => {
+      setErrors(new Map());
+      setReview(changesBetween(base, after));
+    },
+    onFailed,
+  });
+  const save = useAction({
+    run: () => send(false),
+    done: ({ warnings }) => {
+      const added = warnings.filter((warning) => !base.warnings.includes(warning));
+      return added.length > 0 ? added.join(' ') : 'Settings saved and applied.';
+    },
+    refresh: ['config'],
+    onDone: onClose,
+    onFailed,
+  });
+  const reload = useAction({
+    run: () => client.fetchQuery({ ...queries.config(), staleTime: 0 }),
+    onDone: (now) => {
+      setBase(now);
+      setStale(false);
+    },
+  });
+  const change = (next: Draft) => {
+    setDraft(next);
+    setReview(undefined);
+  };
+  const isReviewed = review !== undefined && review.length > 0;
+  return (
+    <Dialog
+      wide
+      title="Edit settings"
+      onClose={onClose}
+      actions={
+        <>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          {isReviewed ? (
+            <>
+              <button type="button" onClick={() => setReview(undefined)}>
+                Back
+              </button>
+              <button
+                type="button"
+                className="primary"
+                disabled={save.isPending}
+                onClick={() => save.mutate()}
+              >
+                Save
+              </button>
+            </>
+          ) : (
+            <button
+              type="submit"
+              form={form}
+              className="primary"
+              disabled={check.isPending || isStale}
+            >
+              Review
+            </button>
+          )}
+        </>
+      }
+    >
+      <form
+        id={form}
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          check.mutate();
+        }}
+      >
+        {isStale && (
+          <div role="alert" className="row" ref={reveal}>
+            <span>The config file changed since you opened this form.</span>
+            <button type="button" disabled={reload.isPending} onClick={() => reload.mutate()}>
+              Reload and keep my changes
+            </button>
+          </div>
+        )}
+        {errors.size > 0 && (
+          <div ref={reveal} key={check.submittedAt}>
+            <SettingErrors errors={errors} />
+          </div>
+        )}
+        {review && <ChangeTable changes={review} />}
+        {!isReviewed && <Fields base={base} draft={draft} errors={errors} onChange={change} />}
+      </form>
+    </Dialog>
+  );
+}
+
+/** Scrolls to what appears; the form is longer than the screen. */
+const reveal = (element: HTMLElement | null) => element?.scrollIntoView({ block: 'center' });
+
+interface FieldsProps {
+  base: ConfigView;
+  draft: Draft;
+  errors: ReadonlyMap<string, string>;
+  onChange: (draft: Draft) => void;
+}
+
+function Fields({ base, draft, errors, onChange }: FieldsProps) {
+  return (
+    <>
+      {editableGroups(base).map(([group, entries]) => (
+        <fieldset key={group}>
+          <legend>{group}</legend>
+          <div className="fields">
+            {entries.map((entry) => (
+              <SettingField
+                // A list has its own text, which starts from the value.
+                key={`${entry.key} ${base.revision}`}
+                entry={entry}
+                value={entry.key in draft ? draft[entry.key] : entry.value}
+                error={errors.get(entry.key)}
+                onChange={(value) => onChange(withSetting(draft, entry, value))}
+              />
+            ))}
+          </div>
+        </fieldset>
+      ))}
+    </>
+  );
+}
