@@ -302,7 +302,7 @@ test('the environment overrides the token file, and no token is ever shown', asy
   const mine = api.withHeaders(bearer('token-of-the-environment'));
   const reply = await mine.send({ path: '/api/v1/config' });
   const entry = reply.json.entries.find(({ key }: { key: string }) => key === 'token');
-  expect(entry).toEqual({
+  expect(entry).toMatchObject({
     key: 'token',
     value: '********',
     source: 'environment',

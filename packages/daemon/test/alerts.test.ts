@@ -139,12 +139,13 @@ test.each([
 test('the config shows where the secret is, and not the secret', async () => {
   const api = await start();
   const { entries } = (await api.ok('GET', '/api/v1/config')) as DaemonSchema<'ConfigView'>;
-  expect(entries.find(({ key }) => key === 'notify.webhook_secret')).toEqual({
+  expect(entries.find(({ key }) => key === 'notify.webhook_secret')).toMatchObject({
     key: 'notify.webhook_secret',
     value: '********',
     source: 'file',
     origin: join(daemon!.dataDir, 'webhook-secret'),
     secret: true,
+    editable: false,
   });
 });
 
