@@ -117,10 +117,11 @@ export class Witness {
           // Work that is handed over gets the time that its queue has for it, which may be less.
           const isHandedOver = change.isAsync && !task.isAsync;
           const mayShorten = isHandedOver && !task.isExtended;
-          const isShortened = change.expiresAt < task.leaseEnd;
+          const leaseEnd = result.lease!.expiresAt;
+          const isShortened = leaseEnd < task.leaseEnd;
           this.#demand(mayShorten || !isShortened, 'a lease was shortened', change.id);
           task.isExtended ||= !isHandedOver;
-          task.leaseEnd = change.expiresAt;
+          task.leaseEnd = leaseEnd;
           task.isAsync = change.isAsync;
         }
         return result;
@@ -263,8 +264,10 @@ export class Witness {
     const { id, token, verdict, attempt } = settlement;
     const task = this.tasks.get(id);
     if (result.kind !== 'settled') {
+      // An expiry that was found before the lease was extended ends nothing.
+      const isExtended = (task?.leaseEnd ?? 0) > (settlement.expiredBy ?? Infinity);
       this.#demand(
-        task?.status !== 'IN_FLIGHT' || task.token !== token,
+        task?.status !== 'IN_FLIGHT' || task.token !== token || isExtended,
         'the holder of a lease got lease_lost',
         id,
       );
