@@ -14,6 +14,15 @@ function run(options: Partial<PowerCutOptions>): Promise<string[]> {
   return cutPower({ seed, operations: 150, images: imagesPerRun, directory, ...options });
 }
 
+/** Problems of the first seed that has any: not every workload meets a planted fault. */
+async function problemsOf(options: Partial<PowerCutOptions>): Promise<string> {
+  let problems: string[] = [];
+  for (let round = 0; round < 10 && problems.length === 0; round++) {
+    problems = await run({ ...options, seed: seed + round });
+  }
+  return problems.join('\n');
+}
+
 describe('power cut', () => {
   test(`loses nothing that was acknowledged (seed ${seed})`, async () => {
     for (let round = 0; round * imagesPerRun < images; round++) {
@@ -25,15 +34,16 @@ describe('power cut', () => {
   }, 3_600_000);
 
   test('the harness finds an acknowledgement before the sync', async () => {
-    expect(await run({ faults: { ignoresSync: true } })).not.toEqual([]);
+    expect(await problemsOf({ faults: { ignoresSync: true } })).not.toBe('');
   }, 300_000);
 
   test('the harness finds a missing sync of the directory', async () => {
-    expect(await run({ faults: { ignoresDirectorySync: true } })).not.toEqual([]);
+    expect(await problemsOf({ faults: { ignoresDirectorySync: true } })).not.toBe('');
   }, 300_000);
 
   test('the harness finds a recycled segment that is taken for what it was', async () => {
-    expect(await run({ faults: { keepsOldHeader: true }, operations: 400 })).not.toEqual([]);
+    const faults = { keepsOldHeader: true };
+    expect(await problemsOf({ faults, operations: 400 })).not.toBe('');
   }, 300_000);
 
   test('the harness finds a fold before the sync', async () => {
@@ -47,7 +57,7 @@ describe('power cut', () => {
         } while (store.overlay.layers.length > 0);
       };
     };
-    const problems = await run({ sabotage, durability: 'relaxed', images: 100 });
-    expect(problems.join('\n')).toMatch(/does not open: .* the store is at/);
+    const problems = await problemsOf({ sabotage, durability: 'relaxed', images: 100 });
+    expect(problems).toMatch(/does not open: .* the store is at/);
   }, 300_000);
 });
