@@ -8,7 +8,7 @@ import { installAgent, permissionWaits } from './daemon/permissions.mjs';
 import { Daemon } from './daemon/server.mjs';
 import { wrk } from './db-server/load-tools.mjs';
 import { hasCommand } from './shared/processes.mjs';
-import { atLeast, below, markdown, Results } from './shared/results.mjs';
+import { atLeast, below, heading, markdown, Results } from './shared/results.mjs';
 
 export const summary = 'the daemon: start, idle, reads, ctl, many sessions and transcripts';
 
@@ -136,13 +136,7 @@ function judge(results) {
 
 function describe({ args, values, machine, rows, verdicts }) {
   const lines = [
-    '# The daemon alone',
-    '',
-    'Written by the benchmark itself.',
-    '',
-    `- Command: \`${['npm run bench -- daemon', ...args].join(' ')}\``,
-    `- Date: ${new Date().toISOString().slice(0, 10)}; load average at the end ${loadavg()[0].toFixed(1)}`,
-    `- Machine: ${machine}`,
+    ...heading({ title: 'The daemon alone', name: 'daemon', args, machine }),
     '',
     'Each round starts `ctl daemon serve` with its defaults on an empty home, stops it, starts it',
     'again, leaves it alone for a while and then reads the registry with wrk, which shares the',

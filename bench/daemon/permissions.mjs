@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { callDaemon } from './call.mjs';
 
 const requestCount = 20;
 
@@ -46,14 +47,7 @@ export function installAgent(home) {
 
 /** The waits of the agent in milliseconds. */
 export async function permissionWaits(url, home) {
-  const call = async (method, path, body) => {
-    const headers = { 'content-type': 'application/json' };
-    const sent = body && { headers, body: JSON.stringify(body) };
-    const answer = await fetch(url + path, { method, ...sent });
-    const text = await answer.text();
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
-    return JSON.parse(text);
-  };
+  const call = (method, path, body) => callDaemon(url, method, path, body);
   await call('POST', '/api/v1/backends/rescan?acp=true');
   const events = Readable.fromWeb((await fetch(`${url}/api/v1/events`)).body);
   const lines = createInterface({ input: events });

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { askAgain, differences, startMillrace } from '../transcripts/contestants.mjs';
 import { generate } from '../transcripts/generate.mjs';
 import { below, atLeast } from '../shared/results.mjs';
+import { callDaemon } from './call.mjs';
 
 const measures = {
   scan: 'first scan of all transcripts, s',
@@ -131,11 +132,6 @@ async function stopLive(daemon) {
   await Promise.all(live.map(({ id }) => call(daemon, 'POST', `/api/v1/sessions/${id}:stop`, {})));
 }
 
-async function call({ url }, method, path, body) {
-  const headers = { 'content-type': 'application/json' };
-  const sent = body && { headers, body: JSON.stringify(body) };
-  const answer = await fetch(url + path, { method, ...sent });
-  const text = await answer.text();
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`);
-  return JSON.parse(text);
+function call({ url }, method, path, body) {
+  return callDaemon(url, method, path, body);
 }

@@ -8,7 +8,7 @@ interface Requests {
 }
 
 /**
- * `fetch` by node:http, with a third of the CPU time of Node's own and a tenth of its garbage.
+ * `fetch` by node:http, with a third of the CPU time of Node's own and an eighth of its garbage collection.
  * Undefined outside Node: edge runtimes use the platform's own.
  */
 export function nodeFetch(): Fetch | undefined {
