@@ -88,7 +88,11 @@ async function measure(store, span, { samples, cpuUs = () => 0, planOf: planOfCa
     const [own, theirs] = [process.cpuUsage(), cpuUs()];
     for (let i = 0; i < samples; i++) {
       const start = performance.now();
-      found = await readPage(store, each);
+      found = await readPage(store, each).catch((cause) => {
+        // The listings before it are worth seeing.
+        console.table(rows);
+        throw new Error(`The listing "${each.name}" failed: ${cause.message}`, { cause });
+      });
       times.push(performance.now() - start);
     }
     const { user, system } = process.cpuUsage(own);
