@@ -28,7 +28,7 @@ export function scheduleTests(fixture: Fixture): void {
     const key = { kind: 'schedule', queue: 'mail', name: 'report' } as const;
     await fixture.store.writeRecord({ ...key, ifRevision: 0, body: definition, state, now: noon });
   };
-  /** Runs what the schedule asks for so many minutes after noon; returns what it remembers. */
+  /** Runs the scheduler a number of minutes after noon; returns the state of the schedule. */
   const runAt = async (minutes: number): Promise<ScheduleState> => {
     const { store } = fixture;
     const clock = { ...systemClock, now: () => noon + minutes * minute };
