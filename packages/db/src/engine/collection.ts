@@ -263,12 +263,13 @@ export class Collection<T extends object, In extends object = T> {
       const merge = (id: string) => this.merge(id, patch, { transaction: call.transaction });
       return mergeMany(found, patch, call.limit || Infinity, merge);
     }
-    return this.database.bulkByFilter.updateMany(this.name, filter, patch, call);
+    return this.database.bulkByFilter.updateMany(this.name, plainFilter(filter), patch, call);
   }
 
   /** Deletes all matching records, in commits of 1,000. `{}` matches all. */
   async deleteMany(filter: Filter<T>, options: ManyOptions = {}): Promise<ManyResult> {
-    return this.database.bulkByFilter.deleteMany(this.name, filter, this.#call(options));
+    const call = this.#call(options);
+    return this.database.bulkByFilter.deleteMany(this.name, plainFilter(filter), call);
   }
 
   /** One page of the records that match: 100 unless `limit` says otherwise, 10,000 at most. */
