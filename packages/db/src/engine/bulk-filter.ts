@@ -31,6 +31,12 @@ export interface ManyResult {
   seq: number;
 }
 
+/** A forgotten filter must not match all records. */
+export function checkFilterGiven(filter: unknown): void {
+  if (typeof filter === 'object' && filter !== null) return;
+  throw refuse('BAD_REQUEST', 'filter is missing. To match all records send {}.');
+}
+
 interface Progress extends ManyResult {
   /** Id of the last record looked at. */
   after: string;
@@ -76,9 +82,7 @@ export class BulkByFilter {
     print: readonly unknown[],
     apply: Apply,
   ): Promise<ManyResult> {
-    if (typeof input !== 'object' || input === null) {
-      throw refuse('BAD_REQUEST', 'filter is missing. To match all records send {}.');
-    }
+    checkFilterGiven(input);
     const filter = input as Filter;
     const limit = wholeNumber(options.limit, 'limit') || Infinity;
     const matches = compilePredicate(checkFind({ filter }).condition);

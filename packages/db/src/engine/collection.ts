@@ -261,7 +261,7 @@ export class Collection<T extends object, In extends object = T> {
     if (this.#scope.schema) {
       const found = this.stream({ filter }, { transaction: call.transaction });
       const merge = (id: string) => this.merge(id, patch, { transaction: call.transaction });
-      return mergeMany(found, patch, call.limit || Infinity, merge);
+      return mergeMany(found, patch, { filter, limit: call.limit }, merge);
     }
     return this.database.bulkByFilter.updateMany(this.name, plainFilter(filter), patch, call);
   }
@@ -357,7 +357,7 @@ export class Collection<T extends object, In extends object = T> {
     return options;
   }
 
-  #batches(query: FindQuery<T>, options: ReadOptions) {
+  #batches(query: FindQuery<T, string>, options: ReadOptions) {
     const { transaction } = this.#call(options);
     return this.database.queries.find(this.name, plainQuery(query), transaction);
   }
