@@ -153,3 +153,12 @@ describe('exit code 1: a file or directory that is not there', () => {
     expect(err).not.toMatch(/internal error|ENOENT/);
   });
 });
+
+test('ctl db import: line 0 is a usage error', async () => {
+  const lines = file('people.ndjson', '{}\n');
+  const { code, err } = await ctl(['db', 'import', 'people', lines, '--start-line', '0']);
+  expect([code, err]).toEqual([
+    2,
+    'ctl: --start-line must be a whole number, 1 or more, not "0".\n',
+  ]);
+});

@@ -81,3 +81,8 @@ test('import: a lost server names the line to resume at', async () => {
   await resume(at, lines(1, 9));
   expect(await database!.collection('people').count()).toBe(9);
 });
+
+test('import: a directory is not a file', async () => {
+  const { code, err } = await server.ctl(['import', 'people', server.folder]);
+  expect([code, err]).toEqual([1, `ctl: ${server.folder}: is a directory, not a file.\n`]);
+});

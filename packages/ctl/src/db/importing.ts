@@ -64,6 +64,7 @@ export async function importRecords(
 
 function sizeOf(file: string): number {
   const found = statSync(file);
+  if (found.isDirectory()) throw new Refusal('FILE_ERROR', `${file}: is a directory, not a file.`);
   return found.isFile() ? found.size : 0;
 }
 

@@ -6,8 +6,8 @@ import type { DeletedRecord, StoredRecord } from '../engine/stored-record.js';
 import type { RemovedRecord } from '../engine/watch/message.js';
 
 /** Validates a document like the engine and encodes it as JSON in UTF-8. */
-export function encodeData(data: object): Uint8Array {
-  return Buffer.from(JSON.stringify(toDocument(data)));
+export function encodeData(data: object, name = 'data'): Uint8Array {
+  return Buffer.from(JSON.stringify(toDocument(data, name)));
 }
 
 export function decodeJson(bytes: Uint8Array): unknown {
