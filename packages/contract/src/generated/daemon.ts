@@ -2083,12 +2083,9 @@ export interface components {
       repo?: string;
       /** @description Directory to work in; must exist. Absent means the worktree, else `repo`, else the directory the daemon runs in. */
       cwd?: string;
-      /** @description Branch to work on; made if it does not exist. Naming one makes a worktree. */
+      /** @description Branch to work on; made if it does not exist. Naming one makes a worktree, unless `worktree` is false: then it must be checked out where the agent works. */
       branch?: components['schemas']['BranchName'];
-      /**
-       * @description Whether to make a worktree of the repository for this session.
-       * @default false
-       */
+      /** @description Whether to make a worktree of the repository for this session. Default: true where `branch` is named, else false. */
       worktree?: boolean;
       /**
        * @description Display name; by default one made from the prompt. When a live session has it, `-2`, `-3`
