@@ -10,7 +10,7 @@ const patient = { timeout: 60_000, interval: 100 };
 const records = 8_000;
 const progress = /^Imported \[[#.]+\] \d+%, \S+ records, /m;
 
-describe.skipIf(!hasTmux)('Ctrl-C in a terminal', () => {
+describe.skipIf(!hasTmux)('Ctrl-C in a terminal (needs tmux)', () => {
   const server = new DbServer();
   let running: Started;
   let terminal: TmuxTerminal;
