@@ -213,9 +213,10 @@ describe('npm install into an empty project', () => {
   });
 
   function environment(): NodeJS.ProcessEnv {
-    // npm may need the proxy of this machine; settings of the running test are left out.
+    // npm may need the proxy of this machine and its certificates, which a Node from npm does not
+    // know: it would retry for minutes. Settings of the running test are left out.
     const inherited = Object.entries(process.env).filter(
-      ([name]) => !/^(?:npm_|MILLRACE_|VITEST|NODE_)/i.test(name),
+      ([name]) => name === 'NODE_EXTRA_CA_CERTS' || !/^(?:npm_|MILLRACE_|VITEST|NODE_)/i.test(name),
     );
     const path = `${dirname(process.execPath)}:${process.env['PATH']}`;
     const data = join(project, 'data');

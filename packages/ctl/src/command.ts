@@ -193,8 +193,7 @@ class CtlHelp extends Help {
     return [
       text,
       ...more,
-      '',
-      ...section('Examples:', examples),
+      ...(examples.length === 0 ? [] : ['', ...section('Examples:', examples)]),
       '',
       ...section('Exit codes:', exitCodes),
     ]

@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { Mistake } from './command.js';
+import { asTyped } from './command-name.js';
 import { fileErrorCode, fileErrorText } from './file-error.js';
 import type { Terminal } from './terminal.js';
 
@@ -21,9 +22,9 @@ export async function reportFailure(error: unknown, terminal: Terminal): Promise
     err.write(`${JSON.stringify({ error: { code: failure.code, message, ...stack } })}\n`);
     return failure.exitCode;
   }
-  err.write(`${err.paint('bad', 'ctl:')} ${message}\n`);
+  err.write(`${err.paint('bad', 'ctl:')} ${asTyped(message)}\n`);
   if (debug) err.write(`${inspect(error)}\n`);
-  else if (failure.hint !== undefined) err.write(`${failure.hint}\n`);
+  else if (failure.hint !== undefined) err.write(`${asTyped(failure.hint)}\n`);
   return failure.exitCode;
 }
 

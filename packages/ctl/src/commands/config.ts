@@ -74,7 +74,7 @@ function addEdit(config: CtlCommand, tools: Tools): void {
       .summary('Edit the config file')
       .description(
         'Open the config file of the daemon in $VISUAL, $EDITOR or vi. It is stored only if it ' +
-          'is valid. Says what the running daemon reads only after a restart.',
+          'is valid. A running daemon applies what it can; the rest is named.',
       )
       .option('--config <file>', 'Change this file'),
   )

@@ -110,7 +110,29 @@ export async function editSettings(flags: ChangeFlags, tools: Tools): Promise<vo
   } finally {
     rmSync(draft, { force: true });
   }
-  report({ key: undefined, file, old: oldView(before, file, flags, tools), now, live }, tools);
+  const old = oldView(before, file, flags, tools);
+  const applied = await applyFile(file, live, flags, tools);
+  const isApplied = applied !== undefined;
+  report({ key: undefined, file, old, now, live: applied ?? live, isApplied }, tools);
+}
+
+/** Lets the running daemon apply its edited file; undefined if it did not. */
+async function applyFile(
+  file: string,
+  live: ConfigView | undefined,
+  { config: _file, ...flags }: ChangeFlags,
+  tools: Tools,
+): Promise<ConfigView | undefined> {
+  if (!live || live.config_file === null || resolve(file) !== live.config_file) return undefined;
+  const { err } = tools.terminal;
+  try {
+    return await (await daemonApi(flags, tools)).call('updateConfig', { body: {} });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    const why = `The running daemon did not apply it: ${printable(error.detail)}`;
+    err.write(`${err.paint('warn', 'warning:')} ${why}\n`);
+    return undefined;
+  }
 }
 
 /** Undefined if the file was broken before. */
@@ -186,10 +208,12 @@ interface Change {
   readonly old: ConfigView | undefined;
   readonly now: ConfigView;
   readonly live: ConfigView | undefined;
+  /** Whether the running daemon has read the file since. */
+  readonly isApplied?: boolean;
 }
 
 /** What was stored, and what the running daemon reads only after a restart, or never. */
-function report({ key, file, old, now, live }: Change, { terminal }: Tools): void {
+function report({ key, file, old, now, live, isApplied }: Change, { terminal }: Tools): void {
   const entryIn = (view: ConfigView | undefined, name: string) =>
     view?.entries.find((entry) => entry.key === name);
   const valueIn = (view: ConfigView | undefined, name: string) =>
@@ -206,13 +230,17 @@ function report({ key, file, old, now, live }: Change, { terminal }: Tools): voi
   const restart = changed.filter(
     (name) => live && !winner(name) && valueIn(live, name) !== valueIn(now, name),
   );
+  const applied = isApplied
+    ? changed.filter((name) => !restart.includes(name) && !overridden.includes(name))
+    : [];
   const { out, json } = terminal;
   if (json) {
-    const result = { file, key: key ?? null, restart, overridden, applied: [] };
+    const result = { file, key: key ?? null, restart, overridden, applied };
     out.write(`${JSON.stringify(result, null, 2)}\n`);
     return;
   }
   out.write(`${key === undefined ? 'Saved' : `Set ${key} in`} ${printable(file)}.\n`);
+  if (applied.length > 0) out.write(`The running daemon applied ${applied.join(', ')}.\n`);
   if (restart.length > 0) {
     out.write(`The running daemon reads ${restart.join(', ')} after: ctl restart daemon\n`);
   }

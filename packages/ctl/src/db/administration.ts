@@ -7,6 +7,7 @@ import { renderTable, type Cell } from '../render/table.js';
 import { timeText } from '../render/time.js';
 import { collectionsTable } from './catalog.js';
 import { counted } from './counted.js';
+import { whileShown } from './progress.js';
 import { secondsText, statusJson } from './shapes.js';
 
 type Shows = Pick<Tools, 'terminal'>;
@@ -14,9 +15,13 @@ type Shows = Pick<Tools, 'terminal'>;
 export async function compactNow(
   database: RemoteDatabase,
   options: { trimBeforeSeq: number | undefined; dryRun: boolean },
-  { terminal }: Shows,
+  { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
 ): Promise<void> {
-  const { bytesBefore, bytesAfter, oldestSeq, elapsedMs } = await database.compact(options);
+  const { bytesBefore, bytesAfter, oldestSeq, elapsedMs } = await whileShown(
+    { terminal, lifecycle },
+    'Compacting',
+    () => database.compact(options),
+  );
   const { out, json } = terminal;
   if (json) {
     const shown = {

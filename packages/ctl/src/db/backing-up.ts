@@ -6,7 +6,7 @@ import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { BackupHeader, BackupPart, BackupTrailer } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../tools.js';
-import { Progress } from './progress.js';
+import { Progress, type Amount } from './progress.js';
 import { counted } from './counted.js';
 import { writeWhole } from './atomic-file.js';
 
@@ -39,12 +39,16 @@ export async function backupTo(
   const base = sinceFile === undefined ? undefined : await checkBackup(sinceFile);
   const sinceSeq = base?.header.seq ?? options.sinceSeq;
   const progress = new Progress(terminal, 'Backed up');
+  const of = terminal.err.isScreen && sinceSeq === 0 ? await countIn(database, collections) : 0;
   const made: Made = {};
   const parts = database.backup({
     format,
     collections,
     sinceSeq,
-    onProgress: ({ bytes }) => progress.show({ bytes }),
+    // Counting the records on the way is only for a terminal.
+    ...(terminal.err.isScreen && {
+      onProgress: ({ records, bytes }) => progress.show({ ...amountOf(records, of), bytes }),
+    }),
   });
   try {
     await writeWhole(written, fileBytes(checked(parts, made, base?.header)), {
@@ -72,6 +76,18 @@ export async function backupTo(
     `Backed up ${counted(trailer.records, noun)} (${humanBytes(trailer.bytes)}) at commit ${seq} ` +
       `to ${file} in ${took}.\n`,
   );
+}
+
+/** Records in the backup, about: others may write meanwhile. */
+async function countIn(database: RemoteDatabase, only: readonly string[]): Promise<number> {
+  const { collections } = await database.status({ includeCollections: true });
+  return collections
+    .filter(({ name }) => only.length === 0 || only.includes(name))
+    .reduce((sum, { records }) => sum + records, 0);
+}
+
+function amountOf(records: number, of: number): Amount {
+  return { records: of > 0 ? Math.min(records, of) : records, of };
 }
 
 const unnamedBase = 'unnamed.backup';

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
+import type { Lifecycle } from '../lifecycle.js';
 import type { Terminal } from '../terminal.js';
-import { amountText, Progress } from './progress.js';
+import { amountText, Progress, whileShown } from './progress.js';
 
 function watching(isScreen: boolean): { terminal: Terminal; shown: () => string } {
   let shown = '';
@@ -35,4 +36,14 @@ test('it is not drawn more often than eyes can follow', () => {
 test('what is not known is left out', () => {
   expect(amountText({ records: 0 })).toBe('');
   expect(amountText({ bytes: 1536 })).toBe('1.5 KiB');
+});
+
+test('progress: work of unknown amount shows its time, and the line is cleared', async () => {
+  const { terminal, shown } = watching(true);
+  const lifecycle = { interrupted: new AbortController().signal } as Lifecycle;
+  expect(await whileShown({ terminal, lifecycle }, 'Compacting', async () => 7)).toBe(7);
+  expect(shown()).toMatch(/^\rCompacting, \S+\r +\r$/);
+  const log = watching(false);
+  await whileShown({ terminal: log.terminal, lifecycle }, 'Compacting', async () => 7);
+  expect(log.shown()).toBe('');
 });

@@ -1,6 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import { humanBytes, humanCount, humanDuration } from '@millrace/kit/units';
 import type { Terminal } from '../terminal.js';
+import type { Tools } from '../tools.js';
 
 const redrawMs = 100;
 
@@ -30,9 +31,17 @@ export class Progress {
     const now = systemClock.monotonic();
     if (now - this.#drawnAt < redrawMs) return;
     this.#drawnAt = now;
-    const text = `${verb} ${amountText(amount)}${this.#rate(amount, now)}`.trimEnd();
-    err.write(`\r${text.padEnd(this.#width)}`);
+    this.#draw(`${verb} ${amountText(amount)}${this.#rate(amount, now)}`.trimEnd());
+  }
+
+  #draw(text: string): void {
+    this.terminal.err.write(`\r${text.padEnd(this.#width)}`);
     this.#width = text.length;
+  }
+
+  /** For work whose amount is not known. */
+  showTime(): void {
+    if (this.terminal.err.isScreen) this.#draw(`${this.verb}, ${humanDuration(this.elapsedMs)}`);
   }
 
   /** Clears the line. */
@@ -53,6 +62,33 @@ export class Progress {
     const isPart = share > 0 && share < 1;
     const left = isPart ? `, ${humanDuration(elapsedMs / share - elapsedMs)} left` : '';
     return `, ${humanCount(Math.round(1000 / each))}/s${left}`;
+  }
+}
+
+const tickMs = 1_000;
+
+/** Shows the time that work takes whose server reports no amount. */
+export async function whileShown<Result>(
+  { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
+  verb: string,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const progress = new Progress(terminal, verb);
+  const end = new AbortController();
+  const ticks = async (): Promise<void> => {
+    const signal = AbortSignal.any([end.signal, lifecycle.interrupted]);
+    while (!signal.aborted) {
+      progress.showTime();
+      await systemClock.sleep(tickMs, signal).catch(() => undefined);
+    }
+  };
+  const ticking = ticks();
+  try {
+    return await work();
+  } finally {
+    end.abort();
+    await ticking;
+    progress.end();
   }
 }
 

@@ -137,8 +137,8 @@ describe('ports', () => {
     expect(free).toEqual({ name: `port ${port}`, status: 'ok', finding: 'free (mill, http)' });
   });
 
-  test('a port that is taken by the very server that is to have it is fine', async () => {
-    const script = join(folder, 'ctl');
+  test.each(['ctl', 'millrace.js'])('a port taken by the server of %s is fine', async (name) => {
+    const script = join(folder, name);
     await writeFile(
       script,
       `const server = require('node:net').createServer();

@@ -46,7 +46,7 @@ function tryToListen(port: number): Promise<string | null> {
 
 /** Whether it is the server that should listen there, started by `ctl NAME serve`. */
 function isServerOf({ name }: Part, { command }: Holder): boolean {
-  return new RegExp(`[/ ]ctl(\\.js)? ${name} serve( |$)`).test(command);
+  return new RegExp(`[/ ](?:ctl|millrace)(\\.js)? ${name} serve( |$)`).test(command);
 }
 
 function nameOf(holder: Holder | null): string {

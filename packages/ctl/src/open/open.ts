@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+import { asTyped } from '../command-name.js';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../tools.js';
 import { dashboardLink } from './login-link.js';
@@ -25,7 +26,7 @@ export async function openDashboard(flags: OpenFlags, tools: Tools): Promise<voi
   out.write(`${url}\n`);
   const advice =
     'The link works once and expires after 5 minutes. Get another with `ctl open --print`.\n';
-  if (isLogin) err.write(err.paint('dim', advice));
+  if (isLogin) err.write(err.paint('dim', asTyped(advice)));
 }
 
 /** True if a program that opens links was started. */

@@ -92,7 +92,8 @@ async function refusalOf(
       `the server at ${place.url} (${status}) is not a Millrace queue. Name another with --url.`,
     );
   }
-  const said = harmless(detail);
+  // The second half is for API users; the command has its own advice.
+  const said = harmless(detail).replace(/; an admin can create it with PUT [^ ]+$/, '.');
   if (code === 'UNAUTHENTICATED') return new Refusal(code, `${said} ${tokenAdvice(place)}`);
   const { errors } = body as { errors?: FieldError[] };
   const hint = code === 'QUEUE_NOT_FOUND' ? await nearestQueue(api, queue) : '';

@@ -9,7 +9,7 @@ import { queueSettingsFile } from '../daemon/places.js';
 import { isLocalUrl } from '../local-url.js';
 import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
-import { checkedUrl, runningUp } from './locate.js';
+import { checkedUrl, isSameServer, runningUp } from './locate.js';
 
 export interface CreateFlags {
   url?: string;
@@ -107,7 +107,8 @@ function settingsOf(
   if (!isLocalUrl(url)) return undefined;
   if (config !== undefined) return resolve(config);
   const dataDir = dataDirectory(undefined, env);
-  return runningUp(dataDir)?.queueUrl === url ? queueSettingsFile(dataDir) : undefined;
+  const running = runningUp(dataDir);
+  return running && isSameServer(running.queueUrl, url) ? queueSettingsFile(dataDir) : undefined;
 }
 
 /** Adds this one URL to the allowlist. */

@@ -45,6 +45,9 @@ test('metrics: where `ctl up` has them, or the default next to a default server'
   writeFileSync(left, `${moved}\n${process.pid}\nhttp://127.0.0.1:4713\n`);
   expect(locateMetrics(moved, env)).toBe('http://127.0.0.1:4713');
   expect(locateMetrics('http://127.0.0.1:8081', env)).toBe('http://127.0.0.1:9464');
+  expect(locateMetrics(moved.replace('127.0.0.1', 'localhost'), env)).toBe('http://127.0.0.1:4713');
+  expect(locateMetrics('http://localhost:8081', env)).toBe('http://127.0.0.1:9464');
+  expect(locateMetrics('http://localhost.example:8081', env)).toBeUndefined();
   expect(locateMetrics('http://10.0.0.1:8081', env)).toBeUndefined();
   // A `ctl up` of an older version.
   writeFileSync(left, `${moved}\n${process.pid}\n`);

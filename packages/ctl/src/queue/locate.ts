@@ -95,14 +95,20 @@ interface RunningUp {
 /** Where the metrics of a queue server are, if it is a local one or at its default address. */
 export function locateMetrics(url: string, env: Environment): string | undefined {
   const running = runningUp(dataDirectory(undefined, env));
-  if (running?.queueUrl === url && running.metricsUrl) return running.metricsUrl;
-  return url === defaultUrl ? defaultMetricsUrl : undefined;
+  if (running?.metricsUrl && isSameServer(running.queueUrl, url)) return running.metricsUrl;
+  return isSameServer(url, defaultUrl) ? defaultMetricsUrl : undefined;
 }
 
 /** The gRPC address of a queue server that a local `ctl up` runs. */
 export function locateGrpc(url: string, env: Environment): string | undefined {
   const running = runningUp(dataDirectory(undefined, env));
-  return running?.queueUrl === url ? running.grpcUrl : undefined;
+  return running && isSameServer(running.queueUrl, url) ? running.grpcUrl : undefined;
+}
+
+/** `localhost` is 127.0.0.1, where `ctl up` listens. */
+export function isSameServer(one: string, other: string): boolean {
+  const plain = (url: string) => url.replace(/^(https?:\/\/)localhost(?=[:/]|$)/, '$1127.0.0.1');
+  return plain(one) === plain(other);
 }
 
 function isAlive(pid: number): boolean {

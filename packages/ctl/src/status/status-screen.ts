@@ -1,4 +1,5 @@
 import { humanCount, humanDuration } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
 import type { ConnectorState } from './connectors.js';
@@ -30,12 +31,12 @@ export function statusScreen(overview: Overview, sheet: Sheet): string {
   const width = Math.min(sheet.columns, 100);
   const reasons = parts
     .flatMap(([title, { reason }]) => (reason === null ? [] : [`${title}: ${reason}`]))
-    .flatMap((line) => wrap(printable(line), width));
+    .flatMap((line) => wrap(asTyped(printable(line)), width));
   const unguarded = parts
     .filter(([, { auth }]) => auth === 'none')
     .map(([title]) => `${title}: auth is none, so every local user has full access.`);
   const isAllDown = parts.every(([, { up }]) => !up);
-  const advice = isAllDown ? ['Start everything with `ctl up`.'] : [];
+  const advice = isAllDown ? [asTyped('Start everything with `ctl up`.')] : [];
   return (
     renderTable(columns, rows, sheet) +
     connectorsTable(db.connectors ?? [], sheet) +

@@ -1,5 +1,4 @@
-import { existsSync } from 'node:fs';
-import { basename, join } from 'node:path';
+import { commandName } from '../command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { version } from '../version.js';
 import type { Listener, Part } from './parts.js';
@@ -64,8 +63,15 @@ export function bannerFor(banner: Banner, sheet: Sheet): string {
       firstThingsToTry(banner.found).map(([words, note]) => [`  ${commandName()} ${words}`, note]),
       sheet,
     )}`,
-    'Ctrl-C stops everything.\n',
+    `${npxText()}Ctrl-C stops everything.\n`,
   ].join('\n');
+}
+
+/** Texts and documentation say `ctl`, which npx does not put on the PATH. */
+function npxText(): string {
+  const name = commandName();
+  if (!name.startsWith('npx ')) return '';
+  return `Where the documentation says \`ctl\`, type \`${name}\`.\n`;
 }
 
 function accessText({ dashboard, isLogin, hasAuth }: Banner, { paint }: Sheet): string {
@@ -76,17 +82,6 @@ function accessText({ dashboard, isLogin, hasAuth }: Banner, { paint }: Sheet): 
     `Dashboard: ${dashboard}\nThe link works once and expires after 5 minutes. Get another ` +
     `with \`${commandName()} open\`.\n`
   );
-}
-
-/** The command as the user types it: in a clone and with npx it is not on the PATH. */
-export function commandName(
-  script = process.argv[1] ?? '',
-  env: Readonly<Record<string, string | undefined>> = process.env,
-  directory = '.',
-): string {
-  if (existsSync(join(directory, 'bin', 'ctl'))) return 'bin/ctl';
-  const name = basename(script).startsWith('millrace') ? 'millrace' : 'ctl';
-  return env['npm_command'] === 'exec' ? `npx ${name}` : name;
 }
 
 function rowsOf({ part, listeners }: Running): Cell[][] {

@@ -32,9 +32,10 @@ test('a person gets it readable, without what would move the cursor', () => {
     [queue, line],
     [db, 'odd\u001B[2J'],
     [db, '{"no":"log"}'],
+    [db, '{"component":"db","msg":"ctl: no disk"}'],
   ]);
   expect(shown.replace(/\d\d:\d\d:\d\d/, 'TIME')).toBe(
-    'queue  TIME warn  made it  file="a b"\ndb     odd␛[2J\ndb     {"no":"log"}\n',
+    'queue  TIME warn  made it  file="a b"\ndb     odd␛[2J\ndb     {"no":"log"}\ndb     ctl: no disk\n',
   );
 });
 

@@ -28,6 +28,8 @@ export function logWriter({
 /** `09:30:01 warn  the message  key=value` */
 function readable(line: string, paint: Terminal['err']['paint']): string {
   const { level, time, msg, component: _component, pid: _pid, ...rest } = jsonOf(line);
+  // A line that is no log record, as the log file wraps it.
+  if (typeof msg === 'string' && level === undefined && time === undefined) return printable(msg);
   if (typeof level !== 'string' || typeof msg !== 'string') return printable(line);
   const at = typeof time === 'string' ? new Date(time).toTimeString().slice(0, 8) : '';
   const tone = tones[level];

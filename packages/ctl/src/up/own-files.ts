@@ -1,14 +1,17 @@
 import {
+  accessSync,
   closeSync,
+  constants,
   existsSync,
   fsyncSync,
   mkdirSync,
   openSync,
   renameSync,
+  statSync,
   writeSync,
 } from 'node:fs';
-import { join } from 'node:path';
-import { Refusal, messageOf } from '@millrace/kit/errors';
+import { dirname, join } from 'node:path';
+import { Refusal, messageOf, systemCode } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { hashSecret, newToken } from '@millrace/kit/tokens';
 import { newSigningSecret } from '@millrace/kit/webhooks';
@@ -42,7 +45,9 @@ export const daemonTokenSecret = 'daemon-token';
 
 export function makeDataDirectory(path: string): void {
   try {
-    mkdirSync(path, { recursive: true, mode: 0o700 });
+    makeDirectories(path);
+    if (!statSync(path).isDirectory()) throw new Error('it is a file, not a directory');
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
     throw new Refusal(
       'DATA_DIRECTORY_UNUSABLE',
@@ -50,6 +55,18 @@ export function makeDataDirectory(path: string): void {
         '--data DIR.',
       { cause: error },
     );
+  }
+}
+
+/** With `recursive` Node never returns below a directory such as /proc that refuses entries. */
+function makeDirectories(path: string): void {
+  if (existsSync(path)) return;
+  makeDirectories(dirname(path));
+  try {
+    mkdirSync(path, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have created it meanwhile.
+    if (systemCode(error) !== 'EEXIST') throw error;
   }
 }
 

@@ -3,6 +3,7 @@ import { delimiter, join } from 'node:path';
 import { Refusal } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
 import { daemonApi } from '../daemon/api.js';
+import { exchange, isAbort } from '../http/exchange.js';
 import { dashboardLink } from '../open/login-link.js';
 import { runningUp } from '../queue/locate.js';
 import { removeState } from './state-file.js';
@@ -24,11 +25,12 @@ export async function runUp({ data, ...addresses }: UpFlags, tools: Tools): Prom
   const { out, env, json } = tools.terminal;
   const dataDir = dataDirectory(data, env);
   makeDataDirectory(dataDir);
+  await refuseSecond(dataDir, tools);
   checkDataVersion(dataDir, version(), addresses.upgrade === false);
   makeQueueSettings(dataDir);
   await tools.lifecycle.serve(async (stopped) => {
     const up = await bringUp({ dataDir, addresses, stopped }, tools).catch((error: unknown) => {
-      throw besideAnother(dataDir, error);
+      throw (error instanceof Refusal && alreadyRunning(dataDir, error)) || error;
     });
     const { supervised } = up;
     try {
@@ -86,13 +88,31 @@ function findOnPath(program: string, path = ''): string | undefined {
 }
 
 /** Starting it twice is usually a mistake. */
-function besideAnother(dataDir: string, error: unknown): unknown {
+function alreadyRunning(dataDir: string, cause?: unknown): Refusal | undefined {
   const other = runningUp(dataDir);
-  if (!other || !(error instanceof Refusal)) return error;
+  if (!other || other.pid === process.pid) return undefined;
   return new Refusal(
-    error.code,
+    'PART_FAILED',
     `Millrace is already running on ${dataDir}, as process ${other.pid}. Check it with ` +
       '`ctl status`.',
-    { cause: error },
+    { cause },
   );
+}
+
+/** After a crash another process may have the same id, so its queue must answer, too. */
+async function refuseSecond(dataDir: string, { lifecycle }: Tools): Promise<void> {
+  const refusal = alreadyRunning(dataDir);
+  if (refusal && (await answers(runningUp(dataDir)?.queueUrl, lifecycle.interrupted)))
+    throw refusal;
+}
+
+async function answers(url: string | undefined, signal: AbortSignal): Promise<boolean> {
+  if (url === undefined) return false;
+  try {
+    const request = { method: 'GET', url: `${url}/healthz`, headers: {}, signal };
+    return (await exchange({ ...request, patienceMs: 2_000 })).status === 200;
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    return false;
+  }
 }

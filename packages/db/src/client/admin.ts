@@ -7,6 +7,7 @@ import {
 } from '@millrace/contract/db';
 import type { BackupOptions } from '../engine/backup/backup.js';
 import type { BackupHeader, BackupPart } from '../engine/backup/parts.js';
+import { RecordCounter } from '../engine/backup/record-counter.js';
 import type { Compacted } from '../engine/compact/compact.js';
 import { toHash } from './changes.js';
 import { dateOf, uint64Of } from './records.js';
@@ -28,11 +29,17 @@ export async function* backup(
     sinceSeq: uint64Of(sinceSeq, 'since_seq'),
   };
   let bytes = 0;
+  // Counting costs time; an increment has changes instead of records.
+  const counter = onProgress && sinceSeq === 0 ? new RecordCounter(format) : undefined;
   for await (const reply of session.stream(rpc.backup, request, options)) {
     const part = toPart(reply);
     if (!part) continue;
-    if (part.kind === 'data') bytes += part.bytes.length;
-    onProgress?.({ records: part.kind === 'trailer' ? part.trailer.records : 0, bytes });
+    if (part.kind === 'data') {
+      bytes += part.bytes.length;
+      counter?.push(part.bytes);
+    }
+    const records = part.kind === 'trailer' ? part.trailer.records : (counter?.records ?? 0);
+    onProgress?.({ records, bytes });
     yield part;
   }
 }

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
+import { formatReleases } from '@millrace/kit/format-releases';
 import { moveLogTable, type UpgradeOptions } from './format-1.js';
 import { logNameFor, logRow } from './storage/log/open-log.js';
 import { explainStorageError } from './storage/storage-error.js';
@@ -14,8 +15,6 @@ import { backUpBeforeUpgrade, refuseUpgrade } from './upgrade-backup.js';
  *   2  the write-ahead log is the change log, in files of its own
  */
 export const formatVersion = 2;
-/** The first release that reads this format; older ones name it when they refuse the data. */
-const firstRelease = '0.2.0';
 
 type Migration = (tables: Tables, options: UpgradeOptions) => Promise<(put: PutRow) => void>;
 
@@ -43,7 +42,7 @@ export async function openFormat(
     }
     await write(tables, (put) => {
       put('meta', formatRow, Buffer.from(String(formatVersion)));
-      put('meta', releaseRow, Buffer.from(firstRelease));
+      put('meta', releaseRow, Buffer.from(formatReleases.database));
       put('meta', lineageRow, Buffer.from(Buffer.from(options.random.bytes(16)).toString('hex')));
       put('meta', logRow, Buffer.from(logNameFor(tables.path)));
     });
@@ -77,7 +76,7 @@ async function upgrade(tables: Tables, from: number, options: UpgradeOptions): P
     const also = await migrate(tables, options);
     await write(tables, (put) => {
       put('meta', formatRow, Buffer.from(String(version + 1)));
-      put('meta', releaseRow, Buffer.from(firstRelease));
+      put('meta', releaseRow, Buffer.from(formatReleases.database));
       also(put);
     });
     tables.refresh();

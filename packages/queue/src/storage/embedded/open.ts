@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { backUpBeforeUpgrade, open, refuseUpgrade, type Database } from '@millrace/db';
 import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
+import { formatReleases } from '@millrace/kit/format-releases';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { EmbeddedStore } from './embedded-store.js';
@@ -20,8 +21,6 @@ export interface EmbeddedStoreOptions {
 const formatVersion = 2;
 /** Data of this version is upgraded while the server runs. */
 const oldestVersion = 1;
-/** The first release that reads this version. */
-const firstRelease = '0.2.0';
 const formatKey = nameKey(kinds.meta, 'format');
 const releaseKey = nameKey(kinds.meta, 'release');
 
@@ -91,7 +90,7 @@ function checkFormat(
 async function writeFormat(database: Database, isNew: boolean): Promise<void> {
   await database.transact(({ rows }) => {
     rows.put(formatKey, Buffer.from(String(formatVersion)));
-    rows.put(releaseKey, Buffer.from(firstRelease));
+    rows.put(releaseKey, Buffer.from(formatReleases.queueRows));
     if (isNew) markListed(rows);
   });
 }

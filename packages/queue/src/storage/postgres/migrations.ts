@@ -1,4 +1,5 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
+import { formatReleases } from '@millrace/kit/format-releases';
 import type { Connections, Transaction } from './connections.js';
 import { isAway, isConflict } from './failures.js';
 import { tables } from './migrations/0001-tables.sql.js';
@@ -36,8 +37,6 @@ const migrations: readonly Migration[] = [
 ];
 
 export const schemaVersion = migrations.length;
-/** The first release that knows this version; older ones name it when they refuse the tables. */
-const firstRelease = '0.2.0';
 
 const createSchema = 'CREATE SCHEMA IF NOT EXISTS millrace';
 const createVersion = `CREATE TABLE IF NOT EXISTS millrace.schema_version (
@@ -53,7 +52,7 @@ const readVersion = statement(
 );
 const lockVersion = `SELECT version FROM millrace.schema_version WHERE one FOR UPDATE`;
 // A column would need a lock that conflicts with servers that start at the same time.
-const writeRelease = `COMMENT ON TABLE millrace.schema_version IS '${firstRelease}'`;
+const writeRelease = `COMMENT ON TABLE millrace.schema_version IS '${formatReleases.queueTables}'`;
 const writeVersion = 'UPDATE millrace.schema_version SET version = $1 WHERE one';
 const isThere = `SELECT count(*) AS tables FROM information_schema.tables
   WHERE table_schema = 'millrace' AND table_name = 'schema_version'`;
