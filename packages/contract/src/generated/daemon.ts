@@ -2214,6 +2214,13 @@ export interface components {
        *     as failed.
        */
       turn_error?: string | null;
+      /**
+       * Format: date-time
+       * @description When `:merge` last took its branch into the base of this clone; null or absent when it
+       *     has worked or committed since, or was never merged so. The board shows such a session
+       *     at rest as done.
+       */
+      merged_at?: string | null;
       /** @description What the agent says of itself, with the driver `acp`; else absent. */
       acp?: components['schemas']['AcpFacts'];
       /** @description The evidence for its status; `null` when there is none yet. */
