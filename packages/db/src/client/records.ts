@@ -14,8 +14,15 @@ export function decodeJson(bytes: Uint8Array): unknown {
   return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
 }
 
-export function toStored<T>(message: RecordMessage | undefined): StoredRecord<T> {
+/** Converts a record that only the library could decode; the others are converted already. */
+export function toStored<T>(
+  message: RecordMessage | StoredRecord<unknown> | undefined,
+): StoredRecord<T> {
   if (!message) throw new Error('The server sent a response without a record');
+  if (!('$typeName' in message)) {
+    if (message.data === undefined) throw new Error('The server sent a record without data');
+    return message as StoredRecord<T>;
+  }
   const record: StoredRecord<T> = {
     id: message.id,
     key: message.key,
