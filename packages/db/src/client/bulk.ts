@@ -6,14 +6,14 @@ import {
   type BulkOperationSchema,
   type BulkResult as ResultMessage,
 } from '@millrace/contract/db';
+import { noBytes } from '../codec/scalars.js';
 import type { BulkCall, BulkOperation, BulkResult, BulkWritten, ManyCall } from '../api.js';
 import type { ManyResult } from '../engine/bulk-filter.js';
 import { maxBulkOperations } from '../engine/bulk-operations.js';
-import { toDocument } from '../engine/documents.js';
 import { plainFilter } from '../engine/query/plain-query.js';
 import { refuse } from '../engine/refusal.js';
 import { filterMessage } from './queries.js';
-import { encodeData, toStored, ttlOf, uint64Of } from './records.js';
+import { durationOf, encodeData, toStored, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 
 type OperationInit = MessageInitShape<typeof BulkOperationSchema>;
@@ -100,22 +100,18 @@ function countsOf({ matched, changed, seq }: { matched: bigint; changed: bigint;
 }
 
 function operationInit(given: object): OperationInit {
-  const [kind, body] = Object.entries(given as Operation)[0] ?? [];
-  const { id = '', key = '', data, ttlMs, mode, expectedRev } = body ?? ({} as Partial<Body>);
+  const [kind = ''] = Object.keys(given);
+  const body: Partial<Body> = (given as Operation)[kind as keyof Operation] ?? {};
+  const { id = '', key = '', data, ttlMs, expectedRev } = body;
   if (kind === 'delete') return { delete: { id, key } };
-  const document = {
-    key,
-    dataJson:
-      data === undefined ? new Uint8Array(0) : Buffer.from(JSON.stringify(toDocument(data))),
-    ...ttlOf(ttlMs),
-  };
-  if (kind === 'insert') return { insert: { ...document, id } };
-  const how = { ...document, mode: mode === 'merge' ? UpdateMode.MERGE : UpdateMode.REPLACE };
-  if (kind === 'upsert') return { upsert: how };
+  const dataJson = data === undefined ? noBytes : encodeData(data);
+  const ttl = ttlMs === undefined ? undefined : durationOf(ttlMs, 'ttl');
+  if (kind === 'insert') return { insert: { key, dataJson, ttl, id } };
+  const mode = body.mode === 'merge' ? UpdateMode.MERGE : UpdateMode.REPLACE;
+  if (kind === 'upsert') return { upsert: { key, dataJson, ttl, mode } };
   if (kind !== 'update') return {};
-  const rev =
-    expectedRev === undefined ? {} : { expectedRev: uint64Of(expectedRev, 'expected_rev') };
-  return { update: { ...how, ...rev, id } };
+  const rev = expectedRev === undefined ? undefined : uint64Of(expectedRev, 'expected_rev');
+  return { update: { key, dataJson, ttl, mode, expectedRev: rev, id } };
 }
 
 function toResult<T>(message: ResultMessage): BulkResult<T> {
