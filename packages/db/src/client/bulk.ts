@@ -7,14 +7,14 @@ import {
   type BulkResult as ResultMessage,
 } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
+import { noBytes } from '../codec/scalars.js';
 import type { BulkCall, BulkOperation, BulkResult, BulkWritten, ManyCall } from '../api.js';
 import { checkFilterGiven, type ManyResult } from '../engine/bulk-filter.js';
 import { maxBulkOperations } from '../engine/bulk-operations.js';
-import { toDocument } from '../engine/documents.js';
 import { plainFilter } from '../engine/query/plain-query.js';
 import { refuse } from '../engine/refusal.js';
 import { filterMessage } from './queries.js';
-import { encodeData, toStored, ttlOf, uint64Of } from './records.js';
+import { durationOf, encodeData, toStored, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 
 type OperationInit = MessageInitShape<typeof BulkOperationSchema>;
@@ -118,25 +118,22 @@ function prepare(operation: object, i: number): OperationInit | Refusal {
 }
 
 function operationInit(operation: object): OperationInit {
-  const given = Object.entries((operation ?? {}) as Operation).filter(([, body]) => body);
+  const operations = (operation ?? {}) as Operation;
+  const given = Object.keys(operations).filter((name) => operations[name as keyof Operation]);
   if (given.length !== 1) return {};
-  const [kind, body] = given[0]!;
-  const { id = '', key = '', data, ttlMs, mode, expectedRev } = body;
+  const [kind] = given;
+  const body: Partial<Body> = operations[kind as keyof Operation]!;
+  const { id = '', key = '', data, ttlMs, expectedRev } = body;
   if (typeof key !== 'string') throw refuse('BAD_KEY', 'A key must be a string.');
   if (kind === 'delete') return { delete: { id, key } };
-  const document = {
-    key,
-    dataJson:
-      data === undefined ? new Uint8Array(0) : Buffer.from(JSON.stringify(toDocument(data))),
-    ...ttlOf(ttlMs),
-  };
-  if (kind === 'insert') return { insert: { ...document, id } };
-  const how = { ...document, mode: mode === 'merge' ? UpdateMode.MERGE : UpdateMode.REPLACE };
-  if (kind === 'upsert') return { upsert: how };
+  const dataJson = data === undefined ? noBytes : encodeData(data);
+  const ttl = ttlMs === undefined ? undefined : durationOf(ttlMs, 'ttl');
+  if (kind === 'insert') return { insert: { key, dataJson, ttl, id } };
+  const mode = body.mode === 'merge' ? UpdateMode.MERGE : UpdateMode.REPLACE;
+  if (kind === 'upsert') return { upsert: { key, dataJson, ttl, mode } };
   if (kind !== 'update') return {};
-  const rev =
-    expectedRev === undefined ? {} : { expectedRev: uint64Of(expectedRev, 'expected_rev') };
-  return { update: { ...how, ...rev, id } };
+  const rev = expectedRev === undefined ? undefined : uint64Of(expectedRev, 'expected_rev');
+  return { update: { key, dataJson, ttl, mode, expectedRev: rev, id } };
 }
 
 function toResult<T>(

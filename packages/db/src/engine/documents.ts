@@ -57,9 +57,9 @@ export function toDocument(value: unknown, name = 'data'): JsonObject {
  * As `toDocument`, of a value that nobody else holds: what is clean already, as nearly all that a
  * parser made is, is not copied.
  */
-export function ownDocument(value: unknown): JsonObject {
+export function ownDocument(value: unknown, name = 'data'): JsonObject {
   const isClean = typeof value === 'object' && value !== null && isCleanObject(value, 1);
-  return isClean ? (value as JsonObject) : toDocument(value);
+  return isClean ? (value as JsonObject) : toDocument(value, name);
 }
 
 function isCleanObject(object: object, depth: number): boolean {
