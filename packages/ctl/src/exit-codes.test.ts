@@ -19,6 +19,7 @@ const file = (name: string, text: string) => {
 const lifecycle: Lifecycle = {
   interrupted: new AbortController().signal,
   serve: (work) => work(Promise.resolve()),
+  onInterrupt: () => () => undefined,
   handOver: (work) => work(),
 };
 

@@ -1,46 +1,12 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { Refusal } from '@millrace/kit/errors';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import type { DatabaseApi } from './api.js';
-import { useServers } from './client/server.test-support.js';
-import { connect, open } from './index.js';
+import { codeOf, useDatabases } from './api-ways.test-support.js';
 
 /* What a caller without types can get wrong is refused the same in process and on a server. */
 
-const servers = useServers();
-const directories: string[] = [];
-const databases: DatabaseApi[] = [];
-
-afterEach(async () => {
-  for (const database of databases.splice(0)) await database.close();
-  for (const made of directories.splice(0)) rmSync(made, { recursive: true, force: true });
-});
-
-const ways: [string, () => Promise<DatabaseApi>][] = [
-  [
-    'open',
-    async () => {
-      const directory = mkdtempSync(join(tmpdir(), 'millrace-mistakes-'));
-      directories.push(directory);
-      return open(directory);
-    },
-  ],
-  ['connect', async () => connect((await servers.serve({})).url)],
-];
-
-const codeOf = (call: Promise<unknown>) =>
-  call.then(
-    () => 'none',
-    (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
-  );
-
-describe.each(ways)('by %s', (_, make) => {
+describe.each(useDatabases())('by %s', (_, make) => {
   async function start() {
     const db = await make();
-    databases.push(db);
     return { db, things: db.collection('things') };
   }
 
