@@ -214,10 +214,14 @@ export class RemoteCollection<T extends object, In extends object = T> implement
     documents: readonly In[],
     { ttlMs, ...options }: RemoteWrite = {},
   ): Promise<StoredRecord<T>[]> {
-    const isInside = (options.transaction ?? this.#scope.transaction) !== undefined;
-    const { results } = await this.bulkWrite(
-      documents.map((data) => ({ insert: { data, ttlMs } })),
-      { ...options, atomic: !isInside, ordered: true, returnRecords: true },
+    const call = this.#call(options);
+    const list: object[] = [];
+    for (const data of documents) list.push(this.#scope.schema ? await this.#checked(data) : data);
+    const { results } = await bulkWrite<T, object>(
+      this.session,
+      this.name,
+      list.map((data) => ({ insert: { data, ttlMs } })),
+      { ...call, atomic: !call.transaction, ordered: true, returnRecords: true },
     );
     return results.map(({ error, record }) => {
       if (error) throw new Refusal(error.reason, error.message);
