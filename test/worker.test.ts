@@ -215,6 +215,19 @@ test('worker: stop waits for running tasks, then hands back what is left', async
   expect(await queue.getTask(id)).toMatchObject({ status: 'PENDING', attempt: 0 });
 });
 
+test('openQueue: refuses a name that no queue can have', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'millrace-open-'));
+  onTestFinished(() => rmSync(data, { recursive: true, force: true }));
+  const queue = await openQueue({ data }, tasks);
+  onTestFinished(() => queue.close());
+  for (const name of ['', 'Mail', 'mail box', '-mail', 'm'.repeat(129)]) {
+    const refusal = { code: 'INVALID_CONFIG', message: expect.stringContaining('cannot name') };
+    await expect(queue.createQueue(name)).rejects.toMatchObject(refusal);
+    await expect(queue.submit(name, 'mail.send', { to: 'ada' })).rejects.toMatchObject(refusal);
+  }
+  await queue.createQueue('m'.repeat(128));
+});
+
 test('openQueue: keeps tasks over a restart, and creates queues by name', async () => {
   const data = mkdtempSync(join(tmpdir(), 'millrace-open-'));
   onTestFinished(() => rmSync(data, { recursive: true, force: true }));

@@ -208,6 +208,17 @@ test('workers: an operator sees who works', async () => {
   ]);
 });
 
+test('workers: a cancelled task is neither in flight nor a failure of its worker', async () => {
+  const server = await startPull();
+  const id = await server.submit();
+  const [task] = await server.claim();
+  expect(task!.id).toBe(id);
+  await server.post('operator', `/v1/tasks/${id}:cancel`, {});
+  const answer = await server.as('operator', { path: '/v1/queues/mail/workers' });
+  const counts = { claimed: 1, completed: 0, failed: 0, in_flight: 0 };
+  expect(answer.body['workers']).toMatchObject([{ worker: 'w1', ...counts }]);
+});
+
 test('shutdown: a waiting claim ends with an empty list', async () => {
   const server = await startPull();
   const waiting = server.claim({ wait_ms: 30_000 });

@@ -122,8 +122,12 @@ export class Delivery {
     this.#coordinator.handle({ kind: 'submitted', queue });
   }
 
-  /** An operator cancelled tasks of the queue. */
-  cancelled(queue: string, count: number): void {
+  /** An operator cancelled tasks of the queue; `leaseToken`: the one that is revoked, if any. */
+  cancelled(queue: string, count: number, leaseToken?: string): void {
+    if (leaseToken !== undefined) {
+      this.#pulledLeases.ended(leaseToken, 'unknown');
+      this.#workers.revoked(queue, leaseToken);
+    }
     this.#coordinator.handle({ kind: 'cancelled', queue, count });
   }
 

@@ -20,14 +20,23 @@ export async function cancelTask(
   const { reason } = checks.cancel.read(given ?? {});
   const message = cancelMessage(reason);
   const url = urlWithoutQuery(queue.config.callback.url);
+  let leaseToken: string | undefined;
   const result = await store.cancelTask({
     id: task.id,
     now: clock.now(),
     by: caller.principal,
     message,
     selector: { ids: [task.id], ...(reason !== undefined && { reason }) },
-    attempt: (claimed, now) =>
-      attemptRecord(claimed, { outcome: 'FAILED', now, errorType: 'CANCELLED', message, url }),
+    attempt: (claimed, now) => {
+      leaseToken = claimed.lease.token;
+      return attemptRecord(claimed, {
+        outcome: 'FAILED',
+        now,
+        errorType: 'CANCELLED',
+        message,
+        url,
+      });
+    },
   });
   if (result.kind === 'not_found') throw taskNotFound(id);
   if (result.kind === 'refused') {
@@ -37,7 +46,7 @@ export async function cancelTask(
         'cancelled.',
     );
   }
-  if (result.kind === 'changed') delivery.cancelled(queue.name, 1);
+  if (result.kind === 'changed') delivery.cancelled(queue.name, 1, leaseToken);
   return toEnvelope(result.task, queue);
 }
 

@@ -31,6 +31,7 @@ import { getTask } from '../operations/get-task.js';
 import { SubmitLimits } from '../operations/limits/submit-limits.js';
 import { roleLevels, type Principal } from '../operations/principal.js';
 import { putQueueConfig } from '../operations/put-queue-config.js';
+import { fail } from '../operations/refusal.js';
 import { Readiness } from '../operations/readiness.js';
 import { TaskWaits } from '../operations/task-waits.js';
 import { settleTasks } from '../operations/settle-tasks.js';
@@ -59,6 +60,9 @@ export interface OpenQueue<Types extends TaskTypes> extends TaskQueue<Types> {
   close(): Promise<void>;
 }
 
+/** A server checks the path of a request by the same pattern. */
+const queueNames = /^[a-z0-9][a-z0-9._-]{0,127}$/;
+
 const caller: Principal = {
   id: 'in-process',
   principal: 'in-process',
@@ -75,6 +79,10 @@ export async function openQueue<Types extends TaskTypes>(
   try {
     const context = await openContext(options, undo);
     const createQueue = async (name: string, config: Partial<ConfigInput> = {}) => {
+      if (!queueNames.test(name)) {
+        const rule = 'use 1 to 128 of a-z 0-9 . _ - that begin with a letter or digit';
+        throw fail('INVALID_CONFIG', `${JSON.stringify(name)} cannot name a queue; ${rule}.`);
+      }
       const body = { ...config, callback: { ...config.callback, protocol: 'pull' } };
       await putQueueConfig(context, caller, { queue: name, body });
     };

@@ -52,13 +52,22 @@ export class WorkerActivity {
     else note.failed++;
   }
 
-  /** An expired lease is no sign of life. */
   expired(queue: string, token: string): void {
+    this.#taken(queue, token, 'failed');
+  }
+
+  /** An operator cancelled the task, which is no failure of the worker. */
+  revoked(queue: string, token: string): void {
+    this.#taken(queue, token, 'returned');
+  }
+
+  /** Losing a lease is no sign of life. */
+  #taken(queue: string, token: string, count: 'failed' | 'returned'): void {
     const key = keyOf(token);
     if (!key) return;
     const before = this.#notes.get(`${queue} ${key}`)?.seenAt ?? 0;
     const note = this.#note(queue, key);
-    note.failed++;
+    note[count]++;
     note.seenAt = before;
   }
 
