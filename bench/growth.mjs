@@ -8,17 +8,21 @@ import { drawLines } from './growth/picture.mjs';
 
 export const summary = 'what an operation of the database costs as the collection grows';
 
+/** `help` is for `npm run bench -- NAME --help`. */
+export const options = {
+  records: {
+    type: 'string',
+    default: '10000,100000,1000000',
+    help: 'Sizes of the collection, by comma',
+  },
+  count: { type: 'string', default: '2000', help: 'Operations of each kind' },
+  dir: { type: 'string', default: tmpdir(), help: 'Directory for the databases' },
+  out: { type: 'string', help: 'Write the results to this file as well' },
+};
+
 /** One collection that grows from size to size; at each, the processor time per operation. */
 export async function run({ args, machine, report, note }) {
-  const { values } = parseArgs({
-    args,
-    options: {
-      records: { type: 'string', default: '10000,100000,1000000' },
-      count: { type: 'string', default: '2000' },
-      dir: { type: 'string', default: tmpdir() },
-      out: { type: 'string' },
-    },
-  });
+  const { values } = parseArgs({ args, options });
   const sizes = values.records.split(',').map(Number);
   const count = Number(values.count);
   const isRising = sizes.every((size, i) => size > (sizes[i - 1] ?? 0));

@@ -34,6 +34,8 @@ export function readOptions(args, note) {
     if (!options.help) return options;
     note(help);
   } catch (error) {
+    // Unknown options are reported in scripts/bench.mjs.
+    if (/^ERR_PARSE_ARGS/.test(error.code)) throw error;
     note(`${error.message}\n\n${help}`);
     process.exitCode = 2;
   }
