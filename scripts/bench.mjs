@@ -34,7 +34,7 @@ async function start(run) {
   try {
     await run({ args, root, machine: machine(), report, note: console.log });
   } catch (error) {
-    if (!/^ERR_PARSE_ARGS/.test(error.code)) throw error;
+    if (!error.code?.startsWith('ERR_PARSE_ARGS')) throw error;
     console.error(`${error.message}\nSee: npm run bench -- ${name} --help`);
     // The exit hook of a peer would turn process.exitCode into 0.
     process.exit(2);

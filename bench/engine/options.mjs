@@ -24,7 +24,7 @@ export function readOptions(args, note) {
     note(help);
   } catch (error) {
     // Unknown options are reported in scripts/bench.mjs.
-    if (/^ERR_PARSE_ARGS/.test(error.code)) throw error;
+    if (error.code?.startsWith('ERR_PARSE_ARGS')) throw error;
     note(`${error.message}\n\n${help}`);
     process.exitCode = 2;
   }
