@@ -6,6 +6,7 @@ import { casesOf, readPage } from './lists/cases.mjs';
 import { fillEmbedded } from './lists/fill-embedded.mjs';
 import { fillPostgres } from './lists/fill-postgres.mjs';
 import { planOf, sequentialScans } from './lists/plans.mjs';
+import { openStore } from './shared/stores.mjs';
 import { startDatabase } from './queue-postgres/servers.mjs';
 
 export const summary = 'one page of each listing of a large queue, on both stores';
@@ -87,7 +88,11 @@ async function measure(store, span, { samples, cpuUs = () => 0, planOf: planOfCa
     const [own, theirs] = [process.cpuUsage(), cpuUs()];
     for (let i = 0; i < samples; i++) {
       const start = performance.now();
-      found = await readPage(store, each);
+      found = await readPage(store, each).catch((cause) => {
+        // The listings before it are worth seeing.
+        console.table(rows);
+        throw new Error(`The listing "${each.name}" failed: ${cause.message}`, { cause });
+      });
       times.push(performance.now() - start);
     }
     const { user, system } = process.cpuUsage(own);
@@ -105,14 +110,6 @@ async function measure(store, span, { samples, cpuUs = () => 0, planOf: planOfCa
     });
   }
   return rows;
-}
-
-async function openStore(setting, dataDirectory) {
-  const { openStore: open } = await import('../packages/queue/dist/index.js');
-  const { systemClock: clock } = await import('../packages/kit/dist/clock.js');
-  const { systemRandom: random } = await import('../packages/kit/dist/random.js');
-  const { silentLog: log } = await import('../packages/kit/dist/log.js');
-  return open(setting, { clock, random, log, dataDirectory });
 }
 
 async function inDirectory(use) {

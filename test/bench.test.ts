@@ -25,7 +25,9 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
   engine: {
     args: ['--quick', '--engines', 'millrace', '--records', '20000', '--window', '50'],
   },
-  growth: { args: ['--records', '1000,5000', '--count', '50'] },
+  growth: {
+    args: ['--records', '1000,5000', '--queues', '1,3', '--tasks', '2000', '--count', '50'],
+  },
   lists: { args: ['--tasks', '2000', '--embedded-tasks', '2000', '--samples', '1'] },
   queue: {
     args: ['--rounds', '1', '--seconds', '0.3', '--backlog', '10000', '--peers', ''],

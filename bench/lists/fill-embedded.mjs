@@ -38,22 +38,24 @@ function newTask(n, now) {
 }
 
 async function workOff(store, now) {
-  const claimed = await store.claimDue({
-    queue,
-    limit: batch,
-    now,
+  const claimed = await claim(store, { queue, limit: batch, now });
+  await store.settle(claimed.map((task) => settlement(task, now)));
+}
+
+export function claim(store, request) {
+  return store.claimDue({
+    ...request,
     nodeId: 'bench',
-    leaseExpiresAt: now + day,
+    leaseExpiresAt: request.now + day,
     newToken: () => `token-${Math.random()}`,
     maxInFlight: 10_000,
     dispatchPerSecond: 0,
     fifoGroups: false,
   });
-  await store.settle(claimed.map((task) => settlement(task, now)));
 }
 
 /** One in a hundred dies. */
-function settlement({ id, attempt, lease }, now) {
+export function settlement({ id, attempt, lease }, now) {
   const n = Number(id.slice(15));
   const isDead = n % 100 === 0;
   const errorType = isRare(n) ? 'refused' : 'timeout';

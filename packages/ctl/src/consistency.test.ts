@@ -8,6 +8,7 @@ import type { CommandShape } from './shape.js';
 const lifecycle: Lifecycle = {
   interrupted: new AbortController().signal,
   serve: (work) => work(Promise.resolve()),
+  onInterrupt: () => () => undefined,
   handOver: (work) => work(),
 };
 

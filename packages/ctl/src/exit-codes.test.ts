@@ -19,6 +19,7 @@ const file = (name: string, text: string) => {
 const lifecycle: Lifecycle = {
   interrupted: new AbortController().signal,
   serve: (work) => work(Promise.resolve()),
+  onInterrupt: () => () => undefined,
   handOver: (work) => work(),
 };
 
@@ -152,4 +153,13 @@ describe('exit code 1: a file or directory that is not there', () => {
     expect(JSON.parse(json.err)).toMatchObject({ error: { message: expect.any(String) } });
     expect(err).not.toMatch(/internal error|ENOENT/);
   });
+});
+
+test('ctl db import: line 0 is a usage error', async () => {
+  const lines = file('people.ndjson', '{}\n');
+  const { code, err } = await ctl(['db', 'import', 'people', lines, '--start-line', '0']);
+  expect([code, err]).toEqual([
+    2,
+    'ctl: --start-line must be a whole number, 1 or more, not "0".\n',
+  ]);
 });

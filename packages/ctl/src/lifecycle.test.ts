@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { takeOverProcess } from './lifecycle.js';
 
 /** A process that writes its exits down instead of ending. */
@@ -33,6 +33,26 @@ test('Ctrl-C aborts what the command waits for and exits with 130', () => {
   self.deliver(self, 'SIGINT');
   expect(interrupted.aborted).toBe(true);
   expect(self.exits).toEqual([130]);
+});
+
+test('Ctrl-C waits for the last work of the command, a second one does not', async () => {
+  const self = new FakeProcess();
+  const { onInterrupt } = takeOverProcess(self);
+  onInterrupt(() => new Promise<never>(() => undefined));
+  self.deliver(self, 'SIGINT');
+  expect(self.exits).toEqual([]);
+  self.deliver(self, 'SIGINT');
+  expect(self.exits).toEqual([130]);
+  const done = new FakeProcess();
+  // The exit of a fake process throws, which nobody awaits here.
+  done.exit = ((code: number) => done.exits.push(code)) as never;
+  takeOverProcess(done).onInterrupt(async () => undefined);
+  done.deliver(done, 'SIGINT');
+  await vi.waitFor(() => expect(done.exits).toEqual([130]));
+  const taken = new FakeProcess();
+  takeOverProcess(taken).onInterrupt(async () => undefined)();
+  taken.deliver(taken, 'SIGINT');
+  expect(taken.exits).toEqual([130]);
 });
 
 test('Ctrl-C on a terminal gives the prompt a line of its own', () => {

@@ -3,6 +3,11 @@ export interface Lifecycle {
   /** Aborted by Ctrl-C. Pass it to child processes, so that none outlives the command. */
   readonly interrupted: AbortSignal;
   /**
+   * Ctrl-C waits for `last` before it exits; a second one does not. Returns a function that takes
+   * it back.
+   */
+  readonly onInterrupt: (last: () => Promise<void>) => () => void;
+  /**
    * Runs the command as a server: the process stays alive until `work` ends, the first SIGINT or
    * SIGTERM resolves `stopped`, and a second one exits without waiting for the drain. A server
    * started by `ctl up` also stops when `ctl up` exits for any reason.
@@ -50,16 +55,26 @@ export function takeOverProcess(self: ProcessLike): Lifecycle {
   self.stdout.on('error', onBrokenPipe);
   self.stderr.on('error', onBrokenPipe);
 
+  let beforeExit: (() => Promise<void>) | undefined;
   const interrupt = (): void => {
     abort.abort();
     // The terminal has echoed ^C, perhaps after a progress line: the prompt gets a line of its own.
     if (self.stderr.isTTY === true) self.stderr.write?.('\n');
-    self.exit(EXIT_INTERRUPTED);
+    const last = beforeExit;
+    beforeExit = undefined;
+    if (!last) self.exit(EXIT_INTERRUPTED);
+    void last().finally(() => self.exit(EXIT_INTERRUPTED));
   };
   self.on('SIGINT', interrupt);
 
   return {
     interrupted: abort.signal,
+    onInterrupt(last) {
+      beforeExit = last;
+      return () => {
+        if (beforeExit === last) beforeExit = undefined;
+      };
+    },
     async handOver(work) {
       const ignore = (): void => undefined;
       self.on('SIGINT', ignore);

@@ -59,6 +59,8 @@ test('import: Ctrl-C names the line to resume at, and every earlier line is writ
   expect(code).toBe(130);
   const at = await stoppedAt(err);
   expect(at).toBeLessThanOrEqual(5);
+  // Nothing behind it is written: a line without a key would be inserted again.
+  expect(await database!.collection('people').count()).toBe(at - 1);
   await resume(at, lines(1, 5));
   expect(await database!.collection('people').count()).toBe(5);
 });
@@ -80,4 +82,9 @@ test('import: a lost server names the line to resume at', async () => {
   expect(at).toBeGreaterThan(1);
   await resume(at, lines(1, 9));
   expect(await database!.collection('people').count()).toBe(9);
+});
+
+test('import: a directory is not a file', async () => {
+  const { code, err } = await server.ctl(['import', 'people', server.folder]);
+  expect([code, err]).toEqual([1, `ctl: ${server.folder}: is a directory, not a file.\n`]);
 });

@@ -351,6 +351,7 @@ describe('serve', () => {
     const lifecycle: Lifecycle = {
       interrupted: new AbortController().signal,
       serve: (work) => work(stopped),
+      onInterrupt: () => () => undefined,
       handOver: (work) => work(),
     };
     let out = '';

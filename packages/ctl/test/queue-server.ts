@@ -224,6 +224,7 @@ function lifecycleOf(signal = new AbortController().signal): Lifecycle {
   return {
     interrupted: signal,
     serve: (work) => work(Promise.resolve()),
+    onInterrupt: () => () => undefined,
     handOver: (work) => work(),
   };
 }

@@ -24,6 +24,7 @@ function startWork(args: readonly string[]) {
   const lifecycle: Lifecycle = {
     interrupted: new AbortController().signal,
     serve: (work) => work(stopped),
+    onInterrupt: () => () => undefined,
     handOver: (work) => work(),
   };
   const ended = server.ctl(['work', ...args], { lifecycle });

@@ -10,7 +10,6 @@ import {
   spawn,
   startAgentDaemon,
   until,
-  untilIs,
   type AgentDaemon,
 } from './support/sessions.js';
 
@@ -165,13 +164,11 @@ describe.concurrent('over ACP', () => {
     const { api, workdir } = await started(newDaemon);
     const { id } = await spawn(api, { prompt: 'say one', backend: 'gemini', cwd: workdir });
     const before = await until(api, id, 'idle');
+    await api.ok('POST', `/api/v1/sessions/${id}:stop`);
     await api.ok('POST', `/api/v1/sessions/${id}:restart`);
-    const after = await untilIs(
-      api,
-      id,
-      ({ status_reason }) => status_reason,
-      'its session is open',
-    );
+    // Not the end of the turn before the restart.
+    const after = await until(api, id, 'idle');
+    expect(after.status_reason).toBe('its session is open');
     expect(after.backend_session_id).toBe(before.backend_session_id);
     const lines = await outputOf(api, id);
     // The agent repeats the conversation, which is not written again.

@@ -1,5 +1,6 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { DaemonSchema } from '@millrace/contract/daemon';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { expectSchema } from './support/client.js';
 import { WorkbenchDaemon } from './support/workbench.js';
@@ -43,6 +44,30 @@ test('an agent’s work is reviewed, committed and merged over REST, and the log
     { action: 'merge', session_id: id, commit: merged.commit, base: 'main' },
   ]);
 });
+
+test.each(['merge', 'squash', 'rebase'])(
+  'board: a session merged here by %s is done until it has commits again',
+  async (strategy) => {
+    const { api } = bench.daemon;
+    const { path, id, work } = await bench.agent(`board-${strategy}`);
+    const column = async () => {
+      const { columns } = (await api.ok('GET', '/api/v1/board')) as DaemonSchema<'Board'>;
+      return columns.find(({ sessions }) => sessions.some((one) => one.id === id))?.name;
+    };
+    writeFileSync(join(work.path, `${strategy}.txt`), 'made');
+    await api.ok('POST', `${path}:commit`);
+    expect(await column()).toBe('review');
+    await api.ok('POST', `${path}:merge`, { strategy });
+    expect(await column()).toBe('done');
+    const session = await api.ok('GET', path);
+    expectSchema('Session', session);
+    expect(session.merged_at).toEqual(expect.any(String));
+    writeFileSync(join(work.path, `${strategy}-late.txt`), 'late');
+    await api.ok('POST', `${path}:commit`);
+    expect(await column()).toBe('review');
+    expect((await api.ok('GET', path)).merged_at).toBeNull();
+  },
+);
 
 test('a conflict is answered with its files', async () => {
   const { api } = bench.daemon;

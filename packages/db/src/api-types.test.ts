@@ -1,6 +1,6 @@
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import type { CollectionApi, DatabaseApi, Filter } from './api.js';
+import type { CollectionApi, DatabaseApi, Filter, FindQuery } from './api.js';
 
 interface Person {
   name: string;
@@ -122,6 +122,16 @@ describe('types', () => {
     const nested = () => people.findOne({ fields: ['name', 'address.city'] });
     type Nested = NonNullable<Awaited<ReturnType<typeof nested>>>['data'];
     expectTypeOf<Nested>().branded.toEqualTypeOf<{ name: string; address?: { city: string } }>();
+  });
+
+  test('types: a query can be a variable, also in a generic helper', () => {
+    const query: FindQuery<Person> = { filter: { age: 3 }, limit: 5 };
+    const find = () => people.find(query);
+    type Found = Awaited<ReturnType<typeof find>>['records'][number]['data'];
+    expectTypeOf<Found>().toEqualTypeOf<Person>();
+    const first = async <T extends object>(from: CollectionApi<T>, by: FindQuery<T, never>) =>
+      (await from.find({ ...by, limit: 1 })).records[0]?.data;
+    expectTypeOf(first<Person>).returns.resolves.toEqualTypeOf<Person | undefined>();
   });
 
   test('types: a schema gives input and output types', () => {

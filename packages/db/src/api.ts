@@ -6,9 +6,11 @@ import type { BackupOptions } from './engine/backup/backup.js';
 import type { BackupPart } from './engine/backup/parts.js';
 import type { ManyResult } from './engine/bulk-filter.js';
 import type { BulkOperation, BulkResult, BulkWritten } from './engine/bulk-types.js';
+import type { DroppedCollection, RenamedCollection } from './engine/catalog-changes.js';
 import type { CollectionWatchOptions, FoundPage } from './engine/collection.js';
 import type { Patch } from './engine/documents.js';
 import type { Compacted, CompactOptions } from './engine/compact/compact.js';
+import type { IndexDefinition } from './engine/index/entries.js';
 import type { AggregateResult } from './engine/query/aggregate.js';
 import type {
   AggregateQuery,
@@ -35,6 +37,7 @@ export type {
   BulkWritten,
   CollectionWatchOptions,
   DeletedRecord,
+  DroppedCollection,
   Filter,
   FindOneQuery,
   FindQuery,
@@ -46,6 +49,7 @@ export type {
   Patch,
   Path,
   Projected,
+  RenamedCollection,
   SchemaInfo,
   SchemaInput,
   SchemaOutput,
@@ -145,6 +149,24 @@ export interface SchemasApi {
   remove(collection: string): Promise<number>;
 }
 
+/** Changes of collections and indexes. On a server they need admin access. */
+export interface CatalogApi {
+  /**
+   * Deletes the records in commits of 1,000, then the schema and the indexes. Refuses
+   * COLLECTION_NOT_FOUND.
+   */
+  drop(collection: string): Promise<DroppedCollection>;
+  /** Moves the records in commits of 1,000. Can be repeated after a failure. */
+  rename(collection: string, newName: string): Promise<RenamedCollection>;
+  /** Returns before the index is built. The commit is 0 when the index existed. */
+  createIndex(
+    collection: string,
+    definition: IndexDefinition,
+  ): Promise<{ index: { state: string }; seq: number }>;
+  /** `index` is its fields with commas between. Returns the commit. Refuses INDEX_NOT_FOUND. */
+  dropIndex(collection: string, index: string): Promise<number>;
+}
+
 export interface DatabaseApi {
   /** The collection with this name. The first write creates it. */
   collection<T extends object = Record<string, unknown>>(name: string): CollectionApi<T>;
@@ -175,6 +197,9 @@ export interface DatabaseApi {
 
   /** The JSON Schemas of the collections, which validate the writes of every client. */
   readonly schemas: SchemasApi;
+
+  /** Drops and renames collections, creates and drops indexes. */
+  readonly catalog: CatalogApi;
 
   /** Watches all collections. On a server this requires admin access. */
   watch(options?: DatabaseWatchOptions): AsyncIterableIterator<WatchMessage>;

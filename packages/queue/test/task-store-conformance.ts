@@ -10,6 +10,7 @@ import { queueTests } from './task-store/queues.js';
 import { resultTests } from './task-store/results.js';
 import { uniqueKeyTests } from './task-store/unique-keys.js';
 import { recordTests } from './task-store/records.js';
+import { scheduleTests } from './task-store/schedules.js';
 import { settlementTests } from './task-store/settlements.js';
 import { submitTests } from './task-store/submits.js';
 import { upkeepTests } from './task-store/upkeep.js';
@@ -29,6 +30,7 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     upkeepTests(fixture);
     auditTests(fixture);
     recordTests(fixture);
+    scheduleTests(fixture);
     workerTests(fixture);
     listTests(fixture);
     changeTests(fixture);

@@ -49,11 +49,20 @@ export interface RunRequest extends Omit<HandlerCall<unknown>, 'payload'> {
 export async function runHandler(
   tasks: Tasks<TaskTypes>,
   handlers: AnyHandlers,
-  { bytes, contentType, task, signal, progress }: RunRequest,
+  request: RunRequest,
 ): Promise<unknown> {
+  const { bytes, contentType, task, progress } = request;
   const { handlerRef } = task;
   const handler = Object.hasOwn(handlers, handlerRef) ? handlers[handlerRef] : undefined;
   if (!handler) throw new PermanentError(`There is no handler for ${handlerRef}`);
   const payload = await validatePayload(tasks, handlerRef, decodePayload(bytes, contentType));
-  return handler({ payload: payload as never, task, signal, progress });
+  return handler({
+    payload: payload as never,
+    task,
+    // Read on demand, which may create it.
+    get signal() {
+      return request.signal;
+    },
+    progress,
+  });
 }

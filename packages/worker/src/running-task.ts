@@ -3,7 +3,7 @@ import { codeOf, type ClaimedTask, type QueueTransport } from './transport.js';
 
 /** A claimed task while its handler runs. */
 export class RunningTask {
-  readonly #abort = new AbortController();
+  #abort: AbortController | undefined;
   leaseEnd: number;
 
   constructor(
@@ -14,8 +14,17 @@ export class RunningTask {
     this.leaseEnd = Date.now() + leaseMs;
   }
 
+  /** Made on first use: most handlers use none, and it is a tenth of the worker's own work. */
   get signal(): AbortSignal {
-    return this.#abort.signal;
+    return this.#controller.signal;
+  }
+
+  get isAborted(): boolean {
+    return this.#abort?.signal.aborted ?? false;
+  }
+
+  get #controller(): AbortController {
+    return (this.#abort ??= new AbortController());
   }
 
   get info(): TaskInfo {
@@ -32,7 +41,7 @@ export class RunningTask {
   }
 
   abort(reason: Error): void {
-    this.#abort.abort(reason);
+    this.#controller.abort(reason);
   }
 
   /** Extends the lease. Aborts the handler if the lease is lost. */

@@ -69,12 +69,14 @@ export function startWorker<Types extends TaskTypes>(
   // Tasks without a handler here are left to other workers.
   const filter = refs.length <= maxHandlersInClaim ? refs : undefined;
   return startRawWorker(transport, { ...options, handlers: filter }, (call) => {
-    const { claimed, task, signal, progress } = call;
+    const { claimed, task, progress } = call;
     return runHandler(tasks, handlers, {
       bytes: decodeBase64(claimed.payload),
       contentType: claimed.payload_content_type,
       task: task.info,
-      signal,
+      get signal() {
+        return call.signal;
+      },
       progress,
     });
   });
@@ -215,14 +217,22 @@ class PullWorker implements Worker {
 
   /** Runs the handler. Undefined: the lease is lost, so there is nothing to settle. */
   async #handle(task: RunningTask): Promise<SettleItem | undefined> {
-    const { claimed, signal } = task;
+    const { claimed } = task;
     const lease = { id: claimed.id, lease_token: claimed.lease_token };
     try {
       const progress = (report: Progress) => task.extend(report).catch(this.#onError);
-      const result = jsonOf(await this.run({ claimed, task, signal, progress }));
+      const call: RawCall = {
+        claimed,
+        task,
+        get signal() {
+          return task.signal;
+        },
+        progress,
+      };
+      const result = jsonOf(await this.run(call));
       return { ...lease, outcome: 'complete', ...(result !== undefined && { result }) };
     } catch (error) {
-      if (task.signal.aborted && !this.#stopping.signal.aborted) return undefined;
+      if (task.isAborted && !this.#stopping.signal.aborted) return undefined;
       const { errorType, message, stack, isPermanent, retryAfterMs } = failureOf(error);
       return {
         ...lease,
@@ -232,7 +242,7 @@ class PullWorker implements Worker {
         stack,
         retry: !isPermanent,
         // A handler that was cut off by a shutdown has not used up its attempt.
-        ...(task.signal.aborted && { defer: true }),
+        ...(task.isAborted && { defer: true }),
         ...(retryAfterMs !== undefined && { retry_after_ms: Math.round(retryAfterMs) }),
       };
     }

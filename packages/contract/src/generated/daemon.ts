@@ -2083,12 +2083,9 @@ export interface components {
       repo?: string;
       /** @description Directory to work in; must exist. Absent means the worktree, else `repo`, else the directory the daemon runs in. */
       cwd?: string;
-      /** @description Branch to work on; made if it does not exist. Naming one makes a worktree. */
+      /** @description Branch to work on; made if it does not exist. Naming one makes a worktree, unless `worktree` is false: then it must be checked out where the agent works. */
       branch?: components['schemas']['BranchName'];
-      /**
-       * @description Whether to make a worktree of the repository for this session.
-       * @default false
-       */
+      /** @description Whether to make a worktree of the repository for this session. Default: true where `branch` is named, else false. */
       worktree?: boolean;
       /**
        * @description Display name; by default one made from the prompt. When a live session has it, `-2`, `-3`
@@ -2217,6 +2214,13 @@ export interface components {
        *     as failed.
        */
       turn_error?: string | null;
+      /**
+       * Format: date-time
+       * @description When `:merge` last took its branch into the base of this clone; null or absent when it
+       *     has worked or committed since, or was never merged so. The board shows such a session
+       *     at rest as done.
+       */
+      merged_at?: string | null;
       /** @description What the agent says of itself, with the driver `acp`; else absent. */
       acp?: components['schemas']['AcpFacts'];
       /** @description The evidence for its status; `null` when there is none yet. */

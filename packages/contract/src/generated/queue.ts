@@ -19,7 +19,7 @@ export interface paths {
      *     has `waiting_for`. Request the next page with `next_cursor` as `cursor` and the same filter;
      *     `next_cursor` is `""` on the last page.
      *
-     *     A page reads at most 10,000 tasks. When the filter matches few of them, the page can be
+     *     A page reads at most 4,000 tasks. When the filter matches few of them, the page can be
      *     short or empty and still have a cursor: continue with it. Cursors become stale as in the DLQ
      *     (410 STALE_CURSOR).
      */

@@ -29,6 +29,7 @@ export async function liveValues(
   const lifecycle: Lifecycle = {
     interrupted: signal,
     serve: (work) => work(Promise.resolve()),
+    onInterrupt: () => () => undefined,
     handOver: (work) => work(),
   };
   const terminal = openTerminal([], outside);

@@ -62,6 +62,16 @@ test.each([
     ':3: connectors[0].filter "total>>5" is not a condition',
   ],
   [
+    'an unknown operator',
+    `connectors:\n  - {name: a, filter: {total: {greater: 5}}, ${required}}`,
+    ':2: connectors[0].filter is not valid: filter.total has an unknown operator "greater"',
+  ],
+  [
+    'a condition without a value',
+    `connectors:\n  - {name: a, filter: {field: total, op: gt}, ${required}}`,
+    ':2: connectors[0].filter is not valid: filter.value is missing',
+  ],
+  [
     'a bad placeholder',
     `connectors:\n  - {name: a, payload: '{{nope}}', ${required}}`,
     ':2: connectors[0].payload has the unknown placeholder {{nope}}',

@@ -1,6 +1,7 @@
 import { readYamlFile, type YamlFile } from '@millrace/kit/config';
-import { messageOf, UsageError } from '@millrace/kit/errors';
+import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
 import type { Filter } from '@millrace/db';
+import { checkFilter } from '@millrace/db/client';
 import { z } from 'zod';
 import { parseConditions } from '../db/conditions.js';
 import { positionsCollection } from './positions-collection.js';
@@ -70,7 +71,14 @@ export function readConnectors(file: string): ConnectorConfig[] {
 }
 
 function filterOf(given: string | Record<string, unknown> | undefined): Filter | undefined {
-  return typeof given === 'string' ? parseConditions([given]) : given;
+  if (typeof given === 'string') return parseConditions([given]);
+  try {
+    checkFilter(given);
+    return given;
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    throw new UsageError(`is not valid: ${error.detail}`);
+  }
 }
 
 function checked<Result>(

@@ -20,11 +20,11 @@ export function listOf(text: string | undefined): string[] {
     .filter((part) => part !== '');
 }
 
-export function wholeNumber(text: string | undefined, flag: string): number | undefined {
+export function wholeNumber(text: string | undefined, flag: string, min = 0): number | undefined {
   if (text === undefined) return undefined;
   const value = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(value)) return value;
-  throw new UsageError(`${flag} must be a whole number, 0 or more, not "${text}".`);
+  if (/^\d+$/.test(text) && Number.isSafeInteger(value) && value >= min) return value;
+  throw new UsageError(`${flag} must be a whole number, ${min} or more, not "${text}".`);
 }
 
 /** Parses `15m` to milliseconds. */

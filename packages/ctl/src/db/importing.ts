@@ -21,6 +21,8 @@ export interface ImportOptions extends LineOptions {
 type Records = RemoteCollection<Record<string, unknown>>;
 type Operation = Parameters<Records['bulkWrite']>[0][number];
 
+/** How long Ctrl-C waits for the batch in flight: lines without a key must not be resumed twice. */
+const settleMs = 3_000;
 const maxBatchBytes = 4 * 1024 * 1024;
 
 export async function importRecords(
@@ -36,15 +38,15 @@ export async function importRecords(
   const run = new ImportRun(database.collection(options.collection), options, place, (amount) =>
     progress.show({ ...amount, ofBytes }),
   );
-  const onInterrupt = () => {
+  const goOn = lifecycle.onInterrupt(async () => {
+    await run.stop();
     progress.end();
     terminal.err.write(`ctl: ${stoppedAt(run.nextLine)}\n`);
-  };
-  lifecycle.interrupted.addEventListener('abort', onInterrupt, { once: true });
+  });
   try {
     await run.take(input);
   } finally {
-    lifecycle.interrupted.removeEventListener('abort', onInterrupt);
+    goOn();
     progress.end();
   }
   const { out, err, json } = terminal;
@@ -64,6 +66,7 @@ export async function importRecords(
 
 function sizeOf(file: string): number {
   const found = statSync(file);
+  if (found.isDirectory()) throw new Refusal('FILE_ERROR', `${file}: is a directory, not a file.`);
   return found.isFile() ? found.size : 0;
 }
 
@@ -88,6 +91,7 @@ class ImportRun {
   readonly failures: { line: number; message: string }[] = [];
   #writing: Promise<void> = Promise.resolve();
   #bytes = 0;
+  #isStopped = false;
 
   constructor(
     private readonly records: Records,
@@ -96,6 +100,13 @@ class ImportRun {
     private readonly show: (amount: { records: number; bytes: number }) => void,
   ) {
     this.nextLine = options.startLine;
+  }
+
+  /** Starts no more batches, and waits for the one in flight. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    const settled = this.#writing.catch(() => undefined);
+    await Promise.race([settled, systemClock.sleep(settleMs)]);
   }
 
   async take(input: NodeJS.ReadableStream): Promise<void> {
@@ -109,6 +120,8 @@ class ImportRun {
       batch = [];
       batchBytes = 0;
       await this.#writing;
+      // The process is about to exit.
+      if (this.#isStopped) await new Promise<never>(() => undefined);
       this.#writing = this.#write(full).then(() => {
         this.nextLine = next;
         this.show({ records: this.created + this.replaced, bytes });

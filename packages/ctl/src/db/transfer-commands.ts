@@ -46,7 +46,7 @@ export function addImport(db: CtlCommand, tools: Tools): void {
         documents: flags.documents ?? false,
         merge: flags.merge ?? false,
         batch: Math.min(wholeNumber(flags.batch, '--batch') || 1000, 10_000),
-        startLine: wholeNumber(flags.startLine, '--start-line') || 1,
+        startLine: wholeNumber(flags.startLine, '--start-line', 1) ?? 1,
         keepGoing: flags.keepGoing ?? false,
       };
       await withDatabase(tools, flags, (database) => importRecords(database, options, tools));

@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
-import { humanAge } from '@millrace/kit/units';
+import { humanDuration } from '@millrace/kit/units';
 import { durationOf, wholeNumber } from '../db/arguments.js';
 import { Frame } from '../render/frame.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
@@ -132,7 +132,7 @@ function stateOf(task: ListedTask, now: number, sheet: Sheet): string {
     }
     if (sheet.utc) return `due ${task.next_attempt_at}`;
     const inMs = Math.max(0, Date.parse(task.next_attempt_at) - now);
-    return `due in ${humanAge(now - inMs, now)}`;
+    return `due in ${humanDuration(inMs)}`;
   }
   if (task.status === 'DEAD') return `${task.dead_reason}: ${task.last_error?.message ?? ''}`;
   return '';

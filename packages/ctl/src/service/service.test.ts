@@ -28,6 +28,7 @@ afterEach(() => rmSync(home, { recursive: true, force: true }));
 const lifecycle: Lifecycle = {
   interrupted: new AbortController().signal,
   serve: (work) => work(Promise.resolve()),
+  onInterrupt: () => () => undefined,
   handOver: (work) => work(),
 };
 

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemCode } from '@millrace/kit/errors';
 
@@ -106,6 +106,11 @@ export function readLaunch(directory: string): HostLaunch {
 
 export function writeState(directory: string, state: HostState): void {
   writeWhole(join(directory, stateName), state);
+}
+
+/** Removes the state of an earlier host, which says nothing about the next one. */
+export function clearState(directory: string): void {
+  rmSync(join(directory, stateName), { force: true });
 }
 
 /** Undefined when no host has written one yet. */

@@ -44,8 +44,11 @@ export class ToolCalls {
 
   /** What a permission request is about. */
   permissionDetails(update: ToolCallUpdate): Pick<PendingPermission, 'title' | 'tool' | 'body'> {
-    const call = merged(this.#known.get(update.toolCallId), update);
-    const { title, kind } = call;
+    const before = this.#known.get(update.toolCallId);
+    const call = merged(before, update);
+    // opencode asks for a folder outside of the workspace as `other`, about a call of a known kind.
+    const kind = call.kind === 'other' ? (before?.kind ?? 'other') : call.kind;
+    const { title } = call;
     const tool = update.name ?? (kind === 'other' ? null : kind);
     return { title: title.split('\n')[0]!, tool, body: bodyOf(call).slice(0, maxBodyLength) };
   }

@@ -22,4 +22,8 @@ test('board: work that is merged is done', () => {
   expect(columnOf({ status: 'done', worktree }, true)).toBe('done');
   expect(columnOf({ status: 'idle', worktree }, true)).toBe('done');
   expect(columnOf({ status: 'working', worktree }, true)).toBe('working');
+  const merged_at = '2026-01-01T00:00:00.000Z';
+  expect(columnOf({ status: 'done', worktree, merged_at }, false)).toBe('done');
+  expect(columnOf({ status: 'idle', worktree, merged_at }, false)).toBe('done');
+  expect(columnOf({ status: 'done', worktree, merged_at: null }, false)).toBe('review');
 });

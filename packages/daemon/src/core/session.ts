@@ -154,8 +154,11 @@ export function withStatus(
   now: number,
 ): Session {
   if (session.status === status && session.status_reason === reason) return session;
+  // Work after a merge is not merged.
+  const startsWork = status === 'working' || status === 'spawning';
   return {
     ...session,
+    ...(startsWork && session.merged_at && { merged_at: null }),
     status,
     status_reason: reason,
     status_since: session.status === status ? session.status_since : stampOf(now),

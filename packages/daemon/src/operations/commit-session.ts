@@ -8,5 +8,8 @@ export async function commitSession(
   id: string,
   request: DaemonSchema<'CommitRequest'>,
 ): Promise<DaemonSchema<'SessionCommit'>> {
-  return context.workbench.commit(await getSession(context, id), request);
+  const session = await getSession(context, id);
+  const result = await context.workbench.commit(session, request);
+  await context.sessions.setMerged(session.id, false);
+  return result;
 }

@@ -8,5 +8,8 @@ export async function mergeSession(
   id: string,
   request: DaemonSchema<'MergeRequest'>,
 ): Promise<DaemonSchema<'SessionMerge'>> {
-  return context.workbench.merge(await getSession(context, id), request);
+  const session = await getSession(context, id);
+  const result = await context.workbench.merge(session, request);
+  await context.sessions.setMerged(session.id, true);
+  return result;
 }

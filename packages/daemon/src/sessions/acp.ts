@@ -1,7 +1,14 @@
 import { rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import { systemCode } from '@millrace/kit/errors';
 import { acpHostProgram } from '../acp-host/index.js';
-import { readState, writeLaunch, type HostCommand, type HostReply } from '../acp-host/state.js';
+import {
+  clearState,
+  readState,
+  writeLaunch,
+  type HostCommand,
+  type HostReply,
+} from '../acp-host/state.js';
 import type { Driver, Known, Launch, ProcessView, Started } from './driver.js';
 import { HeadlessDriver } from './headless.js';
 import { acpSocket, sessionDirectory } from './places.js';
@@ -43,7 +50,10 @@ export class AcpDriver implements Driver {
       file: process.execPath,
       args: [this.#parts.program ?? acpHostProgram, directory],
       input: '',
-      prepare: () => writeLaunch(directory, { ...acp!, file, args, cwd, socket }),
+      prepare: () => {
+        clearState(directory);
+        writeLaunch(directory, { ...acp!, file, args, cwd, socket });
+      },
     });
   }
 
@@ -79,7 +89,12 @@ export class AcpDriver implements Driver {
         socket.end();
         resolve(JSON.parse(text) as HostReply);
       });
-      socket.on('error', reject);
+      socket.on('error', (error) => {
+        // The host is starting or ending.
+        const isAbsent = ['ENOENT', 'ECONNREFUSED'].includes(systemCode(error));
+        if (isAbsent) resolve({ reply: 'refused', detail: 'its host does not listen' });
+        else reject(error);
+      });
       socket.on('close', () => reject(new Error('the host of the agent closed the connection')));
     });
   }

@@ -52,10 +52,11 @@ export class Input {
       throw error;
     });
     if (!isTaken) {
-      throw fail(
-        'SESSION_STATE',
-        'The agent did not take the text. Open its terminal with `ctl agent attach`.',
-      );
+      const next =
+        session.driver === 'acp'
+          ? 'Look at it with `ctl agent explain`, then send the text again.'
+          : 'Open its terminal with `ctl agent attach`.';
+      throw fail('SESSION_STATE', `The agent did not take the text. ${next}`);
     }
     // An answer to a first-run dialog, such as for trust, leaves the first prompt to be sent.
     const isPromptPending = handle.isPromptPending && session.status === 'waiting_for_input';

@@ -35,6 +35,21 @@ test('opencode screens: busy, idle and typed text are distinguished', () => {
   expect(holdsInput(typed, 'make it')).toBe(false);
 });
 
+test('opencode screens: a command is typed only when the list has selected it', () => {
+  const list = (...names: string[]) =>
+    names.map((name) => `  ┃ ${name}      What it does${' '.repeat(30)}┃`);
+  const withList = (typed: string, ...names: string[]) => {
+    const lines = screen(typed, '/src/mill', answered).split('\n');
+    lines.splice(-6, 0, ...list(...names));
+    return readPane('opencode', lines.join('\n'));
+  };
+  const reading = withList('/compact', '/compact', '/review');
+  expect(reading.input).toBe('/compact');
+  expect(holdsInput(reading, '/compact')).toBe(true);
+  // In a new conversation there is nothing to compact, and Enter would run the review.
+  expect(holdsInput(withList('/compact', '/review'), '/compact')).toBe(false);
+});
+
 test('opencode screens: the error of a turn, and a retry', () => {
   const error = ['  ┃', '  ┃  fake model error 400', '  ┃', '', '     ▣  Build · fake-1'];
   const failed = readPane('opencode', screen('', '/src/mill', error));

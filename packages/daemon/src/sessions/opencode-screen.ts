@@ -6,6 +6,8 @@
 
 const bar = /^\s*┃/;
 const boxEnd = /^\s*╹▀/;
+/** A line of the list of commands or files above the input box; the first one is selected. */
+const choice = /^\s*┃ (\S+)\s.*┃/;
 
 export function plainOpencodeScreen(screen: string): string {
   const raw = screen.split('\n');
@@ -17,16 +19,22 @@ export function plainOpencodeScreen(screen: string): string {
   const failedAt = failureLine(lines);
   let start = end;
   while (start > 0 && bar.test(lines[start - 1]!)) start -= 1;
+  const choices = raw.slice(start, end).flatMap((line) => choice.exec(line)?.[1] ?? []);
   // The last line of the box names the agent and the model.
   const typed = lines
-    .slice(start, end)
+    .slice(start + choices.length, end)
     .map(contentOf)
     .filter((line) => line !== '')
     .slice(0, -1);
   const above = lines
     .slice(0, start)
     .map((line, index) => (index === failedAt ? `✕ ${contentOf(line)}` : plainLine(line)));
-  return [...above, `> ${typed.join('')}`, ...raw.slice(end + 1)].join('\n');
+  return [...above, `> ${inputOf(typed.join(''), choices[0])}`, ...raw.slice(end + 1)].join('\n');
+}
+
+/** Enter takes the selected choice, so the box does not hold a command that is not selected. */
+function inputOf(typed: string, selected: string | undefined): string {
+  return selected === undefined || selected === typed ? typed : `${typed} (${selected})`;
 }
 
 /** `Permission required?`, the command, and the choices in one line. */

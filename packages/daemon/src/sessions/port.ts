@@ -48,6 +48,8 @@ export interface Sessions {
   restart(id: string): Promise<Session>;
   remove(id: string): Promise<DaemonSchema<'SessionDeletion'>>;
   setForceCompact(id: string, state: DaemonSchema<'ForceCompactChoice'>): Promise<Session>;
+  /** Records that its branch was merged here, or has commits again that were not. */
+  setMerged(id: string, isMerged: boolean): Promise<void>;
   /** Told after each change is on disk, in order. Returns how to stop listening. */
   onChange(listener: (change: SessionChange) => void): () => void;
 }

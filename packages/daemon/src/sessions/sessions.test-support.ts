@@ -183,6 +183,10 @@ export function memorySessions(options: MemorySessionsOptions = {}): MemorySessi
       });
     },
     setForceCompact: (id, state) => attempt(() => double.set(id, { force_compact: state })),
+    setMerged: (id, isMerged) =>
+      attempt(() => {
+        double.set(id, { merged_at: isMerged ? need(id).updated_at : null });
+      }),
     onChange(listener) {
       listeners.add(listener);
       return () => void listeners.delete(listener);

@@ -1,6 +1,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/db';
+import { formatTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
 import { contextState, thresholdsFor } from '../core/guard.js';
 import { fail } from '../core/refusals.js';
@@ -284,6 +285,19 @@ export class AgentSessions implements Sessions {
     }));
     if (!entry) throw notFound(id);
     return entry.session;
+  }
+
+  /** A session that works, or was removed meanwhile, is left as it is. */
+  async setMerged(id: string, isMerged: boolean): Promise<void> {
+    const now = this.#parts.clock.now();
+    await this.#book.change(id, ({ session, handle }) => {
+      const mergedAt = isMerged ? formatTimestamp(now) : null;
+      const isUnchanged = session.status === 'working' || (!isMerged && !session.merged_at);
+      return {
+        handle,
+        session: isUnchanged ? session : withFacts(session, { merged_at: mergedAt }, now),
+      };
+    });
   }
 
   /** Compares every context with the limits, which have changed. */

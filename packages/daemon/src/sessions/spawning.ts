@@ -68,12 +68,7 @@ export async function groundFor(parts: GitParts, request: SpawnRequest): Promise
   if (cwd !== undefined) await checkDirectory('cwd', cwd);
   const directory = repo ?? cwd ?? process.cwd();
   const facts = await repoFacts(parts, directory);
-  // A branch that is checked out where the agent is to work needs no worktree of its own.
-  const isCheckedOut =
-    request.worktree === false &&
-    branch !== undefined &&
-    (await repoFacts(parts, cwd ?? directory))?.branch === branch;
-  const wantsWorktree = request.worktree === true || (branch !== undefined && !isCheckedOut);
+  const wantsWorktree = request.worktree ?? branch !== undefined;
   if (!facts && (repo !== undefined || wantsWorktree)) await checkGit(parts);
   if (repo !== undefined && !facts) {
     const other = 'name a directory without one in `cwd` (`--cwd`)';
@@ -83,7 +78,21 @@ export async function groundFor(parts: GitParts, request: SpawnRequest): Promise
     const field = branch === undefined ? 'worktree' : 'branch';
     throw invalid(field, 'needs a git repository: name one in `repo` (`--repo`)');
   }
+  if (request.worktree === false) await checkBranch(parts, cwd ?? directory, branch);
   return { repo: facts, cwd, wantsWorktree };
+}
+
+/** Without a worktree the agent works on what is checked out. */
+async function checkBranch(parts: GitParts, cwd: string, branch: string | undefined) {
+  if (branch === undefined) return;
+  const checkedOut = (await repoFacts(parts, cwd))?.branch;
+  if (checkedOut === branch) return;
+  const found =
+    checkedOut === undefined
+      ? 'which is no git repository'
+      : `where ${checkedOut ?? 'no branch'} is checked out`;
+  const next = 'leave out `worktree: false` to work on it in a worktree';
+  throw invalid('branch', `must be checked out in ${cwd}, ${found}; ${next}`);
 }
 
 /** Without git nothing can be said about a repository. */

@@ -131,7 +131,8 @@ export class Talk {
   /** Empties an input box that holds what was pasted, so that the next text stands alone. */
   async #takeBack(id: string, cli: string, text: string): Promise<void> {
     const { reading } = await this.#screen(id, cli);
-    if (holdsInput(reading, text)) await this.#parts.driver.press(id, 'C-u');
+    const isThere = holdsInput(reading, text) || reading.input?.startsWith(`${text} (`);
+    if (isThere) await this.#parts.driver.press(id, 'C-u');
   }
 
   /** Waits until the screen is as expected and its lower part has not changed for a while. */

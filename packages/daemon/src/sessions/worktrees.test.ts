@@ -71,7 +71,9 @@ test('a branch that is checked out needs no worktree when none is wanted', async
     (await groundFor(parts, { prompt: 'x', cwd: repo, ...request })).wantsWorktree;
   expect(await wants({ branch: 'main', worktree: false })).toBe(false);
   expect(await wants({ branch: 'main' })).toBe(true);
-  expect(await wants({ branch: 'other', worktree: false })).toBe(true);
+  await expect(wants({ branch: 'other', worktree: false })).rejects.toThrow(
+    /`branch` must be checked out in .*, where main is checked out; leave out `worktree: false`/,
+  );
   expect(await wants({ worktree: false })).toBe(false);
 });
 

@@ -40,7 +40,7 @@ console.log(rows === null ? 'no such table' : JSON.stringify(rows.filter((r) => 
 const row = (id: string, time_updated: number, output = 7) => ({
   id,
   session_id: 's1',
-  time_created: 1_000,
+  time_created: 1_794_874_432_540,
   time_updated,
   model: 'fake-1',
   cwd: '/src/mill',
@@ -109,7 +109,7 @@ test('opencode transcripts: reasoning counts as output, the cache is counted apa
   const conversations = { rootOf: () => undefined, learnRoot: () => {} };
   const seen = opencodeReader.begin('x', null, conversations).read(row('m1', 10), 0);
   expect(seen).toMatchObject({
-    at: 1_000,
+    at: 1_794_874_432_540,
     place: { backend: 'opencode', agent: 's1', cwd: '/src/mill', model: 'fake-1' },
     tokens: { input: 120, output: 10, cacheRead: 900, cacheWrite: 40, cacheWriteLong: 0 },
   });

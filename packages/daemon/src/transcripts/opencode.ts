@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { sightingOf } from './answer.js';
-import { countIn, textIn, type TranscriptReader } from './reader.js';
+import { countIn, millisIn, textIn, type TranscriptReader } from './reader.js';
 
 const backend = 'opencode';
 
@@ -24,7 +24,7 @@ export const opencodeReader: TranscriptReader = {
         backend,
         agent: textIn(line, 'session_id'),
         ids: [textIn(line, 'id')],
-        at: countIn(line, 'time_created'),
+        at: millisIn(line, 'time_created'),
         cwd: textIn(line, 'cwd'),
         model: textIn(line, 'model'),
         input: countIn(line, 'input'),

@@ -80,9 +80,17 @@ export function countIn(usage: JsonObject, name: string): number {
 const maxTokens = 1e12;
 
 export function timeIn(line: JsonObject): number {
-  const time = Date.parse(textIn(line, 'timestamp'));
-  if (time >= 0 && time < latestTime) return time;
-  throw new BrokenLine('timestamp is not a time');
+  return checkedTime(Date.parse(textIn(line, 'timestamp')), 'timestamp');
+}
+
+/** A time in milliseconds since 1970. */
+export function millisIn(line: JsonObject, name: string): number {
+  return checkedTime(line[name], name);
+}
+
+function checkedTime(time: unknown, name: string): number {
+  if (typeof time === 'number' && time >= 0 && time < latestTime) return time;
+  throw new BrokenLine(`${name} is not a time`);
 }
 
 const latestTime = Date.UTC(9999, 0);

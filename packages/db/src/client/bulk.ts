@@ -6,14 +6,15 @@ import {
   type BulkOperationSchema,
   type BulkResult as ResultMessage,
 } from '@millrace/contract/db';
+import { Refusal } from '@millrace/kit/errors';
+import { noBytes } from '../codec/scalars.js';
 import type { BulkCall, BulkOperation, BulkResult, BulkWritten, ManyCall } from '../api.js';
-import type { ManyResult } from '../engine/bulk-filter.js';
+import { checkFilterGiven, type ManyResult } from '../engine/bulk-filter.js';
 import { maxBulkOperations } from '../engine/bulk-operations.js';
-import { toDocument } from '../engine/documents.js';
 import { plainFilter } from '../engine/query/plain-query.js';
 import { refuse } from '../engine/refusal.js';
 import { filterMessage } from './queries.js';
-import { encodeData, toStored, ttlOf, uint64Of } from './records.js';
+import { durationOf, encodeData, toStored, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 
 type OperationInit = MessageInitShape<typeof BulkOperationSchema>;
@@ -33,18 +34,23 @@ const { method: rpc } = Database;
 export async function bulkWrite<T extends object, In>(
   session: Session,
   collection: string,
-  operations: readonly BulkOperation<T, In>[],
+  operations: readonly (BulkOperation<T, In> | Refusal)[],
   options: BulkCall & CallOptions,
 ): Promise<BulkWritten<T>> {
+  if (!Array.isArray(operations)) throw refuse('BAD_REQUEST', 'operations must be a list.');
   if (operations.length > maxBulkOperations) {
     throw refuse(
       'BAD_REQUEST',
       `operations has ${operations.length} items, more than the limit of ${maxBulkOperations}.`,
     );
   }
+  const prepared = operations.map((operation: object, i) => prepare(operation, i));
+  const refused = prepared.find((operation) => operation instanceof Refusal);
+  if (options.atomic && refused) throw refused;
   const request = {
     collection,
-    operations: operations.map((operation) => operationInit(operation)),
+    // The server fails an empty operation, in its turn.
+    operations: prepared.map((operation) => (operation instanceof Refusal ? {} : operation)),
     ordered: options.ordered ?? false,
     atomic: options.atomic ?? false,
     requestId: options.requestId || session.newRequestId(),
@@ -53,7 +59,10 @@ export async function bulkWrite<T extends object, In>(
     encoding: DataEncoding.JSON,
   };
   const { results, seq } = await session.write(rpc.bulkWrite, request, options);
-  return { results: results.map((result) => toResult<T>(result)), seq: Number(seq) };
+  return {
+    results: results.map((result, i) => toResult<T>(result, prepared[i])),
+    seq: Number(seq),
+  };
 }
 
 export async function updateMany(
@@ -65,7 +74,7 @@ export async function updateMany(
   const request = { ...manyRequest(session, collection, filter, options) };
   const reply = await session.write(
     rpc.updateMany,
-    { ...request, patchJson: encodeData(patch) },
+    { ...request, patchJson: encodeData(patch, 'patch') },
     options,
   );
   return countsOf(reply);
@@ -83,9 +92,7 @@ export async function deleteMany(
 
 function manyRequest(session: Session, collection: string, filter: unknown, options: ManyCall) {
   const { limit = 0, requestId, transaction } = options;
-  if (typeof filter !== 'object' || filter === null) {
-    throw refuse('BAD_REQUEST', 'filter is missing. To match all records send {}.');
-  }
+  checkFilterGiven(filter);
   return {
     collection,
     filter: filterMessage(plainFilter(filter)!),
@@ -99,27 +106,46 @@ function countsOf({ matched, changed, seq }: { matched: bigint; changed: bigint;
   return { matched: Number(matched), changed: Number(changed), seq: Number(seq) };
 }
 
-function operationInit(given: object): OperationInit {
-  const [kind, body] = Object.entries(given as Operation)[0] ?? [];
-  const { id = '', key = '', data, ttlMs, mode, expectedRev } = body ?? ({} as Partial<Body>);
-  if (kind === 'delete') return { delete: { id, key } };
-  const document = {
-    key,
-    dataJson:
-      data === undefined ? new Uint8Array(0) : Buffer.from(JSON.stringify(toDocument(data))),
-    ...ttlOf(ttlMs),
-  };
-  if (kind === 'insert') return { insert: { ...document, id } };
-  const how = { ...document, mode: mode === 'merge' ? UpdateMode.MERGE : UpdateMode.REPLACE };
-  if (kind === 'upsert') return { upsert: how };
-  if (kind !== 'update') return {};
-  const rev =
-    expectedRev === undefined ? {} : { expectedRev: uint64Of(expectedRev, 'expected_rev') };
-  return { update: { ...how, ...rev, id } };
+/** The operation as a message, or why it cannot be one. */
+function prepare(operation: object, i: number): OperationInit | Refusal {
+  try {
+    if (operation instanceof Refusal) throw operation;
+    return operationInit(operation);
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return new Refusal(error.code, `operations[${i}]: ${error.detail}`, error.extra);
+  }
 }
 
-function toResult<T>(message: ResultMessage): BulkResult<T> {
-  const { id, key, created, error, record } = message;
+function operationInit(operation: object): OperationInit {
+  const operations = (operation ?? {}) as Operation;
+  const given = Object.keys(operations).filter((name) => operations[name as keyof Operation]);
+  if (given.length !== 1) return {};
+  const [kind] = given;
+  const body: Partial<Body> = operations[kind as keyof Operation]!;
+  const { id = '', key = '', data, ttlMs, expectedRev } = body;
+  if (typeof key !== 'string') throw refuse('BAD_KEY', 'A key must be a string.');
+  if (kind === 'delete') return { delete: { id, key } };
+  const dataJson = data === undefined ? noBytes : encodeData(data);
+  const ttl = ttlMs === undefined ? undefined : durationOf(ttlMs, 'ttl');
+  if (kind === 'insert') return { insert: { key, dataJson, ttl, id } };
+  const mode = body.mode === 'merge' ? UpdateMode.MERGE : UpdateMode.REPLACE;
+  if (kind === 'upsert') return { upsert: { key, dataJson, ttl, mode } };
+  if (kind !== 'update') return {};
+  const rev = expectedRev === undefined ? undefined : uint64Of(expectedRev, 'expected_rev');
+  return { update: { key, dataJson, ttl, mode, expectedRev: rev, id } };
+}
+
+function toResult<T>(
+  message: ResultMessage,
+  operation: OperationInit | Refusal | undefined,
+): BulkResult<T> {
+  const { id, key, created, record } = message;
+  const refusal = operation instanceof Refusal ? operation : undefined;
+  const error = message.error && {
+    reason: refusal?.code ?? message.error.reason,
+    message: refusal?.detail ?? message.error.message,
+  };
   return {
     status: message.status as BulkResult<T>['status'],
     id,
@@ -127,7 +153,7 @@ function toResult<T>(message: ResultMessage): BulkResult<T> {
     rev: Number(message.rev),
     created,
     seq: Number(message.seq),
-    ...(error ? { error: { reason: error.reason, message: error.message } } : {}),
+    ...(error ? { error } : {}),
     ...(record ? { record: toStored<T>(record) } : {}),
   };
 }

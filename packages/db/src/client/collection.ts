@@ -43,7 +43,7 @@ import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
 import { mergeMany, type ManyResult } from '../engine/bulk-collection.js';
 import { bulkWrite, deleteMany, updateMany } from './bulk.js';
 import { live, type RemoteLiveQuery } from './live.js';
-import { aggregateRequest, findRequest, planOf } from './queries.js';
+import { aggregateRequest, findRequest, planOf, textsOf } from './queries.js';
 import { decodeJson, encodeData, toDeleted, toStored, ttlOf, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
@@ -117,7 +117,7 @@ export class RemoteCollection<T extends object, In extends object = T> implement
   ): Promise<StoredRecord<Projected<T, F>> | undefined> {
     const call = this.#call(options);
     if (id === '') return undefined;
-    const request = { ...this.#read(call), id, fields: [...(options.fields ?? [])] };
+    const request = { ...this.#read(call), id, fields: textsOf(options.fields, 'fields') };
     return orNothing(this.session.call(rpc.findById, request, call), 'RECORD_NOT_FOUND');
   }
 
@@ -127,7 +127,7 @@ export class RemoteCollection<T extends object, In extends object = T> implement
   ): Promise<StoredRecord<Projected<T, F>> | undefined> {
     const call = this.#call(options);
     checkKey(key);
-    const request = { ...this.#read(call), key, fields: [...(options.fields ?? [])] };
+    const request = { ...this.#read(call), key, fields: textsOf(options.fields, 'fields') };
     return orNothing(this.session.call(rpc.findByKey, request, call), 'KEY_NOT_FOUND');
   }
 
@@ -245,7 +245,7 @@ export class RemoteCollection<T extends object, In extends object = T> implement
     if (this.#scope.schema) {
       const found = this.stream({ filter }, { transaction: call.transaction });
       const merge = (id: string) => this.merge(id, patch, { transaction: call.transaction });
-      return mergeMany(found, patch, call.limit || Infinity, merge);
+      return mergeMany(found, patch, { filter, limit: call.limit }, merge);
     }
     return updateMany(this.session, this.name, { filter, patch }, call);
   }
@@ -340,7 +340,7 @@ export class RemoteCollection<T extends object, In extends object = T> implement
     return options;
   }
 
-  #found(query: FindQuery<T>, options: RemoteRead) {
+  #found(query: FindQuery<T, string>, options: RemoteRead) {
     const call = this.#call(options);
     const request = { ...findRequest(plainQuery(query)), ...this.#read(call) };
     return this.session.stream(rpc.find, request, call);

@@ -20,6 +20,7 @@ export async function connect(
 }
 
 export type { CollectionApi, DatabaseApi, TransactionHandle } from '../api.js';
+export { checkFilter } from './check-filter.js';
 export { parseAddress, type ServerAddress } from './address.js';
 export { parseAddresses } from './addresses.js';
 export type { Promoted } from './admin.js';

@@ -56,7 +56,7 @@ export async function repeatedInsert<Input extends DescMessage, Output extends D
   try {
     const find = { collection, id, ...(encoding !== undefined && { encoding }) };
     const { record } = await transport.unary(Database.method.findById, find, attempt);
-    return create(method.output, { record } as unknown as MessageInitShape<Output>);
+    return Object.assign(create(method.output), { record });
   } catch (failure) {
     if (failure instanceof CallRefusal && failure.grpcCode === 'NOT_FOUND') return undefined;
     throw failure;

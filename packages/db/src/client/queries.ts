@@ -41,7 +41,7 @@ export function findRequest(query: FindQuery): FindInit {
     limit: whole(query.limit, 'limit'),
     skip: whole(query.skip, 'skip'),
     cursor: query.cursor ?? '',
-    fields: [...(query.fields ?? [])],
+    fields: textsOf(query.fields, 'fields'),
     explain: query.explain ?? false,
     countOnly: query.countOnly ?? false,
     ...(allowFullScan === undefined ? {} : { allowFullScan }),
@@ -62,7 +62,7 @@ export function aggregateRequest(query: AggregateQuery): AggregateInit {
   return {
     ...filterMember('filter', query.filter),
     ...filterMember('having', query.having),
-    groupBy: [...(query.groupBy ?? [])],
+    groupBy: textsOf(query.groupBy, 'groupBy'),
     aggregates: (query.aggregates ?? []).map(({ name, op, field }) => ({
       name,
       op,
@@ -125,6 +125,9 @@ function listOf(filters: readonly Filter[] | undefined, place: string): FilterMe
 function valueOf(value: unknown, place: string) {
   // The library does not distinguish undefined from null, nor report where a value is not JSON.
   const text = JSON.stringify(value, (_, part: unknown) => {
+    if (typeof part === 'bigint') {
+      throw refuse('BAD_FILTER', `${place} has a bigint, which JSON does not have.`);
+    }
     if (typeof part !== 'number' || Number.isFinite(part)) return part;
     throw refuse('BAD_FILTER', `${place} has ${part}, which JSON cannot write.`);
   });
@@ -132,8 +135,18 @@ function valueOf(value: unknown, place: string) {
   return fromJson(ValueSchema, JSON.parse(text) as JsonValue);
 }
 
+/** A text is iterable too: without this check it would be a list of its characters. */
+export function textsOf(texts: readonly string[] | undefined, place: string): string[] {
+  if (texts === undefined) return [];
+  if (Array.isArray(texts)) return [...(texts as readonly string[])];
+  throw refuse('BAD_REQUEST', `${place} must be a list.`);
+}
+
 function orderOf(steps: readonly OrderBy[] | undefined) {
-  return (steps ?? []).map((step, i) => {
+  if (steps !== undefined && !Array.isArray(steps)) {
+    throw refuse('BAD_REQUEST', 'orderBy must be a list.');
+  }
+  return (steps ?? []).map((step: OrderBy, i) => {
     onlyMembers('BAD_REQUEST', `orderBy[${i}]`, step, ['field', 'desc']);
     return { field: step.field, desc: step.desc ?? false };
   });

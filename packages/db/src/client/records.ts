@@ -1,21 +1,28 @@
 import { durationFromMs, timestampDate, type Timestamp } from '@bufbuild/protobuf/wkt';
 import type { DeleteResponse, Record as RecordMessage } from '@millrace/contract/db';
-import { toDocument } from '../engine/documents.js';
+import { ownDocument } from '../engine/documents.js';
 import { refuse } from '../engine/refusal.js';
 import type { DeletedRecord, StoredRecord } from '../engine/stored-record.js';
 import type { RemovedRecord } from '../engine/watch/message.js';
 
-/** Validates a document like the engine and encodes it as JSON in UTF-8. */
-export function encodeData(data: object): Uint8Array {
-  return Buffer.from(JSON.stringify(toDocument(data)));
+/** Validates a document like the engine and encodes it as JSON in UTF-8, so that it needs no copy. */
+export function encodeData(data: object, name = 'data'): Uint8Array {
+  return Buffer.from(JSON.stringify(ownDocument(data, name)));
 }
 
 export function decodeJson(bytes: Uint8Array): unknown {
   return JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString());
 }
 
-export function toStored<T>(message: RecordMessage | undefined): StoredRecord<T> {
+/** Converts a record that only the library could decode; the others are converted already. */
+export function toStored<T>(
+  message: RecordMessage | StoredRecord<unknown> | undefined,
+): StoredRecord<T> {
   if (!message) throw new Error('The server sent a response without a record');
+  if (!('$typeName' in message)) {
+    if (message.data === undefined) throw new Error('The server sent a record without data');
+    return message as StoredRecord<T>;
+  }
   const record: StoredRecord<T> = {
     id: message.id,
     key: message.key,

@@ -1,5 +1,4 @@
 import {
-  create,
   fromBinary,
   type DescMessage,
   type DescMethodServerStreaming,
@@ -63,7 +62,7 @@ export class Transport {
     attempt: Attempt,
   ): Promise<MessageShape<Output>> {
     attempt.signal?.throwIfAborted();
-    const message = MessageEncoder.of(method.input).frame(create(method.input, request));
+    const message = MessageEncoder.of(method.input).frame(request);
     try {
       const bytes = await this.#channel.unary(pathOf(method), message, attempt);
       return decoderOf(method.output)(bytes);
@@ -79,7 +78,7 @@ export class Transport {
     attempt: Attempt,
   ): AsyncGenerator<MessageShape<Output>, void, void> {
     attempt.signal?.throwIfAborted();
-    const message = MessageEncoder.of(method.input).frame(create(method.input, request));
+    const message = MessageEncoder.of(method.input).frame(request);
     const messages = this.#channel.stream(pathOf(method), message, attempt);
     try {
       const decode = decoderOf(method.output);
@@ -111,7 +110,8 @@ const decoders = new WeakMap<DescMessage, Decode<DescMessage>>();
 function decoderOf<Desc extends DescMessage>(desc: Desc): Decode<Desc> {
   let decode = decoders.get(desc);
   if (!decode) {
-    const plain = carriesRecords(desc) ? new PlainDecoder(desc, { parts: true }) : undefined;
+    const options = { parts: true, storedRecords: true };
+    const plain = carriesRecords(desc) ? new PlainDecoder(desc, options) : undefined;
     decode = (bytes) =>
       (plain?.decode(bytes) as MessageShape<DescMessage> | undefined) ?? fromBinary(desc, bytes);
     decoders.set(desc, decode);

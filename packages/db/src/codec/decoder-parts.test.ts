@@ -1,12 +1,15 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { timestampDate, type Timestamp } from '@bufbuild/protobuf/wkt';
 import {
   BulkWriteResponseSchema,
   FindResponseSchema,
   InsertResponseSchema,
+  type Record as RecordMessage,
 } from '@millrace/contract/db';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PlainDecoder } from './decoder.js';
+import { noBytes } from './scalars.js';
 
 // Mostly what servers send, and sometimes what is left to the library.
 const time = fc.record({
@@ -71,6 +74,63 @@ function plain(value: object): unknown {
       return part instanceof Uint8Array ? Buffer.from(part).toString('hex') : part;
     }),
   );
+}
+
+test('decoder: stored records are the records of the library, or left to it', () => {
+  const decoder = new PlainDecoder(FindResponseSchema, { parts: true, storedRecords: true });
+  const withJson = fc
+    .tuple(record, fc.option(fc.json(), { nil: undefined }))
+    .map(([given, json]) => ({ ...given, dataJson: Buffer.from(json ?? '') }));
+  let count = 0;
+  fc.assert(
+    fc.property(fc.array(withJson, { maxLength: 4 }), (records) => {
+      const message = create(FindResponseSchema, { records });
+      const bytes = Buffer.from(toBinary(FindResponseSchema, message));
+      const read = decoder.decode(bytes);
+      if (!read) return;
+      count++;
+      expect(read['records']).toEqual(fromBinary(FindResponseSchema, bytes).records.map(stored));
+    }),
+    { numRuns: 500 },
+  );
+  expect(count).toBeGreaterThan(150);
+});
+
+test('decoder: a cut or mutated record is a record of the library, or left to it', () => {
+  const decoder = new PlainDecoder(InsertResponseSchema, { parts: true, storedRecords: true });
+  fc.assert(
+    fc.property(record, fc.nat(), fc.nat(255), fc.nat(), (given, at, value, cut) => {
+      const message = create(InsertResponseSchema, { record: { ...given, dataJson: noBytes } });
+      const bytes = Buffer.from(toBinary(InsertResponseSchema, message));
+      if (bytes.length > 0) bytes[at % bytes.length] = value;
+      const some = bytes.subarray(0, cut % (bytes.length + 1));
+      const read = unlessNotJson(() => decoder.decode(some));
+      if (!read) return;
+      const { record: known } = fromBinary(InsertResponseSchema, some);
+      expect(read['record']).toEqual(known && stored(known));
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+/** A mutated tag may turn any field into data. */
+function unlessNotJson<Result>(decode: () => Result): Result | undefined {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+function stored(message: RecordMessage): object {
+  const { id, key, rev, dataJson, createdAt, updatedAt, seq, expiresAt } = message;
+  const text = Buffer.from(dataJson).toString();
+  const dateOf = (time: Timestamp | undefined) => (time ? timestampDate(time) : new Date(0));
+  const data: unknown = text === '' ? undefined : JSON.parse(text);
+  const times = { createdAt: dateOf(createdAt), updatedAt: dateOf(updatedAt) };
+  const record = { id, key, rev: Number(rev), data, ...times, seq: Number(seq) };
+  return expiresAt ? { ...record, expiresAt: timestampDate(expiresAt) } : record;
 }
 
 test('decoder: cut or mutated bytes are decoded like by the library, or left to it', () => {

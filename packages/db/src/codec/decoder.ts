@@ -1,6 +1,8 @@
 import { create, ScalarType, type DescField, type DescMessage } from '@bufbuild/protobuf';
-import { FilterSchema } from '@millrace/contract/db';
+import { ChangeSchema, FilterSchema, RecordSchema } from '@millrace/contract/db';
+import { asciiText } from './ascii-text.js';
 import { readFilter } from './filter-decoder.js';
+import { readRecord } from './record-decoder.js';
 import { delimited } from './scalars.js';
 
 type Fields = Record<string, unknown>;
@@ -26,6 +28,8 @@ interface FieldReader {
 export interface PlainDecoderOptions {
   /** Whether to decode messages inside the message too. Without it they are left to the library. */
   parts?: boolean;
+  /** Whether to decode records to stored records, except those of changes. */
+  storedRecords?: boolean | undefined;
 }
 
 /**
@@ -87,7 +91,9 @@ function readerOf(field: DescField, options: PlainDecoderOptions): FieldReader |
     return { name, wire: delimited, isList, isPart: true, read: readFilter };
   }
   if (field.oneof) return undefined;
-  if (kind === 'message' && options.parts && field.message) return partReader(field, field.message);
+  if (kind === 'message' && options.parts && field.message) {
+    return partReader(field, field.message, options);
+  }
   if (kind !== 'scalar' && kind !== 'enum') return undefined;
   const type = kind === 'enum' ? ScalarType.INT32 : field.scalar;
   const read = type === undefined ? undefined : reads.get(type);
@@ -100,13 +106,21 @@ function readerOf(field: DescField, options: PlainDecoderOptions): FieldReader |
 // Recursive, or represented by the library as plain values.
 const leftToLibrary = /^google\.protobuf\.(?:Struct|\w*Value)$/;
 
-function partReader(field: DescField, desc: DescMessage): FieldReader | undefined {
-  if (leftToLibrary.test(desc.typeName)) return undefined;
-  const decoder = new PlainDecoder(desc, { parts: true });
+function partReader(
+  field: DescField,
+  desc: DescMessage,
+  options: PlainDecoderOptions,
+): FieldReader | undefined {
+  const { typeName } = desc;
+  if (leftToLibrary.test(typeName)) return undefined;
   const isList = field.fieldKind === 'list';
-  const read: FieldReader['read'] = (length, bytes, start) =>
-    decoder.decode(bytes, start, start + length);
-  return { name: field.localName, wire: delimited, isList, isPart: !isList, read };
+  const part = { name: field.localName, wire: delimited, isList, isPart: !isList };
+  if (options.storedRecords && typeName === RecordSchema.typeName) {
+    return { ...part, read: readRecord };
+  }
+  const storedRecords = options.storedRecords && typeName !== ChangeSchema.typeName;
+  const decoder = new PlainDecoder(desc, { parts: true, storedRecords });
+  return { ...part, read: (length, bytes, start) => decoder.decode(bytes, start, start + length) };
 }
 
 function int32(number: number): number | undefined {
@@ -123,10 +137,5 @@ const reads: ReadonlyMap<ScalarType, FieldReader['read']> = new Map<
   [ScalarType.INT64, (number) => BigInt(number)],
   [ScalarType.UINT64, (number) => BigInt(number)],
   [ScalarType.BYTES, (length, bytes, start) => bytes.subarray(start, start + length)],
-  [ScalarType.STRING, asciiText],
+  [ScalarType.STRING, (length, bytes, start) => asciiText(bytes, start, start + length)],
 ]);
-
-function asciiText(length: number, bytes: Buffer, start: number): string | undefined {
-  for (let at = start; at < start + length; at++) if (bytes[at]! >= 0x80) return undefined;
-  return bytes.toString('latin1', start, start + length);
-}

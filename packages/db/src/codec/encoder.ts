@@ -1,4 +1,5 @@
 import {
+  create,
   ScalarType,
   toBinary,
   type DescField,
@@ -77,8 +78,8 @@ export class MessageEncoder {
     return writer.take();
   }
 
-  /** The message with its gRPC prefix. */
-  frame(message: Message): Buffer {
+  /** The message, or what it is created from, with its gRPC prefix. */
+  frame(message: object): Buffer {
     try {
       this.#write(message);
       writer.head();
@@ -101,11 +102,12 @@ export class MessageEncoder {
     this.#rare = [...rare];
   }
 
-  #write(message: Fields): void {
+  #write(given: object): void {
+    const message = given as Fields;
     if (direct && message instanceof direct.type) return writer.raw(direct.bytes(message as never));
     for (const name of this.#rare) {
       if (isThere(message[name])) {
-        return writer.raw(toBinary(this.#desc, message as unknown as Message));
+        return writer.raw(toBinary(this.#desc, create(this.#desc, message as Message)));
       }
     }
     for (const field of this.#fields) {

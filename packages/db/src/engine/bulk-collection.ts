@@ -1,9 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Bulk } from './bulk.js';
-import type { BulkByFilter, ManyOptions, ManyResult } from './bulk-filter.js';
+import {
+  checkFilterGiven,
+  type BulkByFilter,
+  type ManyOptions,
+  type ManyResult,
+} from './bulk-filter.js';
 import type { BulkOptions, BulkOutcome } from './bulk-operations.js';
 import type { BulkResult, BulkWritten } from './bulk-types.js';
-import { mergePatch, type JsonObject } from './documents.js';
+import { mergePatch, toDocument, type JsonObject } from './documents.js';
+import { Refusal } from '@millrace/kit/errors';
+import { wholeNumber } from './query/query.js';
 import { refuse } from './refusal.js';
 import { toStoredRecord, type StoredRecord } from './stored-record.js';
 import type { CallOptions } from './writes.js';
@@ -64,18 +71,27 @@ function resultOf<T>(outcome: BulkOutcome, withRecord: boolean): BulkResult<T> {
 export async function mergeMany(
   found: AsyncIterable<{ id: string; data: object }>,
   patch: object,
-  limit: number,
+  { filter, limit: given }: { filter: unknown; limit: number | undefined },
   merge: (id: string) => Promise<{ seq: number }>,
 ): Promise<ManyResult> {
+  checkFilterGiven(filter);
+  toDocument(patch, 'patch');
+  const limit = wholeNumber(given, 'limit') || Infinity;
   const result = { matched: 0, changed: 0, seq: 0 };
   for await (const { id, data } of found) {
     if (result.changed >= limit) break;
     result.matched++;
     const before = data as JsonObject;
     if (isDeepStrictEqual(mergePatch(before, patch as JsonObject), before)) continue;
-    const { seq } = await merge(id);
-    result.changed++;
-    result.seq = Math.max(result.seq, seq);
+    try {
+      const { seq } = await merge(id);
+      result.changed++;
+      result.seq = Math.max(result.seq, seq);
+    } catch (error) {
+      // Another writer deleted it since it was found.
+      if (!(error instanceof Refusal && error.code === 'RECORD_NOT_FOUND')) throw error;
+      result.matched--;
+    }
   }
   return result;
 }

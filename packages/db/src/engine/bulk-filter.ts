@@ -6,7 +6,7 @@ import { mergePatch, toDocument } from './documents.js';
 import { bulkCommitRecords } from './bulk.js';
 import * as operations from './operations.js';
 import type { Target } from './operations.js';
-import { plainFilter } from './query/plain-query.js';
+import type { Filter } from './query/filter.js';
 import { compilePredicate } from './query/predicate.js';
 import { checkFind, wholeNumber } from './query/query.js';
 import type { Queries } from './queries.js';
@@ -29,6 +29,12 @@ export interface ManyResult {
   changed: number;
   /** The last commit; 0 when nothing was committed. */
   seq: number;
+}
+
+/** A forgotten filter must not match all records. */
+export function checkFilterGiven(filter: unknown): void {
+  if (typeof filter === 'object' && filter !== null) return;
+  throw refuse('BAD_REQUEST', 'filter is missing. To match all records send {}.');
 }
 
 interface Progress extends ManyResult {
@@ -54,7 +60,7 @@ export class BulkByFilter {
     patch: unknown,
     options: ManyOptions = {},
   ): Promise<ManyResult> {
-    const document = toDocument(patch);
+    const document = toDocument(patch, 'patch');
     return this.#run(name, filter, options, ['update', document], (target, collection, record) => {
       if (isDeepStrictEqual(mergePatch(record.data, document), record.data)) return false;
       operations.update(target, collection, record, { data: document }, { mode: 'merge' });
@@ -76,10 +82,8 @@ export class BulkByFilter {
     print: readonly unknown[],
     apply: Apply,
   ): Promise<ManyResult> {
-    if (typeof input !== 'object' || input === null) {
-      throw refuse('BAD_REQUEST', 'filter is missing. To match all records send {}.');
-    }
-    const filter = plainFilter(input)!;
+    checkFilterGiven(input);
+    const filter = input as Filter;
     const limit = wholeNumber(options.limit, 'limit') || Infinity;
     const matches = compilePredicate(checkFind({ filter }).condition);
     const collection = this.core.catalog.find(name);

@@ -193,7 +193,7 @@ export class Bulk {
   #operate(operation: BulkOperation, options: BulkOptions): Operate {
     const given = Object.entries(operation ?? {}).filter(([, value]) => value !== undefined);
     const [kind] = given.length === 1 ? given[0]! : [''];
-    const { insert, upsert, update } = operation;
+    const { insert, upsert, update } = given.length === 1 ? operation : {};
     if (kind === 'insert' && insert) {
       const { id, key } = insert;
       const document = this.#document(insert.data, undefined, options);

@@ -1,4 +1,5 @@
 import { Packr } from 'msgpackr';
+import { DocumentReader } from './document-reader.js';
 import type { Json, JsonObject } from './documents.js';
 import { FieldReader, type undecided } from './field-reader.js';
 import { GrowingBytes } from './growing-bytes.js';
@@ -62,17 +63,17 @@ export function createCodec(store: ShapeStore): Codec {
     maxSharedStructures: maxShapes,
     moreTypes: false,
   });
+  const shapesOf = () => (packr as unknown as { structures: Shapes }).structures;
+  const documents = new DocumentReader(shapesOf);
   const range = { start: 0, end: 0 };
-  const decode = (bytes: Uint8Array, start: number, end: number): unknown => {
+  const decode = (bytes: Uint8Array, start: number, end: number): Json => {
+    const value = documents.read(bytes, start, end);
+    if (value !== undefined) return value;
     range.start = start;
     range.end = end;
-    return packr.unpack(bytes, range);
+    return packr.unpack(bytes, range) as Json;
   };
-  const shapesOf = () => (packr as unknown as { structures: Shapes }).structures;
-  const reader = new FieldReader(
-    shapesOf,
-    (bytes, start, end) => decode(bytes, start, end) as Json,
-  );
+  const reader = new FieldReader(shapesOf, decode);
   const writer = new JsonWriter(shapesOf);
   let jsonText = new GrowingBytes(firstTextBytes);
   const writeJson = (to: GrowingBytes, bytes: Uint8Array, start: number, end: number): void => {

@@ -261,14 +261,15 @@ export class Collection<T extends object, In extends object = T> {
     if (this.#scope.schema) {
       const found = this.stream({ filter }, { transaction: call.transaction });
       const merge = (id: string) => this.merge(id, patch, { transaction: call.transaction });
-      return mergeMany(found, patch, call.limit || Infinity, merge);
+      return mergeMany(found, patch, { filter, limit: call.limit }, merge);
     }
-    return this.database.bulkByFilter.updateMany(this.name, filter, patch, call);
+    return this.database.bulkByFilter.updateMany(this.name, plainFilter(filter), patch, call);
   }
 
   /** Deletes all matching records, in commits of 1,000. `{}` matches all. */
   async deleteMany(filter: Filter<T>, options: ManyOptions = {}): Promise<ManyResult> {
-    return this.database.bulkByFilter.deleteMany(this.name, filter, this.#call(options));
+    const call = this.#call(options);
+    return this.database.bulkByFilter.deleteMany(this.name, plainFilter(filter), call);
   }
 
   /** One page of the records that match: 100 unless `limit` says otherwise, 10,000 at most. */
@@ -356,7 +357,7 @@ export class Collection<T extends object, In extends object = T> {
     return options;
   }
 
-  #batches(query: FindQuery<T>, options: ReadOptions) {
+  #batches(query: FindQuery<T, string>, options: ReadOptions) {
     const { transaction } = this.#call(options);
     return this.database.queries.find(this.name, plainQuery(query), transaction);
   }

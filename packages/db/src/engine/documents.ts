@@ -46,9 +46,9 @@ function keyProblem(key: string): string | undefined {
  * A clean copy of a document as JSON would carry it: no undefined, no class instances, no number
  * that JSON cannot write. The copy also protects what is stored from later changes by the caller.
  */
-export function toDocument(value: unknown): JsonObject {
+export function toDocument(value: unknown, name = 'data'): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw refuse('BAD_DATA', `data must be a JSON object, not ${describe(value)}.`);
+    throw refuse('BAD_DATA', `${name} must be a JSON object, not ${describe(value)}.`);
   }
   return copyObject(value, undefined, 1);
 }
@@ -57,9 +57,9 @@ export function toDocument(value: unknown): JsonObject {
  * As `toDocument`, of a value that nobody else holds: what is clean already, as nearly all that a
  * parser made is, is not copied.
  */
-export function ownDocument(value: unknown): JsonObject {
+export function ownDocument(value: unknown, name = 'data'): JsonObject {
   const isClean = typeof value === 'object' && value !== null && isCleanObject(value, 1);
-  return isClean ? (value as JsonObject) : toDocument(value);
+  return isClean ? (value as JsonObject) : toDocument(value, name);
 }
 
 function isCleanObject(object: object, depth: number): boolean {

@@ -112,6 +112,12 @@ export function updateIfRev(
   document: Document,
   options: WriteOptions & { mode?: UpdateMode | undefined } = {},
 ): Written {
+  if (!Number.isSafeInteger(expectedRev) || expectedRev < 0) {
+    throw refuse(
+      'BAD_REQUEST',
+      `expected_rev must be a whole number of 0 or more, not ${expectedRev}.`,
+    );
+  }
   if (expectedRev === 0) {
     if (!('key' in address)) {
       throw refuse('BAD_REQUEST', 'expected_rev 0 (must not exist) needs a key, not an id.');

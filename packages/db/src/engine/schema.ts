@@ -111,24 +111,40 @@ interface BulkBody {
   mode?: 'replace' | 'merge' | undefined;
 }
 
-/** The operations of a bulk with validated documents. A merge cannot be validated in a bulk. */
+/**
+ * The operations of a bulk with validated documents, or why one is refused. A merge cannot be
+ * validated in a bulk.
+ */
 export async function validatedOperations<Operation extends object>(
   schema: StandardSchema,
   collection: string,
   operations: readonly Operation[],
-): Promise<Operation[]> {
-  const checked: Operation[] = [];
-  for (const operation of operations) {
-    const [kind, body] = Object.entries(operation)[0] as [string, BulkBody];
-    if (kind === 'delete') {
-      checked.push(operation);
-      continue;
+): Promise<(Operation | Refusal)[]> {
+  if (!Array.isArray(operations)) throw refuse('BAD_REQUEST', 'operations must be a list.');
+  const checked: (Operation | Refusal)[] = [];
+  for (const operation of operations as readonly Operation[]) {
+    try {
+      checked.push(await validatedOperation(schema, collection, operation));
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      checked.push(error);
     }
-    if (body.mode === 'merge') {
-      throw refuse('BAD_REQUEST', 'A schema cannot validate a merge in a bulk; use mergeByKey.');
-    }
-    const data = await validated(schema, collection, body.data);
-    checked.push({ [kind]: { ...body, data } } as Operation);
   }
   return checked;
+}
+
+/** An operation of the wrong form is returned unchanged, for the engine to refuse. */
+async function validatedOperation<Operation extends object>(
+  schema: StandardSchema,
+  collection: string,
+  operation: Operation,
+): Promise<Operation> {
+  const given = Object.entries(operation ?? {}).filter(([, value]) => value !== undefined);
+  const [kind, body] = (given[0] ?? []) as [string?, (BulkBody | null)?];
+  if (given.length !== 1 || kind === undefined || !body || kind === 'delete') return operation;
+  if (body.mode === 'merge') {
+    throw refuse('BAD_REQUEST', 'A schema cannot validate a merge in a bulk; use mergeByKey.');
+  }
+  const data = await validated(schema, collection, body.data);
+  return { [kind]: { ...body, data } } as Operation;
 }

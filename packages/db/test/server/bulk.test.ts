@@ -85,6 +85,18 @@ test('bulk: updateMany and deleteMany count matched and changed', async () => {
     status: 400,
     reason: 'BAD_REQUEST',
   });
+  for (const operation of ['updateMany', 'deleteMany']) {
+    const request = { filter: { n: { gt: 3 } }, ...(operation === 'updateMany' && { patch: {} }) };
+    expect(await rest.refusal('POST', `/v1/many/records:${operation}`, request)).toMatchObject({
+      status: 400,
+      reason: 'BAD_FILTER',
+    });
+  }
+  const text = { filter, patch: 'x' };
+  expect(await rest.refusal('POST', '/v1/many/records:updateMany', text)).toMatchObject({
+    reason: 'BAD_DATA',
+    message: 'patch must be a JSON object, not a string.',
+  });
   expect(await rest.ok('POST', '/v1/many/records:deleteMany', { filter })).toMatchObject({
     matched: 10,
     changed: 10,

@@ -150,6 +150,32 @@ describe('overlap skip', () => {
     expect(await state()).toMatchObject({ lastRunAt: start + 4 * minute });
   });
 
+  test('a run is left out while a redriven task is PENDING', async () => {
+    const { store, runAt, state } = await setUp({ definition });
+    await runAt(start + minute);
+    const [task] = await claimAll(store, start + minute);
+    const end = { id: task!.id, token: task!.lease!.token, attempt: {} as never };
+    const verdict = { kind: 'dead', reason: 'PERMANENT' } as const;
+    await store.settle([{ ...end, now: start + minute, verdict }]);
+    await runAt(start + 2 * minute);
+    const [second] = await claimAll(store, start + 2 * minute);
+    const done = { id: second!.id, token: second!.lease!.token, attempt: {} as never };
+    const now = start + 2 * minute;
+    await store.settle([{ ...done, now, verdict: { kind: 'succeeded' } }]);
+    await store.redrive({
+      queue: 'mail',
+      ids: [task!.id],
+      diedBy: now,
+      now,
+      by: 'ada',
+      selector: {},
+      dueAt: () => now,
+    });
+    await runAt(start + 3 * minute);
+    expect(await store.counts('mail')).toMatchObject({ pending: 1 });
+    expect(await state()).toMatchObject({ lastRunAt: now, openIds: [task!.id] });
+  });
+
   test('of several missed times one runs', async () => {
     const { store, runAt } = await setUp({ definition: { ...definition, catch_up: 'all' } });
     await runAt(start + 10 * minute);

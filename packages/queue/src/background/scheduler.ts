@@ -79,12 +79,14 @@ export class Scheduler {
     runs: readonly Run[],
   ): Promise<{ runs: readonly Run[]; openIds: readonly string[] }> {
     if (overlap === 'allow') return { runs, openIds };
-    const open: string[] = [];
+    const [open, dead]: [string[], string[]] = [[], []];
     for (const id of openIds) {
       const task = await this.options.store.getTask(id);
-      if (task?.status === 'PENDING' || task?.status === 'IN_FLIGHT') open.push(id);
+      if (!task || 'purgedAt' in task || task.status === 'SUCCEEDED') continue;
+      // A dead task is open again after a redrive.
+      (task.status === 'DEAD' ? dead : open).push(id);
     }
-    return { runs: open.length > 0 ? [] : runs.slice(-1), openIds: open };
+    return { runs: open.length > 0 ? [] : runs.slice(-1), openIds: [...dead, ...open] };
   }
 
   #note(kind: string, { queue, name }: { queue: string; name: string }, { id }: Run): void {

@@ -23,7 +23,7 @@ export interface ScheduleState {
   nextRunAt: number | null;
   lastRunAt: number | null;
   lastTaskId: string | null;
-  /** The last tasks that were not known to have ended. */
+  /** The last tasks that may run again: not known to have succeeded or to be deleted. */
   openIds: readonly string[];
   /** Who wrote the schedule; the submitter of its tasks. */
   by: string;

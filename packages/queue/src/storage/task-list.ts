@@ -49,7 +49,8 @@ export interface TaskListing {
   countTasks(query: { queue: string; filter: TaskFilter }): Promise<TaskCount>;
 }
 
-export const maxScannedTasks = 10_000;
+/** So many take at most 50 ms where a task is read by several lookups. */
+export const maxScannedTasks = 4_000;
 export const maxExactCount = 10_000;
 
 type FilteredFields = Pick<Task, 'status' | 'handlerRef' | 'groupKey' | 'createdAt'>;

@@ -137,6 +137,7 @@ export function listTests(fixture: Fixture): void {
     test('list: many tasks with a filter that matches few', { timeout: 60_000 }, async () => {
       await fixture.queue();
       const wanted: string[] = [];
+      const grouped = new Set<string>();
       for (let part = 0; part < 6; part++) {
         const tasks = Array.from({ length: 500 }, (_, i) =>
           fixture.newTask({
@@ -144,10 +145,12 @@ export function listTests(fixture: Fixture): void {
             handlerRef: i === 250 ? 'rare' : 'common',
             dueAt: noon + (i % 2) * 60_000,
             priority: i % 10,
+            groupKey: i % 45 === 0 ? 'g' : null,
           }),
         );
         await fixture.store.insertTasks(tasks, noon + part);
         wanted.push(tasks[250]!.id);
+        for (const { id, groupKey } of tasks) if (groupKey === 'g') grouped.add(id);
       }
       const pending: TaskFilter = { statuses: ['PENDING'] };
       const rare = { ...pending, handlerRef: 'rare' };
@@ -159,6 +162,9 @@ export function listTests(fixture: Fixture): void {
       );
       const next = await all({ filter: pending, limit: 500, order: 'next' });
       expect([next.length, new Set(next).size]).toEqual([3_000, 3_000]);
+      expect(await all({ filter: { ...pending, groupKey: 'g' }, limit: 7, order: 'next' })).toEqual(
+        next.filter((id) => grouped.has(id)),
+      );
       expect(await count(rare)).toEqual({ count: 6, isEstimate: false });
       expect(await count({ handlerRef: 'common' })).toEqual({ count: 2_994, isEstimate: false });
       expect(await count(pending)).toEqual({ count: 3_000, isEstimate: false });

@@ -89,7 +89,7 @@ export class Channel {
       options.signal?.throwIfAborted();
       throw error;
     } finally {
-      call.fail(callError('CANCELLED', 'The reader has left.'));
+      if (!call.isOver) call.fail(callError('CANCELLED', 'The reader has left.'));
     }
   }
 

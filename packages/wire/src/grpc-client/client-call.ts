@@ -1,3 +1,4 @@
+import { blockBytes } from '../grpc/block-pool.js';
 import { Deframer, type MessageSink } from '../grpc/deframer.js';
 import type { HeaderList } from '../header-list.js';
 import type { Http2Stream, StreamHost } from '../http2/stream.js';
@@ -48,7 +49,8 @@ export class ClientCall implements StreamUser, MessageSink {
     this.#request = request;
     this.deadline = request.deadline;
     this.#observer = observer;
-    this.#deframer = new Deframer(this, request.maxMessageBytes);
+    // A response of up to a block is copied once: its server is trusted with that much memory.
+    this.#deframer = new Deframer(this, request.maxMessageBytes, blockBytes);
   }
 
   start(stream: Http2Stream, host: CallHost): void {

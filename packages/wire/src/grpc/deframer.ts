@@ -9,7 +9,7 @@ export interface MessageSink {
 }
 
 export const messagePrefixBytes = 5;
-const firstBytes = 16 * 1024;
+const defaultFirstBytes = 16 * 1024;
 
 /**
  * Splits the bytes of a request into gRPC messages. A partial message takes at most one block
@@ -18,6 +18,7 @@ const firstBytes = 16 * 1024;
 export class Deframer {
   readonly #sink: MessageSink;
   readonly #maxBytes: number;
+  readonly #firstBytes: number;
   #head: Buffer | undefined;
   #headLength = 0;
   #flag = 0;
@@ -28,9 +29,11 @@ export class Deframer {
   #room = 0;
   #bodyLength = 0;
 
-  constructor(sink: MessageSink, maxBytes: number) {
+  /** `firstBytes`: what is allocated at once for a message of which little has arrived. */
+  constructor(sink: MessageSink, maxBytes: number, firstBytes = defaultFirstBytes) {
     this.#sink = sink;
     this.#maxBytes = maxBytes;
+    this.#firstBytes = firstBytes;
   }
 
   /** True when a message has begun and is not complete. */
@@ -97,7 +100,7 @@ export class Deframer {
   /** A small piece first, then blocks. */
   #addPiece(available: number): boolean {
     const left = this.#length - this.#bodyLength;
-    const wanted = this.#bodyLength === 0 ? Math.max(firstBytes, available) : blockBytes;
+    const wanted = this.#bodyLength === 0 ? Math.max(this.#firstBytes, available) : blockBytes;
     const size = Math.min(left, wanted, blockBytes);
     if (!this.#sink.tryReserve(size)) return false;
     this.#pieces.push(size === blockBytes ? takeBlock() : Buffer.allocUnsafe(size));

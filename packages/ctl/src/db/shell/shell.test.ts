@@ -39,6 +39,7 @@ beforeEach(async () => {
 const lifecycle: Lifecycle = {
   interrupted: new AbortController().signal,
   serve: (work) => work(Promise.resolve()),
+  onInterrupt: () => () => undefined,
   handOver: (work) => work(),
 };
 

@@ -284,6 +284,10 @@ describe('a bad filter is refused with its place', () => {
     [{ op: 'eq', value: 1 }, 'filter.field must be the path of a field, not nothing'],
     [{ value: 1 }, 'filter.field must be'],
     [{ feild: 'a', op: 'eq' }, 'has an unknown member "feild"; did you mean "field"?'],
+    [
+      { age: { gt: 30 } },
+      'member "age"; a condition is {"field": "age", "op": "eq", "value": ...}',
+    ],
     [{ and: {} }, 'filter.and must be a list of conditions, not an object'],
     [{ or: [] }, 'filter.or is empty'],
     [{ or: [leaf('eq', 1), null] }, 'filter.or[1] must be an object'],

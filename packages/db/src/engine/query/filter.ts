@@ -114,7 +114,10 @@ function checkMembers(value: unknown, at: string): FilterMembers {
   }
   for (const name of Object.keys(value)) {
     if (!(members as readonly string[]).includes(name)) {
-      throw bad(at, `has an unknown member "${name}"${suggestion(name, members)}`);
+      const hint =
+        suggestion(name, members) ||
+        `; a condition is {"field": "${name}", "op": "eq", "value": ...}`;
+      throw bad(at, `has an unknown member "${name}"${hint}`);
     }
   }
   return value;

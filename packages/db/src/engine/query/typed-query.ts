@@ -133,8 +133,11 @@ export type Filter<T = never> = FieldCondition<T> | ObjectFilter<T>;
 /** `{ age: 'desc', name: 'asc' }`, or a list of steps. */
 export type Order<T = never> = readonly OrderBy[] | { readonly [P in Path<T>]?: 'asc' | 'desc' };
 
+/** Without `F` a query of a typed collection has no `fields`: its result is all of T. */
+type DefaultFields<T> = [T] extends [never] ? string : never;
+
 /** A query for the first match. */
-export interface FindOneQuery<T = never, F extends string = string> {
+export interface FindOneQuery<T = never, F extends string = DefaultFields<T>> {
   /** Which records. Default: all. */
   filter?: Filter<T> | undefined;
   /** The id is always the last tie-break. Default: by id. */
@@ -152,7 +155,10 @@ export interface FindOneQuery<T = never, F extends string = string> {
   allowFullScan?: boolean | undefined;
 }
 
-export interface FindQuery<T = never, F extends string = string> extends FindOneQuery<T, F> {
+export interface FindQuery<T = never, F extends string = DefaultFields<T>> extends FindOneQuery<
+  T,
+  F
+> {
   /** Maximum number of records. 0 or absent: all on a stream, 100 on a page. */
   limit?: number | undefined;
 }

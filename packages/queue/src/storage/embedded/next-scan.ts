@@ -10,6 +10,7 @@ import {
 } from '../task-list.js';
 import {
   after,
+  groupBytes,
   groupStart,
   groupTimeKey,
   idKey,
@@ -32,6 +33,7 @@ const minBatch = 100;
 const growth = 4;
 const maxBatch = 2_000;
 const timeLength = 6;
+const maxPriority = 9;
 
 /**
  * Reads one page of PENDING tasks by due time. Ready tasks are stored by priority and group, so
@@ -74,7 +76,9 @@ export class NextPageReader {
 
   #newBatch(from: TaskPosition | undefined): NextBatch {
     const size = Math.min(this.#batchSize, this.#page.budget);
-    return new NextBatch(this.queue, from ?? { at: 0, id: '' }, size);
+    const { groupKey } = this.query.filter;
+    const group = groupKey === undefined ? undefined : groupBytes(groupKey);
+    return new NextBatch(this.queue, from ?? { at: 0, id: '' }, size, group);
   }
 
   #isInRange(createdAt: number): boolean {
@@ -96,6 +100,8 @@ class NextBatch {
     private readonly queue: number,
     private readonly from: TaskPosition,
     private readonly size: number,
+    /** Of ready tasks, read those of this group alone. */
+    private readonly group: Buffer | undefined,
   ) {
     this.#at = queueKey(kinds.ready, queue);
   }
@@ -105,6 +111,10 @@ class NextBatch {
     if (this.#source === 'scheduled') {
       this.#readScheduled(rows);
       this.#source = 'ready';
+    }
+    if (this.group) {
+      this.#readOneGroup(rows, this.group);
+      return true;
     }
     this.#visited = 0;
     while (this.#visited < sliceVisits) {
@@ -128,6 +138,16 @@ class NextBatch {
   #readScheduled(rows: RowReader): void {
     const start = queueTimeKey(kinds.scheduled, this.queue, this.from.at, this.from.id);
     this.#take(rows, start, after(queueKey(kinds.scheduled, this.queue)));
+  }
+
+  #readOneGroup(rows: RowReader, group: Buffer): void {
+    const { queue, from } = this;
+    for (let priority = maxPriority; priority >= 0; priority--) {
+      const start = readyKey(queue, priority, group, from.at, from.id);
+      this.#take(rows, start, after(start.subarray(0, -timeLength - idLength)));
+    }
+    const lined = groupTimeKey(kinds.lined, queue, group, from.at, from.id);
+    this.#take(rows, lined, after(groupStart(kinds.lined, queue, group)));
   }
 
   /** Reads the next group. False: there is none. */

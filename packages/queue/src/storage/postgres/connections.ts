@@ -261,7 +261,7 @@ export function clientConfig(
  * date, so the planner would sometimes rather read all. A database that does not know a setting
  * refuses it, which does no harm.
  */
-const settings = [
+export const plannerSettings = [
   'enable_seqscan = off',
   'enable_bitmapscan = off',
   'enable_hashjoin = off',
@@ -271,5 +271,5 @@ const settings = [
 ];
 
 async function applySettings(client: ClientBase): Promise<void> {
-  await Promise.allSettled(settings.map((setting) => client.query(`SET ${setting}`)));
+  await Promise.allSettled(plannerSettings.map((setting) => client.query(`SET ${setting}`)));
 }

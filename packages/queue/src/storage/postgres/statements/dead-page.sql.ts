@@ -3,32 +3,30 @@ import type { DeadTaskQuery } from '../../task-store.js';
 import { endedColumns, fixedColumns, historyColumn, tasksOf } from './columns.js';
 
 const filters = {
-  errorType: { name: 'error', text: 'e.error_type =' },
-  handlerRef: { name: 'handler', text: 'e.handler_ref =' },
-  httpStatus: { name: 'status', text: 'e.http_status =' },
-  diedFrom: { name: 'from', text: 'e.ended_at >=' },
-  diedBefore: { name: 'before', text: 'e.ended_at <' },
+  errorType: 'e.error_type =',
+  handlerRef: 'e.handler_ref =',
+  httpStatus: 'e.http_status =',
+  diedFrom: 'e.ended_at >=',
+  diedBefore: 'e.ended_at <',
 } as const;
 
 /**
- * One page of dead tasks, without their payloads but with the sizes of these. Each set of filters is
- * a statement of its own, so that the database finds the index for it.
+ * One page of dead tasks, without their payloads but with the sizes of these. The statement is not
+ * prepared: which index is best depends on the values of the filters, and a plan for any value may
+ * read all dead tasks.
  */
 export function deadPage(query: DeadTaskQuery): { statement: Statement; values: unknown[] } {
   const isOldest = query.order === 'oldest_first';
   const values: unknown[] = [query.queue, query.limit + 1];
-  const names = [isOldest ? 'oldest' : 'newest'];
   let where = '';
   for (const key of Object.keys(filters) as (keyof typeof filters)[]) {
     const value = query.filter[key];
     if (value === undefined) continue;
-    where += ` AND ${filters[key].text} $${values.push(value)}`;
-    names.push(filters[key].name);
+    where += ` AND ${filters[key]} $${values.push(value)}`;
   }
   if (query.after) {
     const [at, id] = [values.push(query.after.deadAt), values.push(query.after.id)];
     where += ` AND (e.ended_at, e.id) ${isOldest ? '>' : '<'} ($${at}::bigint, $${id}::text)`;
-    names.push('after');
   }
   const direction = isOldest ? '' : ' DESC';
   const text = `WITH page AS (
@@ -40,7 +38,7 @@ export function deadPage(query: DeadTaskQuery): { statement: Statement; values: 
       octet_length(t.payload) AS payload_bytes
     FROM page p ${tasksOf('p')}
     ORDER BY p.ended_at${direction}, p.id${direction}`;
-  return { statement: statement(`dead_page_${names.join('_')}`, text), values };
+  return { statement: { name: '', text }, values };
 }
 
 export const payloads = statement(

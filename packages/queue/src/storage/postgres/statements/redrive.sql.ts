@@ -1,6 +1,6 @@
 import { lowerMarks } from './low-water-marks.sql.js';
 import { statement } from '../statement.js';
-import { byId, tasksOf } from './columns.js';
+import { byId, isDead, tasksOf } from './columns.js';
 
 /** $1 queue, $2 ids that differ, $3 when each is due, $4 died by, $5 now. */
 export const redrive = statement(
@@ -9,7 +9,7 @@ export const redrive = statement(
     SELECT * FROM unnest($2::text[], $3::bigint[]) AS i(id, due_at)
   ), back AS (
     DELETE FROM millrace.ended e USING input i
-    WHERE ${byId('e.id', 'i.id')} AND e.queue_no = $1 AND e.outcome = 4 AND e.ended_at <= $4
+    WHERE ${byId('e.id', 'i.id')} AND e.queue_no = $1 AND ${isDead('e')} AND e.ended_at <= $4
     RETURNING e.*, i.due_at
   ), waiting AS (
     INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, attempt,

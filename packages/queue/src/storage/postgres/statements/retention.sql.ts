@@ -1,5 +1,5 @@
 import { skippingStatement, statement } from '../statement.js';
-import { byId } from './columns.js';
+import { byId, isDead } from './columns.js';
 import { keysOfDeleted } from './unique-keys.sql.js';
 
 const numberOf = (name: string) => `(SELECT no FROM millrace.queues WHERE name = ${name})`;
@@ -30,9 +30,9 @@ const oldestDeleted = (outcome: 3 | 4, where: string, limit: string) => `old AS 
 export const purge = statement(
   'purge',
   `WITH gone AS (
-    DELETE FROM millrace.ended
-    WHERE id = ANY($2::text[]) AND queue_no = $1 AND outcome = 4 AND ended_at <= $3
-    RETURNING id, queue_no, outcome, unique_key
+    DELETE FROM millrace.ended e
+    WHERE e.id = ANY($2::text[]) AND e.queue_no = $1 AND ${isDead('e')} AND e.ended_at <= $3
+    RETURNING e.id, e.queue_no, e.outcome, e.unique_key
   ), ${tombstonesLeft('$4')}, ${counted}
   SELECT id FROM gone`,
 );
