@@ -11,6 +11,14 @@ import { below, Results } from './shared/results.mjs';
 
 export const summary = 'memory and health of each server while peers hold what they can';
 
+/** `help` is for `npm run bench -- NAME --help`. */
+export const options = {
+  rounds: { type: 'string', default: '3', help: 'Rounds of each attack' },
+  seconds: { type: 'string', default: '10', help: 'Seconds of each attack' },
+  attack: { type: 'string', help: 'Run this attack alone' },
+  old: { type: 'string', help: 'Compare with the build in this directory' },
+};
+
 const prober = fileURLToPath(new URL('./attacks/prober.mjs', import.meta.url));
 const attacker = fileURLToPath(new URL('./attacks/attacker.mjs', import.meta.url));
 const memory = 'highest memory (VmRSS), MB';
@@ -18,15 +26,7 @@ const slowest = 'slowest health call, ms';
 
 /** Every attack meets a fresh server; a process of its own calls /healthz all the time. */
 export async function run({ args, root, report, note }) {
-  const { values } = parseArgs({
-    args,
-    options: {
-      rounds: { type: 'string', default: '3' },
-      seconds: { type: 'string', default: '10' },
-      attack: { type: 'string' },
-      old: { type: 'string' },
-    },
-  });
+  const { values } = parseArgs({ args, options });
   const names = Object.keys(attacks).filter((name) => !values.attack || name === values.attack);
   if (names.length === 0) {
     throw new Error(`There is no attack ${values.attack}; use ${Object.keys(attacks).join(', ')}`);

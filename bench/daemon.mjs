@@ -12,6 +12,14 @@ import { atLeast, below, heading, markdown, Results } from './shared/results.mjs
 
 export const summary = 'the daemon: start, idle, reads, ctl, many sessions and transcripts';
 
+/** `help` is for `npm run bench -- NAME --help`. */
+export const options = {
+  rounds: { type: 'string', default: '5', help: 'Rounds' },
+  seconds: { type: 'string', default: '4', help: 'Seconds of each load' },
+  idle: { type: 'string', default: '10', help: 'Seconds without any load' },
+  ...scaleOptions,
+};
+
 const ours = 'millrace';
 const measures = {
   node: 'node -e 0, ms',
@@ -30,27 +38,19 @@ const measures = {
 
 /** In rounds, each on an empty home, so that a busy moment of the machine falls on one alone. */
 export async function run({ args, root, machine, report, note }) {
-  const { values } = parseArgs({
-    args,
-    options: {
-      rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '4' },
-      idle: { type: 'string', default: '10' },
-      ...scaleOptions,
-    },
-  });
+  const { values } = parseArgs({ args, options });
   const hasWrk = hasCommand('wrk');
   if (!hasWrk) note('Without reads per second: wrk is missing (apt-get install wrk)');
   const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
   const results = new Results();
   const wrong = [];
-  const options = { seconds: Number(values.seconds), idleSeconds: Number(values.idle), hasWrk };
+  const loads = { seconds: Number(values.seconds), idleSeconds: Number(values.idle), hasWrk };
   try {
     for (let round = 1; round <= Number(values.rounds); round++) {
-      await measure(root, join(home, String(round)), options, results);
+      await measure(root, join(home, String(round)), loads, results);
       note(`round ${round} of ${values.rounds}: load average ${loadavg()[0].toFixed(1)}`);
     }
-    const { idleSeconds } = options;
+    const { idleSeconds } = loads;
     const scale = { root, home: join(home, 'scale'), values, idleSeconds, note };
     if (Number(values.sessions) > 0) wrong.push(...(await measureScale(scale, results)));
   } finally {

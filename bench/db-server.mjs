@@ -20,17 +20,21 @@ const streamed = 100_000;
 const streamsPerRound = 3;
 const peerNames = ['etcd', 'postgres'];
 
+/** `help` is for `npm run bench -- NAME --help`. */
+export const options = {
+  rounds: { type: 'string', default: '3', help: 'Rounds' },
+  seconds: { type: 'string', default: '4', help: 'Seconds of each load' },
+  records: { type: 'string', default: String(streamed), help: 'Records that are streamed' },
+  peers: {
+    type: 'string',
+    default: peerNames.join(','),
+    help: 'Peers to compare with, by comma; empty for none',
+  },
+};
+
 /** Every server is a process of its own; each load is done to one after the other, in rounds. */
 export async function run({ args, root, machine, report, note }) {
-  const { values } = parseArgs({
-    args,
-    options: {
-      rounds: { type: 'string', default: '3' },
-      seconds: { type: 'string', default: '4' },
-      records: { type: 'string', default: String(streamed) },
-      peers: { type: 'string', default: peerNames.join(',') },
-    },
-  });
+  const { values } = parseArgs({ args, options });
   const rounds = Number(values.rounds);
   const seconds = Number(values.seconds);
   const records = Number(values.records);

@@ -9,6 +9,12 @@ import { below, heading, markdown, Results } from './shared/results.mjs';
 
 export const summary = 'start-up: first byte of ctl, the daemon and `ctl up` until they are ready';
 
+/** `help` is for `npm run bench -- NAME --help`. */
+export const options = {
+  rounds: { type: 'string', default: '15', help: 'Rounds; fewer than 15 write no results' },
+  old: { type: 'string', help: 'Compare with the build in this directory' },
+};
+
 const bare = 'node';
 const measures = {
   'ctl --version': 'ctl --version to its first byte, ms',
@@ -27,13 +33,7 @@ const daemonFlags = ['--listen', '127.0.0.1:0', '--backends-local-url', 'http://
 
 /** Interleaved, so that a busy moment of the machine falls on all of them alike. */
 export async function run({ args, root, machine, report, note }) {
-  const { values } = parseArgs({
-    args,
-    options: {
-      rounds: { type: 'string', default: '15' },
-      old: { type: 'string' },
-    },
-  });
+  const { values } = parseArgs({ args, options });
   const rounds = Number(values.rounds);
   const builds = { ...(values.old !== undefined && { old: values.old }), millrace: root };
   for (const build of Object.values(builds)) {

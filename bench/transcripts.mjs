@@ -3,7 +3,7 @@ import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { installPeers, versionOf } from './engine/peers.mjs';
-import { atLeast, below, markdown, Results } from './shared/results.mjs';
+import { atLeast, below, heading, markdown, Results } from './shared/results.mjs';
 import {
   askAgain,
   ccusageProblem,
@@ -16,6 +16,13 @@ import { generate } from './transcripts/generate.mjs';
 
 export const summary = 'counting what agents spent from their transcripts, beside ccusage';
 
+/** `help` is for `npm run bench -- NAME --help`. */
+export const options = {
+  install: { type: 'boolean', default: false, help: 'Install the peers' },
+  rounds: { type: 'string', default: '3', help: 'Rounds' },
+  megabytes: { type: 'string', default: '1000', help: 'Size of the generated transcripts' },
+};
+
 const measures = {
   first: 'first count of everything, ms',
   restart: 'count after a restart, nothing new, ms',
@@ -25,14 +32,7 @@ const measures = {
 
 /** The same generated transcripts for both, in rounds; figures must be those of the generator. */
 export async function run({ args, root, machine, report, note }) {
-  const { values } = parseArgs({
-    args,
-    options: {
-      install: { type: 'boolean', default: false },
-      rounds: { type: 'string', default: '3' },
-      megabytes: { type: 'string', default: '1000' },
-    },
-  });
+  const { values } = parseArgs({ args, options });
   if (values.install) return installPeers(note);
   const problem = ccusageProblem();
   if (problem) note(`Without ccusage: ${problem}`);
@@ -110,13 +110,7 @@ function judge(results, wrong) {
 
 function describe({ args, machine, truth, rows, verdicts }) {
   const lines = [
-    '# Counting transcripts',
-    '',
-    'Written by the benchmark itself.',
-    '',
-    `- Command: \`${['npm run bench -- transcripts', ...args].join(' ')}\``,
-    `- Date: ${new Date().toISOString().slice(0, 10)}; load average at the end ${loadavg()[0].toFixed(1)}`,
-    `- Machine: ${machine}`,
+    ...heading({ title: 'Counting transcripts', name: 'transcripts', args, machine }),
     `- Against: ccusage ${versionOf('ccusage')}`,
     `- Input: ${Math.round(truth.bytes / 1e6)} MB of claude transcripts in ${truth.files} files`,
     '',

@@ -15,6 +15,12 @@ import { startHandler } from './transport/handler.mjs';
 
 export const summary = 'our HTTP/2 server and HTTP/1.1 client beside those of Node and undici';
 
+/** `help` is for `npm run bench -- NAME --help`. */
+export const options = {
+  rounds: { type: 'string', default: '5', help: 'Rounds' },
+  seconds: { type: 'string', default: '4', help: 'Seconds of each load' },
+};
+
 const runFile = promisify(execFile);
 const watchLoad = fileURLToPath(new URL('./db-server/watch-load.mjs', import.meta.url));
 const clients = 64;
@@ -22,18 +28,12 @@ const kinds = ['own', 'node'];
 
 /** Both sides of each comparison take turns within a round, so that both share its noise. */
 export async function run({ args, root, report, note }) {
-  const { values } = parseArgs({
-    args,
-    options: {
-      rounds: { type: 'string', default: '5' },
-      seconds: { type: 'string', default: '4' },
-    },
-  });
+  const { values } = parseArgs({ args, options });
   if (!hasCommand('h2load')) throw new Error('h2load is missing: apt-get install nghttp2-client');
-  const options = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
-  const servers = await measureServers(root, options, note);
+  const loads = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
+  const servers = await measureServers(root, loads, note);
   report('HTTP/2 server under gRPC; the median of the rounds', servers.table(kinds));
-  const http = await measureClients(options, note);
+  const http = await measureClients(loads, note);
   report('HTTP/1.1 client, POST per second, 64 in flight', http.table(Object.keys(httpClients)));
 }
 

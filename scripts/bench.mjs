@@ -1,6 +1,7 @@
 /**
  * `npm run bench`: lists the benchmarks; `npm run bench -- NAME [options]` runs one. A benchmark
- * is `bench/NAME.mjs`: `summary` says what it measures, `run(bench)` does it. With
+ * is `bench/NAME.mjs`: `summary` says what it measures, `options` are those of parseArgs with their
+ * `help`, and `run(bench)` does it. A benchmark without `options` handles `--help` itself. With
  * MILLRACE_BENCH_BUILT=1 it takes the build that is there.
  */
 import { readdir } from 'node:fs/promises';
@@ -9,7 +10,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { prepare, root } from './prepare.mjs';
 
-const [name, ...args] = process.argv.slice(2);
+const [name, ...given] = process.argv.slice(2);
+const args = given.map((arg) => (arg === '-h' ? '--help' : arg));
 const folder = join(root, 'bench');
 const names = (await readdir(folder)).filter((file) => file.endsWith('.mjs'));
 const known = names.map((file) => file.slice(0, -'.mjs'.length)).toSorted();
@@ -22,8 +24,33 @@ if (name === undefined) {
   console.error(`There is no benchmark "${name}". Known: ${known.join(', ')}`);
   process.exit(2);
 } else {
-  console.log(machine());
-  await (await load(name)).run({ args, root, machine: machine(), report, note: console.log });
+  const { options, summary, run } = await load(name);
+  if (options && args.includes('--help')) showHelp(summary, options);
+  else await start(run);
+}
+
+async function start(run) {
+  if (!args.includes('--help')) console.log(machine());
+  try {
+    await run({ args, root, machine: machine(), report, note: console.log });
+  } catch (error) {
+    if (!error.code?.startsWith('ERR_PARSE_ARGS')) throw error;
+    console.error(`${error.message}\nSee: npm run bench -- ${name} --help`);
+    // The exit hook of a peer would turn process.exitCode into 0.
+    process.exit(2);
+  }
+}
+
+function showHelp(summary, options) {
+  console.log(`usage: npm run bench -- ${name} [options]\n\nMeasures ${summary}.\n`);
+  const lines = Object.entries({ ...options, help: { type: 'boolean', help: 'Show this' } }).map(
+    ([option, { type, default: value, help }]) => [
+      `--${option}${type === 'string' ? ' VALUE' : ''}`,
+      typeof value === 'string' ? `${help} (default: ${value || 'none'})` : help,
+    ],
+  );
+  const width = Math.max(...lines.map(([term]) => term.length));
+  for (const [term, text] of lines) console.log(`  ${term.padEnd(width)}  ${text}`);
 }
 
 function load(each) {

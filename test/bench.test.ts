@@ -77,6 +77,22 @@ describe('benchmarks run', () => {
     );
   });
 
+  test.each(Object.keys(shortest))('%s: --help lists its options', async (name) => {
+    const args = [join(root, 'scripts', 'bench.mjs'), name];
+    const env = { ...process.env, MILLRACE_BENCH_BUILT: '1' };
+    const { stdout, stderr } = await run(process.execPath, [...args, '--help'], { env });
+    expect(stderr).toBe('');
+    const [option] = shortest[name]!.args;
+    expect(stdout).toMatch(/usage|options/i);
+    expect(stdout).toContain(option);
+    expect(stdout).not.toMatch(/^Node v/);
+    const slip = run(process.execPath, [...args, '--no-such-option'], { env });
+    await expect(slip).rejects.toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining(`npm run bench -- ${name} --help`),
+    });
+  });
+
   const runs = [
     ...Object.entries(shortest).map(([name, each]) => ({ name, note: '', ...each })),
     // This build stands for the older one.

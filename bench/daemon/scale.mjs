@@ -25,10 +25,10 @@ const spawnCount = 4;
 const settleMs = 5_000;
 
 export const scaleOptions = {
-  sessions: { type: 'string', default: '1000' },
-  live: { type: 'string', default: '10' },
-  files: { type: 'string', default: '10000' },
-  gigabytes: { type: 'string', default: '5' },
+  sessions: { type: 'string', default: '1000', help: 'Sessions that have ended' },
+  live: { type: 'string', default: '10', help: 'Sessions that run' },
+  files: { type: 'string', default: '10000', help: 'Files of transcripts' },
+  gigabytes: { type: 'string', default: '5', help: 'Size of the transcripts' },
 };
 
 /** A headless agent that ends at once, or waits when its prompt says so. */
