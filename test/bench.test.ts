@@ -15,6 +15,7 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
       ' ',
     ),
   },
+  dashboard: { args: ['--rows', '300', '--rounds', '1'] },
   'db-client': {
     args: ['--rounds', '1', '--seconds', '0.3', '--records', '1000', '--peers', ''],
   },

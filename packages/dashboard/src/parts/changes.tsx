@@ -1,3 +1,5 @@
+import { useEffect, useRef } from 'react';
+
 export interface Difference {
   path: string;
   before: string;
@@ -12,9 +14,14 @@ export function ChangeTable({
   changes: readonly Difference[];
   isNew?: boolean;
 }) {
+  const section = useRef<HTMLElement>(null);
+  useEffect(() => {
+    // The form above it can be longer than the dialog.
+    section.current?.scrollIntoView({ block: 'start' });
+  }, [changes]);
   if (changes.length === 0) return <p role="status">Nothing changes.</p>;
   return (
-    <section aria-label="Changes">
+    <section ref={section} className="change-review" aria-label="Changes">
       <h3>{isNew ? 'The server will write' : 'Changes'}</h3>
       <div className="scroll-x" tabIndex={0} role="group" aria-label="Changes">
         <table className="table changes">

@@ -52,20 +52,24 @@ interface ConfirmProps {
   confirmLabel: string;
   dangerous?: boolean;
   busy?: boolean;
+  /** Another way to do it, before the main button. */
+  alternative?: ReactNode;
   onConfirm: () => void;
   onClose: () => void;
 }
 
-/** Confirms an action that cannot be undone. */
+/** Confirms an action that cannot be undone. Enter in a field of it confirms. */
 export function Confirm({
   title,
   children,
   confirmLabel,
   dangerous,
   busy,
+  alternative,
   onConfirm,
   onClose,
 }: ConfirmProps) {
+  const form = useId();
   return (
     <Dialog
       title={title}
@@ -73,20 +77,30 @@ export function Confirm({
       actions={
         <>
           <button type="button" onClick={onClose}>
-            Cancel
+            {confirmLabel.startsWith('Cancel') ? 'Close' : 'Cancel'}
           </button>
+          {alternative}
           <button
-            type="button"
+            type="submit"
+            form={form}
             className={dangerous ? 'danger' : 'primary'}
             disabled={busy}
-            onClick={onConfirm}
           >
             {confirmLabel}
           </button>
         </>
       }
     >
-      {children}
+      <form
+        id={form}
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          onConfirm();
+        }}
+      >
+        {children}
+      </form>
     </Dialog>
   );
 }

@@ -9,6 +9,8 @@ import { useDensity } from '../style/theme.js';
 export interface Column<Row> {
   id: string;
   header: string;
+  /** Shown in place of the header, such as a checkbox for all rows. */
+  headerControl?: ReactNode;
   /** A CSS grid track: `8rem`, `minmax(0, 2fr)`. */
   width: string;
   /** The track on a narrow page. */
@@ -93,7 +95,7 @@ export function VirtualTable<Row>({
     <div className="vtable" role="table" aria-label={label} aria-rowcount={rows.length + 1}>
       <div role="rowgroup" className="vtable-head">
         <div role="row" aria-rowindex={1} className="vtable-row" style={grid}>
-          {shown.map(({ id, header, numeric, onSort, sorted, resizable }) => (
+          {shown.map(({ id, header, headerControl, numeric, onSort, sorted, resizable }) => (
             <div
               key={id}
               role="columnheader"
@@ -105,7 +107,7 @@ export function VirtualTable<Row>({
                   {header} <span aria-hidden="true">{sortMarks[sorted ?? 'none']}</span>
                 </button>
               ) : (
-                header
+                (headerControl ?? header)
               )}
               {resize && resizable && !isNarrow && (
                 <ResizeHandle

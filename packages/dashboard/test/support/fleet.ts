@@ -55,7 +55,9 @@ export class Fleet {
     clis.add('gh', `console.log(${JSON.stringify(JSON.stringify(runs))});`);
     makeRepo(join(home, 'mill'));
     const helpers: { close: () => unknown }[] = [];
-    const flags: Record<string, string> = {};
+    // Nothing listens on port 9: servers at the default addresses of this machine must not count.
+    const nowhere = 'http://127.0.0.1:9';
+    const flags: Record<string, string> = { 'queue-url': nowhere, 'database-url': nowhere };
     if (hasHistory) {
       writeHistory(home);
       const provider = await startProvider();

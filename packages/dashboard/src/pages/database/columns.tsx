@@ -25,7 +25,7 @@ export function columnsFor(parts: ColumnParts): Column<DbRecord>[] {
     {
       id: 'key',
       header: 'Key or id',
-      width: isNarrow ? 'minmax(0, 1fr)' : 'minmax(0, 15rem)',
+      width: isNarrow ? 'minmax(0, 1fr)' : 'minmax(12rem, 15rem)',
       resizable: true,
       ...sorting(parts, '$id'),
       cell: (record) => (

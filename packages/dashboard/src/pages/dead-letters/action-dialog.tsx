@@ -59,19 +59,20 @@ export function ActionDialog({ action, queue, selector, onClose, onDone }: Actio
       }
       dangerous={action === 'purge'}
       busy={execute.isPending || matching === 0}
+      alternative={
+        hasJobs &&
+        matching > 1 && (
+          <button type="button" disabled={start.isPending} onClick={() => start.mutate()}>
+            {names[action]} in the background
+          </button>
+        )
+      }
       onClose={onClose}
       onConfirm={() => execute.mutate()}
     >
       <Loaded query={preview} rows={1}>
         {(found) => <p>{sentence(action, found, selector)}</p>}
       </Loaded>
-      {hasJobs && matching > 1 && (
-        <p>
-          <button type="button" disabled={start.isPending} onClick={() => start.mutate()}>
-            {names[action]} in the background
-          </button>
-        </p>
-      )}
       {action === 'redrive' && matching > 1 && (
         <label className="field">
           Tasks per second

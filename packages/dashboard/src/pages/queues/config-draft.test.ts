@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { differences, valueAt, withValue, writable } from './config-draft.js';
+import { differences, valueAt, withField, withValue, writable } from './config-draft.js';
 
 const config = {
   name: 'mail',
@@ -29,4 +29,13 @@ test('differences: every changed value with its path', () => {
     { path: 'limits.max_pending', before: 'not set', after: '9' },
   ]);
   expect(differences(config, { ...config, version: 9 })).toEqual([]);
+});
+
+test('withField: a pull queue has no address, and gets one back with another protocol', () => {
+  const pull = withField({ callback: { url: '' } }, 'callback.protocol', 'pull');
+  expect(pull).toEqual({ callback: { protocol: 'pull' } });
+  expect(withField(pull, 'callback.protocol', undefined)).toEqual({ callback: { url: '' } });
+  expect(withField(config, 'callback.protocol', 'grpc')).toMatchObject({
+    callback: { url: 'http://a/run', protocol: 'grpc' },
+  });
 });

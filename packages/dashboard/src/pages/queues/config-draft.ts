@@ -6,7 +6,9 @@ export type Json = Readonly<Record<string, unknown>>;
 export interface ConfigField {
   path: string;
   label: string;
-  kind: 'text' | 'number' | 'boolean' | 'ordering';
+  kind: 'text' | 'number' | 'boolean' | 'choice';
+  /** The values of a choice; the first is the default. */
+  options?: readonly string[];
   hint?: string;
 }
 
@@ -27,6 +29,13 @@ export const configGroups: readonly ConfigGroup[] = [
   {
     title: 'Callback',
     fields: [
+      {
+        path: 'callback.protocol',
+        label: 'Protocol',
+        kind: 'choice',
+        options: ['http', 'grpc', 'pull'],
+        hint: 'pull: workers claim the tasks.',
+      },
       { path: 'callback.url', label: 'URL', kind: 'text' },
       number('callback.timeout_ms', 'Timeout (ms)'),
       { path: 'description', label: 'Description', kind: 'text' },
@@ -53,7 +62,12 @@ export const configGroups: readonly ConfigGroup[] = [
   {
     title: 'Delivery',
     fields: [
-      { path: 'ordering.mode', label: 'Ordering', kind: 'ordering' },
+      {
+        path: 'ordering.mode',
+        label: 'Ordering',
+        kind: 'choice',
+        options: ['none', 'group'],
+      },
       { path: 'circuit_breaker.enabled', label: 'Circuit breaker', kind: 'boolean' },
       number('retention.succeeded_ms', 'Keep succeeded (ms)'),
       number('retention.dead_ms', 'Keep dead (ms)', '0 means until purged.'),
@@ -101,4 +115,12 @@ function leaves(value: unknown, path = '', found = new Map<string, string>()): M
     leaves(child, path === '' ? name : `${path}.${name}`, found);
   }
   return found;
+}
+
+/** Changes a field of the form. A pull queue has no address; the other protocols need one. */
+export function withField(draft: Json, path: string, value: unknown): Json {
+  const next = withValue(draft, path, value);
+  if (path !== 'callback.protocol') return next;
+  const url = value === 'pull' ? undefined : (valueAt(next, 'callback.url') ?? '');
+  return withValue(next, 'callback.url', url);
 }

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import { configGroups, valueAt, withValue, type ConfigField, type Json } from './config-draft.js';
+import { configGroups, valueAt, withField, type ConfigField, type Json } from './config-draft.js';
 
 interface ConfigFieldsProps {
   draft: Json;
@@ -18,29 +18,33 @@ export function ConfigFields({ draft, errors, onChange }: ConfigFieldsProps) {
         <fieldset key={title}>
           <legend>{title}</legend>
           <div className="fields">
-            {fields.map((field) => (
-              <label key={field.path} className="field">
-                {field.label}
-                <Control
-                  field={field}
-                  value={valueAt(draft, field.path)}
-                  isInvalid={errors.has(field.path)}
-                  isRequired={field.path === 'callback.url' && !isPull}
-                  onChange={(value) => onChange(withValue(draft, field.path, value))}
-                />
-                {(errors.get(field.path) ?? field.hint) && (
-                  <span className={errors.has(field.path) ? 'field-error' : 'field-hint'}>
-                    {errors.get(field.path) ?? field.hint}
-                  </span>
-                )}
-              </label>
-            ))}
+            {fields
+              .filter(({ path }) => !isPull || path !== 'callback.url')
+              .map((field) => (
+                <label key={field.path} className="field">
+                  {field.label}
+                  <Control
+                    field={field}
+                    value={valueAt(draft, field.path)}
+                    isInvalid={errors.has(field.path)}
+                    isRequired={field.path === 'callback.url'}
+                    onChange={(value) => onChange(withField(draft, field.path, value))}
+                  />
+                  {(errors.get(field.path) ?? field.hint) && (
+                    <span className={errors.has(field.path) ? 'field-error' : 'field-hint'}>
+                      {errors.get(field.path) ?? field.hint}
+                    </span>
+                  )}
+                </label>
+              ))}
           </div>
         </fieldset>
       ))}
     </>
   );
 }
+
+const booleans = ['true', 'false'] as const;
 
 interface ControlProps {
   field: ConfigField;
@@ -50,9 +54,14 @@ interface ControlProps {
   onChange: (value: unknown) => void;
 }
 
-function Control({ field: { kind }, value, isInvalid, isRequired, onChange }: ControlProps) {
-  if (kind === 'boolean' || kind === 'ordering') {
-    const options = kind === 'boolean' ? ['true', 'false'] : ['none', 'group'];
+function Control({
+  field: { kind, options = booleans },
+  value,
+  isInvalid,
+  isRequired,
+  onChange,
+}: ControlProps) {
+  if (kind === 'boolean' || kind === 'choice') {
     return (
       <select
         aria-invalid={isInvalid}

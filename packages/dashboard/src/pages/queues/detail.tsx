@@ -62,7 +62,15 @@ export function QueueDetail({ queue }: { queue: string }) {
     <Page
       title={queue}
       above={above}
-      actions={item && <Actions item={item} onSubmit={() => setDialog('submit')} />}
+      actions={
+        item && (
+          <Actions
+            item={item}
+            isPull={config.data?.callback.protocol === 'pull'}
+            onSubmit={() => setDialog('submit')}
+          />
+        )
+      }
     >
       {queues.data && !item && !config.isError && <Loading rows={1} />}
       {queues.isError && !config.isError && (
@@ -144,7 +152,14 @@ function Tabs({ features, tab, onTab }: TabsProps) {
   return <Choice isTabs label="View" value={tab} options={options} onChange={onTab} />;
 }
 
-function Actions({ item: { name, summary }, onSubmit }: { item: QueueItem; onSubmit: () => void }) {
+interface ActionsProps {
+  item: QueueItem;
+  /** Workers claim its tasks: there is no callback to test. */
+  isPull: boolean;
+  onSubmit: () => void;
+}
+
+function Actions({ item: { name, summary }, isPull, onSubmit }: ActionsProps) {
   const pause = useAction({
     run: (paused: boolean) => setPaused(name, paused),
     done: (_, paused) => (paused ? `Paused ${name}.` : `Resumed ${name}.`),
@@ -171,9 +186,11 @@ function Actions({ item: { name, summary }, onSubmit }: { item: QueueItem; onSub
       >
         {summary.paused ? 'Resume' : 'Pause'}
       </button>
-      <button type="button" disabled={probe.isPending} onClick={() => probe.mutate()}>
-        Test callback
-      </button>
+      {!isPull && (
+        <button type="button" disabled={probe.isPending} onClick={() => probe.mutate()}>
+          Test callback
+        </button>
+      )}
       <button type="button" className="primary" onClick={onSubmit}>
         Submit test task
       </button>
@@ -213,7 +230,7 @@ interface BreakerFigureProps {
 function BreakerFigure({ config, phase }: BreakerFigureProps) {
   if (!config) return <Figure name="Breaker" value="–" />;
   const { enabled, failure_ratio: ratio, min_requests: min } = config.circuit_breaker;
-  if (!enabled) return <Figure name="Breaker" value="off" />;
+  if (!enabled || config.callback.protocol === 'pull') return <Figure name="Breaker" value="off" />;
   if (phase === 'open') return <Figure name="Breaker" value={<Status tone="bad">open</Status>} />;
   if (phase === 'half_open')
     return <Figure name="Breaker" value={<Status tone="warn">half open</Status>} />;

@@ -36,7 +36,7 @@ export function Schedules({ queue }: { queue: string }) {
             <Empty title="No schedules.">A schedule submits a task at set times.</Empty>
           ) : (
             <div className="scroll-x" tabIndex={0} role="group" aria-label="Schedules">
-              <table className="table">
+              <table role="table" className="table cards">
                 <thead>
                   <tr>
                     <th scope="col">Schedule</th>
@@ -83,10 +83,10 @@ function ScheduleRow({ queue, schedule }: { queue: string; schedule: Schedule })
       <th scope="row">
         {name} {paused && <Status tone="warn">paused</Status>}
       </th>
-      <td>{timesText(schedule)}</td>
-      <td>{task.handler_ref}</td>
-      <td>{paused ? '–' : <Time at={schedule.next_run_at} />}</td>
-      <td>
+      <td data-label="Runs">{timesText(schedule)}</td>
+      <td data-label="Handler">{task.handler_ref}</td>
+      <td data-label="Next run">{paused ? '–' : <Time at={schedule.next_run_at} />}</td>
+      <td data-label="Last run">
         {last_task_id ? (
           <Link href={`/tasks/${last_task_id}`}>
             <Time at={schedule.last_run_at} />
@@ -95,26 +95,28 @@ function ScheduleRow({ queue, schedule }: { queue: string; schedule: Schedule })
           <Time at={schedule.last_run_at} />
         )}
       </td>
-      <td className="row">
-        <button
-          type="button"
-          className="small"
-          disabled={act.isPending}
-          onClick={() => act.mutate('run-now')}
-        >
-          Run now
-        </button>
-        <button
-          type="button"
-          className="small"
-          disabled={act.isPending}
-          onClick={() => act.mutate(paused ? 'resume' : 'pause')}
-        >
-          {paused ? 'Resume' : 'Pause'}
-        </button>
-        <button type="button" className="small danger" onClick={() => setIsDeleting(true)}>
-          Delete
-        </button>
+      <td>
+        <div className="row">
+          <button
+            type="button"
+            className="small"
+            disabled={act.isPending}
+            onClick={() => act.mutate('run-now')}
+          >
+            Run now
+          </button>
+          <button
+            type="button"
+            className="small"
+            disabled={act.isPending}
+            onClick={() => act.mutate(paused ? 'resume' : 'pause')}
+          >
+            {paused ? 'Resume' : 'Pause'}
+          </button>
+          <button type="button" className="small danger" onClick={() => setIsDeleting(true)}>
+            Delete
+          </button>
+        </div>
         {isDeleting && <Delete {...{ queue, name }} onClose={() => setIsDeleting(false)} />}
       </td>
     </tr>

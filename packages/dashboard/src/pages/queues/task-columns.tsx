@@ -9,6 +9,8 @@ interface ColumnParts {
   selected: ReadonlySet<string>;
   isSelectable: boolean;
   onToggle: (id: string) => void;
+  /** Selects the loaded tasks, or none when something is selected. */
+  onToggleAll: () => void;
 }
 
 /** The columns that matter for tasks of a status. */
@@ -33,7 +35,8 @@ export function taskColumns(parts: ColumnParts): Column<TaskRow>[] {
       cell: ({ last_error, group_key }) =>
         parts.status === 'DEAD' ? (
           <span className="ellipsis" title={last_error?.message}>
-            {last_error?.error_type} <span className="muted">{last_error?.message}</span>
+            {last_error?.error_type}{' '}
+            <span className="muted">{last_error?.http_status ?? last_error?.message}</span>
           </span>
         ) : (
           <span className="muted">{group_key ?? ''}</span>
@@ -73,10 +76,18 @@ export function taskColumns(parts: ColumnParts): Column<TaskRow>[] {
   ];
 }
 
-function selection({ selected, onToggle }: ColumnParts): Column<TaskRow> {
+function selection({ selected, onToggle, onToggleAll }: ColumnParts): Column<TaskRow> {
   return {
     id: 'select',
     header: '',
+    headerControl: (
+      <input
+        type="checkbox"
+        aria-label="Select all"
+        checked={selected.size > 0}
+        onChange={onToggleAll}
+      />
+    ),
     width: '1.5rem',
     cell: ({ id }) => (
       <input

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo, useState } from 'react';
+import { Link } from 'wouter';
 import { count } from '../../parts/format.js';
 import { setParams, useParamText } from '../../parts/location.js';
 import { localOf, timestampOf } from '../../parts/local-time.js';
@@ -7,6 +8,7 @@ import { Empty, Failure, Loading } from '../../parts/states.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { VirtualTable } from '../../parts/virtual-table.js';
 import { nextQueries, type TaskFilter, type TaskRow } from '../../queue/next-api.js';
+import { ActionDialog, type DlqAction } from '../dead-letters/action-dialog.js';
 import { CancelDialog } from './cancel-dialog.js';
 import { taskColumns } from './task-columns.js';
 import { statuses, taskFilterIn, type FilterField, type Order } from './task-filter.js';
@@ -15,22 +17,31 @@ import { useTasks } from './use-tasks.js';
 // The maximum number of ids in one request.
 const maxSelected = 1_000;
 
-/** The tasks of a queue by status, with filters and bulk cancel. */
+/** The tasks of a queue by status, with filters, bulk cancel, redrive and purge. */
 export function TaskTable({ queue }: { queue: string }) {
   const text = useParamText();
   const { filter, status, order } = useMemo(() => taskFilterIn(text), [text]);
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
-  const [isCancelling, setIsCancelling] = useState(false);
+  const [action, setAction] = useState<'cancel' | DlqAction>();
   const tasks = useTasks(queue, filter, order);
   const change = (changes: Record<string, string>) => {
     setSelected(new Set());
     setParams(changes);
   };
   const isPending = status === 'PENDING';
+  const finish = () => {
+    setAction(undefined);
+    setSelected(new Set());
+    void tasks.reload();
+  };
   const toggle = (id: string) => {
     const next = new Set(selected);
     if (!next.delete(id) && next.size < maxSelected) next.add(id);
     setSelected(next);
+  };
+  const toggleAll = () => {
+    const ids = selected.size > 0 ? [] : tasks.rows.slice(0, maxSelected).map(({ id }) => id);
+    setSelected(new Set(ids));
   };
   const { status: _, ...fields } = filter;
   return (
@@ -55,18 +66,19 @@ export function TaskTable({ queue }: { queue: string }) {
             type="button"
             className="danger"
             disabled={tasks.rows.length === 0}
-            onClick={() => setIsCancelling(true)}
+            onClick={() => setAction('cancel')}
           >
             {selected.size > 0 ? `Cancel ${count(selected.size)} selected…` : 'Cancel matching…'}
           </button>
         </div>
       )}
+      {status === 'DEAD' && <DeadActions {...{ queue, selected }} onAction={setAction} />}
       <List
         tasks={tasks}
-        {...{ status, selected, toggle }}
+        {...{ status, selected, toggle, toggleAll }}
         isFiltered={Object.keys(fields).length > 0}
       />
-      {isCancelling && (
+      {action === 'cancel' && (
         <CancelDialog
           queue={queue}
           selector={
@@ -74,14 +86,44 @@ export function TaskTable({ queue }: { queue: string }) {
               ? { ids: [...selected] }
               : { filter: { ...fields, status: 'PENDING' } }
           }
-          onClose={() => setIsCancelling(false)}
-          onDone={() => {
-            setIsCancelling(false);
-            setSelected(new Set());
-            void tasks.reload();
-          }}
+          onClose={() => setAction(undefined)}
+          onDone={finish}
         />
       )}
+      {(action === 'redrive' || action === 'purge') && (
+        <ActionDialog
+          {...{ action, queue }}
+          selector={{ ids: [...selected] }}
+          onClose={() => setAction(undefined)}
+          onDone={finish}
+        />
+      )}
+    </div>
+  );
+}
+
+interface DeadActionsProps {
+  queue: string;
+  selected: ReadonlySet<string>;
+  onAction: (action: DlqAction) => void;
+}
+
+function DeadActions({ queue, selected, onAction }: DeadActionsProps) {
+  const size = count(selected.size);
+  return (
+    <div className="row">
+      <button type="button" disabled={selected.size === 0} onClick={() => onAction('redrive')}>
+        Redrive {size} selected…
+      </button>
+      <button
+        type="button"
+        className="danger"
+        disabled={selected.size === 0}
+        onClick={() => onAction('purge')}
+      >
+        Purge {size} selected…
+      </button>
+      <Link href={`/dead-letters/${queue}`}>Groups, redrive and purge by filter</Link>
     </div>
   );
 }
@@ -162,10 +204,11 @@ interface ListProps {
   status: TaskRow['status'];
   selected: ReadonlySet<string>;
   toggle: (id: string) => void;
+  toggleAll: () => void;
   isFiltered: boolean;
 }
 
-function List({ tasks, status, selected, toggle, isFiltered }: ListProps) {
+function List({ tasks, status, selected, toggle, toggleAll, isFiltered }: ListProps) {
   const { query, rows, fetchMore, reload } = tasks;
   const failure = query.isError && <Failure error={query.error} onRetry={reload} />;
   if (query.isPending) return failure || <Loading />;
@@ -184,8 +227,9 @@ function List({ tasks, status, selected, toggle, isFiltered }: ListProps) {
         columns={taskColumns({
           status,
           selected,
-          isSelectable: status === 'PENDING',
+          isSelectable: status === 'PENDING' || status === 'DEAD',
           onToggle: toggle,
+          onToggleAll: toggleAll,
         })}
         rows={rows}
         rowKey={({ id }) => id}

@@ -22,7 +22,7 @@ export function Workers({ queue }: { queue: string }) {
             </Empty>
           ) : (
             <div className="scroll-x" tabIndex={0} role="group" aria-label="Workers">
-              <table className="table">
+              <table role="table" className="table cards">
                 <thead>
                   <tr>
                     <th scope="col">Worker</th>
@@ -47,13 +47,23 @@ export function Workers({ queue }: { queue: string }) {
                   {list.map((one) => (
                     <tr key={`${one.worker} ${one.principal} ${one.remote_ip}`}>
                       <th scope="row">{one.worker}</th>
-                      <td>{one.principal}</td>
-                      <td className="mono">{one.remote_ip ?? '–'}</td>
-                      <td className="numeric">{count(one.in_flight)}</td>
-                      <td className="numeric">{count(one.claimed)}</td>
-                      <td className="numeric">{count(one.completed)}</td>
-                      <td className="numeric">{count(one.failed)}</td>
-                      <td>
+                      <td data-label="Principal">{one.principal}</td>
+                      <td data-label="Address" className="mono">
+                        {one.remote_ip ?? '–'}
+                      </td>
+                      <td data-label="In flight" className="numeric">
+                        {count(one.in_flight)}
+                      </td>
+                      <td data-label="Claimed" className="numeric">
+                        {count(one.claimed)}
+                      </td>
+                      <td data-label="Completed" className="numeric">
+                        {count(one.completed)}
+                      </td>
+                      <td data-label="Failed" className="numeric">
+                        {count(one.failed)}
+                      </td>
+                      <td data-label="Last seen">
                         <Time at={one.last_seen_at} />
                       </td>
                     </tr>
