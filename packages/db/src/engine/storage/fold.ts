@@ -10,10 +10,7 @@ export const foldedRow = Buffer.from('folded_lsn');
 export interface FoldOptions {
   /** How long a batch stays in the overlay before a fold is due. */
   afterMs: number;
-  /**
-   * Rows that make a fold due at once. It hands all of them to LMDB in one go, about 1 us each, and
-   * syncs of the log take several times as long while LMDB writes them.
-   */
+  /** Rows that make a fold due at once. The event loop hands all of them to LMDB in one go. */
   maxRows: number;
 }
 
