@@ -1,6 +1,6 @@
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { installPeers, versionOf } from './engine/peers.mjs';
@@ -17,6 +17,7 @@ const warmUpSeconds = (seconds) => Math.min(1, seconds);
 const peerNames = ['bullmq', 'pg-boss', 'graphile-worker'];
 const measures = {
   endToEnd: 'submitted by 64 loops and handled, tasks/s',
+  cpu: 'the same, CPU of server, submitter and worker, us/task',
   backlog: 'worked off a backlog, tasks/s',
   latency: 'submit to handler at 200 tasks/s, p50 ms',
   lateLatency: 'submit to handler at 200 tasks/s, p99 ms',
@@ -30,6 +31,7 @@ const help = `npm run bench -- workers [options]
   --seconds N    how long tasks are submitted (5)
   --backlog N    tasks that wait in the measure of a backlog (20000)
   --peers LIST   peers to stand beside, by commas (${peerNames.join(',')}); "" for none
+  --old ROOT     instead of the peers, an older build beside this one, and their ratio
   --help         this text
 
 bench/results/workers.md is written only with all peers.`;
@@ -45,18 +47,24 @@ export async function run({ args, root, machine, report, note }) {
       seconds: { type: 'string', default: '5' },
       backlog: { type: 'string', default: '20000' },
       peers: { type: 'string', default: peerNames.join(',') },
+      old: { type: 'string' },
     },
   });
   if (values.help) return note(help);
   if (values.install) return installPeers(note);
   const seconds = Number(values.seconds);
+  const old = values.old === undefined ? undefined : resolve(values.old);
+  if (old !== undefined && !existsSync(join(old, 'bin', 'ctl'))) {
+    throw new Error(`${old} has no bin/ctl: build it first`);
+  }
   const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
   chmodSync(home, 0o755);
   const queues = [];
   const results = new Results();
   try {
     queues.push(await startContestant('millrace', root, home));
-    for (const kind of values.peers.split(',').filter(Boolean)) {
+    if (old !== undefined) queues.push(await startContestant('millrace', old, home, 'old'));
+    for (const kind of old === undefined ? values.peers.split(',').filter(Boolean) : []) {
       const problem = missing(kind);
       if (problem) note(`Without ${kind}: ${problem}`);
       else queues.push(await startContestant(kind, root, home));
@@ -66,7 +74,9 @@ export async function run({ args, root, machine, report, note }) {
       // Alternates the order, so that no queue always runs after the same one.
       const turn = round % 2 === 1 ? queues : queues.toReversed();
       for (const queue of turn) {
-        results.add(measures.endToEnd, queue.name, await endToEnd(queue, seconds));
+        const { perSecond, cpuUs } = await endToEnd(queue, seconds);
+        results.add(measures.endToEnd, queue.name, perSecond);
+        if (queue.pid) results.add(measures.cpu, queue.name, cpuUs);
         results.add(measures.backlog, queue.name, await workOff(queue, Number(values.backlog)));
         const times = await latencies(queue, seconds);
         results.add(measures.latency, queue.name, percentile(times, 0.5));
@@ -82,7 +92,11 @@ export async function run({ args, root, machine, report, note }) {
     rmSync(home, { recursive: true, force: true });
   }
   const names = queues.map(({ name }) => name);
-  const rows = results.table(names);
+  const rows = results.table(names).map((row) => {
+    const ratio = results.of(row.measure, 'millrace') / results.of(row.measure, 'old');
+    const text = Number.isFinite(ratio) ? ratio.toFixed(2) : '-';
+    return old === undefined ? row : { ...row, 'new / old': text };
+  });
   report('The median of the rounds', rows);
   const verdicts = judge(results);
   report('Targets', verdicts);
@@ -93,17 +107,20 @@ export async function run({ args, root, machine, report, note }) {
   note('Written to bench/results/workers.md');
 }
 
-/** Tasks that were handled per second, from the first submit until the last task was handled. */
-async function endToEnd({ submitter, worker }, seconds) {
+/** From the first submit until the last task was handled. */
+async function endToEnd({ submitter, worker, pid, cpuUs }, seconds) {
   await worker.ask('work');
   const before = await worker.ask('handled');
   const startedAt = performance.now();
+  const cpuBefore = pid ? cpuUs() : 0;
   await submitter.ask('start');
   await sleep(seconds * 1_000);
   await submitter.ask('finish');
   const handled = await quietCount(worker);
+  const count = handled.count - before;
+  const used = pid ? cpuUs() - cpuBefore : 0;
   await worker.ask('rest');
-  return (handled.count - before) / ((handled.at - startedAt) / 1_000);
+  return { perSecond: count / ((handled.at - startedAt) / 1_000), cpuUs: used / count };
 }
 
 async function workOff({ submitter, worker }, count) {

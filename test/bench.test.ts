@@ -56,7 +56,8 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
   transcripts: { args: ['--rounds', '1', '--megabytes', '5'] },
   transport: { args: ['--rounds', '1', '--seconds', '0.3'], programs: ['h2load'] },
   workers: {
-    args: ['--rounds', '1', '--seconds', '0.3', '--backlog', '1000', '--peers', ''],
+    // This build stands for the older one.
+    args: ['--rounds', '1', '--seconds', '0.3', '--backlog', '1000', '--old', root],
   },
 };
 

@@ -3,22 +3,25 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { startBase } from '../queue/contestants.mjs';
-import { logFile, startModule, startProgram, stop } from '../shared/processes.mjs';
+import { cpuUsOf, logFile, startModule, startProgram, stop } from '../shared/processes.mjs';
 
-const sideFile = fileURLToPath(new URL('side.mjs', import.meta.url));
 const token = 'bench-token-0123456789';
 
-export async function startContestant(kind, root, home) {
-  const base = kind === 'millrace' ? await startQueue(root, home) : await startBase(kind, home);
-  const submitter = await startSide(kind, base.connection);
-  const worker = await startSide(kind, base.connection);
+/** `root`: the build of Millrace to run. */
+export async function startContestant(kind, root, home, name = kind) {
+  const base =
+    kind === 'millrace' ? await startQueue(root, join(home, name)) : await startBase(kind, home);
+  const submitter = await startSide(kind, root, base.connection);
+  const worker = await startSide(kind, root, base.connection);
+  const pids = [base.pid, submitter.pid, worker.pid];
   return {
-    name: kind,
+    name,
     submitter,
     worker,
     pid: base.pid,
+    /** CPU time of the server and of both processes with the SDK. */
+    cpuUs: () => pids.reduce((sum, pid) => sum + cpuUsOf(pid), 0),
     stop: async () => {
       await submitter.stop();
       await worker.stop();
@@ -27,8 +30,10 @@ export async function startContestant(kind, root, home) {
   };
 }
 
-async function startSide(kind, connection) {
-  const child = startModule(sideFile, [kind, JSON.stringify(connection)], {
+async function startSide(kind, root, connection) {
+  // Of that build, so that it runs with its own SDK.
+  const file = join(root, 'bench', 'workers', 'side.mjs');
+  const child = startModule(file, [kind, JSON.stringify(connection)], {
     stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
   });
   let waiting;
@@ -41,6 +46,7 @@ async function startSide(kind, connection) {
   };
   await answer();
   return {
+    pid: child.pid,
     ask: (command, params = {}) => {
       child.send({ command, ...params });
       return answer();
@@ -49,8 +55,7 @@ async function startSide(kind, connection) {
   };
 }
 
-async function startQueue(root, home) {
-  const directory = join(home, 'millrace');
+async function startQueue(root, directory) {
   mkdirSync(directory, { recursive: true });
   const hash = createHash('sha256').update(token).digest('hex');
   const grants = [{ queue: '*', role: 'admin' }];
@@ -72,11 +77,11 @@ async function startQueue(root, home) {
   const server = startProgram(
     process.execPath,
     [join(root, 'bin', 'ctl'), 'queue', 'serve', '--config', config],
-    { stdio: ['ignore', 'pipe', logFile(home, 'queue-server')] },
+    { stdio: ['ignore', 'pipe', logFile(directory, 'queue-server')] },
   );
   const lines = createInterface({ input: server.stdout })[Symbol.asyncIterator]();
   const { value: line, done } = await lines.next();
-  if (done) throw new Error(`ctl queue serve did not start: see ${home}/queue-server.log`);
+  if (done) throw new Error(`ctl queue serve did not start: see ${directory}/queue-server.log`);
   server.stdout.resume();
   const { url } = JSON.parse(line);
   const answer = await fetch(`${url}/v1/admin/queues/bench/config`, {
