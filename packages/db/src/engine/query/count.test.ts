@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { findAll } from './find.js';
+import { findAll } from './find-all.test-support.js';
 import { idOf, MemoryView, sourceOf, type TestRecord } from './memory-view.test-support.js';
 import type { Filter } from './filter.js';
 import { checkFind } from './query.js';

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'vitest';
 import type { Json, JsonObject } from '../documents.js';
 import { conditionText, parseFilter, type Filter } from './filter.js';
 import { idOf, imageOf, type TestRecord } from './memory-view.test-support.js';
-import { compileFilter } from './predicate.js';
+import { compilePredicate } from './predicate.js';
+
+const compileFilter = (filter: unknown) => compilePredicate(parseFilter(filter));
 
 function matches(data: JsonObject, filter: Filter, own: Partial<TestRecord> = {}): boolean {
   return compileFilter(filter)(imageOf({ id: idOf(1), data, ...own }));

@@ -8,7 +8,7 @@ import {
   orderBy,
   records,
 } from './arbitraries.test-support.js';
-import { findAll } from './find.js';
+import { findAll } from './find-all.test-support.js';
 import {
   idOf,
   imageOf,

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../documents.js';
-import { find, findAll, type FindBatch } from './find.js';
+import { findAll } from './find-all.test-support.js';
+import { find, type FindBatch } from './find.js';
 import { idOf, imageOf, MemoryView, sourceOf } from './memory-view.test-support.js';
 import { checkFind, type FindQuery } from './query.js';
 import { Slice } from './slice.js';

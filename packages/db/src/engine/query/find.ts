@@ -61,19 +61,6 @@ export async function* findInto<Records>(
   yield { records, end: { nextCursor: page.nextCursor(), plan: report } };
 }
 
-/** As `find`, everything in one piece. */
-export async function findAll(
-  source: QuerySource,
-  query: CheckedFind,
-): Promise<FindEnd & { records: FoundRecord[] }> {
-  const records: FoundRecord[] = [];
-  for await (const batch of find(source, query)) {
-    for (const record of batch.records) records.push(record);
-    if (batch.end) return { ...batch.end, records };
-  }
-  throw new Error('a find ended without its last batch');
-}
-
 function indexRequired(): Error {
   return refuse(
     'INDEX_REQUIRED',

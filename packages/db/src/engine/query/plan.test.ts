@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { JsonObject } from '../documents.js';
 import type { IndexDefinition } from '../index/entries.js';
-import { findAll } from './find.js';
+import { findAll } from './find-all.test-support.js';
 import { idOf, MemoryView, sourceOf } from './memory-view.test-support.js';
 import { checkFind, type FindQuery } from './query.js';
 import type { PlanReport } from './source.js';

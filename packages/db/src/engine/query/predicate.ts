@@ -1,17 +1,11 @@
 import type { Json } from '../documents.js';
 import type { Condition, FieldTest, FilterField } from './filter.js';
-import { parseFilter } from './filter.js';
 import { compareText, compareValues, equalValues, ordersByUnit, rankOf } from '../value/order.js';
 import { anyText, anyValue, type Path, type Row } from '../value/path.js';
 import { compileRegex } from './regex.js';
 
 export type Predicate<Subject = Row> = (subject: Subject) => boolean;
 type ValueTest = (value: Json) => boolean;
-
-/** Checks and compiles a filter as the API has it. */
-export function compileFilter(filter: unknown): Predicate {
-  return compilePredicate(parseFilter(filter));
-}
 
 /** A function that says whether a record meets the condition. */
 export function compilePredicate(condition: Condition): Predicate {

@@ -101,14 +101,6 @@ export class Tables {
     }
   }
 
-  *keys(table: TableName, range: KeyRange, txn?: Transaction): Iterable<Buffer> {
-    try {
-      yield* this.#handles[table].getKeys(rangeOptions(range, txn));
-    } catch (error) {
-      throw this.#unread(error);
-    }
-  }
-
   count(table: TableName, txn?: Transaction): number {
     try {
       return this.#handles[table].getCount(rangeOptions({}, txn));
@@ -190,12 +182,6 @@ export class Tables {
       rows: () => handle.getRange(rangeOptions({}, undefined)) as Iterable<TableRow>,
       drop: () => void handle.drop(),
     };
-  }
-
-  /** Bytes of the file. */
-  get pageStats(): { lastPage: number; pageSize: number } {
-    const stats = this.#root.getStats() as { lastPageNumber?: number; pageSize?: number };
-    return { lastPage: stats.lastPageNumber ?? 0, pageSize: stats.pageSize ?? 4096 };
   }
 
   async close(): Promise<void> {
