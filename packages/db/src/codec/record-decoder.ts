@@ -1,5 +1,5 @@
 import type { StoredRecord } from '../engine/stored-record.js';
-import { asciiText } from './ascii-text.js';
+import { textAt } from './text.js';
 
 const more = 0x80;
 const [varint, delimited] = [0, 2];
@@ -80,7 +80,7 @@ class RecordReader {
   }
 
   #text(end: number): string {
-    const text = asciiText(this.bytes, this.at, end);
+    const text = textAt(this.bytes, this.at, end);
     if (text === undefined) this.#isUnusual = true;
     return text ?? '';
   }
