@@ -161,3 +161,14 @@ test('decoder: a bulk response has results with errors and records', () => {
   const read = new PlainDecoder(BulkWriteResponseSchema, { parts: true }).decode(bytes);
   expect(plain(read!)).toEqual(plain(fromBinary(BulkWriteResponseSchema, bytes)));
 });
+
+test('decoder: decodes keys in UTF-8, and leaves a byte order mark to the library', () => {
+  const decoder = new PlainDecoder(FindResponseSchema, { parts: true, storedRecords: true });
+  const keyOf = (key: string) => {
+    const message = create(FindResponseSchema, { records: [{ key }] });
+    const read = decoder.decode(Buffer.from(toBinary(FindResponseSchema, message)));
+    return (read?.['records'] as { key: string }[] | undefined)?.[0]?.key;
+  };
+  expect(keyOf('Zürich 🏔')).toBe('Zürich 🏔');
+  expect(keyOf('\uFEFFa')).toBeUndefined();
+});

@@ -1,6 +1,6 @@
 import { create, ScalarType, type DescField, type DescMessage } from '@bufbuild/protobuf';
 import { ChangeSchema, FilterSchema, RecordSchema } from '@millrace/contract/db';
-import { asciiText } from './ascii-text.js';
+import { textAt } from './text.js';
 import { readFilter } from './filter-decoder.js';
 import { readRecord } from './record-decoder.js';
 import { delimited } from './scalars.js';
@@ -137,5 +137,5 @@ const reads: ReadonlyMap<ScalarType, FieldReader['read']> = new Map<
   [ScalarType.INT64, (number) => BigInt(number)],
   [ScalarType.UINT64, (number) => BigInt(number)],
   [ScalarType.BYTES, (length, bytes, start) => bytes.subarray(start, start + length)],
-  [ScalarType.STRING, (length, bytes, start) => asciiText(bytes, start, start + length)],
+  [ScalarType.STRING, (length, bytes, start) => textAt(bytes, start, start + length)],
 ]);
