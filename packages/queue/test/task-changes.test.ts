@@ -129,7 +129,9 @@ test('PATCH: changes priority and time of a pending task', async () => {
     expect(codeOf(await patch(body))).toEqual([422, 'INVALID_TASK']);
   }
   await post(server, `/v1/tasks/${id}:cancel`);
-  expect(codeOf(await patch({ priority: 1 }))).toEqual([409, 'TASK_NOT_PENDING']);
+  const dead = await patch({ priority: 1 });
+  expect(codeOf(dead)).toEqual([409, 'TASK_NOT_PENDING']);
+  expect(dead.body['detail']).toMatch(/ is DEAD; .* Redrive it to run it again\.$/);
   expect(server.differences).toEqual([]);
 });
 

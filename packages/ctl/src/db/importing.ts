@@ -3,6 +3,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import type { RemoteCollection, RemoteDatabase } from '@millrace/db/client';
+import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
 import { parseLine, type ImportLine, type LineOptions } from './import-line.js';
 import { linesOf } from './lines.js';
@@ -106,7 +107,7 @@ class ImportRun {
   async stop(): Promise<void> {
     this.#isStopped = true;
     const settled = this.#writing.catch(() => undefined);
-    await Promise.race([settled, systemClock.sleep(settleMs)]);
+    await Promise.race([settled, rest(settleMs)]);
   }
 
   async take(input: NodeJS.ReadableStream): Promise<void> {

@@ -1,12 +1,12 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
-import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { parseDocument } from 'yaml';
 import { editCredentials, type CredentialsFile } from '../credentials-file.js';
 import { dataDirectory } from '../data-directory.js';
 import { queueSettingsFile } from '../daemon/places.js';
 import { isLocalUrl } from '../local-url.js';
+import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
 import { checkedUrl, isSameServer, runningUp } from './locate.js';
@@ -83,7 +83,7 @@ async function putAfterReload(api: QueueApi, queue: string, callback: object) {
       return await put(api, queue, callback);
     } catch (error) {
       if (!isNotAllowed(error) || leftMs <= 0) throw error;
-      await systemClock.sleep(pollMs);
+      await rest(pollMs);
     }
   }
 }

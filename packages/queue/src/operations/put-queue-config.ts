@@ -87,7 +87,7 @@ function requireAllowed(
       ? { allowed: false, reason: 'Set callback.protocol to grpc to call a gRPC URL' }
       : allowlist.match(url);
   if (match.allowed) return;
-  const detail = `${match.reason}. The list is part of the server's own config.`;
+  const detail = `${match.reason}. The server's config lists what is allowed: callback_allowlist.`;
   const errors = [{ pointer: '/callback/url', message: 'is not allowed' }];
   throw fail('CALLBACK_URL_NOT_ALLOWED', detail, { errors });
 }

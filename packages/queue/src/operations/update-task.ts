@@ -58,8 +58,10 @@ async function changePending(
   const result = await store.updateTask({ ...change, id: task.id, by: caller.principal });
   if (result.kind === 'not_found') throw taskNotFound(task.id);
   if (result.kind === 'changed') return toEnvelope(result.task, queue);
+  const { status } = result.task;
+  const hint = status === 'DEAD' ? ' Redrive it to run it again.' : '';
   throw fail(
     'TASK_NOT_PENDING',
-    `The task ${task.id} is ${result.task.status}; only a PENDING task can be changed.`,
+    `The task ${task.id} is ${status}; only a PENDING task can be changed.${hint}`,
   );
 }
