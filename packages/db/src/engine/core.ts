@@ -6,7 +6,6 @@ import { createCodec, type Codec } from './codec.js';
 import { checkCollectionName } from './documents.js';
 import type { IndexDefinition } from './index/entries.js';
 import { FileUse } from './storage/file-use.js';
-import type { FoldOptions } from './storage/fold.js';
 import type { OpenedLog } from './storage/log/open-log.js';
 import { decodeState, encodeState, stateRow, type DatabaseState } from './storage/state.js';
 import { explainStorageError } from './storage/storage-error.js';
@@ -21,7 +20,6 @@ export interface CoreOptions {
   log: Log;
   /** `relaxed`: a write resolves before it is on disk. */
   durability: 'strict' | 'relaxed';
-  fold?: FoldOptions | undefined;
 }
 
 /** Retains the change log from `seq` on. Followers and the archive raise `seq` as they proceed. */
@@ -85,7 +83,6 @@ export class Core {
     this.store = new Store(tables, opened?.log, {
       clock: options.clock,
       log: options.log,
-      fold: options.fold,
       onFolded: () => this.writer.onFolded(),
     });
     opened?.loadInto(this.store.overlay);

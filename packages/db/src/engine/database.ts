@@ -44,7 +44,6 @@ import {
   removeStore,
   storeToOpen,
 } from './storage/directory.js';
-import type { FoldOptions } from './storage/fold.js';
 import { nodeFiles, type FileLayer } from './storage/files.js';
 import { DirectoryLock } from './storage/lock.js';
 import { logDirectoryOf, OpenedLog } from './storage/log/open-log.js';
@@ -76,8 +75,6 @@ export interface OpenOptions {
    * when it is applied; a crash may lose the last commits, but never part of a commit.
    */
   durability?: 'strict' | 'full' | 'relaxed';
-  /** How far the file of LMDB may lag behind the log: 200 ms and 1,000 rows unless told. */
-  fold?: FoldOptions;
   /** How much of the change log to keep: 24 h and 1 GiB unless told. */
   logRetention?: Partial<LogRetention>;
   /** Archives the change log to a directory, for point-in-time restore. */
@@ -182,7 +179,7 @@ export class Database {
       removeOtherStores(home, store, basename(logDirectoryOf(tables)));
       opened = await OpenedLog.open(tables, { ...parts, ...options.logFiles });
       const durability = options.durability === 'relaxed' ? 'relaxed' : 'strict';
-      const core = new Core(tables, opened, { ...parts, durability, fold: options.fold });
+      const core = new Core(tables, opened, { ...parts, durability });
       core.sealed = options.seal?.(core);
       core.store.foldSoon();
       const retention = { ...defaultRetention, ...options.logRetention };

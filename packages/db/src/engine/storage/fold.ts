@@ -6,15 +6,8 @@ import type { Tables } from './tables.js';
 /** The row of `meta` that says which batch the file has reached. */
 export const foldedRow = Buffer.from('folded_lsn');
 
-/** How far the file of LMDB may lag behind the log. */
-export interface FoldOptions {
-  /** How long a batch stays in the overlay before a fold is due. */
-  afterMs: number;
-  /** Rows that make a fold due at once. The event loop hands all of them to LMDB in one go. */
-  maxRows: number;
-}
-
-export const defaultFold: FoldOptions = { afterMs: 200, maxRows: 1_000 };
+/** How long a batch stays in the overlay before a fold is due. */
+const foldAfterMs = 200;
 const retryAfterMs = 1_000;
 
 /** The last batch that the file has. */
@@ -51,7 +44,7 @@ export class Folder {
 
   constructor(
     private readonly store: FoldedStore,
-    private readonly options: { clock: Clock; log: Log; afterMs: number; onFolded: () => void },
+    private readonly options: { clock: Clock; log: Log; onFolded: () => void },
   ) {
     this.foldedLsn = foldedLsn(store.tables);
   }
@@ -63,7 +56,7 @@ export class Folder {
     const hasFailed = this.failure !== undefined;
     if (oldest.isSealed && !hasFailed && oldest.lastLsn <= this.store.durableLsn) this.start();
     else {
-      const delayMs = hasFailed ? retryAfterMs : this.options.afterMs;
+      const delayMs = hasFailed ? retryAfterMs : foldAfterMs;
       this.#timer ??= this.options.clock.after(delayMs, () => this.start());
     }
   }

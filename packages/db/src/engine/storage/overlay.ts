@@ -2,6 +2,7 @@ import type { KeyRange, TableName } from './tables.js';
 import type { PendingWrites } from './pending.js';
 import { RowMap, type OverlayRow } from './row-map.js';
 
+const maxLayerRows = 1_000;
 const maxLayerBytes = 4 * 2 ** 20;
 
 /**
@@ -16,8 +17,6 @@ export class Layer {
   lastLsn = 0;
   isSealed = false;
 
-  constructor(private readonly maxRows: number) {}
-
   /** Adds a batch. Rows that it replaces stay for readers up to `newestReader`. */
   add(writes: PendingWrites, lsn: number, newestReader: number): void {
     writes.forEach((table, row, name) => {
@@ -30,7 +29,7 @@ export class Layer {
     });
     this.bytes += writes.bytes;
     this.lastLsn = lsn;
-    if (this.rows >= this.maxRows || this.bytes >= maxLayerBytes) this.isSealed = true;
+    if (this.rows >= maxLayerRows || this.bytes >= maxLayerBytes) this.isSealed = true;
   }
 
   has(table: TableName): boolean {
@@ -61,9 +60,6 @@ export class Overlay {
   /** Replaced, never changed: a reader keeps the list that it began with. */
   layers: readonly Layer[] = [];
 
-  /** `maxLayerRows`: a layer that has reached this size is followed by another. */
-  constructor(private readonly maxLayerRows: number) {}
-
   get bytes(): number {
     let bytes = 0;
     for (const layer of this.layers) bytes += layer.bytes;
@@ -73,7 +69,7 @@ export class Overlay {
   add(writes: PendingWrites, lsn: number, newestReader: number): void {
     let layer = this.layers[0];
     if (!layer || layer.isSealed) {
-      layer = new Layer(this.maxLayerRows);
+      layer = new Layer();
       this.layers = [layer, ...this.layers];
     }
     layer.add(writes, lsn, newestReader);

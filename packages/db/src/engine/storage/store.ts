@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Hash64 } from '../hash.js';
-import { defaultFold, Folder, type FoldOptions } from './fold.js';
+import { Folder } from './fold.js';
 import type { CommitRow } from './log/frame.js';
 import type { WriteAheadLog } from './log/write-ahead-log.js';
 import { Overlay, type Layer } from './overlay.js';
@@ -23,7 +23,6 @@ export interface Batch {
 export interface StoreOptions {
   clock: Clock;
   log: Log;
-  fold?: FoldOptions | undefined;
   /** Called when a layer has been folded, or could not be. */
   onFolded: () => void;
 }
@@ -43,7 +42,7 @@ const maxOverlayBytes = 16 * 2 ** 20;
  * LMDB.
  */
 export class Store {
-  readonly overlay: Overlay;
+  readonly overlay = new Overlay();
   readonly #folder: Folder;
   /** The last batch that readers see. */
   #visibleLsn: number;
@@ -56,9 +55,7 @@ export class Store {
     readonly options: StoreOptions,
   ) {
     this.#visibleLsn = log?.lastLsn ?? 0;
-    const { afterMs, maxRows } = options.fold ?? defaultFold;
-    this.overlay = new Overlay(maxRows);
-    this.#folder = new Folder(this, { ...options, afterMs });
+    this.#folder = new Folder(this, options);
   }
 
   /** The file of LMDB, which lacks what is in the overlay. */

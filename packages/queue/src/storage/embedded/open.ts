@@ -17,12 +17,6 @@ export interface EmbeddedStoreOptions {
   upgrade?: boolean | undefined;
 }
 
-/**
- * Most rows of a task are replaced within two seconds, so that under load fewer folds write 20 to
- * 60 % fewer bytes per task. Single tasks take 5 to 10 % more CPU time in the store.
- */
-const fold = { afterMs: 2_000, maxRows: 4_000 };
-
 /** Version of the row layout in keys.ts. */
 const formatVersion = 2;
 /** Data of this version is upgraded while the server runs. */
@@ -35,7 +29,7 @@ export async function openEmbeddedStore(
   directory: string,
   options: EmbeddedStoreOptions,
 ): Promise<EmbeddedStore> {
-  let database = await open(directory, { ...options, fold });
+  let database = await open(directory, options);
   try {
     const version = formatOf(database);
     checkFormat(database, version, options);
@@ -43,7 +37,7 @@ export async function openEmbeddedStore(
       if (version !== undefined && !database.upgradeBackup) {
         await database.close();
         await backUpBeforeUpgrade(database.directory, `queue-format-${formatVersion}`, options.log);
-        database = await open(directory, { ...options, fold });
+        database = await open(directory, options);
       }
       await writeFormat(database, version === undefined);
     }
