@@ -49,7 +49,7 @@ export interface TaskListing {
   countTasks(query: { queue: string; filter: TaskFilter }): Promise<TaskCount>;
 }
 
-/** So many take at most 50 ms where a task is read by several lookups. */
+/** Bounds the time of a page to about 50 ms on PostgreSQL. */
 export const maxScannedTasks = 4_000;
 export const maxExactCount = 10_000;
 
