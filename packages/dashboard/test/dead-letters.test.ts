@@ -144,6 +144,11 @@ describe('dead letters', () => {
       await dialog.getByRole('button', { name: 'Redrive' }).click();
       await page.getByRole('button', { name: 'Redrive 1', exact: true }).click();
       await page.getByText('1 task redriven.').waitFor();
+      // The handler stays healthy until the task has run: it would die again otherwise.
+      await eventually(async () => {
+        const done = '/v1/queues/mail.send/tasks?status=SUCCEEDED&handler_ref=refuse.welcome';
+        expect((await rig.stores.queue('GET', done)).tasks).toHaveLength(1);
+      });
       rig.stores.healthyHandlers.delete('refuse.welcome');
       await dead('mail.send', 37);
     }));
