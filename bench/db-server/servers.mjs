@@ -9,7 +9,7 @@ import { freePort, logFile, startProgram, stop } from '../shared/processes.mjs';
  * `ctl db serve` with default settings, but without keys: its peers are called without any.
  * `program`: another module that runs the same command, with a message channel.
  */
-export async function startMillrace(root, home, flags = [], program = undefined) {
+export async function startMillrace(root, home, flags = [], program) {
   const directory = join(home, ['millrace', ...flags].join(''));
   mkdirSync(directory, { recursive: true });
   const config = join(home, 'db.yaml');

@@ -41,7 +41,9 @@ wrap(
           receivedAt = now();
           take(bytes, end);
         },
-        set: (reader) => (take = reader),
+        set: (reader) => {
+          take = reader;
+        },
       });
       return source;
     },

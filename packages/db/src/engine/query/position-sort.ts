@@ -166,6 +166,6 @@ function valueSize(value: Json | undefined): number {
   if (typeof value === 'string') return valueBytes + 2 * value.length;
   if (typeof value !== 'object' || value === null) return valueBytes;
   let bytes = valueBytes;
-  for (const name in value) bytes += valueBytes + valueSize((value as Record<string, Json>)[name]);
+  for (const part of Object.values(value)) bytes += valueBytes + valueSize(part);
   return bytes;
 }
