@@ -8,6 +8,7 @@ import { document, etcdCalls, millraceCalls } from './db-server/messages.mjs';
 import { h2load, wrk } from './db-server/load-tools.mjs';
 import { fillEtcd, fillMillrace, fillPostgres } from './db-server/fill.mjs';
 import { startEtcd, startMillrace } from './db-server/servers.mjs';
+import { runTrace } from './db-server/trace.mjs';
 import { hasCommand } from './shared/processes.mjs';
 import { atLeast, below, heading, markdown, Results } from './shared/results.mjs';
 import { versionOf } from './engine/peers.mjs';
@@ -30,11 +31,14 @@ export const options = {
     default: peerNames.join(','),
     help: 'Peers to compare with, by comma; empty for none',
   },
+  trace: { type: 'boolean', default: false, help: 'Show what one insert waits for, and end' },
+  calls: { type: 'string', default: '8000', help: 'Inserts that --trace measures' },
 };
 
 /** Every server is a process of its own; each load is done to one after the other, in rounds. */
 export async function run({ args, root, machine, report, note }) {
   const { values } = parseArgs({ args, options });
+  if (values.trace) return runTrace({ root, calls: Number(values.calls), note, report });
   const rounds = Number(values.rounds);
   const seconds = Number(values.seconds);
   const records = Number(values.records);

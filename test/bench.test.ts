@@ -97,6 +97,11 @@ describe('benchmarks run', () => {
 
   const runs = [
     ...Object.entries(shortest).map(([name, each]) => ({ name, note: '', ...each })),
+    {
+      name: 'db-server',
+      args: ['--trace', '--calls', '20'],
+      note: ' trace of an insert',
+    },
     // This build stands for the older one.
     {
       name: 'queue',

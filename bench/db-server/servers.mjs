@@ -5,8 +5,11 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort, logFile, startProgram, stop } from '../shared/processes.mjs';
 
-/** `ctl db serve` with default settings, but without keys: its peers are called without any. */
-export async function startMillrace(root, home, flags = []) {
+/**
+ * `ctl db serve` with default settings, but without keys: its peers are called without any.
+ * `program`: another module that runs the same command, with a message channel.
+ */
+export async function startMillrace(root, home, flags = [], program) {
   const directory = join(home, ['millrace', ...flags].join(''));
   mkdirSync(directory, { recursive: true });
   const config = join(home, 'db.yaml');
@@ -14,8 +17,10 @@ export async function startMillrace(root, home, flags = []) {
   const args = ['--data', directory, '--config', config, '--grpc', '127.0.0.1:0', ...flags];
   const server = startProgram(
     process.execPath,
-    [join(root, 'bin', 'ctl'), 'db', 'serve', '--no-auth', ...args, '--http', '127.0.0.1:0'],
-    { stdio: ['ignore', 'pipe', logFile(home, 'db-server')] },
+    [program?.file ?? join(root, 'bin', 'ctl'), ...(program?.args ?? [])]
+      .concat(['db', 'serve', '--no-auth', ...args])
+      .concat(['--http', '127.0.0.1:0']),
+    { stdio: ['ignore', 'pipe', logFile(home, 'db-server'), ...(program ? ['ipc'] : [])] },
   );
   const urls = {};
   for await (const line of createInterface({ input: server.stdout })) {
@@ -30,6 +35,7 @@ export async function startMillrace(root, home, flags = []) {
     grpc: urls.grpc.replace(/^grpc:/, 'http:'),
     http: urls.http,
     pid: server.pid,
+    child: server,
     stop: () => stop(server),
   };
 }

@@ -82,6 +82,11 @@ export const exceptions: readonly Exception[] = [
     because: 'it takes minutes of a quiet machine; test/bench.test.ts runs its shortest form',
   },
   {
+    command: 'npm run bench -- db-server --trace',
+    instead: 'npm run bench -- db-server --help',
+    because: 'test/bench.test.ts runs its shortest form',
+  },
+  {
     command: 'npm run bench -- workers',
     instead: 'npm run bench -- workers --help',
     because: 'it takes minutes, and needs its peers; test/bench.test.ts runs its shortest form',

@@ -1,3 +1,4 @@
+import { dirname } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
@@ -5,6 +6,7 @@ import { Catalog, systemCollection, type CollectionInfo } from './catalog.js';
 import { createCodec, type Codec } from './codec.js';
 import { checkCollectionName } from './documents.js';
 import type { IndexDefinition } from './index/entries.js';
+import { SortSpace } from './query/sort-space.js';
 import { FileUse } from './storage/file-use.js';
 import type { OpenedLog } from './storage/log/open-log.js';
 import { decodeState, encodeState, stateRow, type DatabaseState } from './storage/state.js';
@@ -50,6 +52,7 @@ export class Core {
   visible: DatabaseState;
   readonly snapshots = new Set<SnapshotView>();
   readonly files = new FileUse();
+  readonly sortSpace: SortSpace;
   /** Why nothing can be read any more. Those who wait by `onDurable` are called when it is set. */
   closed: Error | undefined;
   /**
@@ -80,6 +83,7 @@ export class Core {
     this.clock = options.clock;
     this.random = options.random;
     this.log = options.log;
+    this.sortSpace = new SortSpace(dirname(tables.path));
     this.store = new Store(tables, opened?.log, {
       clock: options.clock,
       log: options.log,

@@ -65,11 +65,12 @@ export class Queries {
     condition: Condition,
     transaction: Transaction | undefined,
   ): [QuerySource, () => void] {
-    const { clock } = this.core;
+    const { clock, sortSpace } = this.core;
     const known = this.core.catalog.find(name);
     const collection = known ?? { ...noCollection, name };
     const slice = new Slice({ monotonic: () => clock.monotonic() });
-    const from = (view: ReadView): QuerySource => ({ view, collection, now: clock.now(), slice });
+    const now = clock.now();
+    const from = (view: ReadView): QuerySource => ({ view, collection, now, slice, sortSpace });
     if (!transaction) {
       const view = this.core.snapshot();
       return [from(view), () => view.done()];

@@ -47,6 +47,7 @@ export async function aggregate(
   const groups = new Groups(query);
   const rows = await visitAll(source, plan, (image) => {
     if (matches(image)) groups.add(image);
+    return false;
   });
   const isWanted = compileWith(query.having, anyColumn);
   const wanted: Columns[] = [];

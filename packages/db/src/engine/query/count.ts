@@ -33,6 +33,7 @@ export async function countMatches(
   let count = 0;
   const rows = await visitAll(source, plan, (image) => {
     if (matches(image)) count++;
+    return false;
   });
   return { count, rows };
 }

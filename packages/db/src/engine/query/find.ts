@@ -45,20 +45,24 @@ export async function* findInto<Records>(
     return;
   }
   const page = new Page(source, query, sink);
-  const walk = await page.open(plan);
-  for (let ended = false; !ended;) {
-    ended = walk.run(page.visit) || page.isFull;
-    if (ended) page.finish();
-    for (let records = page.takeBatch(); records; records = page.takeBatch()) {
-      slice.leave();
-      yield { records };
-      slice.enter();
+  try {
+    const walk = await page.open(plan);
+    for (let ended = false; !ended;) {
+      ended = walk.run(page.visit) || page.isFull;
+      if (ended) page.finish();
+      for (let records = page.takeBatch(); records; records = page.takeBatch()) {
+        slice.leave();
+        yield { records };
+        slice.enter();
+      }
+      if (!ended && slice.due()) await slice.pause();
     }
-    if (!ended && slice.due()) await slice.pause();
+    const records = page.takeRest();
+    const report = reportOf(plan, walk.rows, page.returned, slice);
+    yield { records, end: { nextCursor: page.nextCursor(), plan: report } };
+  } finally {
+    page.close();
   }
-  const records = page.takeRest();
-  const report = reportOf(plan, walk.rows, page.returned, slice);
-  yield { records, end: { nextCursor: page.nextCursor(), plan: report } };
 }
 
 function indexRequired(): Error {

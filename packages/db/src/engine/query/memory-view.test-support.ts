@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import { createCodec } from '../codec.js';
 import type { JsonObject } from '../documents.js';
 import { compileIndex, type CompiledIndex, type IndexDefinition } from '../index/entries.js';
@@ -5,6 +6,7 @@ import type { EntryRange, EntryVisit, IdRange, ReadView, RecordTest } from '../r
 import { encodeRecord, RecordImage } from '../record.js';
 import { idBytes, readId } from '../storage/keys.js';
 import { Slice } from './slice.js';
+import { SortSpace } from './sort-space.js';
 import type { QuerySource } from './source.js';
 
 export interface TestRecord {
@@ -164,6 +166,7 @@ export function sourceOf(view: MemoryView, more: Partial<QuerySource> = {}): Que
     collection: { id: 1, name: 'things', indexes: view.indexes },
     now: 10_000,
     slice: new RestlessSlice(),
+    sortSpace: new SortSpace(tmpdir()),
     ...more,
   };
 }

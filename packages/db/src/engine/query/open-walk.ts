@@ -46,7 +46,7 @@ export async function openInAnyOrder(source: WalkSource, { access }: Plan): Prom
     case 'union': {
       const collector = new IdCollector(source, access);
       while (!collector.step()) if (source.slice.due()) await source.slice.pause();
-      return new IdWalk(source, [...collector.ids], collector.rows);
+      return new IdWalk(source, collector.ids.values(), collector.rows);
     }
   }
 }

@@ -5,16 +5,13 @@ import type { Plan } from './plan.js';
 import { compilePredicate, type Predicate } from './predicate.js';
 import type { CheckedFind } from './query.js';
 import type { RecordSink } from './record-sink.js';
-import { sortInSlices } from './merge-sort.js';
+import { PositionSort } from './position-sort.js';
 import { Sorter, type Position } from './sort.js';
 import { overlaid, visitAll, walkSource, type QuerySource } from './source.js';
-import { Top } from './top.js';
 import { IdWalk, type Walk } from './walk.js';
 
 const maxBatchRecords = 256;
 const maxBatchBytes = 256 * 1024;
-// Beyond this, keeping all and sorting once is as good.
-const maxTop = 100_000;
 
 /**
  * The records of one find, handed to the sink in order: those behind the cursor, without the ones
@@ -34,6 +31,7 @@ export class Page<Records> {
   #batchRecords = 0;
   #batchBytes = 0;
   #full: Records[] = [];
+  #sort: PositionSort | undefined;
   /** Where the last record stands that the limit allows. */
   #last: Position | undefined;
 
@@ -90,6 +88,11 @@ export class Page<Records> {
     return this.sink.take();
   }
 
+  /** Frees the memory and the temporary file of the sort. */
+  close(): void {
+    this.#sort?.close();
+  }
+
   nextCursor(): string {
     if (!this.isFull || !this.#last) return '';
     return writeCursor(this.#last, this.#fingerprint(), this.source.now);
@@ -103,21 +106,15 @@ export class Page<Records> {
 
   /** Sorts the places of all records that match, then walks them by id. */
   async #openSorted(plan: Plan): Promise<Walk> {
-    const sorter = this.#sorter;
     const capacity = this.#skip + this.query.limit + 1;
-    const top = capacity <= maxTop ? new Top<Position>(capacity, sorter.compare) : undefined;
-    const all: Position[] = [];
-    const rows = await visitAll(this.source, plan, (image) => {
-      if (!this.#matches(image) || !this.#isBehindCursor(image)) return;
-      if (!top) all.push(sorter.positionOf(image));
-      else {
-        const { last } = top;
-        if (!last || sorter.compareRow(image, last) < 0) top.add(sorter.positionOf(image));
-      }
-    });
-    const sorted = await sortInSlices(top?.items() ?? all, sorter.compare, this.source.slice);
+    const { sortSpace, slice, overlay } = this.source;
+    const sort = (this.#sort = new PositionSort(this.#sorter, capacity, sortSpace, slice));
+    const visit = (image: RecordImage) =>
+      this.#matches(image) && this.#isBehindCursor(image) && sort.add(image);
+    const rows = await visitAll(this.source, plan, visit, () => sort.spill());
+    const sorted = await sort.sorted();
     this.#matches = () => true;
-    return new IdWalk(walkSource(this.source), sorted, rows, this.source.overlay);
+    return new IdWalk(walkSource(this.source), sorted, rows, overlay);
   }
 
   #isBehindCursor(image: RecordImage): boolean {

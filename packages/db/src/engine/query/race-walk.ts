@@ -40,7 +40,7 @@ export class RaceWalk implements Walk {
     while (!this.#rest) {
       if (this.#sorting) {
         const step = this.#sorting.next();
-        if (step.done) this.#rest = new IdWalk(this.source, step.value, 0);
+        if (step.done) this.#rest = new IdWalk(this.source, step.value.values(), 0);
       } else if (this.#collector.step()) this.#sorting = this.#sortIds();
       else if (this.#collector.rows >= this.headStart) {
         const outcome = this.#runScan(visit);

@@ -4,6 +4,7 @@ import { openInAnyOrder } from './open-walk.js';
 import type { Plan } from './plan.js';
 import type { QueryIndex } from './ranges.js';
 import type { Slice } from './slice.js';
+import type { SortSpace } from './sort-space.js';
 import type { WalkSource } from './walk.js';
 
 /** A transaction's own writes of one collection: the new record, or null for a deleted one. */
@@ -19,6 +20,7 @@ export interface QuerySource {
   /** Milliseconds since the epoch. Records that have expired by then are not found. */
   readonly now: number;
   readonly slice: Slice;
+  readonly sortSpace: SortSpace;
   /** What to see in place of the view's records. */
   readonly overlay?: Overlay | undefined;
 }
@@ -49,19 +51,26 @@ export function overlaid({ overlay, now }: QuerySource): RecordImage[] {
   return images.filter((image) => image !== null && !image.isExpired(now)) as RecordImage[];
 }
 
-/** Shows `visit` every record that the plan leads to, in any order; returns the rows read. */
+/**
+ * Shows `visit` every record that the plan leads to, in any order; returns the rows read. When
+ * `visit` returns true, `rest` is awaited before the next one.
+ */
 export async function visitAll(
   source: QuerySource,
   plan: Plan,
-  visit: (image: RecordImage) => void,
+  visit: (image: RecordImage) => boolean,
+  rest?: () => Promise<void>,
 ): Promise<number> {
   const walk = await openInAnyOrder(walkSource(source), plan);
-  const goOn = (image: RecordImage) => {
-    visit(image);
-    return false;
-  };
-  while (!walk.run(goOn)) await source.slice.pause();
-  for (const image of overlaid(source)) visit(image);
+  let isRestDue = false;
+  const visitOne = (image: RecordImage) => (isRestDue = visit(image));
+  for (let ended = false; !ended;) {
+    ended = walk.run(visitOne);
+    if (isRestDue) await rest?.();
+    isRestDue = false;
+    if (!ended && source.slice.due()) await source.slice.pause();
+  }
+  for (const image of overlaid(source)) if (visit(image)) await rest?.();
   return walk.rows;
 }
 

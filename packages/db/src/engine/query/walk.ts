@@ -98,11 +98,10 @@ export class ScanWalk implements Walk {
 /** Records by their ids, in the order given. */
 export class IdWalk implements Walk {
   readonly #id = Buffer.alloc(idLength);
-  #next = 0;
 
   constructor(
     private readonly source: WalkSource,
-    private readonly ids: readonly (string | { readonly id: string })[],
+    private readonly ids: Iterator<string | { readonly id: string }>,
     readonly rows: number,
     /** Records to give in place of those of the view. */
     private readonly instead?: ReadonlyMap<string, RecordImage | null>,
@@ -110,14 +109,14 @@ export class IdWalk implements Walk {
 
   run(visit: Visit): boolean {
     const { now, slice } = this.source;
-    while (this.#next < this.ids.length) {
-      const next = this.ids[this.#next++]!;
-      const image = this.#record(typeof next === 'string' ? next : next.id);
+    for (;;) {
+      const { value, done } = this.ids.next();
+      if (done) return true;
+      const image = this.#record(typeof value === 'string' ? value : value.id);
       if (!image || image.isExpired(now)) continue;
       const stop = visit(image);
       if (slice.spend(image.end) || stop) return false;
     }
-    return true;
   }
 
   #record(id: string): RecordImage | undefined {

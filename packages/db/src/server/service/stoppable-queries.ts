@@ -55,7 +55,7 @@ function sourceOf(
   { collection: name, transaction, signal }: QueryPlace,
   condition: Condition,
 ): [QuerySource, () => void] {
-  const { clock } = core;
+  const { clock, sortSpace } = core;
   // A collection without any write is treated as empty.
   const collection: CollectionInfo = core.catalog.find(name) ?? {
     id: 0,
@@ -66,7 +66,8 @@ function sourceOf(
     isDropped: false,
   };
   const slice = new Slice({ monotonic: () => clock.monotonic(), pause: () => nextTurn(signal) });
-  const from = (view: ReadView): QuerySource => ({ view, collection, now: clock.now(), slice });
+  const now = clock.now();
+  const from = (view: ReadView): QuerySource => ({ view, collection, now, slice, sortSpace });
   if (!transaction) {
     const view = core.snapshot();
     return [from(view), () => view.done()];
