@@ -304,6 +304,15 @@ export const cases = {
     const { backends } = await world.api('GET', '/api/v1/backends');
     const row = backends.find(({ id }) => id === cli.name);
     assert.ok(row?.installed && row.enabled, `not found: ${JSON.stringify(row)}`);
+    if (cli.adapter?.missing) return;
+    // Found without a spawn or a rescan: the daemon runs the programs some time after its start.
+    await world.until(
+      () => `the backend ${cli.name} speaks ACP`,
+      async () => {
+        const registry = await world.api('GET', '/api/v1/backends');
+        return registry.backends.find(({ id }) => id === cli.name)?.acp !== undefined;
+      },
+    );
   },
   ...headlessCases,
   ...terminalCases,

@@ -40,6 +40,7 @@ const chosen = Object.keys(cases).filter(
   (name) => !options.case || options.case.some((part) => name.includes(part)),
 );
 const platform = `${process.platform}-${process.arch}`;
+const build = buildName();
 const resultsFile = join(root, 'agents', 'results.json');
 const table = new Map(chosen.map((name) => [name, new Map()]));
 const notes = [];
@@ -104,6 +105,13 @@ function printTable() {
   }
 }
 
+/** The commit that is tested; marked when files differ from it. */
+function buildName() {
+  const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout.trim();
+  const commit = git('rev-parse', '--short=10', 'HEAD');
+  return git('status', '--porcelain', '--', 'packages') === '' ? commit : `${commit} with changes`;
+}
+
 /** Adds the cells of this run to those of earlier ones, so that a CLI can be run alone. */
 function save() {
   const date = new Date().toISOString().slice(0, 10);
@@ -114,7 +122,10 @@ function save() {
     const done = chosen.filter((one) => table.get(one).has(name));
     if (done.length === 0) continue;
     const cells = Object.fromEntries(
-      done.map((one) => [one, { cell: table.get(one).get(name), note: noteOf(name, one), date }]),
+      done.map((one) => [
+        one,
+        { cell: table.get(one).get(name), note: noteOf(name, one), date, build },
+      ]),
     );
     stored[name] = { version, platform, cells: { ...before, ...cells } };
   }
@@ -141,6 +152,14 @@ async function publish(stored) {
     .flatMap((name) => rows.map((one) => cellOf(name, one)?.date))
     .filter((date) => date !== undefined)
     .toSorted((a, b) => (a < b ? -1 : 1));
+  const builds = new Set(all.flatMap((name) => rows.map((one) => cellOf(name, one)?.build)));
+  const span =
+    dates[0] === dates.at(-1) ? `Run on ${dates[0]}` : `Run from ${dates[0]} to ${dates.at(-1)}`;
+  const [only] = builds;
+  const source =
+    builds.size === 1 && only !== undefined
+      ? `Every cell is of the build ${only}.`
+      : 'Each cell is the latest run of its case; they are not all of one build.';
   const noteLines = all.flatMap((name) =>
     rows.flatMap((one) => {
       const note = cellOf(name, one)?.note;
@@ -151,8 +170,8 @@ async function publish(stored) {
     '# Supported agents',
     '',
     'Results of `npm run agents`, which runs the real command-line agents against fake model',
-    `servers. Runs from ${dates[0]} to ${dates.at(-1)} on ${platform}. Each cell is the latest run`,
-    'of its case; they are not all of one build. ACP is the Agent Client Protocol.',
+    `servers. ${span} on ${platform}. ${source}`,
+    'ACP is the Agent Client Protocol.',
     '',
     '| Agent | Version | ACP |',
     '|---|---|---|',
