@@ -8,7 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { spawnSync } from 'node:child_process';
-import { format } from 'prettier';
+import { supportPage } from './agents-page.mjs';
 import { prepare, root, say } from './prepare.mjs';
 
 const { values: options } = parseArgs({
@@ -48,7 +48,10 @@ const notes = [];
 // With no case chosen, --publish writes the page from the stored results.
 if (chosen.length > 0) for (const name of names) await runCli(name);
 printTable();
-if (options.publish) await publish(save());
+if (options.publish) {
+  const page = await supportPage({ stored: save(), clis, cases: Object.keys(cases), platform });
+  writeFileSync(join(root, 'docs', 'reference', 'agent-support.md'), page);
+}
 const isRed = [...table.values()].some((row) => [...row.values()].includes('FAILED'));
 process.exit(isRed ? 1 : 0);
 
@@ -136,60 +139,4 @@ function save() {
 function noteOf(name, one) {
   const start = `${name}, ${one}: `;
   return notes.find((note) => note.startsWith(start))?.slice(start.length);
-}
-
-function acpOf(name) {
-  const { adapter } = clis[name];
-  if (!adapter) return 'native';
-  return adapter.missing ?? `by ${adapter.program} ${adapter.version}`;
-}
-
-async function publish(stored) {
-  const all = Object.keys(clis).filter((name) => stored[name]);
-  const rows = Object.keys(cases);
-  const cellOf = (name, one) => stored[name].cells[one];
-  const dates = all
-    .flatMap((name) => rows.map((one) => cellOf(name, one)?.date))
-    .filter((date) => date !== undefined)
-    .toSorted((a, b) => (a < b ? -1 : 1));
-  const builds = new Set(all.flatMap((name) => rows.map((one) => cellOf(name, one)?.build)));
-  const span =
-    dates[0] === dates.at(-1) ? `Run on ${dates[0]}` : `Run from ${dates[0]} to ${dates.at(-1)}`;
-  const [only] = builds;
-  const source =
-    builds.size === 1 && only !== undefined
-      ? `Every cell is of the build ${only}.`
-      : 'Each cell is the latest run of its case; they are not all of one build.';
-  const noteLines = all.flatMap((name) =>
-    rows.flatMap((one) => {
-      const note = cellOf(name, one)?.note;
-      return note ? [`- ${name}, ${one}: ${note}`] : [];
-    }),
-  );
-  const lines = [
-    '# Supported agents',
-    '',
-    'Results of `npm run agents`, which runs the real command-line agents against fake model',
-    `servers. ${span} on ${platform}. ${source}`,
-    'ACP is the Agent Client Protocol.',
-    '',
-    '| Agent | Version | ACP |',
-    '|---|---|---|',
-    ...all.map((name) => `| ${name} | ${stored[name].version ?? 'no build'} | ${acpOf(name)} |`),
-    '',
-    'In the table of capabilities, `ok` passed, `FAILED` did not, and `no` is not supported or not',
-    'tested; the notes say why.',
-    '',
-    `| Capability | ${all.join(' | ')} |`,
-    `|---|${all.map(() => '---').join('|')}|`,
-    ...rows.map(
-      (one) =>
-        `| ${one} | ${all.map((name) => cellOf(name, one)?.cell ?? 'not run').join(' | ')} |`,
-    ),
-    '',
-    ...(noteLines.length > 0 ? ['## Notes', '', ...noteLines] : []),
-    '',
-  ];
-  const text = await format(lines.join('\n'), { parser: 'markdown', printWidth: 100 });
-  writeFileSync(join(root, 'docs', 'reference', 'agent-support.md'), text);
 }
