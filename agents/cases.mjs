@@ -110,8 +110,11 @@ const terminalCases = {
     const { id } = await world.spawn({ backend: cli.name, driver: 'tmux', prompt, cwd: undefined });
     const session = await answerDialogs(world, id);
     assert.equal(session.status, 'idle', `${session.status_reason} ${session.last_error}`);
-    const sent = world.model.requests.slice(start).filter(isCounted);
-    assert.equal(sent.length, 1, `the prompt ran ${sent.length} times`);
+    // Later requests of the same turn, such as those by which qwen updates its memory, are no runs.
+    const runs = world.model.requests
+      .slice(start)
+      .filter((request) => isCounted(request) && request.answers === 0);
+    assert.equal(runs.length, 1, `the prompt ran ${runs.length} times`);
     await world.stop(id);
   },
 

@@ -119,8 +119,9 @@ async function repeat(name, run, cli) {
   const state = {};
   try {
     for (let round = 0; round < Number(options.rounds); round++) {
-      const result = await run(world, state, cli).catch((error) => {
+      const result = await run(world, state, cli).catch(async (error) => {
         process.stderr.write(`${name} round ${round + 1}: ${error.message}\n`);
+        await showLive(world);
         return undefined;
       });
       const outcome = result === undefined ? 'undecided' : result ? 'seen' : 'absent';
@@ -131,6 +132,16 @@ async function repeat(name, run, cli) {
     await world.close();
   }
   return counts;
+}
+
+/** Why a round was undecided is on the screens of the agents, which are then stopped. */
+async function showLive(world) {
+  const { sessions } = await world.api('GET', '/api/v1/sessions');
+  for (const { id, pid, status, status_reason: reason } of sessions) {
+    if (pid === null) continue;
+    process.stderr.write(`${id} is ${status}: ${reason}\n${await world.output(id)}\n`);
+  }
+  await world.stopAgents();
 }
 
 /** Builds before `agents.trust_workspace` refuse it, and show gemini's dialog. */
