@@ -152,14 +152,19 @@ function configOf(directory) {
     : {};
 }
 
-/** Adds the counts to those of other builds. */
+/** Adds the counts to earlier ones of the same build, so that no repetition is left out. */
 function store(name, cli, counts) {
   const file = join(here, 'regressions.json');
   const stored = existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : [];
   const args = ['-C', build, 'rev-parse', '--short=10', 'HEAD'];
   const commit = spawnSync('git', args, { encoding: 'utf8' }).stdout.trim();
   const date = new Date().toISOString().slice(0, 10);
-  const isOther = (row) => row.defect !== name || row.cli !== cli || row.build !== commit;
-  const rows = [...stored.filter(isOther), { defect: name, cli, build: commit, date, ...counts }];
+  const isSame = (row) => row.defect === name && row.cli === cli && row.build === commit;
+  const before = stored.find(isSame) ?? { seen: 0, absent: 0, undecided: 0 };
+  const total = Object.fromEntries(
+    Object.entries(counts).map(([outcome, count]) => [outcome, before[outcome] + count]),
+  );
+  const others = stored.filter((row) => !isSame(row));
+  const rows = [...others, { defect: name, cli, build: commit, date, ...total }];
   writeFileSync(file, `${JSON.stringify(rows, null, 2)}\n`);
 }

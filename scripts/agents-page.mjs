@@ -43,7 +43,7 @@ export async function supportPage({ stored, clis, cases, platform }) {
     ),
     '',
     ...notesOf(names, cases, cellOf),
-    ...regressionLines(),
+    ...regressionLines(cells[0]?.build),
   ];
   return format(lines.join('\n'), { parser: 'markdown', printWidth: 100 });
 }
@@ -77,17 +77,18 @@ function notesOf(names, cases, cellOf) {
   return notes.length > 0 ? ['## Notes', '', ...notes, ''] : [];
 }
 
-/** What `agents/regressions.mjs --publish` counted, oldest build of each defect first. */
-function regressionLines() {
+/** What `agents/regressions.mjs --publish` counted; the tested build is the last of each defect. */
+function regressionLines(testedBuild) {
   const file = join(root, 'agents', 'regressions.json');
   if (!existsSync(file)) return [];
   const rows = JSON.parse(readFileSync(file, 'utf8'));
   const order = Object.keys(defects);
-  const sorted = rows.toSorted((a, b) => order.indexOf(a.defect) - order.indexOf(b.defect));
+  const rankOf = ({ defect, build }) => order.indexOf(defect) * 2 + Number(build === testedBuild);
+  const sorted = rows.toSorted((a, b) => rankOf(a) - rankOf(b));
   return [
     '## Defects of earlier builds',
     '',
-    'Each was repeated on an earlier build and on a later one by `node agents/regressions.mjs`.',
+    'Counted by `node agents/regressions.mjs`, which repeats each defect on the build it is given.',
     '`Undecided` repetitions ended before the defect could appear.',
     '',
     '| Defect | Agent | Build | Date | Repetitions | Seen | Undecided |',
