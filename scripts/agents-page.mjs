@@ -89,7 +89,7 @@ function regressionLines(testedBuild) {
     '## Defects of earlier builds',
     '',
     'Counted by `node agents/regressions.mjs`, which repeats each defect on the build it is given.',
-    '`Undecided` repetitions ended before the defect could appear.',
+    '`Undecided` repetitions had no result within the time limit.',
     '',
     '| Defect | Agent | Build | Date | Repetitions | Seen | Undecided |',
     '|---|---|---|---|---|---|---|',
