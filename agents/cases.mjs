@@ -110,8 +110,11 @@ const terminalCases = {
     const { id } = await world.spawn({ backend: cli.name, driver: 'tmux', prompt, cwd: undefined });
     const session = await answerDialogs(world, id);
     assert.equal(session.status, 'idle', `${session.status_reason} ${session.last_error}`);
-    const sent = world.model.requests.slice(start).filter(isCounted);
-    assert.equal(sent.length, 1, `the prompt ran ${sent.length} times`);
+    // Later requests of the same turn, such as those by which qwen updates its memory, are no runs.
+    const runs = world.model.requests
+      .slice(start)
+      .filter((request) => isCounted(request) && request.answers === 0);
+    assert.equal(runs.length, 1, `the prompt ran ${runs.length} times`);
     await world.stop(id);
   },
 
@@ -304,6 +307,15 @@ export const cases = {
     const { backends } = await world.api('GET', '/api/v1/backends');
     const row = backends.find(({ id }) => id === cli.name);
     assert.ok(row?.installed && row.enabled, `not found: ${JSON.stringify(row)}`);
+    if (cli.adapter?.missing) return;
+    // Found without a spawn or a rescan: the daemon runs the programs some time after its start.
+    await world.until(
+      () => `the backend ${cli.name} speaks ACP`,
+      async () => {
+        const registry = await world.api('GET', '/api/v1/backends');
+        return registry.backends.find(({ id }) => id === cli.name)?.acp !== undefined;
+      },
+    );
   },
   ...headlessCases,
   ...terminalCases,

@@ -125,7 +125,7 @@ export class World {
   /** Runs the command line; resolves with what it printed on stdout. */
   ctl(...args) {
     return new Promise((resolve, reject) => {
-      const env = { ...this.environment, MILLRACE_DATA_DIR: this.dataDir };
+      const env = { ...this.environment, ...this.queueAccess, MILLRACE_DATA_DIR: this.dataDir };
       const options = { cwd: this.repository, env, encoding: 'utf8' };
       execFile(process.execPath, [ctl, ...args], options, (error, stdout, stderr) => {
         if (error) reject(new Error(`ctl ${args.join(' ')}: ${stderr || error.message}`));
@@ -142,6 +142,7 @@ export class World {
     });
     this.daemon = child;
     this.url = undefined;
+    this.queueAccess = {};
     const take = (chunk) => {
       this.log += chunk;
       const lines = this.log.slice(this.logStart).split('\n').slice(0, -1);
@@ -149,6 +150,11 @@ export class World {
         .filter((line) => line.startsWith('{"event"'))
         .map((line) => JSON.parse(line));
       const own = events.find((each) => each.event === 'listening' && each.component === 'daemon');
+      const queue = events.find(
+        (each) => each.component === 'queue' && each.listener === 'http' && each.url,
+      );
+      // Builds of version 0.1.0 do not find the queue by the data directory.
+      if (queue) this.queueAccess = accessOf(this.dataDir, queue.url);
       if (own && events.some(({ event }) => event === readyEvent)) this.url ??= own.url;
     };
     this.logStart = this.log.length;
@@ -252,6 +258,13 @@ export class World {
       rmSync(path, { recursive: true, force: true });
     }
   }
+}
+
+/** What `ctl up` wrote for callers on the same machine. */
+function accessOf(dataDir, url) {
+  const file = join(dataDir, 'queue.token');
+  const token = existsSync(file) ? readFileSync(file, 'utf8').trim() : undefined;
+  return { MILLRACE_QUEUE_URL: url, ...(token && { MILLRACE_QUEUE_TOKEN: token }) };
 }
 
 function writeProgram(file, command) {

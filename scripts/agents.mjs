@@ -8,7 +8,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { spawnSync } from 'node:child_process';
-import { format } from 'prettier';
+import { supportPage } from './agents-page.mjs';
 import { prepare, root, say } from './prepare.mjs';
 
 const { values: options } = parseArgs({
@@ -40,6 +40,7 @@ const chosen = Object.keys(cases).filter(
   (name) => !options.case || options.case.some((part) => name.includes(part)),
 );
 const platform = `${process.platform}-${process.arch}`;
+const build = buildName();
 const resultsFile = join(root, 'agents', 'results.json');
 const table = new Map(chosen.map((name) => [name, new Map()]));
 const notes = [];
@@ -47,7 +48,10 @@ const notes = [];
 // With no case chosen, --publish writes the page from the stored results.
 if (chosen.length > 0) for (const name of names) await runCli(name);
 printTable();
-if (options.publish) await publish(save());
+if (options.publish) {
+  const page = await supportPage({ stored: save(), clis, cases: Object.keys(cases), platform });
+  writeFileSync(join(root, 'docs', 'reference', 'agent-support.md'), page);
+}
 const isRed = [...table.values()].some((row) => [...row.values()].includes('FAILED'));
 process.exit(isRed ? 1 : 0);
 
@@ -104,6 +108,13 @@ function printTable() {
   }
 }
 
+/** The commit that is tested; marked when files differ from it. */
+function buildName() {
+  const git = (...args) => spawnSync('git', args, { cwd: root, encoding: 'utf8' }).stdout.trim();
+  const commit = git('rev-parse', '--short=10', 'HEAD');
+  return git('status', '--porcelain', '--', 'packages') === '' ? commit : `${commit} with changes`;
+}
+
 /** Adds the cells of this run to those of earlier ones, so that a CLI can be run alone. */
 function save() {
   const date = new Date().toISOString().slice(0, 10);
@@ -114,7 +125,10 @@ function save() {
     const done = chosen.filter((one) => table.get(one).has(name));
     if (done.length === 0) continue;
     const cells = Object.fromEntries(
-      done.map((one) => [one, { cell: table.get(one).get(name), note: noteOf(name, one), date }]),
+      done.map((one) => [
+        one,
+        { cell: table.get(one).get(name), note: noteOf(name, one), date, build },
+      ]),
     );
     stored[name] = { version, platform, cells: { ...before, ...cells } };
   }
@@ -125,52 +139,4 @@ function save() {
 function noteOf(name, one) {
   const start = `${name}, ${one}: `;
   return notes.find((note) => note.startsWith(start))?.slice(start.length);
-}
-
-function acpOf(name) {
-  const { adapter } = clis[name];
-  if (!adapter) return 'native';
-  return adapter.missing ?? `by ${adapter.program} ${adapter.version}`;
-}
-
-async function publish(stored) {
-  const all = Object.keys(clis).filter((name) => stored[name]);
-  const rows = Object.keys(cases);
-  const cellOf = (name, one) => stored[name].cells[one];
-  const dates = all
-    .flatMap((name) => rows.map((one) => cellOf(name, one)?.date))
-    .filter((date) => date !== undefined)
-    .toSorted((a, b) => (a < b ? -1 : 1));
-  const noteLines = all.flatMap((name) =>
-    rows.flatMap((one) => {
-      const note = cellOf(name, one)?.note;
-      return note ? [`- ${name}, ${one}: ${note}`] : [];
-    }),
-  );
-  const lines = [
-    '# Supported agents',
-    '',
-    'Results of `npm run agents`, which runs the real command-line agents against fake model',
-    `servers. Runs from ${dates[0]} to ${dates.at(-1)} on ${platform}. Each cell is the latest run`,
-    'of its case; they are not all of one build. ACP is the Agent Client Protocol.',
-    '',
-    '| Agent | Version | ACP |',
-    '|---|---|---|',
-    ...all.map((name) => `| ${name} | ${stored[name].version ?? 'no build'} | ${acpOf(name)} |`),
-    '',
-    'In the table of capabilities, `ok` passed, `FAILED` did not, and `no` is not supported or not',
-    'tested; the notes say why.',
-    '',
-    `| Capability | ${all.join(' | ')} |`,
-    `|---|${all.map(() => '---').join('|')}|`,
-    ...rows.map(
-      (one) =>
-        `| ${one} | ${all.map((name) => cellOf(name, one)?.cell ?? 'not run').join(' | ')} |`,
-    ),
-    '',
-    ...(noteLines.length > 0 ? ['## Notes', '', ...noteLines] : []),
-    '',
-  ];
-  const text = await format(lines.join('\n'), { parser: 'markdown', printWidth: 100 });
-  writeFileSync(join(root, 'docs', 'reference', 'agent-support.md'), text);
 }

@@ -65,6 +65,7 @@ async function serve(request, response, { requests, failures }) {
     action: action.kind,
     usage: action.kind === 'say' || action.kind === 'tool' ? action.usage : undefined,
     prompt: turn.prompt,
+    answers: turn.answers,
     body,
   };
   requests.push(record);

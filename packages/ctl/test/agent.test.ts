@@ -227,8 +227,9 @@ describe('acting', () => {
     const requests = daemon.requests.filter(({ line }) => line.startsWith('DELETE'));
     expect(requests).toEqual([]);
     const retained = `its worktree ${working.worktree} is kept: the worktree has uncommitted changes`;
+    const next = `git worktree remove --force ${working.worktree}`;
     expect((await ctl(['rm', 'retry-upload', '--yes'])).out).toBe(
-      `Removed retry-upload; ${retained}.\n`,
+      `Removed retry-upload; ${retained}. Delete it with \`${next}\` when you need nothing of it.\n`,
     );
   });
 

@@ -1613,7 +1613,7 @@ export interface components {
        * @description The router skips the backend until then. `null` when it is not limited; always `null` for `local`.
        */
       limited_until: string | null;
-      /** @description How the backend speaks the Agent Client Protocol; absent when it does not, or when its program was not run for it yet: the first spawn does, or a rescan with `acp=true`. */
+      /** @description How the backend speaks the Agent Client Protocol; absent when it does not, or when its program was not run for it yet: the daemon does so ten seconds after its start, at the first spawn, and in a rescan with `acp=true`. */
       acp?: components['schemas']['AcpSource'];
     };
     /** @description How a backend speaks the Agent Client Protocol. */

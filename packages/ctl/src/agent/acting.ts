@@ -68,7 +68,9 @@ function worktreeText({
   if (worktree === null) return '';
   const place = printable(worktree);
   if (!isRetained) return ` and its worktree ${place}`;
-  return `; its worktree ${place} is kept${reason === null ? '' : `: ${printable(reason)}`}`;
+  const why = reason === null ? '' : `: ${printable(reason)}`;
+  const next = `Delete it with \`git worktree remove --force ${place}\` when you need nothing of it`;
+  return `; its worktree ${place} is kept${why}. ${next}`;
 }
 
 export async function setCompact(

@@ -67,7 +67,10 @@ async function findQuestion(api: DaemonApi, words: string): Promise<Question> {
   );
   if (open.length === 1) return open[0]!;
   if (asking.length > 0 && open.length === 0) {
-    throw new Refusal('QUESTION_NOT_FOUND', `the agent "${words}" asks nothing.`);
+    throw new Refusal(
+      'QUESTION_NOT_FOUND',
+      `the agent "${words}" asks nothing. List open questions with \`ctl agent questions\`.`,
+    );
   }
   const named = (open.length > 1 ? open : questions).map((each) => ({
     ...each,

@@ -39,12 +39,12 @@ function choices({ options }: Question): string {
 /** Refuses an answer to a question that waits for none. */
 export function checkOpen({ id, status, answered_by: by }: Question): void {
   if (status === 'open') return;
-  throw fail(
-    'QUESTION_CLOSED',
+  const what =
     status === 'answered'
-      ? `The question ${id} was already answered${by === null ? '' : ` by ${by}`}.`
-      : `The question ${id} is closed: the agent does not wait for an answer any more.`,
-  );
+      ? `was already answered${by === null ? '' : ` by ${by}`}.`
+      : 'is closed: the agent does not wait for an answer any more.';
+  const next = 'List the open ones with `ctl agent questions`.';
+  throw fail('QUESTION_CLOSED', `The question ${id} ${what} ${next}`);
 }
 
 /** Whether two readings of a screen show the same dialog. */

@@ -2,10 +2,10 @@ import { simulate } from '@millrace/kit/simulation';
 import { expect, test } from 'vitest';
 import { firstSettings, newBackend, type RegistryState } from '../core/backend.js';
 import type { Registry, Step } from '../storage/registry.js';
-import { Backends } from './backends.js';
+import { Backends, type BackendsParts } from './backends.js';
 
 /** A registry in memory whose clock is set by hand. */
-function backendsAt(start: number) {
+function backendsAt(start: number, findAcp?: BackendsParts['findAcp']) {
   const clock = { ...simulate(1).clock, now: () => at.now };
   const at = { now: start };
   let state: RegistryState = {
@@ -23,7 +23,14 @@ function backendsAt(start: number) {
     },
   } as unknown as Registry;
   const knownIds = ['amp', 'claude'];
-  const backends = new Backends({ registry, clock, knownIds, detect: () => Promise.resolve([]) });
+  const detect = () => Promise.resolve([]);
+  const backends = new Backends({
+    registry,
+    clock,
+    knownIds,
+    detect,
+    ...(findAcp && { findAcp }),
+  });
   const shown = async () => backends.document(await backends.read());
   const limitedUntil = async (id: string) =>
     (await shown()).backends.find((row) => row.id === id)?.limited_until;
@@ -73,4 +80,19 @@ test('a clock that is set back brings a cooldown back with it', async () => {
   expect(await limitedUntil('claude')).toBeNull();
   at.now = 2_000;
   expect(await limitedUntil('claude')).toBe('1970-01-01T00:00:05.000Z');
+});
+
+test('acp: a program that fails does not keep the next one from being found', async () => {
+  const row = { via: 'native' as const, command: ['/bin/claude', '--acp'] };
+  const tried: string[] = [];
+  const { backends, shown } = backendsAt(1_000, ({ id }) => {
+    tried.push(id);
+    return id === 'amp' ? Promise.reject(new Error('it is gone')) : Promise.resolve(row);
+  });
+  const failed: unknown[] = [];
+  await backends.findMissingAcp((id, error) => failed.push([id, String(error)]));
+  expect(failed).toEqual([['amp', 'Error: it is gone']]);
+  expect((await shown()).backends.map(({ acp }) => acp)).toEqual([undefined, row]);
+  await backends.findMissingAcp(() => undefined);
+  expect(tried).toEqual(['amp', 'claude', 'amp']);
 });

@@ -141,6 +141,23 @@ export class Backends {
     return this.#visible(await this.#noteAcp(rows));
   }
 
+  /**
+   * As `findAcp`, for installed backends without a row. One that fails is reported and does not
+   * keep the others from being found.
+   */
+  async findMissingAcp(onError: (id: string, error: unknown) => void): Promise<void> {
+    const { findAcp } = this.#parts;
+    const { backends } = await this.read();
+    for (const backend of backends.filter(({ installed, acp }) => installed && !acp)) {
+      try {
+        const row = await findAcp?.(backend);
+        if (row) await this.noteAcp(backend.id, row);
+      } catch (error) {
+        onError(backend.id, error);
+      }
+    }
+  }
+
   /** Remembers how a backend speaks the Agent Client Protocol. */
   async noteAcp(id: string, row: AcpRow | undefined): Promise<void> {
     const backend = await this.find(id);

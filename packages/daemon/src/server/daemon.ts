@@ -38,6 +38,7 @@ import { portOf } from './access/origin.js';
 import { Throttle } from './access/throttle.js';
 import { ensureToken } from './access/token-file.js';
 import { Tokens } from './access/tokens.js';
+import { fillAcpRows } from './acp-rows.js';
 import { publishAddress } from './address-file.js';
 import { openAgents, type AgentsParts } from './agents.js';
 import { daemonApp } from './app.js';
@@ -215,6 +216,11 @@ export async function serveDaemon(
     const { url } = await listen(app, addressText(settings.listen));
     authenticator.port = portOf(url);
     undo.add(publishAddress(dataDir, url));
+    const acpRows = fillAcpRows({ backends, clock, log });
+    undo.add(() => {
+      stopping.abort();
+      return acpRows.close();
+    });
     const ended = new Promise<void>((_resolve, reject) => app.server.node.on('error', reject));
     // Handles the rejection for callers that do not use `ended`.
     ended.catch((error: unknown) => log.error({ err: error }, 'listener failed'));

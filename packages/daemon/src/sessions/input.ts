@@ -173,14 +173,22 @@ export class Input {
     const entry = entryOf(this.#parts.book, id);
     const { session } = entry;
     if (!isEnded(session)) return entry;
-    throw fail('SESSION_STATE', `The session has ended (${session.status}): restart it first.`);
+    throw fail(
+      'SESSION_STATE',
+      `The session has ended (${session.status}): restart it first, with ` +
+        `\`ctl agent restart ${id}\`.`,
+    );
   }
 
   /** The session, if it is one that can be typed into. */
   #talkative(id: string): Entry {
     const entry = this.#running(id);
     if (entry.session.driver === 'headless') {
-      throw fail('SESSION_STATE', 'The session is a headless run, which takes no input.');
+      throw fail(
+        'SESSION_STATE',
+        'The session is a headless run, which takes no input: wait for its end, or start one ' +
+          'with the driver `tmux` or `acp`.',
+      );
     }
     return entry;
   }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { hashOf, nameFrom } from './spawning.js';
+import type { Backends } from '../registry/backends.js';
+import { backendFor, hashOf, nameFrom } from './spawning.js';
 
 test.each([
   ['Fix the test', 'Fix the test'],
@@ -28,4 +29,23 @@ test('two requests are the same whatever the order of their members', () => {
   expect(hashOf(turned)).toBe(hashOf(request));
   expect(hashOf({ ...request, tags: ['b', 'a'] })).not.toBe(hashOf(request));
   expect(hashOf({ ...request, force: true })).not.toBe(hashOf(request));
+});
+
+test.each([
+  [[], 'install one, such as claude or codex'],
+  [[{ id: 'claude', enabled: false }], 'enable one, such as with `ctl backend enable claude`'],
+  [
+    [
+      { id: 'claude', enabled: true },
+      { id: 'codex', enabled: true },
+    ],
+    '`ctl backend default <id>`',
+  ],
+])('spawn: without a usable default backend, says what to do: %j', async (rows, next) => {
+  const backends = rows.map((row) => ({ ...row, installed: true, default: false }));
+  const registry = { read: () => Promise.resolve({ backends }) } as unknown as Backends;
+  await expect(backendFor(registry, undefined)).rejects.toMatchObject({
+    code: 'BACKEND_NOT_ELIGIBLE',
+    detail: expect.stringContaining(next) as string,
+  });
 });

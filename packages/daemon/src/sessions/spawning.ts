@@ -21,7 +21,8 @@ export async function backendFor(backends: Backends, id: string | undefined): Pr
 export function usable(backend: Backend): Backend {
   const { id } = backend;
   const refuse = (why: string) => fail('BACKEND_NOT_ELIGIBLE', `The backend "${id}" ${why}`);
-  if (id === localId) throw refuse('is the local model, which runs no agents.');
+  if (id === localId)
+    throw refuse('is the local model, which runs no agents: choose from `ctl backend list`.');
   if (!backend.installed) {
     throw refuse('is not installed: install it and run `ctl backend rescan`.');
   }
@@ -40,6 +41,14 @@ async function defaultBackend(backends: Backends): Promise<Backend> {
       'BACKEND_NOT_ELIGIBLE',
       'No coding agent is on this machine: install one, such as claude or codex, and run ' +
         '`ctl backend rescan`.',
+    );
+  }
+  if (usableRows.length === 0) {
+    const { id } = rows.find((row) => row.installed && row.id !== localId)!;
+    throw fail(
+      'BACKEND_NOT_ELIGIBLE',
+      'Every installed backend is disabled: enable one, such as with ' +
+        `\`ctl backend enable ${id}\`.`,
     );
   }
   throw fail(
@@ -105,7 +114,8 @@ async function checkDirectory(field: 'repo' | 'cwd', path: string): Promise<void
   if (path.includes('\0')) throw invalid(field, 'holds a NUL, which no path can');
   if (!isAbsolute(path)) throw invalid(field, 'must be an absolute path');
   const facts = await stat(path).catch(() => undefined);
-  if (!facts) throw invalid(field, `names ${path}, which does not exist`);
+  if (!facts)
+    throw invalid(field, `names ${path}, which does not exist: create it or name another`);
   if (!facts.isDirectory()) throw invalid(field, `names ${path}, which is not a directory`);
 }
 

@@ -62,7 +62,10 @@ export async function addWorktree(
   { repo, branch: requested, name, suffix, fallback }: WantedWorktree,
 ): Promise<Worktree | { refusal: string; field: 'repo' | 'branch' }> {
   if (!repo.hasCommits) {
-    return { refusal: 'has no commit yet, so no worktree can be made of it', field: 'repo' };
+    return {
+      refusal: 'has no commit yet, so no worktree can be made of it: commit something first',
+      field: 'repo',
+    };
   }
   const { root } = repo;
   const branch = requested ?? (await freeBranch(parts, root, slugOf(name), suffix));
@@ -80,7 +83,10 @@ export async function addWorktree(
   const added = await git(parts, root, 'worktree', 'add', '--quiet', ...args);
   if (!added.isOk) {
     await removeIfEmpty(dirname(path));
-    return { refusal: `cannot be checked out: ${added.trouble}`, field: 'branch' };
+    return {
+      refusal: `cannot be checked out: ${added.trouble}; name another branch`,
+      field: 'branch',
+    };
   }
   const began = await git(parts, path, 'rev-parse', 'HEAD');
   return {

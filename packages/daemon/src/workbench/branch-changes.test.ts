@@ -136,7 +136,9 @@ test('merge: uncommitted changes in the workspace or in the base are refused', a
   write('new.txt', 'x\n');
   await expect(merge()).rejects.toMatchObject({
     code: 'WORKSPACE_DIRTY',
-    message: expect.stringContaining('new.txt'),
+    message: expect.stringContaining(
+      `new.txt. Commit them with \`ctl agent commit ${bench.session.id}\``,
+    ),
   });
   await bench.workbench.commit(bench.session, {});
   appendFileSync(join(bench.repo.path, 'first.txt'), 'dirty\n');

@@ -51,7 +51,7 @@ export async function rebase(
   const { git, session, branch, head } = workspace;
   const base = await baseOf(workspace, requested);
   if (!base) throw noBase(branch);
-  await refuseDirty(git, `The workspace of "${session.name}"`);
+  await refuseDirtyWorkspace(git, session);
   const what = `Rebasing ${branch} onto ${base.name ?? base.commit}`;
   const isCurrent = (await git.run(['merge-base', '--is-ancestor', base.commit, head])).code === 0;
   const { tip, count } = isCurrent
@@ -82,13 +82,14 @@ export async function merge(
   const { git, session, branch } = workspace;
   const { strategy } = params;
   const { name, commit: before } = await mergeTarget(workspace, params.base);
-  await refuseDirty(git, `The workspace of "${session.name}"`);
+  await refuseDirtyWorkspace(git, session);
   const ahead = await git.text(['rev-list', '--count', `${before}..${workspace.head}`]);
   if (name === branch || ahead === '0') {
     throw fail('NO_CHANGES', `${branch} has no commit that ${name} does not have.`);
   }
   const checkout = await checkoutOf(git, name);
-  if (checkout) await refuseDirty(checkout, `The checkout of ${name} in ${checkout.cwd}`, false);
+  if (checkout)
+    await refuseDirty(checkout, `The checkout of ${name} in ${checkout.cwd}`, { countsNew: false });
   const commit = await mergeCommit(workspace, { ...params, name, onto: before });
   if (checkout) await fastForward(checkout, name, commit);
   else await git.text(['update-ref', '-m', 'merge', `refs/heads/${name}`, commit, before]);
@@ -136,11 +137,20 @@ function noBase(branch: string): Error {
   );
 }
 
+function refuseDirtyWorkspace(git: Git, { id, name }: Workspace['session']): Promise<void> {
+  const next = `Commit them with \`ctl agent commit ${id}\`, or remove them first`;
+  return refuseDirty(git, `The workspace of "${name}"`, { next });
+}
+
 /**
  * Refuses uncommitted changes. New files count only where the session works: git leaves those of
  * another checkout alone, and refuses to overwrite them.
  */
-async function refuseDirty(git: Git, what: string, countsNew = true): Promise<void> {
+async function refuseDirty(
+  git: Git,
+  what: string,
+  { countsNew = true, next = 'Commit or remove them first' } = {},
+): Promise<void> {
   // Its exit code reports changes, which are listed below.
   await git.run(['update-index', '-q', '--really-refresh'], { handlesFiles: true });
   const plain = ['--no-ext-diff', '--no-textconv', '--ignore-submodules=all'];
@@ -153,10 +163,7 @@ async function refuseDirty(git: Git, what: string, countsNew = true): Promise<vo
   if (files.length === 0) return;
   const first = unquotePath(files[0]!);
   const more = files.length === 1 ? '' : ` and ${files.length - 1} more`;
-  throw fail(
-    'WORKSPACE_DIRTY',
-    `${what} has uncommitted changes: ${first}${more}. Commit or remove them first.`,
-  );
+  throw fail('WORKSPACE_DIRTY', `${what} has uncommitted changes: ${first}${more}. ${next}.`);
 }
 
 /** The working tree where a branch is checked out; undefined when there is none. */

@@ -26,7 +26,10 @@ export async function openWorkspace(parts: GitParts, session: Session): Promise<
   }
   const inside = new Git(parts, directory);
   const top = await inside.maybe(['rev-parse', '--show-toplevel']);
-  if (top === undefined) throw noWorkspace(session, `${directory} is not in a git repository`);
+  if (top === undefined) {
+    const next = 'start agents with `--repo` to have one';
+    throw noWorkspace(session, `${directory} is not in a git repository; ${next}`);
+  }
   const git = inside.in(top);
   const branch = await git.maybe(['symbolic-ref', '--quiet', '--short', 'HEAD']);
   return { session, git, branch: branch ?? null, head: (await git.commitOf('HEAD')) ?? null };
