@@ -30,6 +30,8 @@ type ContextFacts = Partial<Pick<TranscriptTail, 'contextTokens' | 'contextWindo
 /** No output for this long is reported; it does not change the status. */
 const staleMs = 600_000;
 const livelyMs = 5_000;
+/** A transcript that lacks the end of its turn is not believed beside a prompt at rest this long. */
+const restMs = 10_000;
 
 /** What is remembered of a living agent between two looks at it. */
 export class Observation {
@@ -79,11 +81,12 @@ export class Observation {
     if (driver.name === 'headless' && usesPermissionTool(handle.cli)) {
       this.permissions = this.parts.requests.pending(session.id);
     }
+    const pane = isTalking(driver) ? this.pane.sign(entry) : undefined;
     return {
       facts,
       event: this.#event(isNews),
-      transcript: isTalking(driver) ? this.#turn(tail, handle.inputAt) : undefined,
-      pane: isTalking(driver) ? this.pane.sign(entry) : undefined,
+      transcript: isTalking(driver) ? this.#turn(tail, handle.inputAt, pane) : undefined,
+      pane,
       staleness:
         this.#staleness(session.status) ??
         (isTalking(driver) ? this.pane.blindSign(entry) : undefined),
@@ -178,9 +181,11 @@ export class Observation {
   }
 
   /** What the transcript says of the turn that the last input began. */
-  #turn(tail: TranscriptTail | undefined, inputAt: number): Sign | undefined {
+  #turn(tail: TranscriptTail | undefined, inputAt: number, pane?: Sign): Sign | undefined {
     if (!tail?.turn || tail.turn.at < inputAt) return undefined;
     const { sign, at } = tail.turn;
+    const isAtRest = pane?.status === 'idle' && this.pane.quietMs > restMs;
+    if (sign.status === 'working' && isAtRest) return undefined;
     if (sign.status !== 'rate_limited') return sign;
     const limitedUntil = Math.max(at + this.parts.limitRetryMs(), sign.limitedUntil ?? 0);
     if (this.parts.clock.now() < limitedUntil) return { ...sign, limitedUntil };

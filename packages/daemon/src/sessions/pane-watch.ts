@@ -89,8 +89,8 @@ export class PaneWatch {
   /** Is it ready for its first prompt? */
   isReady({ handle }: Entry): boolean {
     if (hasMarkers(handle.cli))
-      return this.#reading?.kind === 'prompt' && this.#quietMs > settledMs;
-    return (this.#screen ?? '').trim() !== '' && this.#quietMs > readyMs;
+      return this.#reading?.kind === 'prompt' && this.quietMs > settledMs;
+    return (this.#screen ?? '').trim() !== '' && this.quietMs > readyMs;
   }
 
   sign({ session, handle }: Entry): Sign | undefined {
@@ -134,12 +134,13 @@ export class PaneWatch {
     return { status: 'working', reason };
   }
 
-  get #quietMs(): number {
+  /** How long nothing has been drawn. */
+  get quietMs(): number {
     return this.parts.clock.monotonic() - this.#drawnAt;
   }
 
   #isSettled(turn: number): boolean {
-    const quiet = this.#quietMs;
+    const quiet = this.quietMs;
     return this.#busyTurn === turn ? quiet > settledMs : quiet > unseenTurnMs;
   }
 
