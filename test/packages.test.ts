@@ -161,7 +161,7 @@ test('millrace installs the binaries of the lmdb that it was built with', () => 
 
 test('the command line runs', () => {
   expect(run([ctl(), '--version'])).toMatch(/^\d+\.\d+\.\d+/);
-  expect(run([ctl(), 'help', 'queue'])).toContain('ctl queue');
+  expect(run([ctl(), 'help', 'queue'])).toContain('Usage: millrace queue');
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
-import { Command, Help, type HelpContext, type Option } from 'commander';
+import { Command, Help, type Argument, type HelpContext, type Option } from 'commander';
 import { nearest } from '@millrace/kit/nearest';
+import { asTyped } from './command-name.js';
 import { shapeOf, type Example } from './shape.js';
 
 /** The command line is invalid. `path` is the command whose help explains it. */
@@ -164,6 +165,26 @@ class CtlHelp extends Help {
     return command.name();
   }
 
+  override commandUsage(command: Command): string {
+    return asTyped(super.commandUsage(command));
+  }
+
+  override commandDescription(command: Command): string {
+    return asTyped(super.commandDescription(command));
+  }
+
+  override subcommandDescription(command: Command): string {
+    return asTyped(super.subcommandDescription(command));
+  }
+
+  override optionDescription(option: Option): string {
+    return asTyped(super.optionDescription(option));
+  }
+
+  override argumentDescription(argument: Argument): string {
+    return asTyped(super.argumentDescription(argument));
+  }
+
   override visibleGlobalOptions(command: Command): Option[] {
     return super.visibleGlobalOptions(command).filter(({ long }) => long !== '--version');
   }
@@ -187,7 +208,7 @@ class CtlHelp extends Help {
   override formatHelp(command: Command, helper: Help): string {
     const text = super.formatHelp(command, helper).trimEnd();
     if (!(command instanceof CtlCommand)) return `${text}\n`;
-    const examples = command.examples.map(({ line, note }): Item => [line, note]);
+    const examples = command.examples.map(({ line, note }): Item => [asTyped(line), asTyped(note)]);
     const exitCodes = [...command.exitCodes].map(([code, meaning]): Item => [`${code}`, meaning]);
     const more = command.sections.flatMap(({ title, items }) => ['', ...section(title, items)]);
     return [

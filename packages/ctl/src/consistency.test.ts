@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test, vi } from 'vitest';
 import type { Lifecycle } from './lifecycle.js';
 import { run } from './run.js';
 import type { CommandShape } from './shape.js';
@@ -104,6 +107,44 @@ test.each([
   const { code, out, err } = await ctl(line.split(' '));
   expect({ code, out }).toEqual({ code: 2, out: '' });
   expect(err).toContain(text);
+});
+
+test('connect: without a database it says so and leaves nothing open', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'ctl-connect-'));
+  const config = join(folder, 'connectors.yaml');
+  writeFileSync(
+    config,
+    'connectors: [{ name: a, collection: b, queue: c, handler_ref: d, payload: { id: "{{id}}" } }]\n',
+  );
+  const servers = () =>
+    process.getActiveResourcesInfo().filter((kind) => kind === 'TCPServerWrap').length;
+  const before = servers();
+  try {
+    const { code, err } = await ctl(['connect', '--config', config]);
+    expect(code).toBe(1);
+    expect(err).toMatch(/^ctl: no database answers at .*Start one with `ctl db serve`/);
+    await expect.poll(servers).toBe(before);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test('down: says so when the process belongs to another user', async () => {
+  const data = mkdtempSync(join(tmpdir(), 'ctl-down-'));
+  writeFileSync(join(data, 'up.json'), JSON.stringify({ pid: process.pid, parts: {} }));
+  const kill = vi.spyOn(process, 'kill').mockImplementation(() => {
+    throw Object.assign(new Error('kill EPERM'), { code: 'EPERM' });
+  });
+  try {
+    const { code, err } = await ctl(['down', '--data', data]);
+    expect(code).toBe(1);
+    expect(err).toBe(
+      `ctl: Process ${process.pid} on ${data} belongs to another user. Run this command as that user.\n`,
+    );
+  } finally {
+    kill.mockRestore();
+    rmSync(data, { recursive: true });
+  }
 });
 
 test('agent stop: accepts --yes as agent remove does', async () => {

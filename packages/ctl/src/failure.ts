@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { Mistake } from './command.js';
-import { asTyped } from './command-name.js';
+import { asTyped, programName } from './command-name.js';
 import { fileErrorCode, fileErrorText } from './file-error.js';
 import type { Terminal } from './terminal.js';
 
@@ -15,14 +15,14 @@ interface Failure {
 /** Prints an error as text or, with `--json`, as JSON; returns the exit code. */
 export async function reportFailure(error: unknown, terminal: Terminal): Promise<number> {
   const failure = await classify(error);
-  const message = failure.message.trim().replaceAll(/\s*\n\s*/g, ' ');
+  const message = asTyped(failure.message.trim().replaceAll(/\s*\n\s*/g, ' '));
   const { err, format, debug } = terminal;
   if (format === 'json') {
     const stack = debug ? { stack: inspect(error) } : {};
     err.write(`${JSON.stringify({ error: { code: failure.code, message, ...stack } })}\n`);
     return failure.exitCode;
   }
-  err.write(`${err.paint('bad', 'ctl:')} ${asTyped(message)}\n`);
+  err.write(`${err.paint('bad', `${programName()}:`)} ${message}\n`);
   if (debug) err.write(`${inspect(error)}\n`);
   else if (failure.hint !== undefined) err.write(`${asTyped(failure.hint)}\n`);
   return failure.exitCode;
@@ -49,7 +49,7 @@ async function classify(error: unknown): Promise<Failure> {
   return {
     code: 'INTERNAL',
     message: `internal error: ${messageOf(error)}`,
-    hint: 'This is a bug in ctl. Run it again with MILLRACE_DEBUG=1 for a stack trace.',
+    hint: 'This is a bug. Run it again with MILLRACE_DEBUG=1 for a stack trace.',
     exitCode: 1,
   };
 }

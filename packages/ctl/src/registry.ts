@@ -65,7 +65,7 @@ export const registry: readonly GroupEntry[] = [
   },
   {
     name: 'version',
-    summary: 'Show the versions of ctl and of the running servers',
+    summary: 'Show the versions of the command line and of the running servers',
     load: () => import('./commands/version.js'),
   },
   {

@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import { tmuxSocket } from '@millrace/daemon/config';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { contractExample } from '../src/daemon/contract-examples.test-support.js';
 import { faultsOf } from './daemon-server.js';
@@ -251,6 +252,18 @@ describe('acting', () => {
     expect((await ctl(['attach', 'over'])).err).toMatch(/has ended \(done\)/);
     daemon.routes.set('GET /api/v1/config', { body: { ...contractExample('ConfigView') } });
     expect((await ctl(['attach', 'docs'])).err).toMatch(/Attach on the machine of the daemon\./);
+  });
+
+  test('attach: says that it needs a terminal', async () => {
+    const socket = tmuxSocket(home);
+    mkdirSync(dirname(socket), { recursive: true });
+    writeFileSync(socket, '');
+    const view = { ...contractExample('ConfigView'), data_dir: home };
+    daemon.routes.set('GET /api/v1/config', { body: view });
+    expect(await ctl(['attach', 'docs'])).toMatchObject({
+      code: 1,
+      err: expect.stringMatching(/^ctl: ctl agent attach needs a terminal\..*`ctl agent logs /),
+    });
   });
 });
 

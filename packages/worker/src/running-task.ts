@@ -5,6 +5,8 @@ import { codeOf, type ClaimedTask, type QueueTransport } from './transport.js';
 export class RunningTask {
   #abort: AbortController | undefined;
   leaseEnd: number;
+  /** The queue said that the lease is gone, as after a cancel: it takes no result any more. */
+  isLost = false;
 
   constructor(
     readonly claimed: ClaimedTask,
@@ -54,6 +56,7 @@ export class RunningTask {
       this.leaseEnd = Math.max(this.leaseEnd, sentAt + this.leaseMs);
     } catch (error) {
       const isLost = codeOf(error) === 'LEASE_LOST' || codeOf(error) === 'TASK_NOT_FOUND';
+      this.isLost ||= isLost;
       if (isLost || this.leaseEnd <= Date.now()) {
         this.abort(new Error(`The lease of task ${id} is lost`, { cause: error }));
       }

@@ -21,7 +21,7 @@ export interface WorkerOptions {
   name?: string;
   /** How long the queue waits for a sign of life; 30 s if absent. Leases are extended by themselves. */
   leaseMs?: number;
-  /** Called for errors that end no task: a lost connection, a lost lease. Default: console.error. */
+  /** Called for errors that end no task: a lost connection, a lost lease. Default: its message to stderr. */
   onError?: (error: unknown) => void;
 }
 
@@ -131,7 +131,7 @@ class PullWorker implements Worker {
       throw new RangeError('concurrency must be a whole number of at least 1');
     }
     this.#leaseMs = options.leaseMs ?? defaultLeaseMs;
-    this.#onError = options.onError ?? ((error) => console.error(error));
+    this.#onError = options.onError ?? ((error) => console.error(`${this.name}: ${textOf(error)}`));
     this.#settler = new Settler(transport, options.queue, this.#onError);
   }
 
@@ -230,6 +230,7 @@ class PullWorker implements Worker {
         progress,
       };
       const result = jsonOf(await this.run(call));
+      if (task.isLost) return undefined;
       return { ...lease, outcome: 'complete', ...(result !== undefined && { result }) };
     } catch (error) {
       if (task.isAborted && !this.#stopping.signal.aborted) return undefined;
@@ -249,8 +250,16 @@ class PullWorker implements Worker {
   }
 
   #extendAll(): void {
-    for (const task of this.#running) task.extend().catch(this.#onError);
+    for (const task of this.#running) {
+      // The loss was reported, and a handler may go on for long.
+      if (!task.isLost) task.extend().catch(this.#onError);
+    }
   }
+}
+
+/** One line: the stack of a lost lease or connection shows nothing of the user's program. */
+function textOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** The result as JSON holds it: queues keep no more than 64 KiB. */

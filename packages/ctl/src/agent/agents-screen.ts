@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanAge } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { tellingIds } from './choosing.js';
 import { contextCell, contextText, sinceText, statusCell } from './session-text.js';
@@ -11,7 +12,8 @@ const wideColumns = 120;
 
 /** Table of agents, newest first. */
 export function agentsScreen(sessions: readonly Session[], now: number, sheet: Sheet): string {
-  if (sessions.length === 0) return 'No agents. Start one with `ctl agent spawn "PROMPT"`.\n';
+  if (sessions.length === 0)
+    return asTyped('No agents. Start one with `ctl agent spawn "PROMPT"`.\n');
   const isWide = sheet.columns >= wideColumns;
   const shortIds = tellingIds(
     sessions.map(({ id }) => id),

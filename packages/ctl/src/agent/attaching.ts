@@ -37,6 +37,12 @@ export async function attachToAgent(
     tools.terminal.out.write(`${JSON.stringify(shown, null, 2)}\n`);
     return;
   }
+  if (!tools.terminal.in.isScreen || !tools.terminal.out.isScreen) {
+    throw new Refusal(
+      'SESSION_STATE',
+      `ctl agent attach needs a terminal. Elsewhere, read its output with \`ctl agent logs ${id}\`.`,
+    );
+  }
   tools.exitWith(await runTmux(command, tools));
 }
 

@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanAge, humanDuration } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { contextText, sinceText, statusCell } from './session-text.js';
 
@@ -46,7 +47,7 @@ export function explain(session: Session, now: number): Explanation {
     limited_until: session.limited_until,
     last_error: session.last_error,
     exit_code: session.exit_code,
-    advice: [...statusAdvice(session, now), ...contextAdvice(session)],
+    advice: [...statusAdvice(session, now), ...contextAdvice(session)].map((line) => asTyped(line)),
   };
 }
 

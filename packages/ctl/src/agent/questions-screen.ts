@@ -1,4 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import { asTyped } from '../command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { timeText } from '../render/time.js';
 import { tellingIds } from './choosing.js';
@@ -31,7 +32,7 @@ export function questionsScreen(
     answerCell(question),
   ]);
   const isOpen = questions.some(({ status }) => status === 'open');
-  const hint = isOpen ? 'Answer one with `ctl agent answer ID OPTION`.\n' : '';
+  const hint = isOpen ? asTyped('Answer one with `ctl agent answer ID OPTION`.\n') : '';
   return renderTable(columns, rows, sheet) + hint;
 }
 

@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
+import { asTyped } from '../command-name.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { confirmed } from '../confirming.js';
 import type { Tools } from '../tools.js';
@@ -125,9 +126,9 @@ function capText(cap: number): string {
 function startedText(session: Session, out: Outlet): string {
   const { id, backend, workdir, status, driver } = session;
   const rows: Cell[][] = [
-    [`  ctl agent logs -f ${id}`, 'follow its output'],
-    [`  ctl agent attach ${id}`, 'open its terminal'],
-    [`  ctl agent explain ${id}`, 'its status and the next steps'],
+    [asTyped(`  ctl agent logs -f ${id}`), 'follow its output'],
+    [asTyped(`  ctl agent attach ${id}`), 'open its terminal'],
+    [asTyped(`  ctl agent explain ${id}`), 'its status and the next steps'],
   ];
   const shown = driver === 'tmux' ? rows : rows.filter((_, at) => at !== 1);
   return (

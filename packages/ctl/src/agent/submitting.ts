@@ -1,4 +1,5 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
+import { asTyped } from '../command-name.js';
 import { queueApi, type QueueFlags } from '../queue/api.js';
 import { submissionOf, waitOf, type SubmitFlags } from '../queue/submission.js';
 import { submitTask } from '../queue/submitting.js';
@@ -60,7 +61,7 @@ export async function submitWork(
     throw queue === agentsQueue ? withWhoMakesIt(error) : error;
   });
   if (tools.terminal.json || wait !== undefined) return;
-  tools.terminal.out.write(`Check it with \`ctl queue get ${task.id}\`.\n`);
+  tools.terminal.out.write(asTyped(`Check it with \`ctl queue get ${task.id}\`.\n`));
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import { asTyped } from '../command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printable } from '../render/text.js';
 
@@ -23,7 +24,9 @@ export function registryScreen({ backends, settings }: Registry, sheet: Sheet): 
   const mode = sheet.paint('strong', printable(settings.internal_thinking_mode));
   const advice = backends.some(({ installed }) => installed)
     ? ''
-    : 'No backend is installed on this machine. Install one, then run `ctl backend rescan`.\n';
+    : asTyped(
+        'No backend is installed on this machine. Install one, then run `ctl backend rescan`.\n',
+      );
   return `${renderTable(columns, rows, sheet)}Thinking mode: ${mode}\n${acpLine(backends)}${advice}`;
 }
 

@@ -5,6 +5,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { humanDuration } from '@millrace/kit/units';
+import { programName } from '../command-name.js';
 import type { Tools } from '../tools.js';
 import { Digester } from './digest.js';
 import { failureLine } from './failure-line.js';
@@ -125,7 +126,7 @@ async function shortForm(
   for await (const line of linesOf(path)) digester.add(line);
   const { text, lines, left } = digester.finish(exitCode === 0);
   const note =
-    `ctl: exit code ${exitCode} after ${humanDuration(elapsedMs)}, ${left} of ${lines} ` +
+    `${programName()}: exit code ${exitCode} after ${humanDuration(elapsedMs)}, ${left} of ${lines} ` +
     `lines omitted; full log: ${path}\n`;
   const bytes = Buffer.from(text + note);
   const isShort = rawBytes <= shortOutput.bytes && lines <= shortOutput.lines;
@@ -209,6 +210,6 @@ function openLog(
 function warn({ terminal: { err, json } }: Tools, message: string, code: string): void {
   const text = json
     ? JSON.stringify({ error: { code, message } })
-    : `${err.paint('warn', 'ctl:')} ${message}`;
+    : `${err.paint('warn', `${programName()}:`)} ${message}`;
   err.write(`${text}\n`);
 }

@@ -7,8 +7,8 @@ export function build(check: CtlCommand, tools: Tools): void {
       'Run a build, a test run or a linter and print a short form of its output: failures ' +
         'and the summary, with a count of the omitted lines. The whole output of both ' +
         'streams, in order, goes to a log that the last line names. The saving is recorded ' +
-        'in the savings ledger. The command gets your stdin and signals, and ctl exits with ' +
-        'its exit code. If the command fails without output, ctl prints the command and how ' +
+        'in the savings ledger. The command gets your stdin and signals, and `ctl check` exits with ' +
+        'its exit code. If the command fails without output, it prints the command and how ' +
         'it ended.',
     )
     .usage('[options] -- <command...>')

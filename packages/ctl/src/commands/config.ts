@@ -51,7 +51,7 @@ function addSet(config: CtlCommand, tools: Tools): void {
       .summary('Write one setting into the config file')
       .description(
         'Write one setting into the config file of the daemon, which keeps its comments. The ' +
-          'result is validated first. A running daemon applies it at once, or ctl says that it ' +
+          'result is validated first. A running daemon applies it at once, or the command says that it ' +
           'needs a restart.',
       )
       .argument('<key>', 'the setting, such as tokens.warn')

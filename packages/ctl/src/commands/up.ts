@@ -7,7 +7,7 @@ export function build(up: CtlCommand, tools: Tools): void {
     'Start the database, the queue and the daemon on this machine, each in its own ' +
       'process, print their addresses and run until Ctrl-C, which stops them gracefully; a ' +
       'second Ctrl-C kills them. A process that exits is restarted. The first run creates ' +
-      'the tokens, which ctl finds by itself, and the queue "agents", whose tasks the daemon ' +
+      'the tokens, which commands find by themselves, and the queue "agents", whose tasks the daemon ' +
       'runs. With a connectors.yaml in the data directory it also runs `ctl connect`. Prints a link that logs your browser in to the dashboard.',
   )
     .option('--data <dir>', 'Data directory (default: your data directory)')

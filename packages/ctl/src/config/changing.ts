@@ -7,6 +7,7 @@ import { editYaml } from '@millrace/kit/config';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import { writePrivateFile } from '@millrace/kit/private-files';
+import { asTyped, programName } from '../command-name.js';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import { configFile } from '../daemon/places.js';
 import { confirmed } from '../confirming.js';
@@ -102,7 +103,9 @@ export async function editSettings(flags: ChangeFlags, tools: Tools): Promise<vo
         break;
       } catch (error) {
         if (!(error instanceof UsageError)) throw error;
-        terminal.err.write(`${terminal.err.paint('bad', 'ctl:')} ${printable(error.message)}\n`);
+        terminal.err.write(
+          `${terminal.err.paint('bad', `${programName()}:`)} ${printable(error.message)}\n`,
+        );
         if (await confirmed('Edit it again? [y/N] ', terminal)) continue;
         throw new Refusal('CANCELLED', `${file} was not changed.`);
       }
@@ -242,7 +245,9 @@ function report({ key, file, old, now, live, isApplied }: Change, { terminal }: 
   out.write(`${key === undefined ? 'Saved' : `Set ${key} in`} ${printable(file)}.\n`);
   if (applied.length > 0) out.write(`The running daemon applied ${applied.join(', ')}.\n`);
   if (restart.length > 0) {
-    out.write(`The running daemon reads ${restart.join(', ')} after: ctl restart daemon\n`);
+    out.write(
+      asTyped(`The running daemon reads ${restart.join(', ')} after: ctl restart daemon\n`),
+    );
   }
   for (const name of overridden) {
     out.write(`${name} of the running daemon comes from ${winner(name)}, which wins.\n`);

@@ -1,9 +1,10 @@
 import { systemClock } from '@millrace/kit/clock';
+import { Refusal } from '@millrace/kit/errors';
 import { announce } from '@millrace/kit/http';
-import { createLog, logLevelFrom, silentLog } from '@millrace/kit/log';
+import { createLog, logLevelFrom, silentLog, type Log } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { openDatabase } from '../db/connection.js';
-import { queueApi } from '../queue/api.js';
+import { queueApi, type QueueApi } from '../queue/api.js';
 import type { Tools } from '../tools.js';
 import { Connector } from './connector.js';
 import { readConnectors } from './connectors-file.js';
@@ -17,6 +18,18 @@ export interface ConnectFlags {
   tlsCert?: string;
   tlsKey?: string;
 }
+
+/** A connector calls the queue first when a change arrives, which may be hours from now. */
+async function warnIfAway(queue: QueueApi, log: Log): Promise<void> {
+  try {
+    await queue.call('getLiveness', { patienceMs: probeMs });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    log.warn({ url: queue.url, reason: error.detail }, 'queue does not answer');
+  }
+}
+
+const probeMs = 5_000;
 
 /** Runs all connectors of a file until it is stopped. */
 export async function runConnect(flags: ConnectFlags, tools: Tools): Promise<void> {
@@ -43,15 +56,17 @@ export async function runConnect(flags: ConnectFlags, tools: Tools): Promise<voi
     });
     const write = (line: string) => terminal.out.write(line);
     announce({ component: 'connect', listener: 'metrics', url: page.url }, write);
-    const database = await openDatabase(flags, terminal.env);
+    let database: Awaited<ReturnType<typeof openDatabase>> | undefined;
     try {
+      database = await openDatabase(flags, terminal.env);
       const queue = queueApi({}, { terminal, lifecycle });
+      await warnIfAway(queue, log);
       const parts = { database, queue, metrics, ...world };
       const running = connectors.map((config) => new Connector(config, parts).run(stop.signal));
       await Promise.all(running);
     } finally {
       stop.abort();
-      await database.close();
+      await database?.close();
       await page.close();
       metrics.close();
     }

@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanCount } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import { dollars, rightAligned } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 
@@ -38,7 +39,7 @@ export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
   const basis =
     savings.basis === 'CALIBRATED'
       ? 'Savings use a calibrated ratio of bytes to tokens.'
-      : 'Savings assume 4 bytes per token (measure it with ctl usage savings --calibrate).';
+      : `Savings assume 4 bytes per token (measure it with ${asTyped('ctl usage savings --calibrate')}).`;
   const kinds = `Spend is ${spend.basis}, savings are ${savings.basis}.`;
   return table + [basis, kinds].map((line) => `${sheet.paint('dim', line)}\n`).join('');
 }

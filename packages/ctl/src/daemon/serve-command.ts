@@ -17,7 +17,7 @@ export async function addServe(daemon: CtlCommand, tools: Tools): Promise<void> 
     .description(
       'Serve the REST API, MCP and the dashboard until Ctrl-C, which waits for requests in ' +
         'flight. Callers need a token, which the first start writes to daemon.token in the ' +
-        'data directory; ctl finds it by itself. Every setting can come from a file ' +
+        'data directory; commands find it by themselves. Every setting can come from a file ' +
         '(--config config.yaml), a variable or a flag. Prints one line of JSON when it is ' +
         'ready; logs go to stderr.',
     )

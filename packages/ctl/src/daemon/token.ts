@@ -1,4 +1,5 @@
 import { Refusal } from '@millrace/kit/errors';
+import { asTyped } from '../command-name.js';
 import type { Tools } from '../tools.js';
 import { loadDaemonSettings } from './local-settings.js';
 import { lineOf, queueSecretsFile, readOnlyTokenFile, tokenFile } from './places.js';
@@ -46,7 +47,7 @@ export async function rotateToken(flags: TokenFlags, tools: Shows): Promise<void
   if (old === undefined) throw missing(place, 'Create one with');
   const token = await replace(place, tools);
   if (await replaceInSecrets(place.queueSecrets, old, token)) {
-    tools.terminal.err.write('The queue of `ctl up` sends the new token from now on.\n');
+    tools.terminal.err.write(asTyped('The queue of `ctl up` sends the new token from now on.\n'));
   }
 }
 
@@ -87,7 +88,7 @@ async function replace(place: Place, { terminal }: Shows): Promise<string> {
     out.write(`${token}\n`);
     err.write(
       `${readOnly ? 'This read-only token' : 'This token'} is in ${file}. Programs send it ` +
-        'as `Authorization: Bearer`; ctl finds it by itself on this machine. Elsewhere, set ' +
+        'as `Authorization: Bearer`; commands on this machine find it by themselves. Elsewhere, set ' +
         'MILLRACE_TOKEN.\n',
     );
   }

@@ -3,6 +3,7 @@ import { suggestion } from '@millrace/kit/nearest';
 import { humanDuration } from '@millrace/kit/units';
 import type { Filter } from '@millrace/db';
 import type { CollectionStatus, RemoteDatabase } from '@millrace/db/client';
+import { asTyped } from '../command-name.js';
 import { renderTable } from '../render/table.js';
 import type { Outlet } from '../terminal.js';
 import type { Tools } from '../tools.js';
@@ -65,7 +66,7 @@ export async function listIndexes(
     return;
   }
   if (indexes.length === 0) {
-    out.write('No indexes. Create one with: ctl db index create COLLECTION FIELD...\n');
+    out.write(asTyped('No indexes. Create one with: ctl db index create COLLECTION FIELD...\n'));
     return;
   }
   const columns = ['COLLECTION', 'INDEX', 'UNIQUE', 'SPARSE', 'STATE'].map((title) => ({ title }));

@@ -3,6 +3,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import type { RemoteCollection, RemoteDatabase } from '@millrace/db/client';
+import { programName } from '../command-name.js';
 import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
 import { parseLine, type ImportLine, type LineOptions } from './import-line.js';
@@ -42,7 +43,7 @@ export async function importRecords(
   const goOn = lifecycle.onInterrupt(async () => {
     await run.stop();
     progress.end();
-    terminal.err.write(`ctl: ${stoppedAt(run.nextLine)}\n`);
+    terminal.err.write(`${programName()}: ${stoppedAt(run.nextLine)}\n`);
   });
   try {
     await run.take(input);
@@ -60,7 +61,8 @@ export async function importRecords(
     const took = humanDuration(progress.elapsedMs);
     const total = counted(created + replaced, 'record');
     out.write(`Imported ${total} in ${took}: ${created} new, ${replaced} replaced${gone}.\n`);
-    for (const { line, message } of failures) err.write(`ctl: ${place}:${line}: ${message}\n`);
+    for (const { line, message } of failures)
+      err.write(`${programName()}: ${place}:${line}: ${message}\n`);
   }
   if (failures.length > 0) exitWith(1);
 }

@@ -1,6 +1,7 @@
 import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import type { IndexAdvice, IndexStatus, RemoteDatabase } from '@millrace/db/client';
+import { asTyped } from '../command-name.js';
 import { rest } from '../rest.js';
 import { renderTable } from '../render/table.js';
 import type { Tools } from '../tools.js';
@@ -107,7 +108,8 @@ export async function adviseIndexes(
   out.write(renderTable(columns, rows, out));
   const [first] = advice;
   out.write(
-    `Create one with: ctl db index create ${first!.collection} ${first!.fields.join(' ')}\n`,
+    asTyped('Create one with: ctl db index create ') +
+      `${first!.collection} ${first!.fields.join(' ')}\n`,
   );
 }
 

@@ -46,7 +46,7 @@ export async function createKey(
   out.write(
     `The key "${id}" is in ${file}; it may ` +
       `${scopes.map(scopeText).join(', ')}${until}.\nIt is shown only once:\n\n  ` +
-      `${key}\n\nSend it as x-api-key, or give it to ctl as MILLRACE_DB_KEY.\n`,
+      `${key}\n\nSend it as x-api-key, or set MILLRACE_DB_KEY for commands.\n`,
   );
 }
 

@@ -1,6 +1,7 @@
 import { UsageError } from '@millrace/kit/errors';
 import { humanDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
 import type { RestoreTarget } from '@millrace/db';
+import { asTyped } from '../command-name.js';
 import type { Tools } from '../tools.js';
 import { Progress } from './progress.js';
 import { counted } from './counted.js';
@@ -29,8 +30,8 @@ export async function restoreTo(
   const took = humanDuration(progress.elapsedMs);
   out.write(
     `Restored ${counted(restored.records, 'record')} at commit ${restored.seq} to ` +
-      `${directory} in ${took}, and verified them.\nServe it with: ctl db serve --data ` +
-      `${directory}\n`,
+      `${directory} in ${took}, and verified them.\n` +
+      asTyped(`Serve it with: ctl db serve --data ${directory}\n`),
   );
 }
 

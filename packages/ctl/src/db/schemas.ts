@@ -1,6 +1,7 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import type { SchemaInfo, SetSchemaResult } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
+import { asTyped, programName } from '../command-name.js';
 import { renderTable } from '../render/table.js';
 import type { Terminal } from '../terminal.js';
 import type { Tools } from '../tools.js';
@@ -50,7 +51,7 @@ export async function setSchema(
   const records = counted(checked, 'record');
   if (!applied) {
     err.write(
-      `ctl: ${violating} of ${records} of "${collection}" do not match, so nothing was ` +
+      `${programName()}: ${violating} of ${records} of "${collection}" do not match, so nothing was ` +
         'changed. Fix them, or add --force to set the schema anyway.\n',
     );
     return;
@@ -100,7 +101,7 @@ export async function listSchemas(database: RemoteDatabase, { terminal }: Shows)
     return;
   }
   if (schemas.length === 0) {
-    out.write('No schemas. Set one with: ctl db schema set COLLECTION FILE\n');
+    out.write(asTyped('No schemas. Set one with: ctl db schema set COLLECTION FILE\n'));
     return;
   }
   const columns = ['COLLECTION', 'VALIDATE', 'VIOLATIONS', 'UPDATED'].map((title) => ({ title }));

@@ -13,7 +13,7 @@ export async function addServe(db: CtlCommand, tools: Tools): Promise<void> {
     .description(
       'Serve a database over gRPC, REST and a Unix socket until Ctrl-C, which waits for ' +
         'calls in flight. gRPC and REST need an API key: without --keys-file the first start ' +
-        'creates one in db.key of the data directory, which ctl finds by itself; the socket ' +
+        'creates one in db.key of the data directory, which commands find by themselves; the socket ' +
         'needs none. Every setting can come from a file (--config db.yaml), a variable or a ' +
         'flag. Prints one line of JSON for each listener when it is ready; logs go to stderr.',
     )

@@ -1,6 +1,7 @@
 import { UsageError } from '@millrace/kit/errors';
 import type { Filter, JsonObject, WatchChange, WatchMessage } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
+import { programName } from '../command-name.js';
 import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 import { cut, printable, widthOf } from '../render/text.js';
@@ -32,7 +33,8 @@ export async function watchRecords(
   const watchOptions = {
     ...rest,
     signal: lifecycle.interrupted,
-    onCut: (reason: Error) => err.write(`ctl: ${reason.message} Resuming when it is back.\n`),
+    onCut: (reason: Error) =>
+      err.write(`${programName()}: ${reason.message} Resuming when it is back.\n`),
   };
   const messages: AsyncIterable<WatchMessage> =
     collection === undefined

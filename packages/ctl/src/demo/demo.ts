@@ -5,6 +5,7 @@ import { fakeAgentProgram } from '@millrace/daemon/fake-agent';
 import { Refusal } from '@millrace/kit/errors';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
+import { asTyped } from '../command-name.js';
 import { readOutput } from '../agent/logs.js';
 import { readSessions } from '../agent/find-session.js';
 import { agentsQueue } from '../agent/submitting.js';
@@ -190,8 +191,11 @@ function keepOpen(
   story: DemoReporter,
 ): Promise<void> {
   story.step('Explore', `export MILLRACE_DATA_DIR=${stage.dataDir}; ctl status`);
-  story.saw(`\`ctl open\` opens the dashboard at ${up.url('daemon')}. Ctrl-C stops everything.`, {
-    dashboard: up.url('daemon'),
-  });
+  story.saw(
+    asTyped('`ctl open`') + ` opens the dashboard at ${up.url('daemon')}. Ctrl-C stops everything.`,
+    {
+      dashboard: up.url('daemon'),
+    },
+  );
   return stopped;
 }

@@ -1,5 +1,6 @@
 import { systemClock } from '@millrace/kit/clock';
 import { humanDuration } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import { printable, wrap } from '../render/text.js';
 import type { Terminal } from '../terminal.js';
 
@@ -23,7 +24,8 @@ export class DemoReporter {
     if (json) this.#line({ event: 'step', number: this.#steps, title, command: command ?? null });
     else {
       out.write(`\n${out.paint('strong', `${this.#steps}. ${title}`)}\n`);
-      if (command !== undefined) out.write(`${indent}${out.paint('dim', `$ ${command}`)}\n`);
+      if (command !== undefined)
+        out.write(`${indent}${out.paint('dim', `$ ${asTyped(command)}`)}\n`);
     }
   }
 

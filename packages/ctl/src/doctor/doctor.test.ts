@@ -72,6 +72,12 @@ describe('programs', () => {
     await script('npm', 'echo 9.8.7');
     await script('git', 'echo git version 2.39.5');
     await script('tmux', 'echo lost library >&2; exit 127');
+    await writeFile(join(bin, 'gh'), '', { mode: 0o644 });
+    const unusable = await examine(programChecks({ PATH: bin }, signal));
+    expect(unusable.find(({ name }) => name === 'gh')?.finding).toBe(
+      'does not run: a file of that name on PATH is not executable',
+    );
+    await rm(join(bin, 'gh'));
     const reports = await examine(programChecks({ PATH: bin }, signal));
     expect(
       reports.map(({ name, status, finding }) => [name, status, finding.split(':')[0]]),

@@ -74,6 +74,9 @@ async function readVersion(
     return { kind: 'version', program, version: version ?? stdout.trim() };
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return { kind: 'absent', program };
+    if (systemCode(error) === 'EACCES') {
+      return { kind: 'broken', program, reason: 'a file of that name on PATH is not executable' };
+    }
     return { kind: 'broken', program, reason: reasonOf(error) };
   }
 }

@@ -1,4 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import { asTyped } from '../command-name.js';
 import { tellingIds } from '../agent/choosing.js';
 import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
@@ -41,6 +42,8 @@ export function inboxScreen(notes: readonly Note[], now: number, sheet: Sheet): 
   const hint =
     unread === 0
       ? ''
-      : `* ${unread} unread. Mark one as read with \`ctl inbox read ID\`, or all with --all.\n`;
+      : asTyped(
+          `* ${unread} unread. Mark one as read with \`ctl inbox read ID\`, or all with --all.\n`,
+        );
   return renderTable(columns, rows, sheet) + hint;
 }

@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import { sparkline } from '../queue/sparkline.js';
 import { rightAligned } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
@@ -35,9 +36,8 @@ export function historyScreen(
 ): string {
   const [first, last] = [samples[0], samples.at(-1)];
   if (!first || !last) {
-    return (
-      'Nothing was recorded in this time. Check with `ctl config metrics` that recording is ' +
-      'on.\n'
+    return asTyped(
+      'Nothing was recorded in this time. Check with `ctl config metrics` that recording is on.\n',
     );
   }
   const slots = slotsOf(samples, stepS, chartCells(sheet.columns));

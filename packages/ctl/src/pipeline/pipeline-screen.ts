@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanAge } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import { tellingIds } from '../agent/choosing.js';
 import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
@@ -29,7 +30,8 @@ function statusCell({ status }: Pipeline | Job): Cell {
 
 /** Table of pipelines, newest first. */
 export function pipelinesScreen(pipelines: readonly Pipeline[], now: number, sheet: Sheet): string {
-  if (pipelines.length === 0) return 'No pipelines. Run one with `ctl pipeline run FILE`.\n';
+  if (pipelines.length === 0)
+    return asTyped('No pipelines. Run one with `ctl pipeline run FILE`.\n');
   const isWide = sheet.columns >= wideColumns;
   const shortIds = tellingIds(
     pipelines.map(({ id }) => id),
@@ -144,12 +146,14 @@ function conditionText({ depends_on: ids, run_if: condition }: Job, above: strin
 function adviceFor({ id, status, jobs }: Pipeline, sheet: Sheet): string {
   const waiting = jobs.find((job) => job.status === 'needs_attention')?.session_id;
   const lines = [
-    ...(waiting ? [`A job waits for your input: ctl agent explain ${waiting}`] : []),
+    ...(waiting ? [asTyped(`A job waits for your input: ctl agent explain ${waiting}`)] : []),
     ...(status === 'paused'
-      ? [`A spend cap holds it. To continue anyway: ctl pipeline start ${id}`]
+      ? [asTyped(`A spend cap holds it. To continue anyway: ctl pipeline start ${id}`)]
       : []),
-    ...(status === 'stalled' ? [`Run the failed jobs again: ctl pipeline start ${id}`] : []),
-    ...(status === 'pending' ? [`Start it: ctl pipeline start ${id}`] : []),
+    ...(status === 'stalled'
+      ? [asTyped(`Run the failed jobs again: ctl pipeline start ${id}`)]
+      : []),
+    ...(status === 'pending' ? [asTyped(`Start it: ctl pipeline start ${id}`)] : []),
   ];
   const width = Math.min(sheet.columns, 100);
   return lines

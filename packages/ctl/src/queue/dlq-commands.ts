@@ -59,7 +59,7 @@ export function addRedrive(queue: CtlCommand, tools: Tools): void {
     .summary('Run dead tasks again')
     .description(
       'Make dead tasks pending again, the first to die first, with all attempts available ' +
-        'and their history kept. Select them by id or by a filter. With a filter, ctl counts ' +
+        'and their history kept. Select them by id or by a filter. With a filter, it counts ' +
         'the tasks and asks for confirmation.',
     );
   withSelection(command)
@@ -78,7 +78,7 @@ export function addPurge(queue: CtlCommand, tools: Tools): void {
     .command('purge')
     .summary('Delete dead tasks permanently')
     .description(
-      'Delete dead tasks permanently. Select them by id or by a filter. With a filter, ctl ' +
+      'Delete dead tasks permanently. Select them by id or by a filter. With a filter, it ' +
         'counts the tasks and asks for confirmation. Their ids are remembered for a day, so ' +
         'that a late retry of a submit runs nothing.',
     );

@@ -1,5 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
+import { asTyped } from '../command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { timeText } from '../render/time.js';
 import type { Tools } from '../tools.js';
@@ -19,7 +20,9 @@ export async function listJobs(api: QueueApi, queue: string, { terminal }: Shows
 
 export function jobsTable(jobs: readonly Job[], now: number, sheet: Sheet): string {
   if (jobs.length === 0) {
-    return 'No jobs. Start one with `ctl queue redrive` or `ctl queue purge` and --async.\n';
+    return asTyped(
+      'No jobs. Start one with `ctl queue redrive` or `ctl queue purge` and --async.\n',
+    );
   }
   const rows = jobs.map((job): Cell[] => [
     job.id,

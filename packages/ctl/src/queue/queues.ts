@@ -1,5 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { humanDuration } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import type { Tools } from '../tools.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import type { QueueApi } from './api.js';
@@ -14,7 +15,7 @@ export async function listQueues(api: QueueApi, { terminal }: Shows): Promise<vo
 
 export function queuesTable(queues: Readonly<QueueSchema<'QueueList'>>, sheet: Sheet): string {
   if (queues.length === 0) {
-    return 'No queues yet. Create one with `ctl queue config set NAME FILE`.\n';
+    return asTyped('No queues yet. Create one with `ctl queue config set NAME FILE`.\n');
   }
   const titles = ['QUEUE', 'STATE', 'PENDING', 'IN FLIGHT', 'DLQ', 'OLDEST', 'CALLBACK'];
   const rows = queues.map(({ name, summary }): Cell[] => [

@@ -2,6 +2,7 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import { durationOf, parseJson } from '../db/arguments.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { timeText } from '../render/time.js';
@@ -40,7 +41,7 @@ export async function listSchedules(
 
 export function schedulesTable(schedules: readonly Schedule[], now: number, sheet: Sheet): string {
   if (schedules.length === 0) {
-    return 'No schedules yet. Create one with `ctl queue schedule set QUEUE NAME FILE`.\n';
+    return asTyped('No schedules yet. Create one with `ctl queue schedule set QUEUE NAME FILE`.\n');
   }
   const titles = ['SCHEDULE', 'STATE', 'WHEN', 'NEXT', 'LAST', 'HANDLER'];
   const rows = schedules.map((schedule): Cell[] => [

@@ -1,5 +1,6 @@
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
+import { asTyped } from '../command-name.js';
 import { wholeNumber } from '../db/arguments.js';
 import type { Tools } from '../tools.js';
 import type { QueueApi } from './api.js';
@@ -76,7 +77,7 @@ async function startJob(
   const { out, json } = terminal;
   const { id } = body.job;
   if (json) out.write(`${JSON.stringify(body, null, 2)}\n`);
-  else out.write(`Started the job ${id}. Check it with: ctl queue job get ${id}\n`);
+  else out.write(asTyped(`Started the job ${id}. Check it with: ctl queue job get ${id}\n`));
 }
 
 async function confirmAndSend(

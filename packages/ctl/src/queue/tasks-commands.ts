@@ -53,7 +53,7 @@ export function addCancel(queue: CtlCommand, tools: Tools): void {
     .description(
       'Cancel tasks that have not ended: they become dead with the reason CANCELLED, and a ' +
         'running callback is aborted. Name tasks by id, or select pending tasks of a queue by a ' +
-        'filter, for which ctl asks for confirmation. Run cancelled tasks again with ' +
+        'filter, for which it asks for confirmation. Run cancelled tasks again with ' +
         '`ctl queue redrive`.',
     )
     .argument('[ids...]', 'ids of tasks; - reads them from stdin')

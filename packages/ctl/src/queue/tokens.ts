@@ -59,7 +59,7 @@ export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Pro
       (file === undefined
         ? `Put its entry under \`tokens:\` in the tokens file of the server:\n\n${tokenEntryYaml(entry)}\n\n`
         : `Added its entry to ${file}.\n`) +
-      'Send it as "Authorization: Bearer ...", or give it to ctl as MILLRACE_QUEUE_TOKEN.\n',
+      'Send it as "Authorization: Bearer ...", or set MILLRACE_QUEUE_TOKEN for commands.\n',
   );
 }
 

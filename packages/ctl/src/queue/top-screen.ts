@@ -1,5 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { humanCount, humanDuration } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { sparkline } from './sparkline.js';
 
@@ -29,7 +30,7 @@ const wideColumns = 140;
 /** The table of queues, with at most `maxRows` rows. */
 export function topScreen(rows: readonly TopRow[], sheet: Sheet, maxRows: number): string {
   if (rows.length === 0)
-    return 'No queues yet. Create one with `ctl queue config set NAME FILE`.\n';
+    return asTyped('No queues yet. Create one with `ctl queue config set NAME FILE`.\n');
   const isWide = sheet.columns >= wideColumns;
   const titles = [
     'QUEUE',

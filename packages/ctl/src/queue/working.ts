@@ -9,6 +9,7 @@ import {
   type ClaimedTask,
   type RawCall,
 } from '@millrace/worker';
+import { programName } from '../command-name.js';
 import { durationOf, wholeNumber } from '../db/arguments.js';
 import { harmless } from '../http/exchange.js';
 import type { Tools } from '../tools.js';
@@ -60,7 +61,7 @@ export async function work({ queue, command, flags }: Work, tools: Tools): Promi
         concurrency,
         leaseMs,
         handlers: flags.handler,
-        onError: (error) => terminal.err.write(`ctl: ${harmless(messageOf(error))}\n`),
+        onError: (error) => terminal.err.write(`${programName()}: ${harmless(messageOf(error))}\n`),
       },
       (call) => runCommand(command, call, terminal),
     );

@@ -1,3 +1,4 @@
+import { asTyped, programName } from '../command-name.js';
 import type { PartState } from '../status/overview.js';
 import { readOverview, type StatusFlags } from '../status/read-overview.js';
 import { renderTable } from '../render/table.js';
@@ -16,7 +17,7 @@ export async function showVersion(flags: StatusFlags, tools: Tools): Promise<voi
     return;
   }
   const rows = [
-    ['ctl', own],
+    [programName(), own],
     ['node', process.versions.node],
     ['database', textOf(db)],
     ['queue', textOf(queue)],
@@ -25,7 +26,7 @@ export async function showVersion(flags: StatusFlags, tools: Tools): Promise<voi
   out.write(renderTable([{ title: '' }, { title: '' }], rows, out));
   const others = [db, queue, daemon].filter((part) => part.version !== null);
   if (others.some((part) => part.version !== own)) {
-    out.write('A running server has another version. Restart it with `ctl restart`.\n');
+    out.write(asTyped('A running server has another version. Restart it with `ctl restart`.\n'));
   }
 }
 

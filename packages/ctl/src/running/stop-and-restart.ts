@@ -1,5 +1,5 @@
 import { systemClock } from '@millrace/kit/clock';
-import { Refusal } from '@millrace/kit/errors';
+import { Refusal, systemCode } from '@millrace/kit/errors';
 import { dataDirectory } from '../data-directory.js';
 import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
@@ -24,7 +24,7 @@ export async function stopAll({ data }: RunningFlags, tools: Tools): Promise<voi
     out.write(json ? '{"stopped":false}\n' : `Nothing is running on ${dataDir}.\n`);
     return;
   }
-  process.kill(state.pid, 'SIGTERM');
+  terminate(state.pid, dataDir);
   await until(() => !isAlive(state.pid), tools, `process ${state.pid} is still running`);
   out.write(json ? '{"stopped":true}\n' : `Stopped process ${state.pid}.\n`);
 }
@@ -59,7 +59,7 @@ async function restartPart(
 ): Promise<number> {
   const old = before[name];
   if (old === undefined) throw new Refusal('UNAVAILABLE', `The ${title} is not running.`);
-  process.kill(old, 'SIGTERM');
+  terminate(old, dataDir);
   let fresh: number | undefined;
   await until(
     () => {
@@ -71,6 +71,19 @@ async function restartPart(
     `the ${title} is not running again`,
   );
   return fresh!;
+}
+
+function terminate(pid: number, dataDir: string): void {
+  try {
+    process.kill(pid, 'SIGTERM');
+  } catch (error) {
+    if (systemCode(error) !== 'EPERM') throw error;
+    throw new Refusal(
+      'FORBIDDEN',
+      `Process ${pid} on ${dataDir} belongs to another user. Run this command as that user.`,
+      { cause: error },
+    );
+  }
 }
 
 async function until(isDone: () => boolean, { lifecycle }: Tools, late: string): Promise<void> {

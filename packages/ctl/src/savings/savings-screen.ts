@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanCount } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import { sparkline } from '../queue/sparkline.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { wrap } from '../render/text.js';
@@ -18,8 +19,10 @@ export function savingsScreen(report: SavingsReport, sheet: Sheet): string {
   if (report.events === 0) {
     return (
       heading +
-      'Nothing is recorded yet. Run builds and tests as `ctl check -- npm test`, and git as ' +
-      '`ctl git commit`.\n' +
+      asTyped(
+        'Nothing is recorded yet. Run builds and tests as `ctl check -- npm test`, and git as ' +
+          '`ctl git commit`.\n',
+      ) +
       basis(report, sheet)
     );
   }
@@ -105,7 +108,7 @@ function basis(report: SavingsReport, { columns, paint }: Sheet): string {
       ? `Tokens are estimated with a calibrated ratio of ${ratio} bytes each (CALIBRATED).`
       : 'Tokens are estimated at 4 bytes each (HEURISTIC). Run `ctl usage savings ' +
         '--calibrate` to measure the ratio.';
-  const lines = wrap(text, Math.min(columns, 100));
+  const lines = wrap(asTyped(text), Math.min(columns, 100));
   return lines.map((line) => `${paint('dim', line)}\n`).join('');
 }
 

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { messageOf, Refusal, systemCode } from '@millrace/kit/errors';
+import { asTyped } from '../command-name.js';
 import { dataDirectory } from '../data-directory.js';
 import { managerHere, writeServiceFile } from '../daemon/install.js';
 import { serviceFile, type Manager, type ServiceFile } from '../daemon/service-file.js';
@@ -36,7 +37,8 @@ export async function install(part: ServiceName, flags: ServiceFlags, tools: Too
     return;
   }
   out.write(outcome === 'written' ? `Wrote ${path}.\n` : `${path} is up to date.\n`);
-  if (isStarted) out.write(`Started ${file.id}. Check it with \`ctl service status ${part}\`.\n`);
+  if (isStarted)
+    out.write(asTyped(`Started ${file.id}. Check it with \`ctl service status ${part}\`.\n`));
   else out.write(`Start it with:\n\n${commands.map((line) => `  ${line}\n`).join('')}`);
 }
 

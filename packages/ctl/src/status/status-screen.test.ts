@@ -117,6 +117,16 @@ Start everything with \`ctl up\`.
   );
 });
 
+test('status: one advice per server that is down, instead of one in each reason', () => {
+  const away = 'no queue server answers at http://127.0.0.1:1 (nothing listens there).';
+  const advice = ' Start one with `ctl queue serve` or `ctl up`, or name another with --url.';
+  const queue = { ...nothing.queue, reason: away + advice };
+  expect(screen({ ...running, queue }, 140)).toContain(
+    `\nqueue: ${away}\n` +
+      'Start the queue with `ctl queue serve` or `ctl up`; its log: `ctl logs queue`.\n',
+  );
+});
+
 test('one that does not let us in is up, and says what is missing', () => {
   const shut = { ...running.queue, reason: 'it asks for a token.', queues: null, totals: null };
   expect(screen({ ...running, queue: shut }, 140)).toContain('\nqueue: it asks for a token.\n');

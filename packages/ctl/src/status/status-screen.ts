@@ -31,16 +31,29 @@ export function statusScreen(overview: Overview, sheet: Sheet): string {
   const width = Math.min(sheet.columns, 100);
   const reasons = parts
     .flatMap(([title, { reason }]) => (reason === null ? [] : [`${title}: ${reason}`]))
+    .map((line) => line.replace(/ Start (?:one|it) with .*$/s, ''))
     .flatMap((line) => wrap(asTyped(printable(line)), width));
   const unguarded = parts
     .filter(([, { auth }]) => auth === 'none')
     .map(([title]) => `${title}: auth is none, so every local user has full access.`);
-  const isAllDown = parts.every(([, { up }]) => !up);
-  const advice = isAllDown ? [asTyped('Start everything with `ctl up`.')] : [];
   return (
     renderTable(columns, rows, sheet) +
     connectorsTable(db.connectors ?? [], sheet) +
-    [...unguarded, ...reasons, ...advice].map((line) => `${line}\n`).join('')
+    [...unguarded, ...reasons, ...adviceOn(overview)].map((line) => `${line}\n`).join('')
+  );
+}
+
+/** One line for all servers that are down, instead of one each. */
+function adviceOn({ db, queue, daemon }: Overview): string[] {
+  const titles = { db: 'database', queue: 'queue', daemon: 'daemon' };
+  const names = (['db', 'queue', 'daemon'] as const).filter(
+    (name) => !{ db, queue, daemon }[name].up,
+  );
+  if (names.length === 3) return [asTyped('Start everything with `ctl up`.')];
+  return names.map((name) =>
+    asTyped(
+      `Start the ${titles[name]} with \`ctl ${name} serve\` or \`ctl up\`; its log: \`ctl logs ${name}\`.`,
+    ),
   );
 }
 

@@ -1,4 +1,5 @@
 import { humanAge } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import { agentsScreen } from '../agent/agents-screen.js';
 import { registryScreen } from '../backend/registry-screen.js';
 import { queuesTable } from '../queue/queues.js';
@@ -70,7 +71,7 @@ const none = { heading: '', rows: [], details: () => [] };
 
 function fleetView({ sessions }: Partial<Parts>, now: number, sheet: Sheet): View | undefined {
   if (!sessions) return undefined;
-  const empty = 'No agents. Start one with `ctl agent spawn "PROMPT"`.';
+  const empty = asTyped('No agents. Start one with `ctl agent spawn "PROMPT"`.');
   if (sessions.length === 0) return { ...none, empty };
   return {
     ...tableView(
@@ -122,7 +123,7 @@ function questionsView(
 
 function queuesView({ queues }: Partial<Parts>, _now: number, sheet: Sheet): View | undefined {
   if (!queues) return undefined;
-  const empty = 'No queues yet. Create one with `ctl queue config set NAME FILE`.';
+  const empty = asTyped('No queues yet. Create one with `ctl queue config set NAME FILE`.');
   if (queues.length === 0) return { ...none, empty };
   return {
     ...tableView(

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { Refusal } from '@millrace/kit/errors';
+import { programName } from '../command-name.js';
 import type { Listener } from './parts.js';
 
 /** How to start a server: the words after `ctl`, and its environment. */
@@ -107,7 +108,7 @@ function listenerOf(line: string): Listener | undefined {
 /** The message in a line: an error of ctl, or a log line of level warn or above. */
 function wordsOf(line: string): string | undefined {
   const { level, msg, err } = jsonOf(line);
-  if (typeof msg !== 'string') return line.trim().replace(/^ctl: /, '') || undefined;
+  if (typeof msg !== 'string') return line.trim().replace(`${programName()}: `, '') || undefined;
   if (level !== 'error' && level !== 'fatal') return undefined;
   const { message } = (err ?? {}) as { message?: unknown };
   return typeof message === 'string' ? `${msg}: ${message}` : msg;

@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { programName } from '../command-name.js';
 
 /** One of the servers that `ctl up` runs. */
 export interface Part {
@@ -79,7 +80,7 @@ function address(listener: string, port: number, scheme = 'http'): Address {
 
 /** Rewrites the advice of a server for users of `ctl up`. */
 export function withUpFlags({ flags = {} }: Part, line: string): string {
-  if (!line.startsWith('ctl: ')) return line;
+  if (!line.startsWith(`${programName()}: `)) return line;
   return line.replaceAll(/--[a-z][a-z-]*/g, (flag) => flags[flag] ?? flag);
 }
 

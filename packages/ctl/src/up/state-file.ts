@@ -1,6 +1,6 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemCode } from '@millrace/kit/errors';
+import { Refusal, systemCode } from '@millrace/kit/errors';
 import { writePrivateFile } from '@millrace/kit/private-files';
 import type { Part } from './parts.js';
 
@@ -27,7 +27,13 @@ export function readState(dataDir: string): UpState | undefined {
     text = readFileSync(stateFile(dataDir), 'utf8');
   } catch (error) {
     if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
+    if (systemCode(error) !== 'EACCES') throw error;
+    throw new Refusal(
+      'FORBIDDEN',
+      `You may not read ${dataDir}, which belongs to another user. Run this command as that user, ` +
+        'or name your own directory with --data.',
+      { cause: error },
+    );
   }
   const state = JSON.parse(text) as UpState;
   return isAlive(state.pid) ? state : undefined;

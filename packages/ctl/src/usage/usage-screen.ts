@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanAge, humanDuration } from '@millrace/kit/units';
+import { asTyped } from '../command-name.js';
 import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
@@ -27,7 +28,9 @@ const wideColumns = 100;
 export function usageScreen(document: UsageDocument, sheet: Sheet): string {
   const { backends } = document;
   if (backends.length === 0) {
-    return 'No backend has the tier subscription. Set it with `ctl backend tier <id> subscription`.\n';
+    return asTyped(
+      'No backend has the tier subscription. Set it with `ctl backend tier <id> subscription`.\n',
+    );
   }
   const now = Date.parse(document.generated_at);
   const isWide = sheet.columns >= wideColumns;

@@ -1,4 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import { asTyped } from '../command-name.js';
 import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { timeText } from '../render/time.js';
@@ -21,7 +22,9 @@ const tones: Readonly<Record<string, Tone>> = {
 /** A row for each agent, then the problems. */
 export function branchesScreen(branches: readonly Standing[], now: number, sheet: Sheet): string {
   if (branches.length === 0) {
-    return 'No agent works on a branch. Check with `ctl config branches` that branches are read.\n';
+    return asTyped(
+      'No agent works on a branch. Check with `ctl config branches` that branches are read.\n',
+    );
   }
   const isWide = sheet.columns >= wideColumns;
   const titles = ['AGENT', 'BRANCH', 'BASE', 'AHEAD', 'BEHIND', 'MERGED', 'CI', 'CHECKED'];

@@ -1,6 +1,7 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Database, type CollectionSchema } from '@millrace/contract/db';
 import type { SchemaInfo, SetSchemaOptions, SetSchemaResult } from '../engine/schemas.js';
+import { checkSchemaObject } from '../engine/schema-object.js';
 import { CallRefusal } from './failures.js';
 import { dateOf } from './records.js';
 import type { CallOptions, Session } from './session.js';
@@ -34,6 +35,7 @@ export class RemoteSchemas {
     schema: object,
     options: SetSchemaOptions & CallOptions = {},
   ): Promise<SetSchemaResult> {
+    checkSchemaObject(schema);
     const { validate = 'strict', force = false, timeoutMs = setTimeoutMs, signal } = options;
     const request = { collection, schema: schema as JsonObject, validate, force };
     const reply = await this.session.callOnce(rpc.setSchema, request, { timeoutMs, signal });

@@ -12,6 +12,7 @@ import {
 import type { Queries } from './queries.js';
 import type { RecordImage } from './record.js';
 import { refuse } from './refusal.js';
+import { checkSchemaObject } from './schema-object.js';
 
 export interface SetSchemaOptions {
   /** `strict` (default) refuses documents that do not match; `warn` logs and counts them. */
@@ -190,9 +191,7 @@ class Scan {
 }
 
 function compiled(schema: unknown): { text: string; check: CheckDocument } {
-  if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
-    throw refuse('BAD_SCHEMA', 'The schema cannot be used: it must be a JSON object.');
-  }
+  checkSchemaObject(schema);
   const text = JSON.stringify(schema);
   const bytes = Buffer.byteLength(text);
   if (bytes > maxSchemaBytes) {

@@ -26,6 +26,16 @@ const linesOf = (text: string) =>
     .map((line) => JSON.parse(line) as Message);
 const ndjson = { 'content-type': 'application/x-ndjson' };
 
+test('bulk: REST refuses a body without operations', async () => {
+  for (const body of [{}, { operations: null }, { ordered: true }]) {
+    expect(await rest.refusal('POST', '/v1/none/records:bulk', body)).toMatchObject({
+      reason: 'BAD_REQUEST',
+      message: expect.stringContaining('operations is missing'),
+    });
+  }
+  expect(await rest.ok('POST', '/v1/none/records:bulk', { operations: [] })).toMatchObject({});
+});
+
 test('bulk: REST writes many and marks what was not run', async () => {
   const operations = [
     { insert: { key: 'a', data: { n: 1 } } },

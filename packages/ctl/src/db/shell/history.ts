@@ -1,6 +1,7 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { messageOf, systemCode } from '@millrace/kit/errors';
+import { programName } from '../../command-name.js';
 import type { Terminal } from '../../terminal.js';
 
 const maxLines = 1000;
@@ -36,6 +37,6 @@ export async function saveHistory(
     await rename(`${file}.new`, file);
   } catch (error) {
     // Not worth failing for: the shell has done its work.
-    err.write(`ctl: failed to save the history: ${messageOf(error)}\n`);
+    err.write(`${programName()}: failed to save the history: ${messageOf(error)}\n`);
   }
 }

@@ -2,6 +2,7 @@ import { createInterface, type CompleterResult, type Interface } from 'node:read
 import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import type { RemoteDatabase } from '@millrace/db/client';
+import { programName } from '../../command-name.js';
 import { CtlCommand, Mistake } from '../../command.js';
 import { dataDirectory } from '../../data-directory.js';
 import { reportFailure } from '../../failure.js';
@@ -86,7 +87,7 @@ class Shell {
       if (outcome === undefined) continue;
       lines.close();
       if (outcome === 'left') return;
-      terminal.err.write(terminal.json ? '' : `ctl: stopped at line ${number}\n`);
+      terminal.err.write(terminal.json ? '' : `${programName()}: stopped at line ${number}\n`);
       exitWith(outcome);
       return;
     }

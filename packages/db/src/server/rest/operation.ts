@@ -54,8 +54,9 @@ export class Operation {
     }
     const [unknown] = query;
     if (unknown) throw badField(unknown[0], 'is not a query parameter; send it in the body');
-    const body = this.#reader.fromBody(path, parseBody(request, bytes));
-    return this.#finish(body, request);
+    const body = parseBody(request, bytes);
+    if (this.route.rpc === 'BulkWrite') checkOperations(body);
+    return this.#finish(this.#reader.fromBody(path, body), request);
   }
 
   chooseForm(request: IncomingMessage): StreamForm {
@@ -89,6 +90,12 @@ export class Operation {
     if (this.chooseForm(request).contentType !== 'application/json') return;
     message['limit'] = Math.min(Number(message['limit']) || pageRecords, maxPageRecords);
   }
+}
+
+/** In the message a missing list is an empty one, so a misspelt body would write nothing. */
+function checkOperations(body: unknown): void {
+  const { operations } = (body ?? {}) as { operations?: unknown };
+  if (operations === undefined || operations === null) throw badField('operations', 'is missing');
 }
 
 /** A reconnecting EventSource repeats the URL, so Last-Event-ID overrides its resume token. */
