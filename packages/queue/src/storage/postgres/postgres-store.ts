@@ -4,8 +4,8 @@ import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
 import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
-import type { FullTask, LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
-import { expireRow, type TaskRow } from '../task-row.js';
+import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
+import { expiredError } from '../task-row.js';
 import {
   StorageUnavailable,
   type AuditQuery,
@@ -122,7 +122,7 @@ export class PostgresStore implements TaskStore {
   #clockTimer: ReturnType<Clock['after']> | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(private readonly parts: PostgresStoreParts) {
+  constructor(protected readonly parts: PostgresStoreParts) {
     const { connections, clock, instance, log } = parts;
     this.#connections = connections;
     this.#lists = new TaskLists(connections, clock, (queue) => this.counts(queue));
@@ -313,7 +313,7 @@ export class PostgresStore implements TaskStore {
   }
 
   async expireTasks({ now, limit }: { now: number; limit: number }): Promise<Task[]> {
-    const found = await this.#expiries.expire({ now, limit, error: expiredAt(now) });
+    const found = await this.#expiries.expire({ now, limit, error: expiredError(now) });
     const queues = new Set(found.map(({ queue }) => queue));
     this.#counters.added(queues);
     this.#notify(queues);
@@ -512,10 +512,4 @@ export class PostgresStore implements TaskStore {
       this.#readClock().then(again, again);
     });
   }
-}
-
-function expiredAt(now: number): LastError {
-  const row = { lastError: null } as unknown as TaskRow;
-  expireRow(row, now);
-  return row.lastError!;
 }
