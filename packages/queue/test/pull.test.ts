@@ -219,6 +219,21 @@ test('workers: a cancelled task is neither in flight nor a failure of its worker
   expect(answer.body['workers']).toMatchObject([{ worker: 'w1', ...counts }]);
 });
 
+test('settle: the item of a cancelled task says that it was cancelled', async () => {
+  const server = await startPull();
+  const id = await server.submit();
+  const [task] = await server.claim();
+  await server.post('operator', `/v1/tasks/${id}:cancel`, {});
+  const item = { id, lease_token: task!.lease_token, outcome: 'complete' };
+  const other = { ...item, id: await server.submit() };
+  const body = { items: [item, { ...item, outcome: 'fail' }, other] };
+  const answer = await server.post('worker', '/v1/queues/mail/tasks:settle', body);
+  const cancelled = { status: 409, error: { code: 'LEASE_LOST', reason: 'CANCELLED' } };
+  const lost = { status: 409, error: { code: 'LEASE_LOST' } };
+  expect(answer.body).toMatchObject([cancelled, cancelled, lost]);
+  expect(JSON.stringify(answer.body).match(/"reason"/g)).toHaveLength(2);
+});
+
 test('shutdown: a waiting claim ends with an empty list', async () => {
   const server = await startPull();
   const waiting = server.claim({ wait_ms: 30_000 });

@@ -1,3 +1,4 @@
+import type { QueueSchema } from '@millrace/contract/queue';
 import { pause } from './pause.js';
 import { codeOf, type QueueTransport, type SettleItem } from './transport.js';
 
@@ -53,7 +54,7 @@ export class Settler {
         const items = left.map(({ item }) => item);
         const results = await this.transport.settle(this.queue, items);
         for (const result of results) {
-          if ('error' in result) this.onError(new Error(result.error.detail ?? result.error.title));
+          if ('error' in result) this.onError(itemError(result.error));
         }
         return;
       } catch (error) {
@@ -65,4 +66,9 @@ export class Settler {
       }
     }
   }
+}
+
+/** With the members of the refusal, such as `code` and the `reason` of a lost lease. */
+function itemError(error: QueueSchema<'BatchItemError'>): Error {
+  return Object.assign(new Error(error.detail ?? error.title), error);
 }

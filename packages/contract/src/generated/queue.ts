@@ -1575,6 +1575,11 @@ export interface components {
       title: string;
       /** @description What is wrong and what to do. */
       detail?: string;
+      /**
+       * @description `CANCELLED` in a LEASE_LOST because an operator cancelled the task. Else absent.
+       * @example CANCELLED
+       */
+      reason?: string;
       /** @description Each place that is wrong; pointers start at the item. */
       errors?: components['schemas']['FieldError'][];
     };

@@ -224,12 +224,12 @@ function objectOf(line: string): JsonObject | undefined {
   }
 }
 
-function objectIn(holder: JsonObject | undefined, name: string): JsonObject | undefined {
+export function objectIn(holder: JsonObject | undefined, name: string): JsonObject | undefined {
   const value = holder?.[name];
   return typeof value === 'object' && value !== null ? (value as JsonObject) : undefined;
 }
 
-function textIn(holder: JsonObject | undefined, name: string): string | undefined {
+export function textIn(holder: JsonObject | undefined, name: string): string | undefined {
   const value = holder?.[name];
   return typeof value === 'string' ? value : undefined;
 }

@@ -6,7 +6,7 @@ import { claudeReader } from '../transcripts/claude.js';
 import { codexReader } from '../transcripts/codex.js';
 import type { Places } from '../transcripts/reader.js';
 import { signalIn } from '../think/signals.js';
-import { claudeContext, isSynthetic } from './agent-events.js';
+import { claudeContext, isSynthetic, objectIn, textIn } from './agent-events.js';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -291,14 +291,4 @@ function objectOf(line: string): JsonObject | undefined {
     // Cut short: it is still being written.
     return undefined;
   }
-}
-
-function objectIn(holder: JsonObject | undefined, name: string): JsonObject | undefined {
-  const value = holder?.[name];
-  return typeof value === 'object' && value !== null ? (value as JsonObject) : undefined;
-}
-
-function textIn(holder: JsonObject | undefined, name: string): string | undefined {
-  const value = holder?.[name];
-  return typeof value === 'string' ? value : undefined;
 }

@@ -1,12 +1,8 @@
-import type { Clock } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
-import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
 import type { Random } from '@millrace/kit/random';
 import { isClaimed, type ClaimedTask } from '../core/attempt-record.js';
-import { interrupted, outcomeOf, unsent, type Outcome } from '../core/outcome.js';
-import type { Queue, QueueConfig, SecretLookup } from '../core/queue.js';
-import { resultOfAnswer, type StoredResult } from '../core/result.js';
+import { interrupted } from '../core/outcome.js';
+import type { Queue, SecretLookup } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
 import { traceOf } from '../core/trace.js';
 import {
@@ -16,11 +12,11 @@ import {
   type TaskStore,
 } from '../storage/task-store.js';
 import { Alarm } from './alarm.js';
-import { callbackRequest, type CallbackParams } from './callback-request.js';
+import { sendCallback, type CallbackOptions, type CallbackResult } from './callback.js';
 import { credentialsFor, type Credentials } from './credentials.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
 import type { DeliveryEvent } from './events.js';
-import type { GrpcHandlers } from './grpc/grpc-handlers.js';
+import { handOver } from './hand-over.js';
 import { InFlightRegistry, InFlightTask } from './in-flight.js';
 import { newLeaseToken } from './lease-token.js';
 import type { PullServer } from './pull/pull-server.js';
@@ -29,13 +25,10 @@ import { QueueState } from './queue-state.js';
 import { settlementOf } from './settlements.js';
 import type { StoreHealth } from './store-health.js';
 
-export interface CoordinatorOptions {
+export interface CoordinatorOptions extends CallbackOptions {
   store: TaskStore;
-  clock: Clock;
   random: Random;
   log: Log;
-  outbound: Outbound;
-  grpcHandlers?: GrpcHandlers | undefined;
   metrics: DeliveryMetrics;
   pullServer: PullServer;
   health: StoreHealth;
@@ -320,54 +313,21 @@ export class Coordinator {
 
   /** Sends the callback; a task claimed while the server began to stop is handed back. */
   #start(state: QueueState, queue: Queue, credentials: Credentials, task: Claimed): void {
-    const { clock, outbound } = this.options;
+    const { clock } = this.options;
     const mark = state.breaker?.start() ?? 0;
     const trace = traceOf(task.headers, task.lease.token);
     const entry = new InFlightTask(state, queue, task, trace, mark);
     this.inFlight.add(entry);
-    if (this.#isStopping) return this.#finish(entry, interrupted(), false);
+    if (this.#isStopping) return this.#finish(entry, { outcome: interrupted(), wasSent: false });
     const now = clock.now();
-    const leftMs = entry.leaseEnd - now;
     // The claim took longer than its lease lasts: the lease expiry settles the task.
-    if (leftMs <= 0) return this.#abandon(entry);
-    const { config } = queue;
-    try {
-      const params = {
-        leaseToken: entry.token,
-        trace,
-        config,
-        credentials,
-        now,
-        timeoutMs: Math.min(config.callback.timeout_ms, leftMs),
-        signal: entry.abort,
-      };
-      if (config.callback.protocol === 'grpc') return void this.#execute(entry, params);
-      outbound.request(callbackRequest(task, params)).then(
-        (answer) => {
-          state.series.durations.observe(answer.durationMs / 1000);
-          const stored = storedResult(answer, config);
-          this.#finish(entry, outcomeOf(answer, config.retry, clock.now()), true, stored);
-        },
-        (error: unknown) => this.#finish(entry, unsent(messageOf(error)), false),
-      );
-    } catch (error) {
-      this.#finish(entry, unsent(messageOf(error)), false);
-    }
+    if (entry.leaseEnd <= now) return this.#abandon(entry);
+    void sendCallback(entry, { credentials, now }, this.options).then((result) =>
+      this.#finish(entry, result),
+    );
   }
 
-  async #execute(entry: InFlightTask, params: CallbackParams): Promise<void> {
-    const { grpcHandlers } = this.options;
-    try {
-      if (!grpcHandlers) throw new Error('This server makes no gRPC calls');
-      const { outcome, durationMs, stored } = await grpcHandlers.execute(entry.task, params);
-      entry.state.series.durations.observe(durationMs / 1000);
-      this.#finish(entry, outcome, true, stored);
-    } catch (error) {
-      this.#finish(entry, unsent(messageOf(error)), false);
-    }
-  }
-
-  #finish(entry: InFlightTask, outcome: Outcome, wasSent: boolean, stored?: StoredResult): void {
+  #finish(entry: InFlightTask, { outcome, wasSent, stored }: CallbackResult): void {
     const { clock, random } = this.options;
     entry.state.series.delivery(outcome.kind).inc();
     entry.state.callEnded(entry.breakerMark, outcome.health);
@@ -459,30 +419,8 @@ export class Coordinator {
     });
   }
 
-  /**
-   * The handler continues on its own: its lease now lasts for `async_timeout_ms`, even if that is
-   * shorter than the callback's. An `:extend` that came before the answer still counts.
-   */
   async #handOver(entry: InFlightTask): Promise<void> {
-    const { store, clock, health } = this.options;
-    const { id, lease } = entry.task;
-    const asyncTimeoutMs = entry.queue.config.callback.async_timeout_ms;
-    await entry.serialize(async () => {
-      for (let failures = 0; ; failures++) {
-        try {
-          if (!(await entry.isHeld(store, clock))) break;
-          const now = clock.now();
-          const end = { expiresAt: now + asyncTimeoutMs, replaces: lease.expiresAt };
-          await store.extendLease({ id, token: lease.token, ...end, isAsync: true, now });
-          return health.succeeded('extend');
-        } catch (error) {
-          const pauseMs = health.failed('extend', error, failures);
-          if (this.#hasGivenUp) return;
-          await clock.sleep(pauseMs);
-        }
-      }
-      entry.state.series.lateAnswers.inc();
-    });
+    await handOver(entry, { ...this.options, hasGivenUp: () => this.#hasGivenUp });
     this.#release(entry);
     this.#dispatch();
     this.#noticeIdle();
@@ -538,14 +476,4 @@ export class Coordinator {
   #noticeIdle(): void {
     if (this.#onIdle && this.#claims === 0 && this.#running === 0) this.#onIdle();
   }
-}
-
-/** The result in the answer of a callback that succeeded, if the queue keeps it. */
-function storedResult(
-  answer: OutboundOutcome,
-  { callback }: QueueConfig,
-): StoredResult | undefined {
-  if (!callback.keep_result || !answer.ok) return undefined;
-  const isSuccess = answer.status >= 200 && answer.status < 300;
-  return isSuccess ? resultOfAnswer(answer) : undefined;
 }

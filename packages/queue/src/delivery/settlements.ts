@@ -1,20 +1,15 @@
 import { attemptRecord, lastErrorOf, urlWithoutQuery } from '../core/attempt-record.js';
 import type { Outcome } from '../core/outcome.js';
-import type { StoredResult } from '../core/result.js';
 import type { AttemptOutcome } from '../core/task.js';
 import { verdictOnFailure, type Verdict } from '../core/verdict.js';
 import type { Settlement } from '../storage/task-store.js';
+import type { CallbackResult } from './callback.js';
 import type { InFlightTask } from './in-flight.js';
 
-export interface CallbackEnd {
-  outcome: Outcome;
-  /** False: the request never left this server. */
-  wasSent: boolean;
+export interface CallbackEnd extends CallbackResult {
   now: number;
   /** From 0 up to 1, for the jitter of a retry. */
   chance: number;
-  /** The result that the callback returned, if the queue keeps it. */
-  stored?: StoredResult | undefined;
   /** When an interrupted task may be claimed again. */
   handBackAt: number;
 }

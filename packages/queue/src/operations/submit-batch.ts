@@ -88,7 +88,7 @@ export function rejected(index: number, error: unknown): QueueSchema<'BatchItemR
   if (!(error instanceof Refusal)) throw error;
   const code = error.code as QueueCode;
   const { status, title } = queueCodes[code];
-  const { errors } = error.extra;
+  const { errors, members } = error.extra;
   return {
     index,
     status,
@@ -97,6 +97,8 @@ export function rejected(index: number, error: unknown): QueueSchema<'BatchItemR
       status,
       title,
       detail: error.detail,
+      // Such as the reason of a lost lease.
+      ...members,
       ...(errors && { errors: [...errors] }),
     },
   };

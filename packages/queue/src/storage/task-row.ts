@@ -134,12 +134,12 @@ export function expireRow(row: TaskRow, now: number): void {
   row.updatedAt = now;
   row.deadAt = now;
   row.deadReason = 'EXPIRED';
-  row.lastError = {
-    errorType: 'EXPIRED',
-    message: 'The task was still waiting when its expires_at passed.',
-    httpStatus: null,
-    at: now,
-  };
+  row.lastError = expiredError(now);
+}
+
+export function expiredError(at: number): LastError {
+  const message = 'The task was still waiting when its expires_at passed.';
+  return { errorType: 'EXPIRED', message, httpStatus: null, at };
 }
 
 export function cancelRow(row: TaskRow, message: string, now: number): void {

@@ -46,7 +46,7 @@ import type {
   UpdateTaskChange,
 } from '../task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
-import { EndListeners } from '../end-listeners.js';
+import { ListeningStore } from '../listening-store.js';
 import { Batcher } from './batcher.js';
 import { claimDue } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
@@ -82,12 +82,9 @@ interface Insert {
 }
 
 /** The task store on the database engine in this process. Opened by `openEmbeddedStore`. */
-export class EmbeddedStore implements TaskStore {
+export class EmbeddedStore extends ListeningStore implements TaskStore {
   /** The engine's writer runs calls in the order in which they arrive. */
   readonly capabilities = { claimsFollowSettlements: true };
-  readonly #listeners = new Set<(queue: string) => void>();
-  readonly #cancelListeners = new Set<(id: string) => void>();
-  readonly #ended = new EndListeners();
   readonly #due = new DueTimes();
   readonly #recent = new RecentTasks();
   readonly #workers = new WorkerTable();
@@ -103,12 +100,13 @@ export class EmbeddedStore implements TaskStore {
     private readonly database: Database,
     private readonly random: Random,
   ) {
+    super();
     const transact = <Result>(run: (step: Step) => Result) => this.#transact(run);
     const shared = { transact, maxItems: maxBatchedTasks };
     this.#inserts = new Batcher({
       ...shared,
       run: (step, { task, now }) => insertTask(step, task, now),
-      notify: (queue) => this.#notify(queue),
+      notify: (queue) => this.notifyWork(queue),
     });
     this.#settlements = new Batcher({ ...shared, run: settle });
   }
@@ -198,15 +196,11 @@ export class EmbeddedStore implements TaskStore {
     return reader.count;
   }
 
-  onEnded(listener: (id: string) => void): () => void {
-    return this.#ended.add(listener);
-  }
-
   async cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
     const result = await this.#transact((step) => changes.cancelTask(step, change));
     if (result.kind === 'changed') {
-      for (const listener of this.#cancelListeners) listener(change.id);
-      this.#ended.notify(result.task);
+      this.notifyCancelled(change.id);
+      this.notifyEnded(result.task);
       this.#workChanged(result.task.queue);
     }
     return result;
@@ -217,7 +211,7 @@ export class EmbeddedStore implements TaskStore {
     const cancelled = await this.#transact((step) =>
       step.queue(queue) ? changes.cancelPending(step, change) : [],
     );
-    for (const id of cancelled) this.#ended.notify({ id, status: 'DEAD' });
+    for (const id of cancelled) this.notifyEnded({ id, status: 'DEAD' });
     if (cancelled.length > 0) this.#workChanged(queue);
     return cancelled;
   }
@@ -226,11 +220,6 @@ export class EmbeddedStore implements TaskStore {
     const result = await this.#transact((step) => changes.updateTask(step, change));
     if (result.kind === 'changed') this.#workChanged(result.task.queue);
     return result;
-  }
-
-  onCancelled(listener: (id: string) => void): () => void {
-    this.#cancelListeners.add(listener);
-    return () => this.#cancelListeners.delete(listener);
   }
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
@@ -257,9 +246,9 @@ export class EmbeddedStore implements TaskStore {
       queues.add(task.queue);
       // A success makes nothing due, except the next task of its group.
       if (task.status !== 'SUCCEEDED' || task.groupKey !== null) this.#due.forget(task.queue);
-      this.#ended.notify(task);
+      this.notifyEnded(task);
     }
-    for (const queue of queues) this.#notify(queue);
+    for (const queue of queues) this.notifyWork(queue);
     return results;
   }
 
@@ -284,7 +273,7 @@ export class EmbeddedStore implements TaskStore {
   async expireTasks(request: { now: number; limit: number }): Promise<Task[]> {
     if (!this.#read((rows) => reading.hasExpired(rows, request.now))) return [];
     const expired = await this.#transact((step) => expireTasks(step, request));
-    for (const task of expired) this.#ended.notify(task);
+    for (const task of expired) this.notifyEnded(task);
     for (const queue of new Set(expired.map((task) => task.queue))) this.#workChanged(queue);
     return expired;
   }
@@ -301,11 +290,6 @@ export class EmbeddedStore implements TaskStore {
 
   async groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean> {
     return this.#read((rows) => reading.groupIsBusy(rows, request));
-  }
-
-  onWork(listener: (queue: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   async deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
@@ -397,9 +381,7 @@ export class EmbeddedStore implements TaskStore {
   }
 
   async close(): Promise<void> {
-    this.#listeners.clear();
-    this.#cancelListeners.clear();
-    this.#ended.clear();
+    this.removeListeners();
     this.#isClosed = true;
     await this.#listed?.catch(() => undefined);
     await this.database.close();
@@ -481,11 +463,7 @@ export class EmbeddedStore implements TaskStore {
 
   #workChanged(queue: string): void {
     this.#due.forget(queue);
-    this.#notify(queue);
-  }
-
-  #notify(queue: string): void {
-    for (const listener of this.#listeners) listener(queue);
+    this.notifyWork(queue);
   }
 }
 

@@ -3,10 +3,8 @@ import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { deadFacts, DeadGroups } from '../dead-letters.js';
-import { mayStart, withStarts } from '../../core/start-window.js';
 import {
   cancelRow,
-  claimRow,
   expireRow,
   extendedExpiry,
   mayEnd,
@@ -67,40 +65,31 @@ import {
   type TaskListQuery,
   type TaskPage,
 } from '../task-list.js';
-import { EndListeners } from '../end-listeners.js';
+import { ListeningStore } from '../listening-store.js';
 import { AuditLog } from './audit-log.js';
-import {
-  isDeadIn,
-  isDue,
-  showQueue,
-  showWhole,
-  type MemoryQueue,
-  type MemoryRow,
-} from './memory-rows.js';
+import { isDeadIn, showQueue, showWhole, type MemoryQueue, type MemoryRow } from './memory-rows.js';
 import { cancelTask, updateTask } from './task-changes.js';
 import { UniqueKeys, type KeyHolder } from './unique-keys.js';
 import { deadPage } from './dead-page.js';
 import { HistoryMap } from './history-map.js';
 import { RecordMap } from './record-map.js';
-import { compareText, headsOfGroups, pickInTurn } from './claim-order.js';
+import { compareText } from './claim-order.js';
+import { claimRows, endedLeaseRows, expiredRows, isGroupBusy, nextEvents } from './scans.js';
 
 /**
  * The simplest task store: maps and full scans. It is the reference model for other stores, and
  * the storage of simulated servers.
  */
-export class MemoryStore implements TaskStore {
+export class MemoryStore extends ListeningStore implements TaskStore {
   readonly capabilities: StoreCapabilities = {};
   readonly #queues = new Map<string, MemoryQueue>();
   readonly #rows = new Map<string, MemoryRow>();
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #audit = new AuditLog();
   readonly #keys = new UniqueKeys();
-  readonly #ended = new EndListeners();
   readonly #records = new RecordMap();
   readonly #workers = new WorkerTable();
   readonly #history = new HistoryMap();
-  readonly #listeners = new Set<(queue: string) => void>();
-  readonly #cancelListeners = new Set<(id: string) => void>();
   #queuesMade = 0;
 
   async listQueues(): Promise<Queue[]> {
@@ -207,7 +196,7 @@ export class MemoryStore implements TaskStore {
     const isChanged = result.kind === 'changed';
     this.#record('cancel', { ...change, queue: row.queue }, change.selector, isChanged ? 1 : 0);
     if (!isChanged) return result;
-    for (const listener of this.#cancelListeners) listener(change.id);
+    this.notifyCancelled(change.id);
     this.#end(row);
     this.#notify([row.queue]);
     return result;
@@ -238,42 +227,15 @@ export class MemoryStore implements TaskStore {
     return result;
   }
 
-  onEnded(listener: (id: string) => void): () => void {
-    return this.#ended.add(listener);
-  }
-
-  onCancelled(listener: (id: string) => void): () => void {
-    this.#cancelListeners.add(listener);
-    return () => this.#cancelListeners.delete(listener);
-  }
-
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
     const queue = this.#queues.get(request.queue);
     if (!queue || queue.paused) return [];
-    const rows = this.#rowsOf(request.queue);
-    const inFlight = rows.filter((row) => row.status === 'IN_FLIGHT').length;
-    const { now, newToken, nodeId, leaseExpiresAt } = request;
-    const limit = Math.min(
-      request.limit,
-      request.maxInFlight - inFlight,
-      mayStart(queue.starts, now, request.dispatchPerSecond),
-    );
-    const free = request.fifoGroups ? headsOfGroups(rows) : new Set<TaskRow>(rows);
-    const { handlers } = request;
-    const due = rows.filter(
-      (row) => isDue(row, now) && free.has(row) && (!handlers || handlers.includes(row.handlerRef)),
-    );
-    const picked = pickInTurn(due, queue.turns, limit) as MemoryRow[];
-    for (const row of picked) claimRow(row, { token: newToken(), now, nodeId, leaseExpiresAt });
-    if (request.dispatchPerSecond > 0 && picked.length > 0) {
-      queue.starts = withStarts(queue.starts, now, picked.length, request.dispatchPerSecond);
-    }
-    return picked.map(showWhole);
+    return claimRows(queue, this.#rowsOf(request.queue), request).map(showWhole);
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
     const results = settlements.map((settlement) => this.#settle(settlement));
-    for (const { task } of results) if (task) this.#ended.notify(task);
+    for (const { task } of results) if (task) this.notifyEnded(task);
     this.#notify(results.flatMap((result) => (result.kind === 'settled' ? result.task.queue : [])));
     return results;
   }
@@ -299,56 +261,26 @@ export class MemoryStore implements TaskStore {
     return this.#workers.list(request);
   }
 
-  async endedLeases({ now, limit }: { now: number; limit: number }): Promise<WholeTask[]> {
-    const ended = this.#all().filter((row) => row.lease !== null && row.lease.expiresAt <= now);
-    const order = (a: TaskRow, b: TaskRow) =>
-      a.lease!.expiresAt - b.lease!.expiresAt || compareText(a.id, b.id);
-    return ended.toSorted(order).slice(0, limit).map(showWhole);
+  async endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]> {
+    return endedLeaseRows(this.#all(), request).map(showWhole);
   }
 
-  async expireTasks({ now, limit }: { now: number; limit: number }): Promise<Task[]> {
-    const expired = this.#all().filter(
-      (row) => row.status === 'PENDING' && row.expiresAt !== null && row.expiresAt <= now,
-    );
-    const order = (a: TaskRow, b: TaskRow) =>
-      a.expiresAt! - b.expiresAt! || compareText(a.id, b.id);
-    const rows = expired.toSorted(order).slice(0, limit);
+  async expireTasks(request: { now: number; limit: number }): Promise<Task[]> {
+    const rows = expiredRows(this.#all(), request);
     for (const row of rows) {
-      expireRow(row, now);
+      expireRow(row, request.now);
       this.#end(row);
     }
     this.#notify(rows.map((row) => row.queue));
     return rows.map(toTask);
   }
 
-  async nextEventAt(): Promise<{
-    dueByQueue: ReadonlyMap<string, number>;
-    upkeepAt: number | undefined;
-  }> {
-    const dueByQueue = new Map<string, number>();
-    let upkeepAt = Infinity;
-    for (const row of this.#rows.values()) {
-      if (row.lease) upkeepAt = Math.min(upkeepAt, row.lease.expiresAt);
-      if (row.status !== 'PENDING') continue;
-      upkeepAt = Math.min(upkeepAt, row.expiresAt ?? Infinity);
-      if (this.#queues.get(row.queue)!.paused) continue;
-      dueByQueue.set(row.queue, Math.min(dueByQueue.get(row.queue) ?? Infinity, row.dueAt!));
-    }
-    return { dueByQueue, upkeepAt: upkeepAt === Infinity ? undefined : upkeepAt };
+  async nextEventAt(): ReturnType<TaskStore['nextEventAt']> {
+    return nextEvents(this.#rows.values(), (queue) => this.#queues.get(queue)!.paused);
   }
 
   async groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean> {
-    return this.#rowsOf(request.queue).some(
-      (row) =>
-        row.groupKey === request.groupKey &&
-        row.id !== request.id &&
-        (row.status === 'IN_FLIGHT' || (row.status === 'PENDING' && row.started)),
-    );
-  }
-
-  onWork(listener: (queue: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
+    return isGroupBusy(this.#rowsOf(request.queue), request);
   }
 
   async deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
@@ -471,8 +403,7 @@ export class MemoryStore implements TaskStore {
 
   /** Keeps the data: the next server continues with it. */
   async close(): Promise<void> {
-    this.#listeners.clear();
-    this.#cancelListeners.clear();
+    this.removeListeners();
   }
 
   #insert(task: NewTask, now: number): InsertResult {
@@ -505,7 +436,7 @@ export class MemoryStore implements TaskStore {
   /** The task has ended. */
   #end(row: MemoryRow): void {
     this.#keys.release(row);
-    this.#ended.notify(row);
+    this.notifyEnded(row);
   }
 
   #settle(settlement: Settlement): SettleResult {
@@ -557,6 +488,6 @@ export class MemoryStore implements TaskStore {
   }
 
   #notify(queues: readonly string[]): void {
-    for (const queue of new Set(queues)) for (const listener of this.#listeners) listener(queue);
+    for (const queue of new Set(queues)) this.notifyWork(queue);
   }
 }

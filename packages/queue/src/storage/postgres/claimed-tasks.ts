@@ -1,6 +1,7 @@
 import type { Task } from '../../core/task.js';
-import { settleRow, type TaskRow } from '../task-row.js';
+import { settleRow, toTask, type TaskRow } from '../task-row.js';
 import type { Settlement } from '../task-store.js';
+import { wholeMs } from './task-columns.js';
 
 const maxTasks = 50_000;
 
@@ -24,44 +25,9 @@ export class ClaimedTasks {
     const claimed = this.#tasks.get(settlement.token);
     this.#tasks.delete(settlement.token);
     if (claimed?.id !== settlement.id) return undefined;
-    const task = plainCopy(claimed);
-    if (settlement.verdict.kind === 'succeeded' && !settlement.error) {
-      // The common case: like settleRow, without a second copy.
-      task.status = 'SUCCEEDED';
-      task.lease = null;
-      task.updatedAt = settlement.now;
-      task.completedAt = settlement.now;
-      return task;
-    }
-    settleRow(task as TaskRow, settlement);
-    if (task.dueAt !== null) task.dueAt = Math.floor(task.dueAt);
-    return plainCopy(task);
+    const row = toTask(claimed as TaskRow) as TaskRow;
+    settleRow(row, settlement);
+    if (row.dueAt !== null) row.dueAt = wholeMs(row.dueAt);
+    return toTask(row);
   }
-}
-
-/** Without payload and history. */
-function plainCopy(task: Task): Task {
-  return {
-    id: task.id,
-    queue: task.queue,
-    handlerRef: task.handlerRef,
-    status: task.status,
-    payloadContentType: task.payloadContentType,
-    headers: task.headers,
-    priority: task.priority,
-    groupKey: task.groupKey,
-    attempt: task.attempt,
-    totalAttempts: task.totalAttempts,
-    redriveCount: task.redriveCount,
-    createdAt: task.createdAt,
-    updatedAt: task.updatedAt,
-    dueAt: task.dueAt,
-    expiresAt: task.expiresAt,
-    lease: task.lease,
-    completedAt: task.completedAt,
-    deadAt: task.deadAt,
-    deadReason: task.deadReason,
-    lastError: task.lastError,
-    submittedBy: task.submittedBy,
-  };
 }

@@ -1,7 +1,7 @@
 import type { Log } from '@millrace/kit/log';
 import type { Connections } from './connections.js';
 import { foldCounters } from './statements/counts.sql.js';
-import { lockForInsert } from './statements/room.sql.js';
+import { lockForClaims } from './statements/room.sql.js';
 
 interface QueueCounters {
   /** Entries that this server added since its last fold. */
@@ -94,7 +94,7 @@ export class Counters {
     if (isWhole) counters.wholeAt = startedAt + wholeIntervalMs;
     const from = isWhole ? 0 : counters.first;
     const [row] = await this.connections.transact(async (transaction) => {
-      const locked = transaction.query(lockForInsert, [[queue]]);
+      const locked = transaction.query(lockForClaims, [[queue]]);
       const folded = transaction.queryLast<{ entry: number }>(foldCounters, [queue, from]);
       const [, rows] = await Promise.all([locked, folded]);
       return rows;

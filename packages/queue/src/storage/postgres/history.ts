@@ -23,42 +23,26 @@ type StoredAttempt = [
   nextAttemptAt?: number | null,
 ];
 
-const quotedNode = quoter();
-const quotedUrl = quoter();
-const quotedIp = quoter();
-
 export function attemptText(of: Attempt): string {
-  const start =
-    `[${of.attempt},${of.redrive},${of.startedAt},${of.endedAt},${of.durationMs},` +
-    `"${of.outcome}",${quotedNode(of.nodeId)},${of.httpStatus},${quotedUrl(of.url)},` +
-    quotedIp(of.remoteIp);
-  const { traceId, responseSnippet, errorType, message, retryAfterMs, nextAttemptAt } = of;
-  const hasError = errorType !== null || message !== null;
-  if (!hasError && retryAfterMs === null && nextAttemptAt === null) {
-    if (traceId === null && responseSnippet === null) return `${start}]`;
-    return `${start},${quoted(traceId)},${quoted(responseSnippet)}]`;
-  }
-  return (
-    `${start},${quoted(traceId)},${quoted(responseSnippet)},${quoted(errorType)},` +
-    `${quoted(message)},${retryAfterMs},${nextAttemptAt}]`
-  );
-}
-
-function quoted(text: string | null): string {
-  return text === null ? 'null' : JSON.stringify(text);
-}
-
-/** Caches the last quoted text: most texts are the same as the one before. */
-function quoter(): (text: string | null) => string {
-  let last: string | null = null;
-  let lastQuoted = quoted(last);
-  return (text) => {
-    if (text !== last) {
-      last = text;
-      lastQuoted = quoted(text);
-    }
-    return lastQuoted;
-  };
+  const stored: StoredAttempt = [
+    of.attempt,
+    of.redrive,
+    of.startedAt,
+    of.endedAt,
+    of.durationMs,
+    of.outcome,
+    of.nodeId,
+    of.httpStatus,
+    of.url,
+    of.remoteIp,
+    of.traceId,
+    of.responseSnippet,
+    of.errorType,
+    of.message,
+    of.retryAfterMs,
+    of.nextAttemptAt,
+  ];
+  return JSON.stringify(stored.slice(0, stored.findLastIndex((value) => value !== null) + 1));
 }
 
 /** Parses attempts joined by commas. Older versions wrote them with field names. */

@@ -10,7 +10,7 @@ import type { Insert } from './insert.js';
 import { finishKeys, hasKey, takeKeys } from './unique-keys.js';
 import { findTasks } from './statements/find-tasks.sql.js';
 import { insertTasks } from './statements/insert-tasks.sql.js';
-import { lockForInsert, pendingOf } from './statements/room.sql.js';
+import { lockForClaims, pendingOf } from './statements/room.sql.js';
 
 /** Stores tasks in one commit; a result for each, in order. */
 export async function insertAll(
@@ -35,7 +35,7 @@ export async function insertInTransaction(
   const insert = (db: Queryable, part: readonly Insert[]) =>
     isLimited ? insertLimited(db, counters, part) : insertPart(db, part);
   const results: InsertResult[] = [];
-  if (isLimited) await transaction.query(lockForInsert, [limitedQueues(inserts)]);
+  if (isLimited) await transaction.query(lockForClaims, [limitedQueues(inserts)]);
   for (const part of partsWithoutRepeats(inserts, ({ task }) => task.id)) {
     results.push(...(await insertKeyed(transaction, part, insert)));
   }

@@ -10,7 +10,6 @@ import { DatabaseTimeStore } from './database-time-store.js';
 import { Notifications } from './notifications.js';
 import { migrate } from './migrations.js';
 import { refuseOthers, transferSessions } from './transfer/sessions.js';
-import { PostgresStore } from './postgres-store.js';
 import { markOf } from './transfer/postgres-end.js';
 import { keepSecret, readSecret } from './statements/instances.sql.js';
 
@@ -58,7 +57,7 @@ export async function openPostgresStore(
     else await refusePart(connections);
     const shift = new ClockShift(clock, log);
     const instance = random.ulid(clock.now());
-    const store = new PostgresStore({
+    const store = new DatabaseTimeStore({
       connections,
       instance,
       canSkip: options.canSkipLocked ?? (await canSkipLocked(connections)),
@@ -71,7 +70,7 @@ export async function openPostgresStore(
         new Notifications({ url, sessionName, clock, log, instance, ...listeners }),
     });
     await store.start();
-    return new DatabaseTimeStore(store, shift);
+    return store;
   } catch (error) {
     await connections.close();
     throw unusable(error, forTransfer === true);

@@ -4,8 +4,8 @@ import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
 import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
-import type { FullTask, LastError, Task, Tombstone, WholeTask } from '../../core/task.js';
-import { expireRow, type TaskRow } from '../task-row.js';
+import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
+import { expiredError } from '../task-row.js';
 import {
   StorageUnavailable,
   type AuditQuery,
@@ -46,7 +46,7 @@ import type {
   UpdateTaskChange,
 } from '../task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
-import { EndListeners } from '../end-listeners.js';
+import { ListeningStore } from '../listening-store.js';
 import { readAudit } from './audit.js';
 import { Batcher } from './batcher.js';
 import { ClaimedTasks } from './claimed-tasks.js';
@@ -102,11 +102,8 @@ const maxPayloadBytes = 4 * 2 ** 20;
 const clockIntervalMs = 10_000;
 
 /** The store on a PostgreSQL that other servers may share. Use `openPostgresStore`. */
-export class PostgresStore implements TaskStore {
+export class PostgresStore extends ListeningStore implements TaskStore {
   readonly capabilities: StoreCapabilities & { readonly cursorKey: Uint8Array };
-  readonly #listeners = new Set<(queue: string) => void>();
-  readonly #cancelListeners = new Set<(id: string) => void>();
-  readonly #ended = new EndListeners();
   readonly #claimed = new ClaimedTasks();
   readonly #notifications: Notifications;
   readonly #claims: Claims;
@@ -122,7 +119,8 @@ export class PostgresStore implements TaskStore {
   #clockTimer: ReturnType<Clock['after']> | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(private readonly parts: PostgresStoreParts) {
+  constructor(protected readonly parts: PostgresStoreParts) {
+    super();
     const { connections, clock, instance, log } = parts;
     this.#connections = connections;
     this.#lists = new TaskLists(connections, clock, (queue) => this.counts(queue));
@@ -138,8 +136,8 @@ export class PostgresStore implements TaskStore {
     this.#expiries = new Expiries(connections, monotonic, this.#skip(expireTasks));
     this.#retention = new Retention(connections, monotonic, (statement) => this.#skip(statement));
     this.#notifications = parts.notifications({
-      onWork: (queue) => this.#notifyListeners(queue),
-      onCancelled: (id) => this.#notifyCancelled(id),
+      onWork: (queue) => this.notifyWork(queue),
+      onCancelled: (id) => this.notifyCancelled(id),
     });
     this.#inserts = new Batcher({
       ...batching,
@@ -237,15 +235,15 @@ export class PostgresStore implements TaskStore {
     const result = await changes.cancelTask(this.#connections, change);
     if (result.kind !== 'changed') return result;
     this.#notifications.sendCancelled(change.id);
-    this.#notifyCancelled(change.id);
-    this.#ended.notify(result.task);
+    this.notifyCancelled(change.id);
+    this.notifyEnded(result.task);
     this.#changed(result.task.queue);
     return result;
   }
 
   async cancelPending(change: CancelPendingChange): Promise<string[]> {
     const cancelled = await changes.cancelPending(this.#connections, change);
-    for (const id of cancelled) this.#ended.notify({ id, status: 'DEAD' });
+    for (const id of cancelled) this.notifyEnded({ id, status: 'DEAD' });
     if (cancelled.length > 0) this.#changed(change.queue);
     return cancelled;
   }
@@ -254,15 +252,6 @@ export class PostgresStore implements TaskStore {
     const result = await changes.updateTask(this.#connections, change);
     if (result.kind === 'changed') this.#changed(result.task.queue);
     return result;
-  }
-
-  onEnded(listener: (id: string) => void): () => void {
-    return this.#ended.add(listener);
-  }
-
-  onCancelled(listener: (id: string) => void): () => void {
-    this.#cancelListeners.add(listener);
-    return () => this.#cancelListeners.delete(listener);
   }
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
@@ -282,7 +271,7 @@ export class PostgresStore implements TaskStore {
       this.#claims.share.ended(result.task.queue, settlements[i]!.token);
       if (result.kind !== 'settled') return;
       this.#notePending(result.task);
-      this.#ended.notify(result.task);
+      this.notifyEnded(result.task);
       queues.add(result.task.queue);
     });
     this.#counters.added(queues);
@@ -313,12 +302,12 @@ export class PostgresStore implements TaskStore {
   }
 
   async expireTasks({ now, limit }: { now: number; limit: number }): Promise<Task[]> {
-    const found = await this.#expiries.expire({ now, limit, error: expiredAt(now) });
+    const found = await this.#expiries.expire({ now, limit, error: expiredError(now) });
     const queues = new Set(found.map(({ queue }) => queue));
     this.#counters.added(queues);
     this.#notify(queues);
     const tasks = found.map(columns.toTask);
-    for (const task of tasks) this.#ended.notify(task);
+    for (const task of tasks) this.notifyEnded(task);
     return tasks;
   }
 
@@ -341,11 +330,6 @@ export class PostgresStore implements TaskStore {
     const values = [request.queue, request.groupKey, request.id];
     const [row] = await this.#connections.query<{ busy: boolean }>(groupIsBusy, values);
     return row!.busy;
-  }
-
-  onWork(listener: (queue: string) => void): () => void {
-    this.#listeners.add(listener);
-    return () => this.#listeners.delete(listener);
   }
 
   noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
@@ -455,9 +439,7 @@ export class PostgresStore implements TaskStore {
   }
 
   async #close(): Promise<void> {
-    this.#listeners.clear();
-    this.#cancelListeners.clear();
-    this.#ended.clear();
+    this.removeListeners();
     this.#clockTimer?.cancel();
     await this.#notifications.close();
     await this.#claims.close();
@@ -482,17 +464,9 @@ export class PostgresStore implements TaskStore {
     this.#notify([queue]);
   }
 
-  #notifyCancelled(id: string): void {
-    for (const listener of this.#cancelListeners) listener(id);
-  }
-
   #notify(queues: Iterable<string>): void {
     this.#notifications.send(queues);
-    for (const queue of queues) this.#notifyListeners(queue);
-  }
-
-  #notifyListeners(queue: string): void {
-    for (const listener of this.#listeners) listener(queue);
+    for (const queue of queues) this.notifyWork(queue);
   }
 
   async #readClock(): Promise<void> {
@@ -512,10 +486,4 @@ export class PostgresStore implements TaskStore {
       this.#readClock().then(again, again);
     });
   }
-}
-
-function expiredAt(now: number): LastError {
-  const row = { lastError: null } as unknown as TaskRow;
-  expireRow(row, now);
-  return row.lastError!;
 }

@@ -1,8 +1,8 @@
+import type { AuditAct } from '../../core/audit.js';
 import type { Queue, QueueConfig } from '../../core/queue.js';
 import type { QueuePut, QueuePutResult } from '../task-store.js';
 import { recordAct } from './audit.js';
-import { createMarks } from './statements/low-water-marks.sql.js';
-import type { Connections } from './connections.js';
+import type { Connections, Transaction } from './connections.js';
 import { addDeletedQueue } from './statements/retention.sql.js';
 import * as statements from './statements/queues.sql.js';
 
@@ -40,24 +40,16 @@ export function putQueue(
   put: QueuePut,
   incarnation: string,
 ): Promise<QueuePutResult> {
-  const { queue: name, ifVersion, now, by } = put;
+  const { queue: name, ifVersion, now } = put;
   const config = JSON.stringify(put.config);
   return connections.transact(async (transaction) => {
     let [before] = await transaction.query<QueueColumns>(statements.lockQueue, [name]);
     let created: QueueColumns | undefined;
     if (!before && !ifVersion) {
-      [created] = await transaction.query<QueueColumns>(statements.createQueue, [
-        name,
-        config,
-        incarnation,
-        now,
-      ]);
-      if (created) {
-        await transaction.query(statements.createClaimLock, [created.no]);
-        await transaction.query(createMarks, [created.no]);
-      }
+      const values = [name, config, false, 1, incarnation, now, now, '{}', '[]'];
+      [created] = await transaction.query<QueueColumns>(statements.createQueue, values);
       // Another server created it a moment ago.
-      else [before] = await transaction.query<QueueColumns>(statements.lockQueue, [name]);
+      if (!created) [before] = await transaction.query<QueueColumns>(statements.lockQueue, [name]);
     }
     if (!created && ifVersion !== undefined && ifVersion !== (before?.version ?? 0)) {
       return { kind: 'version_mismatch', queue: before && toQueue(before) };
@@ -65,22 +57,20 @@ export function putQueue(
     const [written] = created
       ? [created]
       : await transaction.query<QueueColumns>(statements.configureQueue, [before!.no, config, now]);
-    const act = { at: now, principal: by, queue: name, selector: null, count: null };
-    await recordAct(transaction, { ...act, action: 'config_write' });
+    await record(transaction, 'config_write', put);
     return { kind: 'written', queue: toQueue(written!), created: created !== undefined };
   });
 }
 
 export function setPaused(
   connections: Connections,
-  { queue, paused, now, by }: QueueAct & { paused: boolean },
+  act: QueueAct & { paused: boolean },
 ): Promise<boolean> {
+  const { queue, paused } = act;
   return connections.transact(async (transaction) => {
     const rows = await transaction.query(statements.pauseQueue, [queue, paused]);
     if (rows.length === 0) return false;
-    const action = paused ? 'pause' : 'resume';
-    const act = { at: now, principal: by, queue, selector: null, count: null };
-    await recordAct(transaction, { ...act, action });
+    await record(transaction, paused ? 'pause' : 'resume', act);
     return true;
   });
 }
@@ -88,8 +78,9 @@ export function setPaused(
 /** Returns the number of the deleted queue, whose finished tasks are still to be deleted. */
 export function deleteQueue(
   connections: Connections,
-  { queue, now, by }: QueueAct,
+  act: QueueAct,
 ): Promise<number | 'not_empty' | 'not_found'> {
+  const { queue, now } = act;
   return connections.transact(async (transaction) => {
     const [row] = await transaction.query<QueueColumns>(statements.lockQueue, [queue]);
     if (!row) return 'not_found';
@@ -97,8 +88,16 @@ export function deleteQueue(
     if (!state!.empty) return 'not_empty';
     await transaction.query(statements.deleteQueue, [row.no]);
     await transaction.query(addDeletedQueue, [row.no, now]);
-    const act = { at: now, principal: by, queue, selector: null, count: null };
-    await recordAct(transaction, { ...act, action: 'delete' });
+    await record(transaction, 'delete', act);
     return row.no;
   });
+}
+
+function record(
+  transaction: Transaction,
+  action: AuditAct['action'],
+  { queue, now, by }: QueueAct,
+): Promise<void> {
+  const act = { at: now, principal: by, action, queue, selector: null, count: null };
+  return recordAct(transaction, act);
 }

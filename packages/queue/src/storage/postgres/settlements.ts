@@ -14,37 +14,21 @@ export async function settleAll(
   claimed: ClaimedTasks,
   settlements: readonly Settlement[],
 ): Promise<SettleResult[]> {
-  const cleaned = settlements.map(withoutZerosIn);
-  // All servers lock rows in the order of ids, so that there is no deadlock.
-  const list = cleaned.toSorted(byId);
-  if (!hasRepeats(list)) return settlePart(connections, claimed, cleaned, list);
+  const parts = partsWithoutRepeats(settlements.map(withoutZerosIn), ({ id }) => id);
+  if (parts.length === 1) return settlePart(connections, claimed, parts[0]!);
   return connections.transact(async (transaction) => {
     const results: SettleResult[] = [];
-    for (const part of partsWithoutRepeats(cleaned, ({ id }) => id)) {
-      results.push(...(await settlePart(transaction, claimed, part, part.toSorted(byId))));
-    }
+    for (const part of parts) results.push(...(await settlePart(transaction, claimed, part)));
     return results;
   });
 }
 
-function byId(a: Settlement, b: Settlement): number {
-  return a.id < b.id ? -1 : 1;
-}
-
-/** For a list that is sorted by id. */
-function hasRepeats(list: readonly Settlement[]): boolean {
-  for (let i = 1; i < list.length; i++) if (list[i]!.id === list[i - 1]!.id) return true;
-  return false;
-}
-
-/** `list` has the same settlements sorted by id. */
 async function settlePart(
   db: Queryable,
   claimed: ClaimedTasks,
   settlements: readonly Settlement[],
-  list: readonly Settlement[],
 ): Promise<SettleResult[]> {
-  const isSettled = await settleIds(db, list);
+  const isSettled = await settleIds(db, settlements);
   const results: (SettleResult | undefined)[] = [];
   const unknown: Settlement[] = [];
   for (const settlement of settlements) {
@@ -73,8 +57,10 @@ function missedResult(row: FoundColumns | undefined, token: string): SettleResul
 /** Settles, and returns whether the settlement of an id took effect. */
 export async function settleIds(
   db: Queryable,
-  list: readonly Settlement[],
+  settlements: readonly Settlement[],
 ): Promise<(id: string) => boolean> {
+  // All servers lock rows in the order of ids, so that there is no deadlock.
+  const list = settlements.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const [row] = await db.query<SettledColumns>(settle, valuesOf(list));
   if (row!.count === list.length) return () => true;
   const settled = new Set(row!.settled?.split(','));

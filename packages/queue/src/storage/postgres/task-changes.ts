@@ -12,7 +12,7 @@ import type { Connections, Transaction } from './connections.js';
 import { settleIds } from './settlements.js';
 import { findTasks } from './statements/find-tasks.sql.js';
 import { keepQueue } from './statements/queues.sql.js';
-import { lockForInsert } from './statements/room.sql.js';
+import { lockForClaims } from './statements/room.sql.js';
 import * as statements from './statements/task-changes.sql.js';
 import { toTask, wholeMs, withoutZeros, type FoundColumns } from './task-columns.js';
 
@@ -66,7 +66,7 @@ export function cancelPending(
   return connections.transact(async (transaction) => {
     const [found] = await transaction.query(keepQueue, [queue]);
     if (!found) return [];
-    await transaction.query(lockForInsert, [[queue]]);
+    await transaction.query(lockForClaims, [[queue]]);
     const error = JSON.stringify(cancelledError(withoutZeros(change.message), now));
     const values = [queue, ids, now, error];
     const rows = await transaction.query<{ id: string }>(statements.cancelPending, values);
@@ -100,7 +100,7 @@ function withTask(
   return connections.transact(async (transaction) => {
     const known = await find(transaction, id);
     if (!known) return { kind: 'not_found' };
-    await transaction.query(lockForInsert, [[known.queue]]);
+    await transaction.query(lockForClaims, [[known.queue]]);
     // As it is now that no claim can change it; a settlement still can.
     const task = await find(transaction, id);
     return task ? change(transaction, task) : { kind: 'not_found' };

@@ -17,18 +17,10 @@ const maxFifoGroups = 2_000;
 const noTurn = '\u{10FFFF}';
 
 /**
- * First of the three statements of a claim, which are sent together. It takes the claim lock of
- * the queue (its row in `gates`): one claim of a queue runs at a time, over all servers. The next
- * two statements start when the lock is held, so they see everything that earlier claims
- * committed.
+ * Second of the three statements of a claim: scheduled tasks that are due by $2 become ready. The
+ * first takes the claim lock of the queue: one claim of a queue runs at a time, over all servers.
+ * The next two start when the lock is held, so they see everything that earlier claims committed.
  */
-export const lockForClaim = statement(
-  'lock_for_claim',
-  `SELECT g.queue_no FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no
-  WHERE q.name = $1 FOR UPDATE OF g`,
-);
-
-/** Second: scheduled tasks that are due by $2 become ready. */
 export const promote = statement(
   'promote',
   `WITH queue AS (

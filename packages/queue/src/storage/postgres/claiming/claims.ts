@@ -5,11 +5,12 @@ import type { ClaimRequest } from '../../task-store.js';
 import { textArray } from '../arrays.js';
 import type { Connections } from '../connections.js';
 import type { Counters } from '../counters.js';
-import { claim, lockForClaim, promote, readClaimed } from './claim.sql.js';
+import { claim, promote, readClaimed } from './claim.sql.js';
 import { ClaimThrottle } from './claim-throttle.js';
 import { toClaimedTask, type ClaimedRow, type FixedRow } from './claimed-row.js';
 import { LowWaterMarkSweeper } from './low-water-mark-sweeper.js';
 import { ServerShare } from './server-share.js';
+import { lockForClaims } from '../statements/room.sql.js';
 
 export interface ClaimsOptions {
   connections: Connections;
@@ -75,7 +76,7 @@ export class Claims {
     const rows = await connections.transact(async (transaction) => {
       // Sent together: the claim lock is not held for a round trip of this server.
       const sent = [
-        transaction.query(lockForClaim, [queue]),
+        transaction.query(lockForClaims, [[queue]]),
         transaction.query(promote, [queue, now]),
         transaction.queryLast<ClaimedRow>(claim, values),
       ] as const;

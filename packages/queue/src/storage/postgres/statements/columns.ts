@@ -31,6 +31,12 @@ export const tasksOf = (list: string) =>
  */
 export const byId = (row: string, id: string) => `${row} = ANY(ARRAY[${id}])`;
 
+/** Part of a statement: what the tasks in `gone` change in the counts of their queues. */
+export const counted = (pending: string, dead: string) => `counted AS (
+    INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    SELECT queue_no, ${pending}, 0, ${dead} FROM gone GROUP BY queue_no
+  )`;
+
 /**
  * The condition of a dead task that is found by its id. `outcome = 4` would match the partial indexes
  * of dead tasks, which the planner prefers without statistics: it reads the whole DLQ for each id.

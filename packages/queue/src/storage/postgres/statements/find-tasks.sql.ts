@@ -14,19 +14,25 @@ const found = `t.purged_at, t.purged_status,
   coalesce(l.settled_token, e.settled_token) AS settled_token,
   coalesce(l.settled_verdict, e.settled_verdict) AS settled_verdict`;
 
-const from = `FROM millrace.tasks t
-  LEFT JOIN LATERAL (SELECT * FROM millrace.live WHERE id = t.id OFFSET 0) l ON true
-  LEFT JOIN LATERAL (SELECT * FROM millrace.ended WHERE id = t.id OFFSET 0) e ON true
-  WHERE t.id = ANY($1::text[])`;
+const states = `LEFT JOIN LATERAL (SELECT * FROM millrace.live WHERE id = t.id OFFSET 0) l ON true
+  LEFT JOIN LATERAL (SELECT * FROM millrace.ended WHERE id = t.id OFFSET 0) e ON true`;
+const from = `FROM millrace.tasks t ${states} WHERE t.id = ANY($1::text[])`;
+
+const whole = `${fixedColumns}, ${found}, t.payload,
+  array_to_string(coalesce(l.attempts, e.attempts), ',') AS attempts,
+  e.result, coalesce(l.progress, e.progress) AS progress,
+  coalesce(l.unique_key, e.unique_key) AS unique_key`;
 
 /** Tasks and tombstones, without payload and history. */
 export const findTasks = statement('find_tasks', `SELECT ${fixedColumns}, ${found} ${from}`);
 
-export const findWholeTasks = statement(
-  'find_whole_tasks',
-  `SELECT ${fixedColumns}, ${found}, t.payload,
-    array_to_string(coalesce(l.attempts, e.attempts), ',') AS attempts,
-    e.result, coalesce(l.progress, e.progress) AS progress,
-    coalesce(l.unique_key, e.unique_key) AS unique_key
-  ${from}`,
+export const findWholeTasks = statement('find_whole_tasks', `SELECT ${whole} ${from}`);
+
+/** Everything of the tasks after $1, in the order of their ids. */
+export const movedTasks = statement(
+  'moved_tasks',
+  `SELECT ${whole}, coalesce(l.started OR l.lease_token IS NOT NULL, false) AS started,
+    coalesce(l.unique_until, e.unique_until) AS unique_until
+  FROM (SELECT * FROM millrace.tasks WHERE id > $1 ORDER BY id LIMIT $2) t ${states}
+  ORDER BY t.id`,
 );

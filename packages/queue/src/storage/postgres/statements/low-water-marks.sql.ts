@@ -36,12 +36,6 @@ export const lowWaterMarkOf = (
 ) => `(SELECT f.due_at FROM millrace.floors f
       WHERE f.queue_no = ${queueNo} AND f.priority = ${mark})`;
 
-export const createMarks = statement(
-  'create_marks',
-  `INSERT INTO millrace.floors (queue_no, priority, due_at)
-  SELECT $1, kind, 0 FROM generate_series(${createdMark}, 9) AS kind`,
-);
-
 /** Raises the low-water mark of scheduled tasks after all that were due by $2 were promoted. */
 export const raiseScheduledMark = (queueNo: string, condition: string) => `raised AS (
     UPDATE millrace.floors f SET due_at = $2 - ${scheduledSlackMs}

@@ -1,4 +1,5 @@
 import { statement } from '../statement.js';
+import { createdMark } from './low-water-marks.sql.js';
 
 const columns = 'no, name, config, paused, version, incarnation, created_at, changed_at';
 
@@ -17,18 +18,20 @@ export const lockQueue = statement(
   `SELECT ${columns} FROM millrace.queues WHERE name = $1 FOR UPDATE`,
 );
 
-/** No row: another server created it first. */
+/** With its claim lock and its low-water marks. No row: another server created it first. */
 export const createQueue = statement(
   'create_queue',
-  `INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, changed_at)
-  VALUES ($1, $2, false, 1, $3, $4, $4)
-  ON CONFLICT (name) DO NOTHING
-  RETURNING ${columns}`,
-);
-
-export const createClaimLock = statement(
-  'create_claim_lock',
-  `INSERT INTO millrace.gates (queue_no, last_groups, starts) VALUES ($1, '{}', '[]')`,
+  `WITH queue AS (
+    INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, changed_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING
+    RETURNING ${columns}
+  ), claim_lock AS (
+    INSERT INTO millrace.gates (queue_no, last_groups, starts) SELECT no, $8, $9 FROM queue
+  ), marks AS (
+    INSERT INTO millrace.floors (queue_no, priority, due_at)
+    SELECT no, kind, 0 FROM queue CROSS JOIN generate_series(${createdMark}, 9) AS kind
+  )
+  SELECT * FROM queue`,
 );
 
 export const configureQueue = statement(

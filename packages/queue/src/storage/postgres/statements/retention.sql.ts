@@ -1,5 +1,5 @@
 import { skippingStatement, statement } from '../statement.js';
-import { byId, isDead } from './columns.js';
+import { byId, counted, isDead } from './columns.js';
 import { keysOfDeleted } from './unique-keys.sql.js';
 
 const numberOf = (name: string) => `(SELECT no FROM millrace.queues WHERE name = ${name})`;
@@ -9,11 +9,6 @@ const tombstonesLeft = (now: string) => `tombstones AS (
     UPDATE millrace.tasks t SET purged_at = ${now}, purged_status = g.outcome, payload = '',
       headers = '{}' FROM gone g WHERE ${byId('t.id', 'g.id')}
   ), ${keysOfDeleted}`;
-
-const counted = `counted AS (
-    INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
-    SELECT queue_no, 0, 0, -count(*) FROM gone GROUP BY queue_no
-  )`;
 
 /** Deletes the finished tasks that ended first. */
 const oldestDeleted = (outcome: 3 | 4, where: string, limit: string) => `old AS (
@@ -33,24 +28,21 @@ export const purge = statement(
     DELETE FROM millrace.ended e
     WHERE e.id = ANY($2::text[]) AND e.queue_no = $1 AND ${isDead('e')} AND e.ended_at <= $3
     RETURNING e.id, e.queue_no, e.outcome, e.unique_key
-  ), ${tombstonesLeft('$4')}, ${counted}
+  ), ${tombstonesLeft('$4')}, ${counted('0', '-count(*)')}
   SELECT id FROM gone`,
 );
 
-/** $1 queue, $2 ended before, $3 now, $4 limit. */
-export const deleteDead = skippingStatement(
-  'delete_dead',
-  `WITH ${oldestDeleted(4, `queue_no = ${numberOf('$1')} AND ended_at < $2`, '$4')},
-    ${tombstonesLeft('$3')}, ${counted}
-  SELECT count(*) AS gone FROM gone`,
-);
+const deleteFinished = (name: string, outcome: 3 | 4, more: string) =>
+  skippingStatement(
+    name,
+    `WITH ${oldestDeleted(outcome, `queue_no = ${numberOf('$1')} AND ended_at < $2`, '$4')},
+      ${tombstonesLeft('$3')}${more}
+    SELECT count(*) AS gone FROM gone`,
+  );
 
-/** The same for succeeded tasks, which are not counted. */
-export const deleteSucceeded = skippingStatement(
-  'delete_succeeded',
-  `WITH ${oldestDeleted(3, `queue_no = ${numberOf('$1')} AND ended_at < $2`, '$4')}, ${tombstonesLeft('$3')}
-  SELECT count(*) AS gone FROM gone`,
-);
+/** $1 queue, $2 ended before, $3 now, $4 limit. Succeeded tasks are not counted. */
+export const deleteDead = deleteFinished('delete_dead', 4, `, ${counted('0', '-count(*)')}`);
+export const deleteSucceeded = deleteFinished('delete_succeeded', 3, '');
 
 /** What a deleted queue left, by outcome; its counts are gone. $1 queue, $2 now, $3 limit. */
 export const deleteOfDeletedQueue = ([3, 4] as const).map((outcome) =>

@@ -1,8 +1,8 @@
 import { statement } from '../statement.js';
 
-/** In the order of names, so that there is no deadlock. */
-export const lockForInsert = statement(
-  'lock_for_insert',
+/** Takes the claim locks of queues, their rows in `gates`, in the order of names: no deadlock. */
+export const lockForClaims = statement(
+  'lock_for_claims',
   `SELECT g.queue_no FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no
   WHERE q.name = ANY($1::text[]) ORDER BY q.name FOR UPDATE OF g`,
 );

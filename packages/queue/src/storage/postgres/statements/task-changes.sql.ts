@@ -1,7 +1,7 @@
 import { statement } from '../statement.js';
-import { byId, tasksOf } from './columns.js';
+import { byId } from './columns.js';
+import { pendingEnded } from './expire-tasks.sql.js';
 import { lowerMarks } from './low-water-marks.sql.js';
-import { releaseKeys } from './unique-keys.sql.js';
 
 /** Makes pending tasks dead. $1 queue, $2 ids, $3 now, $4 error. */
 export const cancelPending = statement(
@@ -11,19 +11,7 @@ export const cancelPending = statement(
     WHERE ${byId('l.id', 'p.id')} AND l.queue_no = (SELECT no FROM millrace.queues WHERE name = $1)
       AND l.lease_token IS NULL
     RETURNING l.*
-  ), over AS (
-    INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
-      redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
-      handler_ref, error_type, last_error, attempts, progress, unique_key, unique_until)
-    SELECT g.id, g.queue_no, $3, g.expires_at, g.attempt, g.total_attempts, g.redrive_count, 4,
-      NULL, g.settled_verdict, g.settled_token, 'CANCELLED', t.handler_ref, 'CANCELLED', $4,
-      g.attempts, g.progress, g.unique_key, g.unique_until
-    FROM gone g ${tasksOf('g')}
-    RETURNING id
-  ), ${releaseKeys('gone')}, counted AS (
-    INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
-    SELECT queue_no, -count(*), 0, count(*) FROM gone GROUP BY queue_no
-  )
+  ), ${pendingEnded('CANCELLED', { now: '$3', error: '$4' })}
   SELECT id FROM over`,
 );
 

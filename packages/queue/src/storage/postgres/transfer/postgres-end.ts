@@ -17,6 +17,8 @@ import {
 } from '../task-columns.js';
 import { attemptsOf, attemptText } from '../history.js';
 import { addAudit } from '../statements/audit.sql.js';
+import { createQueue } from '../statements/queues.sql.js';
+import { movedTasks } from '../statements/find-tasks.sql.js';
 import * as sql from './statements.sql.js';
 import {
   holdsKey,
@@ -65,7 +67,7 @@ export class PostgresEnd implements Target {
   }
 
   async tasks(afterId: string, limit: number): Promise<Moved[]> {
-    const rows = await this.connections.query<MovedColumns>(sql.movedTasks, [afterId, limit]);
+    const rows = await this.connections.query<MovedColumns>(movedTasks, [afterId, limit]);
     return rows.map((row) => (row.status === null ? toTombstone(row) : toMoved(row)));
   }
 
@@ -92,7 +94,7 @@ export class PostgresEnd implements Target {
     return this.#write(mark, async (transaction) => {
       for (const { queue, turns, starts, records } of queues) {
         const keys = Object.entries(turns).map(([priority, key]) => [priority, key ?? '']);
-        await transaction.query(sql.putQueue, [
+        await transaction.query(createQueue, [
           queue.name,
           JSON.stringify(queue.config),
           queue.paused,

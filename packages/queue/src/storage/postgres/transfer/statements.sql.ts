@@ -1,4 +1,3 @@
-import { createdMark } from '../statements/low-water-marks.sql.js';
 import { statement } from '../statement.js';
 
 export const movedQueues = statement(
@@ -6,34 +5,6 @@ export const movedQueues = statement(
   `SELECT q.no, q.name, q.config, q.paused, q.version, q.incarnation, q.created_at, q.changed_at,
     g.last_groups, g.starts
   FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no ORDER BY q.name`,
-);
-
-/** Everything of the tasks after $1, in the order of their ids. */
-export const movedTasks = statement(
-  'moved_tasks',
-  `WITH page AS (
-    SELECT * FROM millrace.tasks WHERE id > $1 ORDER BY id LIMIT $2
-  )
-  SELECT t.id, t.queue, t.handler_ref, t.content_type, t.headers, t.priority, t.group_key,
-    t.created_at, t.submitted_by, t.payload, t.purged_at, t.purged_status,
-    coalesce(l.stage, e.outcome) AS status, coalesce(l.attempt, e.attempt) AS attempt,
-    coalesce(l.total_attempts, e.total_attempts) AS total_attempts,
-    coalesce(l.redrive_count, e.redrive_count) AS redrive_count,
-    coalesce(l.updated_at, e.ended_at) AS updated_at,
-    coalesce(l.expires_at, e.expires_at) AS expires_at,
-    l.due_at, l.lease_token, l.lease_expires_at, l.lease_node, l.lease_started_at, l.lease_async,
-    coalesce(l.last_error, e.last_error) AS last_error, e.ended_at, e.dead_reason,
-    coalesce(l.settled_token, e.settled_token) AS settled_token,
-    coalesce(l.settled_verdict, e.settled_verdict) AS settled_verdict,
-    coalesce(l.started OR l.lease_token IS NOT NULL, false) AS started,
-    array_to_string(coalesce(l.attempts, e.attempts), ',') AS attempts,
-    e.result, coalesce(l.progress, e.progress) AS progress,
-    coalesce(l.unique_key, e.unique_key) AS unique_key,
-    coalesce(l.unique_until, e.unique_until) AS unique_until
-  FROM page t
-  LEFT JOIN millrace.live l ON l.id = t.id
-  LEFT JOIN millrace.ended e ON e.id = t.id
-  ORDER BY t.id`,
 );
 
 export const movedAudit = statement(
@@ -58,18 +29,6 @@ export const writeMark = statement(
   VALUES (true, $1, $2, $3, $4)
   ON CONFLICT (one) DO UPDATE SET source = excluded.source, last_id = excluded.last_id,
     last_seq = excluded.last_seq, finished = excluded.finished`,
-);
-
-export const putQueue = statement(
-  'put_moved_queue',
-  `WITH queue AS (
-    INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, changed_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7) RETURNING no
-  ), claim_lock AS (
-    INSERT INTO millrace.gates (queue_no, last_groups, starts) SELECT no, $8, $9 FROM queue
-  )
-  INSERT INTO millrace.floors (queue_no, priority, due_at)
-  SELECT no, kind, 0 FROM queue CROSS JOIN generate_series(${createdMark}, 9) AS kind`,
 );
 
 const fields = `(id text, queue text, handler_ref text, priority smallint, group_key text,
