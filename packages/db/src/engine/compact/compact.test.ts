@@ -252,14 +252,14 @@ async function expectAll(db: Database, acked: Map<string, number | undefined>): 
 }
 
 test('under concurrent writers and readers it loses nothing, again and again', async () => {
-  const { db, items } = await openItems(500);
+  const { db, items } = await openItems(2_000);
   const watch = items.watch();
   const work = busy(db, 1);
   for (let round = 0; round < 4; round++) {
     const held = db.core.snapshot();
     const { seq } = held;
     const sample = [...held.scan(1, {}, () => true)].map(({ id, rev }) => `${id} ${rev}`);
-    await db.compact({ trimBeforeSeq: round === 2 ? 250 : 0 });
+    await db.compact({ trimBeforeSeq: round === 2 ? 1_000 : 0 });
     expect(held.seq).toBe(seq);
     expect([...held.scan(1, {}, () => true)].map(({ id, rev }) => `${id} ${rev}`)).toEqual(sample);
     held.done();
@@ -268,7 +268,7 @@ test('under concurrent writers and readers it loses nothing, again and again', a
   await expectAll(db, acked);
   expect(problemsOf(db.core)).toEqual([]);
   expect((await db.verify()).problems).toEqual([]);
-  for (let seq = 501; seq <= db.core.durable.seq; seq++) {
+  for (let seq = 2_001; seq <= db.core.durable.seq; seq++) {
     expect((await watch.next()).value?.seq).toBe(seq);
   }
   await watch.return?.();
