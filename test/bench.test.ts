@@ -15,7 +15,7 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
       ' ',
     ),
   },
-  dashboard: { args: ['--rows', '300', '--rounds', '1'] },
+  dashboard: { args: ['--rows', '100', '--rounds', '1'] },
   'db-client': {
     args: ['--rounds', '1', '--seconds', '0.3', '--records', '1000', '--peers', ''],
   },
@@ -31,7 +31,7 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
   },
   lists: { args: ['--tasks', '2000', '--embedded-tasks', '2000', '--samples', '1'] },
   queue: {
-    args: ['--rounds', '1', '--seconds', '0.3', '--backlog', '10000', '--peers', ''],
+    args: ['--rounds', '1', '--seconds', '0.3', '--backlog', '2000', '--peers', ''],
     programs: ['wrk'],
   },
   'queue-postgres': {
@@ -79,7 +79,32 @@ describe('benchmarks run', () => {
     );
   });
 
-  test.each(Object.keys(shortest))('%s: --help lists its options', async (name) => {
+  test('each lists its options with --help and refuses an unknown one', async () => {
+    const source = `
+      const found = {};
+      for (const name of ${JSON.stringify(Object.keys(shortest))}) {
+        const bench = await import('./bench/' + name + '.mjs');
+        const notes = [];
+        const parts = { root: process.cwd(), machine: '', report() {}, note: (text) => notes.push(text) };
+        if (bench.options) notes.push(...Object.keys(bench.options).map((option) => '--' + option));
+        else await bench.run({ ...parts, args: ['--help'] });
+        const code = await bench.run({ ...parts, args: ['--no-such-option'] }).catch((error) => error.code);
+        found[name] = { help: notes.join('\\n'), code };
+      }
+      console.log(JSON.stringify(found));
+      process.exit();`;
+    const { stdout } = await run(process.execPath, ['--input-type=module', '-e', source], {
+      cwd: root,
+    });
+    const found = JSON.parse(stdout) as Record<string, { help: string; code: string }>;
+    for (const [name, { args }] of Object.entries(shortest)) {
+      expect(found[name]!.help, name).toContain(args[0]);
+      expect(found[name]!.code, name).toBe('ERR_PARSE_ARGS_UNKNOWN_OPTION');
+    }
+  });
+
+  // One with `options`, and one with a help text of its own.
+  test.each(['transport', 'workers'])('%s: --help as a command', async (name) => {
     const args = [join(root, 'scripts', 'bench.mjs'), name];
     const env = { ...process.env, MILLRACE_BENCH_BUILT: '1' };
     const { stdout, stderr } = await run(process.execPath, [...args, '--help'], { env });

@@ -22,7 +22,7 @@ const name = 'millrace';
 const listCount = 50;
 /** Spawns at the same time. */
 const spawnCount = 4;
-const settleMs = 5_000;
+const settleMs = (idleSeconds) => Math.min(5_000, idleSeconds * 1_000);
 
 export const scaleOptions = {
   sessions: { type: 'string', default: '1000', help: 'Sessions that have ended' },
@@ -66,7 +66,7 @@ export async function measureScale({ root, home, values, idleSeconds, note }, re
   }
   const second = await startMillrace(root, home, data, truth, variables);
   try {
-    await sleep(settleMs);
+    await sleep(settleMs(idleSeconds));
     if (second.daemon.cpuMs !== undefined) add('restart', second.daemon.cpuMs / 1_000);
     const { cpuMs } = await second.daemon.idle(idleSeconds);
     if (cpuMs !== undefined) add('cpu', cpuMs / 10);

@@ -52,7 +52,10 @@ const faults = {
   },
 };
 
-/** Runs rounds of faults against a cluster of three nodes under load; throws on a violation. */
+/**
+ * Runs rounds of faults against a cluster of three nodes under load; throws on a violation.
+ * Every fault occurs once before one occurs again.
+ */
 export async function campaign({ rounds, seed, minAcks = 1, ttlMs = 3_000, say = () => {} }) {
   const random = generator(seed);
   const directory = mkdtempSync(join(tmpdir(), 'mr-failover-'));
@@ -77,9 +80,10 @@ export async function campaign({ rounds, seed, minAcks = 1, ttlMs = 3_000, say =
     // Numbers of its own: how often the load draws depends on time, and faults must not.
     const load = new Load(nodes, cluster, generator(seed + 1));
     await load.start();
-    const names = Object.keys(faults);
+    let names = [];
     for (let round = 1; round <= rounds; round++) {
-      const name = names[Math.floor(random() * names.length)];
+      if (names.length === 0) names = shuffled(Object.keys(faults), random);
+      const name = names.pop();
       const gapMs = await runRound({ name, nodes, etcd, load, random, ttlMs });
       gaps.push(gapMs);
       say(`round ${round}: ${name}, writes back after ${Math.round(gapMs)} ms`);
@@ -183,6 +187,15 @@ function figures(gaps) {
     unavailable_ms_p50: Math.round(percentile(gaps, 0.5)),
     unavailable_ms_p95: Math.round(percentile(gaps, 0.95)),
   };
+}
+
+function shuffled(items, random) {
+  const mixed = [...items];
+  for (let i = mixed.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    [mixed[i], mixed[j]] = [mixed[j], mixed[i]];
+  }
+  return mixed;
 }
 
 /** Random numbers from a seed (mulberry32). */

@@ -47,7 +47,7 @@ test(`a server killed ${rounds} times under load keeps every task that it accept
       while (isUp) for (const id of await submitBatch(http!)) accepted.add(id);
     });
     // After a number of responses, not after a time: a kill without work would prove nothing.
-    const enough = accepted.size + systemRandom.integer(110, 600);
+    const enough = accepted.size + systemRandom.integer(60, 200);
     await expect.poll(() => accepted.size, soon).toBeGreaterThanOrEqual(enough);
     await systemClock.sleep(systemRandom.integer(0, 20));
     server.child.kill('SIGKILL');
@@ -73,7 +73,7 @@ test(`a server killed ${rounds} times under load keeps every task that it accept
   for (const [id, { deliveredIn }] of stories) {
     expect({ id, deliveredIn }).toEqual({ id, deliveredIn: [...new Set(deliveredIn)] });
   }
-  expect(accepted.size).toBeGreaterThan(100 * rounds);
+  expect(accepted.size).toBeGreaterThan(50 * rounds);
   server.child.kill('SIGTERM');
   expect(await server.ended).toBe(0);
 }, 600_000);

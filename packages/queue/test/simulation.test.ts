@@ -1,16 +1,19 @@
 import { expect, test } from 'vitest';
 import { simulateQueue, simulateQueueOnce } from '../simulation/index.js';
 
-// Less than a minute on an idle core; a busy machine may take its time.
+/** `npm run simulate` runs more; every fault and event below occurs within these. */
+const seedCount = 40;
+
+// Half a minute on an idle core; a busy machine may take its time.
 const patience = { timeout: 900_000 };
 
 test(
-  'simulation: all invariants hold over 100 seeds, and every fault occurred',
+  `simulation: all invariants hold over ${seedCount} seeds, and every fault occurred`,
   patience,
   async () => {
-    const { tally, hits, runs } = await simulateQueue(100);
-    if (runs < 100) return; // one seed alone, by $MILLRACE_SEED
-    for (const [name, count] of Object.entries(tally)) expect(count, name).toBeGreaterThan(15);
+    const { tally, hits, runs } = await simulateQueue(seedCount);
+    if (runs < seedCount) return; // one seed alone, by $MILLRACE_SEED
+    for (const [name, count] of Object.entries(tally)) expect(count, name).toBeGreaterThan(5);
     expect([...hits.keys()].toSorted()).toEqual([
       'hint.lost',
       'store.crash_after',

@@ -6,6 +6,7 @@ import {
   renameSync,
   rmSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -109,6 +110,22 @@ test('diff: binary, renamed, deleted, typed and unterminated files', async () =>
   ]);
   expect(byPath['run.sh']).toMatchObject({ old_mode: '100644', new_mode: '100755', hunks: [] });
   expect(byPath['empty.txt']).toMatchObject({ status: 'added', additions: 0, hunks: [] });
+});
+
+test('diff: a change of the same size in the second of the commit is found', async () => {
+  const second = 1_700_000_000;
+  const setTime = (path: string) => utimesSync(path, second, second);
+  bench.work.git('config', 'core.trustctime', 'false');
+  write('same.txt', 'before');
+  setTime(bench.file('same.txt'));
+  bench.work.git('add', '.');
+  bench.work.git('commit', '--quiet', '--message=start');
+  const start = bench.work.git('rev-parse', 'HEAD');
+  setTime(bench.work.git('rev-parse', '--path-format=absolute', '--git-path', 'index'));
+  write('same.txt', 'behind');
+  setTime(bench.file('same.txt'));
+  const { files } = await diff(start);
+  expect(files).toMatchObject([{ path: 'same.txt', status: 'modified', additions: 1 }]);
 });
 
 test('diff: names with quotes, spaces, line breaks and bytes that are not UTF-8', async () => {

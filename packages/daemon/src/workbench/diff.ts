@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, stat, utimes } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
@@ -69,6 +69,17 @@ async function startOf(
   return { tree: fork, commit: fork };
 }
 
+/**
+ * The copy keeps the time of the index: git compares the content of files that are not older than
+ * their index, and would miss a change of the same size and second beside a newer one.
+ */
+async function copyIndex(index: string, copy: string): Promise<void> {
+  const { mtimeMs } = await stat(index);
+  await copyFile(index, copy);
+  const seconds = Math.floor(mtimeMs / 1_000);
+  await utimes(copy, seconds, seconds);
+}
+
 /** Runs with a copy of the index that also lists untracked files; the index itself stays. */
 async function withNewFiles<Result>(
   git: Git,
@@ -78,7 +89,7 @@ async function withNewFiles<Result>(
   try {
     const copy = join(directory, 'index');
     const index = await git.text(['rev-parse', '--path-format=absolute', '--git-path', 'index']);
-    await copyFile(index, copy).catch((error: unknown) => {
+    await copyIndex(index, copy).catch((error: unknown) => {
       // A repository without commits may have no index yet.
       if (systemCode(error) !== 'ENOENT') throw error;
     });

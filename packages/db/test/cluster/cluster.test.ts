@@ -19,9 +19,13 @@ describe.skipIf(!hasEtcd)('cluster with a real etcd (needs the program etcd)', (
   test('cluster: one of three empty nodes leads, the others follow it', async () => {
     const { all, leader } = await start('1');
     await leader.client.collection('docs').insert({ n: 1 });
-    const states = await Promise.all(all.map((node) => node.status()));
+    const statesOf = () => Promise.all(all.map((node) => node.status()));
+    // A node shows the members that it read before it joined, until it reads them again.
+    const memberCounts = async () =>
+      (await statesOf()).map(({ cluster }) => cluster?.members.length);
+    await expect.poll(memberCounts, patience).toEqual([3, 3, 3]);
+    const states = await statesOf();
     expect(states.filter(({ role }) => role === 'leader')).toHaveLength(1);
-    expect(states.every(({ cluster }) => cluster?.members.length === 3)).toBe(true);
     expect(states.map(({ cluster }) => cluster?.leaderAddress)).toEqual(all.map(() => leader.url));
   }, 60_000);
 

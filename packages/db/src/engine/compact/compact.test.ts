@@ -281,7 +281,7 @@ describe('a compaction that fails', () => {
   const stages: CompactStage[] = ['trim', 'copy', 'compare', 'hold', 'point'];
 
   test.each(stages)('at the stage "%s" leaves the database working', async (failing) => {
-    const { db } = await openItems(3_000);
+    const { db } = await openItems(400);
     const work = busy(db, 2);
     let seen = 0;
     const compacting = db.compact({

@@ -268,7 +268,7 @@ export class Node implements Replication {
     return {
       ...common,
       state: !isLeader ? idleState : this.#holdsLease ? 'leading' : 'suspended',
-      leaderAddress: isLeader ? '' : this.#nodeState.leader,
+      leaderAddress: isLeader ? '' : this.#newest.address,
       leaderSeq: seq,
       lag: 0,
       lagMs: isLeader ? 0 : undefined,
