@@ -69,6 +69,30 @@ test.each(['merge', 'squash', 'rebase'])(
   },
 );
 
+test.each(['--no-ff', '--ff-only'])(
+  'board: a branch merged by hand with %s is done until it has commits again',
+  async (how) => {
+    const { api } = bench.daemon;
+    const name = `by-hand${how}`;
+    const { path, id, work } = await bench.agent(name);
+    const column = async () => {
+      const { columns } = (await api.ok('GET', '/api/v1/board')) as DaemonSchema<'Board'>;
+      return columns.find(({ sessions }) => sessions.some((one) => one.id === id))?.name;
+    };
+    // The base contains a branch without commits, but there is nothing that was merged.
+    expect(await column()).toBe('review');
+    writeFileSync(join(work.path, `${name}.txt`), 'made');
+    await api.ok('POST', `${path}:commit`);
+    expect(await column()).toBe('review');
+    bench.repo.git('merge', '--quiet', how, work.git('rev-parse', '--abbrev-ref', 'HEAD'));
+    expect(await column()).toBe('done');
+    expect((await api.ok('GET', path)).merged_at ?? null).toBeNull();
+    writeFileSync(join(work.path, `${name}-late.txt`), 'late');
+    await api.ok('POST', `${path}:commit`);
+    expect(await column()).toBe('review');
+  },
+);
+
 test('a conflict is answered with its files', async () => {
   const { api } = bench.daemon;
   const { path, work } = await bench.agent('clash');

@@ -91,6 +91,33 @@ test('schedules: create, pause, run now, delete', () =>
     await page.getByText('No schedules.').waitFor();
   }));
 
+test('schedules: an edit shows a refusal at its field and keeps the other settings', async () => {
+  const path = '/v1/queues/mail.held/schedules/weekly';
+  const task = { handler_ref: 'digest.weekly', payload: 'eyJ3ZWVrIjoxfQ==' };
+  await rig.stores.queue('PUT', path, { cron: '0 3 * * 1', overlap: 'allow', task });
+  await rig.on(
+    '/queues/mail.held?tab=schedules',
+    async (page, watched) => {
+      const row = page.getByRole('row').filter({ hasText: 'weekly' });
+      await row.getByRole('button', { name: 'Edit…' }).click();
+      const dialog = page.getByRole('dialog', { name: 'Edit the schedule weekly' });
+      await dialog.getByLabel('Cron').fill('never');
+      await dialog.getByRole('button', { name: 'Save' }).click();
+      await dialog.getByRole('alert').getByText('must have 5 fields').waitFor();
+      await watched.expectAccessible();
+      await dialog.getByRole('button', { name: 'Interval' }).click();
+      await dialog.getByLabel('Every (seconds)').fill('90');
+      await dialog.getByLabel('Every (seconds)').press('Enter');
+      await dialog.waitFor({ state: 'detached' });
+      const saved = await rig.stores.queue('GET', path);
+      expect(saved).toMatchObject({ every_ms: 90_000, overlap: 'allow', task });
+      expect(saved.cron ?? null).toBeNull();
+    },
+    { allowedErrors: /status of 422/ },
+  );
+  await rig.stores.queue('DELETE', path);
+});
+
 test('jobs: a redrive in the background is listed', () =>
   rig.on('/dead-letters/mail.send', async (page) => {
     await page.getByRole('button', { name: 'Redrive all…' }).click();

@@ -13,6 +13,7 @@ import {
   type Inspection,
   type Standing,
 } from './inspection.js';
+import { mergedLocally, type MergeCandidate } from './local-merges.js';
 import { programCalls } from './programs.js';
 import { BranchAlerts } from './branch-alerts.js';
 import { Standings } from './standings.js';
@@ -41,6 +42,8 @@ const maxConcurrent = 8;
 export class Branches {
   readonly #runs: SharedRuns<void>;
   readonly #memory = new ComparisonCache();
+  /** Comparisons with the local base. */
+  readonly #localMemory = new ComparisonCache();
   readonly #stop = new AbortController();
   readonly #alerts: BranchAlerts;
   #stopListening: (() => void) | undefined;
@@ -80,6 +83,15 @@ export class Branches {
       ...(this.standings.get(session.id) ?? unknownStanding(session)),
       name: session.name,
     }));
+  }
+
+  /** The ids of those whose branch was merged into the local base, without a pull request. */
+  async mergedLocally(candidates: readonly MergeCandidate[]): Promise<ReadonlySet<string>> {
+    const { clock, environment, isOn } = this.parts;
+    const { signal } = this.#stop;
+    if (!isOn || signal.aborted) return new Set();
+    const call = programCalls({ clock, environment, signal });
+    return new Set(await mergedLocally(candidates, this.#localMemory, call));
   }
 
   /** Inspects again. Callers during a running round share the next one. */

@@ -12,15 +12,15 @@ export const boardColumns: readonly BoardColumn[] = [
 ];
 
 /**
- * The column of a session. Work at rest is to be reviewed until its branch is merged, here or in
- * the base of the remote; a session
- * without a worktree leaves nothing to merge, so it is done when its process has ended.
+ * The column of a session. Work at rest is to be reviewed until its branch is merged: by the daemon,
+ * into the local base or into the base of the remote. A session without a worktree leaves nothing
+ * to merge, so it is done when its process has ended.
  */
 export function columnOf(
   session: Pick<Session, 'status' | 'worktree' | 'turn_error' | 'merged_at'>,
-  isMergedRemotely: boolean,
+  isBranchMerged: boolean,
 ): BoardColumn {
-  const isMerged = isMergedRemotely || Boolean(session.merged_at);
+  const isMerged = isBranchMerged || Boolean(session.merged_at);
   switch (session.status) {
     case 'spawning':
     case 'rate_limited':

@@ -99,6 +99,7 @@ export interface Schedule {
   task: { handler_ref: string; payload?: string; payload_content_type?: string };
   overlap: string;
   catch_up: string;
+  jitter_ms?: number;
   description?: string;
   next_run_at: string | null;
   last_run_at: string | null;

@@ -1,24 +1,36 @@
 import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
 import { Link } from 'wouter';
 import { count } from '../../parts/format.js';
 import { Figure, Page } from '../../parts/page.js';
+import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Status, type Tone } from '../../parts/status.js';
 import { VirtualTable, type Column } from '../../parts/virtual-table.js';
 import { databaseQueries, type CollectionStatus, type NodeStatus } from './api.js';
+import { NewCollection } from './new-collection.js';
 
 /** Node status and the list of collections. */
 export function Collections() {
   const status = useQuery(databaseQueries.status());
+  const [isCreating, setIsCreating] = useState(false);
+  useShortcut('n', 'New collection', () => setIsCreating(true));
   return (
-    <Page title="Database">
+    <Page
+      title="Database"
+      actions={
+        <button type="button" className="primary" onClick={() => setIsCreating(true)}>
+          New collection
+        </button>
+      }
+    >
       <Loaded query={status}>
         {(node) => (
           <>
             <Figures node={node} />
             {node.collections.length === 0 ? (
               <Empty title="No collections yet.">
-                The first record creates a collection:{' '}
+                The first record creates a collection. Create one here, or with{' '}
                 <code>{'ctl db insert people \'{"name":"Ada"}\''}</code>
               </Empty>
             ) : (
@@ -33,6 +45,12 @@ export function Collections() {
           </>
         )}
       </Loaded>
+      {isCreating && (
+        <NewCollection
+          names={status.data?.collections.map(({ name }) => name) ?? []}
+          onClose={() => setIsCreating(false)}
+        />
+      )}
     </Page>
   );
 }
@@ -69,7 +87,7 @@ const columns: readonly Column<CollectionStatus>[] = [
   {
     id: 'name',
     header: 'Collection',
-    width: 'minmax(0, 1fr)',
+    width: 'minmax(0, 2fr)',
     cell: ({ name }) => (
       <Link href={`/database/${name}`} className="row-link">
         {name}

@@ -21,7 +21,11 @@ export function DataField({ text, error, onText }: DataFieldProps) {
         aria-describedby={errorId}
         onChange={(event) => onText(event.target.value)}
       />
-      <span id={errorId} className={error === undefined ? 'field-hint' : 'field-error'}>
+      <span
+        id={errorId}
+        role={error === undefined ? undefined : 'alert'}
+        className={error === undefined ? 'field-hint' : 'field-error'}
+      >
         {error ?? 'A JSON object.'}
       </span>
     </label>

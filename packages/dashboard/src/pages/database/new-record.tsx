@@ -1,6 +1,7 @@
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
 import { Dialog } from '../../parts/dialog.js';
+import { explain } from '../../parts/states.js';
 import { insert } from './api.js';
 import { nameOf } from './columns.js';
 import { DataField } from './data-field.js';
@@ -23,6 +24,10 @@ export function NewRecord({ collection, onClose, onCreated }: NewRecordProps) {
     onDone: () => {
       onClose();
       onCreated();
+    },
+    onFailed: (refusal) => {
+      setError(explain(refusal).title);
+      return true;
     },
   });
   const save = () => {

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
 import { Confirm, Dialog } from '../../parts/dialog.js';
-import { Loaded } from '../../parts/states.js';
+import { explain, Loaded } from '../../parts/states.js';
 import { Time } from '../../parts/time.js';
 import { readRecord, remove, updateIfRev, type DbRecord } from './api.js';
 import { nameOf } from './columns.js';
@@ -56,8 +56,8 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
       onChanged();
     },
     onFailed: (refusal) => {
-      if (!(refusal instanceof ApiError) || refusal.code !== 'REV_MISMATCH') return false;
-      compare.mutate();
+      if (refusal instanceof ApiError && refusal.code === 'REV_MISMATCH') compare.mutate();
+      else setError(explain(refusal).title);
       return true;
     },
   });
@@ -79,6 +79,9 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
         <>
           <button type="button" className="danger" onClick={() => setIsDeleting(true)}>
             Delete
+          </button>
+          <button type="button" className="dialog-cancel" onClick={onClose}>
+            Cancel
           </button>
           <button
             type="button"

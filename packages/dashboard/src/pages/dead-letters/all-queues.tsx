@@ -59,7 +59,7 @@ export function AllQueues({ queues }: { queues: readonly string[] }) {
               }
             />
             <p className="muted" role="status">
-              {count(total)} dead tasks in {count(shown.length)}{' '}
+              {count(total)} dead {total === 1 ? 'task' : 'tasks'} in {count(shown.length)}{' '}
               {shown.length === 1 ? 'group' : 'groups'}
               {queues.length > maxQueues && ` of the ${maxQueues} queues with the most dead tasks`}
             </p>

@@ -1,7 +1,7 @@
 import { ApiError } from '@millrace/client';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useId, useState } from 'react';
 import { useLocation } from 'wouter';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
@@ -17,6 +17,7 @@ type Verdict = DaemonSchema<'BudgetVerdict'>;
 /** Starts an agent; needs a second confirmation over budget. */
 export function SpawnDialog({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
+  const form = useId();
   const [key] = useState(() => newIdempotencyKey());
   const [verdict, setVerdict] = useState<Verdict>();
   const [problem, setProblem] = useState<string>();
@@ -36,8 +37,28 @@ export function SpawnDialog({ onClose }: { onClose: () => void }) {
     },
   });
   return (
-    <Dialog title="New agent" onClose={onClose} wide>
+    <Dialog
+      title="New agent"
+      onClose={onClose}
+      wide
+      actions={
+        <>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button
+            type="submit"
+            form={form}
+            className={verdict ? 'danger' : 'primary'}
+            disabled={start.isPending}
+          >
+            {verdict ? 'Start over budget' : 'Start agent'}
+          </button>
+        </>
+      }
+    >
       <form
+        id={form}
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
@@ -52,18 +73,6 @@ export function SpawnDialog({ onClose }: { onClose: () => void }) {
             {problem}
           </p>
         )}
-        <div className="form-actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            className={verdict ? 'danger' : 'primary'}
-            disabled={start.isPending}
-          >
-            {verdict ? 'Start over budget' : 'Start agent'}
-          </button>
-        </div>
       </form>
     </Dialog>
   );

@@ -39,8 +39,9 @@ function Content({ node, readAt }: { node: NodeStatus; readAt: number }) {
         <Figure name="Followers" value={count(node.followers.length)} />
       </div>
       <p className="muted">
-        The charts start when this page is opened. Prometheus can read the history from{' '}
-        <code>/metrics</code> of the database.
+        The charts start when this page is opened
+        {samples.length < 2 && ' and appear with the second sample, in a few seconds'}. Prometheus
+        can read the history from <code>/metrics</code> of the database.
       </p>
       <div className="columns">
         <Panel title="Commits per second">

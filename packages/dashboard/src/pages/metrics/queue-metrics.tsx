@@ -40,13 +40,19 @@ function Content({ list }: { list: readonly QueueItem[] }) {
       <div className="row">
         <label className="row">
           Queue
-          <select value={shown} onChange={(event) => setWanted(event.target.value)}>
+          <select
+            className="queue-choice"
+            value={shown}
+            onChange={(event) => setWanted(event.target.value)}
+          >
             {list.map(({ name }) => (
               <option key={name}>{name}</option>
             ))}
           </select>
         </label>
-        <Link href={`/queues/${shown}`}>Open {shown}</Link>
+        <Link href={`/queues/${shown}`} className="ellipsis">
+          Open {shown}
+        </Link>
       </div>
       {features.metrics ? (
         <HistoryCharts key={shown} queue={shown} />

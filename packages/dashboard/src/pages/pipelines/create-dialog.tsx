@@ -1,6 +1,6 @@
 import { ApiError } from '@millrace/client';
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { useState } from 'react';
+import { useId, useState } from 'react';
 import { useLocation } from 'wouter';
 import { authorizedFetch } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
@@ -19,6 +19,7 @@ jobs:
 /** Creates a pipeline from YAML or JSON. */
 export function CreateDialog({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
+  const form = useId();
   const [problem, setProblem] = useState<string>();
   const create = useAction({
     run: createPipeline,
@@ -34,8 +35,23 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
     },
   });
   return (
-    <Dialog title="New pipeline" onClose={onClose} wide>
+    <Dialog
+      title="New pipeline"
+      onClose={onClose}
+      wide
+      actions={
+        <>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" form={form} className="primary" disabled={create.isPending}>
+            Create pipeline
+          </button>
+        </>
+      }
+    >
       <form
+        id={form}
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
@@ -55,14 +71,6 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
             {problem}
           </p>
         )}
-        <div className="form-actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="primary" disabled={create.isPending}>
-            Create pipeline
-          </button>
-        </div>
       </form>
     </Dialog>
   );

@@ -119,7 +119,7 @@ function columnsFor(
     {
       id: 'name',
       header: 'Queue',
-      width: 'minmax(0, 2fr)',
+      width: 'minmax(0, 3fr)',
       cell: ({ name, summary }) => (
         <>
           <Link href={`/queues/${name}`} className="row-link">

@@ -1,35 +1,48 @@
 import { useId, useState } from 'react';
 import { useAction } from '../../parts/action.js';
+import { Choice } from '../../parts/choice.js';
 import { Dialog } from '../../parts/dialog.js';
-import { putSchedule } from '../../queue/next-api.js';
-import { toBase64 } from './payload.js';
+import { explain } from '../../parts/states.js';
+import { putSchedule, type Schedule } from '../../queue/next-api.js';
+import { bodyOf, draftOf, fieldErrors, type ScheduleDraft } from './schedule-draft.js';
 
-/** Creates a schedule; the server checks every field. */
-export function ScheduleDialog({ queue, onClose }: { queue: string; onClose: () => void }) {
+interface ScheduleDialogProps {
+  queue: string;
+  /** The schedule to edit; a new one without it. */
+  schedule?: Schedule;
+  onClose: () => void;
+}
+
+const times = [
+  { value: 'cron' as const, text: 'Cron' },
+  { value: 'every' as const, text: 'Interval' },
+];
+
+/** Creates or edits a schedule; the server checks every field. */
+export function ScheduleDialog({ queue, schedule, onClose }: ScheduleDialogProps) {
   const form = useId();
-  const [name, setName] = useState('');
-  const [cron, setCron] = useState('0 * * * *');
-  const [timezone, setTimezone] = useState('UTC');
-  const [handler, setHandler] = useState('');
-  const [payload, setPayload] = useState('{}');
+  const [draft, setDraft] = useState(() => draftOf(schedule));
+  const name = draft.name.trim();
   const save = useAction({
-    run: () =>
-      putSchedule(queue, name.trim(), {
-        cron: cron.trim(),
-        timezone: timezone.trim(),
-        task: {
-          handler_ref: handler.trim(),
-          payload: toBase64(payload),
-          payload_content_type: 'application/json',
-        },
-      }),
-    done: () => `Saved the schedule ${name.trim()}.`,
+    run: () => putSchedule(queue, name, bodyOf(draft, schedule)),
+    done: () => `Saved the schedule ${name}.`,
     refresh: ['schedules'],
     onDone: onClose,
+    // Shown in the form.
+    onFailed: () => true,
+  });
+  const errors = fieldErrors(save.error);
+  const field = (key: keyof ScheduleDraft, pointer: string) => ({
+    value: draft[key],
+    error: errors.get(pointer),
+    onChange: (value: string) => {
+      setDraft({ ...draft, [key]: value });
+      save.reset();
+    },
   });
   return (
     <Dialog
-      title={`New schedule of ${queue}`}
+      title={schedule ? `Edit the schedule ${schedule.name}` : `New schedule of ${queue}`}
       onClose={onClose}
       actions={
         <>
@@ -50,31 +63,36 @@ export function ScheduleDialog({ queue, onClose }: { queue: string; onClose: () 
           save.mutate();
         }}
       >
-        <Field label="Name" value={name} onChange={setName} hint="Unique in the queue." />
-        <Field
-          label="Cron"
-          value={cron}
-          onChange={setCron}
-          hint="Minute, hour, day of month, month, day of week."
+        {!schedule && <Field label="Name" hint="Unique in the queue." {...field('name', 'name')} />}
+        <Choice
+          label="Runs by"
+          value={draft.by}
+          options={times}
+          onChange={(by) => setDraft({ ...draft, by })}
         />
-        <Field
-          label="Time zone"
-          value={timezone}
-          onChange={setTimezone}
-          hint="Such as UTC or Europe/Oslo."
-        />
-        <Field label="Handler" value={handler} onChange={setHandler} />
-        <label className="field">
-          Payload
-          <textarea
-            className="mono"
-            rows={4}
-            spellCheck={false}
-            value={payload}
-            onChange={(event) => setPayload(event.target.value)}
-          />
-          <span className="field-hint">JSON.</span>
-        </label>
+        {draft.by === 'cron' ? (
+          <>
+            <Field
+              label="Cron"
+              hint="Minute, hour, day of month, month, day of week."
+              {...field('cron', 'cron')}
+            />
+            <Field
+              label="Time zone"
+              hint="Such as UTC or Europe/Oslo."
+              {...field('timezone', 'timezone')}
+            />
+          </>
+        ) : (
+          <Field label="Every (seconds)" type="number" {...field('seconds', 'every_ms')} />
+        )}
+        <Field label="Handler" {...field('handler', 'task/handler_ref')} />
+        <Field label="Payload" hint="JSON." isLong {...field('payload', 'task/payload')} />
+        {save.error && errors.size === 0 && (
+          <p role="alert" className="field-error">
+            {explain(save.error).title}
+          </p>
+        )}
       </form>
     </Dialog>
   );
@@ -83,16 +101,41 @@ export function ScheduleDialog({ queue, onClose }: { queue: string; onClose: () 
 interface FieldProps {
   label: string;
   value: string;
+  error: string | undefined;
   onChange: (value: string) => void;
   hint?: string;
+  type?: 'text' | 'number';
+  isLong?: boolean;
 }
 
-function Field({ label, value, onChange, hint }: FieldProps) {
+function Field({ label, value, error, onChange, hint, type = 'text', isLong }: FieldProps) {
+  const shared = {
+    value,
+    'aria-invalid': error !== undefined,
+    onChange: (event: { target: { value: string } }) => onChange(event.target.value),
+  };
+  const note = error ?? hint;
   return (
     <label className="field">
       {label}
-      <input required value={value} onChange={(event) => onChange(event.target.value)} />
-      {hint && <span className="field-hint">{hint}</span>}
+      {isLong ? (
+        <textarea {...shared} className="mono" rows={4} spellCheck={false} />
+      ) : (
+        <input
+          {...shared}
+          {...(type === 'number' && { min: 1, step: 'any' })}
+          required
+          type={type}
+        />
+      )}
+      {note && (
+        <span
+          role={error === undefined ? undefined : 'alert'}
+          className={error === undefined ? 'field-hint' : 'field-error'}
+        >
+          {note}
+        </span>
+      )}
     </label>
   );
 }

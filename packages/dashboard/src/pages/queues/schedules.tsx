@@ -72,7 +72,8 @@ const pastTense: Readonly<Record<ScheduleAction, string>> = {
 
 function ScheduleRow({ queue, schedule }: { queue: string; schedule: Schedule }) {
   const { name, paused, last_task_id, task } = schedule;
-  const [isDeleting, setIsDeleting] = useState(false);
+  const [dialog, setDialog] = useState<'edit' | 'delete'>();
+  const close = () => setDialog(undefined);
   const act = useAction({
     run: (action: ScheduleAction) => actOnSchedule(queue, name, action),
     done: (_, action) => `${pastTense[action]} ${name}.`,
@@ -96,7 +97,7 @@ function ScheduleRow({ queue, schedule }: { queue: string; schedule: Schedule })
         )}
       </td>
       <td>
-        <div className="row">
+        <div className="row schedule-actions">
           <button
             type="button"
             className="small"
@@ -113,11 +114,15 @@ function ScheduleRow({ queue, schedule }: { queue: string; schedule: Schedule })
           >
             {paused ? 'Resume' : 'Pause'}
           </button>
-          <button type="button" className="small danger" onClick={() => setIsDeleting(true)}>
+          <button type="button" className="small" onClick={() => setDialog('edit')}>
+            Edit…
+          </button>
+          <button type="button" className="small danger" onClick={() => setDialog('delete')}>
             Delete
           </button>
         </div>
-        {isDeleting && <Delete {...{ queue, name }} onClose={() => setIsDeleting(false)} />}
+        {dialog === 'edit' && <ScheduleDialog {...{ queue, schedule }} onClose={close} />}
+        {dialog === 'delete' && <Delete {...{ queue, name }} onClose={close} />}
       </td>
     </tr>
   );

@@ -1,5 +1,5 @@
 import { ApiError } from '@millrace/client';
-import { useState } from 'react';
+import { useId, useState } from 'react';
 import { useAction } from '../../../parts/action.js';
 import { Dialog } from '../../../parts/dialog.js';
 import { OutsideLink } from '../../../parts/outside-link.js';
@@ -22,6 +22,7 @@ interface Problem {
 
 /** Runs one action on the work of a session. A refusal stays in the dialog. */
 export function ActionDialog({ action, session, base, onClose }: ActionDialogProps) {
+  const form = useId();
   const [problem, setProblem] = useState<Problem>();
   const [opened, setOpened] = useState<string>();
   const run = useAction({
@@ -44,8 +45,22 @@ export function ActionDialog({ action, session, base, onClose }: ActionDialogPro
     );
   }
   return (
-    <Dialog title={`${titles[action]} – ${session.name}`} onClose={onClose}>
+    <Dialog
+      title={`${titles[action]} – ${session.name}`}
+      onClose={onClose}
+      actions={
+        <>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" form={form} className="primary" disabled={run.isPending}>
+            {run.isPending ? 'Running' : titles[action]}
+          </button>
+        </>
+      }
+    >
       <form
+        id={form}
         className="stack"
         onSubmit={(event) => {
           event.preventDefault();
@@ -61,14 +76,6 @@ export function ActionDialog({ action, session, base, onClose }: ActionDialogPro
           </label>
         )}
         {problem && <ProblemView problem={problem} />}
-        <div className="form-actions">
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" className="primary" disabled={run.isPending}>
-            {run.isPending ? 'Running' : titles[action]}
-          </button>
-        </div>
       </form>
     </Dialog>
   );

@@ -1,0 +1,72 @@
+import type { Session } from '../sessions/port.js';
+import type { ComparisonCache } from './inspection.js';
+import type { Call } from './programs.js';
+
+/** What a comparison needs to know of a session. */
+export type MergeCandidate = Pick<Session, 'id' | 'repo' | 'branch' | 'base_branch'>;
+
+const originHead = 'refs/remotes/origin/HEAD';
+const defaultBases = ['main', 'master'] as const;
+
+/**
+ * The sessions whose branch is merged into the local base branch, for example by `git merge` in a
+ * terminal. One git process per repository lists the tips; only tips that moved are compared.
+ */
+export async function mergedLocally(
+  candidates: readonly MergeCandidate[],
+  memory: ComparisonCache,
+  call: Call,
+): Promise<string[]> {
+  const repos = new Set(candidates.flatMap(({ repo }) => repo ?? []));
+  const found = await Promise.all(
+    [...repos].map((path) => {
+      const sessions = candidates.filter(({ repo }) => repo === path);
+      return mergedIn(path, sessions, memory, call);
+    }),
+  );
+  return found.flat();
+}
+
+async function mergedIn(
+  cwd: string,
+  sessions: readonly MergeCandidate[],
+  memory: ComparisonCache,
+  call: Call,
+): Promise<string[]> {
+  const tips = await readTips(cwd, call);
+  const merged: string[] = [];
+  for (const { id, branch, base_branch: recorded } of sessions) {
+    const head = branch === null ? undefined : tips.commits.get(branch);
+    const name = [recorded, tips.defaultBase, ...defaultBases].find(
+      (each) => each && tips.commits.has(each),
+    );
+    if (branch === null || head === undefined || !name) continue;
+    const base = { name, commit: tips.commits.get(name)! };
+    const comparison = await memory.comparison({ cwd, branch, head, base }, call);
+    if (comparison.merged) merged.push(id);
+  }
+  return merged;
+}
+
+interface Tips {
+  /** Commits by the name of the local branch. */
+  commits: ReadonlyMap<string, string>;
+  /** The default branch of origin. */
+  defaultBase: string | undefined;
+}
+
+/** No tips when git fails: the standing of the branch has the reason. */
+async function readTips(cwd: string, call: Call): Promise<Tips> {
+  const format = '--format=%(refname)%00%(objectname)%00%(symref)';
+  const end = await call('git', ['for-each-ref', format, 'refs/heads', originHead], cwd);
+  if (end.kind === 'failed' || end.code !== 0)
+    return { commits: new Map(), defaultBase: undefined };
+  const refs = end.stdout.split('\n').map((line) => line.split('\0'));
+  const target = refs.find(([name]) => name === originHead)?.[2];
+  return {
+    commits: new Map(
+      refs.map(([name = '', commit = '']) => [name.replace('refs/heads/', ''), commit]),
+    ),
+    defaultBase: target?.replace('refs/remotes/origin/', ''),
+  };
+}

@@ -1,0 +1,101 @@
+import { useId, useState } from 'react';
+import { useAction } from '../../parts/action.js';
+import { Dialog } from '../../parts/dialog.js';
+import { navigate } from '../../parts/location.js';
+import { explain } from '../../parts/states.js';
+import { insert } from './api.js';
+import { collectionNameError } from './collection-name.js';
+import { DataField } from './data-field.js';
+import { readData } from './data.js';
+
+interface NewCollectionProps {
+  /** The names of the collections that exist. */
+  names: readonly string[];
+  onClose: () => void;
+}
+
+/** Creates a collection with its first record, and goes there. */
+export function NewCollection({ names, onClose }: NewCollectionProps) {
+  const form = useId();
+  const hint = useId();
+  const [name, setName] = useState('');
+  const [text, setText] = useState('{\n  \n}');
+  const [nameError, setNameError] = useState<string>();
+  const [dataError, setDataError] = useState<string>();
+  const create = useAction({
+    run: (data: object) => insert(name, '', data),
+    done: () => `Created the collection ${name}.`,
+    refresh: ['db-status'],
+    onDone: () => {
+      onClose();
+      navigate(`/database/${name}`);
+    },
+    // Shown in the form.
+    onFailed: () => true,
+  });
+  const submit = () => {
+    const read = readData(text);
+    const error = collectionNameError(name, names);
+    setNameError(error);
+    setDataError('error' in read ? read.error : undefined);
+    if (error === undefined && 'data' in read) create.mutate(read.data);
+  };
+  return (
+    <Dialog
+      title="New collection"
+      onClose={onClose}
+      actions={
+        <>
+          <button type="button" onClick={onClose}>
+            Cancel
+          </button>
+          <button type="submit" form={form} className="primary" disabled={create.isPending}>
+            Create
+          </button>
+        </>
+      }
+    >
+      <form
+        id={form}
+        className="stack"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          submit();
+        }}
+      >
+        <label className="field">
+          Name
+          <input
+            value={name}
+            aria-invalid={nameError !== undefined}
+            aria-describedby={hint}
+            spellCheck={false}
+            autoCapitalize="off"
+            onChange={(event) => {
+              setName(event.target.value);
+              setNameError(undefined);
+            }}
+          />
+          <span
+            id={hint}
+            role={nameError === undefined ? undefined : 'alert'}
+            className={nameError === undefined ? 'field-hint' : 'field-error'}
+          >
+            {nameError ?? 'Letters, digits, ".", "_" and "-"; the first is a letter.'}
+          </span>
+        </label>
+        <p className="muted">The first record creates the collection.</p>
+        <DataField
+          text={text}
+          error={dataError ?? (create.error ? explain(create.error).title : undefined)}
+          onText={(next) => {
+            setText(next);
+            setDataError(undefined);
+            create.reset();
+          }}
+        />
+      </form>
+    </Dialog>
+  );
+}
