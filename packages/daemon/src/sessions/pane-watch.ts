@@ -88,8 +88,7 @@ export class PaneWatch {
 
   /** Is it ready for its first prompt? */
   isReady({ handle }: Entry): boolean {
-    if (hasMarkers(handle.cli))
-      return this.#reading?.kind === 'prompt' && this.quietMs > settledMs;
+    if (hasMarkers(handle.cli)) return this.#reading?.kind === 'prompt' && this.quietMs > settledMs;
     return (this.#screen ?? '').trim() !== '' && this.quietMs > readyMs;
   }
 
