@@ -87,10 +87,7 @@ function shownAt({ states }: Seen, name: ServerName): number {
   return states[last + 1]!.at;
 }
 
-/**
- * The page's time of the last answer of a server. After a pause of the page itself, the page waits
- * anew.
- */
+/** The page's time of the last answer of a server, or of the end of a pause of the page itself. */
 function lastAnswer({ answers, stalls }: Seen, name: ServerName, before: number): number {
   const answered = answers.map(({ at, body }) =>
     name === 'daemon' ? at : at - body[name].answered_ms_ago!,
