@@ -4,7 +4,7 @@ import { encodeFrame, frameRows, isSound, sealFrame, type CommitRow } from './fr
 
 /** A commit of two bytes and these images. */
 function commitOf(seq: number, images: readonly Buffer[]): CommitRow {
-  const pairs: (Buffer | number)[] = [];
+  const pairs: CommitRow['images'][number][] = [];
   let at = 2;
   for (const image of images) {
     pairs.push(image, at);
