@@ -6,7 +6,7 @@ import type { CollectionInfo } from './catalog.js';
 import { CommitTarget } from './commit-target.js';
 import type { Core } from './core.js';
 import { ownDocument, toDocument } from './documents.js';
-import { encodeDocument } from './mutations.js';
+import { encodeValue } from './encoded-document.js';
 import * as operations from './operations.js';
 import type { Address, Document, Target, UpdateMode, Written } from './operations.js';
 import { refuse } from './refusal.js';
@@ -224,9 +224,8 @@ export class Bulk {
   }
 
   #document(data: unknown, mode: UpdateMode | undefined, { isDataOwn }: BulkOptions): Document {
-    const document = isDataOwn ? ownDocument(data) : toDocument(data);
-    if (mode === 'merge') return { data: document };
-    return { data: document, encoded: encodeDocument(this.core, document) };
+    if (mode !== 'merge') return encodeValue(this.core, data, isDataOwn);
+    return { data: isDataOwn ? ownDocument(data) : toDocument(data) };
   }
 }
 

@@ -10,7 +10,8 @@ import {
 import { checkCollectionName, checkKey } from './documents.js';
 import type { DeclaredIndexes } from './index-build.js';
 import { compileIndex, type IndexDefinition } from './index/entries.js';
-import { CommitBuilder, encodeDocument } from './mutations.js';
+import { encodeDocument } from './encoded-document.js';
+import { CommitBuilder } from './mutations.js';
 import type { RecordImage } from './record.js';
 import { refuse } from './refusal.js';
 

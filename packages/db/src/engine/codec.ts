@@ -1,4 +1,5 @@
 import { Packr } from 'msgpackr';
+import { DocumentPacker, type SharedShapes } from './document-packer.js';
 import { DocumentReader } from './document-reader.js';
 import type { Json, JsonObject } from './documents.js';
 import { FieldReader, type undecided } from './field-reader.js';
@@ -35,6 +36,12 @@ export interface Codec {
   writeJson(to: GrowingBytes, bytes: Uint8Array, start: number, end: number): void;
 }
 
+/** The codec of a database. */
+export interface StoreCodec extends Codec {
+  /** Makes the same bytes as `encode`, of most documents. */
+  readonly packer: DocumentPacker;
+}
+
 export interface ShapeStore {
   load(): Uint8Array | undefined;
   save(shapes: Uint8Array): void;
@@ -48,7 +55,7 @@ const maxCachedBytes = 1024 * 1024;
 // Enough for the collections of one database; documents of rarer shapes carry their field names.
 const maxShapes = 256;
 
-export function createCodec(store: ShapeStore): Codec {
+export function createCodec(store: ShapeStore): StoreCodec {
   const plain = new Packr({ useRecords: false });
   const loadShapes = (): Shapes => {
     const bytes = store.load();
@@ -63,7 +70,7 @@ export function createCodec(store: ShapeStore): Codec {
     maxSharedStructures: maxShapes,
     moreTypes: false,
   });
-  const shapesOf = () => (packr as unknown as { structures: Shapes }).structures;
+  const shapesOf = () => (packr as unknown as { structures: Shapes & SharedShapes }).structures;
   const documents = new DocumentReader(shapesOf);
   const range = { start: 0, end: 0 };
   const decode = (bytes: Uint8Array, start: number, end: number): Json => {
@@ -82,6 +89,7 @@ export function createCodec(store: ShapeStore): Codec {
   };
   return {
     encode: (data) => packr.pack(data),
+    packer: new DocumentPacker(shapesOf),
     decode: (bytes, start, end) => decode(bytes, start, end) as JsonObject,
     field: (bytes, start, end, name) => reader.read(bytes, start, end, name),
     isText: (bytes, start, end, name, text) => reader.isText(bytes, start, end, name, text),

@@ -1,7 +1,8 @@
 import type { CollectionInfo } from './catalog.js';
 import type { Core } from './core.js';
 import type { JsonObject } from './documents.js';
-import { CommitBuilder, encodeDocument, type EncodedDocument } from './mutations.js';
+import { encodeDocument, type EncodedDocument } from './encoded-document.js';
+import { CommitBuilder } from './mutations.js';
 import type { Target } from './operations.js';
 import type { RecordImage } from './record.js';
 import { rowWriter, type RowWriter } from './rows.js';

@@ -8,16 +8,30 @@ import type { Json, JsonObject } from './documents.js';
  * to hash the text took a fifth of a write.
  */
 export function contentHash(document: JsonObject): number {
-  let hash = hashObject(document, seed);
+  return endHash(hashObject(document, beginHash));
+}
+
+/** The last step of a hash. */
+export function endHash(started: number): number {
+  let hash = started;
   hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
   hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
   return (hash ^ (hash >>> 16)) >>> 0;
 }
 
-const seed = 0x811c9dc5 | 0;
-const tags = { null: 1, true: 2, false: 3, integer: 4, number: 5, text: 6, array: 7, object: 8 };
+export const beginHash = 0x811c9dc5 | 0;
+export const tags = {
+  null: 1,
+  true: 2,
+  false: 3,
+  integer: 4,
+  number: 5,
+  text: 6,
+  array: 7,
+  object: 8,
+};
 /** Beyond this length the native hash is faster than a loop. */
-const shortText = 96;
+export const shortText = 96;
 
 const float = new Float64Array(1);
 const words = new Uint32Array(float.buffer);
@@ -38,7 +52,7 @@ function hashValue(value: Json, start: number): number {
     case 'string':
       return hashText(value, mix(start, tags.text));
     case 'number':
-      return hashNumber(value, start);
+      return mixNumber(start, value);
     case 'boolean':
       return mix(start, value ? tags.true : tags.false);
     default:
@@ -53,7 +67,7 @@ function hashArray(array: readonly Json[], start: number): number {
   return hash;
 }
 
-function hashNumber(value: number, start: number): number {
+export function mixNumber(start: number, value: number): number {
   if ((value | 0) === value) return mix(mix(start, tags.integer), value);
   float[0] = value;
   return mix(mix(mix(start, tags.number), words[0]!), words[1]!);
@@ -66,16 +80,16 @@ function hashText(text: string, start: number): number {
   return hash;
 }
 
-function nameHash(name: string): number {
+export function nameHash(name: string): number {
   const known = nameHashes.get(name);
   if (known !== undefined) return known;
-  const hash = hashText(name, seed);
+  const hash = hashText(name, beginHash);
   if (nameHashes.size >= maxNames) nameHashes.clear();
   nameHashes.set(name, hash);
   return hash;
 }
 
-function mix(hash: number, value: number): number {
+export function mix(hash: number, value: number): number {
   const mixed = Math.imul(hash ^ value, 0x9e3779b1);
   return mixed ^ (mixed >>> 15);
 }

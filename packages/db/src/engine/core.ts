@@ -3,7 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { Catalog, systemCollection, type CollectionInfo } from './catalog.js';
-import { createCodec, type Codec } from './codec.js';
+import { createCodec, type StoreCodec } from './codec.js';
 import { checkCollectionName } from './documents.js';
 import type { IndexDefinition } from './index/entries.js';
 import { SortSpace } from './query/sort-space.js';
@@ -39,7 +39,7 @@ type Put = (table: 'meta', key: Buffer, value: Buffer) => void;
  * catalog of collections and indexes, and the state of the last commit.
  */
 export class Core {
-  readonly codec: Codec;
+  readonly codec: StoreCodec;
   readonly catalog = new Catalog();
   readonly store: Store;
   readonly writer: Writer<DatabaseState>;

@@ -3,7 +3,8 @@ import type { Core } from './core.js';
 import type { JsonObject } from './documents.js';
 import { compileSchema, type CollectionSchema, type ValidateMode } from './json-schema.js';
 import type { IndexDefinition } from './index/entries.js';
-import { CommitBuilder, encodeDocument } from './mutations.js';
+import { encodeDocument } from './encoded-document.js';
+import { CommitBuilder } from './mutations.js';
 import type { RecordImage } from './record.js';
 
 /** A record of the system collection; its members say what it declares. */

@@ -1,34 +1,13 @@
 import type { CollectionInfo, IndexInfo } from './catalog.js';
 import { chainAfter, coalesce, encodeCommit, type Change, type ChangeOp } from './changes.js';
-import { contentHash } from './content-hash.js';
 import type { Core } from './core.js';
-import { maxRecordBytes, type JsonObject } from './documents.js';
-import { encodeRecord, RecordImage, type RecordFields } from './record.js';
+import type { EncodedDocument } from './encoded-document.js';
+import { RecordImage, type RecordFields } from './record.js';
 import { refuse } from './refusal.js';
 import { enforceSchema } from './enforce-schema.js';
 import type { IndexEntries } from './index/entries.js';
 import { entryKey, expiryKey, expiryKinds, idBytes, prefixed, recordKey } from './storage/keys.js';
 import { afterCommit } from './storage/state.js';
-
-/** A document made ready for the file before its turn in the writer. */
-export interface EncodedDocument {
-  data: JsonObject;
-  bytes: Buffer;
-  contentHash: number;
-}
-
-export function encodeDocument(core: Core, data: JsonObject): EncodedDocument {
-  const bytes = core.codec.encode(data);
-  if (bytes.length > maxRecordBytes) {
-    throw refuse(
-      'RECORD_TOO_LARGE',
-      `The record takes ${bytes.length} bytes; the most is ${maxRecordBytes}. ` +
-        'Split it, or keep the large part elsewhere.',
-      { limit_bytes: String(maxRecordBytes) },
-    );
-  }
-  return { data, bytes, contentHash: contentHash(data) };
-}
 
 /**
  * One commit in the making. It lives inside a job of the writer: every change is applied at once,
@@ -75,18 +54,15 @@ export class CommitBuilder {
   ): RecordImage {
     if (collection.schema) enforceSchema(this.core, collection, document.data);
     // Spelled out, here and below: spreading an object costs more than writing the record.
-    const bytes = encodeRecord(
-      {
-        key: fields.key,
-        expiresAt: fields.expiresAt,
-        rev: fields.rev,
-        createdAt: fields.createdAt,
-        updatedAt: fields.updatedAt,
-        seq: this.seq,
-        contentHash: document.contentHash,
-      },
-      document.bytes,
-    );
+    const bytes = document.toRecord({
+      key: fields.key,
+      expiresAt: fields.expiresAt,
+      rev: fields.rev,
+      createdAt: fields.createdAt,
+      updatedAt: fields.updatedAt,
+      seq: this.seq,
+      contentHash: document.contentHash,
+    });
     return this.#storeBytes(collection, id, before, bytes, document);
   }
 
@@ -137,7 +113,7 @@ export class CommitBuilder {
     document: EncodedDocument,
   ): RecordImage {
     const image = new RecordImage(id, bytes, bytes.length, this.core.codec);
-    const after = image.withData(document.data);
+    const after = image.withData(document.dataAtHand);
     const op = before ? 'update' : 'insert';
     this.#apply(collection, { op, collection: collection.id, id, before, after });
     return after;

@@ -1,7 +1,7 @@
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
 import type { CollectionInfo } from './catalog.js';
 import { checkKey, mergePatch, type JsonObject } from './documents.js';
-import type { EncodedDocument } from './mutations.js';
+import type { EncodedDocument } from './encoded-document.js';
 import type { RecordImage } from './record.js';
 import { refuse } from './refusal.js';
 

@@ -33,12 +33,7 @@ export function encodeRecord(fields: RecordFields, document: Uint8Array): Buffer
   const keyLength = fields.key === '' ? 0 : Buffer.byteLength(fields.key);
   const headLength = fixedLength + (fields.expiresAt ? 6 : 0) + (keyLength ? 2 + keyLength : 0);
   const bytes = Buffer.allocUnsafe(headLength + document.length);
-  bytes[0] = (fields.expiresAt ? hasExpiry : 0) | (keyLength ? hasKey : 0);
-  bytes.writeUInt32BE(fields.contentHash, 1);
-  bytes.writeUInt32BE(fields.rev, 5);
-  bytes.writeUIntBE(fields.seq, 9, 6);
-  bytes.writeUIntBE(fields.createdAt, 15, 6);
-  bytes.writeUIntBE(fields.updatedAt, 21, 6);
+  writeFixedHead(fields, (fields.expiresAt ? hasExpiry : 0) | (keyLength ? hasKey : 0), bytes);
   let at = fixedLength;
   if (fields.expiresAt) at = bytes.writeUIntBE(fields.expiresAt, at, 6);
   if (keyLength) {
@@ -47,6 +42,16 @@ export function encodeRecord(fields: RecordFields, document: Uint8Array): Buffer
   }
   bytes.set(document, at);
   return bytes;
+}
+
+/** Writes the part of a record that all have. */
+export function writeFixedHead(fields: RecordFields, flags: number, bytes: Buffer): void {
+  bytes[0] = flags;
+  bytes.writeUInt32BE(fields.contentHash, 1);
+  bytes.writeUInt32BE(fields.rev, 5);
+  bytes.writeUIntBE(fields.seq, 9, 6);
+  bytes.writeUIntBE(fields.createdAt, 15, 6);
+  bytes.writeUIntBE(fields.updatedAt, 21, 6);
 }
 
 /** Where the 16 bytes of an id lie, for those who may never ask for its text. */
@@ -153,7 +158,7 @@ export class RecordImage {
   }
 
   /** The same image, for one who has the document at hand: it need not be decoded again. */
-  withData(data: JsonObject): this {
+  withData(data: JsonObject | undefined): this {
     this.#data = data;
     return this;
   }

@@ -4,10 +4,11 @@ import { CommitTarget } from './commit-target.js';
 import type { Core } from './core.js';
 import type { JsonObject } from './documents.js';
 import { enforceSchema } from './enforce-schema.js';
-import { encodeDocument, uniqueViolation, type EncodedDocument } from './mutations.js';
+import { encodeDocument, type EncodedDocument } from './encoded-document.js';
+import { uniqueViolation } from './mutations.js';
 import type { Target } from './operations.js';
 import { ReadSet, type ReadPredicate } from './read-set.js';
-import { encodeRecord, RecordImage } from './record.js';
+import { RecordImage } from './record.js';
 import { refuse } from './refusal.js';
 import { checkRequestId, requestIdReused, type Outcome } from './requests.js';
 import type { SnapshotView } from './storage/views.js';
@@ -152,29 +153,26 @@ export class Transaction implements Target {
     document: EncodedDocument,
     fields: { key: string; expiresAt: number },
   ): RecordImage {
-    this.#checkLimits(document.bytes.length);
+    this.#checkLimits(document.size);
     if (collection.schema?.validate === 'strict') {
       enforceSchema(this.core, collection, document.data);
     }
     const name = nameOf(collection.id, id);
     const base = this.#own.has(name) ? this.#own.get(name)!.base : before;
-    const bytes = encodeRecord(
-      {
-        ...fields,
-        // One commit is one change, however often the transaction touched the record.
-        rev: (base?.rev ?? 0) + 1,
-        seq: this.readSeq,
-        createdAt: base?.createdAt ?? this.now,
-        updatedAt: this.now,
-        contentHash: document.contentHash,
-      },
-      document.bytes,
-    );
+    const bytes = document.toRecord({
+      ...fields,
+      // One commit is one change, however often the transaction touched the record.
+      rev: (base?.rev ?? 0) + 1,
+      seq: this.readSeq,
+      createdAt: base?.createdAt ?? this.now,
+      updatedAt: this.now,
+      contentHash: document.contentHash,
+    });
     const image = new RecordImage(id, bytes, bytes.length, this.core.codec);
     this.#checkUnique(collection, image);
     this.#own.set(name, { collection, base, image, document });
     if (fields.key) this.#ownKeys.set(nameOf(collection.id, fields.key), id);
-    this.#count(document.bytes.length);
+    this.#count(document.size);
     return this.#copyOf(image);
   }
 

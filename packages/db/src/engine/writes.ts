@@ -2,7 +2,7 @@ import type { CollectionInfo } from './catalog.js';
 import { CommitTarget } from './commit-target.js';
 import type { Core } from './core.js';
 import { ownDocument, toDocument } from './documents.js';
-import { encodeDocument } from './mutations.js';
+import { encodeDocument, encodeValue } from './encoded-document.js';
 import * as operations from './operations.js';
 import type { Address, Document, Target, UpdateMode, WriteOptions } from './operations.js';
 import { once, type Outcome } from './requests.js';
@@ -100,10 +100,11 @@ export class Writes {
 
   /** Checks and encodes outside the writer, so that its turn is short. */
   #document(data: unknown, options: CallOptions & { mode?: UpdateMode | undefined }): Document {
-    const document = options.isDataOwn ? ownDocument(data) : toDocument(data);
-    return options.mode === 'merge'
-      ? { data: document }
-      : { data: document, encoded: encodeDocument(this.core, document) };
+    const { isDataOwn, mode } = options;
+    if (mode === 'merge') return { data: isDataOwn ? ownDocument(data) : toDocument(data) };
+    if (isDataOwn) return encodeValue(this.core, data, true);
+    // The caller gets the copy back: making it of the packed bytes would take longer.
+    return encodeDocument(this.core, toDocument(data));
   }
 
   #run(name: string, options: CallOptions, fingerprint: Print, operate: Operate): Promise<Outcome> {
