@@ -7,7 +7,7 @@ import { installPeers, versionOf } from './engine/peers.mjs';
 import { missing } from './queue/contestants.mjs';
 import { cpuUsOf } from './shared/processes.mjs';
 import { atLeast, below, heading, markdown, percentile, Results } from './shared/results.mjs';
-import { startContestant } from './workers/contestants.mjs';
+import { startContestant, startTwoServers } from './workers/contestants.mjs';
 
 export const summary = 'SDK workers beside BullMQ, pg-boss and graphile-worker, by their own SDKs';
 
@@ -21,6 +21,8 @@ const measures = {
   backlog: 'worked off a backlog, tasks/s',
   latency: 'submit to handler at 200 tasks/s, p50 ms',
   lateLatency: 'submit to handler at 200 tasks/s, p99 ms',
+  farLatency: 'the same, submitted to another server on PostgreSQL, p50 ms',
+  lateFarLatency: 'the same, submitted to another server on PostgreSQL, p99 ms',
   idle: 'CPU of the server with 1,000 waiting workers, %',
 };
 
@@ -31,6 +33,7 @@ const help = `npm run bench -- workers [options]
   --seconds N    how long tasks are submitted (5)
   --backlog N    tasks that wait in the measure of a backlog (20000)
   --peers LIST   peers to stand beside, by commas (${peerNames.join(',')}); "" for none
+  --postgres     also the latency between two servers on one PostgreSQL
   --old ROOT     instead of the peers, an older build beside this one, and their ratio
   --help         this text
 
@@ -47,6 +50,7 @@ export async function run({ args, root, machine, report, note }) {
       seconds: { type: 'string', default: '5' },
       backlog: { type: 'string', default: '20000' },
       peers: { type: 'string', default: peerNames.join(',') },
+      postgres: { type: 'boolean', default: false },
       old: { type: 'string' },
     },
   });
@@ -60,6 +64,7 @@ export async function run({ args, root, machine, report, note }) {
   const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
   chmodSync(home, 0o755);
   const queues = [];
+  const pairs = [];
   const results = new Results();
   try {
     queues.push(await startContestant('millrace', root, home));
@@ -68,6 +73,10 @@ export async function run({ args, root, machine, report, note }) {
       const problem = missing(kind);
       if (problem) note(`Without ${kind}: ${problem}`);
       else queues.push(await startContestant(kind, root, home));
+    }
+    if (values.postgres) {
+      pairs.push(await startTwoServers(root, home, 'millrace'));
+      if (old !== undefined) pairs.push(await startTwoServers(old, home, 'old'));
     }
     for (const queue of queues) await endToEnd(queue, warmUpSeconds(seconds));
     for (let round = 1; round <= Number(values.rounds); round++) {
@@ -83,12 +92,17 @@ export async function run({ args, root, machine, report, note }) {
         results.add(measures.lateLatency, queue.name, percentile(times, 0.99));
         await sleep(settlingMs(seconds));
       }
+      for (const pair of round % 2 === 1 ? pairs : pairs.toReversed()) {
+        const times = await latencies(pair, seconds);
+        results.add(measures.farLatency, pair.name, percentile(times, 0.5));
+        results.add(measures.lateFarLatency, pair.name, percentile(times, 0.99));
+      }
       note(`round ${round} of ${values.rounds}: load average ${loadavg()[0].toFixed(1)}`);
     }
     // The last: these workers would take the tasks of the other measures.
     results.add(measures.idle, 'millrace', await idleCpu(queues[0], seconds));
   } finally {
-    for (const queue of queues) await queue.stop();
+    for (const each of [...queues, ...pairs]) await each.stop();
     rmSync(home, { recursive: true, force: true });
   }
   const names = queues.map(({ name }) => name);
@@ -175,6 +189,11 @@ function judge(results) {
     atLeast('end to end / pg-boss', 3, of('millrace') / of('pg-boss')),
     atLeast('end to end / graphile-worker', 1, of('millrace') / of('graphile-worker')),
     below('submit to handler, p99 ms', 10, results.of(measures.lateLatency, 'millrace')),
+    below(
+      'the same by two servers on PostgreSQL',
+      25,
+      results.of(measures.lateFarLatency, 'millrace'),
+    ),
     below('CPU with 1,000 waiting workers, %', 1, results.of(measures.idle, 'millrace')),
   ];
 }

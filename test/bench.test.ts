@@ -57,7 +57,7 @@ const shortest: Record<string, { args: string[]; programs?: string[] }> = {
   transport: { args: ['--rounds', '1', '--seconds', '0.3'], programs: ['h2load'] },
   workers: {
     // This build stands for the older one.
-    args: ['--rounds', '1', '--seconds', '0.3', '--backlog', '1000', '--old', root],
+    args: ['--rounds', '1', '--seconds', '0.3', '--backlog', '1000', '--postgres', '--old', root],
   },
 };
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { startDatabase } from '../queue-postgres/servers.mjs';
 import { startBase } from '../queue/contestants.mjs';
 import { cpuUsOf, logFile, startModule, startProgram, stop } from '../shared/processes.mjs';
 
@@ -26,6 +27,26 @@ export async function startContestant(kind, root, home, name = kind) {
       await submitter.stop();
       await worker.stop();
       await base.stop();
+    },
+  };
+}
+
+/** Two servers on one PostgreSQL: tasks are submitted to one, the worker claims from the other. */
+export async function startTwoServers(root, home, name) {
+  const database = await startDatabase(join(home, `${name}-database`));
+  const servers = [];
+  for (const each of ['first', 'second']) {
+    servers.push(await startQueue(root, join(home, `${name}-${each}`), database.url));
+  }
+  const [first, second] = servers;
+  const submitter = await startSide('millrace', root, first.connection);
+  const worker = await startSide('millrace', root, second.connection);
+  return {
+    name,
+    submitter,
+    worker,
+    stop: async () => {
+      for (const each of [submitter, worker, first, second, database]) await each.stop();
     },
   };
 }
@@ -55,7 +76,7 @@ async function startSide(kind, root, connection) {
   };
 }
 
-async function startQueue(root, directory) {
+async function startQueue(root, directory, store = 'embedded') {
   mkdirSync(directory, { recursive: true });
   const hash = createHash('sha256').update(token).digest('hex');
   const grants = [{ queue: '*', role: 'admin' }];
@@ -66,6 +87,7 @@ async function startQueue(root, directory) {
     listen: any,
     metrics_listen: any,
     data: './data',
+    storage: store,
     tokens_file: 'tokens.yaml',
     // The peers shed no load, and shed submits would be sent again a second later.
     shed_target_ms: 0,

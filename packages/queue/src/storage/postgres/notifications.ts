@@ -22,8 +22,11 @@ export interface NotificationListeners {
 
 const channels = { work: 'millrace_work', cancelled: 'millrace_cancelled' } as const;
 const listenFailed = 'failed to listen for work of other servers';
-/** Notifications are collected for this long: NOTIFY takes a lock on the whole database. */
-const collectMs = 20;
+/**
+ * Minimum time between two notifications: NOTIFY takes a lock on the whole database. The first after
+ * a pause is sent at once, so that a task of another server waits no longer than this.
+ */
+const intervalMs = 5;
 const reconnectMs = 2_000;
 const keepaliveMs = 10_000;
 /** A notification has at most 8,000 bytes. */
@@ -36,7 +39,8 @@ const maxNames = 50;
 export class Notifications {
   #client: Client | undefined;
   #names = new Set<string>();
-  #sending: Timer | undefined;
+  /** Runs until the next notification may be sent. */
+  #interval: Timer | undefined;
   #next: Timer | undefined;
   #isClosed = false;
   #isSupported = true;
@@ -51,8 +55,7 @@ export class Notifications {
   send(queues: Iterable<string>): void {
     if (this.#isClosed || !this.#isSupported) return;
     for (const queue of queues) this.#names.add(queue);
-    if (this.#names.size === 0) return;
-    this.#sending ??= this.options.clock.after(collectMs, () => this.#send());
+    if (!this.#interval) this.#send();
   }
 
   /** At once: the callback of the task runs on until then. */
@@ -62,7 +65,7 @@ export class Notifications {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#sending?.cancel();
+    this.#interval?.cancel();
     this.#next?.cancel();
     const client = this.#client;
     this.#client = undefined;
@@ -90,7 +93,9 @@ export class Notifications {
       return lost(error);
     }
     try {
-      await client.query(`LISTEN ${channels.work}; LISTEN ${channels.cancelled}`);
+      // A notification need not outlive a crash of the database, so its commit waits for no disk.
+      const settings = 'SET synchronous_commit = off';
+      await client.query(`${settings}; LISTEN ${channels.work}; LISTEN ${channels.cancelled}`);
     } catch (error) {
       if (isAway(error)) return lost(error);
       this.#isSupported = false;
@@ -129,12 +134,12 @@ export class Notifications {
   }
 
   #send(): void {
-    this.#sending = undefined;
+    this.#interval = undefined;
     const names = [...this.#names].slice(0, maxNames);
-    this.#names.clear();
-    const client = this.#client;
-    if (!client) return;
-    this.#post(client, channels.work, names);
+    if (names.length === 0) return;
+    for (const name of names) this.#names.delete(name);
+    this.#interval = this.options.clock.after(intervalMs, () => this.#send());
+    if (this.#client) this.#post(this.#client, channels.work, names);
   }
 
   #post(client: Client, channel: string, words: readonly string[]): void {
