@@ -26,7 +26,7 @@ const listenFailed = 'failed to listen for work of other servers';
  * Minimum time between two notifications: NOTIFY takes a lock on the whole database. The first after
  * a pause is sent at once, so that a task of another server waits no longer than this.
  */
-const intervalMs = 5;
+const intervalMs = 10;
 const reconnectMs = 2_000;
 const keepaliveMs = 10_000;
 /** A notification has at most 8,000 bytes. */
