@@ -69,10 +69,14 @@ describe('task lists over HTTP', () => {
   test('list: a limit is clamped, every other bad value is refused', async () => {
     const queue = await newQueue();
     expect((await get(`${queue}/tasks?limit=100000`)).status).toBe(200);
+    const busy = await newQueue();
+    for (let i = 0; i < 2; i++) await submitOne(server, busy);
+    for (const limit of [0, -7]) {
+      expect((await page(`${busy}/tasks?limit=${limit}`)).tasks).toHaveLength(1);
+    }
     const next = await page(`${queue}/tasks?order=next&status=PENDING`);
     expect(next).toEqual({ tasks: [], next_cursor: '' });
     for (const query of [
-      'limit=0',
       'limit=x',
       'status=RUNNING',
       'status=',

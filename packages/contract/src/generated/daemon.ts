@@ -353,8 +353,8 @@ export interface paths {
      * Read the board
      * @description The sessions in columns: `queued` (spawning, or waiting for the end of a limit), `working`,
      *     `needs_you` (a question or an error), `review` (its turn is over and its branch is not
-     *     merged) and `done`. Branches are looked at every 60 seconds; with `branches.enabled` off no
-     *     branch counts as merged.
+     *     merged) and `done`. A merge into the local base is seen at once, one into the base of the
+     *     remote within 60 seconds; with `branches.enabled` off no branch counts as merged.
      */
     get: operations['getBoard'];
     put?: never;

@@ -3127,10 +3127,10 @@ export interface operations {
          */
         order?: 'newest' | 'oldest' | 'next';
         /**
-         * @description Entries per page. More than 500 is taken as 500.
+         * @description Entries per page. Less than 1 is taken as 1, more than 500 as 500.
          * @example 100
          */
-        limit?: components['parameters']['Limit'];
+        limit?: number;
         /**
          * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
          * @example c1.AZWq0Lk3.h7Rk2v9Q

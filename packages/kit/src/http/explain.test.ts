@@ -167,6 +167,15 @@ describe('what a check may change', () => {
     expect(schemas.named('TaskRequest').accepts(request)).toBe(true);
     expect(request.retry_after_ms).toBe(3_600_000);
   });
+
+  test('a number below x-clamp-min is taken as that', () => {
+    const document = structuredClone(sampleDocument);
+    const clamped = { type: 'object', properties: { n: { type: 'integer', 'x-clamp-min': 1 } } };
+    Object.assign(document.components!.schemas!, { Clamped: clamped });
+    const request = { n: -3 };
+    expect(new DocumentSchemas(document).named('Clamped').accepts(request)).toBe(true);
+    expect(request.n).toBe(1);
+  });
 });
 
 test('a keyword that no one knows is a mistake of the document', () => {

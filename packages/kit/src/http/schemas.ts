@@ -29,7 +29,7 @@ export interface CheckOptions {
 // reported.
 const maxFullReportChars = 65_536;
 // Clamps a number to a maximum; the only custom keyword that changes a value.
-const clampKeyword = 'x-clamp-max';
+const clampKeywords = { 'x-clamp-min': Math.max, 'x-clamp-max': Math.min };
 const maxFullReportDepth = 64;
 const maxFaults = 20;
 
@@ -150,17 +150,19 @@ function newValidator(document: OpenApiDocument, options: Options): Ajv2020 {
   ajv.addFormat('date-time', isTimestamp);
   ajv.addFormat('byte', isBase64);
   ajv.addVocabulary([...annotationsIn(document)]);
-  ajv.addKeyword({
-    keyword: clampKeyword,
-    type: 'number',
-    schemaType: 'number',
-    modifying: true,
-    errors: false,
-    compile: (max: number) => (value, at) => {
-      if (at && (value as number) > max) at.parentData[at.parentDataProperty] = max;
-      return true;
-    },
-  });
+  for (const [keyword, nearest] of Object.entries(clampKeywords)) {
+    ajv.addKeyword({
+      keyword,
+      type: 'number',
+      schemaType: 'number',
+      modifying: true,
+      errors: false,
+      compile: (bound: number) => (value, at) => {
+        if (at) at.parentData[at.parentDataProperty] = nearest(value as number, bound);
+        return true;
+      },
+    });
+  }
   ajv.addSchema(document, 'contract', false, false);
   return ajv;
 }
@@ -172,7 +174,7 @@ function annotationsIn(document: OpenApiDocument): Set<string> {
   eachObject(document, '', (value) => {
     for (const name of Object.keys(value)) if (name.startsWith('x-')) names.add(name);
   });
-  names.delete(clampKeyword);
+  for (const name of Object.keys(clampKeywords)) names.delete(name);
   return names;
 }
 
