@@ -131,6 +131,21 @@ describe('database', () => {
     expect(await read(1)).toMatchObject({ rev: 2, data: { name: 'Grace Hopper', age: 79 } });
   });
 
+  test('record: Escape does not lose what was typed', () =>
+    rig.on('/database/people', async (page) => {
+      await page.getByRole('button', { name: keyOf(4), exact: true }).click();
+      const data = page.getByRole('textbox', { name: 'Data' });
+      await data.fill('{"name": "Barbara Liskov"}');
+      await page.keyboard.press('Escape');
+      await page.getByRole('heading', { name: 'Discard your changes?' }).waitFor();
+      await page.getByRole('button', { name: 'Cancel' }).click();
+      expect(await data.inputValue()).toBe('{"name": "Barbara Liskov"}');
+      await page.keyboard.press('Escape');
+      await page.getByRole('button', { name: 'Discard', exact: true }).click();
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect(await read(4)).toMatchObject({ rev: 1 });
+    }));
+
   test('record: a revision conflict shows the current version and offers a choice', async () => {
     const conflicting = async (index: number, choice: string) =>
       rig.on(

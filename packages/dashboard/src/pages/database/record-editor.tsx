@@ -47,6 +47,9 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
   const [text, setText] = useState(() => dataText(read.data));
   const [error, setError] = useState<string>();
   const [isDeleting, setIsDeleting] = useState(false);
+  const [isLeaving, setIsLeaving] = useState(false);
+  // Escape must not lose what was typed.
+  const leave = () => (text === dataText(mine.data) ? onClose() : setIsLeaving(true));
   const save = useAction({
     run: (data: object) => updateIfRev(collection, mine, data),
     done: ({ rev }) => `Saved as revision ${rev}.`,
@@ -70,17 +73,18 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
   if (isDeleting) {
     return <Delete {...{ collection, onChanged, onClose }} record={mine} />;
   }
+  if (isLeaving) return <Discard onDiscard={onClose} onStay={() => setIsLeaving(false)} />;
   return (
     <Dialog
       wide
       title={nameOf(mine)}
-      onClose={onClose}
+      onClose={leave}
       actions={
         <>
           <button type="button" className="danger" onClick={() => setIsDeleting(true)}>
             Delete
           </button>
-          <button type="button" className="dialog-cancel" onClick={onClose}>
+          <button type="button" className="dialog-cancel" onClick={leave}>
             Cancel
           </button>
           <button
@@ -119,6 +123,20 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
         }}
       />
     </Dialog>
+  );
+}
+
+function Discard({ onDiscard, onStay }: { onDiscard: () => void; onStay: () => void }) {
+  return (
+    <Confirm
+      title="Discard your changes?"
+      confirmLabel="Discard"
+      dangerous
+      onClose={onStay}
+      onConfirm={onDiscard}
+    >
+      <p>The record stays as it was read.</p>
+    </Confirm>
   );
 }
 
