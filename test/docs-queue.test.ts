@@ -114,6 +114,8 @@ const preparations: readonly [RegExp, () => Promise<unknown>][] = [
     / queue delete mail$/,
     () =>
       vi.waitFor(async () => {
+        // A task that fails may wait for its next attempt for minutes.
+        await ok('bin/ctl queue cancel --queue mail --all --yes');
         await ok('bin/ctl queue purge mail --all --yes');
         const stats = JSON.parse(await ok('bin/ctl queue stats mail --json'));
         expect(stats).toMatchObject({ pending: 0, in_flight: 0, dlq_depth: 0 });

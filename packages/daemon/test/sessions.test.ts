@@ -292,7 +292,7 @@ test('backends that cannot be used are refused, and a single usable one is the d
   await api.ok('PATCH', '/api/v1/backends/claude', { enabled: false });
   await api.refused(spawnOn({ backend: 'claude' }), 409, 'BACKEND_NOT_ELIGIBLE');
   const none = await api.refused(spawnOn({}), 409, 'BACKEND_NOT_ELIGIBLE');
-  expect(none.detail).toContain('ctl backend default');
+  expect(none.detail).toContain('ctl backend enable claude');
   const restart = { method: 'POST', path: `/api/v1/sessions/${id}:restart` };
   await api.refused(restart, 409, 'BACKEND_NOT_ELIGIBLE');
 });
