@@ -87,6 +87,9 @@ test.each(['--no-ff', '--ff-only'])(
     bench.repo.git('merge', '--quiet', how, work.git('rev-parse', '--abbrev-ref', 'HEAD'));
     expect(await column()).toBe('done');
     expect((await api.ok('GET', path)).merged_at ?? null).toBeNull();
+    // What was seen of a branch counts only until it has commits again.
+    await api.ok('GET', '/api/v1/collab/branches?refresh=true');
+    expect(await column()).toBe('done');
     writeFileSync(join(work.path, `${name}-late.txt`), 'late');
     await api.ok('POST', `${path}:commit`);
     expect(await column()).toBe('review');

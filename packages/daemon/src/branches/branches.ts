@@ -13,7 +13,7 @@ import {
   type Inspection,
   type Standing,
 } from './inspection.js';
-import { mergedLocally, type MergeCandidate } from './local-merges.js';
+import { localMerges, type MergeCandidate } from './local-merges.js';
 import { programCalls } from './programs.js';
 import { BranchAlerts } from './branch-alerts.js';
 import { Standings } from './standings.js';
@@ -44,6 +44,8 @@ export class Branches {
   readonly #memory = new ComparisonCache();
   /** Comparisons with the local base. */
   readonly #localMemory = new ComparisonCache();
+  /** The tip of each agent's branch when it was last inspected. */
+  readonly #heads = new Map<string, string | null>();
   readonly #stop = new AbortController();
   readonly #alerts: BranchAlerts;
   #stopListening: (() => void) | undefined;
@@ -85,13 +87,25 @@ export class Branches {
     }));
   }
 
-  /** The ids of those whose branch was merged into the local base, without a pull request. */
-  async mergedLocally(candidates: readonly MergeCandidate[]): Promise<ReadonlySet<string>> {
+  /**
+   * The ids of those whose branch is merged: into the local base now, or into that of the remote when
+   * it was last inspected, without commits since.
+   */
+  async merged(candidates: readonly MergeCandidate[]): Promise<ReadonlySet<string>> {
     const { clock, environment, isOn } = this.parts;
     const { signal } = this.#stop;
     if (!isOn || signal.aborted) return new Set();
     const call = programCalls({ clock, environment, signal });
-    return new Set(await mergedLocally(candidates, this.#localMemory, call));
+    const merges = await localMerges(candidates, this.#localMemory, call);
+    const found = new Map(merges.map((merge) => [merge.id, merge]));
+    const isMerged = ({ id }: MergeCandidate): boolean => {
+      const local = found.get(id);
+      if (local?.isMerged) return true;
+      const inspected = this.#heads.get(id);
+      const hasMoved = local !== undefined && inspected !== undefined && inspected !== local.head;
+      return !hasMoved && this.standings.get(id)?.merged === true;
+    };
+    return new Set(candidates.filter(isMerged).map(({ id }) => id));
   }
 
   /** Inspects again. Callers during a running round share the next one. */
@@ -154,7 +168,9 @@ export class Branches {
     });
     if (signal.aborted) return;
     this.#alerts.consider(due.map((session, at) => ({ session, inspection: inspections[at]! })));
-    await this.standings.deleteAllExcept(new Set(tracked.map(({ id }) => id)));
+    const ids = new Set(tracked.map(({ id }) => id));
+    for (const id of this.#heads.keys()) if (!ids.has(id)) this.#heads.delete(id);
+    await this.standings.deleteAllExcept(ids);
   }
 
   #isDue(session: Session, isRequested: boolean): boolean {
@@ -165,7 +181,8 @@ export class Branches {
     return isRequested || now - Date.parse(observedAt) >= endedEveryMs;
   }
 
-  async #save(session: Session, { standing }: Inspection): Promise<void> {
+  async #save(session: Session, { standing, head }: Inspection): Promise<void> {
+    this.#heads.set(session.id, head);
     await this.standings.put({
       agent_id: session.id,
       name: session.name,

@@ -8,33 +8,42 @@ export type MergeCandidate = Pick<Session, 'id' | 'repo' | 'branch' | 'base_bran
 const originHead = 'refs/remotes/origin/HEAD';
 const defaultBases = ['main', 'master'] as const;
 
+/** A branch beside its local base. */
+export interface LocalMerge {
+  id: string;
+  /** The tip of the branch. */
+  head: string;
+  isMerged: boolean;
+}
+
 /**
- * The sessions whose branch is merged into the local base branch, for example by `git merge` in a
- * terminal. One git process per repository lists the tips; only tips that moved are compared.
+ * Whether the branches are merged into their local base, for example by `git merge` in a terminal.
+ * One git process per repository lists the tips; only tips that moved are compared. Sessions whose
+ * branch or base is not found are left out.
  */
-export async function mergedLocally(
+export async function localMerges(
   candidates: readonly MergeCandidate[],
   memory: ComparisonCache,
   call: Call,
-): Promise<string[]> {
+): Promise<LocalMerge[]> {
   const repos = new Set(candidates.flatMap(({ repo }) => repo ?? []));
   const found = await Promise.all(
     [...repos].map((path) => {
       const sessions = candidates.filter(({ repo }) => repo === path);
-      return mergedIn(path, sessions, memory, call);
+      return mergesIn(path, sessions, memory, call);
     }),
   );
   return found.flat();
 }
 
-async function mergedIn(
+async function mergesIn(
   cwd: string,
   sessions: readonly MergeCandidate[],
   memory: ComparisonCache,
   call: Call,
-): Promise<string[]> {
+): Promise<LocalMerge[]> {
   const tips = await readTips(cwd, call);
-  const merged: string[] = [];
+  const merges: LocalMerge[] = [];
   for (const { id, branch, base_branch: recorded } of sessions) {
     const head = branch === null ? undefined : tips.commits.get(branch);
     const name = [recorded, tips.defaultBase, ...defaultBases].find(
@@ -43,9 +52,9 @@ async function mergedIn(
     if (branch === null || head === undefined || !name) continue;
     const base = { name, commit: tips.commits.get(name)! };
     const comparison = await memory.comparison({ cwd, branch, head, base }, call);
-    if (comparison.merged) merged.push(id);
+    merges.push({ id, head, isMerged: comparison.merged === true });
   }
-  return merged;
+  return merges;
 }
 
 interface Tips {

@@ -27,7 +27,7 @@ export interface DaemonContext {
   questions: Pick<Questions, 'list' | 'get' | 'answer'>;
   notify: Pick<Notify, 'list' | 'markRead'>;
   metrics: Pick<Metrics, 'read' | 'history'>;
-  branches: Pick<Branches, 'list' | 'refresh' | 'mergedLocally'>;
+  branches: Pick<Branches, 'list' | 'refresh' | 'merged'>;
   workbench: Workbench;
   /** tokens.force_compact: default for agents without an override. */
   forceCompact: () => boolean;

@@ -7,15 +7,13 @@ export async function getBoard({
   sessions,
   branches,
 }: Pick<DaemonContext, 'sessions' | 'branches'>): Promise<DaemonSchema<'Board'>> {
-  const standings = await branches.list();
-  const merged = new Set(standings.flatMap((each) => (each.merged ? each.agent_id : [])));
   const all = await sessions.list();
-  // Only a merge moves a session from here, so only these are compared with their local base.
-  const toReview = all.filter((each) => columnOf(each, merged.has(each.id)) === 'review');
-  const mergedByHand = await branches.mergedLocally(toReview);
+  // Only a merge moves a session from here, so only these are compared with their base.
+  const toReview = all.filter((each) => columnOf(each, false) === 'review');
+  const merged = await branches.merged(toReview);
   const placed = all.map((session) => ({
     session,
-    column: columnOf(session, merged.has(session.id) || mergedByHand.has(session.id)),
+    column: columnOf(session, merged.has(session.id)),
   }));
   return {
     columns: boardColumns.map((name) => ({
