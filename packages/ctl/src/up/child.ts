@@ -108,7 +108,10 @@ function listenerOf(line: string): Listener | undefined {
 /** The message in a line: an error of ctl, or a log line of level warn or above. */
 function wordsOf(line: string): string | undefined {
   const { level, msg, err } = jsonOf(line);
-  if (typeof msg !== 'string') return line.trim().replace(`${programName()}: `, '') || undefined;
+  if (typeof msg !== 'string') {
+    const [words, prefix] = [line.trim(), `${programName()}: `];
+    return (words.startsWith(prefix) ? words.slice(prefix.length) : words) || undefined;
+  }
   if (level !== 'error' && level !== 'fatal') return undefined;
   const { message } = (err ?? {}) as { message?: unknown };
   return typeof message === 'string' ? `${msg}: ${message}` : msg;

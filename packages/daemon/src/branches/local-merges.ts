@@ -1,12 +1,10 @@
 import type { Session } from '../sessions/port.js';
 import type { ComparisonCache } from './inspection.js';
 import type { Call } from './programs.js';
+import { defaultNames, originHead } from './refs.js';
 
 /** What a comparison needs to know of a session. */
 export type MergeCandidate = Pick<Session, 'id' | 'repo' | 'branch' | 'base_branch'>;
-
-const originHead = 'refs/remotes/origin/HEAD';
-const defaultBases = ['main', 'master'] as const;
 
 /** A branch beside its local base. */
 export interface LocalMerge {
@@ -46,7 +44,7 @@ async function mergesIn(
   const merges: LocalMerge[] = [];
   for (const { id, branch, base_branch: recorded } of sessions) {
     const head = branch === null ? undefined : tips.commits.get(branch);
-    const name = [recorded, tips.defaultBase, ...defaultBases].find(
+    const name = [recorded, tips.defaultBase, ...defaultNames].find(
       (each) => each && tips.commits.has(each),
     );
     if (branch === null || head === undefined || !name) continue;

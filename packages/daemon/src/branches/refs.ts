@@ -51,8 +51,8 @@ interface Ref {
   target: string;
 }
 
-const originHead = 'refs/remotes/origin/HEAD';
-const defaultNames = ['main', 'master'] as const;
+export const originHead = 'refs/remotes/origin/HEAD';
+export const defaultNames = ['main', 'master'] as const;
 const baseNames = [
   originHead,
   ...defaultNames.flatMap((name) => [`refs/remotes/origin/${name}`, `refs/heads/${name}`]),
