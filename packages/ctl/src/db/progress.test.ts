@@ -41,9 +41,36 @@ test('what is not known is left out', () => {
 test('progress: work of unknown amount shows its time, and the line is cleared', async () => {
   const { terminal, shown } = watching(true);
   const lifecycle = { interrupted: new AbortController().signal } as Lifecycle;
-  expect(await whileShown({ terminal, lifecycle }, 'Compacting', async () => 7)).toBe(7);
+  const shownWork = { verb: 'Compacting', work: async () => 7 };
+  expect(await whileShown({ terminal, lifecycle }, shownWork)).toBe(7);
   expect(shown()).toMatch(/^\rCompacting, \S+\r +\r$/);
   const log = watching(false);
-  await whileShown({ terminal: log.terminal, lifecycle }, 'Compacting', async () => 7);
+  await whileShown({ terminal: log.terminal, lifecycle }, shownWork);
   expect(log.shown()).toBe('');
+});
+
+test('progress: work that a server reports shows percent and time left', async () => {
+  const { terminal, shown } = watching(true);
+  const lifecycle = { interrupted: new AbortController().signal } as Lifecycle;
+  let isRead = () => {};
+  const work = () => new Promise<number>((resolve) => (isRead = () => resolve(7)));
+  const read = async () => {
+    setImmediate(() => setImmediate(isRead));
+    return { done: 25, of: 100, elapsedMs: 10_000 };
+  };
+  expect(await whileShown({ terminal, lifecycle }, { verb: 'Compacting', work, read })).toBe(7);
+  expect(shown()).toMatch(/^\rCompacting \[#####\.{15}\] 25%, 30s left\r +\r$/);
+});
+
+test('progress: a server that does not report shows the time alone', async () => {
+  const { terminal, shown } = watching(true);
+  const lifecycle = { interrupted: new AbortController().signal } as Lifecycle;
+  let isRead = () => {};
+  const work = () => new Promise<number>((resolve) => (isRead = () => resolve(7)));
+  const read = () => {
+    setImmediate(() => setImmediate(isRead));
+    return Promise.reject(new Error('gone'));
+  };
+  expect(await whileShown({ terminal, lifecycle }, { verb: 'Compacting', work, read })).toBe(7);
+  expect(shown()).toMatch(/^\rCompacting, \S+\r +\r$/);
 });

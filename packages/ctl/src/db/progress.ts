@@ -14,6 +14,12 @@ export interface Amount {
   ofBytes?: number;
 }
 
+/** Part of work whose units mean nothing to a reader. */
+export interface Share {
+  readonly done: number;
+  readonly of: number;
+}
+
 /** One progress line on stderr, only on a terminal. */
 export class Progress {
   readonly #started = systemClock.monotonic();
@@ -44,6 +50,14 @@ export class Progress {
     if (this.terminal.err.isScreen) this.#draw(`${this.verb}, ${humanDuration(this.elapsedMs)}`);
   }
 
+  /** Percent and the time left, from when this work began. */
+  showShare({ done, of }: Share, elapsedMs = this.elapsedMs): void {
+    if (!this.terminal.err.isScreen) return;
+    const share = of > 0 ? Math.min(1, done / of) : 0;
+    const left = share > 0 && share < 1 ? `, ${leftText(share, elapsedMs)}` : '';
+    this.#draw(`${this.verb} ${barText(share)}${left}`);
+  }
+
   /** Clears the line. */
   end(): void {
     if (this.#width > 0) this.terminal.err.write(`\r${' '.repeat(this.#width)}\r`);
@@ -60,25 +74,43 @@ export class Progress {
     const each = elapsedMs / records;
     const share = ofBytes > 0 ? bytes / ofBytes : records / of;
     const isPart = share > 0 && share < 1;
-    const left = isPart ? `, ${humanDuration(elapsedMs / share - elapsedMs)} left` : '';
+    const left = isPart ? `, ${leftText(share, elapsedMs)}` : '';
     return `, ${humanCount(Math.round(1000 / each))}/s${left}`;
   }
 }
 
+function leftText(share: number, elapsedMs: number): string {
+  return `${humanDuration(elapsedMs / share - elapsedMs)} left`;
+}
+
 const tickMs = 1_000;
 
-/** Shows the time that work takes whose server reports no amount. */
+interface ShownWork<Result> {
+  readonly verb: string;
+  readonly work: () => Promise<Result>;
+  /** How far the server is; undefined if it does not say. */
+  readonly read?: () => Promise<(Share & { readonly elapsedMs: number }) | undefined>;
+  /** Shows nothing of work that is done sooner. */
+  readonly delayMs?: number;
+}
+
+/** Shows percent and time left of work that a server does, or the time it takes. */
 export async function whileShown<Result>(
   { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
-  verb: string,
-  work: () => Promise<Result>,
+  { verb, work, read, delayMs = 0 }: ShownWork<Result>,
 ): Promise<Result> {
+  if (!terminal.err.isScreen) return work();
   const progress = new Progress(terminal, verb);
   const end = new AbortController();
   const ticks = async (): Promise<void> => {
     const signal = AbortSignal.any([end.signal, lifecycle.interrupted]);
+    if (delayMs > 0) await systemClock.sleep(delayMs, signal).catch(() => undefined);
     while (!signal.aborted) {
-      progress.showTime();
+      // Its failure is reported by the work itself, if it matters.
+      const share = await read?.().catch(() => undefined);
+      if (signal.aborted) return;
+      if (share) progress.showShare(share, share.elapsedMs);
+      else progress.showTime();
       await systemClock.sleep(tickMs, signal).catch(() => undefined);
     }
   };
