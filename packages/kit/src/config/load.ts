@@ -136,8 +136,9 @@ class Loader {
   #readEnvironment(): void {
     const { environment } = this.inputs;
     for (const { key, variable, schema } of this.definition.settings) {
-      // Compose files and systemd units pass unset variables as empty ones.
-      const text = environment[variable];
+      // Compose files and systemd units pass unset variables as empty ones. A Kubernetes Secret
+      // made from a file ends with the line break of that file.
+      const text = environment[variable]?.replace(/\r?\n$/, '');
       if (!text) continue;
       const source: Source = { kind: 'environment', variable };
       this.#given.set(key, { value: valueOfText(schema, text), source });
