@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { systemClock } from '@millrace/kit/clock';
+import { expect, test, vi } from 'vitest';
 import type { Lifecycle } from '../lifecycle.js';
 import type { Terminal } from '../terminal.js';
 import { amountText, Progress, whileShown } from './progress.js';
@@ -31,6 +32,23 @@ test('it is not drawn more often than eyes can follow', () => {
   const progress = new Progress(terminal, 'Exported');
   for (let records = 1; records < 100; records++) progress.show({ records });
   expect(shown()).toBe('\rExported 1 records');
+});
+
+test('progress: each step has a rate of its own', () => {
+  const { terminal, shown } = watching(true);
+  const now = vi.spyOn(systemClock, 'monotonic').mockReturnValue(0);
+  try {
+    const progress = new Progress(terminal, 'Moving');
+    now.mockReturnValue(60_000);
+    progress.show({ records: 600, of: 600 });
+    progress.show({ records: 1, of: 600 }, 'Comparing');
+    now.mockReturnValue(62_000);
+    progress.show({ records: 200, of: 600 }, 'Comparing');
+  } finally {
+    now.mockRestore();
+  }
+  expect(shown()).toContain('\rMoving 600 of 600 (100%) records, 10/s');
+  expect(shown()).toContain('\rComparing 200 of 600 (33%) records, 100/s, 4s left');
 });
 
 test('what is not known is left out', () => {

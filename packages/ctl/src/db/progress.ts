@@ -23,18 +23,25 @@ export interface Share {
 /** One progress line on stderr, only on a terminal. */
 export class Progress {
   readonly #started = systemClock.monotonic();
+  /** When the step began that the present verb names: its rate is its own. */
+  #stepStarted = this.#started;
+  #step: string;
   #drawnAt = -Infinity;
   #width = 0;
 
   constructor(
     private readonly terminal: Terminal,
     private readonly verb: string,
-  ) {}
+  ) {
+    this.#step = verb;
+  }
 
   show(amount: Amount, verb = this.verb): void {
     const { err } = this.terminal;
     if (!err.isScreen) return;
     const now = systemClock.monotonic();
+    if (verb !== this.#step) this.#stepStarted = now;
+    this.#step = verb;
     if (now - this.#drawnAt < redrawMs) return;
     this.#drawnAt = now;
     this.#draw(`${verb} ${amountText(amount)}${this.#rate(amount, now)}`.trimEnd());
@@ -69,7 +76,7 @@ export class Progress {
   }
 
   #rate({ records = 0, of = 0, bytes = 0, ofBytes = 0 }: Amount, now: number): string {
-    const elapsedMs = now - this.#started;
+    const elapsedMs = now - this.#stepStarted;
     if (elapsedMs < 1000 || records === 0) return '';
     const each = elapsedMs / records;
     const share = ofBytes > 0 ? bytes / ofBytes : records / of;
