@@ -5,7 +5,7 @@ import { registry } from './registry.js';
 import { run } from './run.js';
 import type { CommandShape } from './shape.js';
 
-export const lifecycle: Lifecycle = {
+const lifecycle: Lifecycle = {
   interrupted: new AbortController().signal,
   serve: (work) => work(Promise.resolve()),
   onInterrupt: () => () => undefined,
@@ -31,7 +31,7 @@ export async function ctl(args: readonly string[], { env, isTTY = false }: Setti
   return { code, out, err };
 }
 
-export function flat(command: CommandShape): CommandShape[] {
+function flat(command: CommandShape): CommandShape[] {
   return [command, ...command.commands.flatMap(flat)];
 }
 

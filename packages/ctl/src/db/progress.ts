@@ -15,7 +15,7 @@ export interface Amount {
 }
 
 /** Part of work whose units mean nothing to a reader. */
-export interface Share {
+interface Share {
   readonly done: number;
   readonly of: number;
 }

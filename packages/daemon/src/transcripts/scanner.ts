@@ -40,7 +40,7 @@ export interface ScanReport {
 }
 
 /** How far a scan in progress is. */
-export interface ScanProgress {
+interface ScanProgress {
   bytesRead: number;
   /** Including what is read already. */
   bytesTotal: number;

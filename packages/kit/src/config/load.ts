@@ -7,7 +7,15 @@ import { findSettings, type FileSettings } from './file-settings.js';
 import { nearest } from './nearest.js';
 import { absolutePaths, homeOf } from './paths.js';
 import { problemsOf, unknownKeys, type Problem } from './problems.js';
-import { coreOf, defaultOf, defOf, isOptional, shapeOf, type Schema } from './schema.js';
+import {
+  coreOf,
+  defaultOf,
+  defOf,
+  isOptional,
+  parsedOnce,
+  shapeOf,
+  type Schema,
+} from './schema.js';
 import { about, type Given, type Source } from './source.js';
 import { readTextFile } from './text-file.js';
 import { switchOf, valueOfText, valueOfTexts } from './text-value.js';
@@ -181,7 +189,7 @@ class Loader {
     const unknown = unknownKeys(schema, value);
     const target = policy === 'refuse' ? this.#wrong : this.#warnings;
     target.push(...unknown.map((problem) => this.#line(problem)));
-    const checked = schema.safeParse(value);
+    const checked = schema.safeParse(value, parsedOnce);
     if (checked.success) return checked.data;
     const known = new Set(unknown.map(({ path }) => path.join('\n')));
     const problems = problemsOf(checked.error.issues, { schema, value });
