@@ -1,4 +1,3 @@
-import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { isClaimed, type ClaimedTask } from '../core/attempt-record.js';
 import { interrupted } from '../core/outcome.js';
@@ -28,7 +27,6 @@ import type { StoreHealth } from './store-health.js';
 export interface CoordinatorOptions extends CallbackOptions {
   store: TaskStore;
   random: Random;
-  log: Log;
   metrics: DeliveryMetrics;
   pullServer: PullServer;
   health: StoreHealth;
