@@ -62,7 +62,7 @@ export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleRequestMe
     const fail = (error: unknown) => refuseCall(parts, scope, call, error);
     if (call.isCongested) return call.whenDrained(() => queue.push(ready));
     try {
-      if (scope.isAborted) scope.signal.throwIfAborted();
+      scope.throwIfAborted();
       identify(parts, scope, call);
       const respond = calls.unary(scope, rpc, codec.decode(request));
       if (!(respond instanceof Promise)) return encode({ call, scope, message: respond });
@@ -87,14 +87,13 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleR
   const stallMs = stallMsOf(rpc);
   const respond = async ({ call, scope, request }: ReadyCall): Promise<void> => {
     try {
-      if (scope.isAborted) scope.signal.throwIfAborted();
+      scope.throwIfAborted();
       identify(parts, scope, call);
-      const { signal } = scope;
       scope.recordWriter = newBatchWriter;
       await calls.stream(scope, rpc, codec.decode(request), async (messages) => {
         // A watch may stay quiet for long; headers confirm that it is open.
         if (rpc === 'Watch') call.sendHeaders();
-        const sender = new StreamSender({ call, clock, signal, stallMs });
+        const sender = new StreamSender({ call, clock, scope, stallMs });
         pushThrough(sender, messages, frame);
         for await (const first of messages) {
           for (let next: Message | undefined = first; next; next = poll(messages)) {
