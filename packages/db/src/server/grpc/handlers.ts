@@ -22,6 +22,8 @@ export interface HandlerParts {
   trusted: boolean;
   /** Bytes encoded in this turn of the event loop by all methods. */
   encoded: TurnBytes;
+  /** Runs the writes that the calls of a turn have submitted. */
+  startWrites: () => void;
 }
 
 /** A call whose request has arrived. */
@@ -39,7 +41,7 @@ interface FinishedCall {
 }
 
 export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleRequestMethod {
-  const { calls, clock, encoded } = parts;
+  const { calls, clock, encoded, startWrites } = parts;
   const turns = { clock, onDelay: (delayMs: number) => calls.queued(delayMs) };
   const codec = new MethodCodec(rpc);
   const encode = ({ call, scope, message }: FinishedCall): void => {
@@ -71,7 +73,8 @@ export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleRequestMe
       fail(error);
     }
   };
-  const queue = new TurnQueue(begin, turns);
+  // A turn of the event loop less for each write.
+  const queue = new TurnQueue(begin, { ...turns, onEnd: startWrites });
   return {
     takes: 'one',
     ...(rpc === 'BulkWrite' ? { maxMessageBytes: 2 * requestLimit(rpc) } : {}),
