@@ -249,19 +249,82 @@ test('settleAll: does not touch a task of another queue', async () => {
   expect(await scene.task(id)).toMatchObject({ status: 'IN_FLIGHT' });
 });
 
-test('idle: waiting claims do not poll the store', async () => {
+test('settleAll: is one call of the store, and a repeated item gets the same result', async () => {
   const scene = await pullScene();
+  for (let i = 0; i < 3; i++) await scene.submit();
+  const got = claim(scene);
+  await scene.world.runFor(1);
+  const sizes: number[] = [];
+  const real = scene.store.settle.bind(scene.store);
+  scene.store.settle = (settlements) => {
+    sizes.push(settlements.length);
+    return real(settlements);
+  };
+  const reports = got.tasks!.map(({ id, lease }) => {
+    return { id, token: lease.token, outcome: 'complete' as const };
+  });
+  const all = [...reports, reports[0]!];
+  const results = await scene.world.complete(scene.delivery.settleAll('mail', all));
+  expect(results.map((each) => typeof each === 'object' && each.id)).toEqual(
+    all.map(({ id }) => id),
+  );
+  expect(sizes).toEqual([4]);
+});
+
+test('settleAll: one settlement that the store rejects does not block the others', async () => {
+  const scene = await pullScene();
+  for (let i = 0; i < 3; i++) await scene.submit();
+  const got = claim(scene);
+  await scene.world.runFor(1);
+  const [bad, ...good] = got.tasks!.map(({ id }) => id);
+  const real = scene.store.settle.bind(scene.store);
+  scene.store.settle = async (settlements) => {
+    if (settlements.some(({ id }) => id === bad)) throw new Error('planted');
+    return real(settlements);
+  };
+  const reports = got.tasks!.map(({ id, lease }) => {
+    return { id, token: lease.token, outcome: 'complete' as const };
+  });
+  const settled = scene.delivery.settleAll('mail', reports);
+  await scene.world.complete(expect(settled).rejects.toThrow('planted'));
+  for (const id of good) expect(await scene.task(id)).toMatchObject({ status: 'SUCCEEDED' });
+  expect(await scene.task(bad!)).toMatchObject({ status: 'IN_FLIGHT' });
+});
+
+/** How often the store was called to claim. */
+function countClaims({ store }: Scene): () => number {
   let calls = 0;
-  const real = scene.store.claimDue.bind(scene.store);
-  scene.store.claimDue = (request) => {
+  const real = store.claimDue.bind(store);
+  store.claimDue = (request) => {
     calls++;
     return real(request);
   };
+  return () => calls;
+}
+
+test('settleAll: a waiting claim reads the store once after it', async () => {
+  const scene = await pullScene();
+  const id = await scene.submit();
+  const got = claim(scene);
+  await scene.world.runFor(1);
+  claim(scene, { waitMs });
+  await scene.world.runFor(1);
+  const calls = countClaims(scene);
+  const { token } = got.tasks![0]!.lease;
+  const reports = [{ id, token, outcome: 'complete' as const }];
+  await scene.world.complete(scene.delivery.settleAll('mail', reports));
+  await scene.world.runFor(100);
+  expect(calls()).toBe(1);
+});
+
+test('idle: waiting claims do not poll the store', async () => {
+  const scene = await pullScene();
+  const calls = countClaims(scene);
   const claims = Array.from({ length: 1_000 }, (_, i) =>
     claim(scene, { waitMs: 30_000, worker: `w${i}` }),
   );
   await scene.world.runFor(29_000);
-  expect(calls).toBeLessThan(10);
+  expect(calls()).toBeLessThan(10);
   await scene.submit();
   await scene.world.runFor(1);
   expect(claims.filter(({ ids }) => ids !== undefined)).toHaveLength(1);
