@@ -3,8 +3,8 @@ import type { StoredTask } from './task-codec.js';
 const maxTasks = 8_192;
 
 /**
- * Cache of decoded tasks by their stored bytes: most tasks are settled soon after their claim, and
- * need not be decoded again.
+ * Cache of decoded tasks by their stored bytes: most tasks are claimed soon after their submit and
+ * settled soon after their claim, and need not be decoded again.
  */
 export class RecentTasks {
   readonly #tasks = new Map<string, { bytes: Buffer; task: StoredTask }>();
