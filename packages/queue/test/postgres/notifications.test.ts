@@ -34,6 +34,7 @@ function stoppedClock() {
 
 async function listen(instance: string, clock: Clock) {
   const works: string[] = [];
+  const freed: string[] = [];
   const notifications = new Notifications({
     url,
     sessionName: undefined,
@@ -41,11 +42,12 @@ async function listen(instance: string, clock: Clock) {
     log: silentLog,
     instance,
     onWork: (queue) => works.push(queue),
+    onSlotFreed: (queue) => freed.push(queue),
     onCancelled: () => {},
   });
   await notifications.start();
   onTestFinished(() => notifications.close());
-  return { notifications, works };
+  return { notifications, works, freed };
 }
 
 const untilSeen = (works: readonly string[], expected: readonly string[]) =>
@@ -66,6 +68,16 @@ test('notifications: the first is sent at once, the next together after the inte
   sender.notifications.send(['mail']);
   await untilSeen(works, ['mail', 'mail', 'print', 'mail']);
   expect(sender.works).toEqual([]);
+});
+
+test('notifications: freed slots do not delay new work', async () => {
+  const { clock } = stoppedClock();
+  const sender = await listen('one', clock);
+  const { works, freed } = await listen('two', systemClock);
+  sender.notifications.sendSlotsFreed(['mail']);
+  sender.notifications.send(['print']);
+  await untilSeen(works, ['print']);
+  expect(freed).toEqual(['mail']);
 });
 
 test('notifications: names beyond one message follow in the next', async () => {
