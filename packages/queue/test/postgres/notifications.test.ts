@@ -61,10 +61,10 @@ test('notifications: the first is sent at once, the next together after the inte
   await untilSeen(works, ['mail']);
   sender.notifications.send(['mail', 'print']);
   sender.notifications.send(['print']);
-  ring(10);
+  ring(4);
   await untilSeen(works, ['mail', 'mail', 'print']);
   // After an interval without work the next is sent at once again.
-  ring(10);
+  ring(4);
   sender.notifications.send(['mail']);
   await untilSeen(works, ['mail', 'mail', 'print', 'mail']);
   expect(sender.works).toEqual([]);
@@ -86,7 +86,7 @@ test('notifications: names beyond one message follow in the next', async () => {
   const { works } = await listen('two', systemClock);
   const names = Array.from({ length: 60 }, (_, n) => `queue-${n}`);
   sender.notifications.send(names);
-  ring(10);
+  ring(4);
   await untilSeen(works, names);
 });
 

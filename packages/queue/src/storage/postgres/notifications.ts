@@ -33,7 +33,7 @@ const listenFailed = 'failed to listen for work of other servers';
  * The first after a pause is sent at once, so that a task of another server waits no longer than
  * this.
  */
-const intervalMs = 10;
+const intervalMs = 4;
 const reconnectMs = 2_000;
 const keepaliveMs = 10_000;
 /** A notification has at most 8,000 bytes. */
