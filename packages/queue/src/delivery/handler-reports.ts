@@ -116,13 +116,11 @@ export class HandlerReports {
   }
 
   /**
-   * Settles many tasks of a queue in one call of the store. The queue is read once, and tasks that
-   * were claimed on this server are not read.
+   * Settles many tasks of a queue in one call of the store. Neither the queue nor tasks that were
+   * claimed on this server are read.
    */
-  async settleAll(queue: string, reports: readonly TaskReport[]): Promise<ReportResult[]> {
-    let found: Promise<Queue | undefined> | undefined;
-    const within = { queue, read: () => (found ??= this.options.store.getQueue(queue)) };
-    const accepted = reports.map((report) => this.#accept(this.#toReport(report), within));
+  async settleAll(queue: Queue, reports: readonly TaskReport[]): Promise<ReportResult[]> {
+    const accepted = reports.map((report) => this.#accept(this.#toReport(report), queue));
     return this.#settle(await Promise.all(accepted));
   }
 
@@ -163,17 +161,17 @@ export class HandlerReports {
   /** What to settle, or the result if the lease is not held. `within`: only tasks of this queue. */
   async #accept(
     { id, token, outcome, settlementOf }: Report,
-    within?: { queue: string; read: () => Promise<Queue | undefined> },
+    within?: Queue,
   ): Promise<Acceptable | ReportResult> {
     const { store, clock, pulledLeases } = this.options;
     const pulled = pulledLeases.find(id, token);
     const task = pulled?.task ?? (await this.#find(id));
-    if (!task || (within && task.queue !== within.queue)) return 'not_found';
+    if (!task || (within && task.queue !== within.name)) return 'not_found';
     const now = clock.now();
     if ('attempts' in task && !holds(task, token, now)) {
       return this.#repeated(task, token, outcome, now);
     }
-    const queue = await (within ? within.read() : store.getQueue(task.queue));
+    const queue = within ?? (await store.getQueue(task.queue));
     const settlement = settlementOf(task, now, queue);
     // The lease may have ended while the queue was read.
     if ((pulled?.leaseEnd ?? task.lease.expiresAt) <= clock.now()) {

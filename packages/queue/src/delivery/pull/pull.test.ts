@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { newScene, type Scene } from '../delivery.test-support.js';
+import type { TaskReport } from '../handler-reports.js';
 import type { PulledTask, PullRequest } from './waiting-claims.js';
 
 const pullCallback = { url: undefined, protocol: 'pull' } as never;
@@ -23,6 +24,10 @@ function claim({ delivery }: Scene, over: Partial<PullRequest> = {}) {
 
 const identity = { worker: 'w1', principal: 'mailers', remoteIp: '192.0.2.7' };
 const waitMs = 20_000;
+
+async function settleAll({ store, delivery }: Scene, reports: readonly TaskReport[]) {
+  return delivery.settleAll((await store.getQueue('mail'))!, reports);
+}
 
 test('claim: takes due tasks in order, and none is called', async () => {
   const scene = await pullScene();
@@ -216,7 +221,7 @@ test('workers: are listed with what they did', async () => {
   const [a, b, c] = got.tasks!.map(({ id, lease }) => ({ id, token: lease.token }));
   const failure = { retry: false };
   const results = await scene.world.complete(
-    scene.delivery.settleAll('mail', [
+    settleAll(scene, [
       { ...a!, outcome: 'complete' },
       { ...b!, outcome: 'fail', failure },
       { ...c!, token: 'stale', outcome: 'complete' },
@@ -243,7 +248,8 @@ test('settleAll: does not touch a task of another queue', async () => {
   await scene.world.runFor(1);
   const { token } = got.tasks![0]!.lease;
   const reports = [{ id, token, outcome: 'complete' as const }];
-  expect(await scene.world.complete(scene.delivery.settleAll('other', reports))).toEqual([
+  const other = { ...(await scene.store.getQueue('mail'))!, name: 'other' };
+  expect(await scene.world.complete(scene.delivery.settleAll(other, reports))).toEqual([
     'not_found',
   ]);
   expect(await scene.task(id)).toMatchObject({ status: 'IN_FLIGHT' });
@@ -264,7 +270,7 @@ test('settleAll: is one call of the store, and a repeated item gets the same res
     return { id, token: lease.token, outcome: 'complete' as const };
   });
   const all = [...reports, reports[0]!];
-  const results = await scene.world.complete(scene.delivery.settleAll('mail', all));
+  const results = await scene.world.complete(settleAll(scene, all));
   expect(results.map((each) => typeof each === 'object' && each.id)).toEqual(
     all.map(({ id }) => id),
   );
@@ -285,7 +291,7 @@ test('settleAll: one settlement that the store rejects does not block the others
   const reports = got.tasks!.map(({ id, lease }) => {
     return { id, token: lease.token, outcome: 'complete' as const };
   });
-  const settled = scene.delivery.settleAll('mail', reports);
+  const settled = settleAll(scene, reports);
   await scene.world.complete(expect(settled).rejects.toThrow('planted'));
   for (const id of good) expect(await scene.task(id)).toMatchObject({ status: 'SUCCEEDED' });
   expect(await scene.task(bad!)).toMatchObject({ status: 'IN_FLIGHT' });
@@ -312,7 +318,7 @@ test('settleAll: a waiting claim reads the store once after it', async () => {
   const calls = countClaims(scene);
   const { token } = got.tasks![0]!.lease;
   const reports = [{ id, token, outcome: 'complete' as const }];
-  await scene.world.complete(scene.delivery.settleAll('mail', reports));
+  await scene.world.complete(settleAll(scene, reports));
   await scene.world.runFor(100);
   expect(calls()).toBe(1);
 });
