@@ -118,8 +118,9 @@ export class Coordinator {
         this.#wake(this.queue(event.queue));
         break;
       case 'settled':
+        // The store has reported work that this made possible; the circuit breaker may have closed.
         this.queue(event.queue).settled(event.verdict, event.at);
-        this.#wake(this.queue(event.queue));
+        this.#considerClaim(this.queue(event.queue));
         break;
       case 'task_expired':
         this.queue(event.queue).series.dead('EXPIRED').inc();
