@@ -178,7 +178,8 @@ export class RestServer implements Steps<RestEndpoint> {
   async #stream({ operation, scope, exchange }: RestCall, message: Fields): Promise<void> {
     const rpc = operation.route.rpc as StreamingRpc;
     const form = operation.chooseForm(exchange.request);
-    const writer = new ResponseWriter(exchange, scope.signal);
+    scope.recordWriter = form.recordWriter;
+    const writer = new ResponseWriter(exchange, scope);
     await this.parts.calls.stream(scope, rpc, message, (messages) =>
       form.deliver(messages, writer),
     );

@@ -144,7 +144,7 @@ async function countRecords(
   { name }: CollectionInfo,
   context: CallContext,
 ): Promise<number> {
-  const place = { collection: name, transaction: undefined, signal: context.signal };
+  const place = { collection: name, transaction: undefined, caller: context };
   const query = checkFind({ countOnly: true });
   const sink = new RecordList(undefined);
   for await (const { end } of stoppableFind(parts.database.core, place, query, sink)) {
