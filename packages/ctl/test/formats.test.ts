@@ -93,3 +93,14 @@ describe.each(watched.map((command) => [command.path, command] as const))('%s', 
     }
   });
 });
+
+test('ctl status -o name prints the servers that run', async () => {
+  const env = {
+    MILLRACE_DB_URL: 'grpc://127.0.0.1:1',
+    MILLRACE_QUEUE_URL: server.url,
+    MILLRACE_QUEUE_TOKEN: 'mr_a_b',
+    MILLRACE_URL: server.url,
+  };
+  const { code, out } = await ctl(['status', '-o', 'name'], { env });
+  expect([code, out]).toEqual([1, 'queue\ndaemon\n']);
+});

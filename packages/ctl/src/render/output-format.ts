@@ -77,7 +77,18 @@ function itemsOf(value: unknown): unknown[] {
 }
 
 /** Fields by which other commands find a thing, in order. */
-const identifying = ['id', 'name', 'key', 'worker', 'sample_id', 'collection', 'seq'];
+const identifying = [
+  'id',
+  'name',
+  'key',
+  'worker',
+  'sample_id',
+  'collection',
+  'node_id',
+  'service',
+  'seq',
+  'url',
+];
 
 function nameOf(item: unknown): string | undefined {
   if (typeof item === 'string') return item;
