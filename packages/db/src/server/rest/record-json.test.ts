@@ -8,8 +8,13 @@ import { JsonRecordWriter, recordText } from './record-json.js';
 
 const codec = createCodec({ load: () => undefined, save: () => undefined });
 const id = '01JD0000000000000000000000';
-const page = { before: '', between: ',', after: '' };
-const lines = { before: '{"record":', between: '', after: '}\n' };
+const frame = (before: string, between: string, after: string) => ({
+  before: Buffer.from(before),
+  between: Buffer.from(between),
+  after: Buffer.from(after),
+});
+const page = frame('', ',', '');
+const lines = frame('{"record":', '', '}\n');
 
 interface Case {
   data: JsonObject;

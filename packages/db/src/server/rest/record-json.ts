@@ -7,8 +7,23 @@ import { timeText } from './times.js';
 
 const firstBytes = 64 * 1024;
 const maxRetainedBytes = 1024 * 1024;
-// A character takes at most three bytes, and a pair of surrogates four.
-const maxCharacterBytes = 3;
+const idLength = 26;
+// Room for everything before the document or behind it but the key and the text around a record.
+const room = 256;
+
+const labels = {
+  id: Buffer.from('{"id":"'),
+  key: Buffer.from('","key":'),
+  noKey: Buffer.from('""'),
+  rev: Buffer.from(',"rev":'),
+  data: Buffer.from(',"data":'),
+  created: Buffer.from(',"created_at":"'),
+  updated: Buffer.from('","updated_at":"'),
+  seq: Buffer.from('","seq":'),
+  expires: Buffer.from(',"expires_at":"'),
+  expiresEnd: Buffer.from('"}'),
+  end: Buffer.from('}'),
+};
 
 // Several finds may be in progress at once; each holds a buffer until its batch is complete.
 const maxSpares = 8;
@@ -17,7 +32,7 @@ const spares: GrowingBytes[] = [];
 /** The JSON text of a single record. */
 export function recordText({ image, parts, commit }: ShownRecord): string {
   const to = emptyBuffer();
-  writeRecord(to, image, parts, commit, '', '');
+  writeRecord(to, image, parts, commit);
   const text = to.bytes.toString('utf8', 0, to.at);
   giveBack(to);
   return text;
@@ -25,9 +40,9 @@ export function recordText({ image, parts, commit }: ShownRecord): string {
 
 /** Text around each record. */
 export interface RecordFrame {
-  readonly before: string;
-  readonly between: string;
-  readonly after: string;
+  readonly before: Buffer;
+  readonly between: Buffer;
+  readonly after: Buffer;
 }
 
 /** Found records as JSON, in UTF-8. */
@@ -43,8 +58,11 @@ export class JsonRecordWriter implements RecordWriter {
 
   add(image: RecordImage, parts: JsonObject | undefined, commit: number): void {
     const { before, between, after } = this.frame;
-    const lead = this.#to ? between + before : before;
-    writeRecord((this.#to ??= emptyBuffer()), image, parts, commit, lead, after);
+    if (this.#to) this.#to.put(between);
+    const to = (this.#to ??= emptyBuffer());
+    to.put(before);
+    writeRecord(to, image, parts, commit);
+    to.put(after);
   }
 
   take(): JsonRecords {
@@ -65,26 +83,53 @@ function writeRecord(
   image: RecordImage,
   parts: JsonObject | undefined,
   commit: number,
-  lead: string,
-  tail: string,
 ): void {
-  const { key, expiresAt } = image;
-  const keyText = key === '' ? '""' : JSON.stringify(key);
-  putText(to, `${lead}{"id":"${image.id}","key":${keyText},"rev":${image.rev},"data":`);
+  to.reserve(room);
+  putLabel(to, labels.id);
+  image.writeId(to.bytes, to.at);
+  to.at += idLength;
+  putLabel(to, labels.key);
+  if (image.hasKey) to.put(jsonBytes(image.key));
+  else putLabel(to, labels.noKey);
+  to.reserve(room);
+  putLabel(to, labels.rev);
+  to.digits(image.rev);
+  putLabel(to, labels.data);
   if (parts === undefined) image.writeJson(to);
   else to.put(jsonBytes(parts));
-  const created = timeText(image.createdAt);
-  const updated = timeText(image.updatedAt);
-  const expiry = expiresAt ? `,"expires_at":"${timeText(expiresAt)}"` : '';
-  putText(
-    to,
-    `,"created_at":"${created}","updated_at":"${updated}","seq":${commit}${expiry}}${tail}`,
-  );
+  to.reserve(room);
+  putLabel(to, labels.created);
+  putTime(to, image.createdAt);
+  putLabel(to, labels.updated);
+  putTime(to, image.updatedAt);
+  putLabel(to, labels.seq);
+  to.digits(commit);
+  const expiry = image.expiresAt;
+  if (expiry) {
+    putLabel(to, labels.expires);
+    putTime(to, expiry);
+  }
+  putLabel(to, expiry ? labels.expiresEnd : labels.end);
 }
 
-function putText(to: GrowingBytes, text: string): void {
-  to.reserve(maxCharacterBytes * text.length);
-  to.at += to.bytes.write(text, to.at, 'utf8');
+/** For a few bytes, for which there is room: cheaper than `put`. */
+function putLabel(to: GrowingBytes, label: Buffer): void {
+  const out = to.bytes;
+  const { at } = to;
+  for (let i = 0; i < label.length; i++) out[at + i] = label[i]!;
+  to.at = at + label.length;
+}
+
+// Adjacent records often have equal times, so the last written time is cached.
+let cachedTime = Number.NaN;
+let cachedText = Buffer.alloc(0);
+
+function putTime(to: GrowingBytes, time: number): void {
+  if (time !== cachedTime) {
+    cachedText = Buffer.from(timeText(time), 'latin1');
+    cachedTime = time;
+  }
+  putLabel(to, cachedText);
 }
 
 function emptyBuffer(): GrowingBytes {

@@ -33,13 +33,13 @@ function partsOf(rpc: StreamingRpc, frameOf: (list: DescField) => RecordFrame) {
   const output = outputOf(rpc);
   const list = output.fields.find((field) => field.fieldKind === 'list')!;
   const frame = frameOf(list);
-  const { before, between, after } = frame;
+  const [before, between, after] = [frame.before, frame.between, frame.after].map(String);
   const writeItem = jsonWriter(list.message!);
   const writeItems = (message: unknown): Buffer => {
     const { written } = message as Partial<FoundRecords>;
     if (written instanceof JsonRecords) return written.bytes;
     const items = (message as Readonly<Record<string, readonly unknown[]>>)[list.localName]!;
-    return Buffer.from(items.map((item) => before + writeItem(item) + after).join(between));
+    return Buffer.from(items.map((item) => before! + writeItem(item) + after!).join(between));
   };
   const recordWriter = () => new JsonRecordWriter(frame);
   return { list, recordWriter, writeItems, writeRest: writerWithout(output, list) };
@@ -47,7 +47,7 @@ function partsOf(rpc: StreamingRpc, frameOf: (list: DescField) => RecordFrame) {
 
 /** All messages as one JSON object: lists are joined, other fields come from the last message. */
 export function pageForm(rpc: StreamingRpc): StreamForm {
-  const frameOf = () => ({ before: '', between: ',', after: '' });
+  const frameOf = () => ({ before: noBytes, between: comma, after: noBytes });
   const { list, recordWriter, writeItems, writeRest } = partsOf(rpc, frameOf);
   return {
     contentType: 'application/json',
@@ -82,9 +82,9 @@ export function pageForm(rpc: StreamingRpc): StreamForm {
 /** One line per list item, then one line with the other fields of the last message. */
 export function itemLinesForm(rpc: StreamingRpc): StreamForm {
   const { recordWriter, writeItems, writeRest } = partsOf(rpc, (list) => ({
-    before: `{${JSON.stringify(singular(list))}:`,
-    between: '',
-    after: '}\n',
+    before: Buffer.from(`{${JSON.stringify(singular(list))}:`),
+    between: noBytes,
+    after: Buffer.from('}\n'),
   }));
   return {
     contentType: 'application/x-ndjson',
@@ -104,6 +104,7 @@ export function itemLinesForm(rpc: StreamingRpc): StreamForm {
 }
 
 const comma = Buffer.from(',');
+const noBytes = Buffer.alloc(0);
 
 /** `records` becomes `record`. */
 function singular(list: DescField): string {
