@@ -120,7 +120,7 @@ test('settle: the end of a task of a group reports work', async () => {
   expect(works).toEqual(['mail']);
 });
 
-test('settle: other servers hear of a free slot only if they wait for one', async () => {
+test('settle: other servers report work only if they wait for a slot', async () => {
   const [full, idle, settling] = [await openWithQueue(), await openOn(url), await openOn(url)];
   await submit(settling, 3);
   const tasks = await claim(settling, { maxInFlight: 1 });
