@@ -1,3 +1,5 @@
+const [minus, zero] = [0x2d, 0x30];
+
 /** Bytes that are written from front to back, in room that grows. */
 export class GrowingBytes {
   bytes: Buffer;
@@ -21,6 +23,25 @@ export class GrowingBytes {
     this.reserve(source.length);
     this.bytes.set(source, this.at);
     this.at += source.length;
+  }
+
+  /** A whole number of at most 2^53 in decimal. Whoever writes it has made room for 17 bytes. */
+  digits(value: number): void {
+    const out = this.bytes;
+    let rest = value;
+    if (rest < 0) {
+      out[this.at++] = minus;
+      rest = -rest;
+    }
+    let digits = 1;
+    for (let limit = 10; rest >= limit; limit *= 10) digits++;
+    const end = this.at + digits;
+    for (let at = end - 1; at >= this.at; at--) {
+      const tenth = Math.floor(rest / 10);
+      out[at] = zero + rest - tenth * 10;
+      rest = tenth;
+    }
+    this.at = end;
   }
 
   #grow(count: number): void {

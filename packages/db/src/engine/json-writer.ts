@@ -31,6 +31,7 @@ interface Labels {
  */
 export class JsonWriter {
   #to!: GrowingBytes;
+  #bytes: Uint8Array | undefined;
   #memory: ArrayBufferLike = new ArrayBuffer(0);
   #source = new DataView(this.#memory);
   /** Where the bytes that are read begin in `#source`, which has all of their memory. */
@@ -44,19 +45,25 @@ export class JsonWriter {
 
   /** False, and nothing is written, when the bytes hold something else than a JSON document. */
   write(to: GrowingBytes, bytes: Uint8Array, start: number, end: number): boolean {
-    const { buffer } = bytes;
     // Records lie in one window, or side by side: mostly it is the memory of the one before.
-    if (buffer !== this.#memory) {
-      this.#memory = buffer;
-      this.#source = new DataView(buffer);
-    }
-    this.#base = bytes.byteOffset;
+    if (bytes !== this.#bytes) this.#readFrom(bytes);
     this.#end = end;
     this.#to = to;
     const before = to.at;
     if (this.#value(bytes, start) === end) return true;
     to.at = before;
     return false;
+  }
+
+  /** Node finds the buffer of an array slowly, so it is looked up for another array only. */
+  #readFrom(bytes: Uint8Array): void {
+    const { buffer } = bytes;
+    if (buffer !== this.#memory) {
+      this.#memory = buffer;
+      this.#source = new DataView(buffer);
+    }
+    this.#base = bytes.byteOffset;
+    this.#bytes = bytes;
   }
 
   /** Writes the value at `at` and returns the position behind it. */
@@ -214,28 +221,8 @@ export class JsonWriter {
 
   #whole(value: number, next: number): number {
     this.#to.reserve(numberRoom);
-    this.#digits(value);
+    this.#to.digits(value);
     return next;
-  }
-
-  /** A whole number of at most 2^32. */
-  #digits(value: number): void {
-    const to = this.#to;
-    const out = to.bytes;
-    let rest = value;
-    if (rest < 0) {
-      out[to.at++] = minus;
-      rest = -rest;
-    }
-    let digits = 1;
-    for (let limit = 10; rest >= limit; limit *= 10) digits++;
-    const end = to.at + digits;
-    for (let at = end - 1; at >= to.at; at--) {
-      const tenth = Math.floor(rest / 10);
-      out[at] = zero + rest - tenth * 10;
-      rest = tenth;
-    }
-    to.at = end;
   }
 
   #float(next: number, length: 4 | 8): number {
@@ -259,7 +246,7 @@ export class JsonWriter {
     const to = this.#to;
     const whole = Math.trunc(tenths / 10);
     if (value < 0 && whole === 0) to.bytes[to.at++] = minus;
-    this.#digits(whole);
+    to.digits(whole);
     const decimal = Math.abs(tenths - whole * 10);
     if (decimal === 0) return;
     to.bytes[to.at++] = point;

@@ -125,11 +125,12 @@ export async function serveDatabase(
       database: () => stateOf(handle, calls),
       cluster: cluster && (() => clusterHealth(cluster, node)),
     });
+    const startWrites = () => handle.current.core.writer.startQueued();
     const listeners = await openListeners({
       settings: { ...settings, socket: settings.socket ?? join(directory, 'db.sock') },
       isSocketRequired: settings.socket !== undefined,
       tls,
-      parts: { calls, clock, log, authenticator, health, readiness, metrics, memory },
+      parts: { calls, clock, log, authenticator, health, readiness, metrics, memory, startWrites },
     });
     const ownUrl = listeners.addresses.find(({ listener }) => listener === 'grpc')?.url ?? '';
     const address = settings.advertise ?? ownUrl;

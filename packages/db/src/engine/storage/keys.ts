@@ -57,17 +57,24 @@ export function copyIdText(
   target: Uint8Array,
   start: number,
 ): void {
-  let at = start;
-  let bits = 0;
-  let have = 2;
-  for (let i = 0; i < idLength; i++) {
-    bits = ((bits << 8) | source[offset + i]!) & 0xffff;
-    have += 8;
-    while (have >= 5) {
-      have -= 5;
-      target[at++] = alphabetBytes[(bits >>> have) & 31]!;
-    }
+  // As in `writeId`: one byte is two characters, then five bytes are eight.
+  const first = source[offset]!;
+  target[start] = alphabetBytes[first >>> 5]!;
+  target[start + 1] = alphabetBytes[first & 31]!;
+  for (let from = offset + 1, at = start + 2; at < start + 26; from += 5, at += 8) {
+    const middle = source[from + 2]!;
+    writeFour((source[from]! << 12) | (source[from + 1]! << 4) | (middle >>> 4), target, at);
+    const lower = ((middle & 15) << 16) | (source[from + 3]! << 8) | source[from + 4]!;
+    writeFour(lower, target, at + 4);
   }
+}
+
+/** Writes 20 bits as four characters. */
+function writeFour(bits: number, target: Uint8Array, at: number): void {
+  target[at] = alphabetBytes[bits >>> 15]!;
+  target[at + 1] = alphabetBytes[(bits >>> 10) & 31]!;
+  target[at + 2] = alphabetBytes[(bits >>> 5) & 31]!;
+  target[at + 3] = alphabetBytes[bits & 31]!;
 }
 
 export function idBytes(id: string): Buffer {

@@ -110,10 +110,7 @@ export class SnapshotView extends RowView {
   override recordAt(collection: number, ids: Uint8Array, at: number): RecordImage | undefined {
     if (this.#isDone) throw this.#ended();
     if (this.#hasNewer('records')) {
-      const key = Buffer.allocUnsafe(prefixLength + idLength);
-      key.writeUInt32BE(collection, 0);
-      key.set(ids.subarray(at, at + idLength), prefixLength);
-      const newer = this.#newer('records', key);
+      const newer = this.#newerNamed('records', recordName(collection, ids, at));
       if (newer) return newer.value && this.#imageOf(newer.key, newer.value);
     }
     const { inPlace } = this.#snapshot.tables;
@@ -176,9 +173,11 @@ export class SnapshotView extends RowView {
 
   /** The row of the overlay; undefined when the file has the newest one. */
   #newer(table: TableName, key: Buffer): OverlayRow | undefined {
+    return this.#snapshot.layers.length === 0 ? undefined : this.#newerNamed(table, nameOf(key));
+  }
+
+  #newerNamed(table: TableName, name: string): OverlayRow | undefined {
     const { layers, lsn } = this.#snapshot;
-    if (layers.length === 0) return undefined;
-    const name = nameOf(key);
     for (const layer of layers) {
       const row = layer.find(table, name, lsn);
       if (row) return row;
@@ -267,6 +266,16 @@ function stepBack(key: Buffer): void {
     }
     key[i] = 0xff;
   }
+}
+
+// One buffer for all names: a page of records makes one each.
+const nameBytes = Buffer.alloc(prefixLength + idLength);
+
+/** The name of the row of a record whose id lies in `ids`. */
+function recordName(collection: number, ids: Uint8Array, at: number): string {
+  nameBytes.writeUInt32BE(collection, 0);
+  for (let i = 0; i < idLength; i++) nameBytes[prefixLength + i] = ids[at + i]!;
+  return nameOf(nameBytes);
 }
 
 /** A bound below every record of the collection and above every other's. */

@@ -64,6 +64,26 @@ describe('the writer', () => {
     expect(onDisk(tables, 'k')).toBe('19');
   });
 
+  test('startQueued: runs the jobs of this turn at once, as one batch', async () => {
+    const tables = new MemoryTables();
+    const { writer, put, flushed } = writerOn(tables);
+    const ran: string[] = [];
+    const jobs = ['a', 'b'].map((name) =>
+      writer.submit(() => {
+        ran.push(name);
+        put(name, name);
+      }),
+    );
+    expect(ran).toEqual([]);
+    writer.startQueued();
+    expect(ran).toEqual(['a', 'b']);
+    writer.startQueued();
+    await Promise.all(jobs);
+    expect(flushed).toEqual([{ count: 2, jobs: 2 }]);
+    await writer.submit(() => ran.push('c'));
+    expect(ran).toEqual(['a', 'b', 'c']);
+  });
+
   test('reports how long each job waited for its turn', async () => {
     const clock = new ManualClock();
     const { writer } = writerOn(new MemoryTables(), { clock });

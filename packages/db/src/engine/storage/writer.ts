@@ -1,11 +1,12 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { CommitRow } from './log/frame.js';
-import { PendingWrites, mergeRows } from './pending.js';
+import { mergeRows } from './pending.js';
 import { nameOf } from './row-map.js';
 import { LogFailed } from './storage-error.js';
 import type { Batch as StoreBatch, Store } from './store.js';
 import type { KeyRange, TableName, TableRow } from './tables.js';
 import { TouchedRows } from './touched-rows.js';
+import { Job, newBatch, type Batch } from './writer-batch.js';
 
 /** What the writer needs of a store. */
 export type BatchStore = Pick<
@@ -28,7 +29,7 @@ export class Writer<State extends object> {
   #queue: Job[] = [];
   #filling: Batch | undefined;
   #flushing: Batch | undefined;
-  #scheduled = false;
+  #scheduled: NodeJS.Immediate | undefined;
   #closed: Error | undefined;
   #idle: (() => void)[] = [];
   #holds = 0;
@@ -70,6 +71,17 @@ export class Writer<State extends object> {
       this.#queue.push(new Job(job, settle, reject, submittedAt, isCut));
       this.#schedule();
     });
+  }
+
+  /**
+   * Runs queued jobs now instead of on the next turn of the event loop. For a caller that has
+   * submitted everything of its turn, so that the batch is no smaller.
+   */
+  startQueued(): void {
+    if (!this.#scheduled) return;
+    clearImmediate(this.#scheduled);
+    this.#scheduled = undefined;
+    this.#pump();
   }
 
   /** Jobs that wait for their turn: a measure of load. */
@@ -199,10 +211,8 @@ export class Writer<State extends object> {
   }
 
   #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    setImmediate(() => {
-      this.#scheduled = false;
+    this.#scheduled ??= setImmediate(() => {
+      this.#scheduled = undefined;
       this.#pump();
     });
   }
@@ -382,46 +392,4 @@ export interface WriterOptions<State> {
   maxResolvedPerTurn: number;
   /** Resolve a job when readers can see what it did, not when that is on disk. */
   relaxed: boolean;
-}
-
-class Job {
-  result: unknown = undefined;
-  /** What it threw. */
-  refusal: { error: unknown } | undefined = undefined;
-
-  constructor(
-    readonly run: () => unknown,
-    readonly resolve: (value: unknown) => void,
-    readonly reject: (reason: unknown) => void,
-    /** On the monotonic clock. */
-    readonly submittedAt: number,
-    /** It takes commits back, and has a batch to itself. */
-    readonly isCut: boolean,
-  ) {}
-}
-
-interface Batch {
-  writes: PendingWrites;
-  /** In the order of their numbers, which have no gap. */
-  commits: CommitRow[];
-  isCut: boolean;
-  /** It takes no more jobs. */
-  isSealed: boolean;
-  /** In the order in which they ran, those that threw included. */
-  jobs: Job[];
-  /** How many did not throw. */
-  done: number;
-  isSettled: boolean;
-}
-
-function newBatch(): Batch {
-  return {
-    writes: new PendingWrites(),
-    commits: [],
-    isCut: false,
-    isSealed: false,
-    jobs: [],
-    done: 0,
-    isSettled: false,
-  };
 }

@@ -52,8 +52,8 @@ export class CallScope implements CallContext {
     return this.#controller.signal;
   }
 
-  get isAborted(): boolean {
-    return this.#aborted !== undefined;
+  throwIfAborted(): void {
+    if (this.#aborted) throw this.#aborted.reason;
   }
 
   /** Aborts the call. Only the first reason counts. */

@@ -37,12 +37,13 @@ test('turn queue: long work yields to the event loop', async () => {
   const clock = { ...systemClock, monotonic: () => now };
   const done: number[] = [];
   const delays: number[] = [];
+  const ends: number[] = [];
   const queue = new TurnQueue<number>(
     (item) => {
       done.push(item);
       now += 6;
     },
-    { clock, onDelay: (delayMs) => delays.push(delayMs) },
+    { clock, onDelay: (delayMs) => delays.push(delayMs), onEnd: () => ends.push(done.length) },
   );
   for (let n = 0; n < 5; n++) queue.push(n);
   await turn();
@@ -52,4 +53,5 @@ test('turn queue: long work yields to the event loop', async () => {
   await turn();
   expect(done).toEqual([0, 1, 2, 3, 4, 5]);
   expect(delays).toEqual([0, 12, 24]);
+  expect(ends).toEqual([2, 4, 6]);
 });

@@ -7,6 +7,8 @@ export interface TurnQueueOptions {
   readonly clock: Clock;
   /** Called once per turn with the queue delay of the oldest item. */
   onDelay(delayMs: number): void;
+  /** Called once per turn, after its items. */
+  onEnd?(): void;
 }
 
 /**
@@ -54,7 +56,9 @@ export class TurnQueue<Item> {
       if (n + 1 === items.length || clock.monotonic() - start < maxTurnMs) continue;
       this.#waiting = [...items.slice(n + 1), ...this.#waiting];
       this.#pushedAt = [...pushedAt.slice(n + 1), ...this.#pushedAt];
-      return this.#schedule();
+      this.#schedule();
+      break;
     }
+    this.options.onEnd?.();
   };
 }

@@ -22,6 +22,8 @@ export interface HandlerParts {
   trusted: boolean;
   /** Bytes encoded in this turn of the event loop by all methods. */
   encoded: TurnBytes;
+  /** Runs the writes that the calls of a turn have submitted. */
+  startWrites: () => void;
 }
 
 /** A call whose request has arrived. */
@@ -39,7 +41,7 @@ interface FinishedCall {
 }
 
 export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleRequestMethod {
-  const { calls, clock, encoded } = parts;
+  const { calls, clock, encoded, startWrites } = parts;
   const turns = { clock, onDelay: (delayMs: number) => calls.queued(delayMs) };
   const codec = new MethodCodec(rpc);
   const encode = ({ call, scope, message }: FinishedCall): void => {
@@ -62,7 +64,7 @@ export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleRequestMe
     const fail = (error: unknown) => refuseCall(parts, scope, call, error);
     if (call.isCongested) return call.whenDrained(() => queue.push(ready));
     try {
-      if (scope.isAborted) scope.signal.throwIfAborted();
+      scope.throwIfAborted();
       identify(parts, scope, call);
       const respond = calls.unary(scope, rpc, codec.decode(request));
       if (!(respond instanceof Promise)) return encode({ call, scope, message: respond });
@@ -71,7 +73,8 @@ export function unaryMethod(rpc: UnaryRpc, parts: HandlerParts): SingleRequestMe
       fail(error);
     }
   };
-  const queue = new TurnQueue(begin, turns);
+  // A turn of the event loop less for each write.
+  const queue = new TurnQueue(begin, { ...turns, onEnd: startWrites });
   return {
     takes: 'one',
     ...(rpc === 'BulkWrite' ? { maxMessageBytes: 2 * requestLimit(rpc) } : {}),
@@ -87,14 +90,13 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleR
   const stallMs = stallMsOf(rpc);
   const respond = async ({ call, scope, request }: ReadyCall): Promise<void> => {
     try {
-      if (scope.isAborted) scope.signal.throwIfAborted();
+      scope.throwIfAborted();
       identify(parts, scope, call);
-      const { signal } = scope;
       scope.recordWriter = newBatchWriter;
       await calls.stream(scope, rpc, codec.decode(request), async (messages) => {
         // A watch may stay quiet for long; headers confirm that it is open.
         if (rpc === 'Watch') call.sendHeaders();
-        const sender = new StreamSender({ call, clock, signal, stallMs });
+        const sender = new StreamSender({ call, clock, scope, stallMs });
         pushThrough(sender, messages, frame);
         for await (const first of messages) {
           for (let next: Message | undefined = first; next; next = poll(messages)) {

@@ -43,7 +43,8 @@ export class Reflection {
     const gone = new AbortController();
     const { signal } = gone;
     call.work = gone;
-    const sender = new StreamSender({ call, clock: this.clock, signal, stallMs });
+    const scope = { signal, throwIfAborted: () => signal.throwIfAborted() };
+    const sender = new StreamSender({ call, clock: this.clock, scope, stallMs });
     try {
       for (let bytes = await requests.next(); bytes; bytes = await requests.next()) {
         await sender.send(this.#answer(version, bytes));

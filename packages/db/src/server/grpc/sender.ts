@@ -1,6 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { ServerCall } from '@millrace/wire/grpc';
 import { refuse } from '../../engine/refusal.js';
+import type { Abortable } from '../service/call.js';
 
 // Enough to keep the connection busy while the next message is encoded.
 const maxUnsentBytes = 1024 * 1024;
@@ -9,7 +10,7 @@ const maxScarceBytes = 64 * 1024;
 export interface SenderOptions {
   call: ServerCall;
   clock: Clock;
-  signal: AbortSignal;
+  scope: Abortable;
   /** A call is ended when its caller reads nothing for this long. */
   stallMs: number;
 }
@@ -24,16 +25,16 @@ export class StreamSender {
 
   /** Resolves when the next message may be sent; undefined means at once. */
   send(message: Uint8Array): Promise<void> | undefined {
-    const { call, signal } = this.#options;
-    signal.throwIfAborted();
+    const { call, scope } = this.#options;
+    scope.throwIfAborted();
     call.send(message);
     return this.#unlessTaken();
   }
 
   /** Like `send`, for a message that already has its gRPC prefix. */
   sendFramed(frame: Uint8Array): Promise<void> | undefined {
-    const { call, signal } = this.#options;
-    signal.throwIfAborted();
+    const { call, scope } = this.#options;
+    scope.throwIfAborted();
     call.sendFramed(frame);
     return this.#unlessTaken();
   }
@@ -55,7 +56,8 @@ export class StreamSender {
   }
 
   async #taken(): Promise<void> {
-    const { call, clock, signal, stallMs } = this.#options;
+    const { call, clock, stallMs } = this.#options;
+    const { signal } = this.#options.scope;
     await new Promise<void>((resolve, reject) => {
       const end = (settle: () => void) => {
         timer.cancel();

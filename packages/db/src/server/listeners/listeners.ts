@@ -43,6 +43,8 @@ export interface ListenerOptions {
     metrics: Metrics;
     /** Memory accounting shared by all listeners. */
     memory: PeerMemory;
+    /** Runs the writes that were submitted in this turn of the event loop. */
+    startWrites: () => void;
   };
 }
 

@@ -46,7 +46,7 @@ export async function serveBulkLines(
   if (!exchange.tryHold(2 * maxLineBytes)) throw new PeerMemoryExceeded();
   // Refuses a caller without access before the first line is read.
   await runOperations(calls, scope, head, []);
-  const writer = new ResponseWriter(exchange, scope.signal);
+  const writer = new ResponseWriter(exchange, scope);
   const lines = new LineQueue(request, scope.signal);
   let isStopped = false;
   for (;;) {

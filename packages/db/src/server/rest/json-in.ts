@@ -82,14 +82,15 @@ class MessageReader {
 
   constructor(desc: DescMessage) {
     this.#grpcOnly = new Set(dbGrpcOnlyFields[desc.name]);
-    const defaults = desc.fields.map((field): [string, () => unknown] => {
-      const isList = field.fieldKind === 'list';
-      const value = isList ? undefined : defaultOf(field);
-      return [field.localName, isList ? () => [] : () => value];
-    });
+    const defaults = desc.fields.map((field) => [field.localName, defaultOf(field)]);
+    const empty = { $typeName: desc.typeName, ...Object.fromEntries(defaults) };
+    const lists = desc.fields
+      .filter(({ fieldKind }) => fieldKind === 'list')
+      .map(({ localName }) => localName);
     this.#fresh = () => {
-      const message: Record<string, unknown> = { $typeName: desc.typeName };
-      for (const [name, make] of defaults) message[name] = make();
+      // A copy is faster than field by field.
+      const message: Record<string, unknown> = { ...empty };
+      for (const name of lists) message[name] = [];
       return message;
     };
     for (const field of desc.fields) {
@@ -147,7 +148,9 @@ function listOf(field: Field, value: unknown, path: string): unknown[] {
 const noBytes = new Uint8Array(0);
 
 function defaultOf(field: DescField): unknown {
-  if (field.fieldKind === 'message' || field.proto.proto3Optional) return undefined;
+  const { fieldKind } = field;
+  const isUnset = fieldKind === 'message' || fieldKind === 'list' || field.proto.proto3Optional;
+  if (isUnset) return undefined;
   if (field.fieldKind === 'enum') return 0;
   switch (field.scalar) {
     case ScalarType.STRING:

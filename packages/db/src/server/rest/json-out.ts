@@ -3,6 +3,7 @@ import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt';
 import { dbGrpcOnlyFields } from '@millrace/contract/db';
 import { ShownRecord } from '../service/records.js';
 import { durationText } from './durations.js';
+import { recordText } from './record-json.js';
 import { timeText } from './times.js';
 
 /** The JSON text of a value. */
@@ -47,21 +48,6 @@ export function writerWithout(desc: DescMessage, left?: DescField): Write {
     }
     return `${text}}`;
   };
-}
-
-/** Writes a record directly from its stored bytes. */
-function recordText(record: ShownRecord): string {
-  const { image } = record;
-  const { key, expiresAt } = image;
-  const created = timeText(image.createdAt);
-  const updated = timeText(image.updatedAt);
-  const body = (record.json as Buffer).toString('utf8');
-  const expiry = expiresAt ? `,"expires_at":"${timeText(expiresAt)}"` : '';
-  return (
-    `{"id":"${image.id}","key":${key === '' ? '""' : JSON.stringify(key)},"rev":${image.rev},` +
-    `"data":${body},"created_at":"${created}","updated_at":"${updated}",` +
-    `"seq":${record.commit}${expiry}}`
-  );
 }
 
 function writerOf(field: DescField): Write {

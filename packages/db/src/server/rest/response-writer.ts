@@ -1,10 +1,11 @@
 import type { Exchange } from '@millrace/kit/http';
+import type { Abortable } from '../service/call.js';
 
 /** Writes a chunked response with backpressure. */
 export class ResponseWriter {
   constructor(
     private readonly exchange: Exchange,
-    private readonly signal: AbortSignal,
+    private readonly scope: Abortable,
   ) {}
 
   get hasBegun(): boolean {
@@ -23,10 +24,10 @@ export class ResponseWriter {
   }
 
   async write(piece: string | Uint8Array): Promise<void> {
-    this.signal.throwIfAborted();
+    this.scope.throwIfAborted();
     const drained = this.exchange.write(piece);
     if (!drained) return;
-    await untilAborted(drained, this.signal);
+    await untilAborted(drained, this.scope.signal);
   }
 
   /** Whether a push would be sent without waiting. */
@@ -41,7 +42,7 @@ export class ResponseWriter {
   }
 
   /** Writes the last chunk. A response that has not begun is sent whole, with Content-Length. */
-  end(contentType: string, piece = ''): void {
+  end(contentType: string, piece: string | Buffer = ''): void {
     const { exchange } = this;
     if (this.hasBegun) exchange.response.end(piece);
     else exchange.send(200, ['content-type', contentType, 'cache-control', 'no-store'], piece);

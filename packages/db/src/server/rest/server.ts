@@ -172,13 +172,14 @@ export class RestServer implements Steps<RestEndpoint> {
     if (scope.isEnded) return;
     const text = operation.write(answer);
     this.#encoded.add(text.length);
-    sendJson(exchange, 200, text, []);
+    exchange.send(200, jsonHeaders, text);
   }
 
   async #stream({ operation, scope, exchange }: RestCall, message: Fields): Promise<void> {
     const rpc = operation.route.rpc as StreamingRpc;
     const form = operation.chooseForm(exchange.request);
-    const writer = new ResponseWriter(exchange, scope.signal);
+    scope.recordWriter = form.recordWriter;
+    const writer = new ResponseWriter(exchange, scope);
     await this.parts.calls.stream(scope, rpc, message, (messages) =>
       form.deliver(messages, writer),
     );
@@ -222,19 +223,11 @@ function addressOf(socket: Socket & { [address]?: string }): string {
   return (socket[address] ??= `${socket.remoteAddress}:${socket.remotePort}`);
 }
 
+const jsonHeaders = ['content-type', 'application/json', 'cache-control', 'no-store'];
+
 function sendStatus(exchange: Exchange, status: CallStatus): void {
   const headers = Object.entries(statusHeaders(status)).flat();
-  sendJson(exchange, status.status, JSON.stringify(statusJson(status)), headers);
-}
-
-function sendJson(
-  exchange: Exchange,
-  status: number,
-  text: string,
-  headers: readonly string[],
-): void {
-  const common = ['content-type', 'application/json', 'cache-control', 'no-store'];
-  exchange.send(status, [...common, ...headers], text);
+  exchange.send(status.status, [...jsonHeaders, ...headers], JSON.stringify(statusJson(status)));
 }
 
 /** Maps errors of the HTTP core to refusals of the contract. */

@@ -2,8 +2,10 @@ import { Database as Api } from '@millrace/contract/db';
 import type { DescField } from '@bufbuild/protobuf';
 import type { StreamingRpc } from '../service/call.js';
 import { computeOnce } from '../service/compute-once.js';
+import type { FoundRecords, RecordWriter } from '../service/found-records.js';
 import type { PushSource } from '../service/push-source.js';
 import { jsonWriter, writerWithout } from './json-out.js';
+import { JsonRecords, JsonRecordWriter, type RecordFrame } from './record-json.js';
 import type { ResponseWriter } from './response-writer.js';
 
 type Messages = AsyncIterable<unknown> & Partial<PushSource<unknown>>;
@@ -13,6 +15,8 @@ export interface StreamForm {
   readonly contentType: string;
   /** Sends the messages. */
   deliver(messages: Messages, writer: ResponseWriter): Promise<void>;
+  /** Encodes the records of Find; undefined: they come as messages. */
+  readonly recordWriter?: () => RecordWriter;
   /** Last chunk of a response that fails after it began; undefined: the connection is closed. */
   failure: ((status: object) => string) | undefined;
 }
@@ -24,67 +28,83 @@ function outputOf(rpc: StreamingRpc) {
   return Api.methods.find(({ name }) => name === rpc)!.output;
 }
 
-/** Writers for the list items of a message and for its other fields. */
-function partsOf(rpc: StreamingRpc) {
+/** Writers for the list items of a message, with text around each, and for its other fields. */
+function partsOf(rpc: StreamingRpc, frameOf: (list: DescField) => RecordFrame) {
   const output = outputOf(rpc);
   const list = output.fields.find((field) => field.fieldKind === 'list')!;
-  const itemsOf = (message: unknown) =>
-    (message as Readonly<Record<string, readonly unknown[]>>)[list.localName]!;
-  return {
-    list,
-    itemsOf,
-    writeItem: jsonWriter(list.message!),
-    writeRest: writerWithout(output, list),
+  const frame = frameOf(list);
+  const [before, between, after] = [frame.before, frame.between, frame.after].map(String);
+  const writeItem = jsonWriter(list.message!);
+  const writeItems = (message: unknown): Buffer => {
+    const { written } = message as Partial<FoundRecords>;
+    if (written instanceof JsonRecords) return written.bytes;
+    const items = (message as Readonly<Record<string, readonly unknown[]>>)[list.localName]!;
+    return Buffer.from(items.map((item) => before! + writeItem(item) + after!).join(between));
   };
+  const recordWriter = () => new JsonRecordWriter(frame);
+  return { list, recordWriter, writeItems, writeRest: writerWithout(output, list) };
 }
 
 /** All messages as one JSON object: lists are joined, other fields come from the last message. */
 export function pageForm(rpc: StreamingRpc): StreamForm {
-  const { list, itemsOf, writeItem, writeRest } = partsOf(rpc);
+  const frameOf = () => ({ before: noBytes, between: comma, after: noBytes });
+  const { list, recordWriter, writeItems, writeRest } = partsOf(rpc, frameOf);
   return {
     contentType: 'application/json',
     failure: undefined,
+    recordWriter,
     async deliver(messages, writer) {
-      let buffered = `{${JSON.stringify(list.name)}:[`;
+      let buffered: Buffer[] = [Buffer.from(`{${JSON.stringify(list.name)}:[`)];
+      let bufferedBytes = 0;
       let isFirst = true;
       let rest = '{}';
       for await (const message of messages) {
         rest = writeRest(message);
-        for (const item of itemsOf(message)) {
-          buffered += (isFirst ? '' : ',') + writeItem(item);
-          isFirst = false;
-        }
-        if (buffered.length <= maxBufferedBytes) continue;
+        const items = writeItems(message);
+        if (items.length === 0) continue;
+        if (!isFirst) buffered.push(comma);
+        isFirst = false;
+        buffered.push(items);
+        bufferedBytes += items.length;
+        if (bufferedBytes <= maxBufferedBytes) continue;
         if (!writer.hasBegun) writer.begin('application/json');
-        await writer.write(buffered);
-        buffered = '';
+        await writer.write(Buffer.concat(buffered));
+        buffered = [];
+        bufferedBytes = 0;
       }
       const tail = rest.slice(1);
-      writer.end('application/json', `${buffered}]${tail === '}' ? '' : ','}${tail}`);
+      buffered.push(Buffer.from(`]${tail === '}' ? '' : ','}${tail}`));
+      writer.end('application/json', Buffer.concat(buffered));
     },
   };
 }
 
 /** One line per list item, then one line with the other fields of the last message. */
 export function itemLinesForm(rpc: StreamingRpc): StreamForm {
-  const { list, itemsOf, writeItem, writeRest } = partsOf(rpc);
-  const label = JSON.stringify(singular(list));
+  const { recordWriter, writeItems, writeRest } = partsOf(rpc, (list) => ({
+    before: Buffer.from(`{${JSON.stringify(singular(list))}:`),
+    between: noBytes,
+    after: Buffer.from('}\n'),
+  }));
   return {
     contentType: 'application/x-ndjson',
     failure: errorLine,
+    recordWriter,
     async deliver(messages, writer) {
       let rest = '{}';
       for await (const message of messages) {
         rest = writeRest(message);
-        let lines = '';
-        for (const item of itemsOf(message)) lines += `{${label}:${writeItem(item)}}\n`;
+        const lines = writeItems(message);
         if (!writer.hasBegun) writer.begin('application/x-ndjson');
-        if (lines !== '') await writer.write(lines);
+        if (lines.length > 0) await writer.write(lines);
       }
       writer.end('application/x-ndjson', `${rest}\n`);
     },
   };
 }
+
+const comma = Buffer.from(',');
+const noBytes = Buffer.alloc(0);
 
 /** `records` becomes `record`. */
 function singular(list: DescField): string {

@@ -29,7 +29,7 @@ export function aggregateMethod(
     if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
     else await reachSeq(parts, request.minSeq, context);
 
-    const place = { collection, transaction, signal: context.signal };
+    const place = { collection, transaction, caller: context };
     const { groups, plan, readSeq } = await stoppableAggregate(parts.database.core, place, query);
     const { condition } = query;
     logSlowQuery(parts, context, { method: 'Aggregate', collection, query: { condition }, plan });

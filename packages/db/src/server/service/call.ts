@@ -23,11 +23,17 @@ export type Request<Rpc extends DbMethod> = {
     : RequestMessage<Rpc>[Field];
 };
 
-/** Caller, deadline and cancellation of a call. */
-export interface CallContext {
-  readonly principal: Principal;
+/** Work that can be aborted. */
+export interface Abortable {
   /** Aborted with a refusal on cancellation, deadline or server shutdown. */
   readonly signal: AbortSignal;
+  /** Throws that refusal. Prefer it to `signal`, which is created on first use and expensive. */
+  throwIfAborted(): void;
+}
+
+/** Caller, deadline and cancellation of a call. */
+export interface CallContext extends Abortable {
+  readonly principal: Principal;
   /** Milliseconds since the epoch; undefined: no deadline. */
   readonly deadline: number | undefined;
   /** For logs. */

@@ -29,7 +29,7 @@ export function findMethod(
     const writer = json ? context.recordWriter?.() : undefined;
     const sink = writer ? new WritingSink(writer, view) : new MessageSink(view);
 
-    const place = { collection, transaction, signal: context.signal };
+    const place = { collection, transaction, caller: context };
     for await (const batch of stoppableFind(parts.database.core, place, query, sink)) {
       const { end } = batch;
       const message = findResponse(batch.records, batch.readSeq);

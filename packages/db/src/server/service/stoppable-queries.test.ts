@@ -24,7 +24,7 @@ test('stoppable query: a signal stops a scan and releases its snapshot', async (
   const query = checkFind({ filter: { field: 'text', op: 'regex', value: 'x$' } });
   const reason = new Error('enough');
   const abort = new AbortController();
-  const place = { collection: 'c', transaction: undefined, signal: abort.signal };
+  const place = { collection: 'c', transaction: undefined, caller: abort.signal };
   const found = stoppableFind(core, place, query, new RecordList(undefined)).next();
   abort.abort(reason);
   await expect(found).rejects.toBe(reason);
@@ -32,7 +32,7 @@ test('stoppable query: a signal stops a scan and releases its snapshot', async (
 
   const counting = new AbortController();
   const aggregate = checkAggregate({ groupBy: ['n'] });
-  const groups = stoppableAggregate(core, { ...place, signal: counting.signal }, aggregate);
+  const groups = stoppableAggregate(core, { ...place, caller: counting.signal }, aggregate);
   counting.abort(reason);
   await expect(groups).rejects.toBe(reason);
   expect(core.snapshots.size).toBe(0);
@@ -41,7 +41,7 @@ test('stoppable query: a signal stops a scan and releases its snapshot', async (
 test('stoppable query: completes without a signal', async () => {
   const { core } = await largeCollection();
   const { signal } = new AbortController();
-  const place = { collection: 'c', transaction: undefined, signal };
+  const place = { collection: 'c', transaction: undefined, caller: signal };
   const batches = [];
   const sink = new RecordList(undefined);
   for await (const batch of stoppableFind(core, place, checkFind({ countOnly: true }), sink)) {

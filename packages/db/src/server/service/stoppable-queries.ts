@@ -11,14 +11,16 @@ import { Slice } from '../../engine/query/slice.js';
 import type { QuerySource } from '../../engine/query/source.js';
 import type { ReadView } from '../../engine/read-view.js';
 import type { Transaction } from '../../engine/transactions.js';
+import type { Abortable } from './call.js';
 
 export interface QueryPlace {
   collection: string;
   transaction: Transaction | undefined;
-  signal: AbortSignal;
+  /** Aborted when nobody wants the result any more. */
+  caller: Pick<Abortable, 'throwIfAborted'>;
 }
 
-/** Like the engine's find, but a signal stops it within milliseconds. */
+/** Like the engine's find, but an abort stops it within milliseconds. */
 export async function* stoppableFind<Records>(
   core: Core,
   place: QueryPlace,
@@ -29,7 +31,7 @@ export async function* stoppableFind<Records>(
   try {
     const readSeq = source.view.seq;
     for await (const { records, end } of findInto(source, query, sink)) {
-      place.signal.throwIfAborted();
+      place.caller.throwIfAborted();
       yield { records, end, readSeq };
     }
   } finally {
@@ -52,7 +54,7 @@ export async function stoppableAggregate(
 
 function sourceOf(
   core: Core,
-  { collection: name, transaction, signal }: QueryPlace,
+  { collection: name, transaction, caller }: QueryPlace,
   condition: Condition,
 ): [QuerySource, () => void] {
   const { clock, sortSpace } = core;
@@ -65,7 +67,7 @@ function sourceOf(
     schema: undefined,
     isDropped: false,
   };
-  const slice = new Slice({ monotonic: () => clock.monotonic(), pause: () => nextTurn(signal) });
+  const slice = new Slice({ monotonic: () => clock.monotonic(), pause: () => nextTurn(caller) });
   const now = clock.now();
   const from = (view: ReadView): QuerySource => ({ view, collection, now, slice, sortSpace });
   if (!transaction) {
@@ -80,8 +82,7 @@ function sourceOf(
   return [{ ...from(transaction.view), collection: seen, overlay }, () => undefined];
 }
 
-function nextTurn(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) =>
-    setImmediate(() => (signal.aborted ? reject(signal.reason) : resolve())),
-  );
+async function nextTurn(caller: QueryPlace['caller']): Promise<void> {
+  await new Promise((resolve) => setImmediate(resolve));
+  caller.throwIfAborted();
 }
