@@ -74,6 +74,7 @@ const seenBy = (page: WatchedPage['page']) => page.evaluate<Seen>('window.seen')
 
 async function openPage(path: string): Promise<WatchedPage> {
   return browser!.open(`${servers.url}/#${path}`, {
+    needsOwnTab: true,
     prepare: async (page) => {
       await page.addInitScript(recorder);
     },

@@ -219,6 +219,32 @@ describe('shell', () => {
   });
 });
 
+test('test browser: a page finds nothing that the one before has stored or routed', async () => {
+  const stored = 'JSON.stringify([{ ...localStorage }, { ...sessionStorage }])';
+  const routed = `fetch('/not-there').then((response) => response.status)`;
+  await fleet.on(
+    '/settings',
+    async (page) => {
+      await page.evaluate(`localStorage.setItem('a', '1'); sessionStorage.setItem('b', '2')`);
+      expect(await page.evaluate(stored)).toContain('"a":"1"');
+      expect(await page.evaluate(routed)).toBe(204);
+    },
+    {
+      prepare: async (page) => {
+        await page.route('**/not-there', (route) => route.fulfill({ status: 204 }));
+      },
+    },
+  );
+  await fleet.on(
+    '/settings',
+    async (page) => {
+      expect(await page.evaluate<string>(stored)).not.toMatch(/"[ab]":/);
+      expect(await page.evaluate(routed)).toBe(404);
+    },
+    { allowedErrors: /status of 404/ },
+  );
+});
+
 test('settings: show every value with its source, and are searchable', async () => {
   await fleet.on('/settings', async (page) => {
     const row = page.getByRole('row').filter({ hasText: 'data_dir' });
