@@ -1,7 +1,7 @@
 #!/bin/sh
 # Entry point of the image: makes missing tokens, prints them once, and runs `millrace "$@"` on all
 # interfaces. Set a variable such as MILLRACE_QUEUE_LISTEN to choose another address.
-# `init` makes the tokens and exits.
+# `init` makes the tokens and exits. `health` exits with 0 if what the container runs is up.
 set -eu
 umask 077
 
@@ -12,6 +12,7 @@ export MILLRACE_QUEUE_DATA="${MILLRACE_QUEUE_DATA:-$data}"
 export MILLRACE_DB_DATA="${MILLRACE_DB_DATA:-$data/db}"
 export MILLRACE_LISTEN="${MILLRACE_LISTEN:-0.0.0.0:8765}"
 export MILLRACE_QUEUE_LISTEN="${MILLRACE_QUEUE_LISTEN:-0.0.0.0:8081}"
+export MILLRACE_QUEUE_GRPC="${MILLRACE_QUEUE_GRPC:-0.0.0.0:8082}"
 export MILLRACE_QUEUE_METRICS_LISTEN="${MILLRACE_QUEUE_METRICS_LISTEN:-0.0.0.0:9464}"
 export MILLRACE_DB_GRPC="${MILLRACE_DB_GRPC:-0.0.0.0:5433}"
 export MILLRACE_DB_HTTP="${MILLRACE_DB_HTTP:-0.0.0.0:8080}"
@@ -48,6 +49,23 @@ database_key() {
   fi
 }
 
+# answers ADDRESS PATH: whether the server at this port says that it is well.
+answers() {
+  exec node -e 'fetch(process.argv[1]).then((r) => process.exit(r.ok ? 0 : 1), () => process.exit(1))' \
+    "http://127.0.0.1:${1##*:}$2"
+}
+
+# health WORDS: the words after the image, by default those of the first process.
+health() {
+  [ $# -gt 0 ] || set -- "$(tr '\0' ' ' </proc/1/cmdline)"
+  case "$* " in
+    *'queue serve '*) answers "$MILLRACE_QUEUE_LISTEN" /readyz ;;
+    *'db serve '*) answers "$MILLRACE_DB_HTTP" /readyz ;;
+    *'daemon serve '*) answers "$MILLRACE_LISTEN" /healthz ;;
+    *) exec millrace status ;;
+  esac
+}
+
 [ $# -gt 0 ] || set -- up
 case "$1 ${2:-}" in
   'up '*)
@@ -60,6 +78,10 @@ case "$1 ${2:-}" in
     queue_token
     database_key
     exit 0
+    ;;
+  'health '*)
+    shift
+    health "$@"
     ;;
   'daemon serve') daemon_token ;;
   'queue serve')

@@ -21,12 +21,12 @@ async function run(command: string): Promise<string> {
 }
 
 async function put(teeth: number): Promise<{ seq: string; updated_at: string }> {
-  const out = await run(`bin/ctl db put parts wheel '{"teeth":${teeth}}' --json`);
+  const out = await run(`millrace db put parts wheel '{"teeth":${teeth}}' --json`);
   return (JSON.parse(out) as { record: { seq: string; updated_at: string } }).record;
 }
 
 const steps: Readonly<Record<string, (command: string) => Promise<unknown>>> = {
-  'bin/ctl db serve --data ./data --log-archive ./archive': async (command) => {
+  'millrace db serve --data ./data --log-archive ./archive': async (command) => {
     await sandbox.serve('leader', `${command} --log-archive-interval 100ms`, /"socket"/);
     await put(47);
     await vi.waitFor(
@@ -36,12 +36,12 @@ const steps: Readonly<Record<string, (command: string) => Promise<unknown>>> = {
     time = (await put(48)).updated_at;
     await put(49);
   },
-  'bin/ctl db backup --base --out ./archive': run,
-  'bin/ctl db restore --from ./archive --to 2026-05-04T09:30:00Z --data ./restored': (command) =>
+  'millrace db backup --base --out ./archive': run,
+  'millrace db restore --from ./archive --to 2026-05-04T09:30:00Z --data ./restored': (command) =>
     run(command.replace('2026-05-04T09:30:00Z', time)),
-  'bin/ctl db restore --from ./archive --to 1200 --data ./before': (command) =>
+  'millrace db restore --from ./archive --to 1200 --data ./before': (command) =>
     run(command.replace('1200', '3')),
-  'bin/ctl db verify --data ./restored': async (command) =>
+  'millrace db verify --data ./restored': async (command) =>
     expect(await run(command)).toMatch(/commit 2\b/),
 };
 

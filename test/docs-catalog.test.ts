@@ -7,23 +7,23 @@ import { Sandbox } from './support/sandbox.js';
 let sandbox: Sandbox;
 beforeAll(async () => {
   sandbox = await Sandbox.make();
-  await sandbox.serve('server', 'bin/ctl db serve --data ./data', /"socket"/);
+  await sandbox.serve('server', 'millrace db serve --data ./data', /"socket"/);
 });
 afterAll(() => sandbox.end());
 
 const shown: Readonly<Record<string, RegExp>> = {
-  'bin/ctl db schema set people person.json': /Schema of "people" set/,
-  'bin/ctl db schema list': /people +strict/,
-  'bin/ctl db index create people city age': /created, ready/,
-  'bin/ctl db index list people': /people +city, age/,
-  'bin/ctl db index advise': /No advice/,
-  'bin/ctl db collection rename people persons': /with 1 record/,
-  'bin/ctl db collection list': /persons +1/,
-  'bin/ctl db collection drop persons --yes': /with 1 record/,
-  'bin/ctl db import users users.ndjson --key-field email': /2 new/,
-  'bin/ctl db count users': /^2$/m,
-  'bin/ctl db import users users.ndjson --key-field email --start-line 2': /1 replaced/,
-  'bin/ctl db export users name=Ada --documents': /"name":"Ada"/,
+  'millrace db schema set people person.json': /Schema of "people" set/,
+  'millrace db schema list': /people +strict/,
+  'millrace db index create people city age': /created, ready/,
+  'millrace db index list people': /people +city, age/,
+  'millrace db index advise': /No advice/,
+  'millrace db collection rename people persons': /with 1 record/,
+  'millrace db collection list': /persons +1/,
+  'millrace db collection drop persons --yes': /with 1 record/,
+  'millrace db import users users.ndjson --key-field email': /2 new/,
+  'millrace db count users': /^2$/m,
+  'millrace db import users users.ndjson --key-field email --start-line 2': /1 replaced/,
+  'millrace db export users name=Ada --documents': /"name":"Ada"/,
 };
 const pages = ['docs/how-to/model-index-validate.md', 'docs/how-to/import-and-export.md'];
 

@@ -9,7 +9,6 @@ let sandbox: Sandbox;
 const addresses: Record<string, string> = {};
 beforeAll(async () => {
   sandbox = await Sandbox.make();
-  await serve('10.0.0.1:5433', 'bin/ctl db serve --data ./data');
 });
 afterAll(() => sandbox.end());
 
@@ -17,13 +16,15 @@ function here(command: string): string {
   return Object.entries(addresses).reduce((text, [from, to]) => text.replaceAll(from, to), command);
 }
 
-/** Starts a server that the page knows by this address. */
+/** Starts a server that the page knows by this address, on any port of this machine. */
 async function serve(address: string, command: string): Promise<void> {
-  const out = await sandbox.serve(address, here(command), /"socket"/);
+  const anywhere = command.replace(`--grpc ${address}`, '--grpc 127.0.0.1:0');
+  expect(anywhere).not.toBe(command);
+  const out = await sandbox.serve(address, here(anywhere), /"socket"/);
   addresses[address] = /grpc:\/\/([\d.]+:\d+)/.exec(out)?.[1] ?? '';
 }
 
-const ctl = (line: string) => run(`bin/ctl ${line}`);
+const ctl = (line: string) => run(`millrace ${line}`);
 
 async function run(command: string): Promise<string> {
   const { code, out } = await sandbox.run(here(command));
@@ -37,18 +38,24 @@ function untilHas(address: string, key: string): Promise<unknown> {
 }
 
 const steps: Readonly<Record<string, (command: string) => Promise<unknown>>> = {
+  'millrace db serve --data ./data --grpc 10.0.0.1:5433': (command) =>
+    serve('10.0.0.1:5433', command),
   'mkdir -m 700 copy': (command) => run(command),
   'cp data/db.key copy/': (command) => run(command),
-  'bin/ctl db serve --data ./copy --follow grpc://10.0.0.1:5433': async (command) => {
+  'millrace db serve --data ./copy --grpc 10.0.0.2:5433 --follow grpc://10.0.0.1:5433': async (
+    command,
+  ) => {
     await ctl(`db put parts wheel '{"teeth":48}' --url grpc://10.0.0.1:5433`);
     await serve('10.0.0.2:5433', command);
     await untilHas('10.0.0.2:5433', 'wheel');
   },
-  'bin/ctl db promote --url grpc://10.0.0.2:5433': async (command) => {
-    await ctl(command.replace('bin/ctl ', ''));
+  'millrace db promote --url grpc://10.0.0.2:5433': async (command) => {
+    await ctl(command.replace('millrace ', ''));
     await ctl(`db put parts pinion '{"teeth":12}' --url grpc://10.0.0.2:5433`);
   },
-  'bin/ctl db serve --data ./data --follow grpc://10.0.0.2:5433': async (command) => {
+  'millrace db serve --data ./data --grpc 10.0.0.1:5433 --follow grpc://10.0.0.2:5433': async (
+    command,
+  ) => {
     await serve('10.0.0.1:5433', command);
     await untilHas('10.0.0.1:5433', 'pinion');
   },

@@ -85,13 +85,13 @@ const preparations: readonly [RegExp, () => Promise<unknown>][] = [
   [
     / queue test mail$/,
     // The handler of the guide listens a moment after it was started.
-    () => vi.waitFor(() => ok('bin/ctl queue test mail'), patient),
+    () => vi.waitFor(() => ok('millrace queue test mail'), patient),
   ],
   [/ queue get /, () => submit('mail.send', `--payload null --id ${pageTask}`)],
   [
     / queue watch$/,
     async () => {
-      await ok('bin/ctl queue config set mail impatient.yaml');
+      await ok('millrace queue config set mail impatient.yaml');
       await submit('mail.spam', '');
       await vi.waitFor(async () => {
         expect(await dead()).toEqual(
@@ -106,7 +106,7 @@ const preparations: readonly [RegExp, () => Promise<unknown>][] = [
   [
     / --if-version 3$/,
     async () => {
-      const config = JSON.parse(await ok('bin/ctl queue config get mail')) as { version: number };
+      const config = JSON.parse(await ok('millrace queue config get mail')) as { version: number };
       names.set('--if-version 3', `--if-version ${config.version}`);
     },
   ],
@@ -115,16 +115,16 @@ const preparations: readonly [RegExp, () => Promise<unknown>][] = [
     () =>
       vi.waitFor(async () => {
         // A task that fails may wait for its next attempt for minutes.
-        await ok('bin/ctl queue cancel --queue mail --all --yes');
-        await ok('bin/ctl queue purge mail --all --yes');
-        const stats = JSON.parse(await ok('bin/ctl queue stats mail --json'));
+        await ok('millrace queue cancel --queue mail --all --yes');
+        await ok('millrace queue purge mail --all --yes');
+        const stats = JSON.parse(await ok('millrace queue stats mail --json'));
         expect(stats).toMatchObject({ pending: 0, in_flight: 0, dlq_depth: 0 });
       }, patient),
   ],
   [
     / queue migrate /,
     async () => {
-      await ok('bin/ctl queue config set mail mail.yaml');
+      await ok('millrace queue config set mail mail.yaml');
       await submit('mail.send', '--file letter.json --content-type application/json --wait');
       await sandbox.stop('queue');
     },
@@ -133,11 +133,11 @@ const preparations: readonly [RegExp, () => Promise<unknown>][] = [
 
 function submit(handler: string, flags: string): Promise<string> {
   const type = flags.includes('--content-type') ? '' : '--content-type application/json';
-  return ok(`bin/ctl queue submit mail ${handler} ${flags} ${type}`);
+  return ok(`millrace queue submit mail ${handler} ${flags} ${type}`);
 }
 
 async function dead(): Promise<unknown[]> {
-  return JSON.parse(await ok('bin/ctl queue dlq list mail --json')).tasks;
+  return JSON.parse(await ok('millrace queue dlq list mail --json')).tasks;
 }
 
 /** What a page could not know is put in the place of what it says. */
@@ -199,7 +199,7 @@ describe.each(pagesOfQueue.filter((page) => page !== migrationPage))('%s', (page
 
 describe('docs/how-to/write-a-handler.md', () => {
   test('long work is settled as the guide says', async () => {
-    await ok(`bin/ctl queue config set mail mail.yaml`);
+    await ok(`millrace queue config set mail mail.yaml`);
     const tasks: { id: string; leaseToken: string }[] = [];
     const worker = createServer((request, response) => {
       const { 'x-queue-task-id': id, 'x-queue-lease-token': leaseToken } = request.headers;
@@ -209,8 +209,8 @@ describe('docs/how-to/write-a-handler.md', () => {
     await once(worker, 'listening');
     try {
       write('long.yaml', `callback: { url: "http://127.0.0.1:${sandbox.env['LONG_PORT']}/" }`);
-      await ok('bin/ctl queue config set mail.long long.yaml');
-      const waiting = ok('bin/ctl queue submit mail.long report --wait');
+      await ok('millrace queue config set mail.long long.yaml');
+      const waiting = ok('millrace queue submit mail.long report --wait');
       await expect.poll(() => tasks.length, patient).toBe(1);
       await settleAsDocumented(tasks[0]!);
       expect(await waiting).toContain('SUCCEEDED after 1 attempt');

@@ -24,35 +24,35 @@ beforeAll(async () => {
   writeFileSync(join(sandbox.work, 'connectors.yaml'), connectors);
 });
 afterAll(async () => {
-  const { out } = await sandbox.run('bin/ctl agent list --json');
+  const { out } = await sandbox.run('millrace agent list --json');
   const { sessions } = JSON.parse(out) as { sessions: { id: string }[] };
   // Agents outlive the daemon, and must not outlive this test.
-  for (const { id } of sessions) await sandbox.run(`bin/ctl agent stop ${id}`);
+  for (const { id } of sessions) await sandbox.run(`millrace agent stop ${id}`);
   await sandbox.end();
 });
 
 /** What has to be so before a command means anything. */
 const preparations: Readonly<Record<string, () => Promise<unknown>>> = {
-  'bin/ctl git commit -m "Grease the wheel"': async () => {
+  'millrace git commit -m "Grease the wheel"': async () => {
     writeFileSync(join(sandbox.work, 'wheel.txt'), 'greased\n');
     return expectOk(await sandbox.run('git add wheel.txt'));
   },
-  'bin/ctl agent send fix-upload "Yes, go on."': () => untilIdle('fix-upload'),
-  'bin/ctl agent diff retry-docs --stat': async () => {
+  'millrace agent send fix-upload "Yes, go on."': () => untilIdle('fix-upload'),
+  'millrace agent diff retry-docs --stat': async () => {
     const { worktree } = await untilAtRest('retry-docs');
     writeFileSync(join(worktree, 'RETRY.md'), 'It retries once.\n');
   },
-  'bin/ctl agent push retry-docs': async () => {
+  'millrace agent push retry-docs': async () => {
     const remote = join(sandbox.work, '..', 'remote.git');
     expectOk(await sandbox.run(`git init --quiet --bare ${remote}`));
     expectOk(await sandbox.run(`git remote add origin ${remote}`));
   },
-  'bin/ctl agent answer release 1': () => untilAsking('release'),
+  'millrace agent answer release 1': () => untilAsking('release'),
 };
 
 async function untilAtRest(agent: string): Promise<{ worktree: string }> {
   return vi.waitFor(async () => {
-    const { out } = await sandbox.run(`bin/ctl agent show ${agent} --json`);
+    const { out } = await sandbox.run(`millrace agent show ${agent} --json`);
     const session = JSON.parse(out) as { status: string; worktree: string };
     expect(['idle', 'done']).toContain(session.status);
     return session;
@@ -61,14 +61,14 @@ async function untilAtRest(agent: string): Promise<{ worktree: string }> {
 
 async function untilIdle(agent: string): Promise<void> {
   await vi.waitFor(async () => {
-    const { out } = await sandbox.run(`bin/ctl agent show ${agent} --json`);
+    const { out } = await sandbox.run(`millrace agent show ${agent} --json`);
     expect(JSON.parse(out)).toMatchObject({ status: 'idle' });
   }, patient);
 }
 
 async function untilAsking(agent: string): Promise<void> {
   await vi.waitFor(async () => {
-    const { out } = await sandbox.run(`bin/ctl agent show ${agent} --json`);
+    const { out } = await sandbox.run(`millrace agent show ${agent} --json`);
     expect(JSON.parse(out)).toMatchObject({ status: 'waiting_for_input' });
   }, patient);
 }
@@ -79,10 +79,10 @@ function expectOk({ code, out }: Outcome): void {
 
 async function run(command: string): Promise<void> {
   await preparations[command]?.();
-  if (command === 'npm start' || command === 'bin/ctl up') {
+  if (command === 'npm start' || command === 'millrace up') {
     const at = command === 'npm start' ? root : sandbox.work;
     await sandbox.serve('up', command, /^Ctrl-C stops everything/m, at);
-  } else if (command === 'bin/ctl connect --config connectors.yaml') {
+  } else if (command === 'millrace connect --config connectors.yaml') {
     await sandbox.serve('connect', command, /"component":"connect"/);
   } else if (command.includes(' agent attach ')) {
     const typed = [{ after: /Done|claude|upload/, keys: detach }];

@@ -153,7 +153,7 @@ const fileCommands = new Set(['mkdir -m 700 copy', 'cp data/db.key copy/']);
 /** What is wrong with a command, as far as can be reported without running it. */
 function faultOf(command: string, tree: CommandShape): string | undefined {
   const [program, first = '', second = ''] = wordsOf(command);
-  if (program === 'bin/ctl') return faultOfCtl(command, tree);
+  if (program === 'bin/ctl' || program === 'millrace') return faultOfCtl(command, tree);
   if (program === 'npm') {
     const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
     const name = first === 'run' ? second : first;

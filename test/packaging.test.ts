@@ -10,7 +10,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parse, parseAllDocuments } from 'yaml';
+import { parse } from 'yaml';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { root } from './support/markdown.js';
 
@@ -53,9 +53,12 @@ describe('Containerfile', () => {
     expect(all('VOLUME')).toEqual(['/data']);
   });
 
-  test.each(['CMD', 'HEALTHCHECK'])('ctl takes the words of %s', (name) => {
-    const words = JSON.parse(/\[.*\]/.exec(all(name)[0]!)![0]) as string[];
-    expectCommand(name === 'CMD' ? words : words.slice(1));
+  const wordsIn = (name: string) => JSON.parse(/\[.*\]/.exec(all(name)[0]!)![0]) as string[];
+
+  test('ctl takes the words of CMD, and the entry point those of the health check', () => {
+    expectCommand(wordsIn('CMD'));
+    expect(wordsIn('HEALTHCHECK')).toEqual(['/bin/sh', '/opt/millrace/entrypoint.sh', 'health']);
+    expect(wordsIn('ENTRYPOINT')).toContain('/opt/millrace/entrypoint.sh');
   });
 });
 
@@ -92,27 +95,6 @@ describe.each(['compose.yaml', 'compose.scale.yaml'])('%s', (file) => {
   test('ctl takes the commands', () => {
     for (const { command } of services) if (command) expectCommand(command);
   });
-});
-
-test('kubernetes.yaml runs commands that ctl takes and mounts volumes that it declares', () => {
-  const documents = parseAllDocuments(read('kubernetes.yaml')).map((one) => one.toJS() as any);
-  const workloads = documents.filter(({ kind }) => kind !== 'Service');
-  expect(workloads.map(({ metadata }) => metadata.name)).toEqual([
-    'millrace-queue',
-    'millrace-db',
-    'millrace-daemon',
-  ]);
-  for (const { metadata, spec } of workloads) {
-    const pod = spec.template.spec;
-    expect(spec.selector.matchLabels).toEqual(spec.template.metadata.labels);
-    expect(documents.some((one) => one.spec.selector.app === metadata.name)).toBe(true);
-    const claims = (spec.volumeClaimTemplates ?? []).map((one: any) => one.metadata.name);
-    const declared = [...claims, ...(pod.volumes ?? []).map((one: any) => one.name)];
-    for (const container of [...pod.containers, ...(pod.initContainers ?? [])]) {
-      if (container.args) expectCommand(container.args);
-      for (const { name } of container.volumeMounts) expect(declared).toContain(name);
-    }
-  }
 });
 
 test.each(readdirSync(join(packaging, 'systemd')))(
@@ -173,10 +155,9 @@ describe('entry point of the image', () => {
 
   const real = `#!/bin/sh\nexec "${process.execPath}" "${join(root, 'bin', 'ctl')}" "$@"\n`;
   const anyPort = Object.fromEntries(
-    ['LISTEN', 'QUEUE_LISTEN', 'QUEUE_METRICS_LISTEN', 'DB_GRPC', 'DB_HTTP'].map((name) => [
-      `MILLRACE_${name}`,
-      '127.0.0.1:0',
-    ]),
+    ['LISTEN', 'QUEUE_LISTEN', 'QUEUE_GRPC', 'QUEUE_METRICS_LISTEN', 'DB_GRPC', 'DB_HTTP'].map(
+      (name) => [`MILLRACE_${name}`, '127.0.0.1:0'],
+    ),
   );
 
   test('the servers listen on all interfaces', async () => {
@@ -187,6 +168,7 @@ describe('entry point of the image', () => {
     for (const setting of [
       'LISTEN=0.0.0.0:8765',
       'QUEUE_LISTEN=0.0.0.0:8081',
+      'QUEUE_GRPC=0.0.0.0:8082',
       'DB_GRPC=0.0.0.0:5433',
     ]) {
       expect(text()).toContain(`MILLRACE_${setting}\n`);
@@ -223,8 +205,15 @@ describe('entry point of the image', () => {
     const listening = /"listener":"http","url":"([^"]+)"/;
     await expect.poll(text, { timeout: 90_000 }).toMatch(listening);
     const [, token] = /new token of the queue, .*: (\S+)/.exec(text())!;
-    const url = `${listening.exec(text())![1]}/v1/admin/queues`;
+    const { origin, host } = new URL(listening.exec(text())![1]!);
+    const url = `${origin}/v1/admin/queues`;
     const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
     expect(answer.status).toBe(200);
+    // The health check of a container with one server does not ask for the others.
+    const health = (...words: string[]) =>
+      start(['health', ...words], real, { MILLRACE_QUEUE_LISTEN: host, MILLRACE_DB_HTTP: 'x:1' });
+    expect(await health('queue', 'serve').ended).toBe(0);
+    expect(await health('db', 'serve').ended).toBe(1);
+    expect(await health('up').ended).toBe(1);
   });
 });

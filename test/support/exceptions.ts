@@ -9,8 +9,8 @@ interface Exception {
 /** Keep it short: everything else in the fences of README and docs is run as it is there. */
 export const exceptions: readonly Exception[] = [
   {
-    command: 'bin/ctl tui',
-    instead: 'bin/ctl tui --help',
+    command: 'millrace tui',
+    instead: 'millrace tui --help',
     because: 'it needs a terminal; packages/ctl/test/tui.test.ts drives it in one',
   },
   {
@@ -47,11 +47,11 @@ export const exceptions: readonly Exception[] = [
   },
   {
     command:
-      'bin/ctl db serve --data /srv/db --grpc 10.0.0.1:5433 --min-acks 1 --cluster etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/main',
+      'millrace db serve --data /srv/db --grpc 10.0.0.1:5433 --http 10.0.0.1:8080 --min-acks 1 --cluster etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/main',
     because: 'needs three machines and an etcd; packages/db/test/cluster runs such a cluster',
   },
   {
-    command: 'bin/ctl db status --url grpc://10.0.0.1:5433,10.0.0.2:5433,10.0.0.3:5433',
+    command: 'millrace db status --url grpc://10.0.0.1:5433,10.0.0.2:5433,10.0.0.3:5433',
     because: 'needs the cluster of the page; packages/db/test/cluster has such clients',
   },
   {
@@ -117,8 +117,8 @@ export const exceptions: readonly Exception[] = [
     because: 'npm test runs these tests',
   },
   {
-    command: 'bin/ctl queue submit mail mail.digest --delay 15m --expires-at 2h --group acme',
-    instead: 'bin/ctl queue submit mail mail.digest --delay 1s --expires-at 2h --group acme',
+    command: 'millrace queue submit mail mail.digest --delay 15m --expires-at 2h --group acme',
+    instead: 'millrace queue submit mail mail.digest --delay 1s --expires-at 2h --group acme',
     because: 'the page deletes the queue in the end, which cannot have waiting tasks',
   },
 ];

@@ -31,8 +31,8 @@ const anyPort = '127.0.0.1:0';
 const keyPauseMs = 40;
 
 /**
- * A home of its own with a made-up agent, and a small project with `bin/ctl`, so that commands run
- * as pages write them. Servers take any free port and leave their addresses in the home.
+ * A home of its own with a fake agent and `millrace` on the PATH, and a small project with `bin/ctl`,
+ * so that commands run as pages write them. Servers take any free port and leave their addresses in the home.
  */
 export class Sandbox {
   readonly home = mkdtempSync(join(tmpdir(), 'millrace-docs-'));
@@ -62,6 +62,7 @@ export class Sandbox {
     await installFakeAgent(join(home, 'bin'), ['claude']);
     mkdirSync(join(work, 'bin'), { recursive: true });
     symlinkSync(join(root, 'bin', 'ctl'), join(work, 'bin', 'ctl'));
+    symlinkSync(join(root, 'bin', 'ctl'), join(home, 'bin', 'millrace'));
     writeFileSync(
       join(work, 'package.json'),
       '{ "name": "mill", "private": true, "scripts": { "test": "node --version" } }\n',

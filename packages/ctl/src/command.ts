@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { Command, Help, type Argument, type HelpContext, type Option } from 'commander';
 import { nearest } from '@millrace/kit/nearest';
 import { asTyped } from './command-name.js';
+import { passingOn } from './output-args.js';
 import { shapeOf, type Example } from './shape.js';
 
 /** The command line is invalid. `path` is the command whose help explains it. */
@@ -106,7 +107,10 @@ export class CtlCommand extends Command {
       )
       .replace(/\.?\s*\n\((Did you mean .+\?)\)$/s, '. $1')
       .replaceAll(/\s*\n\s*/g, ' ');
-    throw new Mistake(this.#asUnknownCommand(oneLine) ?? oneLine, this.path);
+    throw new Mistake(
+      this.#asUnknownCommand(oneLine) ?? this.#withGlobalOption(oneLine) ?? oneLine,
+      this.path,
+    );
   }
 
   /** A group that is also a command takes a misspelt subcommand for an argument. */
@@ -119,6 +123,18 @@ export class CtlCommand extends Command {
       this.subcommands.map((command) => command.name()),
     );
     return `unknown command '${word}'${meant === undefined ? '' : `. Did you mean ${meant}?`}`;
+  }
+
+  /** Commander suggests no global option below a group that is also a command. */
+  #withGlobalOption(message: string): string | undefined {
+    const [, flag] = /^unknown option '(--[^'=]+)'$/.exec(message) ?? [];
+    if (flag === undefined) return undefined;
+    const known = this.createHelp().visibleGlobalOptions(this);
+    const meant = nearest(
+      flag,
+      known.flatMap(({ long }) => long ?? []),
+    );
+    return meant === undefined ? undefined : `${message}. Did you mean ${meant}?`;
   }
 
   override helpInformation(context?: HelpContext): string {
@@ -186,7 +202,8 @@ class CtlHelp extends Help {
   }
 
   override visibleGlobalOptions(command: Command): Option[] {
-    return super.visibleGlobalOptions(command).filter(({ long }) => long !== '--version');
+    const left = new Set(['--version', ...(passesOptionsOn(command) ? formatOptions : [])]);
+    return super.visibleGlobalOptions(command).filter(({ long }) => !left.has(long ?? ''));
   }
 
   /** Remembers two widths: long options would leave no room for the summaries of commands. */
@@ -234,6 +251,13 @@ class CtlHelp extends Help {
       ];
     }
   }
+}
+
+const formatOptions = ['--output-format', '--utc'];
+
+function passesOptionsOn(command: Command): boolean {
+  const { parent } = command;
+  return parent?.parent ? passesOptionsOn(parent) : passingOn.has(command.name());
 }
 
 /** The width of the term column; longer terms have their text on the next line. */

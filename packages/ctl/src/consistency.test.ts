@@ -2,38 +2,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
-import type { Lifecycle } from './lifecycle.js';
-import { run } from './run.js';
-import type { CommandShape } from './shape.js';
+import { ctl, describedCommands, wordsOf } from './in-process.test-support.js';
 
 /* What holds for every command alike. */
 
-const lifecycle: Lifecycle = {
-  interrupted: new AbortController().signal,
-  serve: (work) => work(Promise.resolve()),
-  onInterrupt: () => () => undefined,
-  handOver: (work) => work(),
-};
-
-async function ctl(args: readonly string[]) {
-  let [out, err] = ['', ''];
-  const outside = {
-    stdout: { write: (text: string | Uint8Array) => (out += text.toString()) },
-    stderr: { write: (text: string | Uint8Array) => (err += text.toString()) },
-    env: { HOME: '/nonexistent' },
-  };
-  const code = await run(args, outside, lifecycle);
-  return { code, out, err };
-}
-
-const root = JSON.parse((await ctl(['--help', '--json'])).out) as CommandShape;
-const all = root.commands.flatMap((command) => withSubcommands(command));
-
-function withSubcommands(command: CommandShape): CommandShape[] {
-  return [command, ...command.commands.flatMap((each) => withSubcommands(each))];
-}
-
-const wordsOf = ({ path }: CommandShape) => path.split(' ').slice(1);
+const all = await describedCommands();
 const groups = all.filter(
   ({ commands, usage }) => commands.length > 0 && /\[command\]/.test(usage),
 );

@@ -1,10 +1,8 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
 import { afterAll, describe, expect, test } from 'vitest';
-import type { Lifecycle } from './lifecycle.js';
-import { run } from './run.js';
+import { ctl, describedCommands, wordsOf } from './in-process.test-support.js';
 import type { CommandShape } from './shape.js';
 
 /* The exit code of every command: 2 for a usage error, 1 for a failure. */
@@ -16,32 +14,7 @@ const file = (name: string, text: string) => {
   return join(folder, name);
 };
 
-const lifecycle: Lifecycle = {
-  interrupted: new AbortController().signal,
-  serve: (work) => work(Promise.resolve()),
-  onInterrupt: () => () => undefined,
-  handOver: (work) => work(),
-};
-
-async function ctl(args: readonly string[]) {
-  let [out, err] = ['', ''];
-  const outside = {
-    stdin: Readable.from([]) as never,
-    stdout: { write: (text: string | Uint8Array) => (out += text.toString()) },
-    stderr: { write: (text: string | Uint8Array) => (err += text.toString()) },
-    env: { HOME: '/nonexistent', PATH: process.env['PATH'] ?? '' },
-  };
-  const code = await run(args, outside, lifecycle);
-  return { code, out, err };
-}
-
-const root = JSON.parse((await ctl(['--help', '--json'])).out) as CommandShape;
-const flat = (command: CommandShape): CommandShape[] => [
-  command,
-  ...command.commands.flatMap(flat),
-];
-const leaves = root.commands.flatMap(flat).filter(({ commands }) => commands.length === 0);
-const wordsOf = ({ path }: CommandShape) => path.split(' ').slice(1);
+const leaves = (await describedCommands()).filter(({ commands }) => commands.length === 0);
 
 const taskId = '01JD3Z8Q4M7X2N5V9RTBKWCH6E';
 const samples: Readonly<Record<string, () => string[]>> = {

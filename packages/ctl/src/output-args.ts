@@ -2,7 +2,7 @@ export const outputFormats = ['table', 'json', 'yaml', 'name'] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
 /** Groups that pass options on to another program, which may have a `-o` of its own. */
-const passingOn = new Set(['git', 'check']);
+export const passingOn: ReadonlySet<string> = new Set(['git', 'check']);
 
 export interface OutputArgs {
   readonly format: OutputFormat;

@@ -284,11 +284,6 @@ describe('with a daemon', () => {
   });
 
   test('config shows its live values, flags included', async () => {
-    const file = server.write('live.yaml', '');
-    const set = await server.json(['config', 'set', 'tokens.critical', '333k', '--config', file]);
-    expect(set).toMatchObject({ file, restart: ['tokens.critical'], overridden: [] });
-    const over = await server.ctl(['config', 'set', 'tokens.warn', '99k', '--config', file]);
-    expect(over.out).toContain('tokens.warn of the running daemon comes from --tokens-warn');
     const { code, out, err } = await server.ctl(['config', 'tokens.warn']);
     expect([code, err]).toEqual([0, '']);
     expect(out).toMatch(/^tokens\.warn +123k +--tokens-warn$/m);
@@ -296,6 +291,14 @@ describe('with a daemon', () => {
     expect(faultsOf('ConfigView', view)).toEqual([]);
     const savings = view.entries.find(({ key }: { key: string }) => key === 'savings');
     expect(savings).toMatchObject({ value: false, source: 'flag' });
+  });
+
+  test('config set: another file does not concern the running daemon', async () => {
+    const file = server.write('other.yaml', '');
+    const set = await server.json(['config', 'set', 'tokens.critical', '333k', '--config', file]);
+    expect(set).toMatchObject({ file, restart: [], overridden: [], applied: [] });
+    const over = await server.ctl(['config', 'set', 'tokens.warn', '99k', '--config', file]);
+    expect(over.out).toBe(`Set tokens.warn in ${file}.\n`);
   });
 
   test('config set: the running daemon applies it, or needs a restart', async () => {
@@ -331,6 +334,8 @@ describe('with a daemon', () => {
     const later = await set('metrics', 'false');
     expect(later.out).toContain('The running daemon reads metrics after: ctl restart daemon');
     expect(await get('metrics')).toBe('true\n');
+    const overridden = await set('savings', 'true');
+    expect(overridden.out).toContain('savings of the running daemon comes from ');
     rmSync(file);
   });
 

@@ -44,6 +44,15 @@ test('tasks: lists by status and handler, page by page, and counts', async () =>
   expect(JSON.parse(bad.err).error.code).toBe('INVALID_QUERY');
 });
 
+test('tasks: a task of a pull queue is ready, and waits while the queue is paused', async () => {
+  const pull = `${queue}.pull`;
+  await server.ok(['create', pull, '--pull']);
+  await server.ok(['submit', pull, 'mail.send']);
+  expect(await server.ok(['tasks', pull])).toMatch(/PENDING .* ready *\n/);
+  await server.ok(['pause', pull]);
+  expect(await server.ok(['tasks', pull])).toMatch(/PENDING .* waits: the queue is paused *\n/);
+});
+
 test('tasks: --watch shows the list until it is interrupted', async () => {
   await delayed('mail.send');
   const stop = new AbortController();

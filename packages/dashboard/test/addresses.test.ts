@@ -1,7 +1,7 @@
-import type { Locator } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { collectionNameError } from '../src/pages/database/collection-name.js';
-import { missingBrowser, type WatchedPage } from './browser.js';
+import { missingBrowser } from './browser.js';
+import { addressCases } from './support/address-cases.js';
 import { FakeAgents } from './support/fake-agents.js';
 import { eventually, Rig } from './support/rig.js';
 
@@ -18,181 +18,22 @@ beforeAll(async () => {
   for (const [key, age] of Object.entries({ ada: 36, grace: 85, linus: 21 })) {
     await stores.database('POST', '/v1/people/keys', { key, data: { age, city: 'Paris' } });
   }
+  await stores.makeQueue('mail.held', { callback: { protocol: 'pull' } });
+  for (const group_key of ['ada', 'linus']) {
+    const task = { handler_ref: 'send', payload: '', group_key };
+    await stores.queue('POST', '/v1/queues/mail.held/tasks', task);
+  }
   const session = agents.addSession('retry the upload', 'idle', { branch: 'retry-upload' });
   agents.addSession('port the parser', 'working');
   agents.diff = diffOf(session.id);
+  agents.pipelines.push(pipeline);
+  agents.spend = spend;
   await eventually(async () => expect((await stores.stats('mail.send')).dlq_depth).toBe(3));
 }, 240_000);
 afterAll(() => rig?.stop());
 beforeEach(({ skip }) => skip(!rig.browser, missingBrowser));
 
-type Page = WatchedPage['page'];
-
-interface Case {
-  name: string;
-  path: string;
-  /** The parameter that the control writes. */
-  param: string;
-  act: (page: Page) => Promise<unknown>;
-  /** In the page after the act, after Forward and after a reload; and not before it. */
-  after: (page: Page) => Locator;
-  /** In the page at first and after Back. */
-  before: (page: Page) => Locator;
-}
-
-const button = (page: Page, name: string | RegExp) => page.getByRole('button', { name });
-
-/** A row of buttons of which one is pressed. */
-const choice = (
-  name: string,
-  path: string,
-  param: string,
-  from: string | RegExp,
-  to: string | RegExp,
-): Case => ({
-  name,
-  path,
-  param,
-  act: (page) => page.getByRole('button', { name: to, exact: true }).first().click(),
-  after: (page) => page.getByRole('button', { name: to, exact: true, pressed: true }),
-  before: (page) => page.getByRole('button', { name: from, exact: true, pressed: true }),
-});
-
-const rowsOf = (page: Page, table: string, text: string) =>
-  page.getByRole('table', { name: table }).getByRole('row').filter({ hasText: text });
-
-const cases: readonly Case[] = [
-  choice('fleet: view', '/', 'view=board', 'Table', 'Board'),
-  choice('fleet: status', '/', 'status=', /^All /, /^Working /),
-  choice('agent: tab', '/agents/S00000', 'tab=changes', 'Output', 'Changes'),
-  choice(
-    'agent: layout of the changes',
-    '/agents/S00000?tab=changes',
-    'diff=split',
-    'Unified',
-    'Side by side',
-  ),
-  {
-    name: 'agent: base of the changes',
-    path: '/agents/S00000?tab=changes',
-    param: 'base=next',
-    act: async (page) => {
-      await page.getByLabel('Compare with').fill('next');
-      await page.getByLabel('Compare with').press('Enter');
-    },
-    after: (page) => page.locator('input[name=base][value=next]'),
-    before: (page) => page.locator('input[name=base][value=""]'),
-  },
-  {
-    name: 'agent: file of the changes',
-    path: '/agents/S00000?tab=changes',
-    param: 'file=NOTES.md',
-    act: (page) => button(page, 'NOTES.md').click(),
-    after: (page) => page.locator('button[aria-current]', { hasText: 'NOTES.md' }),
-    before: (page) => page.getByRole('group', { name: 'Changes' }),
-  },
-  choice('inbox: all notes', '/inbox', 'show=all', /^Unread/, 'All'),
-  {
-    name: 'backends: those that are not installed',
-    path: '/backends',
-    param: 'show=all',
-    act: (page) => button(page, /not installed$/).click(),
-    after: (page) => button(page, 'Show installed only'),
-    before: (page) => button(page, /not installed$/),
-  },
-  choice('spend: time range of savings', '/spend', 'range=30d', '7 days', '30 days'),
-  ...['Tasks', 'Schedules', 'Workers', 'Jobs'].map((tab) =>
-    choice(`queue: tab ${tab}`, '/queues/mail.send', `tab=${tab.toLowerCase()}`, 'Overview', tab),
-  ),
-  choice('queue: time range', '/queues/mail.send', 'range=7d', '1 h', '7 d'),
-  choice('tasks: status', '/queues/mail.send?tab=tasks', 'status=DEAD', /^Pending /, /^Dead /),
-  {
-    name: 'tasks: handler',
-    path: '/queues/mail.send?tab=tasks&status=DEAD',
-    param: 'handler_ref=break.invoice',
-    act: async (page) => {
-      await page.getByLabel('Handler').fill('break.invoice');
-      await page.getByLabel('Handler').press('Enter');
-    },
-    after: (page) => page.getByText('1 shown', { exact: true }),
-    before: (page) => page.getByText('3 shown', { exact: true }),
-  },
-  {
-    name: 'tasks: order',
-    path: '/queues/mail.send?tab=tasks&status=DEAD',
-    param: 'order=oldest',
-    act: (page) => page.getByLabel('Order').selectOption('oldest'),
-    after: (page) => page.locator('select:has(option[value=oldest]:checked)'),
-    before: (page) => page.locator('select:has(option[value=newest]:checked)'),
-  },
-  {
-    name: 'dead letters of all queues: filter',
-    path: '/dead-letters',
-    param: 'error_type=HTTP_5XX',
-    act: (page) => page.getByLabel('Error').selectOption('HTTP_5XX'),
-    after: (page) => page.getByText('1 dead task in 1 group'),
-    before: (page) => page.getByText('3 dead tasks in 2 groups'),
-  },
-  {
-    name: 'dead letters of a queue: task',
-    path: '/dead-letters/mail.send',
-    param: 'task=',
-    act: (page) => button(page, 'break.invoice').first().click(),
-    after: (page) => page.getByRole('dialog', { name: 'Dead task' }),
-    before: (page) => rowsOf(page, 'Dead tasks', 'break.invoice'),
-  },
-  ...[['Aggregate', 'aggregate'] as const, ['Schema', 'schema'] as const].map(([title, tab]) =>
-    choice(`collection: tab ${title}`, '/database/people', `tab=${tab}`, 'Records 3', title),
-  ),
-  {
-    name: 'collection: watch',
-    path: '/database/people',
-    param: 'watch=on',
-    act: (page) => button(page, 'Watch live').click(),
-    after: (page) => button(page, 'Stop watching'),
-    before: (page) => button(page, 'Watch live'),
-  },
-  {
-    name: 'collection: query',
-    path: '/database/people',
-    param: 'limit=2',
-    act: async (page) => {
-      await page.getByLabel('Limit').fill('2');
-      await page.getByRole('button', { name: 'Run', exact: true }).click();
-    },
-    after: (page) => page.getByText(/^2 shown/),
-    before: (page) => page.getByText(/^3 shown/),
-  },
-  {
-    name: 'collection: sort',
-    path: '/database/people',
-    param: 'sort=age',
-    act: (page) =>
-      page.getByRole('columnheader', { name: 'age' }).getByRole('button').first().click(),
-    after: (page) => page.locator('[role=columnheader][aria-sort=ascending]', { hasText: 'age' }),
-    before: (page) => rowsOf(page, 'Records', 'ada'),
-  },
-  {
-    name: 'collection: record',
-    path: '/database/people',
-    param: 'record=',
-    act: (page) => button(page, 'ada').click(),
-    after: (page) => page.getByRole('dialog', { name: 'ada' }),
-    before: (page) => rowsOf(page, 'Records', 'ada'),
-  },
-  choice('metrics: part', '/metrics', 'part=queue', 'Machine and agents', 'Queue'),
-  choice('metrics: time range', '/metrics', 'range=24h', '1 hour', '24 hours'),
-  {
-    name: 'metrics: queue',
-    path: '/metrics?part=queue&queue=mail.send',
-    param: 'queue=mail.digest',
-    act: (page) => page.getByRole('combobox', { name: /^Queue/ }).selectOption('mail.digest'),
-    after: (page) => page.getByRole('link', { name: 'Open mail.digest' }),
-    before: (page) => page.getByRole('link', { name: 'Open mail.send' }),
-  },
-];
-
-test.each(cases)('$name: back, forward and reload restore it', (one) =>
+test.each(addressCases)('$name: back, forward and reload restore it', (one) =>
   rig.on(
     one.path,
     async (page) => {
@@ -304,6 +145,47 @@ test('new collection: checks the name as the server, and goes there', () =>
     expect(await names()).toContain('orders');
     await page.getByText('1 shown', { exact: false }).waitFor();
   }));
+
+const at = '2026-01-15T09:30:00.000Z';
+
+const pipeline = {
+  id: 'P1',
+  name: 'Release check',
+  repo: null,
+  status: 'pending',
+  created_at: at,
+  updated_at: at,
+  jobs: ['build', 'ship'].map((id) => ({
+    id,
+    prompt: `Do the ${id} step.`,
+    depends_on: [],
+    run_if: 'success',
+    status: 'pending',
+    backend: null,
+    session_id: null,
+    output: null,
+  })),
+};
+
+const spendRows = (key: string) => [{ key, input_tokens: 900, output_tokens: 100, usd: 1.5 }];
+
+const spend = {
+  total_usd: 1.5,
+  daily_usd: 0,
+  weekly_usd: 1.5,
+  week_usd: 1.5,
+  cache_usd: 0,
+  input_tokens: 900,
+  output_tokens: 100,
+  cache_read_tokens: 0,
+  cache_write_tokens: 0,
+  by_agent: spendRows('S00000'),
+  by_repo: spendRows('/src/mill'),
+  by_day: spendRows('2026-01-15'),
+  by_model: spendRows('claude-opus-4-5'),
+  by_backend: spendRows('claude'),
+  basis: 'EXACT',
+};
 
 function diffOf(id: string): object {
   const file = (path: string) => ({

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { appearances, missingBrowser, type OpenOptions } from './browser.js';
+import { appearances, missingBrowser, widths, type OpenOptions } from './browser.js';
 import { FakeAgents } from './support/fake-agents.js';
 import { eventually, Rig } from './support/rig.js';
 
@@ -44,6 +44,21 @@ function seed() {
 }
 
 describe('questions', () => {
+  test('fleet: shows why an agent has its status, on a phone too', async () => {
+    seed();
+    for (const width of [widths.desktop, widths.phone]) {
+      await on(
+        '/',
+        async (page) => {
+          const row = (name: string) => page.getByRole('row').filter({ hasText: name });
+          await row('port the parser').getByText('a tool call is running').waitFor();
+          await row('tidy the snapshots').getByText('Do you want to proceed?').waitFor();
+        },
+        { width },
+      );
+    }
+  });
+
   test('agent page: shows the question and sends the chosen option', async () => {
     const { asking } = seed();
     await on(`/agents/${asking.id}`, async (page) => {

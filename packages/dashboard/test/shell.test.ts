@@ -226,6 +226,8 @@ test('settings: show every value with its source, and are searchable', async () 
     await page.getByLabel('Search settings').fill('tokens.');
     await page.getByRole('rowheader', { name: 'tokens.critical', exact: true }).waitFor();
     expect(await page.getByRole('rowheader', { name: 'listen' }).count()).toBe(0);
+    await page.getByLabel('Search settings').fill('nothing like it');
+    await page.getByText('No setting matches.').waitFor();
   });
 });
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { missingBrowser } from './browser.js';
+import { missingBrowser, widths } from './browser.js';
 import { eventually, Rig } from './support/rig.js';
 
 let rig: Rig;
@@ -37,6 +37,51 @@ test('tasks: counted by status, filtered, and fetched page by page', () =>
     await page.getByRole('button', { name: 'Dead 4' }).click();
     await page.getByText('4 shown').waitFor();
   }));
+
+test('tasks: a year can be typed digit by digit', () =>
+  rig.on('/queues/mail.held?tab=tasks', async (page) => {
+    const since = page.getByLabel('Submitted since');
+    await since.fill('2024-01-15T10:00');
+    await expect.poll(() => page.url()).toContain('from=2024');
+    await since.focus();
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.press('ArrowRight');
+    await page.keyboard.type('2025');
+    await expect.poll(() => page.url()).toContain('from=2025');
+    expect(await since.inputValue()).toBe('2025-01-15T10:00');
+    await page.goBack();
+    await eventually(async () => expect(await since.inputValue()).toBe('2024-01-15T10:00'));
+  }));
+
+test('tasks: dead tasks show the error, on a phone too', async () => {
+  for (const width of [widths.desktop, widths.phone]) {
+    await rig.on(
+      '/queues/mail.send?tab=tasks&status=DEAD',
+      async (page) => {
+        const row = page.getByRole('row').filter({ hasText: 'refuse.welcome' }).first();
+        await row.getByText('HTTP_4XX 404').waitFor();
+      },
+      { width },
+    );
+  }
+});
+
+test('tasks: the tooltip of a row has the whole text and the exact time', async () => {
+  const handler = `digest.${'long-name.'.repeat(20)}end`;
+  await rig.stores.submit('mail.held', handler, 1);
+  await rig.on(`/queues/mail.held?tab=tasks&handler_ref=${handler}`, async (page) => {
+    const row = page.locator('.vtable-scroll .vtable-row').first();
+    // The link covers the row, so that a pointer over a cell is over the link.
+    await row.getByRole('cell').nth(1).hover({ force: true });
+    await eventually(async () => expect(await row.getAttribute('title')).toBe(handler));
+    await row.getByRole('cell').nth(6).hover({ force: true });
+    const exact = await row.locator('time').first().getAttribute('title');
+    await eventually(async () => expect(await row.getAttribute('title')).toBe(exact));
+  });
+  await rig.stores.queue('POST', '/v1/queues/mail.held/tasks:cancel', {
+    filter: { status: 'PENDING', handler_ref: handler },
+  });
+});
 
 test('task: priority, run now and cancel reach the server', async () => {
   const id = await pendingId();

@@ -1990,6 +1990,17 @@ export interface components {
       agents: components['schemas']['AgentMetrics'][];
       /** @description The daemon. */
       daemon: components['schemas']['DaemonMetrics'];
+      /** @description The scan of the agents' transcripts that runs now: until it ends, spend is incomplete. Absent without one, and in history. */
+      transcript_scan?: components['schemas']['TranscriptScan'];
+    };
+    /** @description How far a scan of the transcripts is. */
+    TranscriptScan: {
+      /** @description Bytes read so far. */
+      bytes_read: number;
+      /** @description Bytes to read, `bytes_read` included; approximate while agents write. */
+      bytes_total: number;
+      /** @description Milliseconds since the scan began. */
+      elapsed_ms: number;
     };
     /** @description Recorded metrics. */
     MetricsHistory: {

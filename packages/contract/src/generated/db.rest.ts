@@ -386,6 +386,26 @@ export interface components {
       /** @description How long it took, as `1.250s`. */
       elapsed: string;
     };
+    /** @description A compaction in progress: every row is copied to a new file, then compared. */
+    CompactionStatus: {
+      /**
+       * @description What it is doing.
+       * @enum {string}
+       */
+      stage: 'copy' | 'compare' | 'hold' | 'point';
+      /**
+       * Format: int64
+       * @description Rows copied and rows compared.
+       */
+      rows: number;
+      /**
+       * Format: int64
+       * @description How many `rows` there are to be, as counted at the start.
+       */
+      total_rows: number;
+      /** @description How long it has taken, as `1.250s`. */
+      elapsed?: string;
+    };
     /** @description An index to create. */
     CreateIndexBody: {
       /** @description Dotted paths, in order. */
@@ -933,6 +953,8 @@ export interface components {
       auth: 'keys' | 'none';
       /** @description The cluster it belongs to, whose leader etcd decides. Absent without one. */
       cluster?: components['schemas']['ClusterStatus'];
+      /** @description The compaction that runs now. Absent without one. */
+      compaction?: components['schemas']['CompactionStatus'];
     };
     /** @description The transaction is gone. */
     RollbackTxResponse: Record<string, never>;

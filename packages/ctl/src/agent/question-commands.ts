@@ -15,10 +15,12 @@ export function addQuestions(agent: CtlCommand, tools: Tools): void {
       .option('--all', 'Also answered and closed questions')
       .example('ctl agent questions', 'what to decide')
       .example('ctl agent questions --all --json', 'who allowed what, for scripts'),
-  ).action(async (flags: QuestionsFlags) => {
-    const { showQuestions } = await import('./questions.js');
-    await showQuestions(flags, tools);
-  });
+  )
+    .shown(tools)
+    .action(async (flags: QuestionsFlags) => {
+      const { showQuestions } = await import('./questions.js');
+      await showQuestions(flags, tools);
+    });
 }
 
 export function addAnswer(agent: CtlCommand, tools: Tools): void {

@@ -43,6 +43,7 @@ export function build(service: CtlCommand, tools: Tools): void {
     .example('ctl service status daemon --json', 'for scripts')
     .exitCode(0, 'it is running')
     .exitCode(1, 'it is not running or not installed, or failure')
+    .shown(tools)
     .action(async (part: ServiceName | undefined, flags: ServiceFlags) => {
       const { showService } = await import('../service/service.js');
       await showService(part ?? 'up', flags, tools);

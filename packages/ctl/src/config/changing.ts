@@ -37,7 +37,7 @@ export async function setSetting(
   const old = viewOfText(before, file, flags, tools);
   const text = editYaml(before, [{ path: key.split('.'), value: valueOf(value) }]);
   const now = save(file, text, flags, tools);
-  report({ key, file, old, now, live }, tools);
+  report({ key, file, old, now, live: readerOf(file, live, tools) }, tools);
 }
 
 /** Whether the daemon can change the setting while it runs, in the file that is meant. */
@@ -45,6 +45,12 @@ function isApplied(key: string, { config }: ChangeFlags, live: ConfigView): bool
   const isItsFile =
     config === undefined || (live.config_file !== null && resolve(config) === live.config_file);
   return isItsFile && live.entries.some((entry) => entry.key === key && entry.editable === true);
+}
+
+/** The running daemon if it reads this file when it starts; another file does not concern it. */
+function readerOf(file: string, live: ConfigView | undefined, { terminal }: Tools) {
+  const read = live?.config_file ?? configFile(terminal.env);
+  return resolve(file) === resolve(read) ? live : undefined;
 }
 
 async function applySetting(
@@ -116,7 +122,10 @@ export async function editSettings(flags: ChangeFlags, tools: Tools): Promise<vo
   const old = oldView(before, file, flags, tools);
   const applied = await applyFile(file, live, flags, tools);
   const isApplied = applied !== undefined;
-  report({ key: undefined, file, old, now, live: applied ?? live, isApplied }, tools);
+  report(
+    { key: undefined, file, old, now, live: applied ?? readerOf(file, live, tools), isApplied },
+    tools,
+  );
 }
 
 /** Lets the running daemon apply its edited file; undefined if it did not. */

@@ -79,7 +79,8 @@ function entriesUnder(key: string, entries: readonly ConfigEntry[]): ConfigEntry
   if (found.length > 0) return found;
   const keys = entries.map((entry) => entry.key);
   const groups = keys.flatMap((each) => (each.includes('.') ? [each.split('.')[0]!] : []));
-  const meant = suggestion(key, [...keys, ...groups]) || '. List them all with `ctl config`.';
+  const names = [...keys, ...groups, 'get', 'set', 'edit'];
+  const meant = suggestion(key, names) || '. List them all with `ctl config`.';
   throw new UsageError(`there is no setting "${key}"${meant}`);
 }
 

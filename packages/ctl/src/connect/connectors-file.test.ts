@@ -48,14 +48,18 @@ test('connectors file: defaults, conditions and object filters', () => {
 });
 
 test.each([
-  ['no connectors', 'connectors: []', ':1: connectors'],
+  ['no connectors', 'connectors: []', ':1: connectors must not be empty'],
   ['an unknown key', `connectors:\n  - {name: a, colection: x, ${required}}`, ':2: unknown key'],
   [
     'an unknown operation',
     `connectors:\n  - {name: a, on: [insrt], ${required}}`,
     ':2: connectors[0].on[0]',
   ],
-  ['no operation', `connectors:\n  - {name: a, on: [], ${required}}`, ':2: connectors[0].on'],
+  [
+    'no operation',
+    `connectors:\n  - {name: a, on: [], ${required}}`,
+    ':2: connectors[0].on must not be empty',
+  ],
   [
     'a bad condition',
     `connectors:\n  - name: a\n    filter: total>>5\n    collection: c\n    queue: q\n    handler_ref: h`,

@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../tools.js';
-import { readSpend } from '../usage/spend.js';
+import { readWholeSpend } from '../usage/whole-spend.js';
 import { costScreen } from './cost-screen.js';
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
@@ -10,7 +10,7 @@ type SavingsReport = DaemonSchema<'SavingsReport'>;
 /** Shows spend beside savings. With --json: both documents of the REST API. */
 export async function showCost(flags: DaemonFlags, tools: Tools): Promise<void> {
   const api = await daemonApi(flags, tools);
-  const [spend, savings] = await Promise.all([readSpend(api), api.call('getSavings')]);
+  const [spend, savings] = await Promise.all([readWholeSpend(api, tools), api.call('getSavings')]);
   if (!isSavingsReport(savings)) {
     throw new Refusal(
       'UNAVAILABLE',

@@ -14,10 +14,12 @@ export function addStatus(daemon: CtlCommand, tools: Tools): void {
       .example('ctl daemon status --url http://10.0.0.5:8765', 'another daemon')
       .exitCode(0, 'it is running')
       .exitCode(1, 'it is not running, or failure'),
-  ).action(async (flags: DaemonFlags) => {
-    const { showStatus } = await import('./status.js');
-    await showStatus(flags, tools);
-  });
+  )
+    .shown(tools)
+    .action(async (flags: DaemonFlags) => {
+      const { showStatus } = await import('./status.js');
+      await showStatus(flags, tools);
+    });
 }
 
 export function addInstall(daemon: CtlCommand, tools: Tools): void {

@@ -39,7 +39,8 @@ export async function locate(flags: DaemonFlags, env: Environment): Promise<Daem
   const dataDir = dataDirectory(flags.data, env);
   const said = named ?? lineOf(addressFile(dataDir));
   if (said === undefined && flags.data !== undefined) throw noneOn(dataDir);
-  const token = env['MILLRACE_TOKEN'] || (isLocal(named) ? tokenIn(dataDir, env) : undefined);
+  const token =
+    env['MILLRACE_TOKEN']?.trim() || (isLocal(named) ? tokenIn(dataDir, env) : undefined);
   if (said !== undefined && token !== undefined) return place(said, token);
   if (!isLocal(named)) return place(said ?? defaultUrl, token);
   // Only a config file could say more, and reading it is slow.

@@ -1,7 +1,7 @@
 import type { BackupOptions } from './backing-up.js';
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../tools.js';
-import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
+import { withConnection, withDatabase, withView, type ConnectionFlags } from './connection.js';
 
 interface BackupFlags extends ConnectionFlags {
   out: string;
@@ -188,7 +188,7 @@ export function addStatus(db: CtlCommand, tools: Tools): void {
     .description('Show the role and position of the server, its followers and collections.')
     .example('ctl db status', 'at a glance')
     .example('ctl db status --json', 'for scripts');
-  withConnection(command, tools).action(async (flags: ConnectionFlags) => {
+  withView(command, tools).action(async (flags: ConnectionFlags) => {
     const { showStatus } = await import('./administration.js');
     await withDatabase(tools, flags, (database) => showStatus(database, tools));
   });

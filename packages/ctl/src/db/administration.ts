@@ -1,6 +1,11 @@
 import { systemClock } from '@millrace/kit/clock';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
-import type { ClusterStatus, DatabaseStatus, RemoteDatabase } from '@millrace/db/client';
+import type {
+  ClusterStatus,
+  CompactionStatus,
+  DatabaseStatus,
+  RemoteDatabase,
+} from '@millrace/db/client';
 import type { Tools } from '../tools.js';
 import type { Outlet } from '../terminal.js';
 import { renderTable, type Cell } from '../render/table.js';
@@ -19,8 +24,11 @@ export async function compactNow(
 ): Promise<void> {
   const { bytesBefore, bytesAfter, oldestSeq, elapsedMs } = await whileShown(
     { terminal, lifecycle },
-    'Compacting',
-    () => database.compact(options),
+    {
+      verb: 'Compacting',
+      work: () => database.compact(options),
+      read: async () => compactionShare((await database.status()).compaction),
+    },
   );
   const { out, json } = terminal;
   if (json) {
@@ -39,6 +47,12 @@ export async function compactNow(
       `${options.dryRun ? 'about ' : ''}${humanBytes(bytesAfter)} in ` +
       `${humanDuration(elapsedMs)}; the log starts at commit ${oldestSeq}.\n`,
   );
+}
+
+function compactionShare(compaction: CompactionStatus | undefined) {
+  if (!compaction) return undefined;
+  const { rows: done, totalRows: of, elapsedMs } = compaction;
+  return { done, of, elapsedMs };
 }
 
 export async function promoteNow(
@@ -90,8 +104,14 @@ function factsOf(status: DatabaseStatus, url: string, out: Outlet): string {
   if (role === 'follower') rows.push(['lag', lagCell(status)]);
   if (status.minAcks > 0 && role === 'leader') rows.push(['min acks', minAcksCell(status)]);
   if (status.cluster) rows.push(...clusterRows(status, status.cluster));
+  if (status.compaction) rows.push(['compaction', compactionText(status.compaction)]);
   rows.push(['node', status.nodeId], ['lineage', status.lineageId]);
   return renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], rows, out);
+}
+
+function compactionText({ rows, totalRows, elapsedMs }: CompactionStatus): string {
+  const percent = totalRows > 0 ? Math.min(100, Math.floor((100 * rows) / totalRows)) : 0;
+  return `${percent}% after ${humanDuration(elapsedMs)}`;
 }
 
 /** States in which a node of a cluster accepts no writes, and what ends them. */

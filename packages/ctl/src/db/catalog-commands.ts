@@ -1,7 +1,7 @@
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../tools.js';
 import { withConditions } from './conditions-help.js';
-import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
+import { withConnection, withDatabase, withView, type ConnectionFlags } from './connection.js';
 
 interface CountFlags extends ConnectionFlags {
   filter?: string;
@@ -44,7 +44,7 @@ export function addCollection(db: CtlCommand, tools: Tools): void {
     .description('List the collections with their record counts, TTLs and indexes.')
     .example('ctl db collection list', 'as a table')
     .example('ctl db collection list --json', 'for scripts: {"collections": [...]}');
-  withConnection(list, tools).action(async (flags: ConnectionFlags) => {
+  withView(list, tools).action(async (flags: ConnectionFlags) => {
     const { listCollections } = await import('./catalog.js');
     await withDatabase(tools, flags, (database) => listCollections(database, tools));
   });

@@ -47,6 +47,12 @@ export function withConnection(command: CtlCommand, tools: DatabaseTools): CtlCo
   );
 }
 
+/** As `withConnection`, for what --watch shows again and again; the shell shows it once. */
+export function withView(command: CtlCommand, tools: DatabaseTools): CtlCommand {
+  const connected = withConnection(command, tools);
+  return tools.database ? connected : connected.shown(tools);
+}
+
 export function withTls(command: CtlCommand): CtlCommand {
   return command
     .option('--tls-ca <file>', 'Trust this certificate authority, for grpcs://')
@@ -66,7 +72,7 @@ export async function withDatabase<Result>(
   const tls = await tlsOf(flags);
   const url = await findServer(flags, env);
   const { connect } = await import('@millrace/db/client');
-  const key = flags.key ?? (env['MILLRACE_DB_KEY'] || ownerKey(url, flags, env));
+  const key = flags.key ?? (env['MILLRACE_DB_KEY']?.trim() || ownerKey(url, flags, env));
   const database = await connect(url, { key, timeoutMs, tls });
   try {
     return await run(database);
@@ -88,7 +94,7 @@ export async function openDatabase(
   const tls = await tlsOf(flags);
   const url = (flags.url ?? env['MILLRACE_DB_URL']) || (await findServer(flags, env));
   const { connect } = await import('@millrace/db/client');
-  const key = flags.key ?? (env['MILLRACE_DB_KEY'] || ownerKey(url, flags, env));
+  const key = flags.key ?? (env['MILLRACE_DB_KEY']?.trim() || ownerKey(url, flags, env));
   return connect(url, { key, tls });
 }
 

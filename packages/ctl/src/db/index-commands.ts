@@ -1,6 +1,6 @@
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../tools.js';
-import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
+import { withConnection, withDatabase, withView, type ConnectionFlags } from './connection.js';
 
 interface CreateFlags extends ConnectionFlags {
   unique?: boolean;
@@ -24,12 +24,10 @@ export function addIndex(db: CtlCommand, tools: Tools): void {
     .example('ctl db index list', 'of all collections')
     .example('ctl db index list people --json', 'for scripts: {"indexes": [...]}')
     .exitCode(1, 'no such collection, or failure');
-  withConnection(list, tools).action(
-    async (collection: string | undefined, flags: ConnectionFlags) => {
-      const { listIndexes } = await import('./catalog.js');
-      await withDatabase(tools, flags, (database) => listIndexes(database, collection, tools));
-    },
-  );
+  withView(list, tools).action(async (collection: string | undefined, flags: ConnectionFlags) => {
+    const { listIndexes } = await import('./catalog.js');
+    await withDatabase(tools, flags, (database) => listIndexes(database, collection, tools));
+  });
   addCreate(group, tools);
   const drop = group
     .command('drop')

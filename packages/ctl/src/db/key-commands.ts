@@ -56,10 +56,12 @@ export function addKeys(db: CtlCommand, tools: Tools): void {
       .description('List the keys of the file: their ids, what they may do, when they expire.')
       .example('ctl db keys list --keys-file keys.yaml', 'as a table')
       .example('ctl db keys list --keys-file keys.yaml --json', 'for scripts'),
-  ).action(async (flags: FileFlags) => {
-    const { listKeys } = await import('./keys.js');
-    await listKeys(flags, tools);
-  });
+  )
+    .shown(tools)
+    .action(async (flags: FileFlags) => {
+      const { listKeys } = await import('./keys.js');
+      await listKeys(flags, tools);
+    });
 
   withFile(
     keys

@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest';
+import { systemClock } from '@millrace/kit/clock';
+import { expect, test, vi } from 'vitest';
 import type { Lifecycle } from '../lifecycle.js';
 import type { Terminal } from '../terminal.js';
 import { amountText, Progress, whileShown } from './progress.js';
@@ -33,6 +34,23 @@ test('it is not drawn more often than eyes can follow', () => {
   expect(shown()).toBe('\rExported 1 records');
 });
 
+test('progress: each step has a rate of its own', () => {
+  const { terminal, shown } = watching(true);
+  const now = vi.spyOn(systemClock, 'monotonic').mockReturnValue(0);
+  try {
+    const progress = new Progress(terminal, 'Moving');
+    now.mockReturnValue(60_000);
+    progress.show({ records: 600, of: 600 });
+    progress.show({ records: 1, of: 600 }, 'Comparing');
+    now.mockReturnValue(62_000);
+    progress.show({ records: 200, of: 600 }, 'Comparing');
+  } finally {
+    now.mockRestore();
+  }
+  expect(shown()).toContain('\rMoving 600 of 600 (100%) records, 10/s');
+  expect(shown()).toContain('\rComparing 200 of 600 (33%) records, 100/s, 4s left');
+});
+
 test('what is not known is left out', () => {
   expect(amountText({ records: 0 })).toBe('');
   expect(amountText({ bytes: 1536 })).toBe('1.5 KiB');
@@ -41,9 +59,36 @@ test('what is not known is left out', () => {
 test('progress: work of unknown amount shows its time, and the line is cleared', async () => {
   const { terminal, shown } = watching(true);
   const lifecycle = { interrupted: new AbortController().signal } as Lifecycle;
-  expect(await whileShown({ terminal, lifecycle }, 'Compacting', async () => 7)).toBe(7);
+  const shownWork = { verb: 'Compacting', work: async () => 7 };
+  expect(await whileShown({ terminal, lifecycle }, shownWork)).toBe(7);
   expect(shown()).toMatch(/^\rCompacting, \S+\r +\r$/);
   const log = watching(false);
-  await whileShown({ terminal: log.terminal, lifecycle }, 'Compacting', async () => 7);
+  await whileShown({ terminal: log.terminal, lifecycle }, shownWork);
   expect(log.shown()).toBe('');
+});
+
+test('progress: work that a server reports shows percent and time left', async () => {
+  const { terminal, shown } = watching(true);
+  const lifecycle = { interrupted: new AbortController().signal } as Lifecycle;
+  let isRead = () => {};
+  const work = () => new Promise<number>((resolve) => (isRead = () => resolve(7)));
+  const read = async () => {
+    setImmediate(() => setImmediate(isRead));
+    return { done: 25, of: 100, elapsedMs: 10_000 };
+  };
+  expect(await whileShown({ terminal, lifecycle }, { verb: 'Compacting', work, read })).toBe(7);
+  expect(shown()).toMatch(/^\rCompacting \[#####\.{15}\] 25%, 30s left\r +\r$/);
+});
+
+test('progress: a server that does not report shows the time alone', async () => {
+  const { terminal, shown } = watching(true);
+  const lifecycle = { interrupted: new AbortController().signal } as Lifecycle;
+  let isRead = () => {};
+  const work = () => new Promise<number>((resolve) => (isRead = () => resolve(7)));
+  const read = () => {
+    setImmediate(() => setImmediate(isRead));
+    return Promise.reject(new Error('gone'));
+  };
+  expect(await whileShown({ terminal, lifecycle }, { verb: 'Compacting', work, read })).toBe(7);
+  expect(shown()).toMatch(/^\rCompacting, \S+\r +\r$/);
 });

@@ -14,21 +14,34 @@ export interface Amount {
   ofBytes?: number;
 }
 
+/** Part of work whose units mean nothing to a reader. */
+interface Share {
+  readonly done: number;
+  readonly of: number;
+}
+
 /** One progress line on stderr, only on a terminal. */
 export class Progress {
   readonly #started = systemClock.monotonic();
+  /** When the step began that the present verb names: its rate is its own. */
+  #stepStarted = this.#started;
+  #step: string;
   #drawnAt = -Infinity;
   #width = 0;
 
   constructor(
     private readonly terminal: Terminal,
     private readonly verb: string,
-  ) {}
+  ) {
+    this.#step = verb;
+  }
 
   show(amount: Amount, verb = this.verb): void {
     const { err } = this.terminal;
     if (!err.isScreen) return;
     const now = systemClock.monotonic();
+    if (verb !== this.#step) this.#stepStarted = now;
+    this.#step = verb;
     if (now - this.#drawnAt < redrawMs) return;
     this.#drawnAt = now;
     this.#draw(`${verb} ${amountText(amount)}${this.#rate(amount, now)}`.trimEnd());
@@ -44,6 +57,14 @@ export class Progress {
     if (this.terminal.err.isScreen) this.#draw(`${this.verb}, ${humanDuration(this.elapsedMs)}`);
   }
 
+  /** Percent and the time left, from when this work began. */
+  showShare({ done, of }: Share, elapsedMs = this.elapsedMs): void {
+    if (!this.terminal.err.isScreen) return;
+    const share = of > 0 ? Math.min(1, done / of) : 0;
+    const left = share > 0 && share < 1 ? `, ${leftText(share, elapsedMs)}` : '';
+    this.#draw(`${this.verb} ${barText(share)}${left}`);
+  }
+
   /** Clears the line. */
   end(): void {
     if (this.#width > 0) this.terminal.err.write(`\r${' '.repeat(this.#width)}\r`);
@@ -55,30 +76,48 @@ export class Progress {
   }
 
   #rate({ records = 0, of = 0, bytes = 0, ofBytes = 0 }: Amount, now: number): string {
-    const elapsedMs = now - this.#started;
+    const elapsedMs = now - this.#stepStarted;
     if (elapsedMs < 1000 || records === 0) return '';
     const each = elapsedMs / records;
     const share = ofBytes > 0 ? bytes / ofBytes : records / of;
     const isPart = share > 0 && share < 1;
-    const left = isPart ? `, ${humanDuration(elapsedMs / share - elapsedMs)} left` : '';
+    const left = isPart ? `, ${leftText(share, elapsedMs)}` : '';
     return `, ${humanCount(Math.round(1000 / each))}/s${left}`;
   }
 }
 
+function leftText(share: number, elapsedMs: number): string {
+  return `${humanDuration(elapsedMs / share - elapsedMs)} left`;
+}
+
 const tickMs = 1_000;
 
-/** Shows the time that work takes whose server reports no amount. */
+interface ShownWork<Result> {
+  readonly verb: string;
+  readonly work: () => Promise<Result>;
+  /** How far the server is; undefined if it does not say. */
+  readonly read?: () => Promise<(Share & { readonly elapsedMs: number }) | undefined>;
+  /** Shows nothing of work that is done sooner. */
+  readonly delayMs?: number;
+}
+
+/** Shows percent and time left of work that a server does, or the time it takes. */
 export async function whileShown<Result>(
   { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
-  verb: string,
-  work: () => Promise<Result>,
+  { verb, work, read, delayMs = 0 }: ShownWork<Result>,
 ): Promise<Result> {
+  if (!terminal.err.isScreen) return work();
   const progress = new Progress(terminal, verb);
   const end = new AbortController();
   const ticks = async (): Promise<void> => {
     const signal = AbortSignal.any([end.signal, lifecycle.interrupted]);
+    if (delayMs > 0) await systemClock.sleep(delayMs, signal).catch(() => undefined);
     while (!signal.aborted) {
-      progress.showTime();
+      // Its failure is reported by the work itself, if it matters.
+      const share = await read?.().catch(() => undefined);
+      if (signal.aborted) return;
+      if (share) progress.showShare(share, share.elapsedMs);
+      else progress.showTime();
       await systemClock.sleep(tickMs, signal).catch(() => undefined);
     }
   };

@@ -1,7 +1,7 @@
 import { Option } from 'commander';
 import type { CtlCommand } from '../command.js';
 import type { Tools } from '../tools.js';
-import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
+import { withConnection, withDatabase, withView, type ConnectionFlags } from './connection.js';
 
 interface SetFlags extends ConnectionFlags {
   validate: 'strict' | 'warn';
@@ -48,7 +48,7 @@ export function addSchema(db: CtlCommand, tools: Tools): void {
     .description('List the collections that have a schema, and how many writes violated it.')
     .example('ctl db schema list', 'as a table')
     .example('ctl db schema list --json', 'for scripts: {"schemas": [...]}');
-  withConnection(list, tools).action(async (flags: ConnectionFlags) => {
+  withView(list, tools).action(async (flags: ConnectionFlags) => {
     const { listSchemas } = await import('./schemas.js');
     await withDatabase(tools, flags, (database) => listSchemas(database, tools));
   });

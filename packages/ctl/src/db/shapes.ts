@@ -1,6 +1,6 @@
 /** Records and related objects as JSON, in the shapes of the REST API. */
 import type { AggregateResult, PlanReport, StoredRecord, WatchMessage } from '@millrace/db';
-import type { DatabaseStatus } from '@millrace/db/client';
+import type { CompactionStatus, DatabaseStatus } from '@millrace/db/client';
 
 export function recordJson(record: StoredRecord<object>) {
   return {
@@ -86,7 +86,12 @@ export function statusJson(status: DatabaseStatus) {
     })),
     collections: status.collections.map(collectionJson),
     ...(status.cluster ? { cluster: clusterJson(status.cluster) } : {}),
+    ...(status.compaction ? { compaction: compactionJson(status.compaction) } : {}),
   };
+}
+
+function compactionJson({ stage, rows, totalRows, elapsedMs }: CompactionStatus) {
+  return { stage, rows, total_rows: totalRows, elapsed: secondsText(elapsedMs) };
 }
 
 function clusterJson(cluster: NonNullable<DatabaseStatus['cluster']>) {

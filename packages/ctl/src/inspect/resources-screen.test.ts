@@ -26,6 +26,7 @@ CPU      37.5%
 Memory   38.4%  6 GiB of 15.6 GiB
 Load     1.42
 Daemon   94 MiB, p99 of its event loop 4.2ms, up 1d
+Scan     25% of the transcripts read, 12s left
 
 AGENT                       CPU    MEMORY   CONTEXT  ID
 retry-upload                21.5%  393 MiB  118k     01K9ZQ4M7T3V8X2B6C0D5E1F9G
@@ -42,6 +43,7 @@ CPU      37.5%  ########............
 Memory   38.4%  ########............  6 GiB of 15.6 GiB
 Load     1.42
 Daemon   94 MiB, p99 of its event loop 4.2ms, up 1d
+Scan     25% of the transcripts read, 12s left
 
 AGENT                       CPU                          MEMORY   CONTEXT  ID
 retry-upload                21.5%  ####................  393 MiB  118k     01K9ZQ4M7T3V8X2B6C0D5E1F9G

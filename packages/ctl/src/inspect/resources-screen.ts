@@ -24,7 +24,8 @@ export function resourcesScreen(
     sheet,
   );
   const agents = agentsTable(metrics.agents, names, sheet);
-  return `${machine}${daemonLine(metrics.daemon)}\n${agents}`;
+  const scan = scanLine(metrics.transcript_scan);
+  return `${machine}${daemonLine(metrics.daemon)}${scan}\n${agents}`;
 }
 
 function machineRows(system: Metrics['system'], isWide: boolean): Cell[][] {
@@ -45,6 +46,14 @@ function machineRows(system: Metrics['system'], isWide: boolean): Cell[][] {
 function daemonLine({ rss, event_loop_p99_ms: p99, uptime_s: seconds }: Metrics['daemon']): string {
   const up = humanDuration(seconds * 1000);
   return `Daemon   ${humanBytes(rss)}, p99 of its event loop ${delayText(p99)}, up ${up}\n`;
+}
+
+function scanLine(scan: Metrics['transcript_scan']): string {
+  if (!scan || scan.bytes_total === 0) return '';
+  const share = scan.bytes_read / scan.bytes_total;
+  const left =
+    share > 0 ? `, ${humanDuration(scan.elapsed_ms / share - scan.elapsed_ms)} left` : '';
+  return `Scan     ${Math.floor(share * 100)}% of the transcripts read${left}\n`;
 }
 
 function agentsTable(

@@ -122,7 +122,7 @@ async function nearestQueue(api: QueueApi, name: string | undefined): Promise<st
     const names = queues.map((queue) => queue.name);
     const meant = nearest(name, names);
     return meant === undefined
-      ? ` Create it with: ctl queue config set ${name} FILE`
+      ? ` Create it with: ctl queue create ${name} --pull`
       : ` Did you mean ${meant}?`;
   } catch (error) {
     if (error instanceof Refusal) return '';

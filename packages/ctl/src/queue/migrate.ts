@@ -32,7 +32,7 @@ export async function migrate(flags: MigrateFlags, tools: Tools): Promise<void> 
   const { openStore, StorageUnavailable, transferTasks } = await import('@millrace/queue');
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const store = await openStore(url, { ...world, dataDirectory, forTransfer: true });
-  const progress = new Progress(terminal, 'moving');
+  const progress = new Progress(terminal, 'Moving');
   try {
     const tally = await transferTasks(store, {
       ...world,
@@ -40,7 +40,7 @@ export async function migrate(flags: MigrateFlags, tools: Tools): Promise<void> 
       dataDirectory,
       signal: lifecycle.interrupted,
       progress: (step, records, of) =>
-        progress.show({ records, of }, step === 'move' ? 'moving' : 'comparing'),
+        progress.show({ records, of }, step === 'move' ? 'Moving' : 'Comparing'),
     });
     progress.end();
     const text =

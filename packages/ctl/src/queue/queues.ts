@@ -15,7 +15,7 @@ export async function listQueues(api: QueueApi, { terminal }: Shows): Promise<vo
 
 export function queuesTable(queues: Readonly<QueueSchema<'QueueList'>>, sheet: Sheet): string {
   if (queues.length === 0) {
-    return asTyped('No queues yet. Create one with `ctl queue config set NAME FILE`.\n');
+    return asTyped('No queues yet. Create one with `ctl queue create NAME --pull`.\n');
   }
   const titles = ['QUEUE', 'STATE', 'PENDING', 'IN FLIGHT', 'DLQ', 'OLDEST', 'CALLBACK'];
   const rows = queues.map(({ name, summary }): Cell[] => [

@@ -36,10 +36,12 @@ export function addSecret(queue: CtlCommand, tools: Tools): void {
       .description('List the names of the secrets and the queues that may use them.')
       .example('ctl queue secret list --secrets-file secrets.yaml', 'as a table')
       .example('ctl queue secret list --json', 'for scripts'),
-  ).action(async (flags: SecretsFileFlags) => {
-    const { listSecrets } = await import('./secrets.js');
-    await listSecrets(flags, tools);
-  });
+  )
+    .shown(tools)
+    .action(async (flags: SecretsFileFlags) => {
+      const { listSecrets } = await import('./secrets.js');
+      await listSecrets(flags, tools);
+    });
   withFile(
     secret
       .command('remove')

@@ -124,11 +124,21 @@ export function taskTable({ tasks, next_cursor: next }: Page, now: number, sheet
   return renderTable(columns, fitting, sheet) + more;
 }
 
+const shortWaits: Readonly<Record<QueueSchema<'WaitingFor'>, string>> = {
+  time: 'not due yet',
+  paused: 'waits: the queue is paused',
+  concurrency: 'waits for a free slot',
+  rate_limit: 'waits for the rate limit',
+  circuit_open: 'waits for the circuit breaker',
+  group: 'waits for its group',
+  dispatch: 'ready',
+};
+
 /** What a pending task waits for, or how a task ended. */
 function stateOf(task: ListedTask, now: number, sheet: Sheet): string {
   if (task.status === 'PENDING') {
     if (task.waiting_for !== 'time' || task.next_attempt_at === null) {
-      return `waits for ${task.waiting_for ?? 'dispatch'}`;
+      return shortWaits[task.waiting_for ?? 'dispatch'];
     }
     if (sheet.utc) return `due ${task.next_attempt_at}`;
     const inMs = Math.max(0, Date.parse(task.next_attempt_at) - now);

@@ -24,10 +24,12 @@ export function addToken(queue: CtlCommand, tools: Tools): void {
       .description('List the tokens of the file: their principals, grants and expiry.')
       .example('ctl queue token list --tokens-file tokens.yaml', 'as a table')
       .example('ctl queue token list --config queue.yaml --json', 'for scripts'),
-  ).action(async (flags: TokensFileFlags) => {
-    const { listTokens } = await import('./tokens.js');
-    await listTokens(flags, tools);
-  });
+  )
+    .shown(tools)
+    .action(async (flags: TokensFileFlags) => {
+      const { listTokens } = await import('./tokens.js');
+      await listTokens(flags, tools);
+    });
   withFile(
     token
       .command('revoke')

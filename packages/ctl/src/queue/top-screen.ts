@@ -30,7 +30,7 @@ const wideColumns = 140;
 /** The table of queues, with at most `maxRows` rows. */
 export function topScreen(rows: readonly TopRow[], sheet: Sheet, maxRows: number): string {
   if (rows.length === 0)
-    return asTyped('No queues yet. Create one with `ctl queue config set NAME FILE`.\n');
+    return asTyped('No queues yet. Create one with `ctl queue create NAME --pull`.\n');
   const isWide = sheet.columns >= wideColumns;
   const titles = [
     'QUEUE',

@@ -33,7 +33,7 @@ export const maxSamples = wideBars;
 /** The table of queues, with at most `maxRows` rows. */
 export function watchScreen(watched: readonly Watched[], sheet: Sheet, maxRows: number): string {
   if (watched.length === 0)
-    return asTyped('No queues yet. Create one with `ctl queue config set NAME FILE`.\n');
+    return asTyped('No queues yet. Create one with `ctl queue create NAME --pull`.\n');
   const isMeasured = watched.some(({ callbacks }) => callbacks !== undefined);
   const width = sheet.columns >= wideColumns ? wideBars : narrowBars;
   const titles = [

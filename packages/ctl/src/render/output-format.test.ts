@@ -24,6 +24,9 @@ test('yaml: text that is no JSON stays as it is', () => {
 test.each([
   [[{ name: 'mail', summary: {} }, { name: 'images' }], 'mail\nimages\n'],
   [{ sessions: [{ id: '01K', name: 'docs' }], next: null }, '01K\n'],
+  [{ job: { id: '01K', status: 'done' } }, '01K\n'],
+  [{ records: [{ seq: 7, action: 'purge' }] }, '7\n'],
+  [{ seq: 7, node_id: '01N', followers: [], collections: [{ name: 'a' }] }, '01N\n'],
   [{ id: 'T1', attempts: [{ id: 'x' }] }, 'T1\n'],
   [{ tasks: [] }, ''],
   [['people', 'parts'], 'people\nparts\n'],

@@ -69,14 +69,33 @@ type Fields = Readonly<Record<string, unknown>>;
 function itemsOf(value: unknown): unknown[] {
   if (Array.isArray(value)) return value;
   if (nameOf(value) !== undefined) return [value];
-  const lists = Object.values(value ?? {}).filter((each) => Array.isArray(each));
-  return lists.length === 1 ? lists[0]! : [value];
+  const members = Object.values(value ?? {});
+  const lists = members.filter((each) => Array.isArray(each));
+  if (lists.length === 1) return lists[0]!;
+  // One thing under its kind: `{"job": {"id": ...}}`.
+  return members.length === 1 ? members : [value];
 }
+
+/** Fields by which other commands find a thing, in order. */
+const identifying = [
+  'id',
+  'name',
+  'key',
+  'worker',
+  'sample_id',
+  'collection',
+  'node_id',
+  'service',
+  'seq',
+  'url',
+];
 
 function nameOf(item: unknown): string | undefined {
   if (typeof item === 'string') return item;
   if (typeof item !== 'object' || item === null) return undefined;
-  const { id, name, key } = item as Fields;
-  const found = [id, name, key].find((each) => typeof each === 'string' && each !== '');
-  return found as string | undefined;
+  const names = identifying.map((field) => (item as Fields)[field]);
+  return names
+    .filter((each) => typeof each === 'string' || typeof each === 'number')
+    .map(String)
+    .find((each) => each !== '');
 }

@@ -123,7 +123,7 @@ function questionsView(
 
 function queuesView({ queues }: Partial<Parts>, _now: number, sheet: Sheet): View | undefined {
   if (!queues) return undefined;
-  const empty = asTyped('No queues yet. Create one with `ctl queue config set NAME FILE`.');
+  const empty = asTyped('No queues yet. Create one with `ctl queue create NAME --pull`.');
   if (queues.length === 0) return { ...none, empty };
   return {
     ...tableView(

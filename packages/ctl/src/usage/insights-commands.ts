@@ -15,6 +15,7 @@ export function addInsights(group: CtlCommand, tools: Tools): void {
     .example(`${group.path} insights`, 'of all time')
     .example(`${group.path} insights --since 30d`, 'sessions of the last 30 days')
     .example(`${group.path} insights --json`, 'the response of the REST API')
+    .shown(tools)
     .action(async (_: unknown, self: CtlCommand) => {
       const { showInsights } = await import('./insights.js');
       await showInsights(self.optsWithGlobals<DaemonFlags & { since?: string }>(), tools);

@@ -35,7 +35,7 @@ export interface DaemonContext {
   usage: Pick<Usage, 'read'>;
   savings: Pick<Savings, 'report'>;
   /** Undefined when the setting `savings` is off. */
-  spend: Pick<Spend, 'read'> | undefined;
+  spend: Pick<Spend, 'read' | 'progress'> | undefined;
   /** Undefined when the setting `insights` is off. */
   insights: Pick<Insights, 'read'> | undefined;
   settings: {

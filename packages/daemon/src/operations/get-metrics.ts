@@ -2,8 +2,10 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DaemonContext } from './context.js';
 
 /** Current resource usage of the machine, each live agent and the daemon. */
-export function getMetrics({
+export async function getMetrics({
   metrics,
-}: Pick<DaemonContext, 'metrics'>): Promise<DaemonSchema<'Metrics'>> {
-  return metrics.read();
+  spend,
+}: Pick<DaemonContext, 'metrics' | 'spend'>): Promise<DaemonSchema<'Metrics'>> {
+  const [now, scan] = await Promise.all([metrics.read(), spend?.progress()]);
+  return scan ? { ...now, transcript_scan: scan } : now;
 }

@@ -13,7 +13,7 @@ type MetricsOperations = Pick<
 
 /** Resource usage and branch status of agents. */
 export function metricsHandlers(
-  context: Pick<DaemonContext, 'metrics' | 'branches'>,
+  context: Pick<DaemonContext, 'metrics' | 'branches' | 'spend'>,
 ): Handlers<MetricsOperations, Caller> {
   return {
     getMetrics: async () => ({ status: 200, body: await getMetrics(context) }),

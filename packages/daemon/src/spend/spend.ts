@@ -47,6 +47,7 @@ export class Spend {
   readonly #copies: SharedRuns<void>;
   readonly #stop = new AbortController();
   #freshUntil = -1;
+  #scanStartedAt = 0;
   #timer: Timer | undefined;
   #latest: Promise<unknown> = Promise.resolve();
   #latestCopy: Promise<unknown> = Promise.resolve();
@@ -95,6 +96,17 @@ export class Spend {
     return this.#tally;
   }
 
+  /** How far the scan in progress is; undefined while none runs. */
+  async progress(): Promise<DaemonSchema<'TranscriptScan'> | undefined> {
+    const progress = await this.#scanner.progress();
+    if (!progress) return undefined;
+    return {
+      bytes_read: progress.bytesRead,
+      bytes_total: progress.bytesTotal,
+      elapsed_ms: Math.round(this.#options.clock.monotonic() - this.#scanStartedAt),
+    };
+  }
+
   /** The figures of the budget gate. */
   async figures(): Promise<Pick<Rollup, 'daily_usd' | 'weekly_usd'>> {
     const { daily_usd, weekly_usd } = await this.read();
@@ -136,6 +148,7 @@ export class Spend {
     const { clock, log, onChange } = this.#options;
     const { signal } = this.#stop;
     const startedAt = clock.monotonic();
+    this.#scanStartedAt = startedAt;
     try {
       const report = await this.#scanner.scan(signal);
       if (report.filesRead > 0) {

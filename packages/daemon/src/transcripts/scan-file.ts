@@ -34,6 +34,8 @@ export interface ScanSink {
   save(state: FileState): Promise<void>;
   /** Throws when the scan is to end now. */
   checkStop(): void;
+  /** Called as a file is read: to which offset, and by how many bytes. */
+  advance(path: string, offset: number, bytes: number): void;
 }
 
 /** Has nothing happened to the file since? */
@@ -78,6 +80,7 @@ class FileScan {
   readonly #from: number;
   #lines: LineReader;
   #end: number;
+  #advancedTo: number;
   #broken: number;
   #firstBroken: FileState['firstBroken'];
 
@@ -90,7 +93,7 @@ class FileScan {
     const { reader, path } = found;
     this.#reader = reader;
     this.#lines = reader.begin(path, before?.carry, sink.conversations);
-    this.#from = this.#end = before?.offset ?? 0;
+    this.#from = this.#end = this.#advancedTo = before?.offset ?? 0;
     this.#broken = before?.broken ?? 0;
     this.#firstBroken = before?.firstBroken ?? null;
   }
@@ -109,15 +112,22 @@ class FileScan {
       this.#atPiece(at),
     );
     this.#end = offset;
+    this.#advance(offset);
     if (rest) this.#peek(rest, offset);
     await this.sink.save(await this.#state(offset, this.found.size));
   }
 
   #atPiece(offset: number): Promise<void> | undefined {
     this.sink.checkStop();
+    this.#advance(offset);
     if (!this.sink.isFull) return undefined;
     // No file has this size: after a crash it is looked into again.
     return this.#state(offset, -1).then((state) => this.sink.save(state));
+  }
+
+  #advance(offset: number): void {
+    this.sink.advance(this.found.path, offset, offset - this.#advancedTo);
+    this.#advancedTo = offset;
   }
 
   async #state(offset: number, size: number): Promise<FileState> {

@@ -2,6 +2,9 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { GitRoots } from './git-root.js';
+import { transcriptReaders } from './readers.js';
+import type { FileState } from './scan-file.js';
+import { Scanner } from './scanner.js';
 import {
   claudeLine,
   claudeNoise,
@@ -174,4 +177,34 @@ test('the repository of a directory is found by its mark, and a worktree has tha
     'relative',
     '',
   ]);
+});
+
+test('progress: bytes read and to read while a scan runs, and nothing without one', async () => {
+  const states = new Map<string, FileState>();
+  let release = () => {};
+  const gate = new Promise<void>((resolve) => (release = resolve));
+  const scanner = new Scanner({
+    readers: transcriptReaders,
+    places: { home: home.home, environment: {} },
+    tally: {
+      states,
+      commit: async (batch) => {
+        await gate;
+        for (const state of batch.states) states.set(state.path, state);
+      },
+    },
+    log: home.log,
+    batchMessages: 1,
+  });
+  expect(await scanner.progress()).toBeUndefined();
+  for (const name of ['a', 'b', 'c']) home.write(home.claude(name), linesOf(0, 6));
+  const size = Buffer.byteLength(linesOf(0, 6));
+  const scan = scanner.scan();
+  // The third waits until the first is on disk.
+  await expect
+    .poll(() => scanner.progress())
+    .toEqual({ bytesRead: 2 * size, bytesTotal: 3 * size });
+  release();
+  expect((await scan).bytesRead).toBe(3 * size);
+  expect(await scanner.progress()).toBeUndefined();
 });

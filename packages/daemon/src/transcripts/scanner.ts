@@ -1,6 +1,6 @@
 import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
-import { findFiles } from './find-files.js';
+import { findFiles, type FileFacts } from './find-files.js';
 import { LineWalker } from './lines.js';
 import type { Conversations, Places, TranscriptReader } from './reader.js';
 import { isUnchanged, scanFile, type FileState, type ScanSink } from './scan-file.js';
@@ -39,11 +39,19 @@ export interface ScanReport {
   brokenLines: number;
 }
 
+/** How far a scan in progress is. */
+interface ScanProgress {
+  bytesRead: number;
+  /** Including what is read already. */
+  bytesTotal: number;
+}
+
 /** Brings the tally up to what the transcripts say now. One scan at a time. */
 export class Scanner {
   readonly #options: ScannerOptions;
   readonly #walker: LineWalker;
   readonly #roots = new Map<string, string>();
+  #current: { batches: Batches; total?: Promise<number> } | undefined;
 
   constructor(options: ScannerOptions) {
     this.#options = options;
@@ -58,6 +66,7 @@ export class Scanner {
   async scan(signal?: AbortSignal): Promise<ScanReport> {
     const { tally, log } = this.#options;
     const batches = new Batches(this.#options, this.#conversations(), signal);
+    this.#current = { batches };
     const report: ScanReport = { files: 0, filesRead: 0, bytesRead: 0, brokenLines: 0 };
     const removed = new Set(tally.states.keys());
     const onTrouble = (path: string, error: unknown) => {
@@ -69,8 +78,30 @@ export class Scanner {
     } finally {
       // Nothing of this scan may still be on its way to the disk when the next one begins.
       await batches.settled();
+      this.#current = undefined;
     }
     return report;
+  }
+
+  /** Undefined while no scan runs. The total is counted once per scan, and only on request. */
+  async progress(): Promise<ScanProgress | undefined> {
+    const scan = this.#current;
+    if (!scan) return undefined;
+    const total = await (scan.total ??= this.#total(scan.batches));
+    if (this.#current !== scan) return undefined;
+    const { bytesRead } = scan.batches;
+    return { bytesRead, bytesTotal: Math.max(total, bytesRead) };
+  }
+
+  /** What was read and what is left, file by file: the scan goes on meanwhile. */
+  async #total(batches: Batches): Promise<number> {
+    const { readers, places, tally } = this.#options;
+    let total = 0;
+    // The scan itself reports files that cannot be read.
+    for await (const found of findFiles(readers, places, () => {})) {
+      total += batches.bytesOf(found, tally.states.get(found.path));
+    }
+    return total;
   }
 
   async #readAll(
@@ -117,6 +148,9 @@ class Batches implements ScanSink {
   #last: FileState | undefined;
   #committing: Promise<void> = Promise.resolve();
   #hasFailed = false;
+  /** How far each file has been read by this scan. */
+  readonly #read = new Map<string, { offset: number; bytes: number }>();
+  bytesRead = 0;
 
   constructor(
     private readonly options: Pick<ScannerOptions, 'tally' | 'batchMessages'>,
@@ -158,6 +192,20 @@ class Batches implements ScanSink {
 
   checkStop(): void {
     this.signal?.throwIfAborted();
+  }
+
+  advance(path: string, offset: number, bytes: number): void {
+    const read = (this.#read.get(path)?.bytes ?? 0) + bytes;
+    this.#read.set(path, { offset, bytes: read });
+    this.bytesRead += bytes;
+  }
+
+  /** Bytes of a file that this scan has read or is still to read. */
+  bytesOf(found: FileFacts, before: FileState | undefined): number {
+    const read = this.#read.get(found.path);
+    if (!read && before && isUnchanged(before, found)) return 0;
+    const offset = read?.offset ?? (before?.inode === found.inode ? before.offset : 0);
+    return (read?.bytes ?? 0) + Math.max(0, found.size - offset);
   }
 
   async settled(): Promise<void> {

@@ -6,7 +6,7 @@ interface DialogProps {
   children: ReactNode;
   /** The row of buttons. */
   actions?: ReactNode;
-  wide?: boolean;
+  wide?: boolean | undefined;
 }
 
 /** A modal dialog; the browser traps the focus and restores it. */
@@ -42,65 +42,5 @@ export function Dialog({ title, onClose, children, actions, wide }: DialogProps)
       </div>
       {actions && <div className="dialog-actions">{actions}</div>}
     </dialog>
-  );
-}
-
-interface ConfirmProps {
-  title: string;
-  children: ReactNode;
-  /** Names the action, not OK. */
-  confirmLabel: string;
-  dangerous?: boolean;
-  busy?: boolean;
-  /** Another way to do it, before the main button. */
-  alternative?: ReactNode;
-  onConfirm: () => void;
-  onClose: () => void;
-}
-
-/** Confirms an action that cannot be undone. Enter in a field of it confirms. */
-export function Confirm({
-  title,
-  children,
-  confirmLabel,
-  dangerous,
-  busy,
-  alternative,
-  onConfirm,
-  onClose,
-}: ConfirmProps) {
-  const form = useId();
-  return (
-    <Dialog
-      title={title}
-      onClose={onClose}
-      actions={
-        <>
-          <button type="button" onClick={onClose}>
-            {confirmLabel.startsWith('Cancel') ? 'Close' : 'Cancel'}
-          </button>
-          {alternative}
-          <button
-            type="submit"
-            form={form}
-            className={dangerous ? 'danger' : 'primary'}
-            disabled={busy}
-          >
-            {confirmLabel}
-          </button>
-        </>
-      }
-    >
-      <form
-        id={form}
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          onConfirm();
-        }}
-      >
-        {children}
-      </form>
-    </Dialog>
   );
 }

@@ -4,6 +4,7 @@ import type { ColumnWidths } from './column-widths.js';
 import { ResizeHandle } from './resize-handle.js';
 import { useIsNarrow } from './use-is-narrow.js';
 import { useRowKeys } from './row-keys.js';
+import { showRowTitle } from './row-title.js';
 import { useDensity } from '../style/theme.js';
 
 export interface Column<Row> {
@@ -120,7 +121,13 @@ export function VirtualTable<Row>({
           ))}
         </div>
       </div>
-      <div ref={scroller} role="rowgroup" className="vtable-scroll" tabIndex={0}>
+      <div
+        ref={scroller}
+        role="rowgroup"
+        className="vtable-scroll"
+        tabIndex={0}
+        onMouseMove={showRowTitle}
+      >
         <div role="presentation" style={{ height: virtualizer.getTotalSize() }}>
           {items.map((item) => {
             const row = rows[item.index]!;

@@ -17,6 +17,8 @@ export class FakeAgents {
   readonly branches: { agent_id: string; ahead: number | null; merged: boolean | null }[] = [];
   readonly pipelines: unknown[] = [];
   diff: unknown;
+  /** The spend; that of the daemon unless set. */
+  spend: unknown;
   /** The answer to an action; 200 with an empty object unless told. */
   refusals = new Map<string, { status: number; body: object }>();
   readonly calls: Call[] = [];
@@ -64,7 +66,7 @@ export class FakeAgents {
   /** For `prepare` of a page. */
   readonly install = async (page: Page): Promise<void> => {
     await page.route(
-      /\/api\/v1\/(sessions|board|questions|collab\/branches|pipelines)([/?:]|$)/,
+      /\/api\/v1\/(sessions|board|questions|collab\/branches|pipelines|spend)([/?:]|$)/,
       (route) => this.#answer(route),
     );
   };
@@ -78,6 +80,9 @@ export class FakeAgents {
     if (path === 'sessions') return route.fulfill({ json: { sessions: this.sessions } });
     if (path === 'board') return route.fulfill({ json: this.#board() });
     if (path === 'pipelines') return route.fulfill({ json: { pipelines: this.pipelines } });
+    if (path === 'spend') {
+      return this.spend === undefined ? route.fallback() : route.fulfill({ json: this.spend });
+    }
     if (path === 'collab/branches') return route.fulfill({ json: { branches: this.branches } });
     if (path === 'questions') {
       const questions = this.questions.filter(({ status }) => status === 'open');

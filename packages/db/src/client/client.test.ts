@@ -6,6 +6,7 @@ import { hashSecret } from '@millrace/kit/tokens';
 import { expect, test } from 'vitest';
 import { refusalOf } from '../engine/scratch.test-support.js';
 import { useServers } from './server.test-support.js';
+import type { CompactionStatus } from './status.js';
 
 interface Person {
   name: string;
@@ -218,6 +219,24 @@ test('client: status, compact and backup', async () => {
   expect(parts.map(({ kind }) => kind)).toEqual(local);
   expect(parts[0]).toMatchObject({ kind: 'header', header: { seq: 1, format: 'snapshot' } });
   expect(parts.at(-1)).toMatchObject({ kind: 'trailer', trailer: { records: 1 } });
+});
+
+test('client: status reports the compaction that runs', async () => {
+  const { db, people: records, server } = await people();
+  await records.insertWithKey('ada', { name: 'Ada', age: 36 });
+  let seen: CompactionStatus | undefined;
+  const onStage = async (stage: string) => {
+    if (stage === 'compare') seen ??= (await db.status()).compaction;
+  };
+  await server.database.compact({ onStage });
+  const { totalRows } = seen!;
+  expect(seen).toEqual({
+    stage: 'compare',
+    rows: totalRows / 2,
+    totalRows,
+    elapsedMs: expect.any(Number),
+  });
+  expect((await db.status()).compaction).toBeUndefined();
 });
 
 test('client: the Unix socket needs no key, the network does', async () => {

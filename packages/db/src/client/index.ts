@@ -33,6 +33,7 @@ export type { Preference } from './router.js';
 export type { CallOptions, ConnectOptions } from './session.js';
 export type {
   ClusterStatus,
+  CompactionStatus,
   CollectionStatus,
   DatabaseStatus,
   FollowerStatus,

@@ -3,6 +3,7 @@ import {
   Database,
   type ClusterStatus as ClusterMessage,
   type CollectionStatus as CollectionMessage,
+  type CompactionStatus as CompactionMessage,
   type FollowerStatus as FollowerMessage,
   type ReplicationStatusResponse,
 } from '@millrace/contract/db';
@@ -36,6 +37,17 @@ export interface DatabaseStatus {
   collections: CollectionStatus[];
   /** Absent without a cluster. */
   cluster?: ClusterStatus;
+  /** Absent unless one runs. */
+  compaction?: CompactionStatus;
+}
+
+/** A compaction in progress: every row is copied, then compared. */
+export interface CompactionStatus {
+  stage: string;
+  /** Rows copied and rows compared. */
+  rows: number;
+  totalRows: number;
+  elapsedMs: number;
 }
 
 export interface ClusterStatus {
@@ -119,6 +131,7 @@ function toStatus(reply: ReplicationStatusResponse): DatabaseStatus {
     })),
     collections: reply.collections.map(toCollection),
     ...(reply.cluster ? { cluster: toCluster(reply.cluster) } : {}),
+    ...(reply.compaction ? { compaction: toCompaction(reply.compaction) } : {}),
   };
 }
 
@@ -132,6 +145,16 @@ function toCluster(cluster: ClusterMessage): ClusterStatus {
     leaseRemainingMs: leaseRemaining ? durationMs(leaseRemaining) : 0,
     members: members.map(({ nodeId, address, running }) => ({ nodeId, address, running })),
     lossWindow: Number(lossWindow),
+  };
+}
+
+function toCompaction(compaction: CompactionMessage): CompactionStatus {
+  const { stage, rows, totalRows, elapsed } = compaction;
+  return {
+    stage,
+    rows: Number(rows),
+    totalRows: Number(totalRows),
+    elapsedMs: elapsed ? durationMs(elapsed) : 0,
   };
 }
 

@@ -13,7 +13,12 @@ import { BulkByFilter } from './bulk-filter.js';
 import type { CollectionInfo, IndexInfo } from './catalog.js';
 import { Collection } from './collection.js';
 import { CommitTarget } from './commit-target.js';
-import { Compactor, type Compacted, type CompactOptions } from './compact/compact.js';
+import {
+  Compactor,
+  type Compacted,
+  type CompactOptions,
+  type CompactProgress,
+} from './compact/compact.js';
 import { Core } from './core.js';
 import { loadDeclarations } from './declarations.js';
 import { CatalogChanges } from './catalog-changes.js';
@@ -327,6 +332,11 @@ export class Database {
   /** Trims the change log and rewrites the file while the database serves. */
   compact(options: CompactOptions = {}): Promise<Compacted> {
     return this.#compactor.run(options);
+  }
+
+  /** How far the compaction is that runs now. */
+  get compaction(): CompactProgress | undefined {
+    return this.#compactor.progress;
   }
 
   /**

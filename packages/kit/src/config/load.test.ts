@@ -207,6 +207,13 @@ describe('values', () => {
   });
 });
 
+test('a variable may end with the line break of the file it was made from', () => {
+  const environment = { MILLRACE_QUEUE_FOLLOW_KEY: 'hunter2\n', MILLRACE_QUEUE_STORAGE: '\n' };
+  const config = load('', { environment });
+  expect(config.values.follow_key).toBe('hunter2');
+  expect(config.sourceOf('storage')).toEqual({ kind: 'default' });
+});
+
 describe('entries', () => {
   test('secrets are hidden wherever they came from, and passwords in URLs too', () => {
     const environment = { MILLRACE_QUEUE_FOLLOW_KEY: 'hunter2' };

@@ -7,7 +7,15 @@ import { findSettings, type FileSettings } from './file-settings.js';
 import { nearest } from './nearest.js';
 import { absolutePaths, homeOf } from './paths.js';
 import { problemsOf, unknownKeys, type Problem } from './problems.js';
-import { coreOf, defaultOf, defOf, isOptional, shapeOf, type Schema } from './schema.js';
+import {
+  coreOf,
+  defaultOf,
+  defOf,
+  isOptional,
+  parsedOnce,
+  shapeOf,
+  type Schema,
+} from './schema.js';
 import { about, type Given, type Source } from './source.js';
 import { readTextFile } from './text-file.js';
 import { switchOf, valueOfText, valueOfTexts } from './text-value.js';
@@ -136,8 +144,9 @@ class Loader {
   #readEnvironment(): void {
     const { environment } = this.inputs;
     for (const { key, variable, schema } of this.definition.settings) {
-      // Compose files and systemd units pass unset variables as empty ones.
-      const text = environment[variable];
+      // Compose files and systemd units pass unset variables as empty ones. A Kubernetes Secret
+      // made from a file ends with the line break of that file.
+      const text = environment[variable]?.replace(/\r?\n$/, '');
       if (!text) continue;
       const source: Source = { kind: 'environment', variable };
       this.#given.set(key, { value: valueOfText(schema, text), source });
@@ -180,7 +189,7 @@ class Loader {
     const unknown = unknownKeys(schema, value);
     const target = policy === 'refuse' ? this.#wrong : this.#warnings;
     target.push(...unknown.map((problem) => this.#line(problem)));
-    const checked = schema.safeParse(value);
+    const checked = schema.safeParse(value, parsedOnce);
     if (checked.success) return checked.data;
     const known = new Set(unknown.map(({ path }) => path.join('\n')));
     const problems = problemsOf(checked.error.issues, { schema, value });

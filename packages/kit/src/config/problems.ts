@@ -56,6 +56,9 @@ function problemOf(
       return closest.flatMap((inner) => problemOf(inner, checked, [...path, ...inner.path]));
     }
   }
+  if (issue.code === 'too_small' && Array.isArray(given) && given.length === 0) {
+    return { path, say: (name) => `${name} must not be empty` };
+  }
   const expected = expectedBy(issue, checked.schema, path, wanted);
   if (given === undefined) {
     return { path, say: (name) => `${name} is missing; it must be ${expected}`, missing: true };

@@ -27,6 +27,9 @@ export interface SettingNotes {
   live?: boolean;
 }
 
+/** Zod compiles code for a schema before its first use, which pays off only after many. */
+export const parsedOnce = { jitless: true } as const;
+
 type Def = z.core.$ZodTypes['_zod']['def'];
 
 export function defOf(schema: Schema): Def {

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { UsageError } from '../errors.js';
 import { pathText, problemsOf, unknownKeys, type Problem } from './problems.js';
+import { parsedOnce } from './schema.js';
 import { readTextFile } from './text-file.js';
 import { positionOf, readYamlTree, valueOf, type YamlNode } from './yaml-tree.js';
 
@@ -58,7 +59,7 @@ export function parseYamlText<S extends z.ZodType>(
     `${placeOf(name, tree, problem.path)}: ${problem.say(pathText(problem.path))}`;
 
   const unknown = unknownKeys(schema, value);
-  const checked = schema.safeParse(value);
+  const checked = schema.safeParse(value, parsedOnce);
   const problems = checked.success
     ? []
     : problemsOf(checked.error.issues, { schema, value, secret });

@@ -1,9 +1,11 @@
 import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
 import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
 import { outcomeOf, unsent, type Outcome } from '../core/outcome.js';
 import type { QueueConfig } from '../core/queue.js';
 import { resultOfAnswer, type StoredResult } from '../core/result.js';
+import { AnswerFault, evaluated } from './answer-fault.js';
 import { callbackRequest, type CallbackParams } from './callback-request.js';
 import type { Credentials } from './credentials.js';
 import type { GrpcHandlers } from './grpc/grpc-handlers.js';
@@ -13,6 +15,7 @@ export interface CallbackOptions {
   outbound: Outbound;
   grpcHandlers?: GrpcHandlers | undefined;
   clock: Clock;
+  log: Log;
 }
 
 export interface CallbackResult {
@@ -45,7 +48,12 @@ export async function sendCallback(
     entry.state.series.durations.observe(durationMs / 1000);
     return { ...result, wasSent: true };
   } catch (error) {
-    return { outcome: unsent(messageOf(error)), wasSent: false };
+    if (!(error instanceof AnswerFault)) {
+      return { outcome: unsent(messageOf(error)), wasSent: false };
+    }
+    const { id, queue } = entry.task;
+    options.log.error({ err: error.cause, task: id, queue }, 'callback answer not evaluated');
+    return { outcome: { ...unsent(error.message), ...error.facts }, wasSent: true };
   }
 }
 
@@ -66,8 +74,15 @@ async function callHttp(
   { outbound, clock }: CallbackOptions,
 ): Promise<Answered> {
   const answer = await outbound.request(callbackRequest(task, params));
-  const outcome = outcomeOf(answer, params.config.retry, clock.now());
-  return { outcome, durationMs: answer.durationMs, stored: storedResult(answer, params.config) };
+  const { durationMs } = answer;
+  const facts = {
+    httpStatus: answer.ok ? answer.status : null,
+    remoteIp: answer.remoteIp || null,
+  };
+  return evaluated(facts, () => {
+    const outcome = outcomeOf(answer, params.config.retry, clock.now());
+    return { outcome, durationMs, stored: storedResult(answer, params.config) };
+  });
 }
 
 function storedResult(

@@ -1,4 +1,3 @@
-import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { isClaimed, type ClaimedTask } from '../core/attempt-record.js';
 import { interrupted } from '../core/outcome.js';
@@ -28,7 +27,6 @@ import type { StoreHealth } from './store-health.js';
 export interface CoordinatorOptions extends CallbackOptions {
   store: TaskStore;
   random: Random;
-  log: Log;
   metrics: DeliveryMetrics;
   pullServer: PullServer;
   health: StoreHealth;
@@ -120,8 +118,9 @@ export class Coordinator {
         this.#wake(this.queue(event.queue));
         break;
       case 'settled':
+        // The store has reported work that this made possible; the circuit breaker may have closed.
         this.queue(event.queue).settled(event.verdict, event.at);
-        this.#wake(this.queue(event.queue));
+        this.#considerClaim(this.queue(event.queue));
         break;
       case 'task_expired':
         this.queue(event.queue).series.dead('EXPIRED').inc();

@@ -124,6 +124,25 @@ test('a request that cannot be written fails the attempt with its error', async 
   });
 });
 
+test('an answer that cannot be evaluated fails the attempt as one that was sent', async () => {
+  const { world, putQueue, submit, task, outbound } = await newScene();
+  await putQueue();
+  outbound.handler = () => ({ ...answer(500), headers: undefined as never });
+  const id = await submit();
+  await world.settle();
+  const { status, attempt, attempts } = await task(id);
+  expect([status, attempt]).toEqual(['PENDING', 1]);
+  expect(attempts[0]).toMatchObject({
+    outcome: 'FAILED',
+    errorType: 'INTERNAL',
+    message: expect.stringContaining('undefined'),
+    httpStatus: 500,
+    remoteIp: '203.0.113.7',
+    url: 'https://handlers.example.org/run',
+    traceId: expect.any(String),
+  });
+});
+
 test('a delayed task starts at its time, without anyone asking in between', async () => {
   const { world, putQueue, submit, outbound, store } = await newScene();
   await putQueue();

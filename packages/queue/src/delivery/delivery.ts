@@ -182,7 +182,7 @@ export class Delivery {
     return this.#workers.list(queue);
   }
 
-  settleAll(queue: string, reports: readonly TaskReport[]): Promise<ReportResult[]> {
+  settleAll(queue: Queue, reports: readonly TaskReport[]): Promise<ReportResult[]> {
     return this.#reports.settleAll(queue, reports);
   }
 

@@ -11,9 +11,15 @@ import {
 import { maxRetryAfterMs } from '../core/backoff.js';
 import { cutText } from '../core/excerpt.js';
 import { maxMessageBytes, maxSnippetBytes } from '../core/outcome.js';
+import type { Queue } from '../core/queue.js';
 import type { AttemptOutcome, Progress, Task, WholeTask } from '../core/task.js';
 import { verdictOnFailure, type Verdict } from '../core/verdict.js';
-import type { Settlement, TaskStore } from '../storage/task-store.js';
+import {
+  StorageUnavailable,
+  type Settlement,
+  type SettleResult,
+  type TaskStore,
+} from '../storage/task-store.js';
 import type { Emit } from './events.js';
 import type { InFlightRegistry } from './in-flight.js';
 import type { PulledLeases } from './pull/pulled-leases.js';
@@ -41,6 +47,20 @@ export type TaskReport = { id: string; token: string } & (
 /** `cancelled`: the lease is lost because an operator cancelled the task. */
 export type ReportResult = Task | 'lease_lost' | 'cancelled' | 'not_found';
 
+/** A report that the store can settle. */
+interface Acceptable {
+  settlement: Settlement;
+  outcome: AttemptOutcome;
+}
+
+/** The report as it is settled if its task is held under the lease. */
+interface Report {
+  id: string;
+  token: string;
+  outcome: AttemptOutcome;
+  settlementOf: (task: LeasedTask, now: number, queue: Queue | undefined) => Settlement;
+}
+
 export interface HandlerReportsOptions {
   store: TaskStore;
   clock: Clock;
@@ -60,46 +80,11 @@ export class HandlerReports {
 
   /** `result`: JSON text. */
   complete(id: string, token: string, result?: string): Promise<ReportResult> {
-    return this.#settle(id, token, 'SUCCEEDED', async (task, now, url) => ({
-      id,
-      token,
-      now,
-      verdict: { kind: 'succeeded' },
-      result,
-      attempt: attemptRecord(task, {
-        outcome: 'SUCCEEDED',
-        now,
-        httpStatus: task.lease.isAsync ? 202 : null,
-        url,
-      }),
-    }));
+    return this.#settleOne(completion(id, token, result));
   }
 
   fail(id: string, token: string, report: FailReport): Promise<ReportResult> {
-    const { random, store } = this.options;
-    const errorType = report.error_type ?? 'INTERNAL';
-    const message = cutText(report.message ?? '', maxMessageBytes);
-    const snippet = report.stack === undefined ? null : cutText(report.stack, maxSnippetBytes);
-    const requestedMs = report.retry_after_ms;
-    const retryAfterMs = requestedMs === undefined ? null : Math.min(requestedMs, maxRetryAfterMs);
-    const mayRetry = report.retry ?? true;
-    const isDeferred = mayRetry && report.defer === true;
-    const outcome = isDeferred ? ('DEFERRED' as const) : ('FAILED' as const);
-    return this.#settle(id, token, outcome, async (task, now, url) => {
-      const queue = (await store.getQueue(task.queue))!;
-      const failure = { mayRetry, isDeferred, retryAfterMs };
-      const verdict = verdictOnFailure(failure, {
-        attempt: task.attempt,
-        policy: queue.config.retry,
-        now,
-        chance: random.next(),
-      });
-      const nextAttemptAt = 'dueAt' in verdict ? verdict.dueAt : null;
-      const end = { outcome, now, errorType, message, retryAfterMs, snippet };
-      const attempt = attemptRecord(task, { ...end, nextAttemptAt, url });
-      const error = lastErrorOf({ errorType, message, httpStatus: null }, now);
-      return { id, token, now, verdict, attempt, error };
-    });
+    return this.#settleOne(this.#failure(id, token, report));
   }
 
   extend(
@@ -131,52 +116,108 @@ export class HandlerReports {
   }
 
   /**
-   * Settles many tasks of a queue at once. The store writes those of one call together, and reads no task that was
-   * claimed on this server.
+   * Settles many tasks of a queue in one call of the store. Neither the queue nor tasks that were
+   * claimed on this server are read.
    */
-  settleAll(queue: string, reports: readonly TaskReport[]): Promise<ReportResult[]> {
-    return Promise.all(reports.map((report) => this.#settleIn(queue, report)));
+  async settleAll(queue: Queue, reports: readonly TaskReport[]): Promise<ReportResult[]> {
+    const accepted = reports.map((report) => this.#accept(this.#toReport(report), queue));
+    return this.#settle(await Promise.all(accepted));
   }
 
-  async #settleIn(queue: string, report: TaskReport): Promise<ReportResult> {
+  #toReport(report: TaskReport): Report {
     const { id, token } = report;
-    const task = this.options.pulledLeases.find(id, token)?.task ?? (await this.#find(id));
-    if (task?.queue !== queue) return 'not_found';
-    if (report.outcome === 'complete') return this.complete(id, token, report.result);
-    return this.fail(id, token, report.failure);
+    return report.outcome === 'complete'
+      ? completion(id, token, report.result)
+      : this.#failure(id, token, report.failure);
   }
 
-  async #settle(
-    id: string,
-    token: string,
-    outcome: AttemptOutcome,
-    settlementOf: (task: LeasedTask, now: number, url: string | null) => Promise<Settlement>,
-  ): Promise<ReportResult> {
+  async #settleOne(report: Report): Promise<ReportResult> {
+    const [result] = await this.#settle([await this.#accept(report)]);
+    return result!;
+  }
+
+  /** Undecided reports are settled together; a result for each, in order. */
+  async #settle(reports: readonly (Acceptable | ReportResult)[]): Promise<ReportResult[]> {
+    const accepted = reports.filter(isAcceptable);
+    const results = await this.#store(accepted.map(({ settlement }) => settlement));
+    let next = 0;
+    return reports.map((report) =>
+      isAcceptable(report) ? this.#settled(report, results[next++]!) : report,
+    );
+  }
+
+  async #store(settlements: readonly Settlement[]): Promise<SettleResult[]> {
+    const { store } = this.options;
+    if (settlements.length === 0) return [];
+    try {
+      return await store.settle(settlements);
+    } catch (error) {
+      if (error instanceof StorageUnavailable || settlements.length === 1) throw error;
+      // One settlement that the store rejects must not block the others.
+      return (await Promise.all(settlements.map((each) => store.settle([each])))).flat();
+    }
+  }
+
+  /** What to settle, or the result if the lease is not held. `within`: only tasks of this queue. */
+  async #accept(
+    { id, token, outcome, settlementOf }: Report,
+    within?: Queue,
+  ): Promise<Acceptable | ReportResult> {
     const { store, clock, pulledLeases } = this.options;
     const pulled = pulledLeases.find(id, token);
     const task = pulled?.task ?? (await this.#find(id));
-    if (!task) return 'not_found';
+    if (!task || (within && task.queue !== within.name)) return 'not_found';
     const now = clock.now();
     if ('attempts' in task && !holds(task, token, now)) {
       return this.#repeated(task, token, outcome, now);
     }
-    const queue = await store.getQueue(task.queue);
-    const url = queue ? urlWithoutQuery(queue.config.callback.url) : null;
-    const settlement = await settlementOf(task, now, url);
+    const queue = within ?? (await store.getQueue(task.queue));
+    const settlement = settlementOf(task, now, queue);
     // The lease may have ended while the queue was read.
     if ((pulled?.leaseEnd ?? task.lease.expiresAt) <= clock.now()) {
       const current = pulled && (await this.#find(id));
       if (!current || !holds(current, token, clock.now())) return 'lease_lost';
     }
-    const [result] = await store.settle([settlement]);
-    if (result?.kind !== 'settled') {
-      const isSame = result?.kind === 'repeated' && matches(result.verdict, outcome);
-      return isSame && !isCancelled(result.task) ? result.task : lost(result?.task);
+    return { settlement, outcome };
+  }
+
+  #settled({ settlement, outcome }: Acceptable, result: SettleResult): ReportResult {
+    if (result.kind !== 'settled') {
+      const isSame = result.kind === 'repeated' && matches(result.verdict, outcome);
+      return isSame && !isCancelled(result.task) ? result.task : lost(result.task);
     }
-    const { verdict } = settlement;
-    this.#pulledEnded(result.task.queue, token, verdict);
-    this.options.emit({ kind: 'settled', queue: result.task.queue, verdict, at: now });
+    const { token, verdict, now } = settlement;
+    const { queue } = result.task;
+    this.#pulledEnded(queue, token, verdict);
+    this.options.emit({ kind: 'settled', queue, verdict, at: now });
     return result.task;
+  }
+
+  #failure(id: string, token: string, report: FailReport): Report {
+    const { random } = this.options;
+    const errorType = report.error_type ?? 'INTERNAL';
+    const message = cutText(report.message ?? '', maxMessageBytes);
+    const snippet = report.stack === undefined ? null : cutText(report.stack, maxSnippetBytes);
+    const requestedMs = report.retry_after_ms;
+    const retryAfterMs = requestedMs === undefined ? null : Math.min(requestedMs, maxRetryAfterMs);
+    const mayRetry = report.retry ?? true;
+    const isDeferred = mayRetry && report.defer === true;
+    const outcome = isDeferred ? ('DEFERRED' as const) : ('FAILED' as const);
+    const settlementOf: Report['settlementOf'] = (task, now, queue) => {
+      const failure = { mayRetry, isDeferred, retryAfterMs };
+      const verdict = verdictOnFailure(failure, {
+        attempt: task.attempt,
+        policy: queue!.config.retry,
+        now,
+        chance: random.next(),
+      });
+      const nextAttemptAt = 'dueAt' in verdict ? verdict.dueAt : null;
+      const end = { outcome, now, errorType, message, retryAfterMs, snippet };
+      const attempt = attemptRecord(task, { ...end, nextAttemptAt, url: urlOf(queue) });
+      const error = lastErrorOf({ errorType, message, httpStatus: null }, now);
+      return { id, token, now, verdict, attempt, error };
+    };
+    return { id, token, outcome, settlementOf };
   }
 
   /** A permanent failure concerns the task only: the workers work. */
@@ -213,6 +254,35 @@ export class HandlerReports {
     const found = await this.options.store.getTask(id);
     return found && 'attempts' in found ? found : undefined;
   }
+}
+
+function completion(id: string, token: string, result: string | undefined): Report {
+  return {
+    id,
+    token,
+    outcome: 'SUCCEEDED',
+    settlementOf: (task, now, queue) => ({
+      id,
+      token,
+      now,
+      verdict: { kind: 'succeeded' },
+      result,
+      attempt: attemptRecord(task, {
+        outcome: 'SUCCEEDED',
+        now,
+        httpStatus: task.lease.isAsync ? 202 : null,
+        url: urlOf(queue),
+      }),
+    }),
+  };
+}
+
+function urlOf(queue: Queue | undefined): string | null {
+  return queue ? urlWithoutQuery(queue.config.callback.url) : null;
+}
+
+function isAcceptable(report: Acceptable | ReportResult): report is Acceptable {
+  return typeof report === 'object' && 'settlement' in report;
 }
 
 function lost(task: Task | undefined): 'lease_lost' | 'cancelled' {

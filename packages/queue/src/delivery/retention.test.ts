@@ -73,15 +73,20 @@ test('where deleting takes long it goes by few at a time, until that would never
   const { world, putQueue, store } = await newScene();
   await putQueue({ retention: { succeeded_ms: 5_000 } });
   const limits: number[] = [];
+  const startedAt: number[] = [];
   store.deleteFinished = async ({ limit }) => {
     limits.push(limit);
+    startedAt.push(world.clock.monotonic());
     await world.clock.sleep(20);
     return limit;
   };
   await world.runFor(5_000);
   expect(limits.slice(0, 4)).toEqual([20, 10, 10, 10]);
+  // Most of the time is left for delivery, later half of it.
+  expect(startedAt[3]! - startedAt[2]!).toBe(100);
   await world.runFor(60_000);
   expect(limits.at(-1)).toBe(100);
+  expect(startedAt.at(-1)! - startedAt.at(-2)!).toBe(40);
 });
 
 test("the store's preferred batch size for deletions is used", async () => {

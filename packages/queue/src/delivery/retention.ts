@@ -16,7 +16,9 @@ const maxPerStep = 100;
 const minPerStep = 10;
 /** Steps shrink when they take longer than this, and grow when they take less than half of it. */
 const longStepMs = 6;
-/** After this long a sweep uses the largest step, or it would never catch up. */
+/** A sweep rests this many times as long as it works: its steps delay the tasks that arrive. */
+const restFactor = 4;
+/** After this long a sweep uses the largest step and rests less, or it would never catch up. */
 const patienceMs = 60_000;
 const listEveryMs = 60_000;
 const minPauseMs = 1_000;
@@ -82,7 +84,7 @@ export class Retention {
     });
   }
 
-  /** Rests as long as it works, so that at least half of the store's time is left for delivery. */
+  /** At least half of the store's time is left for delivery, and most of it at first. */
   async #inSteps(step: (limit: number) => Promise<number>): Promise<void> {
     const { clock, store } = this.options;
     const beganAt = clock.monotonic();
@@ -94,7 +96,7 @@ export class Retention {
       if ((await step(limit)) < limit) return;
       const tookMs = clock.monotonic() - startedAt;
       this.#adapt(tookMs);
-      if (tookMs > 0) await clock.sleep(tookMs);
+      if (tookMs > 0) await clock.sleep(isPatient ? tookMs * restFactor : tookMs);
     }
   }
 

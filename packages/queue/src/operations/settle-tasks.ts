@@ -28,7 +28,7 @@ export async function settleTasks(
     }
   });
   const settled = await context.delivery.settleAll(
-    name,
+    queue,
     reports.map(({ report }) => report),
   );
   reports.forEach(({ index }, i) => {

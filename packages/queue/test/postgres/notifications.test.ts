@@ -34,6 +34,7 @@ function stoppedClock() {
 
 async function listen(instance: string, clock: Clock) {
   const works: string[] = [];
+  const freed: string[] = [];
   const notifications = new Notifications({
     url,
     sessionName: undefined,
@@ -41,11 +42,12 @@ async function listen(instance: string, clock: Clock) {
     log: silentLog,
     instance,
     onWork: (queue) => works.push(queue),
+    onSlotFreed: (queue) => freed.push(queue),
     onCancelled: () => {},
   });
   await notifications.start();
   onTestFinished(() => notifications.close());
-  return { notifications, works };
+  return { notifications, works, freed };
 }
 
 const untilSeen = (works: readonly string[], expected: readonly string[]) =>
@@ -59,13 +61,23 @@ test('notifications: the first is sent at once, the next together after the inte
   await untilSeen(works, ['mail']);
   sender.notifications.send(['mail', 'print']);
   sender.notifications.send(['print']);
-  ring(10);
+  ring(4);
   await untilSeen(works, ['mail', 'mail', 'print']);
   // After an interval without work the next is sent at once again.
-  ring(10);
+  ring(4);
   sender.notifications.send(['mail']);
   await untilSeen(works, ['mail', 'mail', 'print', 'mail']);
   expect(sender.works).toEqual([]);
+});
+
+test('notifications: freed slots do not delay new work', async () => {
+  const { clock } = stoppedClock();
+  const sender = await listen('one', clock);
+  const { works, freed } = await listen('two', systemClock);
+  sender.notifications.sendSlotsFreed(['mail']);
+  sender.notifications.send(['print']);
+  await untilSeen(works, ['print']);
+  expect(freed).toEqual(['mail']);
 });
 
 test('notifications: names beyond one message follow in the next', async () => {
@@ -74,7 +86,7 @@ test('notifications: names beyond one message follow in the next', async () => {
   const { works } = await listen('two', systemClock);
   const names = Array.from({ length: 60 }, (_, n) => `queue-${n}`);
   sender.notifications.send(names);
-  ring(10);
+  ring(4);
   await untilSeen(works, names);
 });
 

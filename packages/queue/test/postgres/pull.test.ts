@@ -88,7 +88,7 @@ test('claim: servers hand out each task once, and settle those of the other', as
       outcome: 'complete' as const,
     }));
     claimed.push(...reports.map(({ id }) => id));
-    const done = await b.delivery.settleAll('mail', reports);
+    const done = await b.delivery.settleAll((await b.store.getQueue('mail'))!, reports);
     expect(done.map((task) => typeof task === 'object' && task.status)).toEqual(
       reports.map(() => 'SUCCEEDED'),
     );

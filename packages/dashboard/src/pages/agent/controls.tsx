@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { useAction } from '../../parts/action.js';
-import { Confirm } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { sessionActions } from '../../sessions/actions.js';
 import { isOver } from '../../sessions/status.js';
@@ -48,23 +48,23 @@ export function Controls({ session }: { session: Session }) {
         Delete
       </button>
       {confirming === 'stop' && (
-        <Confirm
+        <FormDialog
           title={`Stop ${session.name}?`}
-          confirmLabel="Stop agent"
+          submitLabel="Stop agent"
           busy={stop.isPending}
-          onConfirm={() => stop.mutate()}
+          onSubmit={() => stop.mutate()}
           onClose={close}
         >
           <p>The current turn is lost. The session and its worktree remain.</p>
-        </Confirm>
+        </FormDialog>
       )}
       {confirming === 'delete' && (
-        <Confirm
+        <FormDialog
           title={`Delete ${session.name}?`}
-          confirmLabel="Delete session"
+          submitLabel="Delete session"
           dangerous
           busy={remove.isPending}
-          onConfirm={() => remove.mutate()}
+          onSubmit={() => remove.mutate()}
           onClose={close}
         >
           <p>
@@ -72,7 +72,7 @@ export function Controls({ session }: { session: Session }) {
             {session.worktree &&
               ' Its worktree is removed, unless it is dirty or its branch is not merged.'}
           </p>
-        </Confirm>
+        </FormDialog>
       )}
     </>
   );

@@ -22,7 +22,7 @@ export function EditableCell({ name, value, isSaving, onSave }: EditableCellProp
       <button
         type="button"
         className="db-cell over-link"
-        title="Double-click or press Enter to edit"
+        title={`${cellText(value)}\nDouble-click or press Enter to edit`.trim()}
         aria-label={`${name}: ${cellText(value)}`}
         disabled={!isEditable(value) || isSaving}
         onClick={(event) => {

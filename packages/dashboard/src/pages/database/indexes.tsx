@@ -1,8 +1,8 @@
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
-import { Confirm } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { Panel } from '../../parts/page.js';
-import { Empty, explain } from '../../parts/states.js';
+import { Empty } from '../../parts/states.js';
 import { Status, type Tone } from '../../parts/status.js';
 import { Advice } from './advice.js';
 import { dropIndex, type CollectionStatus } from './api.js';
@@ -113,23 +113,19 @@ function DropIndex({ collection, index, onClose }: DropIndexProps) {
     onFailed: () => true,
   });
   return (
-    <Confirm
+    <FormDialog
       title={`Drop the index ${index}?`}
-      confirmLabel="Drop index"
+      submitLabel="Drop index"
       dangerous
       busy={drop.isPending}
-      onConfirm={() => drop.mutate()}
+      error={drop.error}
+      onSubmit={() => drop.mutate()}
       onClose={onClose}
     >
       <p>
         Queries that use it read the whole collection from then on. A unique index no longer refuses
         duplicates. Records do not change.
       </p>
-      {drop.error && (
-        <p role="alert" className="field-error">
-          {explain(drop.error).title}
-        </p>
-      )}
-    </Confirm>
+    </FormDialog>
   );
 }

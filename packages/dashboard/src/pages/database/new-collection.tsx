@@ -1,6 +1,6 @@
 import { useId, useState } from 'react';
 import { useAction } from '../../parts/action.js';
-import { Dialog } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { navigate } from '../../parts/location.js';
 import { explain } from '../../parts/states.js';
 import { insert } from './api.js';
@@ -16,7 +16,6 @@ interface NewCollectionProps {
 
 /** Creates a collection with its first record, and goes there. */
 export function NewCollection({ names, onClose }: NewCollectionProps) {
-  const form = useId();
   const hint = useId();
   const [name, setName] = useState('');
   const [text, setText] = useState('{\n  \n}');
@@ -41,61 +40,45 @@ export function NewCollection({ names, onClose }: NewCollectionProps) {
     if (error === undefined && 'data' in read) create.mutate(read.data);
   };
   return (
-    <Dialog
+    <FormDialog
       title="New collection"
+      submitLabel="Create"
+      busy={create.isPending}
+      noValidate
+      onSubmit={submit}
       onClose={onClose}
-      actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" form={form} className="primary" disabled={create.isPending}>
-            Create
-          </button>
-        </>
-      }
     >
-      <form
-        id={form}
-        className="stack"
-        noValidate
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit();
-        }}
-      >
-        <label className="field">
-          Name
-          <input
-            value={name}
-            aria-invalid={nameError !== undefined}
-            aria-describedby={hint}
-            spellCheck={false}
-            autoCapitalize="off"
-            onChange={(event) => {
-              setName(event.target.value);
-              setNameError(undefined);
-            }}
-          />
-          <span
-            id={hint}
-            role={nameError === undefined ? undefined : 'alert'}
-            className={nameError === undefined ? 'field-hint' : 'field-error'}
-          >
-            {nameError ?? 'Letters, digits, ".", "_" and "-"; the first is a letter.'}
-          </span>
-        </label>
-        <p className="muted">The first record creates the collection.</p>
-        <DataField
-          text={text}
-          error={dataError ?? (create.error ? explain(create.error).title : undefined)}
-          onText={(next) => {
-            setText(next);
-            setDataError(undefined);
-            create.reset();
+      <label className="field">
+        Name
+        <input
+          value={name}
+          aria-invalid={nameError !== undefined}
+          aria-describedby={hint}
+          spellCheck={false}
+          autoCapitalize="off"
+          onChange={(event) => {
+            setName(event.target.value);
+            setNameError(undefined);
           }}
         />
-      </form>
-    </Dialog>
+        <span
+          id={hint}
+          role={nameError === undefined ? undefined : 'alert'}
+          className={nameError === undefined ? 'field-hint' : 'field-error'}
+        >
+          {nameError ?? 'Letters, digits, ".", "_" and "-"; the first is a letter.'}
+        </span>
+      </label>
+      <p className="muted">The first record creates the collection.</p>
+      <DataField
+        text={text}
+        error={dataError ?? (create.error ? explain(create.error).title : undefined)}
+        onText={(next) => {
+          setText(next);
+          setDataError(undefined);
+          create.reset();
+        }}
+      />
+    </FormDialog>
   );
 }

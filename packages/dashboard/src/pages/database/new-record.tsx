@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
-import { Dialog } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { explain } from '../../parts/states.js';
 import { insert } from './api.js';
 import { nameOf } from './columns.js';
@@ -36,20 +36,13 @@ export function NewRecord({ collection, onClose, onCreated }: NewRecordProps) {
     else create.mutate(read.data);
   };
   return (
-    <Dialog
+    <FormDialog
       wide
       title={`New record in ${collection}`}
+      submitLabel="Insert"
+      busy={create.isPending}
+      onSubmit={save}
       onClose={onClose}
-      actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="button" className="primary" disabled={create.isPending} onClick={save}>
-            Insert
-          </button>
-        </>
-      }
     >
       <label className="field">
         Key
@@ -64,6 +57,6 @@ export function NewRecord({ collection, onClose, onCreated }: NewRecordProps) {
           setError(undefined);
         }}
       />
-    </Dialog>
+    </FormDialog>
   );
 }

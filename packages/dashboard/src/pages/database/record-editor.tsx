@@ -2,7 +2,8 @@ import { ApiError } from '@millrace/client';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
-import { Confirm, Dialog } from '../../parts/dialog.js';
+import { Dialog } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { explain, Loaded } from '../../parts/states.js';
 import { Time } from '../../parts/time.js';
 import { readRecord, remove, updateIfRev, type DbRecord } from './api.js';
@@ -128,15 +129,15 @@ function Editor({ collection, read, onClose, onChanged }: EditorProps) {
 
 function Discard({ onDiscard, onStay }: { onDiscard: () => void; onStay: () => void }) {
   return (
-    <Confirm
+    <FormDialog
       title="Discard your changes?"
-      confirmLabel="Discard"
+      submitLabel="Discard"
       dangerous
       onClose={onStay}
-      onConfirm={onDiscard}
+      onSubmit={onDiscard}
     >
       <p>The record stays as it was read.</p>
-    </Confirm>
+    </FormDialog>
   );
 }
 
@@ -178,15 +179,15 @@ function Delete({ collection, record, onClose, onChanged }: DeleteProps) {
     },
   });
   return (
-    <Confirm
+    <FormDialog
       title={`Delete ${nameOf(record)}?`}
-      confirmLabel="Delete"
+      submitLabel="Delete"
       dangerous
       busy={act.isPending}
       onClose={onClose}
-      onConfirm={() => act.mutate()}
+      onSubmit={() => act.mutate()}
     >
       <p>Deletes the record at its current revision. This cannot be undone.</p>
-    </Confirm>
+    </FormDialog>
   );
 }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
-import { Confirm } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { count } from '../../parts/format.js';
 import { Loaded } from '../../parts/states.js';
 import { purge, redrive, type Selector } from '../../queue/api.js';
@@ -52,9 +52,9 @@ export function ActionDialog({ action, queue, selector, onClose, onDone }: Actio
   });
   const matching = preview.data ?? 0;
   return (
-    <Confirm
+    <FormDialog
       title={`${names[action]} dead tasks of ${queue}?`}
-      confirmLabel={
+      submitLabel={
         preview.data === undefined ? names[action] : `${names[action]} ${count(matching)}`
       }
       dangerous={action === 'purge'}
@@ -68,7 +68,7 @@ export function ActionDialog({ action, queue, selector, onClose, onDone }: Actio
         )
       }
       onClose={onClose}
-      onConfirm={() => execute.mutate()}
+      onSubmit={() => execute.mutate()}
     >
       <Loaded query={preview} rows={1}>
         {(found) => <p>{sentence(action, found, selector)}</p>}
@@ -87,7 +87,7 @@ export function ActionDialog({ action, queue, selector, onClose, onDone }: Actio
           <span className="field-hint">0 means no limit.</span>
         </label>
       )}
-    </Confirm>
+    </FormDialog>
   );
 }
 

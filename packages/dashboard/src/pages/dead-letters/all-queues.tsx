@@ -75,7 +75,7 @@ function columnsFor(isNarrow: boolean): Column<QueueGroup>[] {
     {
       id: 'error',
       header: 'Error',
-      width: 'minmax(0, 2fr)',
+      width: 'minmax(0, 1fr)',
       cell: (group) => (
         <>
           <Link
@@ -103,7 +103,7 @@ function columnsFor(isNarrow: boolean): Column<QueueGroup>[] {
     {
       id: 'handler',
       header: 'Handler',
-      width: 'minmax(0, 1fr)',
+      width: 'minmax(0, 2fr)',
       wideOnly: true,
       cell: ({ handler_ref }) => handler_ref,
     },

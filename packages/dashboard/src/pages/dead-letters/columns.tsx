@@ -29,7 +29,7 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
     {
       id: 'handler',
       header: 'Handler',
-      width: 'minmax(0, 1fr)',
+      width: 'minmax(0, 2fr)',
       cell: (row) => (
         <>
           <button type="button" className="row-link dead-open" onClick={() => onOpen(row.id)}>

@@ -1,5 +1,5 @@
 import type { Filter } from '../../queue/api.js';
-import { localOf, timestampOf } from '../../parts/local-time.js';
+import { TimeField } from '../../parts/time-field.js';
 import { withField } from './filter.js';
 
 interface FilterBarProps {
@@ -45,7 +45,16 @@ export function FilterBar({
           onChange={(event) => set('http_status', event.target.value)}
         />
       </label>
-      {hasTimes && <Times filter={filter} onSet={set} />}
+      {hasTimes && (
+        <>
+          <TimeField
+            label="Dead since"
+            value={filter.from}
+            onChange={(text) => set('from', text)}
+          />
+          <TimeField label="Dead before" value={filter.to} onChange={(text) => set('to', text)} />
+        </>
+      )}
       <button
         type="button"
         disabled={Object.keys(filter).length === 0}
@@ -54,34 +63,6 @@ export function FilterBar({
         Clear
       </button>
     </div>
-  );
-}
-
-interface TimesProps {
-  filter: Filter;
-  onSet: (name: 'from' | 'to', text: string) => void;
-}
-
-function Times({ filter, onSet }: TimesProps) {
-  return (
-    <>
-      <label className="field">
-        Dead since
-        <input
-          type="datetime-local"
-          value={localOf(filter.from)}
-          onChange={(event) => onSet('from', timestampOf(event.target.value))}
-        />
-      </label>
-      <label className="field">
-        Dead before
-        <input
-          type="datetime-local"
-          value={localOf(filter.to)}
-          onChange={(event) => onSet('to', timestampOf(event.target.value))}
-        />
-      </label>
-    </>
   );
 }
 

@@ -15,7 +15,9 @@ export function fleetColumns(
   costOf: (session: Session) => DaemonSchema<'SpendRow'> | undefined,
   critical: number,
   questionsOf: Questions['of'],
+  isNarrow: boolean,
 ): readonly Column<Session>[] {
+  const whyOf = ({ id, status_reason }: Session) => questionsOf(id)[0]?.title ?? status_reason;
   return [
     {
       id: 'name',
@@ -23,13 +25,14 @@ export function fleetColumns(
       width: 'minmax(0, 3fr)',
       cell: (session) => (
         <>
-          <Link href={`/agents/${session.id}`} className="row-link fleet-name" title={session.name}>
+          <Link href={`/agents/${session.id}`} className="row-link fleet-name">
             {session.name}
           </Link>
           <span className="fleet-second">
             <Status tone={sessionTones[session.status]}>{session.status}</Status>
             <span className="muted"> · {session.backend}</span>
           </span>
+          {isNarrow && <span className="fleet-second ellipsis muted">{whyOf(session)}</span>}
         </>
       ),
     },
@@ -45,14 +48,7 @@ export function fleetColumns(
       header: 'Why',
       width: 'minmax(0, 3fr)',
       wideOnly: true,
-      cell: ({ id, status_reason }) => {
-        const why = questionsOf(id)[0]?.title ?? status_reason;
-        return (
-          <span className="muted" title={why ?? undefined}>
-            {why ?? unknown}
-          </span>
-        );
-      },
+      cell: (session) => <span className="muted">{whyOf(session) ?? unknown}</span>,
     },
     {
       id: 'since',

@@ -8,6 +8,7 @@ import { setParams, useParam, useTextParam } from '../../parts/location.js';
 import { Figure, Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded, Loading } from '../../parts/states.js';
+import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { VirtualTable } from '../../parts/virtual-table.js';
 import { useQuestions } from '../../questions/api.js';
 import { useCosts } from '../../sessions/cost.js';
@@ -120,9 +121,10 @@ function FleetTable({ sessions }: { sessions: readonly Session[] }) {
   const costOf = useCosts();
   const { critical } = useGuardSettings();
   const questions = useQuestions();
+  const isNarrow = useIsNarrow();
   const columns = useMemo(
-    () => fleetColumns(costOf, critical, questions.of),
-    [costOf, critical, questions],
+    () => fleetColumns(costOf, critical, questions.of, isNarrow),
+    [costOf, critical, questions, isNarrow],
   );
   return (
     <div className="fleet">
@@ -131,6 +133,7 @@ function FleetTable({ sessions }: { sessions: readonly Session[] }) {
         columns={columns}
         rows={sessions}
         rowKey={(session) => session.id}
+        narrowRowHeight={76}
       />
     </div>
   );

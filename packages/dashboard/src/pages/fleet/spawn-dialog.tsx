@@ -1,14 +1,13 @@
 import { ApiError } from '@millrace/client';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { useLocation } from 'wouter';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
-import { Dialog } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { dollars } from '../../parts/format.js';
 import { newIdempotencyKey } from '../../parts/idempotency-key.js';
-import { explain } from '../../parts/states.js';
 import { spawn } from '../../sessions/actions.js';
 
 type SpawnRequest = DaemonSchema<'SpawnRequest'>;
@@ -17,10 +16,8 @@ type Verdict = DaemonSchema<'BudgetVerdict'>;
 /** Starts an agent; needs a second confirmation over budget. */
 export function SpawnDialog({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
-  const form = useId();
   const [key] = useState(() => newIdempotencyKey());
   const [verdict, setVerdict] = useState<Verdict>();
-  const [problem, setProblem] = useState<string>();
   const start = useAction({
     run: (request: SpawnRequest) => spawn(request, key),
     done: ({ name }) => `Started ${name}.`,
@@ -30,53 +27,30 @@ export function SpawnDialog({ onClose }: { onClose: () => void }) {
       navigate(`/agents/${id}`);
     },
     onFailed: (error) => {
-      const isOverBudget = error instanceof ApiError && error.status === 428;
-      if (isOverBudget) setVerdict((error.body as { verdict: Verdict }).verdict);
-      else setProblem(explain(error).title);
+      if (isOverBudget(error)) setVerdict((error.body as { verdict: Verdict }).verdict);
+      // Shown in the form.
       return true;
     },
   });
   return (
-    <Dialog
-      title="New agent"
-      onClose={onClose}
+    <FormDialog
       wide
-      actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            form={form}
-            className={verdict ? 'danger' : 'primary'}
-            disabled={start.isPending}
-          >
-            {verdict ? 'Start over budget' : 'Start agent'}
-          </button>
-        </>
-      }
+      title="New agent"
+      submitLabel={verdict ? 'Start over budget' : 'Start agent'}
+      dangerous={verdict !== undefined}
+      busy={start.isPending}
+      error={isOverBudget(start.error) ? undefined : start.error}
+      onSubmit={(form) => start.mutate(requestOf(form, verdict !== undefined))}
+      onClose={onClose}
     >
-      <form
-        id={form}
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          setProblem(undefined);
-          start.mutate(requestOf(new FormData(event.currentTarget), verdict !== undefined));
-        }}
-      >
-        <SpawnFields />
-        {verdict && <OverBudget verdict={verdict} />}
-        {problem && (
-          <p role="alert" className="field-error">
-            {problem}
-          </p>
-        )}
-      </form>
-    </Dialog>
+      <SpawnFields />
+      {verdict && <OverBudget verdict={verdict} />}
+    </FormDialog>
   );
 }
+
+const isOverBudget = (error: unknown): error is ApiError =>
+  error instanceof ApiError && error.status === 428;
 
 function OverBudget({ verdict }: { verdict: Verdict }) {
   return (
@@ -129,7 +103,7 @@ function SpawnFields() {
         </label>
         <label className="field">
           Repository
-          <input name="repo" placeholder="/path; default: the daemon's directory" />
+          <input name="repo" placeholder="The daemon's directory" />
         </label>
         <label className="field">
           Branch

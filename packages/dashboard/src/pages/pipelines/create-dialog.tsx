@@ -1,11 +1,9 @@
 import { ApiError } from '@millrace/client';
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { useId, useState } from 'react';
 import { useLocation } from 'wouter';
 import { authorizedFetch } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
-import { Dialog } from '../../parts/dialog.js';
-import { explain } from '../../parts/states.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 
 const example = `name: Release check
 jobs:
@@ -19,8 +17,6 @@ jobs:
 /** Creates a pipeline from YAML or JSON. */
 export function CreateDialog({ onClose }: { onClose: () => void }) {
   const [, navigate] = useLocation();
-  const form = useId();
-  const [problem, setProblem] = useState<string>();
   const create = useAction({
     run: createPipeline,
     done: ({ name }) => `Created ${name}.`,
@@ -29,50 +25,27 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
       onClose();
       navigate(`/pipelines/${id}`);
     },
-    onFailed: (error) => {
-      setProblem(explain(error).title);
-      return true;
-    },
+    // Shown in the form.
+    onFailed: () => true,
   });
   return (
-    <Dialog
-      title="New pipeline"
-      onClose={onClose}
+    <FormDialog
       wide
-      actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" form={form} className="primary" disabled={create.isPending}>
-            Create pipeline
-          </button>
-        </>
-      }
+      title="New pipeline"
+      submitLabel="Create pipeline"
+      busy={create.isPending}
+      error={create.error}
+      onSubmit={(form) => create.mutate(String(form.get('text')))}
+      onClose={onClose}
     >
-      <form
-        id={form}
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          setProblem(undefined);
-          create.mutate(String(new FormData(event.currentTarget).get('text')));
-        }}
-      >
-        <label className="field">
-          Definition
-          <textarea name="text" className="mono" rows={14} required defaultValue={example} />
-          <span className="field-hint">
-            YAML or JSON. With <code>start: false</code> it does not start on its own.
-          </span>
-        </label>
-        {problem && (
-          <p role="alert" className="field-error">
-            {problem}
-          </p>
-        )}
-      </form>
-    </Dialog>
+      <label className="field">
+        Definition
+        <textarea name="text" className="mono" rows={14} required defaultValue={example} />
+        <span className="field-hint">
+          YAML or JSON. With <code>start: false</code> it does not start on its own.
+        </span>
+      </label>
+    </FormDialog>
   );
 }
 

@@ -7,7 +7,8 @@ import { jobTones } from './tones.js';
 
 type Job = DaemonSchema<'Job'>;
 
-const box = { width: 168, height: 52 };
+// Two boxes side by side fit a phone.
+const box = { width: 160, height: 52 };
 const gap = { along: 56, across: 16 };
 const edge = 12;
 
@@ -50,6 +51,7 @@ export function Dag({
               className={`dag-job dag-${jobTones[job.status]}`}
               style={{ left: x, top: y, ...box }}
               aria-pressed={job.id === selected}
+              title={job.id}
               onClick={() => onSelect(job.id)}
             >
               <span className="ellipsis dag-name">{job.id}</span>

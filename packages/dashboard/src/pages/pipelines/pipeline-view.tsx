@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Link } from 'wouter';
 import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
-import { Confirm } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { baseName } from '../../parts/format.js';
 import { useIdParam } from '../../parts/location.js';
 import { Panel } from '../../parts/page.js';
@@ -71,19 +71,19 @@ function PipelineControls({ pipeline: { id, name, status } }: { pipeline: Pipeli
         </button>
       )}
       {isConfirming && (
-        <Confirm
+        <FormDialog
           title={`Cancel ${name}?`}
-          confirmLabel="Cancel pipeline"
+          submitLabel="Cancel pipeline"
           dangerous
           busy={cancel.isPending}
-          onConfirm={() => cancel.mutate()}
+          onSubmit={() => cancel.mutate()}
           onClose={() => setIsConfirming(false)}
         >
           <p>
             Running jobs are stopped and pending jobs are skipped. A canceled pipeline cannot be
             restarted.
           </p>
-        </Confirm>
+        </FormDialog>
       )}
     </>
   );

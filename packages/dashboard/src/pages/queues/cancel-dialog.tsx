@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { useAction } from '../../parts/action.js';
-import { Confirm } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { count } from '../../parts/format.js';
 import { Loaded } from '../../parts/states.js';
 import { cancelTasks, type CancelSelector } from '../../queue/next-api.js';
@@ -29,13 +29,13 @@ export function CancelDialog({ queue, selector, onClose, onDone }: CancelDialogP
   });
   const matching = preview.data ?? 0;
   return (
-    <Confirm
+    <FormDialog
       title={`Cancel pending tasks of ${queue}?`}
-      confirmLabel={matching === 0 ? 'Cancel tasks' : `Cancel ${tasks(matching)}`}
+      submitLabel={matching === 0 ? 'Cancel tasks' : `Cancel ${tasks(matching)}`}
       dangerous
       busy={execute.isPending || matching === 0}
       onClose={onClose}
-      onConfirm={() => execute.mutate()}
+      onSubmit={() => execute.mutate()}
     >
       <Loaded query={preview} rows={1}>
         {(found) => (
@@ -46,7 +46,7 @@ export function CancelDialog({ queue, selector, onClose, onDone }: CancelDialogP
           </p>
         )}
       </Loaded>
-    </Confirm>
+    </FormDialog>
   );
 }
 

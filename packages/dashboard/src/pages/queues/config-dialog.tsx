@@ -1,9 +1,9 @@
 import { ApiError } from '@millrace/client';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
 import { ChangeTable, SettingErrors, type Difference } from '../../parts/changes.js';
 import { Choice } from '../../parts/choice.js';
-import { Dialog } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import type { QueueConfig } from '../../queue/api.js';
 import { putConfig, validateConfig } from '../../queue/next-api.js';
 import { differences, writable, type Json } from './config-draft.js';
@@ -18,7 +18,6 @@ interface ConfigDialogProps {
 
 /** Creates or edits a queue: form, difference as the server sees it, save. */
 export function ConfigDialog({ config, onClose, onSaved }: ConfigDialogProps) {
-  const form = useId();
   const [name, setName] = useState(config?.name ?? '');
   const [draft, setDraft] = useState<Json>(() =>
     config ? writable(config) : { callback: { url: '' } },
@@ -52,72 +51,46 @@ export function ConfigDialog({ config, onClose, onSaved }: ConfigDialogProps) {
     setDraft(next);
     setReview(undefined);
   };
+  const isReviewed = review !== undefined && review.length > 0;
   return (
-    <Dialog
+    <FormDialog
       wide
       title={config ? `Edit ${config.name}` : 'New queue'}
+      submitLabel={isReviewed ? (config ? 'Save' : 'Create') : 'Review'}
+      busy={check.isPending || save.isPending}
+      onSubmit={() => (isReviewed ? save : check).mutate()}
       onClose={onClose}
-      actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          {review && review.length > 0 ? (
-            <button
-              type="button"
-              className="primary"
-              disabled={save.isPending}
-              onClick={() => save.mutate()}
-            >
-              {config ? 'Save' : 'Create'}
-            </button>
-          ) : (
-            <button type="submit" form={form} className="primary" disabled={check.isPending}>
-              Review
-            </button>
-          )}
-        </>
-      }
     >
-      <form
-        id={form}
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          check.mutate();
-        }}
-      >
-        {!config && (
-          <label className="field">
-            Name
-            <input
-              required
-              value={name}
-              onChange={(event) => {
-                setName(event.target.value);
-                setReview(undefined);
-              }}
-            />
-          </label>
-        )}
-        <Choice
-          label="View"
-          value={view}
-          options={[
-            { value: 'form', text: 'Form' },
-            { value: 'json', text: 'JSON' },
-          ]}
-          onChange={setView}
-        />
-        {view === 'form' ? (
-          <ConfigFields draft={draft} errors={errors} onChange={change} />
-        ) : (
-          <ConfigJson draft={draft} onChange={change} />
-        )}
-        {errors.size > 0 && <SettingErrors errors={errors} />}
-        {review && <ChangeTable changes={review} isNew={config === undefined} />}
-      </form>
-    </Dialog>
+      {!config && (
+        <label className="field">
+          Name
+          <input
+            required
+            value={name}
+            onChange={(event) => {
+              setName(event.target.value);
+              setReview(undefined);
+            }}
+          />
+        </label>
+      )}
+      <Choice
+        label="View"
+        value={view}
+        options={[
+          { value: 'form', text: 'Form' },
+          { value: 'json', text: 'JSON' },
+        ]}
+        onChange={setView}
+      />
+      {view === 'form' ? (
+        <ConfigFields draft={draft} errors={errors} onChange={change} />
+      ) : (
+        <ConfigJson draft={draft} onChange={change} />
+      )}
+      {errors.size > 0 && <SettingErrors errors={errors} />}
+      {review && <ChangeTable changes={review} isNew={config === undefined} />}
+    </FormDialog>
   );
 }
 

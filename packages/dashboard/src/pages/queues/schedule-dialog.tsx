@@ -1,8 +1,7 @@
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
 import { Choice } from '../../parts/choice.js';
-import { Dialog } from '../../parts/dialog.js';
-import { explain } from '../../parts/states.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { putSchedule, type Schedule } from '../../queue/next-api.js';
 import { bodyOf, draftOf, fieldErrors, type ScheduleDraft } from './schedule-draft.js';
 
@@ -20,7 +19,6 @@ const times = [
 
 /** Creates or edits a schedule; the server checks every field. */
 export function ScheduleDialog({ queue, schedule, onClose }: ScheduleDialogProps) {
-  const form = useId();
   const [draft, setDraft] = useState(() => draftOf(schedule));
   const name = draft.name.trim();
   const save = useAction({
@@ -41,60 +39,40 @@ export function ScheduleDialog({ queue, schedule, onClose }: ScheduleDialogProps
     },
   });
   return (
-    <Dialog
+    <FormDialog
       title={schedule ? `Edit the schedule ${schedule.name}` : `New schedule of ${queue}`}
+      submitLabel="Save"
+      busy={save.isPending}
+      error={errors.size === 0 ? save.error : undefined}
+      onSubmit={() => save.mutate()}
       onClose={onClose}
-      actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" form={form} className="primary" disabled={save.isPending}>
-            Save
-          </button>
-        </>
-      }
     >
-      <form
-        id={form}
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          save.mutate();
-        }}
-      >
-        {!schedule && <Field label="Name" hint="Unique in the queue." {...field('name', 'name')} />}
-        <Choice
-          label="Runs by"
-          value={draft.by}
-          options={times}
-          onChange={(by) => setDraft({ ...draft, by })}
-        />
-        {draft.by === 'cron' ? (
-          <>
-            <Field
-              label="Cron"
-              hint="Minute, hour, day of month, month, day of week."
-              {...field('cron', 'cron')}
-            />
-            <Field
-              label="Time zone"
-              hint="Such as UTC or Europe/Oslo."
-              {...field('timezone', 'timezone')}
-            />
-          </>
-        ) : (
-          <Field label="Every (seconds)" type="number" {...field('seconds', 'every_ms')} />
-        )}
-        <Field label="Handler" {...field('handler', 'task/handler_ref')} />
-        <Field label="Payload" hint="JSON." isLong {...field('payload', 'task/payload')} />
-        {save.error && errors.size === 0 && (
-          <p role="alert" className="field-error">
-            {explain(save.error).title}
-          </p>
-        )}
-      </form>
-    </Dialog>
+      {!schedule && <Field label="Name" hint="Unique in the queue." {...field('name', 'name')} />}
+      <Choice
+        label="Runs by"
+        value={draft.by}
+        options={times}
+        onChange={(by) => setDraft({ ...draft, by })}
+      />
+      {draft.by === 'cron' ? (
+        <>
+          <Field
+            label="Cron"
+            hint="Minute, hour, day of month, month, day of week."
+            {...field('cron', 'cron')}
+          />
+          <Field
+            label="Time zone"
+            hint="Such as UTC or Europe/Oslo."
+            {...field('timezone', 'timezone')}
+          />
+        </>
+      ) : (
+        <Field label="Every (seconds)" type="number" {...field('seconds', 'every_ms')} />
+      )}
+      <Field label="Handler" {...field('handler', 'task/handler_ref')} />
+      <Field label="Payload" hint="JSON." isLong {...field('payload', 'task/payload')} />
+    </FormDialog>
   );
 }
 

@@ -2,7 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useAction } from '../../parts/action.js';
-import { Confirm } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { duration } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -142,15 +142,15 @@ function Delete({ queue, name, onClose }: { queue: string; name: string; onClose
     onDone: onClose,
   });
   return (
-    <Confirm
+    <FormDialog
       title={`Delete the schedule ${name}?`}
-      confirmLabel="Delete"
+      submitLabel="Delete"
       dangerous
       busy={remove.isPending}
-      onConfirm={() => remove.mutate()}
+      onSubmit={() => remove.mutate()}
       onClose={onClose}
     >
       <p>It submits no more tasks. Tasks that it has submitted stay.</p>
-    </Confirm>
+    </FormDialog>
   );
 }

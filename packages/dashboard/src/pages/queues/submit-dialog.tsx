@@ -1,6 +1,6 @@
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
-import { Dialog } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { submitTask } from '../../queue/api.js';
 import { toBase64 } from './payload.js';
 
@@ -14,7 +14,6 @@ const types = ['application/json', 'text/plain; charset=utf-8', 'application/oct
 
 /** Submits one test task. */
 export function SubmitDialog({ queue, onClose, onSubmitted }: SubmitDialogProps) {
-  const form = useId();
   const [handler, setHandler] = useState('test');
   const [payload, setPayload] = useState('{}');
   const [type, setType] = useState(types[0]!);
@@ -35,81 +34,65 @@ export function SubmitDialog({ queue, onClose, onSubmitted }: SubmitDialogProps)
     onDone: ({ id }) => onSubmitted(id),
   });
   return (
-    <Dialog
+    <FormDialog
       title={`Submit test task to ${queue}`}
+      submitLabel="Submit"
+      busy={submit.isPending}
+      onSubmit={() => submit.mutate()}
       onClose={onClose}
-      actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" form={form} className="primary" disabled={submit.isPending}>
-            Submit
-          </button>
-        </>
-      }
     >
-      <form
-        id={form}
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          submit.mutate();
-        }}
-      >
+      <label className="field">
+        Handler
+        <input
+          required
+          maxLength={256}
+          pattern="[A-Za-z0-9][A-Za-z0-9._:\/@\-]*"
+          value={handler}
+          onChange={(event) => setHandler(event.target.value)}
+        />
+        <span className="field-hint">Sent to the callback as x-queue-handler-ref.</span>
+      </label>
+      <label className="field">
+        Payload
+        <textarea
+          className="mono"
+          rows={5}
+          spellCheck={false}
+          value={payload}
+          onChange={(event) => setPayload(event.target.value)}
+        />
+      </label>
+      <label className="field">
+        Payload type
+        <select value={type} onChange={(event) => setType(event.target.value)}>
+          {types.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </select>
+      </label>
+      <div className="fields">
         <label className="field">
-          Handler
+          Delay in seconds
           <input
+            type="number"
+            min={0}
+            max={2_592_000}
+            value={delay}
+            onChange={(event) => setDelay(event.target.value)}
+          />
+        </label>
+        <label className="field">
+          Priority
+          <input
+            type="number"
+            min={0}
+            max={9}
             required
-            maxLength={256}
-            pattern="[A-Za-z0-9][A-Za-z0-9._:\/@\-]*"
-            value={handler}
-            onChange={(event) => setHandler(event.target.value)}
-          />
-          <span className="field-hint">Sent to the callback as x-queue-handler-ref.</span>
-        </label>
-        <label className="field">
-          Payload
-          <textarea
-            className="mono"
-            rows={5}
-            spellCheck={false}
-            value={payload}
-            onChange={(event) => setPayload(event.target.value)}
+            value={priority}
+            onChange={(event) => setPriority(event.target.value)}
           />
         </label>
-        <label className="field">
-          Payload type
-          <select value={type} onChange={(event) => setType(event.target.value)}>
-            {types.map((one) => (
-              <option key={one}>{one}</option>
-            ))}
-          </select>
-        </label>
-        <div className="fields">
-          <label className="field">
-            Delay in seconds
-            <input
-              type="number"
-              min={0}
-              max={2_592_000}
-              value={delay}
-              onChange={(event) => setDelay(event.target.value)}
-            />
-          </label>
-          <label className="field">
-            Priority
-            <input
-              type="number"
-              min={0}
-              max={9}
-              required
-              value={priority}
-              onChange={(event) => setPriority(event.target.value)}
-            />
-          </label>
-        </div>
-      </form>
-    </Dialog>
+      </div>
+    </FormDialog>
   );
 }

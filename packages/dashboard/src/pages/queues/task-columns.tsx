@@ -8,6 +8,7 @@ interface ColumnParts {
   status: TaskRow['status'];
   selected: ReadonlySet<string>;
   isSelectable: boolean;
+  isNarrow: boolean;
   onToggle: (id: string) => void;
   /** Selects the loaded tasks, or none when something is selected. */
   onToggleAll: () => void;
@@ -15,29 +16,30 @@ interface ColumnParts {
 
 /** The columns that matter for tasks of a status. */
 export function taskColumns(parts: ColumnParts): Column<TaskRow>[] {
+  const isDead = parts.status === 'DEAD';
   return [
     ...(parts.isSelectable ? [selection(parts)] : []),
     {
       id: 'handler',
       header: 'Handler',
-      width: 'minmax(0, 2fr)',
-      cell: ({ id, handler_ref }) => (
-        <Link href={`/tasks/${id}`} className="row-link">
-          {handler_ref}
-        </Link>
+      width: 'minmax(0, 3fr)',
+      cell: ({ id, handler_ref, last_error }) => (
+        <>
+          <Link href={`/tasks/${id}`} className="row-link">
+            {handler_ref}
+          </Link>
+          {isDead && parts.isNarrow && <LastError error={last_error} />}
+        </>
       ),
     },
     {
       id: 'what',
-      header: parts.status === 'DEAD' ? 'Error' : 'Group',
+      header: isDead ? 'Error' : 'Group',
       width: 'minmax(0, 2fr)',
       wideOnly: true,
       cell: ({ last_error, group_key }) =>
-        parts.status === 'DEAD' ? (
-          <span className="ellipsis" title={last_error?.message}>
-            {last_error?.error_type}{' '}
-            <span className="muted">{last_error?.http_status ?? last_error?.message}</span>
-          </span>
+        isDead ? (
+          <LastError error={last_error} />
         ) : (
           <span className="muted">{group_key ?? ''}</span>
         ),
@@ -74,6 +76,16 @@ export function taskColumns(parts: ColumnParts): Column<TaskRow>[] {
     },
     lastColumn(parts.status),
   ];
+}
+
+function LastError({ error }: { error: TaskRow['last_error'] }) {
+  if (!error) return null;
+  const { error_type, http_status, message } = error;
+  return (
+    <div className="ellipsis" title={message}>
+      {error_type} <span className="muted">{http_status ?? message}</span>
+    </div>
+  );
 }
 
 function selection({ selected, onToggle, onToggleAll }: ColumnParts): Column<TaskRow> {

@@ -3,8 +3,8 @@ import { useMemo, useState } from 'react';
 import { Link } from 'wouter';
 import { count } from '../../parts/format.js';
 import { setParams, useParamText } from '../../parts/location.js';
-import { localOf, timestampOf } from '../../parts/local-time.js';
 import { Empty, Failure, Loading } from '../../parts/states.js';
+import { TimeField } from '../../parts/time-field.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { VirtualTable } from '../../parts/virtual-table.js';
 import { nextQueries, type TaskFilter, type TaskRow } from '../../queue/next-api.js';
@@ -158,23 +158,17 @@ function Filters({ filter, order, isPending, onChange }: FiltersProps) {
       />
     </label>
   );
-  const time = (name: 'from' | 'to', label: string) => (
-    <label className="field">
-      {label}
-      <input
-        type="datetime-local"
-        value={localOf(filter[name])}
-        onChange={(event) => onChange({ [name]: timestampOf(event.target.value) })}
-      />
-    </label>
-  );
   const isNarrow = useIsNarrow();
   const controls = (
     <div className="task-filters" role="group" aria-label="Filter">
       {field('handler_ref', 'Handler')}
       {field('group_key', 'Group')}
-      {time('from', 'Submitted since')}
-      {time('to', 'Submitted before')}
+      <TimeField
+        label="Submitted since"
+        value={filter.from}
+        onChange={(from) => onChange({ from })}
+      />
+      <TimeField label="Submitted before" value={filter.to} onChange={(to) => onChange({ to })} />
       <label className="field">
         Order
         <select
@@ -210,6 +204,7 @@ interface ListProps {
 
 function List({ tasks, status, selected, toggle, toggleAll, isFiltered }: ListProps) {
   const { query, rows, fetchMore, reload } = tasks;
+  const isNarrow = useIsNarrow();
   const failure = query.isError && <Failure error={query.error} onRetry={reload} />;
   if (query.isPending) return failure || <Loading />;
   if (rows.length === 0) {
@@ -228,12 +223,13 @@ function List({ tasks, status, selected, toggle, toggleAll, isFiltered }: ListPr
           status,
           selected,
           isSelectable: status === 'PENDING' || status === 'DEAD',
+          isNarrow,
           onToggle: toggle,
           onToggleAll: toggleAll,
         })}
         rows={rows}
         rowKey={({ id }) => id}
-        narrowRowHeight={48}
+        narrowRowHeight={status === 'DEAD' ? 64 : 48}
         onNearEnd={fetchMore}
       />
       <p className="muted" role="status">

@@ -1,11 +1,11 @@
 import { ApiError } from '@millrace/client';
 import { useQueryClient } from '@tanstack/react-query';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { daemon } from '../../api/client.js';
 import { queries } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
 import { ChangeTable, SettingErrors, type Difference } from '../../parts/changes.js';
-import { Dialog } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import {
   changesBetween,
   editableGroups,
@@ -18,7 +18,6 @@ import { SettingField } from './field.js';
 
 /** Edits the settings that the daemon can change while it runs: form, difference, save. */
 export function EditDialog({ view, onClose }: { view: ConfigView; onClose: () => void }) {
-  const form = useId();
   const client = useQueryClient();
   // The page may refresh its own view meanwhile; the form has the one that it started from.
   const [base, setBase] = useState(view);
@@ -70,67 +69,37 @@ export function EditDialog({ view, onClose }: { view: ConfigView; onClose: () =>
   };
   const isReviewed = review !== undefined && review.length > 0;
   return (
-    <Dialog
+    <FormDialog
       wide
       title="Edit settings"
-      onClose={onClose}
-      actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Cancel
+      submitLabel={isReviewed ? 'Save' : 'Review'}
+      busy={check.isPending || save.isPending || isStale}
+      alternative={
+        isReviewed && (
+          <button type="button" onClick={() => setReview(undefined)}>
+            Back
           </button>
-          {isReviewed ? (
-            <>
-              <button type="button" onClick={() => setReview(undefined)}>
-                Back
-              </button>
-              <button
-                type="button"
-                className="primary"
-                disabled={save.isPending}
-                onClick={() => save.mutate()}
-              >
-                Save
-              </button>
-            </>
-          ) : (
-            <button
-              type="submit"
-              form={form}
-              className="primary"
-              disabled={check.isPending || isStale}
-            >
-              Review
-            </button>
-          )}
-        </>
+        )
       }
+      onSubmit={() => (isReviewed ? save : check).mutate()}
+      onClose={onClose}
     >
-      <form
-        id={form}
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          check.mutate();
-        }}
-      >
-        {isStale && (
-          <div role="alert" className="row" ref={reveal}>
-            <span>The config file changed since you opened this form.</span>
-            <button type="button" disabled={reload.isPending} onClick={() => reload.mutate()}>
-              Reload and keep my changes
-            </button>
-          </div>
-        )}
-        {errors.size > 0 && (
-          <div ref={reveal} key={check.submittedAt}>
-            <SettingErrors errors={errors} />
-          </div>
-        )}
-        {review && <ChangeTable changes={review} />}
-        {!isReviewed && <Fields base={base} draft={draft} errors={errors} onChange={change} />}
-      </form>
-    </Dialog>
+      {isStale && (
+        <div role="alert" className="row" ref={reveal}>
+          <span>The config file changed since you opened this form.</span>
+          <button type="button" disabled={reload.isPending} onClick={() => reload.mutate()}>
+            Reload and keep my changes
+          </button>
+        </div>
+      )}
+      {errors.size > 0 && (
+        <div ref={reveal} key={check.submittedAt}>
+          <SettingErrors errors={errors} />
+        </div>
+      )}
+      {review && <ChangeTable changes={review} />}
+      {!isReviewed && <Fields base={base} draft={draft} errors={errors} onChange={change} />}
+    </FormDialog>
   );
 }
 

@@ -7,7 +7,7 @@ import { unknown } from '../../parts/format.js';
 import { useTextParam } from '../../parts/location.js';
 import { Page, Panel } from '../../parts/page.js';
 import { useShortcutsOn } from '../../parts/shortcuts.js';
-import { Loaded } from '../../parts/states.js';
+import { Empty, Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { toast } from '../../parts/toast.js';
 import { setTheme, useTheme, type Theme } from '../../style/theme.js';
@@ -165,6 +165,7 @@ function DaemonSettings({ view }: { view: ConfigView }) {
           </tbody>
         </table>
       </div>
+      {shown.length === 0 && <Empty title="No setting matches." />}
     </Panel>
   );
 }

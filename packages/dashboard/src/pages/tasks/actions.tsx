@@ -1,6 +1,6 @@
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
-import { Confirm } from '../../parts/dialog.js';
+import { FormDialog } from '../../parts/form-dialog.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { redrive, type Task } from '../../queue/api.js';
 import { cancelTask, runNow, setPriority, useFeatures } from '../../queue/next-api.js';
@@ -69,12 +69,12 @@ function Cancel({ task: { id, status } }: { task: Task }) {
         Cancel task
       </button>
       {isConfirming && (
-        <Confirm
+        <FormDialog
           title="Cancel this task?"
-          confirmLabel="Cancel task"
+          submitLabel="Cancel task"
           dangerous
           busy={cancel.isPending}
-          onConfirm={() => cancel.mutate()}
+          onSubmit={() => cancel.mutate()}
           onClose={() => setIsConfirming(false)}
         >
           <p>
@@ -92,7 +92,7 @@ function Cancel({ task: { id, status } }: { task: Task }) {
             />
             <span className="field-hint">Optional. Shown on the task and in the audit log.</span>
           </label>
-        </Confirm>
+        </FormDialog>
       )}
     </>
   );

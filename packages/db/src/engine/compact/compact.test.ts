@@ -7,7 +7,7 @@ import type { Collection } from '../collection.js';
 import type { Database } from '../database.js';
 import { refusalOf, useScratch } from '../scratch.test-support.js';
 import { Tables } from '../storage/tables.js';
-import type { CompactStage } from './compact.js';
+import type { CompactProgress, CompactStage } from './compact.js';
 
 interface Item {
   n: number;
@@ -71,6 +71,22 @@ describe('compact', () => {
     expect(await items.find({ filter: { field: 'group', op: 'eq', value: 'g0' } })).toMatchObject({
       records: expect.any(Array),
     });
+  });
+
+  test('reports how far it is while it runs', async () => {
+    const { db } = await openItems(300);
+    const seen: CompactProgress[] = [];
+    const onStage = () => {
+      const { compaction } = db;
+      if (compaction) seen.push(compaction);
+    };
+    await db.compact({ onStage });
+    expect(seen[0]).toMatchObject({ stage: 'copy', rows: 0, elapsedMs: expect.any(Number) });
+    expect(seen.at(-1)).toMatchObject({ stage: 'point' });
+    const { rows, totalRows } = seen.at(-1)!;
+    expect(totalRows).toBeGreaterThan(600);
+    expect(rows).toBe(totalRows);
+    expect(db.compaction).toBeUndefined();
   });
 
   test('goes on with the next store alone, also after the database is opened again', async () => {

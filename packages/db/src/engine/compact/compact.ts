@@ -6,7 +6,7 @@ import type { LogTrimmer } from '../log-trim.js';
 import { refuse } from '../refusal.js';
 import { freeBytes, isDiskFull } from '../storage/disk.js';
 import { currentStore, nextStore, pointTo, removeStore } from '../storage/directory.js';
-import { Tables } from '../storage/tables.js';
+import { tableNames, Tables } from '../storage/tables.js';
 import { estimateBytes } from './estimate.js';
 import { StoreCopy } from './store-copy.js';
 
@@ -22,6 +22,16 @@ export interface CompactOptions {
 }
 
 export type CompactStage = 'trim' | 'copy' | 'compare' | 'hold' | 'point' | 'done';
+
+/** How far a compaction is: every row is copied, then compared. */
+export interface CompactProgress {
+  stage: CompactStage;
+  /** Rows copied and rows compared. */
+  rows: number;
+  /** As counted at the start; others may write meanwhile. */
+  totalRows: number;
+  elapsedMs: number;
+}
 
 export interface Compacted {
   /** Size of the data file before and after; after a dry run, about what it would be. */
@@ -39,6 +49,7 @@ export interface Compacted {
  */
 export class Compactor {
   #running: Promise<unknown> | undefined;
+  #progress: (() => CompactProgress) | undefined;
 
   constructor(
     private readonly core: Core,
@@ -71,6 +82,11 @@ export class Compactor {
     }
   }
 
+  /** Undefined while no compaction runs. */
+  get progress(): CompactProgress | undefined {
+    return this.#progress?.();
+  }
+
   /** Resolves when no compaction is under way. Its failure is its caller's. */
   async idle(): Promise<void> {
     await this.#running?.catch(() => undefined);
@@ -94,7 +110,11 @@ export class Compactor {
     const bytesBefore = await this.#foldedBytes();
     await options.onStage?.('trim', 0);
     await this.trimmer.trim(trimBeforeSeq);
-    await this.#rewrite(options);
+    try {
+      await this.#rewrite(options, started);
+    } finally {
+      this.#progress = undefined;
+    }
     return {
       bytesBefore,
       bytesAfter: this.#fileBytes(),
@@ -103,7 +123,7 @@ export class Compactor {
     };
   }
 
-  async #rewrite(options: CompactOptions): Promise<void> {
+  async #rewrite(options: CompactOptions, started: number): Promise<void> {
     const { core, directory } = this;
     const old = core.tables;
     const oldName = currentStore(directory);
@@ -112,7 +132,7 @@ export class Compactor {
     let fresh: Tables | undefined;
     try {
       fresh = new Tables(join(directory, name));
-      await this.#copyInto(fresh, name, options);
+      await this.#copyInto(fresh, name, options, started);
     } catch (error) {
       core.writer.forgetTouched();
       // Before the room is there again.
@@ -129,7 +149,12 @@ export class Compactor {
     await options.onStage?.('done', 0);
   }
 
-  async #copyInto(fresh: Tables, name: string, options: CompactOptions): Promise<void> {
+  async #copyInto(
+    fresh: Tables,
+    name: string,
+    options: CompactOptions,
+    started: number,
+  ): Promise<void> {
     const { core } = this;
     const report = async (stage: CompactStage) => {
       if (this.stop.aborted) throw refuse('SHUTTING_DOWN', 'The database is being closed.');
@@ -138,6 +163,14 @@ export class Compactor {
     };
     let stage: CompactStage = 'copy';
     const copy = new StoreCopy(core, fresh, () => report(stage));
+    core.tables.refresh();
+    const rows = tableNames.reduce((sum, table) => sum + core.tables.stats(table).rows, 0);
+    this.#progress = () => ({
+      stage,
+      rows: copy.rows + copy.compared,
+      totalRows: 2 * rows,
+      elapsedMs: core.clock.monotonic() - started,
+    });
     await report(stage);
     await copy.copyAll();
     await copy.calmDown();

@@ -31,7 +31,10 @@ export class StoreCopy {
   readonly #copied = new Set<TableName>();
   /** In the table that is being copied: the first key that is not. */
   #at: { table: TableName; from: Buffer | undefined } | undefined;
+  /** Rows copied so far. */
   rows = 0;
+  /** Rows compared so far. */
+  compared = 0;
 
   constructor(
     private readonly core: Core,
@@ -186,6 +189,7 @@ export class StoreCopy {
           }
           copy = nextCopy();
         }
+        this.compared++;
         const isEnough = ++seen >= this.limits.rows;
         if (this.#slice.spend(row.value.length) || isEnough) return keyAfter(row.key);
       }

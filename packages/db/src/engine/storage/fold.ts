@@ -6,8 +6,11 @@ import type { Tables } from './tables.js';
 /** The row of `meta` that says which batch the file has reached. */
 export const foldedRow = Buffer.from('folded_lsn');
 
-/** How long a batch stays in the overlay before a fold is due. */
-const foldAfterMs = 200;
+/**
+ * How long a batch stays in the overlay before a fold is due, unless its layer is full earlier. A
+ * sync of the log takes two to four times as long while a fold syncs its file, so folds are rare.
+ */
+const foldAfterMs = 1_000;
 const retryAfterMs = 1_000;
 
 /** The last batch that the file has. */

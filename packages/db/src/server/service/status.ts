@@ -3,12 +3,14 @@ import {
   ClusterMemberSchema,
   ClusterStatusSchema,
   CollectionStatusSchema,
+  CompactionStatusSchema,
   FollowerStatusSchema,
   ReplicationStatusResponseSchema,
   SavedTailSchema,
   type CollectionStatus,
 } from '@millrace/contract/db';
 import type { CollectionInfo } from '../../engine/catalog.js';
+import type { CompactProgress } from '../../engine/compact/compact.js';
 import { checkFind } from '../../engine/query/query.js';
 import { RecordList } from '../../engine/query/record-sink.js';
 import type { CallContext, UnaryMethods } from './call.js';
@@ -54,6 +56,7 @@ export function statusMethod(parts: ServiceParts): UnaryMethods['ReplicationStat
       collections,
       auth: parts.auth,
       ...clusterMember(parts.cluster(), place, durable.seq),
+      ...compactionMember(handle.current.compaction),
     });
   };
 }
@@ -78,6 +81,19 @@ function clusterMember(
         create(ClusterMemberSchema, { nodeId, address, running: isRunning }),
       ),
       lossWindow: BigInt(hasWindow ? Math.max(0, seq - acked) : 0),
+    }),
+  };
+}
+
+function compactionMember(progress: CompactProgress | undefined) {
+  if (!progress) return {};
+  const { stage, rows, totalRows, elapsedMs } = progress;
+  return {
+    compaction: create(CompactionStatusSchema, {
+      stage,
+      rows: BigInt(rows),
+      totalRows: BigInt(totalRows),
+      elapsed: duration(elapsedMs),
     }),
   };
 }

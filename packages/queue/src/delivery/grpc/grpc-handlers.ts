@@ -29,6 +29,7 @@ import {
 import { executeOutcome, executeResult } from '../../core/execute-outcome.js';
 import { outcomeOf, type Outcome } from '../../core/outcome.js';
 import type { StoredResult } from '../../core/result.js';
+import { evaluated } from '../answer-fault.js';
 import { callbackHeaders, type CallbackParams, type CallbackTask } from '../callback-request.js';
 import {
   defaultChannelLimits,
@@ -121,7 +122,8 @@ export class GrpcHandlerClient implements GrpcHandlers {
       if ('failure' in ended) {
         return failed(ended.failure, ended.message, ended.remoteIp ?? channel.addresses[0]);
       }
-      return { ...answerOf(ended, callback.keep_result), durationMs };
+      const facts = { httpStatus: null, remoteIp: ended.remoteIp ?? null };
+      return evaluated(facts, () => ({ ...answerOf(ended, callback.keep_result), durationMs }));
     } finally {
       this.#channels.release(channel);
     }

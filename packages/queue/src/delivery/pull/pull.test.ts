@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { newScene, type Scene } from '../delivery.test-support.js';
+import type { TaskReport } from '../handler-reports.js';
 import type { PulledTask, PullRequest } from './waiting-claims.js';
 
 const pullCallback = { url: undefined, protocol: 'pull' } as never;
@@ -23,6 +24,10 @@ function claim({ delivery }: Scene, over: Partial<PullRequest> = {}) {
 
 const identity = { worker: 'w1', principal: 'mailers', remoteIp: '192.0.2.7' };
 const waitMs = 20_000;
+
+async function settleAll({ store, delivery }: Scene, reports: readonly TaskReport[]) {
+  return delivery.settleAll((await store.getQueue('mail'))!, reports);
+}
 
 test('claim: takes due tasks in order, and none is called', async () => {
   const scene = await pullScene();
@@ -216,7 +221,7 @@ test('workers: are listed with what they did', async () => {
   const [a, b, c] = got.tasks!.map(({ id, lease }) => ({ id, token: lease.token }));
   const failure = { retry: false };
   const results = await scene.world.complete(
-    scene.delivery.settleAll('mail', [
+    settleAll(scene, [
       { ...a!, outcome: 'complete' },
       { ...b!, outcome: 'fail', failure },
       { ...c!, token: 'stale', outcome: 'complete' },
@@ -243,25 +248,89 @@ test('settleAll: does not touch a task of another queue', async () => {
   await scene.world.runFor(1);
   const { token } = got.tasks![0]!.lease;
   const reports = [{ id, token, outcome: 'complete' as const }];
-  expect(await scene.world.complete(scene.delivery.settleAll('other', reports))).toEqual([
+  const other = { ...(await scene.store.getQueue('mail'))!, name: 'other' };
+  expect(await scene.world.complete(scene.delivery.settleAll(other, reports))).toEqual([
     'not_found',
   ]);
   expect(await scene.task(id)).toMatchObject({ status: 'IN_FLIGHT' });
 });
 
-test('idle: waiting claims do not poll the store', async () => {
+test('settleAll: is one call of the store, and a repeated item gets the same result', async () => {
   const scene = await pullScene();
+  for (let i = 0; i < 3; i++) await scene.submit();
+  const got = claim(scene);
+  await scene.world.runFor(1);
+  const sizes: number[] = [];
+  const real = scene.store.settle.bind(scene.store);
+  scene.store.settle = (settlements) => {
+    sizes.push(settlements.length);
+    return real(settlements);
+  };
+  const reports = got.tasks!.map(({ id, lease }) => {
+    return { id, token: lease.token, outcome: 'complete' as const };
+  });
+  const all = [...reports, reports[0]!];
+  const results = await scene.world.complete(settleAll(scene, all));
+  expect(results.map((each) => typeof each === 'object' && each.id)).toEqual(
+    all.map(({ id }) => id),
+  );
+  expect(sizes).toEqual([4]);
+});
+
+test('settleAll: one settlement that the store rejects does not block the others', async () => {
+  const scene = await pullScene();
+  for (let i = 0; i < 3; i++) await scene.submit();
+  const got = claim(scene);
+  await scene.world.runFor(1);
+  const [bad, ...good] = got.tasks!.map(({ id }) => id);
+  const real = scene.store.settle.bind(scene.store);
+  scene.store.settle = async (settlements) => {
+    if (settlements.some(({ id }) => id === bad)) throw new Error('planted');
+    return real(settlements);
+  };
+  const reports = got.tasks!.map(({ id, lease }) => {
+    return { id, token: lease.token, outcome: 'complete' as const };
+  });
+  const settled = settleAll(scene, reports);
+  await scene.world.complete(expect(settled).rejects.toThrow('planted'));
+  for (const id of good) expect(await scene.task(id)).toMatchObject({ status: 'SUCCEEDED' });
+  expect(await scene.task(bad!)).toMatchObject({ status: 'IN_FLIGHT' });
+});
+
+/** How often the store was called to claim. */
+function countClaims({ store }: Scene): () => number {
   let calls = 0;
-  const real = scene.store.claimDue.bind(scene.store);
-  scene.store.claimDue = (request) => {
+  const real = store.claimDue.bind(store);
+  store.claimDue = (request) => {
     calls++;
     return real(request);
   };
+  return () => calls;
+}
+
+test('settleAll: a waiting claim reads the store once after it', async () => {
+  const scene = await pullScene();
+  const id = await scene.submit();
+  const got = claim(scene);
+  await scene.world.runFor(1);
+  claim(scene, { waitMs });
+  await scene.world.runFor(1);
+  const calls = countClaims(scene);
+  const { token } = got.tasks![0]!.lease;
+  const reports = [{ id, token, outcome: 'complete' as const }];
+  await scene.world.complete(settleAll(scene, reports));
+  await scene.world.runFor(100);
+  expect(calls()).toBe(1);
+});
+
+test('idle: waiting claims do not poll the store', async () => {
+  const scene = await pullScene();
+  const calls = countClaims(scene);
   const claims = Array.from({ length: 1_000 }, (_, i) =>
     claim(scene, { waitMs: 30_000, worker: `w${i}` }),
   );
   await scene.world.runFor(29_000);
-  expect(calls).toBeLessThan(10);
+  expect(calls()).toBeLessThan(10);
   await scene.submit();
   await scene.world.runFor(1);
   expect(claims.filter(({ ids }) => ids !== undefined)).toHaveLength(1);

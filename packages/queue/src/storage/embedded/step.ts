@@ -112,7 +112,9 @@ export class Step {
   store(task: StoredTask): void {
     const bytes = encodeTask(task);
     this.rows.put(idKey(kinds.task, task.row.id), bytes);
-    if (task.row.lease) this.recent.keep(bytes, task);
+    const { lease, dueAt, updatedAt } = task.row;
+    // Claimed or settled soon.
+    if (lease || (dueAt !== null && dueAt <= updatedAt)) this.recent.keep(bytes, task);
   }
 
   /** Adds a new task to the lists of tasks by creation time. */

@@ -16,17 +16,24 @@ export interface NotificationsOptions extends NotificationListeners {
 export interface NotificationListeners {
   /** A queue has new work. */
   onWork: (queue: string) => void;
+  /** A task of the queue ended, and its slot of `max_in_flight` is free. */
+  onSlotFreed: (queue: string) => void;
   /** A task that was in flight was cancelled. */
   onCancelled: (id: string) => void;
 }
 
-const channels = { work: 'millrace_work', cancelled: 'millrace_cancelled' } as const;
+const channels = {
+  work: 'millrace_work',
+  slots: 'millrace_slots',
+  cancelled: 'millrace_cancelled',
+} as const;
 const listenFailed = 'failed to listen for work of other servers';
 /**
- * Minimum time between two notifications: NOTIFY takes a lock on the whole database. The first after
- * a pause is sent at once, so that a task of another server waits no longer than this.
+ * Minimum time between two notifications of a channel: NOTIFY takes a lock on the whole database.
+ * The first after a pause is sent at once, so that a task of another server waits no longer than
+ * this.
  */
-const intervalMs = 10;
+const intervalMs = 4;
 const reconnectMs = 2_000;
 const keepaliveMs = 10_000;
 /** A notification has at most 8,000 bytes. */
@@ -38,9 +45,8 @@ const maxNames = 50;
  */
 export class Notifications {
   #client: Client | undefined;
-  #names = new Set<string>();
-  /** Runs until the next notification may be sent. */
-  #interval: Timer | undefined;
+  readonly #work = new Outbox(channels.work);
+  readonly #slots = new Outbox(channels.slots);
   #next: Timer | undefined;
   #isClosed = false;
   #isSupported = true;
@@ -52,10 +58,14 @@ export class Notifications {
     await this.#connect();
   }
 
+  /** These queues have new work. */
   send(queues: Iterable<string>): void {
-    if (this.#isClosed || !this.#isSupported) return;
-    for (const queue of queues) this.#names.add(queue);
-    if (!this.#interval) this.#send();
+    this.#add(this.#work, queues);
+  }
+
+  /** Tasks of these queues ended. */
+  sendSlotsFreed(queues: Iterable<string>): void {
+    this.#add(this.#slots, queues);
   }
 
   /** At once: the callback of the task runs on until then. */
@@ -65,7 +75,7 @@ export class Notifications {
 
   async close(): Promise<void> {
     this.#isClosed = true;
-    this.#interval?.cancel();
+    for (const { interval } of [this.#work, this.#slots]) interval?.cancel();
     this.#next?.cancel();
     const client = this.#client;
     this.#client = undefined;
@@ -95,7 +105,8 @@ export class Notifications {
     try {
       // A notification need not outlive a crash of the database, so its commit waits for no disk.
       const settings = 'SET synchronous_commit = off';
-      await client.query(`${settings}; LISTEN ${channels.work}; LISTEN ${channels.cancelled}`);
+      const listens = Object.values(channels).map((channel) => `LISTEN ${channel}`);
+      await client.query([settings, ...listens].join('; '));
     } catch (error) {
       if (isAway(error)) return lost(error);
       this.#isSupported = false;
@@ -133,13 +144,19 @@ export class Notifications {
     });
   }
 
-  #send(): void {
-    this.#interval = undefined;
-    const names = [...this.#names].slice(0, maxNames);
+  #add(outbox: Outbox, queues: Iterable<string>): void {
+    if (this.#isClosed || !this.#isSupported) return;
+    for (const queue of queues) outbox.names.add(queue);
+    if (!outbox.interval) this.#send(outbox);
+  }
+
+  #send(outbox: Outbox): void {
+    outbox.interval = undefined;
+    const names = [...outbox.names].slice(0, maxNames);
     if (names.length === 0) return;
-    for (const name of names) this.#names.delete(name);
-    this.#interval = this.options.clock.after(intervalMs, () => this.#send());
-    if (this.#client) this.#post(this.#client, channels.work, names);
+    for (const name of names) outbox.names.delete(name);
+    outbox.interval = this.options.clock.after(intervalMs, () => this.#send(outbox));
+    if (this.#client) this.#post(this.#client, outbox.channel, names);
   }
 
   #post(client: Client, channel: string, words: readonly string[]): void {
@@ -152,12 +169,22 @@ export class Notifications {
   #receive(channel: string, message: string): void {
     const [from, ...words] = message.split(' ');
     if (from === this.options.instance) return;
-    const { onWork, onCancelled } = this.options;
+    const { onWork, onSlotFreed, onCancelled } = this.options;
     for (const word of words) {
       if (channel === channels.cancelled) onCancelled(word);
+      else if (channel === channels.slots) onSlotFreed(word);
       else onWork(word);
     }
   }
+}
+
+/** Names of queues that other servers have not been notified of yet. */
+class Outbox {
+  readonly names = new Set<string>();
+  /** Runs until the next notification may be sent. */
+  interval: Timer | undefined;
+
+  constructor(readonly channel: string) {}
 }
 
 /** Errors do not matter: the connection is no longer used. */

@@ -66,7 +66,7 @@ import * as queueHistory from './queue-history.js';
 import * as records from './records.js';
 import { Retention } from './retention.js';
 import * as columns from './task-columns.js';
-import { settleAll } from './settlements.js';
+import { settleAll, settledQueues } from './settlements.js';
 import * as changes from './task-changes.js';
 import { TaskLists } from './task-lists.js';
 import type { SkippingStatement, Statement } from './statement.js';
@@ -137,6 +137,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     this.#retention = new Retention(connections, monotonic, (statement) => this.#skip(statement));
     this.#notifications = parts.notifications({
       onWork: (queue) => this.notifyWork(queue),
+      onSlotFreed: (queue) => this.#slotFreed(queue),
       onCancelled: (id) => this.notifyCancelled(id),
     });
     this.#inserts = new Batcher({
@@ -265,17 +266,19 @@ export class PostgresStore extends ListeningStore implements TaskStore {
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
     const results = await this.#settlements.add(settlements);
-    const queues = new Set<string>();
     results.forEach((result, i) => {
       if (!result.task) return;
-      this.#claims.share.ended(result.task.queue, settlements[i]!.token);
+      const { task } = result;
+      this.#claims.share.ended(task.queue, settlements[i]!.token);
       if (result.kind !== 'settled') return;
-      this.#notePending(result.task);
-      this.notifyEnded(result.task);
-      queues.add(result.task.queue);
+      this.#notePending(task);
+      this.notifyEnded(task);
     });
-    this.#counters.added(queues);
-    this.#notify(queues);
+    const { all, work, freed } = settledQueues(results);
+    this.#counters.added(all);
+    this.#notify(work);
+    this.#notifications.sendSlotsFreed(freed);
+    for (const queue of freed) this.#slotFreed(queue);
     return results;
   }
 
@@ -462,6 +465,10 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   #changed(queue: string): void {
     this.#counters.added([queue]);
     this.#notify([queue]);
+  }
+
+  #slotFreed(queue: string): void {
+    if (this.#claims.waitsForSlots(queue)) this.notifyWork(queue);
   }
 
   #notify(queues: Iterable<string>): void {

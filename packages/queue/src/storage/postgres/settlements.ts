@@ -23,6 +23,18 @@ export async function settleAll(
   });
 }
 
+/** Queues that may have work now, and those where only a slot of `max_in_flight` became free. */
+export function settledQueues(results: readonly SettleResult[]) {
+  const [all, work, freed] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  for (const { kind, task } of results) {
+    if (kind !== 'settled') continue;
+    all.add(task.queue);
+    // The end of a task without a group makes no other one due.
+    (task.dueAt !== null || task.groupKey !== null ? work : freed).add(task.queue);
+  }
+  return { all, work, freed };
+}
+
 async function settlePart(
   db: Queryable,
   claimed: ClaimedTasks,

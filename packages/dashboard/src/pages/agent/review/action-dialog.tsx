@@ -1,7 +1,8 @@
 import { ApiError } from '@millrace/client';
-import { useId, useState } from 'react';
+import { useState } from 'react';
 import { useAction } from '../../../parts/action.js';
 import { Dialog } from '../../../parts/dialog.js';
+import { FormDialog } from '../../../parts/form-dialog.js';
 import { OutsideLink } from '../../../parts/outside-link.js';
 import { explain } from '../../../parts/states.js';
 import { ActionFields } from './action-fields.js';
@@ -22,7 +23,6 @@ interface Problem {
 
 /** Runs one action on the work of a session. A refusal stays in the dialog. */
 export function ActionDialog({ action, session, base, onClose }: ActionDialogProps) {
-  const form = useId();
   const [problem, setProblem] = useState<Problem>();
   const [opened, setOpened] = useState<string>();
   const run = useAction({
@@ -45,39 +45,25 @@ export function ActionDialog({ action, session, base, onClose }: ActionDialogPro
     );
   }
   return (
-    <Dialog
+    <FormDialog
       title={`${titles[action]} – ${session.name}`}
+      submitLabel={run.isPending ? 'Running' : titles[action]}
+      busy={run.isPending}
+      onSubmit={(form) => {
+        setProblem(undefined);
+        run.mutate(bodyOf(action, form));
+      }}
       onClose={onClose}
-      actions={
-        <>
-          <button type="button" onClick={onClose}>
-            Cancel
-          </button>
-          <button type="submit" form={form} className="primary" disabled={run.isPending}>
-            {run.isPending ? 'Running' : titles[action]}
-          </button>
-        </>
-      }
     >
-      <form
-        id={form}
-        className="stack"
-        onSubmit={(event) => {
-          event.preventDefault();
-          setProblem(undefined);
-          run.mutate(bodyOf(action, new FormData(event.currentTarget)));
-        }}
-      >
-        <ActionFields action={action} name={session.name} base={base} />
-        {session.status === 'working' && (action === 'commit' || isMove(action)) && (
-          <label className="check">
-            <input type="checkbox" name="force" />
-            The agent works now. Continue anyway
-          </label>
-        )}
-        {problem && <ProblemView problem={problem} />}
-      </form>
-    </Dialog>
+      <ActionFields action={action} name={session.name} base={base} />
+      {session.status === 'working' && (action === 'commit' || isMove(action)) && (
+        <label className="check">
+          <input type="checkbox" name="force" />
+          The agent works now. Continue anyway
+        </label>
+      )}
+      {problem && <ProblemView problem={problem} />}
+    </FormDialog>
   );
 }
 

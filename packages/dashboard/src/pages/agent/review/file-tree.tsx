@@ -35,7 +35,7 @@ function Folder({ folder, selected, onSelect }: FolderProps) {
       {folder.folders.map((one) => (
         <li key={one.name}>
           <details open>
-            <summary>{one.name}/</summary>
+            <summary title={one.name}>{one.name}/</summary>
             <Folder folder={one} selected={selected} onSelect={onSelect} />
           </details>
         </li>

@@ -2,7 +2,10 @@ import type { LastError, WholeTask } from '../../../core/task.js';
 import { attemptsOf } from '../history.js';
 import type { ClaimRequest } from '../../task-store.js';
 
-/** A row that the claim statement returns. */
+/** The last row of the claim statement. `room`: how many tasks the limits allowed. */
+export type RoomRow = [id: null, room: number, ...unknown[]];
+
+/** A claimed task as the claim statement returns it. */
 export type ClaimedRow = [
   id: string,
   /** From 1: the index of its token. */

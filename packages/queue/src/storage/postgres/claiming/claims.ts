@@ -7,7 +7,7 @@ import type { Connections } from '../connections.js';
 import type { Counters } from '../counters.js';
 import { claim, promote, readClaimed } from './claim.sql.js';
 import { ClaimThrottle } from './claim-throttle.js';
-import { toClaimedTask, type ClaimedRow, type FixedRow } from './claimed-row.js';
+import { toClaimedTask, type ClaimedRow, type FixedRow, type RoomRow } from './claimed-row.js';
 import { LowWaterMarkSweeper } from './low-water-mark-sweeper.js';
 import { ServerShare } from './server-share.js';
 import { lockForClaims } from '../statements/room.sql.js';
@@ -29,6 +29,10 @@ export class Claims {
   readonly share: ServerShare;
   readonly #throttle: ClaimThrottle;
   readonly #sweeper: LowWaterMarkSweeper;
+  /** Queues whose last claim took as many tasks as the limits allowed: more may be ready. */
+  readonly #limited = new Set<string>();
+  /** How many claims of a queue run. */
+  readonly #running = new Map<string, number>();
 
   constructor(private readonly options: ClaimsOptions) {
     const { connections, instance, clock, log } = options;
@@ -39,24 +43,52 @@ export class Claims {
 
   async claim(request: ClaimRequest): Promise<WholeTask[]> {
     if (!request.isImmediate) await this.#throttle.wait(request);
+    const { queue } = request;
+    this.#running.set(queue, (this.#running.get(queue) ?? 0) + 1);
+    try {
+      return await this.#claimWithin(request);
+    } finally {
+      const left = this.#running.get(queue)! - 1;
+      if (left > 0) this.#running.set(queue, left);
+      else this.#running.delete(queue);
+    }
+  }
+
+  /**
+   * Whether a slot of `max_in_flight` that becomes free may let a task start. Otherwise the last
+   * claim found nothing more to take, and only new work matters.
+   */
+  waitsForSlots(queue: string): boolean {
+    return this.#limited.has(queue) || this.#running.has(queue);
+  }
+
+  async #claimWithin(request: ClaimRequest): Promise<WholeTask[]> {
+    const { queue } = request;
     const limit = await this.share.room(request);
+    if (limit < request.limit) this.#limited.add(queue);
     if (limit <= 0) return [];
-    this.#sweeper.sweepIfDue(request.queue);
-    const tasks = await this.#claim(request, limit);
+    this.#sweeper.sweepIfDue(queue);
+    const { tasks, isLimited } = await this.#claim(request, limit);
+    if (isLimited) this.#limited.add(queue);
+    else this.#limited.delete(queue);
     this.#throttle.claimed({ ...request, limit }, tasks.length);
-    for (const { lease } of tasks) this.share.taken(request.queue, lease!.token, lease!.expiresAt);
+    for (const { lease } of tasks) this.share.taken(queue, lease!.token, lease!.expiresAt);
     return tasks;
   }
 
   forget(queue: string): void {
     this.#sweeper.forget(queue);
+    this.#limited.delete(queue);
   }
 
   close(): Promise<void> {
     return this.#sweeper.close();
   }
 
-  async #claim(request: ClaimRequest, limit: number): Promise<WholeTask[]> {
+  async #claim(
+    request: ClaimRequest,
+    limit: number,
+  ): Promise<{ tasks: WholeTask[]; isLimited: boolean }> {
     const { connections, counters } = this.options;
     const { queue, now, handlers } = request;
     const tokens = Array.from({ length: limit }, () => request.newToken());
@@ -73,27 +105,32 @@ export class Claims {
       counters.firstEntry(queue),
       handlers ? textArray(handlers) : null,
     ];
-    const rows = await connections.transact(async (transaction) => {
+    const answer = await connections.transact(async (transaction) => {
       // Sent together: the claim lock is not held for a round trip of this server.
       const sent = [
         transaction.query(lockForClaims, [[queue]]),
         transaction.query(promote, [queue, now]),
-        transaction.queryLast<ClaimedRow>(claim, values),
+        transaction.queryLast<ClaimedRow | RoomRow>(claim, values),
       ] as const;
       const [, , claimed] = await Promise.all(sent);
       return claimed;
     });
-    if (rows.length === 0) return [];
+    const rows = answer.filter((row): row is ClaimedRow => row[0] !== null);
+    // No room: the queue is paused or gone.
+    const room = answer.find((row) => row[0] === null)?.[1];
+    const isLimited = room !== undefined && rows.length >= room;
+    if (rows.length === 0) return { tasks: [], isLimited };
     const found = await connections.query<FixedRow>(readClaimed, [
       textArray(rows.map(([id]) => id)),
     ]);
     const fixedById = new Map(found.map((fixed) => [fixed[0], fixed]));
-    return rows
+    const tasks = rows
       .toSorted((a, b) => a[1] - b[1])
       .flatMap((row) => {
         const fixed = fixedById.get(row[0]);
         // Deleted since: its lease expired before it was read.
         return fixed ? [toClaimedTask(row, fixed, request, tokens)] : [];
       });
+    return { tasks, isLimited };
   }
 }

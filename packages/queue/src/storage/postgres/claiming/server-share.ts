@@ -11,6 +11,8 @@ interface QueueShare {
 }
 
 const joinIntervalMs = 1_000;
+/** A count of claimants older than this is read again before a claim. */
+const maxCountAgeMs = 3_000;
 
 /**
  * Splits `max_in_flight` evenly between the servers that claim from a queue. Otherwise the first one
@@ -29,13 +31,12 @@ export class ServerShare {
   /** How many tasks this server may claim. */
   async room({ queue, limit, maxInFlight, now }: ClaimRequest): Promise<number> {
     const share = this.#share(queue);
-    if (this.monotonic() - share.joinedAt >= joinIntervalMs) {
-      share.joinedAt = this.monotonic();
-      const [row] = await this.connections.query<{ claimants: number }>(joinClaimants, [
-        queue,
-        this.instance,
-      ]);
-      share.claimants = row?.claimants ?? 1;
+    const ageMs = this.monotonic() - share.joinedAt;
+    if (ageMs >= joinIntervalMs) {
+      const joined = this.#join(queue, share);
+      if (ageMs >= maxCountAgeMs) await joined;
+      // The claim does not wait for the disk; if the database is away, it fails itself.
+      else joined.catch(() => undefined);
     }
     if (share.claimants === 1) return limit;
     for (const [token, end] of share.leases) if (end <= now) share.leases.delete(token);
@@ -55,6 +56,13 @@ export class ServerShare {
 
   ended(queue: string, token: string): void {
     this.#queues.get(queue)?.leases.delete(token);
+  }
+
+  async #join(queue: string, share: QueueShare): Promise<void> {
+    share.joinedAt = this.monotonic();
+    const values = [queue, this.instance];
+    const [row] = await this.connections.query<{ claimants: number }>(joinClaimants, values);
+    share.claimants = row?.claimants ?? 1;
   }
 
   #share(queue: string): QueueShare {
