@@ -78,7 +78,7 @@ export async function run({ args, root, machine, report, note }) {
       pairs.push(await startTwoServers(root, home, 'millrace'));
       if (old !== undefined) pairs.push(await startTwoServers(old, home, 'old'));
     }
-    for (const queue of queues) await endToEnd(queue, warmUpSeconds(seconds));
+    for (const queue of [...queues, ...pairs]) await endToEnd(queue, warmUpSeconds(seconds));
     for (let round = 1; round <= Number(values.rounds); round++) {
       // Alternates the order, so that no queue always runs after the same one.
       const turn = round % 2 === 1 ? queues : queues.toReversed();
