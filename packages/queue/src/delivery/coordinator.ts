@@ -5,6 +5,7 @@ import type { Queue, SecretLookup } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
 import { traceOf } from '../core/trace.js';
 import {
+  QueueChanged,
   StorageUnavailable,
   type Settlement,
   type SettleResult,
@@ -227,8 +228,8 @@ export class Coordinator {
       this.options.health.succeeded('claim');
     } catch (error) {
       state.mayHaveWork = true;
-      const retryInMs = this.options.health.failed('claim', error, this.#claimFailures++);
-      this.handle({ kind: 'store_away', retryInMs });
+      if (error instanceof QueueChanged) state.isStale = true;
+      else this.#claimFailed(error);
     }
     state.isClaiming = false;
     this.#running--;
@@ -238,9 +239,14 @@ export class Coordinator {
     this.#noticeIdle();
   }
 
+  #claimFailed(error: unknown): void {
+    const retryInMs = this.options.health.failed('claim', error, this.#claimFailures++);
+    this.handle({ kind: 'store_away', retryInMs });
+  }
+
   async #claimFrom(state: QueueState): Promise<void> {
     const { store, isAllowed, findSecret } = this.options;
-    const queue = await store.getQueue(state.name);
+    const queue = state.activeQueue ?? (await store.getQueue(state.name));
     if (!queue) return this.#forget(state);
     state.update(queue);
     if (queue.config.callback.protocol === 'pull') return this.#serveWorkers(state, queue);
@@ -290,6 +296,7 @@ export class Coordinator {
     try {
       const tasks = await store.claimDue({
         queue: state.name,
+        expected: queue,
         limit,
         now,
         nodeId,

@@ -67,6 +67,14 @@ export class QueueState {
     this.tools.metrics.setBreaker(this.name, 'closed');
   }
 
+  /**
+   * As last read, to be claimed from; the store refuses if it has changed. Undefined: it must be
+   * read first.
+   */
+  get activeQueue(): Queue | undefined {
+    return this.isStale || this.queue?.paused ? undefined : this.queue;
+  }
+
   /** False: a claim could not take anything now. */
   get canClaim(): boolean {
     if (!this.mayHaveWork || this.isClaiming) return false;

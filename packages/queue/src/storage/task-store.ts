@@ -69,7 +69,8 @@ export interface TaskStore extends TaskListing, TaskChanging {
    * priority first, then group keys round-robin, within a group by due time and id; tasks without
    * a key are one more group. Skips expired tasks. Increments `attempt`. Over all servers, at most
    * `maxInFlight` tasks of the queue are in flight, and at most `dispatchPerSecond` (0: no limit)
-   * start in a second.
+   * start in a second. Takes nothing from a queue that is not the `expected` one,
+   * and throws `QueueChanged` if a task may be due there.
    */
   claimDue(request: ClaimRequest): Promise<WholeTask[]>;
   /** Settles claims, each if its lease token is still valid; a result for each, in order. */
@@ -188,6 +189,11 @@ export class StorageUnavailable extends Error {
   override readonly name = 'StorageUnavailable';
 }
 
+/** The queue was deleted, paused or configured since it was read: read it again. */
+export class QueueChanged extends Error {
+  override readonly name = 'QueueChanged';
+}
+
 export interface QueuePut {
   queue: string;
   config: QueueConfig;
@@ -231,6 +237,8 @@ export type InsertResult =
 
 export interface ClaimRequest {
   queue: string;
+  /** As last read. Claim only if it is not paused and still has this config; absent: any config. */
+  expected?: Pick<Queue, 'incarnation' | 'version'> | undefined;
   limit: number;
   now: number;
   nodeId: string;

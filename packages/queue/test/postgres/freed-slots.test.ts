@@ -144,7 +144,7 @@ test('claim: one that gets nothing commits without a wait for the disk', async (
     await client.query('BEGIN');
     const token = textArray([systemRandom.ulid(now)]);
     const leaseEnd = now + 45_000;
-    const values = ['mail', 1, 10, now, leaseEnd, 'test', token, 0, false, 0, null];
+    const values = ['mail', 1, 10, now, leaseEnd, 'test', token, 0, false, 0, null, null, null];
     const { rows } = await client.query({ text: claimStatement.text, values, rowMode: 'array' });
     const inside = await client.query<{ setting: string }>(readSetting);
     await client.query('COMMIT');

@@ -1,3 +1,4 @@
+import { QueueChanged } from '../../src/storage/task-store.js';
 import { describe, expect, test } from 'vitest';
 import { noon, type Fixture } from './fixture.js';
 
@@ -72,6 +73,34 @@ export function claimTests(fixture: Fixture): void {
       await fixture.store.setPaused({ queue: 'mail', paused: false, now: noon, by: 'ada' });
       expect(await fixture.claimIds()).toEqual([id]);
       expect(await fixture.claim({ queue: 'none' })).toEqual([]);
+    });
+
+    test('a claim takes nothing if the queue changed since it was read', async () => {
+      await fixture.queue();
+      const id = await fixture.submit();
+      const { store } = fixture;
+      const read = async () => (await store.getQueue('mail'))!;
+      const refusal = (error: unknown) => {
+        expect(error).toBeInstanceOf(QueueChanged);
+        return [];
+      };
+      const first = await read();
+      await fixture.queue();
+      await expect(fixture.claim({ expected: first })).rejects.toThrow(QueueChanged);
+      const second = await read();
+      await store.setPaused({ queue: 'mail', paused: true, now: noon, by: 'ada' });
+      const none = fixture.claimIds({ expected: second }).catch(refusal);
+      expect(await none).toEqual([]);
+      await store.setPaused({ queue: 'mail', paused: false, now: noon, by: 'ada' });
+      const [task] = await fixture.claim({ expected: second });
+      expect(task?.id).toBe(id);
+      await fixture.settle(task!, { kind: 'succeeded' });
+      await store.deleteQueue({ queue: 'mail', now: noon, by: 'ada' });
+      for (let version = 1; version <= second.version; version++) await fixture.queue();
+      expect((await read()).version).toBe(second.version);
+      const again = await fixture.submit();
+      await expect(fixture.claim({ expected: second })).rejects.toThrow(QueueChanged);
+      expect(await fixture.claimIds({ expected: await read() })).toEqual([again]);
     });
 
     test('queues are claimed from apart', async () => {

@@ -2,7 +2,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Random } from '@millrace/kit/random';
 import { attemptRecord, isClaimed } from '../../core/attempt-record.js';
 import type { Queue } from '../../core/queue.js';
-import type { TaskStore } from '../../storage/task-store.js';
+import { QueueChanged, type TaskStore } from '../../storage/task-store.js';
 import type { DeliveryMetrics } from '../delivery-metrics.js';
 import { newLeaseToken } from '../lease-token.js';
 import type { QueueState } from '../queue-state.js';
@@ -60,22 +60,28 @@ export class PullServer {
     limit: number,
   ): Promise<PulledTask[]> {
     for (const claim of claims) claim.beginServing();
+    let isAnswered = true;
     try {
       const tasks = await this.#take(state, queue, claims, limit);
       if (tasks.length > 0) await this.#handOut(state, claims, tasks);
       return tasks;
+    } catch (error) {
+      // They are served again after the queue was read.
+      isAnswered = !(error instanceof QueueChanged);
+      throw error;
     } finally {
-      for (const claim of claims) claim.endServing();
+      for (const claim of claims) claim.endServing(isAnswered);
     }
   }
 
   async #take(
     state: QueueState,
-    { config }: Queue,
+    queue: Queue,
     claims: readonly WaitingClaim[],
     limit: number,
   ): Promise<PulledTask[]> {
     const { store, clock, random, nodeId, metrics, leaseTaken } = this.options;
+    const { limits, ordering } = queue.config;
     const { leaseMs, handlers } = claims[0]!.request;
     // Each token names the worker that gets its task. A store may use only the later ones, if it
     // has to repeat the claim.
@@ -86,14 +92,15 @@ export class PullServer {
     const now = clock.now();
     const tasks = await store.claimDue({
       queue: state.name,
+      expected: queue,
       limit,
       now,
       nodeId,
       leaseExpiresAt: now + leaseMs,
       newToken: () => `${newLeaseToken(random)}.${keys[tokens++ % keys.length]!}`,
-      maxInFlight: config.limits.max_in_flight,
-      dispatchPerSecond: config.limits.dispatch_per_second,
-      fifoGroups: config.ordering.mode === 'group',
+      maxInFlight: limits.max_in_flight,
+      dispatchPerSecond: limits.dispatch_per_second,
+      fifoGroups: ordering.mode === 'group',
       handlers,
       isImmediate: true,
     });

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { QueueConfig } from '../../core/queue.js';
 import { newScene, type Scene } from '../delivery.test-support.js';
 import type { TaskReport } from '../handler-reports.js';
 import type { PulledTask, PullRequest } from './waiting-claims.js';
@@ -295,6 +296,67 @@ test('settleAll: one settlement that the store rejects does not block the others
   await scene.world.complete(expect(settled).rejects.toThrow('planted'));
   for (const id of good) expect(await scene.task(id)).toMatchObject({ status: 'SUCCEEDED' });
   expect(await scene.task(bad!)).toMatchObject({ status: 'IN_FLIGHT' });
+});
+
+/** As another server on the same database would. */
+async function configureElsewhere({ store, world }: Scene, change: Partial<QueueConfig>) {
+  const { config } = (await store.getQueue('mail'))!;
+  const now = world.clock.now();
+  await store.putQueue({ queue: 'mail', config: { ...config, ...change }, now, by: 'ada' });
+}
+
+test('claim: follows a config that another server wrote, also without waiting', async () => {
+  const scene = await pullScene();
+  const first = await scene.submit();
+  const before = claim(scene);
+  await scene.world.runFor(1);
+  expect(before.ids).toEqual([first]);
+  const second = await scene.submit();
+  const third = await scene.submit();
+  const { limits } = (await scene.store.getQueue('mail'))!.config;
+  await configureElsewhere(scene, { limits: { ...limits, max_in_flight: 2 } });
+  const limited = claim(scene);
+  await scene.world.runFor(1);
+  expect(limited.ids).toEqual([second]);
+  await configureElsewhere(scene, { limits });
+  const unlimited = claim(scene, { waitMs });
+  await scene.world.runFor(5_000);
+  expect(unlimited.ids).toEqual([third]);
+});
+
+test('claim: ends when another server paused the queue, and goes on when it resumed', async () => {
+  const scene = await pullScene();
+  const before = claim(scene);
+  await scene.world.runFor(1);
+  expect(before.ids).toEqual([]);
+  const pause = (paused: boolean) =>
+    scene.store.setPaused({ queue: 'mail', paused, now: scene.world.clock.now(), by: 'ada' });
+  await pause(true);
+  const id = await scene.submit();
+  const paused = claim(scene);
+  await scene.world.runFor(1);
+  expect(paused.ids).toEqual([]);
+  await pause(false);
+  const resumed = claim(scene);
+  await scene.world.runFor(1);
+  expect(resumed.ids).toEqual([id]);
+});
+
+test('claim: reads the queue once for many claims', async () => {
+  const scene = await pullScene();
+  let reads = 0;
+  const real = scene.store.getQueue.bind(scene.store);
+  scene.store.getQueue = (name) => {
+    reads++;
+    return real(name);
+  };
+  for (let i = 0; i < 10; i++) {
+    const id = await scene.submit();
+    const got = claim(scene);
+    await scene.world.runFor(1);
+    expect(got.ids).toEqual([id]);
+  }
+  expect(reads).toBeLessThan(2);
 });
 
 /** How often the store was called to claim. */

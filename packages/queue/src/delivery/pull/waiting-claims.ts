@@ -44,9 +44,10 @@ export class WaitingClaim {
     this.#isBeingServed = true;
   }
 
-  endServing(): void {
+  /** `isAnswered`: the store had nothing more for it. */
+  endServing(isAnswered: boolean): void {
     this.#isBeingServed = false;
-    if (this.#isWaitOver) this.end([]);
+    if (isAnswered && this.#isWaitOver) this.end([]);
   }
 
   /** Ends it, or lets a claim of the store that runs for it be the last. */

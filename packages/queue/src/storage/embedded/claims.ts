@@ -1,5 +1,6 @@
 import { mayStart, withStarts } from '../../core/start-window.js';
 import type { WholeTask } from '../../core/task.js';
+import { isClaimable } from '../claimable.js';
 import type { ClaimRequest } from '../task-store.js';
 import { after, idOf, kinds, queueKey, timeOf } from './keys.js';
 import { pickReady } from './ready-tasks.js';
@@ -12,7 +13,7 @@ const maxMadeReady = 4_096;
 /** Undefined: the rows of the queue must be converted to the other ordering first. */
 export function claimDue(step: Step, request: ClaimRequest): WholeTask[] | undefined {
   const queue = step.queue(request.queue);
-  if (!queue || queue.stored.paused) return [];
+  if (!isClaimable(queue?.stored, request) || !queue) return [];
   const { counters } = queue;
   if (counters.fifo !== request.fifoGroups || counters.converting !== null) return undefined;
   makeReady(step, queue, request.now);

@@ -65,6 +65,7 @@ import {
   type TaskListQuery,
   type TaskPage,
 } from '../task-list.js';
+import { isClaimable } from '../claimable.js';
 import { ListeningStore } from '../listening-store.js';
 import { AuditLog } from './audit-log.js';
 import { isDeadIn, showQueue, showWhole, type MemoryQueue, type MemoryRow } from './memory-rows.js';
@@ -229,7 +230,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
 
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
     const queue = this.#queues.get(request.queue);
-    if (!queue || queue.paused) return [];
+    if (!isClaimable(queue, request)) return [];
     return claimRows(queue, this.#rowsOf(request.queue), request).map(showWhole);
   }
 

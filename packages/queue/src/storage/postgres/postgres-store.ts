@@ -79,7 +79,7 @@ import { findTasks, findWholeTasks } from './statements/find-tasks.sql.js';
 import { groupIsBusy } from './statements/group-is-busy.sql.js';
 import { leaveClaimants, readTime } from './statements/instances.sql.js';
 import { nextDue } from './statements/next-due.sql.js';
-import { getQueue, listQueues } from './statements/queues.sql.js';
+import { listQueues } from './statements/queues.sql.js';
 import { Workers } from './workers.js';
 
 export interface PostgresStoreParts {
@@ -114,6 +114,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   readonly #workers: Workers;
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
+  readonly #queues: Batcher<string, Queue | undefined>;
   readonly #connections: Connections;
   readonly #lists: TaskLists;
   #clockTimer: ReturnType<Clock['after']> | undefined;
@@ -146,6 +147,10 @@ export class PostgresStore extends ListeningStore implements TaskStore {
       maxBytes: maxPayloadBytes,
       bytesOf: ({ task }) => task.payload.length,
     });
+    this.#queues = new Batcher({
+      ...batching,
+      run: (names) => acts.readQueues(connections, names),
+    });
     this.#settlements = new Batcher({
       ...batching,
       run: (list) => settleAll(connections, this.#claimed, list),
@@ -166,8 +171,8 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   }
 
   async getQueue(name: string): Promise<Queue | undefined> {
-    const [found] = await this.#connections.query<QueueColumns>(getQueue, [name]);
-    return found && toQueue(found);
+    const [found] = await this.#queues.add([name]);
+    return found;
   }
 
   async putQueue(put: QueuePut): Promise<QueuePutResult> {

@@ -35,6 +35,19 @@ export function toQueue(row: QueueColumns): Queue {
   };
 }
 
+/** A result for each name, in order. */
+export async function readQueues(
+  connections: Connections,
+  names: readonly string[],
+): Promise<(Queue | undefined)[]> {
+  const rows = await connections.query<QueueColumns>(statements.getQueues, [[...new Set(names)]]);
+  const found = new Map(rows.map((row) => [row.name, row]));
+  return names.map((name) => {
+    const row = found.get(name);
+    return row && toQueue(row);
+  });
+}
+
 export function putQueue(
   connections: Connections,
   put: QueuePut,

@@ -228,15 +228,18 @@ const marksRaised = `marks_raised AS (
  * Third: claims tasks. Higher priorities first, then groups round-robin, then due time and id. $1
  * queue, $2 limit, $3 max in flight, $4 now, $5 end of the leases, $6 node, $7 tokens, $8 starts
  * per second (0: no limit), $9 FIFO groups, $10 first counter entry to add up, $11 handlers (null:
- * any). The last row has no id: its position is how many tasks the limits allowed. A claim that got
- * nothing changes nothing that must outlive a crash, so its commit waits for no disk.
+ * any), $12 and $13 the expected incarnation and version of the queue (null: any). The last row has
+ * no id: its position is how many tasks the limits allowed; it is missing if the queue is paused,
+ * gone or not the expected one. A claim that got nothing changes nothing that must outlive a crash,
+ * so its commit waits for no disk.
  */
 export const claim = listingStatement(
   'claim',
   `WITH RECURSIVE claim_lock AS MATERIALIZED (
     SELECT q.no, g.last_groups::jsonb AS last_groups, g.starts::jsonb AS starts, g.fifo_position
     FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no
-    WHERE q.name = $1 AND NOT q.paused FOR UPDATE OF g
+    WHERE q.name = $1 AND NOT q.paused
+      AND ($12::text IS NULL OR q.incarnation = $12 AND q.version = $13) FOR UPDATE OF g
   ), ${room}, priorities AS MATERIALIZED (
     SELECT claim_lock.no, f.priority, f.due_at AS mark,
       coalesce(claim_lock.last_groups->>(f.priority::text), '${noTurn}') AS turn

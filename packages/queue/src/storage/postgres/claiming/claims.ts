@@ -1,6 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { WholeTask } from '../../../core/task.js';
+import { queueChanged } from '../../claimable.js';
 import type { ClaimRequest } from '../../task-store.js';
 import { textArray } from '../arrays.js';
 import type { Connections } from '../connections.js';
@@ -90,7 +91,7 @@ export class Claims {
     limit: number,
   ): Promise<{ tasks: WholeTask[]; isLimited: boolean }> {
     const { connections, counters } = this.options;
-    const { queue, now, handlers } = request;
+    const { queue, expected, now, handlers } = request;
     const tokens = Array.from({ length: limit }, () => request.newToken());
     const values = [
       queue,
@@ -104,6 +105,8 @@ export class Claims {
       request.fifoGroups,
       counters.firstEntry(queue),
       handlers ? textArray(handlers) : null,
+      expected?.incarnation ?? null,
+      expected?.version ?? null,
     ];
     const answer = await connections.transact(async (transaction) => {
       // Sent together: the claim lock is not held for a round trip of this server.
@@ -116,8 +119,8 @@ export class Claims {
       return claimed;
     });
     const rows = answer.filter((row): row is ClaimedRow => row[0] !== null);
-    // No room: the queue is paused or gone.
     const room = answer.find((row) => row[0] === null)?.[1];
+    if (room === undefined && expected) throw queueChanged(queue);
     const isLimited = room !== undefined && rows.length >= room;
     if (rows.length === 0) return { tasks: [], isLimited };
     const found = await connections.query<FixedRow>(readClaimed, [

@@ -8,9 +8,9 @@ export const listQueues = statement(
   `SELECT ${columns} FROM millrace.queues ORDER BY name`,
 );
 
-export const getQueue = statement(
-  'get_queue',
-  `SELECT ${columns} FROM millrace.queues WHERE name = $1`,
+export const getQueues = statement(
+  'get_queues',
+  `SELECT ${columns} FROM millrace.queues WHERE name = ANY($1::text[])`,
 );
 
 export const lockQueue = statement(
