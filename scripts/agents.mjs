@@ -1,21 +1,26 @@
 /**
  * `npm run agents`: runs the real command-line agents against fake model servers on loopback and
- * prints what works. Options: `--cli NAME`, `--case TEXT` (part of a name), `--publish` (adds the
- * results to agents/results.json, and writes docs/reference/agent-support.md from it). Exits with
- * 1 when a case fails that is not known to.
+ * prints what works. `npm run agents -- --help` lists the options.
  */
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { spawnSync } from 'node:child_process';
 import { supportPage } from './agents-page.mjs';
+import { readOptions } from './options.mjs';
 import { prepare, root, say } from './prepare.mjs';
 
-const { values: options } = parseArgs({
+const { values: options } = readOptions({
+  name: 'agents',
+  about: `Runs the real command-line agents against fake model servers on loopback and prints what works.
+Exits with 1 when a case fails that is not known to.`,
   options: {
-    cli: { type: 'string', multiple: true },
-    case: { type: 'string', multiple: true },
-    publish: { type: 'boolean', default: false },
+    cli: { type: 'string', multiple: true, help: 'Only this CLI; may be repeated' },
+    case: {
+      type: 'string',
+      multiple: true,
+      help: 'Only cases with this in their name; may be repeated',
+    },
+    publish: { type: 'boolean', default: false, help: 'Write docs/reference/agent-support.md' },
   },
 });
 

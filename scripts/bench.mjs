@@ -8,6 +8,7 @@ import { readdir } from 'node:fs/promises';
 import { arch, cpus, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { optionsText } from './options.mjs';
 import { prepare, root } from './prepare.mjs';
 
 const [name, ...given] = process.argv.slice(2);
@@ -17,7 +18,7 @@ const names = (await readdir(folder)).filter((file) => file.endsWith('.mjs'));
 const known = names.map((file) => file.slice(0, -'.mjs'.length)).toSorted();
 
 if (process.env.MILLRACE_BENCH_BUILT !== '1') prepare();
-if (name === undefined) {
+if (name === undefined || name === '--help' || name === '-h') {
   console.log('Benchmarks (npm run bench -- NAME):\n');
   for (const each of known) console.log(`  ${each.padEnd(18)} ${(await load(each)).summary}`);
 } else if (!known.includes(name)) {
@@ -43,14 +44,7 @@ async function start(run) {
 
 function showHelp(summary, options) {
   console.log(`usage: npm run bench -- ${name} [options]\n\nMeasures ${summary}.\n`);
-  const lines = Object.entries({ ...options, help: { type: 'boolean', help: 'Show this' } }).map(
-    ([option, { type, default: value, help }]) => [
-      `--${option}${type === 'string' ? ' VALUE' : ''}`,
-      typeof value === 'string' ? `${help} (default: ${value || 'none'})` : help,
-    ],
-  );
-  const width = Math.max(...lines.map(([term]) => term.length));
-  for (const [term, text] of lines) console.log(`  ${term.padEnd(width)}  ${text}`);
+  console.log(optionsText({ ...options, help: { type: 'boolean', help: 'Show this' } }));
 }
 
 function load(each) {

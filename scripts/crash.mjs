@@ -1,39 +1,41 @@
 /**
  * `npm run crash -- --rounds 200`: kills a database process with -9 again and again and checks
- * what it left behind. `npm run crash -- queue-workers` kills pull workers and their queue server;
- * with `--store postgres` there are two servers on a PostgreSQL of its own. `--seed N` repeats a
- * run, `--no-build` takes the build as it is.
+ * what it left behind; `npm run crash -- queue-workers` does so with pull workers and their queue
+ * server. `npm run crash -- --help` lists the options.
  */
-import { parseArgs } from 'node:util';
+import { readOptions, refuse } from './options.mjs';
 import { prepare, say } from './prepare.mjs';
 
 const campaigns = {
   database: '../packages/db/crash/campaign.mjs',
   'queue-workers': '../packages/queue/crash/campaign.mjs',
 };
-const { values, positionals } = parseArgs({
+const { values, positionals } = readOptions({
+  name: 'crash',
+  use: '[database|queue-workers] [options]',
+  about: `Kills processes with -9 while they work, and checks that nothing acknowledged is lost: a database,
+or pull workers with their queue server.`,
   allowPositionals: true,
   options: {
-    rounds: { type: 'string', default: '50' },
-    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
-    /** Where to work; what is left there at the end stays. */
-    directory: { type: 'string' },
-    /** Of the queue. */
-    store: { type: 'string', default: 'embedded' },
-    quiet: { type: 'boolean', default: false },
-    'no-build': { type: 'boolean', default: false },
+    rounds: { type: 'string', default: '50', help: 'Number of kills' },
+    seed: { type: 'string', help: 'Repeat the run with this seed (default: random)' },
+    directory: { type: 'string', help: 'Where to work; what is left there stays' },
+    store: { type: 'string', default: 'embedded', help: 'For queue-workers: embedded or postgres' },
+    quiet: { type: 'boolean', default: false, help: 'Print the result only' },
+    'no-build': { type: 'boolean', default: false, help: 'Use the build as it is' },
   },
 });
 const rounds = Number(values.rounds);
-const seed = Number(values.seed);
+const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const [name = 'database', ...rest] = positionals;
 const program = Object.hasOwn(campaigns, name) && rest.length === 0 ? campaigns[name] : undefined;
 const stores = name === 'queue-workers' ? ['embedded', 'postgres'] : ['embedded'];
 const isKnown = program !== undefined && stores.includes(values.store);
 if (!isKnown || !Number.isInteger(rounds) || rounds < 1 || !Number.isInteger(seed)) {
-  say('Use: npm run crash -- [database|queue-workers] [--rounds 50] [--seed 1] [--quiet]');
-  say('     with queue-workers also: [--store embedded|postgres]');
-  process.exit(2);
+  refuse(
+    'crash',
+    'Give database or queue-workers, at least one round, a whole number as seed, and a store that it has.',
+  );
 }
 if (!values['no-build']) prepare();
 

@@ -10,14 +10,20 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { readOptions } from './options.mjs';
 import { prepare, root, say } from './prepare.mjs';
 
-const { values: flags } = parseArgs({
+const { values: flags } = readOptions({
+  name: 'release',
+  about: `Checks versions and CHANGELOG.md, builds, packs every published package, writes an SBOM and
+checksums, and publishes, which only a tagged commit may do.`,
   options: {
-    'dry-run': { type: 'boolean' },
-    'set-version': { type: 'string' },
-    out: { type: 'string' },
+    'dry-run': { type: 'boolean', help: 'Do everything but publish' },
+    'set-version': {
+      type: 'string',
+      help: 'Only write this version into all packages and CHANGELOG.md',
+    },
+    out: { type: 'string', help: 'Where packages go (default: dist/release)' },
   },
 });
 const manifests = ['package.json', ...packageFolders().map((name) => `${name}/package.json`)];

@@ -1,10 +1,8 @@
 /**
- * `npm run simulate -- --component queue --seeds 1000`: runs servers in virtual time under faults,
- * one world for each seed, and checks what must hold. `--seed S` runs that seed alone, `--first N`
- * starts at another one, `--store embedded` puts the real store in the memory's place, `--no-build`
- * takes the build as it is.
+ * `npm run simulate -- --seeds 1000`: runs servers in virtual time under faults, one world for each
+ * seed, and checks what must hold. `npm run simulate -- --help` lists the options.
  */
-import { parseArgs } from 'node:util';
+import { readOptions, refuse } from './options.mjs';
 import { bin, prepare, run, say } from './prepare.mjs';
 
 const components = {
@@ -16,14 +14,16 @@ const components = {
   },
 };
 
-const { values } = parseArgs({
+const { values } = readOptions({
+  name: 'simulate',
+  about: `Runs servers in virtual time under faults, one world for each seed, and checks what must hold.`,
   options: {
-    component: { type: 'string', default: 'queue' },
-    seeds: { type: 'string', default: '200' },
-    seed: { type: 'string' },
-    first: { type: 'string', default: '1' },
-    store: { type: 'string', default: 'memory' },
-    'no-build': { type: 'boolean', default: false },
+    component: { type: 'string', default: 'queue', help: 'What to simulate' },
+    seeds: { type: 'string', default: '200', help: 'Number of seeds' },
+    seed: { type: 'string', help: 'Run this seed alone' },
+    first: { type: 'string', default: '1', help: 'The first seed' },
+    store: { type: 'string', default: 'memory', help: 'memory, or the real store: embedded' },
+    'no-build': { type: 'boolean', default: false, help: 'Use the build as it is' },
   },
 });
 const component = components[values.component];
@@ -31,9 +31,10 @@ const seeds = values.seed === undefined ? Number(values.seeds) : 1;
 const first = Number(values.seed ?? values.first);
 const { store } = values;
 if (!component?.stores.includes(store) || !Number.isInteger(seeds) || seeds < 1 || !isSeed(first)) {
-  say('Use: npm run simulate -- [--component queue] [--seeds 200] [--first 1] [--seed 42]');
-  say('       [--store memory|embedded]');
-  process.exit(2);
+  refuse(
+    'simulate',
+    'Give a known component and store, at least one seed, and whole numbers as seeds.',
+  );
 }
 if (!values['no-build']) {
   prepare();

@@ -1,23 +1,24 @@
 /**
  * `npm run soak -- --minutes 20`: the three servers under mixed load, one of them killed now and
- * then. At the end everything must be accounted for, and memory, file handles and waiting times
- * must not have drifted. `--fault-every 180` sets the seconds between kills, 0 kills nothing.
+ * then. `npm run soak -- --help` lists the options.
  */
-import { parseArgs } from 'node:util';
+import { readOptions, refuse } from './options.mjs';
 import { prepare, root, say } from './prepare.mjs';
 
-const { values } = parseArgs({
+const { values } = readOptions({
+  name: 'soak',
+  about: `Runs the three servers under mixed load and kills one of them now and then. At the end everything
+must be accounted for, and memory, file handles and waiting times must not have drifted.`,
   options: {
-    minutes: { type: 'string', default: '20' },
-    'fault-every': { type: 'string', default: '180' },
-    'no-build': { type: 'boolean', default: false },
+    minutes: { type: 'string', default: '20', help: 'How long' },
+    'fault-every': { type: 'string', default: '180', help: 'Seconds between kills; 0: none' },
+    'no-build': { type: 'boolean', default: false, help: 'Use the build as it is' },
   },
 });
 const minutes = Number(values.minutes);
 const faultEveryS = Number(values['fault-every']);
 if (!(minutes > 0) || !(faultEveryS >= 0)) {
-  say('Use: npm run soak -- [--minutes 20] [--fault-every 180]');
-  process.exit(2);
+  refuse('soak', '--minutes is more than 0, --fault-every at least 0.');
 }
 if (!values['no-build']) prepare();
 const { soak } = await import('../soak/soak.mjs');
