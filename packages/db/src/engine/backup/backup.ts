@@ -24,6 +24,8 @@ export interface BackupOptions {
   collections?: readonly string[] | undefined;
   /** Only what was committed after this: an increment on a backup with that `seq`. */
   sinceSeq?: number | undefined;
+  /** An increment also when `sinceSeq` is 0: all commits, on a backup of the empty database. */
+  fromFirst?: boolean | undefined;
   signal?: AbortSignal | undefined;
   onProgress?: ((progress: BackupProgress) => void) | undefined;
 }
@@ -50,7 +52,7 @@ export async function* backup(
   // What is committed meanwhile stays for a follower or an increment that goes on from here.
   const pin = core.pinLog(options.sinceSeq || state.seq + 1);
   try {
-    const sinceChain = sinceChainOf(core, view, state, options.sinceSeq ?? 0);
+    const sinceChain = sinceChainOf(core, view, state, options);
     yield { kind: 'header', header: headerOf(core, state, format, options.sinceSeq ?? 0) };
     const all = format === 'ndjson' ? core.catalog.all() : core.catalog.allWithSystem();
     const taken = all.filter(({ name }) => !only || only.includes(name));
@@ -161,9 +163,9 @@ function sinceChainOf(
   core: Core,
   view: SnapshotView,
   state: DatabaseState,
-  sinceSeq: number,
+  { sinceSeq = 0, fromFirst }: BackupOptions,
 ): Hash64 | undefined {
-  if (sinceSeq === 0) return undefined;
+  if (sinceSeq === 0 && !fromFirst) return undefined;
   if (!Number.isSafeInteger(sinceSeq) || sinceSeq < 0 || sinceSeq > state.seq) {
     throw refuse(
       'BAD_REQUEST',
