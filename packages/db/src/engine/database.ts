@@ -30,13 +30,13 @@ import { allDeclared, buildIndexes, reconcileIndexes } from './index-build.js';
 import { compileIndex, type IndexDefinition } from './index/entries.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from './log-trim.js';
 import { Queries } from './queries.js';
-import { readSnapshot, type ReadSnapshot } from './read-snapshot.js';
+import { readSnapshot, refusePromise, type ReadSnapshot } from './read-snapshot.js';
 import { Reads } from './reads.js';
 import { cutTail } from './replica/cut-tail.js';
 import { fillStore } from './replica/fill-store.js';
 import { refuse } from './refusal.js';
 import { readRows, type RowReader } from './rows.js';
-import { runTransaction } from './run-transaction.js';
+import { retryInTurn, runTransaction } from './run-transaction.js';
 import { Schemas } from './schemas.js';
 import type { SchemaInput, SchemaOutput, StandardSchema } from './schema.js';
 import {
@@ -125,6 +125,7 @@ export class Database {
   #building: Promise<void> = Promise.resolve();
   #reconciling: Promise<void> = Promise.resolve();
   #archiver: LogArchiver | undefined;
+  readonly #retry: ReturnType<typeof retryInTurn>;
   #closing: Promise<void> | undefined;
 
   private constructor(
@@ -146,6 +147,7 @@ export class Database {
     this.transactions = new TransactionRegistry(core);
     this.#sweeper = new ExpirySweeper(core);
     this.#trimmer = new LogTrimmer(core, retention);
+    this.#retry = retryInTurn(core.clock);
     this.#compactor = new Compactor(core, directory, this.#trimmer, this.#stop.signal);
   }
 
@@ -238,11 +240,8 @@ export class Database {
     { tries, ...options }: BeginOptions & { tries?: number | undefined } = {},
   ): Promise<Result> {
     const begin = () => withCollections(this, this.transactions.begin(options));
-    return runTransaction(begin, (held) => runInScope(this, () => run(held)), {
-      tries,
-      // Whoever was in the way is in this process too: it goes on in its turn.
-      pause: () => new Promise((resolve) => setImmediate(resolve)),
-    });
+    const retry = this.#retry;
+    return runTransaction(begin, (held) => runInScope(this, () => run(held)), { tries, retry });
   }
 
   /**
@@ -254,9 +253,7 @@ export class Database {
     return this.core.writer.submit(() => {
       const target = new CommitTarget(this.core);
       const result = step(target);
-      if (result instanceof Promise) {
-        throw new TypeError('transact(step) takes a synchronous function');
-      }
+      refusePromise(result, 'transact(step)');
       target.commit.finish();
       return result;
     });

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { ReadSnapshot } from './read-snapshot.js';
 import { useScratch } from './scratch.test-support.js';
 
 const scratch = useScratch();
@@ -49,6 +50,12 @@ describe('read', () => {
   test('refuses an asynchronous function and a closed database', async () => {
     const { db, people, ada } = await openPeople();
     expect(() => db.read(async () => 1)).toThrow('synchronous');
+    // What it does after that fails, but must not end the process as an unhandled rejection.
+    const late = async (view: ReadSnapshot) => {
+      await Promise.resolve();
+      return view.collection(people).get(ada.id);
+    };
+    expect(() => db.read(late)).toThrow('synchronous');
     expect(db.core.snapshots.size).toBe(0);
     await db.close();
     expect(() => people.getSync(ada.id)).toThrow('closed');

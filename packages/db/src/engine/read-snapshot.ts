@@ -59,9 +59,17 @@ export function readSnapshot<Result>(core: Core, run: (snapshot: ReadSnapshot) =
   const view = core.snapshot();
   try {
     const result = run(new ReadSnapshot(core, view));
-    if (result instanceof Promise) throw new TypeError('read(run) takes a synchronous function');
+    refusePromise(result, 'read(run)');
     return result;
   } finally {
     view.done();
   }
+}
+
+/** Throws when a function that must be synchronous turns out not to be. */
+export function refusePromise(result: unknown, name: string): void {
+  if (!(result instanceof Promise)) return;
+  // It goes on without its snapshot and fails; nobody else can handle that.
+  result.catch(() => undefined);
+  throw new TypeError(`${name} takes a synchronous function`);
 }
