@@ -1,7 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
-import { UsageError } from '@millrace/kit/errors';
 import { silentLog, type Log } from '@millrace/kit/log';
 import { systemRandom, type Random } from '@millrace/kit/random';
 import { backup, type BackupOptions } from './backup/backup.js';
@@ -22,12 +21,16 @@ import {
 import { Core } from './core.js';
 import { loadDeclarations } from './declarations.js';
 import { CatalogChanges } from './catalog-changes.js';
+import {
+  declaredCollections,
+  type CollectionDeclarations,
+  type CollectionOptions,
+} from './declared-collections.js';
 import { checkCollectionName } from './documents.js';
 import { ExpirySweeper } from './expiry.js';
 import { openFormat } from './format.js';
 import type { Hash64 } from './hash.js';
 import { allDeclared, buildIndexes, reconcileIndexes } from './index-build.js';
-import { compileIndex, type IndexDefinition } from './index/entries.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from './log-trim.js';
 import { Queries } from './queries.js';
 import { readSnapshot, refusePromise, type ReadSnapshot } from './read-snapshot.js';
@@ -64,17 +67,7 @@ import type { Watch } from './watch/watch.js';
 import { Watches, type WatchOptions } from './watch/watches.js';
 import { Writes } from './writes.js';
 
-const maxTtlMs = 100 * 366 * 86_400_000;
-
-/** What `open` needs to know of one collection. Collections not named here appear on first write. */
-export interface CollectionOptions {
-  indexes?: readonly IndexDefinition[];
-  /** Lifetime of records whose writer sets none; 0 or absent: unlimited. */
-  defaultTtlMs?: number;
-}
-
-export interface OpenOptions {
-  collections?: Readonly<Record<string, CollectionOptions>>;
+export interface OpenOptions extends CollectionDeclarations {
   /**
    * `strict` (default; alias `full`): a write resolves when it is on disk. `relaxed`: it resolves
    * when it is applied; a crash may lose the last commits, but never part of a commit.
@@ -152,17 +145,7 @@ export class Database {
   }
 
   static async open(directory: string, options: OpenOptions = {}): Promise<Database> {
-    const collections = Object.entries(options.collections ?? {});
-    for (const [name, { indexes = [], defaultTtlMs = 0 }] of collections) {
-      checkCollectionName(name);
-      for (const definition of indexes) compileIndex(definition);
-      if (!(defaultTtlMs >= 0 && defaultTtlMs <= maxTtlMs)) {
-        throw new UsageError(
-          `The default_ttl_ms of "${name}" is 0 (records never expire) to 100 years, ` +
-            `not ${defaultTtlMs}.`,
-        );
-      }
-    }
+    const collections = declaredCollections(options);
     makeDirectory(directory, options.log);
     const home = realpathSync(directory);
     const clock = options.clock ?? systemClock;
