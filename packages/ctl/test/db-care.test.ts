@@ -226,6 +226,10 @@ describe('backup, restore, verify', () => {
       err: expect.stringContaining('--to must be a commit number or a time'),
     });
     expect((await restored('--to', '99')).err).toContain('does not reach commit 99');
+    const other = join(server.folder, 'other', 'archive');
+    await server.start();
+    expect(await server.json(['backup', '--base', '--out', other])).toMatchObject({ seq: 3 });
+    expect((await ctl(['db', 'restore', '--from', other, '--data', `${other}-3`])).code).toBe(0);
     const wrong = await server.ctl(['backup', '--base', '--since-seq', '1', '--out', archive]);
     expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('full backup') });
   });

@@ -105,6 +105,29 @@ test('restore: refuses a target that the archive does not reach', async () => {
   await expect(restoredTo([scratch.directory()])).rejects.toThrow('ctl db backup --base');
 });
 
+test('restore: refuses an archive with a gap, unless the target is before it', async () => {
+  const { archive } = await openCounter();
+  rmSync(join(archive, 'log-000000000007-000000000009.backup'));
+  const late = new Date(scratch.clock.now());
+  for (const to of [undefined, 10, 8, late]) {
+    await expect(restoredTo([archive], to)).rejects.toThrow('commits from 7 to 9 are missing');
+  }
+  expect(await counted(await restoredTo([archive], 6))).toBe(6);
+  expect(await counted(await restoredTo([archive], new Date(late.getTime() - 5_000)))).toBe(5);
+});
+
+test('restore: takes a backup beside the archive', async () => {
+  const { db, archive } = await openCounter();
+  const base = join(scratch.directory(), 'full.backup');
+  await db.writeBackup(base);
+  await db.collection('counter').upsert('only', { n: 11 });
+  await db.archiveLog();
+  rmSync(join(archive, 'base-000000000000.backup'));
+  expect(await counted(await restoredTo([base, archive], 11))).toBe(11);
+  expect(await counted(await restoredTo([archive, base]))).toBe(11);
+  await expect(restoredTo([archive, base], 9)).rejects.toThrow('no base backup that old');
+});
+
 test('restore: backup files can be cut at a commit too', async () => {
   const { archive } = await openCounter();
   const files = readdirSync(archive).toSorted();

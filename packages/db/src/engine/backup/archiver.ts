@@ -14,11 +14,11 @@ import { writeBackup } from './file.js';
 export interface LogArchiveOptions {
   /** Holds one database: base backups and the commits after them. */
   directory: string;
-  /** How often new commits are archived; 60 s by default. */
+  /** How often new commits are archived; 10 s by default. */
   intervalMs?: number;
 }
 
-const defaultIntervalMs = 60_000;
+const defaultIntervalMs = 10_000;
 const unfinishedName = 'unfinished.backup';
 
 /** The file that the next one continues. */
