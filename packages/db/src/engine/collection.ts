@@ -159,14 +159,14 @@ export class Collection<T extends object, In extends object = T> {
   /** As `findById`, at once: for programs in the same process. */
   getSync(id: string): StoredRecord<T> | undefined {
     if (!isUlid(id)) return undefined;
-    const image = this.database.reads.byId(this.name, normalizeUlid(id));
+    const image = this.database.reads.byId(this.name, normalizeUlid(id), this.#transaction());
     return image && toStoredRecord<T>(image);
   }
 
   /** As `findByKey`, at once. */
   getByKeySync(key: string): StoredRecord<T> | undefined {
     checkKey(key);
-    const image = this.database.reads.byKey(this.name, key);
+    const image = this.database.reads.byKey(this.name, key, this.#transaction());
     return image && toStoredRecord<T>(image);
   }
 
@@ -377,10 +377,15 @@ export class Collection<T extends object, In extends object = T> {
 
   #call<Options extends ReadOptions>(options: Options): Options {
     if (options.transaction) return options;
+    const transaction = this.#transaction();
+    return transaction ? { ...options, transaction } : options;
+  }
+
+  /** The transaction of the collection; a call without one may be outside by mistake. */
+  #transaction(): Transaction | undefined {
     const { transaction } = this.#scope;
-    if (transaction) return { ...options, transaction };
-    warnOutside(this.database, this.name, import.meta.url);
-    return options;
+    if (!transaction) warnOutside(this.database, this.name, import.meta.url);
+    return transaction;
   }
 
   #batches(query: FindQuery<T, string>, options: ReadOptions) {

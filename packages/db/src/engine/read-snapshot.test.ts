@@ -47,6 +47,24 @@ describe('read', () => {
     expect(db.read((view) => view.collection(people).getByKey('short'))).toBeUndefined();
   });
 
+  test('getSync of a collection of a transaction belongs to the transaction', async () => {
+    const { db, people, ada } = await openPeople();
+    const tx = await db.begin();
+    const inside = tx.collection(people);
+    await inside.merge(ada.id, { name: 'Augusta' });
+    expect(inside.getSync(ada.id)?.data.name).toBe('Augusta');
+    expect(inside.getByKeySync('ada')?.data.name).toBe('Augusta');
+    expect(people.getSync(ada.id)?.data.name).toBe('Ada');
+    tx.rollback();
+
+    const reader = await db.begin();
+    expect(reader.collection(people).getByKeySync('new')).toBeUndefined();
+    await people.insertWithKey('new', { name: 'New' });
+    expect(reader.collection(people).getByKeySync('new')).toBeUndefined();
+    await reader.collection('other').insert({});
+    await expect(reader.commit()).rejects.toMatchObject({ code: 'TX_CONFLICT' });
+  });
+
   test('refuses an asynchronous function and a closed database', async () => {
     const { db, people, ada } = await openPeople();
     expect(() => db.read(async () => 1)).toThrow('synchronous');
