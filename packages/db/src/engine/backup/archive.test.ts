@@ -116,6 +116,18 @@ test('restore: refuses an archive with a gap, unless the target is before it', a
   expect(await counted(await restoredTo([archive], new Date(late.getTime() - 5_000)))).toBe(5);
 });
 
+test('restore: leaves out collections that are newer than the target', async () => {
+  const { db, archive } = await openArchived();
+  for (const name of ['one', 'two', 'three']) await db.collection(name).insert({ name });
+  await db.catalog.createIndex('three', { fields: ['name'], unique: true });
+  await db.close();
+  const namesAt = async (to?: number) =>
+    (await restoredTo([archive], to)).collections().map(({ name }) => name);
+  expect(await namesAt(0)).toEqual([]);
+  expect(await namesAt(2)).toEqual(['one', 'two']);
+  expect(await namesAt()).toEqual(['one', 'three', 'two']);
+});
+
 test('restore: takes a backup beside the archive', async () => {
   const { db, archive } = await openCounter();
   const base = join(scratch.directory(), 'full.backup');
