@@ -24,10 +24,14 @@ export interface BackupOptions {
   collections?: readonly string[] | undefined;
   /** Only what was committed after this: an increment on a backup with that `seq`. */
   sinceSeq?: number | undefined;
-  /** An increment also when `sinceSeq` is 0: all commits, on a backup of the empty database. */
-  fromFirst?: boolean | undefined;
   signal?: AbortSignal | undefined;
   onProgress?: ((progress: BackupProgress) => void) | undefined;
+}
+
+/** How a log archive is written. */
+export interface ArchiveOptions extends BackupOptions {
+  /** An increment also when `sinceSeq` is 0: all commits, on a backup of the empty database. */
+  fromFirst?: boolean | undefined;
 }
 
 export interface BackupProgress {
@@ -43,7 +47,7 @@ export interface BackupProgress {
  */
 export async function* backup(
   core: Core,
-  options: BackupOptions = {},
+  options: ArchiveOptions = {},
 ): AsyncGenerator<BackupPart, void, void> {
   const only = options.collections?.length ? options.collections : undefined;
   for (const name of only ?? []) checkCollectionName(name);
@@ -163,7 +167,7 @@ function sinceChainOf(
   core: Core,
   view: SnapshotView,
   state: DatabaseState,
-  { sinceSeq = 0, fromFirst }: BackupOptions,
+  { sinceSeq = 0, fromFirst }: ArchiveOptions,
 ): Hash64 | undefined {
   if (sinceSeq === 0 && !fromFirst) return undefined;
   if (!Number.isSafeInteger(sinceSeq) || sinceSeq < 0 || sinceSeq > state.seq) {
