@@ -186,7 +186,7 @@ describe('backup, restore, verify', () => {
       return { n, seq: Number(record.seq), time: String(record.updated_at) };
     };
     const first = await put(1);
-    await expect.poll(() => existsSync(archive) && readdirSync(archive).length).toBe(1);
+    expect(readdirSync(archive)).toContain('base-000000000000.backup');
     const second = await put(2);
     const base = await server.json(['backup', '--base', '--out', archive]);
     expect(base.file).toBe(join(archive, 'base-000000000002.backup'));
@@ -226,6 +226,10 @@ describe('backup, restore, verify', () => {
       err: expect.stringContaining('--to must be a commit number or a time'),
     });
     expect((await restored('--to', '99')).err).toContain('does not reach commit 99');
+    const other = join(server.folder, 'other', 'archive');
+    await server.start();
+    expect(await server.json(['backup', '--base', '--out', other])).toMatchObject({ seq: 3 });
+    expect((await ctl(['db', 'restore', '--from', other, '--data', `${other}-3`])).code).toBe(0);
     const wrong = await server.ctl(['backup', '--base', '--since-seq', '1', '--out', archive]);
     expect(wrong).toMatchObject({ code: 2, err: expect.stringContaining('full backup') });
   });

@@ -281,7 +281,7 @@ describe('import and export', () => {
   test('a bad line stops the import where it can go on, or is passed over', async () => {
     const input = '{"key":"a","data":{"n":1}}\nnonsense\n{"key":"c","data":{"n":3}}\n';
     const stopped = await server.ctl(['import', 'lines'], { input });
-    expect([stopped.code, stopped.out]).toEqual([2, '']);
+    expect([stopped.code, stopped.out]).toEqual([1, '']);
     expect(stopped.err).toBe(
       "ctl: stdin:2: is not JSON: Unexpected token 'o'. The lines before it are written. " +
         'Stopped at line 2. Resume with --start-line 2.\n',

@@ -24,6 +24,7 @@ describe.each(useDatabases())('by %s', (_, make) => {
       [{ insert: { data: {}, ttlMs: -1 } }, 'BAD_REQUEST'],
       [{ insert: { key: 5, data: {} } }, 'BAD_KEY'],
       [{ update: { key: 'a', data: {}, expectedRev: -1 } }, 'BAD_REQUEST'],
+      [{ upsert: { key: 'a', data: {}, mode: 'patch' } }, 'BAD_REQUEST'],
     ];
     const good = { upsert: { key: 'a', data: { n: 1 } } };
     const list = [good, ...bad.map(([operation]) => operation), good] as (typeof good)[];
@@ -33,7 +34,7 @@ describe.each(useDatabases())('by %s', (_, make) => {
       ...bad.map(([, reason]) => reason),
       'OK',
     ]);
-    expect(results[7]?.error?.message).toMatch(/^operations\[7\]: data at "at" is a Date/);
+    expect(results[7]?.error?.message).toMatch(/^data at "at" is a Date/);
     const stopped = await things.bulkWrite(list.slice(6), { ordered: true });
     expect(stopped.results.map(({ status }) => status).slice(0, 2)).toEqual(['FAILED', 'NOT_RUN']);
     await expect(things.bulkWrite(list.slice(6), { atomic: true })).rejects.toMatchObject({
@@ -42,6 +43,31 @@ describe.each(useDatabases())('by %s', (_, make) => {
     });
     expect(await codeOf(things.bulkWrite(undefined as never))).toBe('BAD_REQUEST');
     expect(await codeOf(things.bulkWrite({} as never))).toBe('BAD_REQUEST');
+  });
+
+  test('mode: merges in every call that has it, in either case, and others are refused', async () => {
+    const { db, things } = await start();
+    const { id } = await things.insertWithKey('a', { n: 0 });
+    await things.update(id, { b: 1 }, { mode: 'merge' });
+    await things.updateByKey('a', { c: 1 }, { mode: 'MERGE' as never });
+    await things.upsert('a', { d: 1 }, { mode: 'merge' });
+    await things.updateIfRev({ key: 'a' }, 4, { e: 1 }, { mode: 'merge' });
+    const operation = { update: { key: 'a', data: { f: 1, n: null }, mode: 'MERGE' as 'merge' } };
+    await things.bulkWrite([operation]);
+    expect((await things.findByKey('a'))?.data).toEqual({ b: 1, c: 1, d: 1, e: 1, f: 1 });
+    for (const mode of ['patch', '', null, 1] as never[]) {
+      expect(await codeOf(things.update(id, {}, { mode }))).toBe('BAD_REQUEST');
+      expect(await codeOf(things.upsert('a', {}, { mode }))).toBe('BAD_REQUEST');
+    }
+    await things.upsert('a', { n: 1 }, { mode: 'replace' });
+    expect((await things.findByKey('a'))?.data).toEqual({ n: 1 });
+
+    const strict = db.collection('strict', z.object({ a: z.number(), b: z.number().optional() }));
+    await strict.upsert('s', { a: 1, b: 2 });
+    await strict.upsert('s', { a: 3, b: null } as never, { mode: 'merge' });
+    expect((await strict.findByKey('s'))?.data).toEqual({ a: 3 });
+    const merging = strict.updateIfRev({ key: 's' }, 2, { a: 1 }, { mode: 'merge' });
+    expect(await codeOf(merging)).toBe('BAD_REQUEST');
   });
 
   test('bulk: a document that does not match a Standard Schema fails alone', async () => {

@@ -1,6 +1,7 @@
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import type { CollectionApi, DatabaseApi, Filter, FindQuery } from './api.js';
+import type { Collection, Database } from './engine/index.js';
 
 interface Person {
   name: string;
@@ -132,6 +133,15 @@ describe('types', () => {
     const first = async <T extends object>(from: CollectionApi<T>, by: FindQuery<T, never>) =>
       (await from.find({ ...by, limit: 1 })).records[0]?.data;
     expectTypeOf(first<Person>).returns.resolves.toEqualTypeOf<Person | undefined>();
+  });
+
+  test('read: a collection in a snapshot has the type of the collection', () => {
+    const get = (database: Database, of: Collection<Person>) =>
+      database.read((view) => view.collection(of).get('x')?.data);
+    expectTypeOf(get).returns.toEqualTypeOf<Person | undefined>();
+    const checked = (database: Database, of: Collection<{ n: number }, { n?: number }>) =>
+      database.read((view) => view.collection(of).getByKey('x')?.data);
+    expectTypeOf(checked).returns.toEqualTypeOf<{ n: number } | undefined>();
   });
 
   test('types: a schema gives input and output types', () => {

@@ -416,6 +416,19 @@ describe.each(ways)('by %s', (_, make) => {
     expect(await codeOf(still)).toBe('TX_READ_ONLY');
   });
 
+  test('transaction: many callers that change one record all get their turn', async () => {
+    const { db, people } = await start();
+    await people.insertWithKey('ada', { name: 'Ada', age: 0 });
+    const count = 30;
+    const grow = async (tx: Parameters<Parameters<typeof db.transaction>[0]>[0]) => {
+      const inside = tx.collection(people);
+      const ada = await inside.findByKey('ada');
+      await inside.mergeByKey('ada', { age: ada!.data.age + 1 });
+    };
+    await Promise.all(Array.from({ length: count }, () => db.transaction(grow)));
+    expect((await people.findByKey('ada'))?.data.age).toBe(count);
+  });
+
   test('transaction: begin is committed or rolled back by the caller', async () => {
     const { db, people } = await start();
     const committed = await db.begin({ lifetimeMs: 30_000 });

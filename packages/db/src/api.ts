@@ -89,6 +89,12 @@ export interface WriteCall extends ReadCall {
   requestId?: string | undefined;
 }
 
+/** A change of a whole record. */
+export interface UpdateCall extends WriteCall {
+  /** `merge`: the data is a JSON merge patch (RFC 7396). Default: `replace`. */
+  mode?: 'replace' | 'merge' | undefined;
+}
+
 export interface TransactionOptions {
   /** Read-only transactions never conflict, and followers serve them. */
   readOnly?: boolean | undefined;
@@ -237,16 +243,16 @@ export interface CollectionApi<T extends object, In extends object = T> {
   ): Promise<StoredRecord<Projected<T, F>> | undefined>;
 
   /** Replaces the document. Refuses RECORD_NOT_FOUND. */
-  update(id: string, data: In, options?: WriteCall): Promise<StoredRecord<T>>;
+  update(id: string, data: In, options?: UpdateCall): Promise<StoredRecord<T>>;
   /** Applies a JSON merge patch (RFC 7396). */
   merge(id: string, patch: Patch<T>, options?: WriteCall): Promise<StoredRecord<T>>;
   /** Replaces the document of the record with this key. Refuses KEY_NOT_FOUND. */
-  updateByKey(key: string, data: In, options?: WriteCall): Promise<StoredRecord<T>>;
+  updateByKey(key: string, data: In, options?: UpdateCall): Promise<StoredRecord<T>>;
   /** Applies a JSON merge patch (RFC 7396). Refuses KEY_NOT_FOUND. */
   mergeByKey(key: string, patch: Patch<T>, options?: WriteCall): Promise<StoredRecord<T>>;
 
   /** Replaces the record with this key, or creates it. */
-  upsert(key: string, data: In, options?: WriteCall): Promise<Upserted<T>>;
+  upsert(key: string, data: In, options?: UpdateCall): Promise<Upserted<T>>;
   /** Merges into the record with this key, or creates it from the patch. */
   upsertMerge(key: string, patch: Patch<T>, options?: WriteCall): Promise<Upserted<T>>;
 
@@ -255,7 +261,7 @@ export interface CollectionApi<T extends object, In extends object = T> {
     address: { id: string } | { key: string },
     expectedRev: number,
     data: In,
-    options?: WriteCall,
+    options?: UpdateCall,
   ): Promise<StoredRecord<T>>;
 
   /** Deletes the record and returns its last state. Refuses RECORD_NOT_FOUND. */

@@ -71,7 +71,7 @@ export function readConnectors(file: string): ConnectorConfig[] {
 }
 
 function filterOf(given: string | Record<string, unknown> | undefined): Filter | undefined {
-  if (typeof given === 'string') return parseConditions([given]);
+  if (typeof given === 'string') return parseConditions(given.trim() === '' ? [] : [given]);
   try {
     checkFilter(given);
     return given;

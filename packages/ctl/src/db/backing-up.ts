@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { rename, stat } from 'node:fs/promises';
+import { mkdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Refusal } from '@millrace/kit/errors';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
@@ -33,7 +33,7 @@ export async function backupTo(
 ): Promise<void> {
   const { baseBackupName, checkBackup, fileBytes } = await import('@millrace/db');
   const { format, collections, sinceFile } = options;
-  if (options.isBase) await checkDirectory(options.file);
+  if (options.isBase) await makeDirectory(options.file);
   // The name of a base backup has its commit number, which is not known yet.
   const written = options.isBase ? join(options.file, unnamedBase) : options.file;
   const base = sinceFile === undefined ? undefined : await checkBackup(sinceFile);
@@ -92,11 +92,15 @@ function amountOf(records: number, of: number): Amount {
 
 const unnamedBase = 'unnamed.backup';
 
-async function checkDirectory(path: string): Promise<void> {
+async function makeDirectory(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (found?.isDirectory()) return;
+  if (!found) {
+    await mkdir(path, { recursive: true, mode: 0o700 });
+    return;
+  }
   throw new Refusal(
-    'NO_SUCH_DIRECTORY',
+    'NOT_A_DIRECTORY',
     `${path} is not a directory. With --base, --out is the directory of the log archive.`,
   );
 }

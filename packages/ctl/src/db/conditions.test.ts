@@ -71,6 +71,8 @@ test('or, not and brackets', () => {
 });
 
 test.each([
+  [[''], 'A condition is empty'],
+  [['a=1', ' '], 'A condition is empty'],
   [['agee30'], '"agee30" is not a condition'],
   [['>30'], 'is not a condition'],
   [['a=1', 'or'], 'end where another one is expected'],

@@ -12,6 +12,10 @@ const shape = /^([^\s=!<>^~?'"(){}[\],]+)(!=|>=|<=|\^=|=~|!~|!\?|=|>|<|~|\?)([^]
  * next one and ( ) group. Undefined means no filter.
  */
 export function parseConditions(args: readonly string[]): Filter | undefined {
+  // Such as "$CONDITION" without a value, which must not select everything.
+  if (args.some((arg) => arg.trim() === '')) {
+    throw new UsageError('A condition is empty. Leave it out to select everything.');
+  }
   const words = args.flatMap(wordsOf);
   if (words.length === 0) return undefined;
   const parser = new Parser(words);

@@ -223,7 +223,8 @@ class ImportRun {
     const at = `${this.place}:${line}`;
     const detail = `${at}: ${withoutPlace(error, at)} The lines before it are written. ${stoppedAt(line)}.`;
     this.nextLine = line;
-    if (error instanceof UsageError) return new UsageError(detail, { cause: error });
+    // The file is at fault, not the command line.
+    if (error instanceof UsageError) return new Refusal('BAD_LINE', detail, { cause: error });
     if (error instanceof Refusal) return new Refusal(error.code, detail, { cause: error });
     return error instanceof Error ? error : new Error(detail);
   }

@@ -13,6 +13,7 @@ import { checkFilterGiven, type ManyResult } from '../engine/bulk-filter.js';
 import { maxBulkOperations } from '../engine/bulk-operations.js';
 import { plainFilter } from '../engine/query/plain-query.js';
 import { refuse } from '../engine/refusal.js';
+import { isMerge } from '../engine/update-mode.js';
 import { filterMessage } from './queries.js';
 import { durationOf, encodeData, toStored, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
@@ -44,9 +45,12 @@ export async function bulkWrite<T extends object, In>(
       `operations has ${operations.length} items, more than the limit of ${maxBulkOperations}.`,
     );
   }
-  const prepared = operations.map((operation: object, i) => prepare(operation, i));
-  const refused = prepared.find((operation) => operation instanceof Refusal);
-  if (options.atomic && refused) throw refused;
+  const prepared = operations.map(prepare);
+  const at = prepared.findIndex((operation) => operation instanceof Refusal);
+  if (options.atomic && at !== -1) {
+    const { code, detail, extra } = prepared[at] as Refusal;
+    throw new Refusal(code, `operations[${at}]: ${detail}`, extra);
+  }
   const request = {
     collection,
     // The server fails an empty operation, in its turn.
@@ -107,13 +111,13 @@ function countsOf({ matched, changed, seq }: { matched: bigint; changed: bigint;
 }
 
 /** The operation as a message, or why it cannot be one. */
-function prepare(operation: object, i: number): OperationInit | Refusal {
+function prepare(operation: object): OperationInit | Refusal {
+  if (operation instanceof Refusal) return operation;
   try {
-    if (operation instanceof Refusal) throw operation;
     return operationInit(operation);
   } catch (error) {
-    if (!(error instanceof Refusal)) throw error;
-    return new Refusal(error.code, `operations[${i}]: ${error.detail}`, error.extra);
+    if (error instanceof Refusal) return error;
+    throw error;
   }
 }
 
@@ -129,7 +133,7 @@ function operationInit(operation: object): OperationInit {
   const dataJson = data === undefined ? noBytes : encodeData(data);
   const ttl = ttlMs === undefined ? undefined : durationOf(ttlMs, 'ttl');
   if (kind === 'insert') return { insert: { key, dataJson, ttl, id } };
-  const mode = body.mode === 'merge' ? UpdateMode.MERGE : UpdateMode.REPLACE;
+  const mode = isMerge(body.mode) ? UpdateMode.MERGE : UpdateMode.REPLACE;
   if (kind === 'upsert') return { upsert: { key, dataJson, ttl, mode } };
   if (kind !== 'update') return {};
   const rev = expectedRev === undefined ? undefined : uint64Of(expectedRev, 'expected_rev');

@@ -15,6 +15,7 @@ import type {
   ReadCall,
   TransactionHandle,
   Upserted,
+  UpdateCall,
   WriteCall,
 } from '../api.js';
 import type { FoundPage } from '../engine/collection.js';
@@ -32,10 +33,12 @@ import type {
 } from '../engine/query/typed-query.js';
 import {
   mergeChecked,
+  mergeNotValidated,
   validated,
   validatedOperations,
   type StandardSchema,
 } from '../engine/schema.js';
+import { isMerge } from '../engine/update-mode.js';
 import type { DeletedRecord, StoredRecord } from '../engine/stored-record.js';
 import { warnOutside } from '../engine/transaction-scope.js';
 import type { LiveResult } from '../engine/watch/live.js';
@@ -60,6 +63,8 @@ export interface RemoteGet<F extends string = string> extends RemoteRead {
 }
 
 export interface RemoteWrite extends WriteCall, CallOptions {}
+
+interface RemoteUpdate extends UpdateCall, CallOptions {}
 
 const pageRecords = 100;
 const maxPageRecords = 10_000;
@@ -131,7 +136,12 @@ export class RemoteCollection<T extends object, In extends object = T> implement
     return orNothing(this.session.call(rpc.findByKey, request, call), 'KEY_NOT_FOUND');
   }
 
-  async update(id: string, data: In, options: RemoteWrite = {}): Promise<StoredRecord<T>> {
+  async update(
+    id: string,
+    data: In,
+    { mode, ...options }: RemoteUpdate = {},
+  ): Promise<StoredRecord<T>> {
+    if (isMerge(mode)) return this.merge(id, data as unknown as Patch<T>, options);
     const call = this.#call(options);
     const document = this.#scope.schema ? await this.#checked(data) : data;
     const request = { ...this.#body(document, call), id, mode: UpdateMode.REPLACE };
@@ -145,7 +155,12 @@ export class RemoteCollection<T extends object, In extends object = T> implement
     return toStored((await this.session.write(rpc.update, request, call)).record);
   }
 
-  async updateByKey(key: string, data: In, options: RemoteWrite = {}): Promise<StoredRecord<T>> {
+  async updateByKey(
+    key: string,
+    data: In,
+    { mode, ...options }: RemoteUpdate = {},
+  ): Promise<StoredRecord<T>> {
+    if (isMerge(mode)) return this.mergeByKey(key, data as unknown as Patch<T>, options);
     const call = this.#call(options);
     checkKey(key);
     const document = this.#scope.schema ? await this.#checked(data) : data;
@@ -165,7 +180,12 @@ export class RemoteCollection<T extends object, In extends object = T> implement
     return toStored((await this.session.write(rpc.updateByKey, request, call)).record);
   }
 
-  async upsert(key: string, data: In, options: RemoteWrite = {}): Promise<Upserted<T>> {
+  async upsert(
+    key: string,
+    data: In,
+    { mode, ...options }: RemoteUpdate = {},
+  ): Promise<Upserted<T>> {
+    if (isMerge(mode)) return this.upsertMerge(key, data as unknown as Patch<T>, options);
     const call = this.#call(options);
     checkKey(key);
     const document = this.#scope.schema ? await this.#checked(data) : data;
@@ -183,16 +203,17 @@ export class RemoteCollection<T extends object, In extends object = T> implement
     address: Address,
     expectedRev: number,
     data: In,
-    options: RemoteWrite = {},
+    { mode, ...options }: RemoteUpdate = {},
   ): Promise<StoredRecord<T>> {
     const call = this.#call(options);
     if ('key' in address) checkKey(address.key);
+    if (isMerge(mode) && this.#scope.schema) throw mergeNotValidated();
     const document = this.#scope.schema ? await this.#checked(data) : data;
     const request = {
       ...this.#body(document, call),
       ...address,
       expectedRev: uint64Of(expectedRev, 'expected_rev'),
-      mode: UpdateMode.REPLACE,
+      mode: isMerge(mode) ? UpdateMode.MERGE : UpdateMode.REPLACE,
     };
     return toStored((await this.session.write(rpc.updateIfRev, request, call)).record);
   }

@@ -75,7 +75,10 @@ export class RemoteDatabase implements DatabaseApi {
     const begin = () => this.begin({ readOnly, lifetimeMs: timeoutMs });
     return runTransaction(begin, (held) => runInScope(this.session, () => run(held)), {
       tries,
-      pause: () => this.session.pause(backoff.next()),
+      retry: async (attempt) => {
+        await this.session.pause(backoff.next());
+        return attempt();
+      },
     });
   }
 

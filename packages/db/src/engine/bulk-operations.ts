@@ -1,5 +1,6 @@
 import type { Refusal } from '@millrace/kit/errors';
-import type { UpdateMode, WriteOptions } from './operations.js';
+import type { WriteOptions } from './operations.js';
+import type { UpdateMode } from './update-mode.js';
 import type { RecordImage } from './record.js';
 import type { Transaction } from './transactions.js';
 

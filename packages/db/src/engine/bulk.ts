@@ -8,10 +8,11 @@ import type { Core } from './core.js';
 import { ownDocument, toDocument } from './documents.js';
 import { encodeValue } from './encoded-document.js';
 import * as operations from './operations.js';
-import type { Address, Document, Target, UpdateMode, Written } from './operations.js';
+import type { Address, Document, Target, Written } from './operations.js';
 import { refuse } from './refusal.js';
 import { checkRequestId, once } from './requests.js';
 import type { Transaction } from './transactions.js';
+import { isMerge, type UpdateMode } from './update-mode.js';
 
 /** Records per commit of a bulk that is not atomic. */
 export const bulkCommitRecords = 1_000;
@@ -184,9 +185,8 @@ export class Bulk {
       return this.#operate(operation, options);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      const located = atOperation(error, i);
-      if (options.atomic) throw located;
-      return located;
+      if (options.atomic) throw atOperation(error, i);
+      return error;
     }
   }
 
@@ -201,17 +201,19 @@ export class Bulk {
       return (target, info) => operations.insert(target, info, document, place);
     }
     if (kind === 'upsert' && upsert) {
-      const document = this.#document(upsert.data, upsert.mode, options);
-      return (target, info) => operations.upsert(target, info, upsert.key, document, upsert);
+      const written = { ...upsert, mode: modeOf(upsert) };
+      const document = this.#document(upsert.data, written.mode, options);
+      return (target, info) => operations.upsert(target, info, upsert.key, document, written);
     }
     if (kind === 'update' && update) {
       const address = addressOf(update);
-      const document = this.#document(update.data, update.mode, options);
+      const written = { ...update, mode: modeOf(update) };
+      const document = this.#document(update.data, written.mode, options);
       const { expectedRev } = update;
       return expectedRev === undefined
-        ? (target, info) => operations.update(target, info, address, document, update)
+        ? (target, info) => operations.update(target, info, address, document, written)
         : (target, info) =>
-            operations.updateIfRev(target, info, address, expectedRev, document, update);
+            operations.updateIfRev(target, info, address, expectedRev, document, written);
     }
     if (kind === 'delete' && operation.delete) {
       const address = addressOf(operation.delete);
@@ -268,6 +270,10 @@ function isPartlyApplied(error: Refusal): boolean {
 
 function atOperation(error: Refusal, i: number): Refusal {
   return new Refusal(error.code, `operations[${i}]: ${error.detail}`, error.extra);
+}
+
+function modeOf({ mode }: { mode?: UpdateMode | undefined }): UpdateMode {
+  return isMerge(mode) ? 'merge' : 'replace';
 }
 
 function addressOf({ id, key }: Place): Address {

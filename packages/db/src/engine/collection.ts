@@ -30,12 +30,19 @@ import type { Queries } from './queries.js';
 import type { Reads } from './reads.js';
 import type { RecordImage } from './record.js';
 import { UsageError } from '@millrace/kit/errors';
-import { mergeChecked, validated, validatedOperations, type StandardSchema } from './schema.js';
+import {
+  mergeChecked,
+  mergeNotValidated,
+  validated,
+  validatedOperations,
+  type StandardSchema,
+} from './schema.js';
 import { toStoredRecord, type DeletedRecord, type StoredRecord } from './stored-record.js';
 import { warnOutside } from './transaction-scope.js';
 import type { Transaction } from './transactions.js';
 import { live, type LiveResult } from './watch/live.js';
 import { showChange, type WatchChange, type WatchMessage } from './watch/message.js';
+import { isMerge, type UpdateMode } from './update-mode.js';
 import type { Watches, WatchOptions } from './watch/watches.js';
 import type { CallOptions, Writes } from './writes.js';
 
@@ -48,6 +55,12 @@ export interface ReadOptions {
 export interface GetOptions<F extends string = string> extends ReadOptions {
   /** Dotted paths of the fields of `data` to return. Default: all. */
   fields?: readonly F[] | undefined;
+}
+
+/** A change of a whole record. */
+export interface UpdateOptions extends CallOptions {
+  /** `merge`: the data is a merge patch (RFC 7396). Default: `replace`. */
+  mode?: UpdateMode | undefined;
 }
 
 export interface FoundPage<T> {
@@ -146,19 +159,24 @@ export class Collection<T extends object, In extends object = T> {
   /** As `findById`, at once: for programs in the same process. */
   getSync(id: string): StoredRecord<T> | undefined {
     if (!isUlid(id)) return undefined;
-    const image = this.database.reads.byId(this.name, normalizeUlid(id));
+    const image = this.database.reads.byId(this.name, normalizeUlid(id), this.#transaction());
     return image && toStoredRecord<T>(image);
   }
 
   /** As `findByKey`, at once. */
   getByKeySync(key: string): StoredRecord<T> | undefined {
     checkKey(key);
-    const image = this.database.reads.byKey(this.name, key);
+    const image = this.database.reads.byKey(this.name, key, this.#transaction());
     return image && toStoredRecord<T>(image);
   }
 
   /** Replaces the document. Refuses RECORD_NOT_FOUND. */
-  async update(id: string, data: In, options: CallOptions = {}): Promise<StoredRecord<T>> {
+  async update(
+    id: string,
+    data: In,
+    { mode, ...options }: UpdateOptions = {},
+  ): Promise<StoredRecord<T>> {
+    if (isMerge(mode)) return this.merge(id, data as unknown as Patch<T>, options);
     return this.#update({ id }, data, options);
   }
 
@@ -168,7 +186,12 @@ export class Collection<T extends object, In extends object = T> {
   }
 
   /** Replaces the document of the record with this key. Refuses KEY_NOT_FOUND. */
-  async updateByKey(key: string, data: In, options: CallOptions = {}): Promise<StoredRecord<T>> {
+  async updateByKey(
+    key: string,
+    data: In,
+    { mode, ...options }: UpdateOptions = {},
+  ): Promise<StoredRecord<T>> {
+    if (isMerge(mode)) return this.mergeByKey(key, data as unknown as Patch<T>, options);
     return this.#update({ key }, data, options);
   }
 
@@ -185,8 +208,9 @@ export class Collection<T extends object, In extends object = T> {
   async upsert(
     key: string,
     data: In,
-    options: CallOptions = {},
+    { mode, ...options }: UpdateOptions = {},
   ): Promise<{ record: StoredRecord<T>; created: boolean }> {
+    if (isMerge(mode)) return this.upsertMerge(key, data as unknown as Patch<T>, options);
     const call = this.#call(options);
     const document = this.#scope.schema ? await this.#checked(data) : data;
     const outcome = await this.database.writes.upsert(this.name, key, document, call);
@@ -199,8 +223,9 @@ export class Collection<T extends object, In extends object = T> {
     patch: Patch<T>,
     options: CallOptions = {},
   ): Promise<{ record: StoredRecord<T>; created: boolean }> {
-    const merging = { ...this.#call(options), mode: 'merge' } as const;
-    if (this.#scope.schema) return this.#upsertMergeChecked(key, patch, merging);
+    const call = this.#call(options);
+    if (this.#scope.schema) return this.#upsertMergeChecked(key, patch, call);
+    const merging = { ...call, mode: 'merge' } as const;
     const outcome = await this.database.writes.upsert(this.name, key, patch, merging);
     return { record: written(outcome), created: outcome.created };
   }
@@ -210,10 +235,11 @@ export class Collection<T extends object, In extends object = T> {
     address: Address,
     expectedRev: number,
     data: In,
-    options: CallOptions = {},
+    options: UpdateOptions = {},
   ): Promise<StoredRecord<T>> {
-    const call = this.#call(options);
-    const document = this.#scope.schema ? await this.#checked(data) : data;
+    const mode = isMerge(options.mode) ? 'merge' : undefined;
+    const call = { ...this.#call(options), mode } as const;
+    const document = this.#scope.schema ? await this.#checked(data, mode) : data;
     const { writes } = this.database;
     return written(await writes.updateIfRev(this.name, address, expectedRev, document, call));
   }
@@ -351,10 +377,15 @@ export class Collection<T extends object, In extends object = T> {
 
   #call<Options extends ReadOptions>(options: Options): Options {
     if (options.transaction) return options;
+    const transaction = this.#transaction();
+    return transaction ? { ...options, transaction } : options;
+  }
+
+  /** The transaction of the collection; a call without one may be outside by mistake. */
+  #transaction(): Transaction | undefined {
     const { transaction } = this.#scope;
-    if (transaction) return { ...options, transaction };
-    warnOutside(this.database, this.name, import.meta.url);
-    return options;
+    if (!transaction) warnOutside(this.database, this.name, import.meta.url);
+    return transaction;
   }
 
   #batches(query: FindQuery<T, string>, options: ReadOptions) {
@@ -362,7 +393,8 @@ export class Collection<T extends object, In extends object = T> {
     return this.database.queries.find(this.name, plainQuery(query), transaction);
   }
 
-  #checked(data: object): Promise<object> {
+  #checked(data: object, mode?: UpdateMode): Promise<object> {
+    if (mode === 'merge') throw mergeNotValidated();
     return validated(this.#scope.schema!, this.name, data);
   }
 

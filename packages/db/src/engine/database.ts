@@ -1,7 +1,6 @@
 import { realpathSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
-import { UsageError } from '@millrace/kit/errors';
 import { silentLog, type Log } from '@millrace/kit/log';
 import { systemRandom, type Random } from '@millrace/kit/random';
 import { backup, type BackupOptions } from './backup/backup.js';
@@ -22,21 +21,25 @@ import {
 import { Core } from './core.js';
 import { loadDeclarations } from './declarations.js';
 import { CatalogChanges } from './catalog-changes.js';
+import {
+  declaredCollections,
+  type CollectionDeclarations,
+  type CollectionOptions,
+} from './declared-collections.js';
 import { checkCollectionName } from './documents.js';
 import { ExpirySweeper } from './expiry.js';
 import { openFormat } from './format.js';
 import type { Hash64 } from './hash.js';
 import { allDeclared, buildIndexes, reconcileIndexes } from './index-build.js';
-import { compileIndex, type IndexDefinition } from './index/entries.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from './log-trim.js';
 import { Queries } from './queries.js';
-import { readSnapshot, type ReadSnapshot } from './read-snapshot.js';
+import { readSnapshot, refusePromise, type ReadSnapshot } from './read-snapshot.js';
 import { Reads } from './reads.js';
 import { cutTail } from './replica/cut-tail.js';
 import { fillStore } from './replica/fill-store.js';
 import { refuse } from './refusal.js';
 import { readRows, type RowReader } from './rows.js';
-import { runTransaction } from './run-transaction.js';
+import { retryInTurn, runTransaction } from './run-transaction.js';
 import { Schemas } from './schemas.js';
 import type { SchemaInput, SchemaOutput, StandardSchema } from './schema.js';
 import {
@@ -64,17 +67,7 @@ import type { Watch } from './watch/watch.js';
 import { Watches, type WatchOptions } from './watch/watches.js';
 import { Writes } from './writes.js';
 
-const maxTtlMs = 100 * 366 * 86_400_000;
-
-/** What `open` needs to know of one collection. Collections not named here appear on first write. */
-export interface CollectionOptions {
-  indexes?: readonly IndexDefinition[];
-  /** Lifetime of records whose writer sets none; 0 or absent: unlimited. */
-  defaultTtlMs?: number;
-}
-
-export interface OpenOptions {
-  collections?: Readonly<Record<string, CollectionOptions>>;
+export interface OpenOptions extends CollectionDeclarations {
   /**
    * `strict` (default; alias `full`): a write resolves when it is on disk. `relaxed`: it resolves
    * when it is applied; a crash may lose the last commits, but never part of a commit.
@@ -125,6 +118,7 @@ export class Database {
   #building: Promise<void> = Promise.resolve();
   #reconciling: Promise<void> = Promise.resolve();
   #archiver: LogArchiver | undefined;
+  readonly #retry: ReturnType<typeof retryInTurn>;
   #closing: Promise<void> | undefined;
 
   private constructor(
@@ -146,21 +140,12 @@ export class Database {
     this.transactions = new TransactionRegistry(core);
     this.#sweeper = new ExpirySweeper(core);
     this.#trimmer = new LogTrimmer(core, retention);
+    this.#retry = retryInTurn(core.clock);
     this.#compactor = new Compactor(core, directory, this.#trimmer, this.#stop.signal);
   }
 
   static async open(directory: string, options: OpenOptions = {}): Promise<Database> {
-    const collections = Object.entries(options.collections ?? {});
-    for (const [name, { indexes = [], defaultTtlMs = 0 }] of collections) {
-      checkCollectionName(name);
-      for (const definition of indexes) compileIndex(definition);
-      if (!(defaultTtlMs >= 0 && defaultTtlMs <= maxTtlMs)) {
-        throw new UsageError(
-          `The default_ttl_ms of "${name}" is 0 (records never expire) to 100 years, ` +
-            `not ${defaultTtlMs}.`,
-        );
-      }
-    }
+    const collections = declaredCollections(options);
     makeDirectory(directory, options.log);
     const home = realpathSync(directory);
     const clock = options.clock ?? systemClock;
@@ -238,11 +223,8 @@ export class Database {
     { tries, ...options }: BeginOptions & { tries?: number | undefined } = {},
   ): Promise<Result> {
     const begin = () => withCollections(this, this.transactions.begin(options));
-    return runTransaction(begin, (held) => runInScope(this, () => run(held)), {
-      tries,
-      // Whoever was in the way is in this process too: it goes on in its turn.
-      pause: () => new Promise((resolve) => setImmediate(resolve)),
-    });
+    const retry = this.#retry;
+    return runTransaction(begin, (held) => runInScope(this, () => run(held)), { tries, retry });
   }
 
   /**
@@ -254,9 +236,7 @@ export class Database {
     return this.core.writer.submit(() => {
       const target = new CommitTarget(this.core);
       const result = step(target);
-      if (result instanceof Promise) {
-        throw new TypeError('transact(step) takes a synchronous function');
-      }
+      refusePromise(result, 'transact(step)');
       target.commit.finish();
       return result;
     });

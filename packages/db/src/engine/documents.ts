@@ -18,11 +18,11 @@ export const maxKeyBytes = 1024;
 const collectionPattern = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
 export function checkCollectionName(name: string): void {
-  if (collectionPattern.test(name)) return;
+  if (typeof name === 'string' && collectionPattern.test(name)) return;
   throw refuse(
     'BAD_COLLECTION',
     `"${name}" cannot name a collection: a letter, then up to 63 letters, digits, "_", "." or "-".`,
-    { collection: name },
+    { collection: String(name) },
   );
 }
 

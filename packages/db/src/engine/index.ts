@@ -13,7 +13,8 @@ export function open(directory: string, options: OpenOptions = {}): Promise<Data
 
 export type { Collection } from './collection.js';
 export type { Patch } from './documents.js';
-export type { CollectionOptions, Database, LogPosition, OpenOptions } from './database.js';
+export type { Database, LogPosition, OpenOptions } from './database.js';
+export type { CollectionOptions } from './declared-collections.js';
 export type { IndexDefinition } from './index/entries.js';
 export type { CommitTarget } from './commit-target.js';
 export type { PutOptions, StepCollection, StepRecord } from './step-collection.js';

@@ -4,6 +4,7 @@ import { checkKey, mergePatch, type JsonObject } from './documents.js';
 import type { EncodedDocument } from './encoded-document.js';
 import type { RecordImage } from './record.js';
 import { refuse } from './refusal.js';
+import type { UpdateMode } from './update-mode.js';
 
 /**
  * Where an operation reads and writes: straight into a commit, or into the private copy of an
@@ -25,8 +26,6 @@ export interface Target {
   ): RecordImage;
   remove(collection: CollectionInfo, before: RecordImage): void;
 }
-
-export type UpdateMode = 'replace' | 'merge';
 
 /** The document of a write: as it came, or already encoded outside the writer. */
 export interface Document {

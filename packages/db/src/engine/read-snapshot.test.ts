@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import type { ReadSnapshot } from './read-snapshot.js';
 import { useScratch } from './scratch.test-support.js';
 
 const scratch = useScratch();
@@ -46,9 +47,33 @@ describe('read', () => {
     expect(db.read((view) => view.collection(people).getByKey('short'))).toBeUndefined();
   });
 
+  test('getSync of a collection of a transaction belongs to the transaction', async () => {
+    const { db, people, ada } = await openPeople();
+    const tx = await db.begin();
+    const inside = tx.collection(people);
+    await inside.merge(ada.id, { name: 'Augusta' });
+    expect(inside.getSync(ada.id)?.data.name).toBe('Augusta');
+    expect(inside.getByKeySync('ada')?.data.name).toBe('Augusta');
+    expect(people.getSync(ada.id)?.data.name).toBe('Ada');
+    tx.rollback();
+
+    const reader = await db.begin();
+    expect(reader.collection(people).getByKeySync('new')).toBeUndefined();
+    await people.insertWithKey('new', { name: 'New' });
+    expect(reader.collection(people).getByKeySync('new')).toBeUndefined();
+    await reader.collection('other').insert({});
+    await expect(reader.commit()).rejects.toMatchObject({ code: 'TX_CONFLICT' });
+  });
+
   test('refuses an asynchronous function and a closed database', async () => {
     const { db, people, ada } = await openPeople();
     expect(() => db.read(async () => 1)).toThrow('synchronous');
+    // What it does after that fails, but must not end the process as an unhandled rejection.
+    const late = async (view: ReadSnapshot) => {
+      await Promise.resolve();
+      return view.collection(people).get(ada.id);
+    };
+    expect(() => db.read(late)).toThrow('synchronous');
     expect(db.core.snapshots.size).toBe(0);
     await db.close();
     expect(() => people.getSync(ada.id)).toThrow('closed');

@@ -5,6 +5,12 @@ import type { RecordImage } from './record.js';
 import type { SnapshotView } from './storage/views.js';
 import { toStoredRecord, type StoredRecord } from './stored-record.js';
 
+/** A collection whose records have the type `T`. */
+interface TypedCollection<T extends object> {
+  readonly name: string;
+  getSync(id: string): StoredRecord<T> | undefined;
+}
+
 /** One state of the database, read synchronously. Valid only inside `db.read`. */
 export class ReadSnapshot {
   constructor(
@@ -18,6 +24,10 @@ export class ReadSnapshot {
   }
 
   /** The collection, as `db.collection` gives it or by name. */
+  collection<T extends object>(collection: TypedCollection<T>): SnapshotCollection<T>;
+  collection<T extends object = Record<string, unknown>>(
+    collection: { name: string } | string,
+  ): SnapshotCollection<T>;
   collection<T extends object>(collection: { name: string } | string): SnapshotCollection<T> {
     const name = typeof collection === 'string' ? collection : collection.name;
     checkCollectionName(name);
@@ -59,9 +69,17 @@ export function readSnapshot<Result>(core: Core, run: (snapshot: ReadSnapshot) =
   const view = core.snapshot();
   try {
     const result = run(new ReadSnapshot(core, view));
-    if (result instanceof Promise) throw new TypeError('read(run) takes a synchronous function');
+    refusePromise(result, 'read(run)');
     return result;
   } finally {
     view.done();
   }
+}
+
+/** Throws when a function that must be synchronous turns out not to be. */
+export function refusePromise(result: unknown, name: string): void {
+  if (!(result instanceof Promise)) return;
+  // It goes on without its snapshot and fails; nobody else can handle that.
+  result.catch(() => undefined);
+  throw new TypeError(`${name} takes a synchronous function`);
 }

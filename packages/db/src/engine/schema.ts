@@ -1,6 +1,7 @@
 import { mergePatch, type JsonObject } from './documents.js';
 import { Refusal } from '@millrace/kit/errors';
 import { refuse } from './refusal.js';
+import { isMerge } from './update-mode.js';
 
 /** A schema of zod, valibot, arktype and others: https://standardschema.dev, version 1. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -106,6 +107,10 @@ export async function mergeChecked<Result>(
   }
 }
 
+export function mergeNotValidated(): Refusal {
+  return refuse('BAD_REQUEST', 'A schema cannot validate this merge; use merge or mergeByKey.');
+}
+
 interface BulkBody {
   data: unknown;
   mode?: 'replace' | 'merge' | undefined;
@@ -142,8 +147,8 @@ async function validatedOperation<Operation extends object>(
   const given = Object.entries(operation ?? {}).filter(([, value]) => value !== undefined);
   const [kind, body] = (given[0] ?? []) as [string?, (BulkBody | null)?];
   if (given.length !== 1 || kind === undefined || !body || kind === 'delete') return operation;
-  if (body.mode === 'merge') {
-    throw refuse('BAD_REQUEST', 'A schema cannot validate a merge in a bulk; use mergeByKey.');
+  if (isMerge(body.mode)) {
+    throw mergeNotValidated();
   }
   const data = await validated(schema, collection, body.data);
   return { [kind]: { ...body, data } } as Operation;

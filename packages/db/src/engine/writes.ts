@@ -4,9 +4,10 @@ import type { Core } from './core.js';
 import { ownDocument, toDocument } from './documents.js';
 import { encodeDocument, encodeValue } from './encoded-document.js';
 import * as operations from './operations.js';
-import type { Address, Document, Target, UpdateMode, WriteOptions } from './operations.js';
+import type { Address, Document, Target, WriteOptions } from './operations.js';
 import { once, type Outcome } from './requests.js';
 import type { Transaction } from './transactions.js';
+import type { UpdateMode } from './update-mode.js';
 
 /** What every write may carry beside its own arguments. */
 export interface CallOptions extends WriteOptions {

@@ -117,7 +117,7 @@ const schema = z.strictObject({
     description: 'Directory to archive the change log to, for point-in-time restore',
   }),
   log_archive_interval: duration()
-    .prefault('60s')
+    .prefault('10s')
     .meta({ description: 'How often new commits are archived' }),
   slow_query_ms: z
     .int()

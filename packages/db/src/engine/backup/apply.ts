@@ -76,6 +76,7 @@ class Application {
       }
       case 'commits': {
         const changes = this.#dueOf(statement.commits).flatMap((commit) => commit.changes);
+        await this.#makeCollections(new Set(changes.map(({ collection }) => collection)));
         return this.#write(changes.map((change) => this.#encodeChange(change)));
       }
       case 'rows':
@@ -92,7 +93,13 @@ class Application {
 
   async #begin(catalog: BackupCatalog): Promise<void> {
     this.#catalog = catalog;
-    for (const { number, name } of catalog.collections) {
+    if (catalog.since_chain === null) await this.#makeCollections();
+  }
+
+  /** Makes these collections, or all: an increment may have some that are newer than the target. */
+  async #makeCollections(numbers?: ReadonlySet<number>): Promise<void> {
+    for (const { number, name } of this.#catalog!.collections) {
+      if (this.#collections.has(number) || numbers?.has(number) === false) continue;
       const collection = await this.core.writer.submit(() => this.core.collectionNow(name));
       this.#collections.set(number, collection);
     }
@@ -175,7 +182,10 @@ class Application {
     const { core } = this;
     const { lineageId } = this.header!;
     const { seq, epoch, chain } = this.#end();
-    for (const index of this.#catalog!.indexes) await this.#declare(index);
+    if (!this.#isReached) await this.#makeCollections();
+    for (const index of this.#catalog!.indexes) {
+      if (core.catalog.find(index.collection)) await this.#declare(index);
+    }
     await core.writer.submit(() => {
       if (this.options.keepLineage) core.writer.put('meta', lineageRow, Buffer.from(lineageId));
       core.writer.state = {

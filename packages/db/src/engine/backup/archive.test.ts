@@ -1,4 +1,4 @@
-import { readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { memoryLog } from '@millrace/kit/log';
 import { expect, test } from 'vitest';
@@ -42,14 +42,15 @@ async function counted(db: Database): Promise<number | undefined> {
 test('archive: holds a base backup and the commits after it', async () => {
   const { archive } = await openCounter();
   expect(readdirSync(archive).toSorted()).toEqual([
-    'base-000000000003.backup',
+    'base-000000000000.backup',
+    'log-000000000001-000000000003.backup',
     'log-000000000004-000000000006.backup',
     'log-000000000007-000000000009.backup',
     'log-000000000010-000000000010.backup',
   ]);
 });
 
-test.each([3, 4, 6, 7, 9, 10])('restore: to commit %s of an archive', async (seq) => {
+test.each([1, 3, 4, 6, 7, 9, 10])('restore: to commit %s of an archive', async (seq) => {
   const { archive } = await openCounter();
   const copy = await restoredTo([archive], seq);
   expect(copy.logPosition).toMatchObject({ seq, oldestSeq: seq + 1 });
@@ -62,6 +63,8 @@ test('restore: to a time, which includes commits of that millisecond', async () 
   const start = scratch.clock.now();
   const { archive } = await openCounter();
   for (const [ms, n] of [
+    [0, undefined],
+    [1_000, 1],
     [3_500, 3],
     [6_000, 6],
     [6_999, 6],
@@ -98,9 +101,43 @@ test('restore: records, keys and indexes match the original at every archived co
 test('restore: refuses a target that the archive does not reach', async () => {
   const { archive } = await openCounter();
   await expect(restoredTo([archive], 11)).rejects.toThrow('ends at commit 10');
-  await expect(restoredTo([archive], 2)).rejects.toThrow('no base backup that old');
   await expect(restoredTo([archive], new Date(0))).rejects.toThrow('no base backup that old');
   await expect(restoredTo([scratch.directory()])).rejects.toThrow('ctl db backup --base');
+});
+
+test('restore: refuses an archive with a gap, unless the target is before it', async () => {
+  const { archive } = await openCounter();
+  rmSync(join(archive, 'log-000000000007-000000000009.backup'));
+  const late = new Date(scratch.clock.now());
+  for (const to of [undefined, 10, 8, late]) {
+    await expect(restoredTo([archive], to)).rejects.toThrow('commits from 7 to 9 are missing');
+  }
+  expect(await counted(await restoredTo([archive], 6))).toBe(6);
+  expect(await counted(await restoredTo([archive], new Date(late.getTime() - 5_000)))).toBe(5);
+});
+
+test('restore: leaves out collections that are newer than the target', async () => {
+  const { db, archive } = await openArchived();
+  for (const name of ['one', 'two', 'three']) await db.collection(name).insert({ name });
+  await db.catalog.createIndex('three', { fields: ['name'], unique: true });
+  await db.close();
+  const namesAt = async (to?: number) =>
+    (await restoredTo([archive], to)).collections().map(({ name }) => name);
+  expect(await namesAt(0)).toEqual([]);
+  expect(await namesAt(2)).toEqual(['one', 'two']);
+  expect(await namesAt()).toEqual(['one', 'three', 'two']);
+});
+
+test('restore: takes a backup beside the archive', async () => {
+  const { db, archive } = await openCounter();
+  const base = join(scratch.directory(), 'full.backup');
+  await db.writeBackup(base);
+  await db.collection('counter').upsert('only', { n: 11 });
+  await db.archiveLog();
+  rmSync(join(archive, 'base-000000000000.backup'));
+  expect(await counted(await restoredTo([base, archive], 11))).toBe(11);
+  expect(await counted(await restoredTo([archive, base]))).toBe(11);
+  await expect(restoredTo([archive, base], 9)).rejects.toThrow('no base backup that old');
 });
 
 test('restore: backup files can be cut at a commit too', async () => {
@@ -108,7 +145,7 @@ test('restore: backup files can be cut at a commit too', async () => {
   const files = readdirSync(archive).toSorted();
   const paths = files.map((name) => join(archive, name));
   expect(await counted(await restoredTo(paths, 8))).toBe(8);
-  await expect(restoredTo(paths, 2)).rejects.toThrow('after the target');
+  expect(await counted(await restoredTo(paths, 2))).toBe(2);
   await expect(restoredTo(paths, 12)).rejects.toThrow('does not reach commit 12');
 });
 
@@ -153,8 +190,9 @@ test('archive: takes a new base backup where the log does not go on', async () =
 test('archive: closing does not wait for a base backup', async () => {
   const log = memoryLog();
   const archive = scratch.directory();
-  const db = await scratch.open({ log, logArchive: { directory: archive } });
-  await fillWithVariety(db, 300);
+  const filled = await scratch.open();
+  await fillWithVariety(filled, 300);
+  const db = await scratch.reopen(filled, { log, logArchive: { directory: archive } });
   const archiving = db.archiveLog().catch((error: unknown) => error);
   // It has begun, and nothing is on disk yet.
   for (let turn = 0; turn < 5; turn++) await Promise.resolve();
@@ -167,6 +205,30 @@ test('archive: closing does not wait for a base backup', async () => {
   expect(readdirSync(archive)).toHaveLength(1);
 });
 
+test('archive: of a new database holds all commits, however soon it is closed', async () => {
+  const { db, archive } = await openArchived();
+  for (let n = 1; n <= 3; n++) await db.collection('counter').upsert('only', { n });
+  await db.close();
+  expect(await counted(await restoredTo([archive], 2))).toBe(2);
+  expect(await counted(await restoredTo([archive]))).toBe(3);
+  expect(await counted(await restoredTo([archive], 0))).toBeUndefined();
+});
+
+test('archive: an empty follower writes no base backup of its own', async () => {
+  const archive = scratch.directory();
+  const seal = () => () => new Error('sealed');
+  await (await scratch.open({ seal, logArchive: { directory: archive } })).close();
+  expect(readdirSync(archive)).toEqual([]);
+});
+
+test('archive: takes a new base backup when its files were removed', async () => {
+  const { db, archive } = await openCounter();
+  for (const name of readdirSync(archive)) rmSync(join(archive, name));
+  await db.collection('counter').upsert('only', { n: 11 });
+  await db.archiveLog();
+  expect(readdirSync(archive)).toEqual(['base-000000000011.backup']);
+});
+
 test('archive: belongs to one database', async () => {
   const { archive } = await openCounter();
   await expect(openArchived(undefined, archive)).rejects.toThrow('another database');
@@ -177,7 +239,6 @@ test('archive: a failure is logged and repeated later', async () => {
   const archive = join(scratch.directory(), 'archive');
   const db = await scratch.open({ log, logArchive: { directory: archive } });
   await db.collection('counter').upsert('only', { n: 1 });
-  const { rmSync, mkdirSync } = await import('node:fs');
   rmSync(archive, { recursive: true });
   scratch.clock.advance(1);
   await expect.poll(() => log.lines.map(({ message }) => message)).toContain('log archive failed');

@@ -52,17 +52,23 @@ export function isArchive(path: string): boolean {
 
 /** The base backup and the log files that lead to the target, in order. */
 export async function planRestore(
-  directory: string,
+  from: readonly string[],
   to: RestoreTarget | undefined,
 ): Promise<string[]> {
-  const files = archiveFiles(directory);
-  const base = await findBase(directory, files, to);
+  const place = from.join(', ');
+  const files = await filesOf(from);
+  const base = await findBase(place, files, to);
   const plan = [base.path];
   for (let at = base.seq; typeof to !== 'number' || at < to;) {
     const next = files.find(({ firstSeq, seq }) => firstSeq > 0 && firstSeq <= at + 1 && seq > at);
     if (!next) {
+      const later = files.findLast(({ seq }) => seq > at);
+      if (later) throw gapAfter(at, later);
       if (typeof to !== 'number') break;
-      throw new UsageError(`${directory} ends at commit ${at}; it does not reach commit ${to}.`);
+      throw new UsageError(
+        `${place} ends at commit ${at}; it does not reach commit ${to}. A running server archives ` +
+          'new commits at every log_archive_interval and when it stops.',
+      );
     }
     plan.push(next.path);
     at = next.seq;
@@ -71,9 +77,30 @@ export async function planRestore(
   return plan;
 }
 
+/** What archives hold, and backup files beside them, the newest first. */
+async function filesOf(from: readonly string[]): Promise<ArchiveFile[]> {
+  const files: ArchiveFile[] = [];
+  for (const path of from) {
+    if (isArchive(path)) {
+      files.push(...archiveFiles(path));
+      continue;
+    }
+    const { seq, sinceSeq } = await readHeader(path);
+    files.push({ path, firstSeq: sinceSeq > 0 ? sinceSeq + 1 : 0, seq });
+  }
+  return files.sort((a, b) => b.seq - a.seq);
+}
+
+function gapAfter(seq: number, { path, firstSeq, seq: last }: ArchiveFile): UsageError {
+  return new UsageError(
+    `The commits from ${seq + 1} to ${firstSeq > 0 ? firstSeq - 1 : last} are missing before ` +
+      `${path}. Restore the missing file of the archive, or restore with --to ${seq}.`,
+  );
+}
+
 /** The newest base backup that is not after the target. */
 async function findBase(
-  directory: string,
+  place: string,
   files: readonly ArchiveFile[],
   to: RestoreTarget | undefined,
 ): Promise<ArchiveFile> {
@@ -88,12 +115,12 @@ async function findBase(
   const oldest = bases.at(-1);
   if (!oldest) {
     throw new UsageError(
-      `${directory} has no base backup. Create one with: ctl db backup --base --out ${directory}`,
+      `${place} has no base backup. Create one with: ctl db backup --base --out ${place}`,
     );
   }
   const { createdAt } = await readHeader(oldest.path);
   throw new UsageError(
-    `${directory} has no base backup that old. Its first one is at commit ${oldest.seq}, ` +
+    `${place} has no base backup that old. Its first one is at commit ${oldest.seq}, ` +
       `${createdAt.toISOString()}.`,
   );
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Timer } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
@@ -14,12 +14,19 @@ import { writeBackup } from './file.js';
 export interface LogArchiveOptions {
   /** Holds one database: base backups and the commits after them. */
   directory: string;
-  /** How often new commits are archived; 60 s by default. */
+  /** How often new commits are archived; 10 s by default. */
   intervalMs?: number;
 }
 
-const defaultIntervalMs = 60_000;
+const defaultIntervalMs = 10_000;
 const unfinishedName = 'unfinished.backup';
+
+/** The file that the next one continues. */
+interface LastFile {
+  path: string;
+  seq: number;
+  chain: Hash64;
+}
 
 /**
  * Copies the change log to a directory, for point-in-time restore. The first file is a base backup;
@@ -34,7 +41,7 @@ export class LogArchiver {
   private constructor(
     private readonly core: Core,
     private readonly options: LogArchiveOptions,
-    private last: { seq: number; chain: Hash64 } | undefined,
+    private last: LastFile | undefined,
   ) {
     this.#pin = core.pinLog((last?.seq ?? core.durable.seq) + 1);
     this.#schedule(0);
@@ -47,7 +54,12 @@ export class LogArchiver {
       if (name.startsWith(unfinishedName)) rmSync(join(directory, name), { force: true });
     }
     const [newest] = archiveFiles(directory);
-    if (!newest) return new LogArchiver(core, options, undefined);
+    if (!newest) {
+      const archiver = new LogArchiver(core, options, undefined);
+      // At once, so that the first commit and every later one can be restored to.
+      if (core.durable.seq === 0) await archiver.#archiveOrLog();
+      return archiver;
+    }
     const { lineageId, seq, chainHash } = await readHeader(newest.path);
     if (lineageId !== lineageOf(core.tables)) {
       throw new UsageError(
@@ -55,7 +67,7 @@ export class LogArchiver {
           'Set log_archive to a directory of its own.',
       );
     }
-    return new LogArchiver(core, options, { seq, chain: chainHash });
+    return new LogArchiver(core, options, { path: newest.path, seq, chain: chainHash });
   }
 
   /** Commits that are not archived yet. */
@@ -81,50 +93,55 @@ export class LogArchiver {
    */
   async close(): Promise<void> {
     this.stop();
-    await this.archive().catch((error: unknown) => this.#logFailure(error));
+    await this.#archiveOrLog();
     this.#pin.release();
   }
 
   #schedule(delayMs: number): void {
     this.#timer = this.core.clock.after(delayMs, () => {
-      this.archive()
-        .catch((error: unknown) => this.#logFailure(error))
-        .finally(() => {
-          if (!this.#stop.signal.aborted)
-            this.#schedule(this.options.intervalMs ?? defaultIntervalMs);
-        });
+      void this.#archiveOrLog().then(() => {
+        if (!this.#stop.signal.aborted)
+          this.#schedule(this.options.intervalMs ?? defaultIntervalMs);
+      });
     });
   }
 
   async #archive(): Promise<void> {
     const { core, last } = this;
     const { directory } = this.options;
-    if (core.durable.seq === 0) return;
+    // An empty follower gets its lineage with the first copy of its leader.
+    if (core.durable.seq === 0 && core.sealed) return;
     const continues = last !== undefined && this.#continues(last);
     if (continues && last.seq === core.durable.seq) return;
     const { signal } = this.#stop;
     if (!continues && signal.aborted) return;
     const unfinished = join(directory, unfinishedName);
-    const sinceSeq = continues ? last.seq : 0;
-    const options = continues ? { sinceSeq } : { signal };
+    const options = continues ? { sinceSeq: last.seq, fromFirst: true } : { signal };
     const { header } = await writeBackup(core, unfinished, options);
     const { seq, chainHash } = header;
-    const name = sinceSeq > 0 ? logBackupName(sinceSeq + 1, seq) : baseBackupName(seq);
-    renameSync(unfinished, join(directory, name));
+    const name = continues ? logBackupName(last.seq + 1, seq) : baseBackupName(seq);
+    const path = join(directory, name);
+    renameSync(unfinished, path);
     syncDirectory(directory);
-    this.last = { seq, chain: chainHash };
+    this.last = { path, seq, chain: chainHash };
     this.#pin.seq = seq + 1;
   }
 
-  /** False when the log does not go on from there: it was trimmed, or commits were taken back. */
-  #continues({ seq, chain }: { seq: number; chain: Hash64 }): boolean {
+  /**
+   * False when the log does not go on from there: it was trimmed, commits were taken back, or the
+   * file is gone.
+   */
+  #continues({ path, seq, chain }: LastFile): boolean {
     const { durable } = this.core;
+    if (!existsSync(path)) return false;
     if (seq > durable.seq || seq + 1 < durable.oldestSeq) return false;
     return sameHash(chainAt(this.core, durable, seq), chain);
   }
 
-  #logFailure(error: unknown): void {
-    if (error === this.#stop.signal.reason) return;
-    this.core.log.error({ err: error, directory: this.options.directory }, 'log archive failed');
+  async #archiveOrLog(): Promise<void> {
+    await this.archive().catch((error: unknown) => {
+      if (error === this.#stop.signal.reason) return;
+      this.core.log.error({ err: error, directory: this.options.directory }, 'log archive failed');
+    });
   }
 }

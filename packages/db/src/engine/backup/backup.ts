@@ -28,6 +28,12 @@ export interface BackupOptions {
   onProgress?: ((progress: BackupProgress) => void) | undefined;
 }
 
+/** How a log archive is written. */
+export interface ArchiveOptions extends BackupOptions {
+  /** An increment also when `sinceSeq` is 0: all commits, on a backup of the empty database. */
+  fromFirst?: boolean | undefined;
+}
+
 export interface BackupProgress {
   /** Records, or in an increment changes, so far. */
   records: number;
@@ -41,7 +47,7 @@ export interface BackupProgress {
  */
 export async function* backup(
   core: Core,
-  options: BackupOptions = {},
+  options: ArchiveOptions = {},
 ): AsyncGenerator<BackupPart, void, void> {
   const only = options.collections?.length ? options.collections : undefined;
   for (const name of only ?? []) checkCollectionName(name);
@@ -50,7 +56,7 @@ export async function* backup(
   // What is committed meanwhile stays for a follower or an increment that goes on from here.
   const pin = core.pinLog(options.sinceSeq || state.seq + 1);
   try {
-    const sinceChain = sinceChainOf(core, view, state, options.sinceSeq ?? 0);
+    const sinceChain = sinceChainOf(core, view, state, options);
     yield { kind: 'header', header: headerOf(core, state, format, options.sinceSeq ?? 0) };
     const all = format === 'ndjson' ? core.catalog.all() : core.catalog.allWithSystem();
     const taken = all.filter(({ name }) => !only || only.includes(name));
@@ -161,9 +167,9 @@ function sinceChainOf(
   core: Core,
   view: SnapshotView,
   state: DatabaseState,
-  sinceSeq: number,
+  { sinceSeq = 0, fromFirst }: ArchiveOptions,
 ): Hash64 | undefined {
-  if (sinceSeq === 0) return undefined;
+  if (sinceSeq === 0 && !fromFirst) return undefined;
   if (!Number.isSafeInteger(sinceSeq) || sinceSeq < 0 || sinceSeq > state.seq) {
     throw refuse(
       'BAD_REQUEST',

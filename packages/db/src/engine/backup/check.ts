@@ -30,10 +30,10 @@ export async function checkBackup(file: string, overlapSeq?: number): Promise<Ch
     if (statement.kind === 'header') header = statement.header;
     else if (statement.kind === 'catalog') {
       catalog = statement.catalog;
-      if (header!.sinceSeq > 0 !== (catalog.since_chain !== null)) {
+      if (header!.sinceSeq > 0 && !isIncrement(catalog)) {
         throw damagedAt(file, 0, 'its header and its catalog disagree on what it builds on');
       }
-      if (header!.sinceSeq > 0) chain = new ChainCheck(header!, catalog, file, overlapSeq);
+      if (isIncrement(catalog)) chain = new ChainCheck(header!, catalog, file, overlapSeq);
     } else if (statement.kind === 'commits') {
       if (!chain) throw damagedAt(file, 0, 'a full backup has no commits');
       chain.take(statement.commits);
@@ -55,7 +55,7 @@ export async function checkBackup(file: string, overlapSeq?: number): Promise<Ch
 export function checkSequence(backups: readonly CheckedBackup[]): void {
   const [base, ...increments] = backups;
   if (!base) throw new UsageError('Name at least one backup file to restore from.');
-  if (base.header.sinceSeq > 0) {
+  if (isIncrement(base.catalog)) {
     throw new UsageError(
       `${base.file} is an increment on a backup at commit ${base.header.sinceSeq}: ` +
         'name the full backup first, then its increments in order.',
@@ -71,7 +71,7 @@ export function checkSequence(backups: readonly CheckedBackup[]): void {
 
 function whyNotAfter(before: CheckedBackup, increment: CheckedBackup): string | undefined {
   const { header, catalog } = increment;
-  if (header.sinceSeq === 0) return 'is a full backup: only the first file may be one';
+  if (!isIncrement(catalog)) return 'is a full backup: only the first file may be one';
   if (header.lineageId !== before.header.lineageId) {
     return `is of another database than ${before.file}`;
   }
@@ -89,4 +89,9 @@ function whyNotAfter(before: CheckedBackup, increment: CheckedBackup): string | 
     return `has other collections than ${before.file}`;
   }
   return undefined;
+}
+
+/** An archive has an increment on commit 0, too: that of an empty database. */
+function isIncrement(catalog: BackupCatalog): boolean {
+  return catalog.since_chain !== null;
 }

@@ -6,7 +6,7 @@ import type { Core } from '../core.js';
 import { refuse } from '../refusal.js';
 import { isDiskFull } from '../storage/disk.js';
 import { syncDirectory } from '../storage/directory.js';
-import { backup, type BackupOptions } from './backup.js';
+import { backup, type ArchiveOptions } from './backup.js';
 import { damagedAt, frameKinds, FrameReader, jsonFrame, type Frame } from './frames.js';
 import {
   headerFromJson,
@@ -50,7 +50,7 @@ export interface WrittenBackup {
 export async function writeBackup(
   core: Core,
   file: string,
-  options: BackupOptions = {},
+  options: ArchiveOptions = {},
 ): Promise<WrittenBackup> {
   const target = resolve(file);
   const unfinished = `${target}.unfinished-${core.random.ulid(core.clock.now())}`;

@@ -50,9 +50,8 @@ export interface Restored {
 }
 
 /**
- * Makes a database of a full backup and, in order, its increments; or of a log archive, which is
- * a directory. Everything is read and checked
- * before anything is written. The directory must be empty or not there. Until the very end it
+ * Makes a database of a full backup and, in order, its increments; or of log archives, which are
+ * directories, and backups beside them. Everything is read and checked before anything is written. The directory must be empty or not there. Until the very end it
  * lacks the file that names its store, so what a killed restore leaves behind cannot be opened.
  */
 export async function restore(
@@ -61,8 +60,8 @@ export async function restore(
   options: RestoreOptions = {},
 ): Promise<Restored> {
   checkEmpty(directory);
-  const fromArchive = from.length === 1 && isArchive(from[0]!);
-  const files = fromArchive ? await planRestore(from[0]!, options.to) : from;
+  const fromArchive = from.some(isArchive);
+  const files = fromArchive ? await planRestore(from, options.to) : from;
   const backups: CheckedBackup[] = [];
   for (const file of files) {
     options.onProgress?.({ stage: 'check', records: 0, of: 0 });

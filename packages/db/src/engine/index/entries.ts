@@ -46,6 +46,9 @@ export function indexName(fields: readonly string[]): string {
 }
 
 export function compileIndex(definition: IndexDefinition): CompiledIndex {
+  if (!Array.isArray(definition.fields)) {
+    throw refuse('BAD_REQUEST', 'An index needs fields: a list of paths.');
+  }
   const name = indexName(definition.fields);
   const paths = checkFields(definition.fields, name);
   const several = severalEntries(definition, name, paths);

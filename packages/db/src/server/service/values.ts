@@ -3,7 +3,7 @@ import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt';
 import { DataEncoding, UpdateMode } from '@millrace/contract/db';
 import { isTooDeepJson, jsonErrorReason, maxJsonDepth } from '@millrace/kit/http';
 import { refuse } from '../../engine/refusal.js';
-import type { UpdateMode as EngineMode } from '../../engine/operations.js';
+import type { UpdateMode as EngineMode } from '../../engine/update-mode.js';
 
 /** A refusal that names the invalid field. */
 export function badField(field: string, problem: string): Error {

@@ -1,8 +1,9 @@
 import type { Outcome } from '../../engine/requests.js';
 import type { CallOptions } from '../../engine/writes.js';
 import type { Record } from '@millrace/contract/db';
-import type { Address, UpdateMode as EngineMode } from '../../engine/operations.js';
+import type { Address } from '../../engine/operations.js';
 import { refuse } from '../../engine/refusal.js';
+import type { UpdateMode as EngineMode } from '../../engine/update-mode.js';
 import type { CallContext, Request, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { documentOf, recordMessage } from './records.js';
