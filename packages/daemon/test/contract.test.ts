@@ -307,6 +307,11 @@ describe('every operation that is served', () => {
       const refuse = (daemon: TestDaemon, code: string, change: Partial<ApiRequest>) =>
         expectRefusal(daemon, operation, code, { ...request, ...change });
 
+      if (request.method === undefined) {
+        const path = `${request.path}${request.path.includes('?') ? '&' : '?'}surprise=1`;
+        const { status } = await open.api.send({ ...request, path });
+        expect([id, status]).toEqual([id, status < 400 || status === 409 ? status : 400]);
+      }
       await refuse(open, 'FORBIDDEN', { headers: { ...headers, host: 'evil.example' } });
       await refuse(open, 'FORBIDDEN', { headers: { ...headers, origin: 'https://evil.example' } });
       if (!operation.isPublic) {
@@ -323,6 +328,9 @@ describe('every operation that is served', () => {
       if (operation.body && id !== 'receiveQueueTask') {
         if (!operation.takesRawBody) {
           await refuse(open, 'INVALID_REQUEST', { body: { nope: 1 } });
+          const malformed = { ...(request.body as object), text: '\ud800' };
+          const { json } = await refuse(open, 'INVALID_REQUEST', { body: malformed });
+          expect(json.detail).toContain('lone surrogate');
         }
         await refuse(open, 'INVALID_REQUEST', {
           body: '{',

@@ -155,6 +155,11 @@ describe('a delivery is refused', () => {
     ['whose payload is no text', { body: new Uint8Array([0xff, 0xfe, 0x00]) }, ''],
     ['whose prompt is too long', { body: 'x'.repeat(262_145) }, ''],
     ['whose JSON is none', { body: '{', contentType: 'application/json' }, ''],
+    [
+      'whose JSON is not Unicode',
+      { body: '{"prompt":"\\ud800"}', contentType: 'application/json' },
+      '',
+    ],
     ['whose JSON has no prompt', { body: '{}', contentType: 'application/json' }, '/prompt'],
     [
       'whose JSON has something else',
