@@ -279,7 +279,7 @@ test('a result that is too long keeps its end, and fits into the queue', async (
   expect(result.output.endsWith('and that was it')).toBe(true);
 });
 
-test('a queue that takes no result is told without it', async () => {
+test('a queue that takes no result receives the report without it', async () => {
   const rig = await useRig();
   const { session_id } = await rig.tasks.receive(delivery());
   rig.queue.answer = ({ body }) =>
