@@ -109,7 +109,16 @@ test('a mistyped group gets a suggestion', async () => {
 
 const listing = /^ctl( .*)? (status|list|questions|tasks|workers|groups|branches|stats)$/;
 /** Views that are no list by name. */
-const views = ['ctl usage', 'ctl usage spend', 'ctl usage insights', 'ctl cost', 'ctl inbox'];
+const views = [
+  'ctl usage',
+  'ctl usage spend',
+  'ctl usage savings',
+  'ctl usage insights',
+  'ctl cost',
+  'ctl cost usage spend',
+  'ctl cost usage savings',
+  'ctl inbox',
+];
 
 test.each(own.filter(([path]) => listing.test(path) || views.includes(path)))(
   '%s: takes --watch, --interval and -o',

@@ -84,7 +84,10 @@ function rootCommand(terminal: Terminal, hasFormat: boolean): CtlCommand {
     .configureHelp({
       styleTitle: (text) => out.paint('strong', text),
     });
-  const format = new Option('-o, --output-format <format>', 'Format of the output');
+  const format = new Option(
+    '-o, --output-format <format>',
+    'Format of the output; name: one name or id per line, of what has one',
+  );
   if (!hasFormat) return root;
   return root
     .addOption(format.choices(outputFormats))

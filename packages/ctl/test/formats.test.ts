@@ -38,7 +38,7 @@ const watched = (await describedCommands()).filter(
   ({ path, options }) => options.some(({ long }) => long === '--watch') && !noServer.test(path),
 );
 /** One document of figures, in which nothing has a name. */
-const nameless = /^ctl (?:usage (?:spend|insights)|cost|queue stats)\b/;
+const nameless = /^ctl (?:usage (?:spend|savings|insights)|cost|queue stats)\b/;
 /** Things of the examples by the name of an argument; otherwise a queue is meant. */
 const samples: Readonly<Record<string, string>> = {
   agent: 'docs',
@@ -93,6 +93,18 @@ describe.each(watched.map((command) => [command.path, command] as const))('%s', 
     }
   });
 });
+
+test.each(['agent', 'repo', 'day'])(
+  'ctl usage spend --by %s -o name prints the keys of that table',
+  async (by) => {
+    const args = ['usage', 'spend', '--by', by, '-o', 'name', '--url', server.url];
+    const { code, out, err } = await ctl(args, { env: { MILLRACE_TOKEN: 'x' } });
+    const rollup = exampleOf('/api/v1/spend') as Record<string, { key: string }[]>;
+    const keys = rollup[`by_${by}`]!.map(({ key }) => `${key}\n`);
+    expect(keys.length).toBeGreaterThan(0);
+    expect([code, err, out]).toEqual([0, '', keys.join('')]);
+  },
+);
 
 test('ctl status -o name prints the servers that run', async () => {
   const env = {

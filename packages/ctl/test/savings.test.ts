@@ -78,6 +78,7 @@ Tokens are estimated at 4 bytes each (HEURISTIC). Run \`ctl usage savings
     expect((await savings(['--since', 'soon'])).code).toBe(2);
     expect((await savings(['--calibrate-max', 'many'])).code).toBe(2);
     expect((await savings(['--calibrate-max', '0'])).code).toBe(2);
+    expect((await savings(['--calibrate', '--watch'])).err).toContain('leave out --watch');
     expect(fake.requests).toEqual([]);
     expect((await ctl(['usage', 'savings', '--url', 'http://127.0.0.1:1'])).code).toBe(1);
   });

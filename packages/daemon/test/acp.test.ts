@@ -5,6 +5,7 @@ import { describe, expect, vi } from 'vitest';
 import { acpSocket } from '../src/sessions/places.js';
 import { installAcpAgent } from './support/acp.js';
 import { expectSchema, type ApiClient } from './support/client.js';
+import { EventSource } from './support/event-source.js';
 import {
   agentTest as test,
   spawn,
@@ -158,6 +159,20 @@ describe.concurrent('over ACP', () => {
     }, patience);
     const { questions } = await api.ok('GET', '/api/v1/questions?status=answered');
     expect(questions).toMatchObject([{ body: 'make test', answered_by: 'policy', answer: 'yes' }]);
+  });
+
+  test('stop: the turn is cancelled before the process is ended', async ({ newDaemon }) => {
+    const { api, workdir, url } = await started(newDaemon);
+    const prompt = 'sleep 60';
+    const { id } = await spawn(api, { prompt, backend: 'gemini', cwd: workdir });
+    await vi.waitFor(async () => expect(await outputOf(api, id)).toContain('> sleep 60'), patience);
+    const events = await EventSource.open(url);
+    expect(await api.ok('POST', `/api/v1/sessions/${id}:stop`)).toMatchObject({ status: 'done' });
+    expect((await outputOf(api, id)).at(-1)).toBe('[stop] cancelled');
+    const statuses = () => events.events.map(({ data }) => (data as { status?: string }).status);
+    await vi.waitFor(() => expect(statuses()).toContain('done'), patience);
+    expect(statuses()).not.toContain('idle');
+    events.cut();
   });
 
   test('a restart continues the session of the agent', async ({ newDaemon }) => {

@@ -268,6 +268,10 @@ async function expectRefusal(
   request: ApiRequest,
 ): Promise<Reply> {
   const reply = await daemon.api.send(request);
+  return expectRefusedReply(operation, code, reply);
+}
+
+function expectRefusedReply(operation: OperationDescription, code: string, reply: Reply): Reply {
   expect([operation.id, code, reply.json?.code]).toEqual([operation.id, code, code]);
   expectProblem(reply);
   expect(operation.codes).toContain(code);
@@ -303,15 +307,18 @@ describe('every operation that is served', () => {
       const refuse = (daemon: TestDaemon, code: string, change: Partial<ApiRequest>) =>
         expectRefusal(daemon, operation, code, { ...request, ...change });
 
+      if (request.method === undefined) {
+        const path = `${request.path}${request.path.includes('?') ? '&' : '?'}surprise=1`;
+        const { status } = await open.api.send({ ...request, path });
+        expect([id, status]).toEqual([id, status < 400 || status === 409 ? status : 400]);
+      }
       await refuse(open, 'FORBIDDEN', { headers: { ...headers, host: 'evil.example' } });
       await refuse(open, 'FORBIDDEN', { headers: { ...headers, origin: 'https://evil.example' } });
       if (!operation.isPublic) {
         const stranger = await refuse(closed, 'UNAUTHENTICATED', {});
         expect(stranger.headers['www-authenticate']).toContain('Bearer');
-        await throttled.api.guessTokens();
-        const slowed = await refuse(throttled, 'TOO_MANY_ATTEMPTS', {
-          headers: { ...headers, ...bearer('one-more-guess') },
-        });
+        const { reply: slowed } = await throttled.api.guessTokens(request);
+        expectRefusedReply(operation, 'TOO_MANY_ATTEMPTS', slowed);
         expect(Number(slowed.headers['retry-after'])).toBeGreaterThan(0);
       }
       if (operation.extensions['x-access'] === 'write') {
@@ -321,6 +328,9 @@ describe('every operation that is served', () => {
       if (operation.body && id !== 'receiveQueueTask') {
         if (!operation.takesRawBody) {
           await refuse(open, 'INVALID_REQUEST', { body: { nope: 1 } });
+          const malformed = { ...(request.body as object), text: '\ud800' };
+          const { json } = await refuse(open, 'INVALID_REQUEST', { body: malformed });
+          expect(json.detail).toContain('lone surrogate');
         }
         await refuse(open, 'INVALID_REQUEST', {
           body: '{',

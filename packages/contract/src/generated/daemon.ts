@@ -887,7 +887,8 @@ export interface paths {
      *     over the bytes as sent. An `application/json` payload is a SpawnRequest; any other payload
      *     is UTF-8 text and is the prompt. The session starts, and the answer is 202 with
      *     `X-Queue-Async: true`; when the session ends the daemon completes or fails the task at the
-     *     queue with the lease token, a failure carrying the end of the transcript.
+     *     queue with the lease token: a result has the session's id and the end of its output, a
+     *     failure the end of the transcript.
      *
      *     The same attempt delivered again answers the session it already started. The budget gate
      *     answers 429 with `Retry-After`, so that capped work waits in the queue; any other 4xx here

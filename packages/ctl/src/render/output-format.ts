@@ -59,7 +59,10 @@ function namesOf(value: unknown): string {
   const items = itemsOf(value);
   const names = items.map(nameOf);
   if (names.includes(undefined)) {
-    throw new UsageError('-o name works with lists and with single things that have a name or id.');
+    throw new UsageError(
+      '-o name works with lists and with single things that have a name or id. Figures have ' +
+        'none: use -o json or -o yaml.',
+    );
   }
   return names.map((name) => `${name}\n`).join('');
 }

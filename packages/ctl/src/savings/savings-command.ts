@@ -24,6 +24,7 @@ export function addSavings(group: CtlCommand, tools: Tools): void {
     .example(`${savings.path} --since 7d`, 'with the trend of a week')
     .example(`${savings.path} --benchmark --since 2026-01-01`, 'without and with')
     .example(`${savings.path} --json`, 'the response of the REST API')
+    .shown(tools)
     .exitCode(1, 'no daemon, savings are off, not calibrated, or failure')
     .action(async (_flags: object, command: CtlCommand) => {
       const { showSavings } = await import('./savings.js');

@@ -14,6 +14,7 @@ export interface SavingsFlags extends DaemonFlags {
   audit?: boolean;
   calibrate?: boolean;
   calibrateMax?: string;
+  watch?: boolean;
 }
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
@@ -24,6 +25,7 @@ export async function showSavings(flags: SavingsFlags, tools: Tools): Promise<vo
   const most = calibrateMaxOf(flags);
   const query = queryOf(flags);
   if (flags.calibrate) {
+    if (flags.watch) throw new UsageError('--calibrate measures once: leave out --watch.');
     const { calibrateHere } = await import('./calibrating.js');
     return calibrateHere({ most, data: flags.data }, tools);
   }

@@ -1,7 +1,7 @@
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../tools.js';
 import { spendScreen } from './spend-screen.js';
-import type { SpendBy } from './spend-tables.js';
+import { spendTables, type SpendBy } from './spend-tables.js';
 import { readWholeSpend } from './whole-spend.js';
 
 export async function showSpend(
@@ -9,6 +9,8 @@ export async function showSpend(
   tools: Tools,
 ): Promise<void> {
   const rollup = await readWholeSpend(await daemonApi(flags, tools), tools);
-  const { out, json } = tools.terminal;
-  out.write(json ? `${JSON.stringify(rollup, null, 2)}\n` : spendScreen(rollup, out, by));
+  const { out, json, format } = tools.terminal;
+  // The rollup has several tables; names are those of the one that was chosen.
+  const document = format === 'name' && by ? rollup[spendTables[by]] : rollup;
+  out.write(json ? `${JSON.stringify(document, null, 2)}\n` : spendScreen(rollup, out, by));
 }

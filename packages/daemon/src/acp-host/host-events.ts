@@ -1,7 +1,8 @@
 /** What the host writes to the output of a session: one line of JSON for each. */
 export type HostEvent =
   | { type: 'prompt'; text: string }
-  | { type: 'message' | 'thought'; text: string }
+  /** `isRest`: continues the line of the event before, which was written while the agent paused. */
+  | { type: 'message' | 'thought'; text: string; isRest?: true }
   | { type: 'tool'; id: string; title: string; kind: string; status: string }
   | { type: 'diff'; path: string; before: string | null; after: string }
   | { type: 'plan'; entries: { content: string; status: string }[] }

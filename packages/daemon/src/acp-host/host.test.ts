@@ -22,14 +22,32 @@ const modes = {
   availableModes: ['read-only', 'workspace-write', 'agent'].map((id) => ({ id, name: id })),
 };
 
+/** Timers that run when a test says so. */
+const pauses = {
+  due: new Set<() => void>(),
+  after(_delayMs: number, run: () => void) {
+    pauses.due.add(run);
+    return { cancel: () => void pauses.due.delete(run) };
+  },
+  pass() {
+    const due = [...pauses.due];
+    pauses.due.clear();
+    for (const run of due) run();
+  },
+};
+
 /** Runs one turn of an agent that sends these updates and ends the turn well. */
-async function runTurn(updates: SessionUpdate[], more: Partial<HostLaunch> = {}) {
+async function runTurn(
+  updates: SessionUpdate[],
+  more: Partial<HostLaunch> = {},
+  afterUpdate: () => void = () => undefined,
+) {
   const state: HostState[] = [];
   const events: HostEvent[] = [];
   const requests: { method: string; params: unknown }[] = [];
   const host = new AcpHost({
     launch: { ...launch, ...more },
-    clock: systemClock,
+    clock: { ...systemClock, after: pauses.after },
     emit: (event) => events.push(event),
     onState: (each) => state.push(each),
   });
@@ -39,7 +57,10 @@ async function runTurn(updates: SessionUpdate[], more: Partial<HostLaunch> = {})
       if (method === 'initialize') return { protocolVersion: 1, agentCapabilities: {} };
       if (method === 'session/new') return { sessionId: 's1', modes };
       if (method !== 'session/prompt') return {};
-      for (const update of updates) host.update(update);
+      for (const update of updates) {
+        host.update(update);
+        afterUpdate();
+      }
       return { stopReason: 'end_turn' };
     },
   };
@@ -100,5 +121,21 @@ describe('ACP host', () => {
     const { last, requests } = await runTurn([message('hello')], more);
     expect(last.mode).toBe('agent');
     expect(requests.map(({ method }) => method)).not.toContain('session/set_mode');
+  });
+
+  test('text without an end of line is written when the agent pauses', async () => {
+    const updates = ['All ', 'is well', '.\nBye', ''].map(message);
+    const { events } = await runTurn(updates, {}, () => pauses.pass());
+    expect(events.filter(({ type }) => type === 'message')).toEqual([
+      { type: 'message', text: 'All ' },
+      { type: 'message', text: 'is well', isRest: true },
+      { type: 'message', text: '.\n', isRest: true },
+      { type: 'message', text: 'Bye' },
+    ]);
+    const whole = await runTurn(updates);
+    expect(whole.events.filter(({ type }) => type === 'message')).toEqual([
+      { type: 'message', text: 'All is well.\n' },
+      { type: 'message', text: 'Bye' },
+    ]);
   });
 });

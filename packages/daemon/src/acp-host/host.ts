@@ -1,4 +1,4 @@
-import type { Clock } from '@millrace/kit/clock';
+import type { Clock, Timer } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import {
   methods,
@@ -27,11 +27,22 @@ export interface HostParts {
   onState: (state: HostState) => void;
 }
 
+/** Text of the agent that has no end of line yet. */
+interface Pending {
+  type: 'message' | 'thought';
+  id: string | null;
+  text: string;
+  /** The start of the line was written in a pause. */
+  isRest: boolean;
+}
+
 interface Waiting {
   permission: PendingPermission;
   resolve: (response: RequestPermissionResponse) => void;
 }
 
+/** Text without an end of line is written after this pause, so that a long turn shows it. */
+const pauseMs = 2_000;
 const cancelled: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } };
 
 /** One agent and its session, as the Agent Client Protocol shows it. */
@@ -42,7 +53,8 @@ export class AcpHost {
   readonly #reported = new ReportedFailure();
   readonly #prompts: string[] = [];
   readonly #waiting = new Map<string, Waiting>();
-  #text: { type: 'message' | 'thought'; text: string; id: string | null } | undefined;
+  #text: Pending | undefined;
+  #pause: Timer | undefined;
   #agent: ClientContext | undefined;
   #isLoading = false;
   #isRunning = false;
@@ -145,9 +157,20 @@ export class AcpHost {
 
   /** Writes what has no end of line yet. */
   flush(): void {
+    this.#pause?.cancel();
     const rest = this.#text;
     this.#text = undefined;
-    if (rest && rest.text !== '') this.#parts.emit({ type: rest.type, text: rest.text });
+    if (rest && rest.text !== '') this.#emitText(rest, rest.text);
+  }
+
+  #flushInPause(): void {
+    const rest = this.#text;
+    this.flush();
+    if (rest && rest.text !== '') this.#text = { ...rest, text: '', isRest: true };
+  }
+
+  #emitText({ type, isRest }: Pending, text: string): void {
+    this.#parts.emit(isRest ? { type, text, isRest } : { type, text });
   }
 
   async #resume({ agentCapabilities }: InitializeResponse, sessionId: string): Promise<boolean> {
@@ -298,13 +321,17 @@ export class AcpHost {
     this.#set({ permissions, status });
   }
 
-  /** Writes whole lines as they come, so that what is shown live is never half a word. */
+  /** Writes whole lines as they come, so that what is shown live is rarely half a word. */
   #addText(type: 'message' | 'thought', text: string, id: string | null): void {
     if (this.#text && (this.#text.type !== type || this.#text.id !== id)) this.flush();
-    const whole = (this.#text?.text ?? '') + text;
+    const pending = this.#text ?? { type, id, text: '', isRest: false };
+    const whole = pending.text + text;
     const end = whole.lastIndexOf('\n');
-    if (end !== -1) this.#parts.emit({ type, text: whole.slice(0, end + 1) });
-    this.#text = { type, id, text: whole.slice(end + 1) };
+    if (end !== -1) this.#emitText(pending, whole.slice(0, end + 1));
+    const isRest = pending.isRest && end === -1;
+    this.#text = { type, id, text: whole.slice(end + 1), isRest };
+    this.#pause?.cancel();
+    this.#pause = this.#parts.clock.after(pauseMs, () => this.#flushInPause());
   }
 
   #emit(event: HostEvent): void {

@@ -26,9 +26,12 @@ export class QueueClient {
     this.#parts = parts;
   }
 
-  settle(claim: Claim, report: Report, signal: AbortSignal): Promise<QueueAnswer> {
+  async settle(claim: Claim, report: Report, signal: AbortSignal): Promise<QueueAnswer> {
     const { kind, ...body } = report;
-    return this.#call(claim, kind, body, signal);
+    const answer = await this.#call(claim, kind, body, signal);
+    // Version 0.1.0 of the queue takes no result.
+    const isRepeated = answer.kind === 'refused' && 'result' in body;
+    return isRepeated ? this.#call(claim, kind, {}, signal) : answer;
   }
 
   extend(

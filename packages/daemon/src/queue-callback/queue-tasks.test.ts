@@ -155,6 +155,11 @@ describe('a delivery is refused', () => {
     ['whose payload is no text', { body: new Uint8Array([0xff, 0xfe, 0x00]) }, ''],
     ['whose prompt is too long', { body: 'x'.repeat(262_145) }, ''],
     ['whose JSON is none', { body: '{', contentType: 'application/json' }, ''],
+    [
+      'whose JSON is not Unicode',
+      { body: '{"prompt":"\\ud800"}', contentType: 'application/json' },
+      '',
+    ],
     ['whose JSON has no prompt', { body: '{}', contentType: 'application/json' }, '/prompt'],
     [
       'whose JSON has something else',
@@ -200,8 +205,17 @@ describe('when the session is over, the task is', () => {
   }
 
   test('completed when it is done', async () => {
-    const { call } = await reported({ status: 'done', exit_code: 0, pid: null });
-    expect(call).toMatchObject({ act: 'complete', taskId, leaseToken: 'l1.first', body: {} });
+    const { call, session_id } = await reported({ status: 'done', exit_code: 0, pid: null });
+    expect(call).toMatchObject({ act: 'complete', taskId, leaseToken: 'l1.first' });
+    expect(call.body).toEqual({
+      result: {
+        session_id,
+        backend: 'claude',
+        model: null,
+        branch: null,
+        output: 'line one\nline two\nthe last line',
+      },
+    });
   });
 
   test('completed when an interactive agent is idle after its turn, which then ends', async () => {
@@ -221,6 +235,14 @@ describe('when the session is over, the task is', () => {
     const { call } = await reported({ status: 'errored', exit_code: 3, last_error: 'it  broke' });
     expect(call).toMatchObject({ act: 'fail', body: { error_type: 'AGENT_FAILED', retry: true } });
     expect(call.body['message']).toBe('it broke\nline one\nline two\nthe last line');
+  });
+
+  test('failed with a reason that is not repeated when it is the last that was said', async () => {
+    const broken = { status: 'errored', exit_code: 3 } as const;
+    const { call } = await reported({ ...broken, last_error: 'the  last line' });
+    expect(call.body['message']).toBe('the last line\nline one\nline two');
+    const all = await reported({ ...broken, last_error: 'line one\nline two\nthe last line' });
+    expect(all.call.body['message']).toBe('line one line two the last line');
   });
 
   test('failed when the session was lost, to be tried again', async () => {
@@ -244,6 +266,27 @@ describe('when the session is over, the task is', () => {
     const again = delivery({ headers: { 'X-Queue-Lease-Token': 'after.limit' } });
     expect((await rig.tasks.receive(again)).session_id).not.toBe(session_id);
   });
+});
+
+test('a result that is too long keeps its end, and fits into the queue', async () => {
+  const rig = await useRig();
+  const { session_id } = await rig.tasks.receive(delivery());
+  rig.sessions.say(session_id, `${'"\\'.repeat(60_000)}\nand that was it`);
+  rig.sessions.set(session_id, { status: 'done', exit_code: 0 });
+  await vi.waitFor(() => expect(rig.queue.of('complete').length).toBe(1), patience);
+  const { result } = rig.queue.of('complete')[0]!.body as { result: { output: string } };
+  expect(Buffer.byteLength(JSON.stringify(result))).toBeLessThan(65_536);
+  expect(result.output.endsWith('and that was it')).toBe(true);
+});
+
+test('a queue that takes no result receives the report without it', async () => {
+  const rig = await useRig();
+  const { session_id } = await rig.tasks.receive(delivery());
+  rig.queue.answer = ({ body }) =>
+    'result' in body ? { status: 422, code: 'INVALID_TASK' } : { status: 200 };
+  rig.sessions.set(session_id, { status: 'done', exit_code: 0 });
+  await expectState(rig, 'settled');
+  expect(rig.queue.of('complete').at(-1)!.body).toEqual({});
 });
 
 test('a message that is too long keeps its end', async () => {

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { DaemonOperations } from '@millrace/contract/daemon';
 import { messageOf, type FieldError } from '@millrace/kit/errors';
-import type { Check } from '@millrace/kit/http';
+import { wellFormed, type Check } from '@millrace/kit/http';
 import { fail } from '../core/refusals.js';
 import type { SpawnRequest } from '../sessions/port.js';
 
@@ -90,7 +90,7 @@ function requestIn(
   }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = wellFormed<unknown>(JSON.parse(text));
   } catch (error) {
     throw invalidBody(`is not valid JSON: ${messageOf(error)}`);
   }

@@ -4,7 +4,7 @@ import { tailOf } from '../pipelines/output.js';
 
 /** The report to the queue when a task's session has ended. */
 export type Report =
-  | { kind: 'complete' }
+  | { kind: 'complete'; result?: TaskResult }
   | {
       kind: 'fail';
       error_type: string;
@@ -15,6 +15,14 @@ export type Report =
       retry_after_ms?: number;
     };
 
+/** The result of a task: its session and the end of what the agent said. */
+export type TaskResult = Pick<Session, 'backend' | 'model' | 'branch'> & {
+  session_id: string;
+  output: string;
+};
+
+/** The queue takes 64 KiB of JSON, in which a character may take more than in the text. */
+const maxOutputBytes = 16_384;
 /** The queue stores at most this much of a message, from its start. */
 const maxMessageBytes = 1_024;
 const maxReasonBytes = 256;
@@ -28,7 +36,7 @@ export function reportOf(session: Session, said: string, now: number): Report | 
     case 'waits':
       return undefined;
     case 'done':
-      return { kind: 'complete' };
+      return { kind: 'complete', result: resultOf(session, said) };
     case 'limited':
       return {
         ...failure('RATE_LIMITED', session.last_error ?? 'the provider limits requests', said),
@@ -46,18 +54,38 @@ export function reportOf(session: Session, said: string, now: number): Report | 
   }
 }
 
+function resultOf({ id, backend, model, branch }: Session, said: string): TaskResult {
+  return { session_id: id, backend, model, branch, output: tailOf(said, maxOutputBytes) };
+}
+
 /** The report on a deleted session. */
 export const deletedReport: Report = {
   ...failure('AGENT_STOPPED', 'the session was deleted', ''),
   retry: false,
 };
 
-/** The reason in one line, followed by as much of the end of the output as fits. */
+/** The reason in one line, followed by as much of the output before it as fits. */
 function failure(error_type: string, reason: string, said: string): Report & { kind: 'fail' } {
-  const head = tailOf(reason.replaceAll(/\s+/g, ' '), maxReasonBytes);
+  const whole = oneLine(reason);
+  const head = tailOf(whole, maxReasonBytes);
   const room = maxMessageBytes - Buffer.byteLength(head) - 1;
-  const message = `${head}\n${tailOf(said, room)}`.trim();
+  const message = `${head}\n${tailOf(withoutEnd(said, whole), room)}`.trim();
   return { kind: 'fail', error_type, message, retry: true };
+}
+
+/** The reason is often the last that the agent said: it is not said twice. */
+function withoutEnd(said: string, reason: string): string {
+  const lines = said.trimEnd().split('\n');
+  for (let count = 1; count <= lines.length; count++) {
+    const end = oneLine(lines.slice(-count).join(' '));
+    if (end === reason) return lines.slice(0, -count).join('\n');
+    if (end.length > reason.length) break;
+  }
+  return said;
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s+/g, ' ').trim();
 }
 
 function limitMs({ limited_until }: Session, now: number): number {

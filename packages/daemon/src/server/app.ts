@@ -1,6 +1,6 @@
 import { daemonCodes } from '@millrace/contract/daemon';
 import { openApiDocument } from '@millrace/contract/documents';
-import { bindOperations, type BoundApp } from '@millrace/kit/http';
+import { bindOperations, parseJson, wellFormed, type BoundApp } from '@millrace/kit/http';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { World } from '@millrace/kit/world';
 import type { DaemonContext } from '../operations/context.js';
@@ -32,7 +32,11 @@ export function daemonApp({ world, context, authenticator, ...rest }: AppParts):
     peerMemory,
     maxConnections,
     handlers: daemonHandlers(context, { apiDocs, clock: world.clock, authenticator }),
-    bodyParsers: { 'application/yaml': parseYamlBody },
+    // The store takes only well-formed Unicode.
+    bodyParsers: {
+      'application/json': (bytes) => wellFormed(parseJson(bytes)),
+      'application/yaml': (bytes) => wellFormed(parseYamlBody(bytes)),
+    },
     shapeProblem: daemonProblem,
     admit: ({ headers }) => authenticator.admit({ headers }),
     authenticate: ({ headers, ip }) => authenticator.identify({ headers, ip }),

@@ -1,5 +1,6 @@
 import { rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
+import type { Clock } from '@millrace/kit/clock';
 import { systemCode } from '@millrace/kit/errors';
 import { acpHostProgram } from '../acp-host/index.js';
 import {
@@ -15,6 +16,7 @@ import { acpSocket, sessionDirectory } from './places.js';
 
 export interface AcpDriverParts {
   dataDir: string;
+  clock: Clock;
   /** Called when a host has news. */
   onNews: () => void;
   /** The program of the host; for tests. */
@@ -22,6 +24,9 @@ export interface AcpDriverParts {
 }
 
 const replyLimitMs = 10_000;
+/** Time for a cancelled turn to end. */
+const cancelLimitMs = 2_000;
+const cancelStepMs = 40;
 
 /**
  * Runs agents over the Agent Client Protocol. Each is a child of a small host process of its own,
@@ -61,6 +66,16 @@ export class AcpDriver implements Driver {
     const views = await this.#processes.inspect(agents);
     for (const [id, { pid }] of views) if (pid !== undefined) this.#link(id);
     return views;
+  }
+
+  async cancelTurn(id: string): Promise<void> {
+    const { clock } = this.#parts;
+    const isInTurn = () => ['working', 'waiting'].includes(this.state(id)?.status ?? '');
+    if (!isInTurn()) return;
+    const until = clock.monotonic() + cancelLimitMs;
+    const sent = this.call(id, { do: 'cancel' });
+    await Promise.race([sent, clock.sleep(cancelLimitMs)]);
+    while (isInTurn() && clock.monotonic() < until) await clock.sleep(cancelStepMs);
   }
 
   release(id: string): Promise<void> {

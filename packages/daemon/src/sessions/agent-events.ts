@@ -46,6 +46,12 @@ export function renderEvent(format: EventFormat, line: string): string[] | undef
   }
 }
 
+/** The text of a report that continues the line of the report before; undefined for others. */
+export function restOfLine(format: EventFormat, line: string): string | undefined {
+  const report = format === 'acp-json' ? objectOf(line) : undefined;
+  return report?.['isRest'] === true ? textIn(report, 'text') : undefined;
+}
+
 /** The status and the context come from the state of the host. */
 function acpEvent(event: HostEvent): AgentEvent {
   if (event.type === 'error') return { result: { isError: true, text: event.text } };

@@ -45,6 +45,8 @@ export interface Driver {
   start(launch: Launch): Promise<Started>;
   /** Looks at these agents, which may have been started by a daemon before. */
   inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>>;
+  /** Cancels the turn of an agent that is about to be ended. Resolves soon, even if it goes on. */
+  cancelTurn?(id: string): Promise<void>;
   /** Lets go of what is left of an agent whose process has ended. */
   release(id: string): Promise<void>;
 }

@@ -78,3 +78,11 @@ test('evidence: an agent that is busy on its screen works, however long nothing 
   pass(60_000);
   expect((await gather()).transcript).toMatchObject({ status: 'working' });
 });
+
+test('evidence: a dialog waits for input although the transcript says nothing about it', async () => {
+  const { gather, draw } = watched();
+  draw('> do it\n  rm -rf build\n\nDo you want to proceed?\n❯ 1. Yes\n  2. No (esc)\n');
+  const { transcript, pane } = await gather();
+  expect(transcript).toBeUndefined();
+  expect(pane).toMatchObject({ status: 'waiting_for_input' });
+});

@@ -185,7 +185,9 @@ export class Observation {
     if (!tail?.turn || tail.turn.at < inputAt) return undefined;
     const { sign, at } = tail.turn;
     const isAtRest = pane?.status === 'idle' && this.pane.quietMs > restMs;
-    if (sign.status === 'working' && isAtRest) return undefined;
+    // A dialog keeps the agent from going on before the transcript has anything about it.
+    const isAsking = this.pane.dialog !== undefined && pane?.status !== 'working';
+    if (sign.status === 'working' && (isAtRest || isAsking)) return undefined;
     if (sign.status !== 'rate_limited') return sign;
     const limitedUntil = Math.max(at + this.parts.limitRetryMs(), sign.limitedUntil ?? 0);
     if (this.parts.clock.now() < limitedUntil) return { ...sign, limitedUntil };

@@ -114,3 +114,16 @@ test('a long output is cut at its start, and positions stay what they were', () 
   expect(oldest.lines).toEqual([line(log.start() / size).trimEnd()]);
   expect(read({ limit: 1 })).toEqual({ lines: ['line 0499'], next: 500 * size });
 });
+
+test('over ACP a line that was written in parts is one line at the end of an output', () => {
+  const event = (value: object) => write(`${JSON.stringify(value)}\n`);
+  event({ type: 'thought', text: 'Let me ' });
+  event({ type: 'thought', text: 'see.\nYes.', isRest: true });
+  event({ type: 'message', text: 'All is ' });
+  event({ type: 'message', text: 'well', isRest: true });
+  event({ type: 'message', text: '.\n', isRest: true });
+  const format = 'acp-json';
+  const lines = ['[thought] Let me see.', '[thought] Yes.', 'All is well.'];
+  expect(read({}, { format }).lines).toEqual(lines);
+  expect(read({ after: 0 }, { format }).lines).toContain('All is');
+});

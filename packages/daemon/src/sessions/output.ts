@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { OutputFormat } from './command-lines.js';
-import { renderEvent } from './agent-events.js';
+import { renderEvent, restOfLine } from './agent-events.js';
 import type { OutputLog } from './output-log.js';
 import { TerminalText } from './terminal-text.js';
 
@@ -60,7 +60,7 @@ function lastLines(view: OutputView, limit: number) {
   const end = view.log.end();
   const wanted = Math.min(maxTailBytes, 65_536 + limit * 400);
   const { from, bytes } = view.log.read(Math.max(view.log.start(), end - wanted), wanted + 65_536);
-  const writer = writerFor(view.format);
+  const writer = writerFor(view.format, { joins: true });
   // Unless it is the very start, the first line may be a part of one.
   let at = from <= view.log.start() ? 0 : (lineEnd(bytes, 0, false) ?? 0);
   while (at < bytes.length) {
@@ -87,8 +87,9 @@ interface LineWriter {
   lines(): string[];
 }
 
-function writerFor(format: OutputFormat): LineWriter {
-  return format === 'text' ? new TextLines() : new EventLines(format);
+/** `joins`: a line that was written in parts is one line. Positions count it in parts. */
+function writerFor(format: OutputFormat, { joins = false } = {}): LineWriter {
+  return format === 'text' ? new TextLines() : new EventLines(format, joins);
 }
 
 class TextLines implements LineWriter {
@@ -114,8 +115,12 @@ class TextLines implements LineWriter {
 
 class EventLines implements LineWriter {
   readonly #lines: string[] = [];
+  #last: string | undefined;
 
-  constructor(private readonly format: Exclude<OutputFormat, 'text'>) {}
+  constructor(
+    private readonly format: Exclude<OutputFormat, 'text'>,
+    private readonly joins: boolean,
+  ) {}
 
   get count(): number {
     return this.#lines.length;
@@ -123,8 +128,10 @@ class EventLines implements LineWriter {
 
   countBeforeLast = 0;
 
-  write(text: string): void {
+  write(report: string): void {
+    const text = this.joins ? this.#joined(report) : report;
     this.countBeforeLast = this.#lines.length;
+    this.#last = text;
     const rendered = renderEvent(this.format, text.trimEnd());
     if (rendered === undefined) {
       const plain = new TextLines();
@@ -133,6 +140,15 @@ class EventLines implements LineWriter {
     } else if (!this.#isRepeat(text, rendered)) {
       this.#lines.push(...rendered);
     }
+  }
+
+  /** The report with the start of its line, whose lines are taken back, if it is the rest of one. */
+  #joined(report: string): string {
+    const rest = this.#last === undefined ? undefined : restOfLine(this.format, report);
+    if (rest === undefined) return report;
+    const start = JSON.parse(this.#last!) as { text: string };
+    this.#lines.length = this.countBeforeLast;
+    return JSON.stringify({ ...start, text: start.text + rest });
   }
 
   /** Codex reports the error of a turn as an event, and once more as the end of the turn. */

@@ -267,7 +267,18 @@ export class Runner {
     // Its number may be somebody else's by now.
     const isOurs = session.pid !== null && handle.startMark !== null;
     if (isOurs && (await isSameProcess(session.pid!, handle.startMark!))) {
+      await this.#cancelTurn(session);
       await endFamily(session.pid!, clock);
+    }
+  }
+
+  async #cancelTurn(session: Session): Promise<void> {
+    const { driverOf, log } = this.#parts;
+    try {
+      await driverOf(session).cancelTurn?.(session.id);
+    } catch (error) {
+      // Its process is ended all the same.
+      log.warn({ err: error, session: session.id }, 'failed to cancel turn');
     }
   }
 

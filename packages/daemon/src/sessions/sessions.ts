@@ -89,8 +89,8 @@ export class AgentSessions implements Sessions {
     this.#book = book;
     const headless = new HeadlessDriver(() => void this.#watch.wake());
     this.#tmux = new TmuxDriver(parts);
-    const { dataDir, acpHost: program } = parts;
-    this.#acp = new AcpDriver({ dataDir, program, onNews: () => void this.#watch.wake() });
+    const { dataDir, clock, acpHost: program } = parts;
+    this.#acp = new AcpDriver({ dataDir, clock, program, onNews: () => void this.#watch.wake() });
     const drivers = { tmux: this.#tmux, acp: this.#acp, headless };
     const wake = () => this.#watch.wake();
     const requests = new PermissionRequests({

@@ -156,11 +156,12 @@ describe('a transcript is found', () => {
   };
 
   test('of claude by its id, wherever it lies', async () => {
-    expect(await claudeTranscript(places(), 's1', '/src/mill')).toBeUndefined();
+    const claude = (id: string) => ({ id, cwd: '/src/mill', isWide: true });
+    expect(await claudeTranscript(places(), claude('s1'))).toBeUndefined();
     const usual = put('.claude/projects/-src-mill/s1.jsonl');
     const other = put('.claude/projects/elsewhere/s2.jsonl');
-    expect(await claudeTranscript(places(), 's1', '/src/mill')).toBe(usual);
-    expect(await claudeTranscript(places(), 's2', '/src/mill')).toBe(other);
+    expect(await claudeTranscript(places(), claude('s1'))).toBe(usual);
+    expect(await claudeTranscript(places(), claude('s2'))).toBe(other);
   });
 
   test('of codex by its id, or as the first of its directory that nobody has', async () => {

@@ -27,17 +27,19 @@ export function placesOf(environment: Places['environment']): Places {
   return { home: environment['HOME'] || homedir(), environment };
 }
 
-/** The transcript of claude's session of this id, which works in that directory. */
+/**
+ * The transcript of claude's session of this id, which works in that directory; `isWide`: looks
+ * into the other directories, too.
+ */
 export async function claudeTranscript(
   places: Places,
-  id: string,
-  cwd: string,
+  { id, cwd, isWide }: { id: string; cwd: string; isWide: boolean },
 ): Promise<string | undefined> {
   const name = `${id}.jsonl`;
   for (const root of claudeReader.roots(places)) {
     const usual = join(root, cwd.replaceAll(/[^A-Za-z0-9]/g, '-'), name);
     if (await isFile(usual)) return usual;
-    for (const project of await namesIn(root)) {
+    for (const project of isWide ? await namesIn(root) : []) {
       const path = join(root, project, name);
       if (await isFile(path)) return path;
     }

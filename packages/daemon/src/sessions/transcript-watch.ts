@@ -16,7 +16,7 @@ export interface TranscriptParts {
   taken: (id: string) => ReadonlySet<string>;
 }
 
-/** A search goes through many directories: not with every look. */
+/** A wide search goes through many directories: not with every look. */
 const searchMs = 5_000;
 
 export function hasTranscripts(cli: string): cli is 'claude' | 'codex' {
@@ -27,13 +27,15 @@ export function hasTranscripts(cli: string): cli is 'claude' | 'codex' {
 export async function findTranscript(
   { places, taken }: Pick<TranscriptParts, 'places' | 'taken'>,
   { session, handle }: Entry,
+  { isWide = true } = {},
 ): Promise<{ path: string; id: string } | undefined> {
   const { id, backend_session_id: own, workdir: cwd } = session;
   if (handle.cli === 'codex') {
+    if (!isWide) return undefined;
     return codexTranscript(places, { id: own, cwd, since: handle.startedAt, taken: taken(id) });
   }
   if (handle.cli !== 'claude' || own === null) return undefined;
-  const path = await claudeTranscript(places, own, cwd);
+  const path = await claudeTranscript(places, { id: own, cwd, isWide });
   return path === undefined ? undefined : { path, id: own };
 }
 
@@ -72,8 +74,8 @@ export class TranscriptWatch {
   async #search(entry: Entry, isOver: boolean): Promise<{ path: string; id: string } | undefined> {
     const now = this.parts.clock.monotonic();
     // A run that has ended is searched for once more: a short one may be over before the next try.
-    if (!isOver && now - this.#searchedAt < searchMs) return undefined;
-    this.#searchedAt = now;
-    return findTranscript(this.parts, entry);
+    const isWide = isOver || now - this.#searchedAt >= searchMs;
+    if (isWide) this.#searchedAt = now;
+    return findTranscript(this.parts, entry, { isWide });
   }
 }

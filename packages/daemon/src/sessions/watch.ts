@@ -132,7 +132,8 @@ export class Watch {
       // Its end may have been asked for while this looked.
       const exit = evidence.exit && { ...evidence.exit, wasStopped: now.handle.isStopping };
       // An observation from before the last input says nothing about the new turn.
-      const isPast = now.handle.inputAt !== entry.handle.inputAt;
+      // Nor is a turn over that was cancelled to stop the agent.
+      const isPast = now.handle.inputAt !== entry.handle.inputAt || now.handle.isStopping;
       const seen = isPast ? { facts: evidence.facts, exit } : { ...evidence, exit };
       const session = judge(now.session, seen, clock.now());
       const isNewLimit =

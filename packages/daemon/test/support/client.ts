@@ -96,13 +96,18 @@ export class ApiClient {
     return reply.json;
   }
 
-  /** Sends wrong tokens until they are no longer looked at; says how many were. */
-  async guessTokens(): Promise<number> {
+  /**
+   * Sends wrong tokens until they are no longer looked at; says how many were, and returns the
+   * refusal. Another guess may be looked at again: one is allowed every six seconds.
+   */
+  async guessTokens(
+    request: ApiRequest = { path: '/api/v1/backends' },
+  ): Promise<{ guesses: number; reply: Reply }> {
     for (let guesses = 0; guesses < 100; guesses++) {
-      const headers = { authorization: `Bearer guess-${guesses}` };
-      const { status } = await this.send({ path: '/api/v1/backends', headers });
-      if (status === 429) return guesses;
-      expect(status).toBe(401);
+      const headers = { ...request.headers, authorization: `Bearer guess-${guesses}` };
+      const reply = await this.send({ ...request, headers });
+      if (reply.status === 429) return { guesses, reply };
+      expect(reply.status).toBe(401);
     }
     throw new Error('Nobody stopped the guessing');
   }

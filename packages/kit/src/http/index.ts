@@ -34,7 +34,7 @@ export type {
 } from './handlers.js';
 export { HttpServer } from './http-server.js';
 export type { HttpServerLimits } from './http-server.js';
-export { isTooDeepJson, jsonErrorReason, maxJsonDepth } from './json.js';
+export { isTooDeepJson, jsonErrorReason, maxJsonDepth, parseJson, wellFormed } from './json.js';
 export { cacheJson } from './cached-json.js';
 export { announce, listen, listenAt, listenError, urlOf } from './listen.js';
 export type { Announcement, Listener, ListenOptions } from './listen.js';

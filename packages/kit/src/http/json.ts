@@ -21,6 +21,17 @@ export function parseJson(bytes: Buffer): unknown {
   }
 }
 
+/** Returns parsed data; throws when a text has a lone surrogate, which only escapes can produce. */
+export function wellFormed<T>(value: T): T {
+  const isMalformed = (each: unknown): boolean => {
+    if (typeof each === 'string') return !each.isWellFormed();
+    if (typeof each !== 'object' || each === null) return false;
+    return Object.keys(each).some(isMalformed) || Object.values(each).some(isMalformed);
+  };
+  if (isMalformed(value)) throw new Error('a text has a lone surrogate, which is not Unicode');
+  return value;
+}
+
 /** The reason of a JSON error, without the excerpt of the text. */
 export function jsonErrorReason(error: unknown): string {
   return messageOf(error).replace(/, (?:\.\.\.)?"[^]*" ?(?:\.\.\. )?is not valid JSON$/, '');
