@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf, Refusal, systemCode, UsageError } from '@millrace/kit/errors';
+import { isAlive } from '../is-alive.js';
 import { dataDirectory } from '../data-directory.js';
 import { fileErrorCode, fileErrorText } from '../file-error.js';
 import { isLocalUrl } from '../local-url.js';
@@ -109,17 +110,6 @@ export function locateGrpc(url: string, env: Environment): string | undefined {
 export function isSameServer(one: string, other: string): boolean {
   const plain = (url: string) => url.replace(/^(https?:\/\/)localhost(?=[:/]|$)/, '$1127.0.0.1');
   return plain(one) === plain(other);
-}
-
-function isAlive(pid: number): boolean {
-  // 0 and negative numbers mean a process group, such as our own.
-  if (!Number.isInteger(pid) || pid < 1) return false;
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    // EPERM: the process of another user is alive too.
-    return systemCode(error) === 'EPERM';
-  }
 }
 
 /** The token that `ctl up` leaves in the data directory. */

@@ -5,7 +5,8 @@ import { rest } from '../rest.js';
 import type { Tools } from '../tools.js';
 import { drainMs } from '../up/supervised-part.js';
 import { partsOf, type Part } from '../up/parts.js';
-import { isAlive, readState, type UpState } from '../up/state-file.js';
+import { isAlive } from '../is-alive.js';
+import { readState, type UpState } from '../up/state-file.js';
 
 export interface RunningFlags {
   data?: string;

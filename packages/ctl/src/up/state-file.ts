@@ -1,6 +1,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Refusal, systemCode } from '@millrace/kit/errors';
+import { isAlive } from '../is-alive.js';
 import { writePrivateFile } from '@millrace/kit/private-files';
 import type { Part } from './parts.js';
 
@@ -37,13 +38,4 @@ export function readState(dataDir: string): UpState | undefined {
   }
   const state = JSON.parse(text) as UpState;
   return isAlive(state.pid) ? state : undefined;
-}
-
-export function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    // EPERM: the process of another user is alive too.
-    return systemCode(error) === 'EPERM';
-  }
 }
