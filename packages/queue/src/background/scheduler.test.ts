@@ -121,6 +121,20 @@ describe('times that passed while no server ran', () => {
   });
 });
 
+test.each([
+  ['none', 0, false, 0],
+  ['none', 500, true, 1],
+  ['none', 1_500, true, 0],
+  ['last', 1_500, false, 1],
+] as const)('%s after a restart %d ms late (shared store: %s)', async (...row) => {
+  const [catchUp, lateMs, isShared, count] = row;
+  const { store, clock } = await setUp({ definition: { every_ms: 5_000, catch_up: catchUp } });
+  Object.defineProperty(store, 'capabilities', { value: { isShared } });
+  clock.time = start + 10_000 + lateMs + 1;
+  await new Scheduler({ store, clock, log: silentLog }).run();
+  expect(await store.counts('mail')).toMatchObject({ pending: count });
+});
+
 describe('overlap skip', () => {
   const definition = { every_ms: minute, overlap: 'skip' } as const;
 

@@ -20,13 +20,23 @@ export interface SchedulerOptions {
 /** Another server may have written a schedule, or the clock may have been set. */
 const maxPauseMs = 5_000;
 const minPauseMs = 10;
+/** A run of a busy server that is this late still counts as on time. */
+const graceMs = 10_000;
+/** What was due just before this server started may be about to run on another one. */
+const sharedStartMs = 1_000;
 
 /**
  * Submits the tasks of schedules whose time has come. Every server runs one. A run and the new
  * state of its schedule are one commit that only one server can make.
  */
 export class Scheduler {
-  constructor(private readonly options: SchedulerOptions) {}
+  /** Times before this passed while no server ran. */
+  readonly #servesSince: number;
+
+  constructor(private readonly options: SchedulerOptions) {
+    const { store, clock } = options;
+    this.#servesSince = clock.now() - (store.capabilities.isShared ? sharedStartMs : 0);
+  }
 
   /** Runs what is due, and returns how long to wait for the next run at most. */
   async run(): Promise<number> {
@@ -53,7 +63,9 @@ export class Scheduler {
     const state = record.state as ScheduleState;
     const now = clock.now();
     const key = { queue: queueName, incarnation: queue.incarnation, name };
-    const { runs: planned, nextRunAt } = planRuns(key, definition, state, now);
+    const onTimeSince = Math.max(this.#servesSince, now - graceMs);
+    const times = { now, onTimeSince };
+    const { runs: planned, nextRunAt } = planRuns(key, definition, state, times);
     const { runs: wanted, openIds } = await this.#withoutOverlap(definition, state, planned);
     const runs = wanted.length === 0 || (await hasRoom(store, queue)) ? wanted : [];
     for (const run of wanted.slice(runs.length)) this.#note('queue_full', key, run);
