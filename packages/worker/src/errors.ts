@@ -72,7 +72,7 @@ export function failureOf(thrown: unknown): Failure {
   };
 }
 
-/** Well-formed text of at most so many bytes. */
+/** The longest well-formed prefix of a text within a number of bytes. */
 function cut(text: string, maxBytes: number): string {
   const bytes = new TextEncoder().encode(text);
   if (bytes.length <= maxBytes) return new TextDecoder().decode(bytes);
