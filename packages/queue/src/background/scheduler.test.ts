@@ -29,7 +29,8 @@ interface Options {
 async function setUp(options: Options = {}) {
   const { definition: over = daily, maxPending = 0, from = start } = options;
   const store = new MemoryStore();
-  const clock: Clock & { time: number } = { ...systemClock, time: start, now: () => clock.time };
+  const now = () => clock.time;
+  const clock: Clock & { time: number } = { ...systemClock, time: start, now, monotonic: now };
   const config = sampleConfig();
   config.limits = { ...config.limits, max_pending: maxPending };
   await store.putQueue({ queue: 'mail', config, now: start, by: 'ada' });

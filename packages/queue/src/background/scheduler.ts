@@ -30,12 +30,11 @@ const sharedStartMs = 1_000;
  * state of its schedule are one commit that only one server can make.
  */
 export class Scheduler {
-  /** Times before this passed while no server ran. */
-  readonly #servesSince: number;
+  /** By the monotonic clock, because the other one may be set. */
+  readonly #startedAt: number;
 
   constructor(private readonly options: SchedulerOptions) {
-    const { store, clock } = options;
-    this.#servesSince = clock.now() - (store.capabilities.isShared ? sharedStartMs : 0);
+    this.#startedAt = options.clock.monotonic();
   }
 
   /** Runs what is due, and returns how long to wait for the next run at most. */
@@ -63,8 +62,7 @@ export class Scheduler {
     const state = record.state as ScheduleState;
     const now = clock.now();
     const key = { queue: queueName, incarnation: queue.incarnation, name };
-    const onTimeSince = Math.max(this.#servesSince, now - graceMs);
-    const times = { now, onTimeSince };
+    const times = { now, onTimeSince: now - this.#graceMs };
     const { runs: planned, nextRunAt } = planRuns(key, definition, state, times);
     const { runs: wanted, openIds } = await this.#withoutOverlap(definition, state, planned);
     const runs = wanted.length === 0 || (await hasRoom(store, queue)) ? wanted : [];
@@ -83,6 +81,13 @@ export class Scheduler {
       result.inserted.forEach((inserted, i) => this.#note(inserted.kind, key, runs[i]!));
     }
     return nextRunAt;
+  }
+
+  /** How late a run may be; what was due before this server started was missed. */
+  get #graceMs(): number {
+    const { store, clock } = this.options;
+    const startMs = store.capabilities.isShared ? sharedStartMs : 0;
+    return Math.min(graceMs, clock.monotonic() - this.#startedAt + startMs);
   }
 
   async #withoutOverlap(
