@@ -16,7 +16,15 @@ interface Known {
   ids: string[];
 }
 
+interface DueTimes {
+  from: number;
+  now: number;
+  onTimeSince: number;
+}
+
 const graceMs = 10_000;
+/** How long a server may take from its decision to the write of it. */
+const maxWriteMs = 5_000;
 const maxCaughtUp = 100;
 /** A server remembers as many open tasks. */
 const maxOpenIds = 100;
@@ -54,8 +62,8 @@ export class ScheduleWitness {
     this.#schedules.delete(placeOf(key));
   }
 
-  /** A server made the runs that are due. */
-  advanced(write: RecordWrite, inserted: readonly InsertResult[]): void {
+  /** A server that started `uptimeMs` ago made the runs that are due. */
+  advanced(write: RecordWrite, inserted: readonly InsertResult[], uptimeMs: number): void {
     const place = placeOf(write);
     const known = this.#schedules.get(place)!;
     const { definition, state: before } = known;
@@ -65,7 +73,10 @@ export class ScheduleWitness {
     const isDue = before.nextRunAt !== null && before.nextRunAt <= now;
     const next = isDue ? calendar.next(definition, before.anchor, now) : before.nextRunAt;
     this.#demand(after.nextRunAt === next, `the next run is not at ${next}`, place);
-    const due = isDue ? this.#due(known, before.nextRunAt!, now) : [];
+    // What was due before the server started was missed.
+    const knownMs = tasks.length > 0 ? uptimeMs : uptimeMs - maxWriteMs;
+    const onTimeSince = now - Math.min(graceMs, knownMs);
+    const due = isDue ? this.#due(known, { from: before.nextRunAt!, now, onTimeSince }) : [];
     const expected = this.#withoutOverlap(known, due, tasks.length > 0, place);
     const ran = this.#ran.get(place) ?? new Set();
     this.#ran.set(place, ran);
@@ -99,12 +110,12 @@ export class ScheduleWitness {
     }
   }
 
-  #due({ definition, state }: Known, from: number, now: number): number[] {
+  #due({ definition, state }: Known, { from, now, onTimeSince }: DueTimes): number[] {
     const all = this.options.calendar.occurrences(definition, state.anchor, from, now);
     if (all.length > 1) this.caughtUp++;
     if (definition.catch_up === 'all') return all.slice(-maxCaughtUp);
     const last = all.slice(-1);
-    return definition.catch_up === 'last' ? last : last.filter((at) => now - at <= graceMs);
+    return definition.catch_up === 'last' ? last : last.filter((at) => at >= onTimeSince);
   }
 
   #withoutOverlap(known: Known, due: number[], hasRun: boolean, place: string): number[] {

@@ -80,6 +80,7 @@ export class Witness {
   /** The disk as one server, or the operator, sees it. */
   view(clock: Clock, name: string): TaskStore {
     const { disk } = this;
+    const startedAt = clock.monotonic();
     const watched: Partial<TaskStore> = {
       insertTasks: async (tasks, now) => {
         const results = await disk.insertTasks(tasks, now);
@@ -139,7 +140,8 @@ export class Witness {
       },
       writeRecord: async (write) => {
         const result = await disk.writeRecord(write);
-        if (result.kind === 'written') await this.#recordWritten(write, result.inserted, name);
+        const by = { name, uptimeMs: clock.monotonic() - startedAt };
+        if (result.kind === 'written') await this.#recordWritten(write, result.inserted, by);
         return result;
       },
       deleteRecord: async (key) => {
@@ -341,7 +343,7 @@ export class Witness {
   async #recordWritten(
     write: RecordWrite,
     inserted: readonly InsertResult[],
-    name: string,
+    { name, uptimeMs }: { name: string; uptimeMs: number },
   ): Promise<void> {
     const { kind, queue, now, tasks = [] } = write;
     inserted.forEach((result, i) => {
@@ -350,7 +352,7 @@ export class Witness {
     this.world.note(kind, { queue, name: write.name, now, ids: tasks.map(idOf) }, name);
     if (kind === 'job') await this.jobs.written(write);
     else if (name === operatorName) this.schedules.defined(write);
-    else this.schedules.advanced(write, inserted);
+    else this.schedules.advanced(write, inserted, uptimeMs);
   }
 
   #livenessOf(id: string) {

@@ -223,7 +223,10 @@ test('serve: an address in use is a usage error that names the flag', async () =
   await expect(second).rejects.toThrow(/already in use.*--grpc/);
 });
 
-test('claim: a stream ends when the server shuts down', async () => {
+test.each([
+  ['that waits for tasks', 0],
+  ['with max_outstanding unsettled tasks', 1],
+])('claim: a stream %s ends when the server shuts down', async (_, unsettled) => {
   const own = await startTestServer({
     createDelivery,
     settings: { grpc: { host: '127.0.0.1', port: 0 } },
@@ -235,9 +238,11 @@ test('claim: a stream ends when the server shuts down', async () => {
   const stream = other.Claim({ queue: 'mail', worker: 'w1' }, metadataOf('worker'));
   const ended = new Promise((resolve) => stream.on('end', resolve).on('error', resolve));
   stream.on('data', () => undefined);
+  const submit = { method: 'POST', path: '/v1/queues/mail/tasks', body: { handler_ref: 'a' } };
+  if (unsettled) await own.as('submitter', submit);
   const workers = async () =>
     (await own.as('operator', { path: '/v1/queues/mail/workers' })).body['workers'];
-  await expect.poll(workers, soon).toHaveLength(1);
+  await expect.poll(workers, soon).toMatchObject([{ in_flight: unsettled }]);
   await own.running.stop();
   expect(await ended).toBeUndefined();
 });

@@ -44,6 +44,23 @@ test('a schedule gets every default, and is read and listed as it was written', 
   expect((await send('DELETE', '/nightly')).body).toMatchObject({ code: 'SCHEDULE_NOT_FOUND' });
 });
 
+test('read-only fields may be sent back as they were read, and not otherwise', async () => {
+  const body = await ok(put('edited', { cron: '0 3 * * *', task }));
+  const again = await ok(put('edited', { ...body, description: 'x' }));
+  expect(again).toEqual({ ...body, description: 'x', version: 2 });
+  const outdated = await put('edited', { ...body, paused: true });
+  expect(outdated.body).toMatchObject({
+    code: 'INVALID_SCHEDULE',
+    errors: [
+      { pointer: '/paused', message: 'is read-only (it is false); leave it out' },
+      { pointer: '/version', message: 'is read-only (it is 2); leave it out' },
+    ],
+  });
+  const copied = await put('copied', { ...again, name: 'copied', queue: 'mail' });
+  expect(copied.body).toMatchObject({ code: 'INVALID_SCHEDULE' });
+  expect((await send('DELETE', '/edited')).status).toBe(204);
+});
+
 test('the next run is shown in UTC, also around clock changes', async () => {
   const timezone = 'Europe/Berlin';
   const gap = await ok(put('gap', { cron: '30 2 28 3 *', timezone, task }));

@@ -47,11 +47,13 @@ export class WaitTimeout extends Error {
 }
 
 const errorTypePattern = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$/;
+const maxMessageBytes = 1_024;
 const maxStackBytes = 2_048;
 
 /** What a handler threw, as the attempt records it. */
 export interface Failure {
   errorType: string;
+  /** The first KiB. */
   message: string;
   /** The first 2 KiB. */
   stack: string;
@@ -63,16 +65,17 @@ export function failureOf(thrown: unknown): Failure {
   const error = thrown instanceof Error ? thrown : new Error(String(thrown));
   return {
     errorType: errorTypePattern.test(error.name) ? error.name : 'INTERNAL',
-    message: error.message,
-    stack: cut(error.stack ?? `${error.name}: ${error.message}`),
+    message: cut(error.message, maxMessageBytes),
+    stack: cut(error.stack ?? `${error.name}: ${error.message}`, maxStackBytes),
     isPermanent: error instanceof PermanentError,
     retryAfterMs: error instanceof RetryLater ? Math.max(0, error.afterMs) : undefined,
   };
 }
 
-function cut(text: string): string {
+/** The longest well-formed prefix of a text within a number of bytes. */
+function cut(text: string, maxBytes: number): string {
   const bytes = new TextEncoder().encode(text);
-  if (bytes.length <= maxStackBytes) return text;
+  if (bytes.length <= maxBytes) return new TextDecoder().decode(bytes);
   // A character that is cut in two becomes a replacement character.
-  return new TextDecoder().decode(bytes.subarray(0, maxStackBytes)).replace(/\uFFFD$/, '');
+  return new TextDecoder().decode(bytes.subarray(0, maxBytes)).replace(/\uFFFD$/, '');
 }

@@ -45,8 +45,8 @@ export function createHandler<Types extends TaskTypes>(
     const task = infoOf(request.headers);
     if (!task) return refusal(400, 'This is not a callback of a queue');
     if (!Object.hasOwn(handlers, task.handlerRef)) {
-      const type = { 'x-queue-error-type': 'UNKNOWN_HANDLER' };
-      return refusal(404, `There is no handler for ${task.handlerRef}`, type);
+      const message = `There is no handler for ${task.handlerRef}`;
+      return refusal(404, message, errorHeaders('UNKNOWN_HANDLER', message));
     }
     return run(request, bytes, task, { tasks, handlers, transport });
   };
@@ -115,11 +115,18 @@ function infoOf(headers: Headers): TaskInfo | undefined {
   };
 }
 
-function failure({ errorType, stack, isPermanent, retryAfterMs }: Failure): Response {
-  const headers: Record<string, string> = { 'x-queue-error-type': errorType };
+function failure({ errorType, message, stack, isPermanent, retryAfterMs }: Failure): Response {
+  const headers = errorHeaders(errorType, message);
   if (isPermanent) return refusal(422, stack, { ...headers, 'x-queue-retry': 'never' });
   if (retryAfterMs === undefined) return refusal(500, stack, headers);
   return refusal(503, stack, { ...headers, 'retry-after': String(Math.ceil(retryAfterMs / 1000)) });
+}
+
+function errorHeaders(errorType: string, message: string): Record<string, string> {
+  return {
+    'x-queue-error-type': errorType,
+    'x-queue-error-message': encodeURIComponent(message),
+  };
 }
 
 /** The queue keeps the first 2 KiB of the text in the attempt. */

@@ -139,7 +139,8 @@ test('handler: an error says whether the queue retries', async () => {
     const answer = await handler(request);
     const shown = ['x-queue-error-type', 'x-queue-retry', 'retry-after'] as const;
     const headers = shown.map((name) => answer.headers.get(name));
-    return [answer.status, ...headers, (await answer.text()).split('\n')[0]];
+    const message = decodeURIComponent(answer.headers.get('x-queue-error-message') ?? '');
+    return [answer.status, ...headers, (await answer.text()).split('\n')[0], message];
   };
   expect(await answerTo(new TypeError('broken'))).toEqual([
     500,
@@ -147,11 +148,14 @@ test('handler: an error says whether the queue retries', async () => {
     null,
     null,
     'TypeError: broken',
+    'broken',
   ]);
   const later = await answerTo(new RetryLater({ afterMs: 1_500 }));
   expect(later.slice(0, 4)).toEqual([503, 'RetryLater', null, '2']);
-  const never = await answerTo(new PermanentError('no such mailbox'));
+  const never = await answerTo(new PermanentError('no mailbox “ada”\n\ud800'));
   expect(never.slice(0, 4)).toEqual([422, 'PermanentError', 'never', null]);
+  expect(never.at(-1)).toBe('no mailbox “ada”\n\u{fffd}');
+  expect((await answerTo(new Error('ü'.repeat(5_000)))).at(-1)).toBe('ü'.repeat(512));
 });
 
 test('handler: a payload that fails its schema is permanent and names the field', async () => {

@@ -991,7 +991,8 @@ export interface paths {
      *     `max_in_flight`, `dispatch_per_second`, pause and the circuit breaker apply as for
      *     callbacks. Settle each task with `:complete`, `:fail` or `tasks:settle`, and keep its lease
      *     with `:extend`. A lease that runs out counts as an attempt (LEASE_EXPIRED). A waiting claim
-     *     ends with an empty list when the server shuts down.
+     *     ends with an empty list when the server shuts down. Of tasks with large payloads a claim
+     *     takes fewer: about 16 MiB.
      */
     post: operations['claimTasks'];
     delete?: never;
@@ -1817,7 +1818,10 @@ export interface components {
        */
       group_key?: string;
     };
-    /** @description A schedule. Exactly one of `cron` and `every_ms`. */
+    /**
+     * @description A schedule. Exactly one of `cron` and `every_ms`. The read-only fields of a schedule may be sent
+     *     back as they were read; any other value is 422 INVALID_SCHEDULE.
+     */
     ScheduleInput: {
       cron?: components['schemas']['CronExpression'];
       every_ms?: components['schemas']['ScheduleInterval'];
@@ -1833,6 +1837,20 @@ export interface components {
       jitter_ms?: components['schemas']['ScheduleJitter'];
       /** @default  */
       description?: components['schemas']['ScheduleDescription'];
+      /** @description Read-only. If given, the name in the path. */
+      name?: components['schemas']['ScheduleName'];
+      /** @description Read-only. If given, the queue in the path. */
+      queue?: components['schemas']['QueueName'];
+      /** @description Read-only. If given, the current value. */
+      next_run_at?: components['schemas']['NullableTimestamp'];
+      /** @description Read-only. If given, the current value. */
+      last_run_at?: components['schemas']['NullableTimestamp'];
+      /** @description Read-only. If given, the current value. */
+      last_task_id?: components['schemas']['Ulid'] | null;
+      /** @description Read-only. If given, the current value (false for a new schedule). */
+      paused?: boolean;
+      /** @description Read-only. If given, the current value. */
+      version?: number;
     } & (unknown | unknown);
     /**
      * @description Five fields: minute, hour, day of the month, month, day of the week; or six with seconds first.
@@ -4766,6 +4784,11 @@ export interface operations {
            * @example QUOTA_EXCEEDED
            */
           'X-Queue-Error-Type'?: components['schemas']['ErrorType'];
+          /**
+           * @description The `message` of the attempt, as percent-encoded UTF-8; the first KiB counts.
+           * @example no%20such%20mailbox
+           */
+          'X-Queue-Error-Message'?: string;
           [name: string]: unknown;
         };
         content?: never;
@@ -4795,6 +4818,11 @@ export interface operations {
            * @example QUOTA_EXCEEDED
            */
           'X-Queue-Error-Type'?: components['schemas']['ErrorType'];
+          /**
+           * @description The `message` of the attempt, as percent-encoded UTF-8; the first KiB counts.
+           * @example no%20such%20mailbox
+           */
+          'X-Queue-Error-Message'?: string;
           [name: string]: unknown;
         };
         content?: never;

@@ -29,7 +29,8 @@ interface Options {
 async function setUp(options: Options = {}) {
   const { definition: over = daily, maxPending = 0, from = start } = options;
   const store = new MemoryStore();
-  const clock: Clock & { time: number } = { ...systemClock, time: start, now: () => clock.time };
+  const now = () => clock.time;
+  const clock: Clock & { time: number } = { ...systemClock, time: start, now, monotonic: now };
   const config = sampleConfig();
   config.limits = { ...config.limits, max_pending: maxPending };
   await store.putQueue({ queue: 'mail', config, now: start, by: 'ada' });
@@ -119,6 +120,20 @@ describe('times that passed while no server ran', () => {
     );
     expect((await state()).nextRunAt).toBe(Math.floor(now / stepMs + 1) * stepMs);
   });
+});
+
+test.each([
+  ['none', 0, false, 0],
+  ['none', 500, true, 1],
+  ['none', 1_500, true, 0],
+  ['last', 1_500, false, 1],
+] as const)('%s after a restart %d ms late (shared store: %s)', async (...row) => {
+  const [catchUp, lateMs, isShared, count] = row;
+  const { store, clock } = await setUp({ definition: { every_ms: 5_000, catch_up: catchUp } });
+  Object.defineProperty(store, 'capabilities', { value: { isShared } });
+  clock.time = start + 10_000 + lateMs + 1;
+  await new Scheduler({ store, clock, log: silentLog }).run();
+  expect(await store.counts('mail')).toMatchObject({ pending: count });
 });
 
 describe('overlap skip', () => {

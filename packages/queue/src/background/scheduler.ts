@@ -20,13 +20,22 @@ export interface SchedulerOptions {
 /** Another server may have written a schedule, or the clock may have been set. */
 const maxPauseMs = 5_000;
 const minPauseMs = 10;
+/** A run of a busy server that is this late still counts as on time. */
+const graceMs = 10_000;
+/** What was due just before this server started may be about to run on another one. */
+const sharedStartMs = 1_000;
 
 /**
  * Submits the tasks of schedules whose time has come. Every server runs one. A run and the new
  * state of its schedule are one commit that only one server can make.
  */
 export class Scheduler {
-  constructor(private readonly options: SchedulerOptions) {}
+  /** By the monotonic clock, because the other one may be set. */
+  readonly #startedAt: number;
+
+  constructor(private readonly options: SchedulerOptions) {
+    this.#startedAt = options.clock.monotonic();
+  }
 
   /** Runs what is due, and returns how long to wait for the next run at most. */
   async run(): Promise<number> {
@@ -53,7 +62,8 @@ export class Scheduler {
     const state = record.state as ScheduleState;
     const now = clock.now();
     const key = { queue: queueName, incarnation: queue.incarnation, name };
-    const { runs: planned, nextRunAt } = planRuns(key, definition, state, now);
+    const times = { now, onTimeSince: now - this.#graceMs };
+    const { runs: planned, nextRunAt } = planRuns(key, definition, state, times);
     const { runs: wanted, openIds } = await this.#withoutOverlap(definition, state, planned);
     const runs = wanted.length === 0 || (await hasRoom(store, queue)) ? wanted : [];
     for (const run of wanted.slice(runs.length)) this.#note('queue_full', key, run);
@@ -71,6 +81,13 @@ export class Scheduler {
       result.inserted.forEach((inserted, i) => this.#note(inserted.kind, key, runs[i]!));
     }
     return nextRunAt;
+  }
+
+  /** How late a run may be; what was due before this server started was missed. */
+  get #graceMs(): number {
+    const { store, clock } = this.options;
+    const startMs = store.capabilities.isShared ? sharedStartMs : 0;
+    return Math.min(graceMs, clock.monotonic() - this.#startedAt + startMs);
   }
 
   async #withoutOverlap(

@@ -135,6 +135,17 @@ test('the handler names its own error type, if it is one', () => {
   for (const bad of ['', '-a', 'a b', 'ä', 'x'.repeat(129)]) expect(typeOf(bad)).toBe('HTTP_5XX');
 });
 
+test('X-Queue-Error-Message of a failure is its message, percent-decoded and cut', () => {
+  const messageOf = (status: number, value: string | string[]) =>
+    read(answer(status, { 'x-queue-error-message': value })).message;
+  expect(messageOf(422, 'no%20such%20mailbox%3A%20%C3%BC%00')).toBe('no such mailbox: ü\u{fffd}');
+  expect(messageOf(500, ['first', 'second'])).toBe('first');
+  expect(messageOf(500, '100% full')).toBe('100% full');
+  expect(messageOf(500, 'x'.repeat(3_000))).toHaveLength(1_024);
+  expect(messageOf(500, '')).toBe('The callback answered with HTTP 500');
+  expect(messageOf(200, 'unused')).toBeNull();
+});
+
 test('Retry-After of a failure is returned, an invalid one is ignored', () => {
   expect(read(answer(503, { 'retry-after': '7' })).retryAfterMs).toBe(7_000);
   expect(read(answer(302, { 'retry-after': '7' })).retryAfterMs).toBe(7_000);

@@ -89,7 +89,7 @@ function outcomeOfAnswer(answer: OutboundResponse, policy: RetryPolicy, now: num
     kind: isSuccess ? (isAsync ? 'async' : 'succeeded') : 'failed',
     httpStatus: isHttp ? status : null,
     errorType: isSuccess ? null : errorTypeOf(answer),
-    message: isSuccess ? null : messageOf(status, isHttp),
+    message: isSuccess ? null : (namedMessage(answer) ?? messageOf(status, isHttp)),
     mayRetry: isSuccess || isRetried,
     isDeferred,
     retryAfterMs: isSuccess ? null : requestedDelayMs(answer, now),
@@ -110,6 +110,18 @@ function errorTypeOf(answer: OutboundResponse): string {
   if (status >= 300 && status < 400) return 'REDIRECT';
   if (status >= 400 && status < 500) return 'HTTP_4XX';
   return status >= 500 && status < 600 ? 'HTTP_5XX' : 'NETWORK_ERROR';
+}
+
+/** What the handler says, percent-encoded because header values are ASCII. */
+function namedMessage(answer: OutboundResponse): string | undefined {
+  const named = header(answer, 'x-queue-error-message');
+  if (!named) return undefined;
+  try {
+    return cutText(decodeURIComponent(named), maxMessageBytes);
+  } catch (error) {
+    if (error instanceof URIError) return cutText(named, maxMessageBytes);
+    throw error;
+  }
 }
 
 function messageOf(status: number, isHttp: boolean): string {

@@ -44,8 +44,6 @@ export interface Run {
   dueAt: number;
 }
 
-/** A run this late still counts as on time. */
-const graceMs = 10_000;
 const maxCaughtUp = 100;
 const maxOpenIds = 100;
 
@@ -98,17 +96,23 @@ export interface RunPlan {
   nextRunAt: number | null;
 }
 
+export interface PlanTimes {
+  now: number;
+  /** A time before this was missed. */
+  onTimeSince: number;
+}
+
 /** What a schedule whose time has come asks for. */
 export function planRuns(
   key: ScheduleKey,
   definition: ScheduleDefinition,
   state: ScheduleState,
-  now: number,
+  { now, onTimeSince }: PlanTimes,
 ): RunPlan {
   const occurrences = occurrencesOf(timingOf(definition, state.anchor));
   const from = state.nextRunAt;
   if (from === null || from > now) return { runs: [], nextRunAt: from };
-  const runs = caughtUp(occurrences, definition, { from, now }).map((at) => {
+  const runs = caughtUp(occurrences, definition, { from, now, onTimeSince }).map((at) => {
     const id = runId(key, at);
     return { id, at, dueAt: at + jitter(id, definition.jitter_ms) };
   });
@@ -118,11 +122,11 @@ export function planRuns(
 function caughtUp(
   occurrences: Occurrences,
   { catch_up: policy }: ScheduleDefinition,
-  { from, now }: { from: number; now: number },
+  { from, now, onTimeSince }: PlanTimes & { from: number },
 ): number[] {
   const max = policy === 'all' ? maxCaughtUp : 1;
-  const missed = lastOccurrences(occurrences, { from, to: now, max });
-  return policy === 'none' ? missed.filter((at) => now - at <= graceMs) : missed;
+  const passed = lastOccurrences(occurrences, { from, to: now, max });
+  return policy === 'none' ? passed.filter((at) => at >= onTimeSince) : passed;
 }
 
 /** The same for every server, so that none makes the task of a run twice. */

@@ -155,6 +155,17 @@ export class Delivery {
   /** Claims tasks of a pull queue, and waits for the first one. */
   async claim(queue: string, request: PullRequest): Promise<readonly PulledTask[]> {
     this.#workers.seen(queue, request);
+    const state = this.#coordinator.queue(queue);
+    const isFirst = !state.knowsPayloads;
+    const tasks = await this.#claim(queue, request);
+    if (!isFirst || tasks.length === 0) return tasks;
+    // A first claim is kept small until the size of the tasks is known.
+    const limit = Math.min(request.limit, state.maxTasksBySize) - tasks.length;
+    if (limit <= 0) return tasks;
+    return [...tasks, ...(await this.#claim(queue, { ...request, limit, waitMs: 0 }))];
+  }
+
+  async #claim(queue: string, request: PullRequest): Promise<readonly PulledTask[]> {
     const { clock } = this.options;
     const { signal, waitMs } = request;
     if (signal?.aborted) return [];

@@ -20,6 +20,11 @@ const minRateWaitMs = 20;
 const blockedGroupWaitMs = 200;
 /** Average payload up to which the store's preferred batch size is used. */
 const smallTaskBytes = 4_096;
+/** Payloads that a claim for workers should return at most: more takes store and client too long. */
+const maxClaimBytes = 16 * 2 ** 20;
+/** The same for a first claim if all payloads are as large as the queue allows. */
+const maxFirstClaimBytes = 2 * maxClaimBytes;
+const defaultMaxPayloadBytes = 2 ** 20;
 
 /** What this server knows of one queue. Nothing here is durable: the store has the rest. */
 export class QueueState {
@@ -34,6 +39,8 @@ export class QueueState {
   isClaiming = false;
   /** By the tasks of the last claim. */
   hasSmallTasks = false;
+  /** Average payload of the last claims; undefined before the first. */
+  #payloadBytes: number | undefined;
   /** `queue` may be outdated, and with it every limit: read it before deciding. */
   isStale = true;
   /** The time of the last claim, as sent to the store. */
@@ -92,6 +99,18 @@ export class QueueState {
     return queue !== undefined && this.running - this.settling >= queue.config.limits.max_in_flight;
   }
 
+  get knowsPayloads(): boolean {
+    return this.#payloadBytes !== undefined;
+  }
+
+  /** How many tasks a claim for workers can take by the size of their payloads. */
+  get maxTasksBySize(): number {
+    const maxPayload = this.queue?.config.limits.max_payload_bytes ?? defaultMaxPayloadBytes;
+    const bytes = this.#payloadBytes;
+    const max = bytes === undefined ? maxFirstClaimBytes / maxPayload : maxClaimBytes / bytes;
+    return Math.max(1, Math.floor(max));
+  }
+
   /** How many callbacks the circuit breaker lets through now. */
   allowance(): number {
     const { breaker } = this;
@@ -115,6 +134,8 @@ export class QueueState {
     if (tasks.length === 0) return;
     const bytes = tasks.reduce((sum, { payload }) => sum + payload.length, 0);
     this.hasSmallTasks = bytes <= smallTaskBytes * tasks.length;
+    // Large tasks between small ones are remembered for a while.
+    this.#payloadBytes = Math.max(bytes / tasks.length, (this.#payloadBytes ?? 0) / 2);
     const rate = this.queue?.config.limits.dispatch_per_second ?? 0;
     if (rate > 0) this.#starts = withStarts(this.#starts, now, tasks.length, rate);
   }

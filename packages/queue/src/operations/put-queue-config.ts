@@ -1,11 +1,11 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { FieldError } from '@millrace/kit/errors';
 import type { Queue, QueueConfig } from '../core/queue.js';
 import type { QueueContext } from './context.js';
 import { configFaults, isGrpcUrl } from './config-rules.js';
 import { readPrecondition, requirePrecondition } from './precondition.js';
 import type { Principal } from './principal.js';
 import { toWireConfig, type WireConfig } from './queue-config.js';
+import { readOnlyFaults } from './read-only.js';
 import { fail, failBody } from './refusal.js';
 
 export interface PutQueueConfigRequest {
@@ -98,14 +98,8 @@ function newQueueFields(name: string): Pick<WireConfig, 'name' | 'paused'> {
 }
 
 function checkReadOnly(given: ReadOnly, current: Queue | Pick<WireConfig, 'name' | 'paused'>) {
-  const values: Partial<WireConfig> = 'config' in current ? toWireConfig(current) : current;
-  const faults: FieldError[] = [];
-  for (const key of Object.keys(given) as (keyof ReadOnly)[]) {
-    const value = values[key];
-    if (given[key] === value) continue;
-    const now = value === undefined ? 'the queue does not exist yet' : `it is ${String(value)}`;
-    faults.push({ pointer: `/${key}`, message: `is read-only (${now}); leave it out` });
-  }
+  const values = 'config' in current ? toWireConfig(current) : current;
+  const faults = readOnlyFaults(given, { ...values }, 'queue');
   if (faults.length > 0) throw failBody('INVALID_CONFIG', faults);
 }
 

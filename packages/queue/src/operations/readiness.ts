@@ -17,7 +17,7 @@ export class Readiness {
   readonly #options: ReadinessOptions;
   #finding: Promise<string | undefined> | undefined;
   #checkedAt = -Infinity;
-  #isDraining = false;
+  readonly #draining = new AbortController();
   #lastProblem: string | undefined;
 
   constructor(options: ReadinessOptions) {
@@ -26,16 +26,17 @@ export class Readiness {
 
   /** Starts draining: load balancers should send no more requests. */
   beginDrain(): void {
-    this.#isDraining = true;
+    this.#draining.abort();
   }
 
-  get isDraining(): boolean {
-    return this.#isDraining;
+  /** Aborted when the server starts to drain. */
+  get draining(): AbortSignal {
+    return this.#draining.signal;
   }
 
   /** Why the server is not ready, as a sentence; undefined if it is. */
   async check(): Promise<string | undefined> {
-    if (this.#isDraining) return 'The server is shutting down; use another one.';
+    if (this.draining.aborted) return 'The server is shutting down; use another one.';
     const now = this.#options.clock.monotonic();
     if (!this.#finding || now - this.#checkedAt >= cacheMs) {
       this.#checkedAt = now;

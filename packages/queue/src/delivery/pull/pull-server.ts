@@ -38,7 +38,7 @@ export class PullServer {
         return isShort;
       }
       const wanted = claims.reduce((sum, { request }) => sum + request.limit, 0);
-      const limit = Math.min(wanted, maxPerClaim, state.allowance());
+      const limit = Math.min(wanted, maxPerClaim, state.maxTasksBySize, state.allowance());
       if (limit <= 0) {
         state.waiting.endUnservable();
         state.mayHaveWork = true;

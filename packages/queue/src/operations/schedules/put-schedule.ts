@@ -6,6 +6,7 @@ import type { QueueContext } from '../context.js';
 import { queueNotFound, requireQueue } from '../find.js';
 import { newTask } from '../new-task.js';
 import type { Principal } from '../principal.js';
+import { readOnlyFaults } from '../read-only.js';
 import { failBody } from '../refusal.js';
 import { retryOnConflict } from '../retry-on-conflict.js';
 import { findSchedule, toWireSchedule, type ScheduleRequest } from './schedule-record.js';
@@ -19,9 +20,12 @@ export async function putSchedule(
   const { store, clock, background } = context;
   const { queue: queueName, schedule: name } = request;
   const queue = await requireQueue(context, queueName);
-  const definition = readSchedule(context, queue, body);
+  const { definition, readOnly } = readSchedule(context, queue, body);
   const written = await retryOnConflict('The schedule', async () => {
     const before = await findSchedule(context, request);
+    const current = before ? toWireSchedule(before) : { name, queue: queueName, paused: false };
+    const faults = readOnlyFaults(readOnly, { ...current }, 'schedule');
+    if (faults.length > 0) throw failBody('INVALID_SCHEDULE', faults);
     const now = clock.now();
     const state = newScheduleState(definition, before, { now, by: caller.principal });
     const result = await store.writeRecord({
@@ -40,12 +44,28 @@ export async function putSchedule(
   return toWireSchedule({ ...written, definition });
 }
 
-function readSchedule(context: QueueContext, queue: Queue, body: unknown): ScheduleDefinition {
-  const definition = context.checks.schedule.read(body) as ScheduleDefinition;
+interface ReadSchedule {
+  definition: ScheduleDefinition;
+  readOnly: object;
+}
+
+function readSchedule(context: QueueContext, queue: Queue, body: unknown): ReadSchedule {
+  const {
+    name,
+    queue: ownQueue,
+    next_run_at,
+    last_run_at,
+    last_task_id,
+    paused,
+    version,
+    ...rest
+  } = context.checks.schedule.read(body);
+  const definition = rest as ScheduleDefinition;
   const faults = [...timeZoneFaults(definition), ...timingFaults(definition, context.clock.now())];
   if (faults.length > 0) throw failBody('INVALID_SCHEDULE', faults);
   checkTask(queue, definition.task, context.clock.now());
-  return definition;
+  const times = { next_run_at, last_run_at, last_task_id };
+  return { definition, readOnly: { name, queue: ownQueue, ...times, paused, version } };
 }
 
 function timeZoneFaults({ timezone }: ScheduleDefinition): FieldError[] {

@@ -28,17 +28,19 @@ export async function streamTasks(
   const body = bodyOf(request, 'queue', 'max_outstanding');
   const queue = textIn(request, 'queue');
   requireGrant(caller, queue, 'worker');
-  const outstanding = new Outstanding(context, signal);
+  const { draining } = context.readiness;
+  const outstanding = new Outstanding(context, [signal, draining]);
   try {
     while (!signal.aborted) {
       const limit = Number(most) - outstanding.count;
       if (limit <= 0 && outstanding.count > 0) {
+        if (draining.aborted) return;
         await outstanding.fewer();
         continue;
       }
       const claim = { ...body, limit, wait_ms: maxWaitMs };
       const { tasks } = await claimTasks(context, caller, { queue, body: claim, remoteIp, signal });
-      if (tasks.length === 0 && context.readiness.isDraining) return;
+      if (tasks.length === 0 && draining.aborted) return;
       for (const task of tasks) {
         outstanding.add(task);
         await write(task);
@@ -58,12 +60,18 @@ class Outstanding {
 
   constructor(
     private readonly context: QueueContext,
-    private readonly signal: AbortSignal,
+    /** Each ends the wait for a settlement. */
+    private readonly ends: readonly AbortSignal[],
   ) {
-    this.#unsubscribe = context.delivery.onPulledLeaseEnded((token) => {
-      if (this.#ids.delete(token)) this.#wake();
+    const wake = () => this.#wake();
+    const unsubscribe = context.delivery.onPulledLeaseEnded((token) => {
+      if (this.#ids.delete(token)) wake();
     });
-    signal.addEventListener('abort', () => this.#wake());
+    for (const signal of ends) signal.addEventListener('abort', wake);
+    this.#unsubscribe = () => {
+      unsubscribe();
+      for (const signal of ends) signal.removeEventListener('abort', wake);
+    };
   }
 
   get count(): number {
@@ -74,19 +82,23 @@ class Outstanding {
     this.#ids.set(task.lease_token, task.id);
   }
 
-  /** Resolves when there are fewer than now, or the call has ended. */
+  get #isOver(): boolean {
+    return this.ends.some(({ aborted }) => aborted);
+  }
+
+  /** Resolves when there are fewer than now, the call has ended or the server shuts down. */
   async fewer(): Promise<void> {
     const { clock, store } = this.context;
     const before = this.count;
     const isShared = store.capabilities.isShared === true;
     for (let checkMs = firstCheckMs; ; checkMs = Math.min(2 * checkMs, maxCheckMs)) {
-      if (this.signal.aborted || this.count < before) return;
+      if (this.#isOver || this.count < before) return;
       const woken = new Promise<void>((resolve) => (this.#wake = resolve));
       // Tasks may be settled on another server, which does not report it here.
       const timer = isShared ? clock.after(checkMs, () => this.#wake()) : undefined;
       await woken;
       timer?.cancel();
-      if (isShared && !this.signal.aborted && this.count === before) await this.#dropSettled();
+      if (isShared && !this.#isOver && this.count === before) await this.#dropSettled();
     }
   }
 
