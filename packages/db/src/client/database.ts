@@ -4,7 +4,7 @@ import type { BackupOptions } from '../engine/backup/backup.js';
 import type { BackupPart } from '../engine/backup/parts.js';
 import type { Compacted } from '../engine/compact/compact.js';
 import { checkCollectionName } from '../engine/documents.js';
-import { runTransaction } from '../engine/run-transaction.js';
+import { retryInTurn, runTransaction } from '../engine/run-transaction.js';
 import type { SchemaInput, SchemaOutput, StandardSchema } from '../engine/schema.js';
 import { runInScope } from '../engine/transaction-scope.js';
 import type { WatchMessage } from '../engine/watch/message.js';
@@ -35,7 +35,10 @@ export class RemoteDatabase implements DatabaseApi {
   /** Drops and renames collections, creates and drops indexes. */
   readonly catalog: RemoteCatalog;
 
+  readonly #inTurn: ReturnType<typeof retryInTurn>;
+
   constructor(private readonly session: Session) {
+    this.#inTurn = retryInTurn(session.clock);
     this.catalog = new RemoteCatalog(session);
     this.schemas = new RemoteSchemas(session);
   }
@@ -72,12 +75,15 @@ export class RemoteDatabase implements DatabaseApi {
     { readOnly, timeoutMs, tries }: TransactionOptions = {},
   ): Promise<Result> {
     const backoff = new Backoff(this.session.random);
+    let isFirstRetry = true;
     const begin = () => this.begin({ readOnly, lifetimeMs: timeoutMs });
     return runTransaction(begin, (held) => runInScope(this.session, () => run(held)), {
       tries,
       retry: async (attempt) => {
-        await this.session.pause(backoff.next());
-        return attempt();
+        // Callers of this process get their turns; later retries are because of other processes.
+        if (!isFirstRetry) await this.session.pause(backoff.next());
+        isFirstRetry = false;
+        return this.#inTurn(attempt);
       },
     });
   }
