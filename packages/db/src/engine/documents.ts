@@ -17,12 +17,14 @@ export const maxKeyBytes = 1024;
 
 const collectionPattern = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
-export function checkCollectionName(name: string): void {
+/** Callers without types may pass anything. */
+export function checkCollectionName(name: unknown): void {
   if (typeof name === 'string' && collectionPattern.test(name)) return;
+  const collection = String(name);
   throw refuse(
     'BAD_COLLECTION',
-    `"${name}" cannot name a collection: a letter, then up to 63 letters, digits, "_", "." or "-".`,
-    { collection: String(name) },
+    `"${collection}" cannot name a collection: a letter, then up to 63 letters, digits, "_", "." or "-".`,
+    { collection },
   );
 }
 
