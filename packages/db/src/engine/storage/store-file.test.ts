@@ -87,6 +87,14 @@ describe('a store file', () => {
     expect(() => checkStoreFile(storeOf(bytes()))).toThrow(why);
   });
 
+  test('that names a page beyond its end is not said to be cut short', () => {
+    const bytes = Buffer.from(whole);
+    // The roots of both meta pages: where each table begins.
+    for (const meta of [0, 4096]) bytes.writeBigUInt64LE(1n << 40n, meta + 24 + 24 + 2 * 48 - 8);
+    const check = () => checkStoreFile(storeOf(bytes), { thorough: true });
+    expect(check).toThrow('names a page that it cannot have');
+  });
+
   test('with invalid bytes in the middle is reported by a full check, which never hangs', () => {
     const random = seededRandom(7);
     let reported = 0;

@@ -92,7 +92,7 @@ class StoreFile {
   /** Finds every page of a tree. */
   #walk(number: bigint, meta: Meta, pages: number): void {
     if (number === none) return;
-    if (number >= pages) throw this.#cutShort(meta);
+    if (number >= pages) throw this.#pageMissing(meta);
     const page = this.#read(Number(number) * meta.pageSize, meta.pageSize);
     const flags = page.readUInt16LE(18);
     const isBranch = (flags & pageFlags.branch) !== 0;
@@ -121,7 +121,7 @@ class StoreFile {
     if (flags & nodeFlags.table) this.#walk(value.readBigUInt64LE(tableLength - 8), meta, pages);
     else if (flags & nodeFlags.overflow) {
       const end = value.readBigUInt64LE(0) + value.readBigUInt64LE(16);
-      if (end > pages) throw this.#cutShort(meta);
+      if (end > pages) throw this.#pageMissing(meta);
     }
   }
 
@@ -133,8 +133,10 @@ class StoreFile {
     return bytes;
   }
 
-  #cutShort({ lastPage, pageSize }: Meta) {
+  /** A page is named that is not in the file. */
+  #pageMissing({ lastPage, pageSize }: Meta) {
     const whole = (lastPage + 1) * pageSize;
+    if (this.#size >= whole) return this.#damaged('names a page that it cannot have');
     return this.#damaged(`was cut short: ${this.#size} bytes are left of ${whole}`);
   }
 
