@@ -246,3 +246,20 @@ test.each([
   await own.running.stop();
   expect(await ended).toBeUndefined();
 });
+
+test('claim: a cancelled stream hands back the tasks that it did not write', async () => {
+  await makeQueue(server, 'mail.large', { callback: { protocol: 'pull' } });
+  const payload = Buffer.alloc(2 ** 20, 7);
+  const count = 12;
+  for (let i = 0; i < count; i++) {
+    await call('Submit', { queue: 'mail.large', handler_ref: 'a', payload });
+  }
+  const request = { queue: 'mail.large', worker: 'w1', max_outstanding: count };
+  // Nobody reads it, so that only the first tasks are written.
+  const stream = client.Claim(request, metadataOf('worker'));
+  stream.on('error', () => undefined);
+  const stats = () => call('Stats', { queue: 'mail.large' });
+  await expect.poll(stats, soon).toMatchObject({ in_flight: count });
+  stream.cancel();
+  await expect.poll(async () => (await stats()).in_flight, soon).toBeLessThan(count / 2);
+});

@@ -1,7 +1,8 @@
+import { connect } from 'node:net';
 import { memoryLog } from '@millrace/kit/log';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { serverDependencies } from '../src/server/dependencies.js';
 import { startServer } from '../src/server/server.js';
 import { httpClient, type TestRequest } from './support/http-client.js';
@@ -14,9 +15,9 @@ interface Claimed extends Body {
 }
 
 /** The whole server on its embedded store, with a pull queue. */
-async function startPull(config: Body = {}) {
+async function startPull(config: Body = {}, over: Partial<ReturnType<typeof testSettings>> = {}) {
   const world = { clock: systemClock, random: systemRandom, log: memoryLog() };
-  const settings = testSettings(newDirectory());
+  const settings = { ...testSettings(newDirectory()), ...over };
   const running = await startServer(settings, world, serverDependencies);
   const send = httpClient(running.listeners[0]!.url);
   onTestFinished(async () => {
@@ -243,4 +244,48 @@ test('shutdown: a waiting claim ends with an empty list', async () => {
   const stopped = server.running.stop();
   expect(await waiting).toEqual([]);
   await stopped;
+});
+
+describe('a claim whose answer does not reach the worker', () => {
+  const payload = Buffer.alloc(2 ** 20, 7).toString('base64');
+  const claimPath = '/v1/queues/mail/tasks:claim';
+
+  async function startFilled(count: number, over: Parameters<typeof startPull>[1] = {}) {
+    const server = await startPull({}, over);
+    const ids: string[] = [];
+    for (let i = 0; i < count; i++) ids.push(await server.submit({ payload }));
+    const states = () =>
+      Promise.all(
+        ids.map(async (id) => {
+          const { body } = await server.as('operator', { path: `/v1/tasks/${id}` });
+          return `${String(body['status'])} ${String(body['attempt'])}`;
+        }),
+      );
+    return { ...server, states };
+  }
+
+  test('because it is too large: its tasks can be claimed again', async () => {
+    const server = await startFilled(4, { max_peer_memory_bytes: 16 * 2 ** 20 });
+    const body = { worker: 'w1', limit: 4 };
+    const refused = await server.post('worker', claimPath, body);
+    expect(refused.status, refused.text).toBe(429);
+    await expect.poll(server.states).toEqual(Array(4).fill('PENDING 0'));
+    expect(await server.claim({ limit: 1 })).toHaveLength(1);
+  });
+
+  test('because it disconnects: its tasks can be claimed again', async () => {
+    const server = await startFilled(12);
+    const { hostname, port } = new URL(server.running.listeners[0]!.url);
+    const socket = connect({ host: hostname, port: Number(port) });
+    socket.pause();
+    const body = JSON.stringify({ worker: 'w1', limit: 12 });
+    socket.write(
+      `POST ${claimPath} HTTP/1.1\r\nHost: ${hostname}:${port}\r\n` +
+        `Authorization: Bearer ${tokens.worker}\r\nContent-Type: application/json\r\n` +
+        `Content-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    await expect.poll(server.states).toEqual(Array(12).fill('IN_FLIGHT 1'));
+    socket.destroy();
+    await expect.poll(server.states).toEqual(Array(12).fill('PENDING 0'));
+  });
 });

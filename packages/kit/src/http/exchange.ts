@@ -213,6 +213,19 @@ export class Exchange {
     writeOn();
   }
 
+  /**
+   * Calls `run` if the client does not get what the handler returned: it disconnects before the
+   * response is complete, or gets an error instead.
+   */
+  onUnsent(run: () => void): void {
+    const { response } = this;
+    const check = () => {
+      if (!response.writableFinished || response.statusCode >= 400) run();
+    };
+    if (this.#isClosed) check();
+    else response.once('close', check);
+  }
+
   /** Call once, when the response is closed. */
   close(): void {
     const { writableFinished } = this.response;

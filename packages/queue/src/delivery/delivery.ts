@@ -193,6 +193,16 @@ export class Delivery {
     return this.#workers.list(queue);
   }
 
+  /** Tasks of a claim that did not reach their worker can be claimed again at once. */
+  async handBack(claimed: readonly { id: string; token: string }[]): Promise<void> {
+    try {
+      await this.#reports.handBack(claimed);
+    } catch (error) {
+      const { log } = this.options;
+      log.warn({ err: error, tasks: claimed.length }, 'claimed tasks wait for lease expiry');
+    }
+  }
+
   settleAll(queue: Queue, reports: readonly TaskReport[]): Promise<ReportResult[]> {
     return this.#reports.settleAll(queue, reports);
   }

@@ -22,6 +22,7 @@ import {
 } from '../storage/task-store.js';
 import type { Emit } from './events.js';
 import type { InFlightRegistry } from './in-flight.js';
+import { handedBack } from './pull/handed-back.js';
 import type { PulledLeases } from './pull/pulled-leases.js';
 import type { WorkerActivity } from './pull/worker-activity.js';
 
@@ -122,6 +123,14 @@ export class HandlerReports {
   async settleAll(queue: Queue, reports: readonly TaskReport[]): Promise<ReportResult[]> {
     const accepted = reports.map((report) => this.#accept(this.#toReport(report), queue));
     return this.#settle(await Promise.all(accepted));
+  }
+
+  /** Workers did not get these tasks that they claimed. */
+  async handBack(claimed: readonly { id: string; token: string }[]): Promise<void> {
+    const reports = claimed.map(({ id, token }) =>
+      this.#accept({ id, token, outcome: 'INTERRUPTED', settlementOf: handedBack }),
+    );
+    await this.#settle(await Promise.all(reports));
   }
 
   #toReport(report: TaskReport): Report {

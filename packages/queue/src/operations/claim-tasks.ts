@@ -14,6 +14,14 @@ export interface ClaimTasksRequest {
   signal?: AbortSignal | undefined;
 }
 
+/** Hands back claimed tasks that did not reach their worker. */
+export function handBackTasks(
+  { delivery }: QueueContext,
+  tasks: QueueSchema<'ClaimResult'>['tasks'],
+): Promise<void> {
+  return delivery.handBack(tasks.map(({ id, lease_token: token }) => ({ id, token })));
+}
+
 /** Claims tasks of a pull queue for a worker, and waits for the first one. */
 export async function claimTasks(
   context: QueueContext,

@@ -39,6 +39,7 @@ export type DeliveryControl = Pick<
   | 'queueChanged'
   | 'waitingFor'
   | 'claim'
+  | 'handBack'
   | 'workers'
   | 'onPulledLeaseEnded'
   | 'settleAll'

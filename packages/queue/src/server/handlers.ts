@@ -1,5 +1,5 @@
 import type { Call } from '@millrace/kit/http';
-import { claimTasks } from '../operations/claim-tasks.js';
+import { claimTasks, handBackTasks } from '../operations/claim-tasks.js';
 import { completeTask } from '../operations/complete-task.js';
 import { deleteQueue } from '../operations/delete-queue.js';
 import { extendTask } from '../operations/extend-task.js';
@@ -272,8 +272,10 @@ function workerHandlers(context: QueueContext, load: Load) {
       checkBody: false,
       handle: async ({ params, principal, body, exchange, signal }) => {
         const request = { queue: params.queue, body, remoteIp: exchange.ip, signal };
-        const waiting = load.idle(() => claimTasks(context, principal, request));
-        return { status: 200, body: await waiting };
+        const claimed = await load.idle(() => claimTasks(context, principal, request));
+        const { tasks } = claimed;
+        if (tasks.length > 0) exchange.onUnsent(() => void handBackTasks(context, tasks));
+        return { status: 200, body: claimed };
       },
     },
     settleTasks: {

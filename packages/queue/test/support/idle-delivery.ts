@@ -48,6 +48,7 @@ export function idleDelivery(store: TaskStore): RunningDelivery {
     breakerOf: () => 'closed',
     waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),
     claim: () => Promise.resolve([]),
+    handBack: () => Promise.resolve(),
     workers: () => Promise.resolve([]),
     onPulledLeaseEnded: () => () => undefined,
     settleAll: (_queue, reports) =>

@@ -1,11 +1,12 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Random } from '@millrace/kit/random';
-import { attemptRecord, isClaimed } from '../../core/attempt-record.js';
+import { isClaimed } from '../../core/attempt-record.js';
 import type { Queue } from '../../core/queue.js';
 import { QueueChanged, type TaskStore } from '../../storage/task-store.js';
 import type { DeliveryMetrics } from '../delivery-metrics.js';
 import { newLeaseToken } from '../lease-token.js';
 import type { QueueState } from '../queue-state.js';
+import { handedBack } from './handed-back.js';
 import type { PulledLeases } from './pulled-leases.js';
 import type { PulledTask, WaitingClaim } from './waiting-claims.js';
 import type { WorkerActivity } from './worker-activity.js';
@@ -134,18 +135,11 @@ export class PullServer {
     if (unwanted.length > 0) await this.#handBack(state, unwanted);
   }
 
-  /** The client disconnected during the claim, which does not count as an attempt. */
+  /** The client disconnected during the claim. */
   async #handBack(state: QueueState, tasks: readonly PulledTask[]): Promise<void> {
     const { store, clock, workers } = this.options;
     const now = clock.now();
-    const message = 'The worker disconnected before it received the task';
-    const settlements = tasks.map((task) => ({
-      id: task.id,
-      token: task.lease.token,
-      now,
-      verdict: { kind: 'handed_back' as const, dueAt: now },
-      attempt: attemptRecord(task, { outcome: 'INTERRUPTED', now, message, traceId: null }),
-    }));
+    const settlements = tasks.map((task) => handedBack(task, now));
     for (const { token } of settlements) workers.settled(state.name, token, 'handed_back');
     await store.settle(settlements);
     state.mayHaveWork = true;

@@ -1,9 +1,12 @@
 import type { JsonObject } from '@bufbuild/protobuf';
+import type { QueueSchema } from '@millrace/contract/queue';
 import { isClaimed } from '../../core/attempt-record.js';
-import { claimTasks } from '../../operations/claim-tasks.js';
+import { claimTasks, handBackTasks } from '../../operations/claim-tasks.js';
 import type { QueueContext } from '../../operations/context.js';
 import { requireGrant, type Principal } from '../../operations/principal.js';
 import { bodyOf, textIn } from './request-fields.js';
+
+type ClaimedTask = QueueSchema<'ClaimResult'>['tasks'][number];
 
 const maxWaitMs = 30_000;
 const firstCheckMs = 1_000;
@@ -14,8 +17,8 @@ export interface ClaimStream {
   remoteIp: string | null;
   /** Aborted when the call ends. */
   signal: AbortSignal;
-  /** Resolves when more can be written. */
-  write: (task: object) => Promise<void>;
+  /** Resolves when more can be written; calls `sent` when the task has left this process. */
+  write: (task: object, sent: () => void) => Promise<void>;
 }
 
 /** Streams tasks as they become available, at most `max_outstanding` unsettled ones. */
@@ -30,6 +33,7 @@ export async function streamTasks(
   requireGrant(caller, queue, 'worker');
   const { draining } = context.readiness;
   const outstanding = new Outstanding(context, [signal, draining]);
+  const unsent = new Set<ClaimedTask>();
   try {
     while (!signal.aborted) {
       const limit = Number(most) - outstanding.count;
@@ -41,13 +45,17 @@ export async function streamTasks(
       const claim = { ...body, limit, wait_ms: maxWaitMs };
       const { tasks } = await claimTasks(context, caller, { queue, body: claim, remoteIp, signal });
       if (tasks.length === 0 && draining.aborted) return;
+      for (const task of tasks) unsent.add(task);
       for (const task of tasks) {
+        if (signal.aborted) break;
         outstanding.add(task);
-        await write(task);
+        await write(task, () => unsent.delete(task));
       }
     }
   } finally {
     outstanding.close();
+    // A graceful end still sends what was written.
+    if (signal.aborted && unsent.size > 0) await handBackTasks(context, [...unsent]);
   }
 }
 

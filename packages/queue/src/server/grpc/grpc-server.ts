@@ -114,10 +114,17 @@ export class GrpcServer {
     return (call) => {
       const ended = new AbortController();
       call.on('cancelled', () => ended.abort());
-      const write = (task: object) =>
+      const write = (task: object, sent: () => void) =>
         new Promise<void>((resolve) => {
-          if (call.write(task)) resolve();
-          else call.once('drain', resolve);
+          const hasRoom = call.write(task, (error: unknown) => error || sent());
+          if (hasRoom || ended.signal.aborted) return resolve();
+          const go = () => {
+            call.off('drain', go);
+            ended.signal.removeEventListener('abort', go);
+            resolve();
+          };
+          call.on('drain', go);
+          ended.signal.addEventListener('abort', go);
         });
       const run = async () => {
         const caller = this.#caller(call.metadata);
