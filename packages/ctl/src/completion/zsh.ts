@@ -7,9 +7,10 @@ export function zshScript(root: CommandShape): string {
   return `#compdef ctl millrace
 # zsh completion for ctl. In ~/.zshrc, after compinit: source <(ctl completion zsh)
 _ctl_live() {
+  # _arguments puts options for compadd before the kind.
   local -a values
-  values=(\${(f)"$("\${\${(z)LBUFFER}[1]}" ${liveCommand} "$1" "$LBUFFER" 2>/dev/null)"})
-  compadd -a values
+  values=(\${(f)"$("\${\${(z)LBUFFER}[1]}" ${liveCommand} "\${@[-1]}" "$LBUFFER" 2>/dev/null)"})
+  compadd "\${@[1,-2]}" -a values
 }
 ${everyCommand(root).map(commandFunction).join('\n')}
 # Works both sourced and as a file named _ctl in $fpath.

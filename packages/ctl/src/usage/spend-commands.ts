@@ -18,9 +18,9 @@ export function addSpend(group: CtlCommand, tools: Tools): void {
       ),
     );
   withDaemon(command)
-    .example(`${group.path} spend`, 'the totals, and the largest of each kind')
+    .example(`${group.path} spend`, 'totals and the largest of each kind')
     .example(`${group.path} spend --by day`, 'a row for each day')
-    .example(`${group.path} spend --by repo -o name`, 'only the repositories')
+    .example(`${group.path} spend --by repo -o name`, 'repositories only')
     .example(`${group.path} spend --json`, 'the response of the REST API')
     .shown(tools)
     .action(async (_: unknown, self: CtlCommand) => {
