@@ -40,6 +40,8 @@ export interface Known {
   endedAt: number;
 }
 
+type WatchedCall = (...values: unknown[]) => Promise<unknown>;
+
 /**
  * Sits between the servers and the store, and fails the run at once when a server violates an
  * invariant. It has its own model of every task.
@@ -61,6 +63,8 @@ export class Witness {
 
   readonly schedules: ScheduleWitness;
   readonly jobs: JobWitness;
+  /** Calls that may have made work which is not recorded yet: a claim may find it before. */
+  readonly #unrecorded = new Set<Promise<unknown>>();
 
   constructor(
     private readonly world: Simulation,
@@ -96,8 +100,11 @@ export class Witness {
         return result;
       },
       claimDue: async (request) => {
-        this.#checkPolicy(request);
+        const earlier = [...this.#unrecorded];
+        const calledAt = this.world.timeline.elapsedMs;
         const tasks = await disk.claimDue(request);
+        if (tasks.length > 0) this.#checkPolicy(request, calledAt);
+        await Promise.allSettled(earlier);
         for (const task of tasks) this.#claimed(task.id, task.lease!.token, request);
         this.#checkLimits(request, tasks.length);
         if (tasks.length > 0) this.#note('claim', name, request.queue, tasks.map(idOf));
@@ -176,11 +183,21 @@ export class Witness {
     return new Proxy(disk, {
       get: (target, property) => {
         const own = (watched as Record<string | symbol, unknown>)[property];
-        if (own) return own;
+        if (own) return property === 'claimDue' ? own : this.#recording(own as WatchedCall);
         const member: unknown = Reflect.get(target, property, target);
         return typeof member === 'function' ? member.bind(target) : member;
       },
     });
+  }
+
+  #recording(call: WatchedCall): WatchedCall {
+    return (...values) => {
+      const result = call(...values);
+      this.#unrecorded.add(result);
+      const done = () => this.#unrecorded.delete(result);
+      result.then(done, done);
+      return result;
+    };
   }
 
   #configured(queue: string, config: QueueConfig): void {
@@ -191,8 +208,8 @@ export class Witness {
   }
 
   /** A claim uses the current config, or one that was replaced during the claim. */
-  #checkPolicy(request: ClaimRequest): void {
-    const since = this.world.timeline.elapsedMs - 100;
+  #checkPolicy(request: ClaimRequest, calledAt: number): void {
+    const since = calledAt - 100;
     const isOf = ({ callback, lease, limits, ordering }: QueueConfig) =>
       request.leaseExpiresAt - request.now === callback.timeout_ms + lease.grace_ms &&
       request.maxInFlight === limits.max_in_flight &&

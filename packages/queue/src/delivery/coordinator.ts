@@ -246,7 +246,8 @@ export class Coordinator {
 
   async #claimFrom(state: QueueState): Promise<void> {
     const { store, isAllowed, findSecret } = this.options;
-    const queue = state.activeQueue ?? (await store.getQueue(state.name));
+    // Not at once in any case: the store may be in the middle of the call that made work.
+    const queue = await (state.activeQueue ?? store.getQueue(state.name));
     if (!queue) return this.#forget(state);
     state.update(queue);
     if (queue.config.callback.protocol === 'pull') return this.#serveWorkers(state, queue);
