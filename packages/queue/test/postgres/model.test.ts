@@ -29,7 +29,8 @@ test('model: the PostgreSQL store returns the same as the memory store', async (
         await new ModelRun(new MemoryStore(), store).run(list);
         expect(await tableProblems(postgres, url)).toEqual([]);
       }),
-      { numRuns: runs },
+      // Before the test times out, so that a failure is reported with its counterexample.
+      { numRuns: runs, interruptAfterTimeLimit: 120_000 },
     );
   } finally {
     await store.close();
