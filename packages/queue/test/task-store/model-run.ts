@@ -284,6 +284,8 @@ export class ModelRun {
     }
     await this.#both(async (store) => {
       const { dueByQueue, upkeepAt } = await store.nextEventAt();
+      // A claim that passes over an expired task may hide that it is due: upkeep ends it first.
+      if (upkeepAt !== undefined && upkeepAt <= this.#now) return { upkeepAt };
       // What is due is due, whenever that was.
       const due = queues.map((queue) => {
         const at = dueByQueue.get(queue);
