@@ -7,7 +7,7 @@ import { readOptions, refuse } from './options.mjs';
 import { prepare, say } from './prepare.mjs';
 
 const campaigns = {
-  database: '../packages/db/crash/campaign.mjs',
+  database: '../packages/engine/crash/campaign.mjs',
   'queue-workers': '../packages/queue/crash/campaign.mjs',
 };
 const { values, positionals } = readOptions({

@@ -39,7 +39,20 @@ const layers = {
       ['server'],
     ],
   },
-  'packages/db/src': { order: [['engine', 'codec'], ['client'], ['server']] },
+  'packages/engine/src': {
+    order: [
+      ['value'],
+      ['format'],
+      ['storage'],
+      ['core'],
+      ['query'],
+      ['write'],
+      ['watch'],
+      ['maintain'],
+      ['api'],
+    ],
+  },
+  'packages/db/src': { order: [['codec'], ['client'], ['server']] },
 };
 
 const root = process.argv[2] ?? dirname(dirname(fileURLToPath(import.meta.url)));
@@ -106,9 +119,15 @@ function packageEntries(directory) {
   const manifest = join(root, directory, 'package.json');
   if (!existsSync(manifest)) return [];
   const { name, exports = {} } = JSON.parse(readFileSync(manifest, 'utf8'));
-  return Object.entries(exports).flatMap(([path, { 'millrace-source': source }]) =>
-    source === undefined ? [] : [[name + path.slice(1), join(directory, source)]],
-  );
+  return Object.entries(exports).flatMap(([path, { 'millrace-source': source }]) => {
+    if (source === undefined) return [];
+    if (!path.includes('*')) return [[name + path.slice(1), join(directory, source)]];
+    const home = join(directory, source.slice(0, source.indexOf('*')));
+    return sourceFiles(directory).map((file) => [
+      name + path.slice(1).replace('*', file.slice(home.length).replace(/\.tsx?$/, '')),
+      file,
+    ]);
+  });
 }
 
 function specifiersIn(file) {

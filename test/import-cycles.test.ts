@@ -95,7 +95,7 @@ test.each([
   ['packages/daemon/src/mcp/x.ts', '../operations/y.js'],
   ['packages/daemon/src/transcripts/x.ts', '../spend/y.js'],
   ['packages/daemon/src/spend/x.ts', '../insights/y.js'],
-  ['packages/db/src/engine/x.ts', '../server/y.js'],
+  ['packages/engine/src/value/x.ts', '../api/y.js'],
 ])('layers: %s may not import %s', (path, imported) => {
   const target = join(dirname(path), imported).replace(/js$/, 'ts');
   const { status, output } = check({

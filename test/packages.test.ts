@@ -76,7 +76,7 @@ function run(args: readonly string[]): string {
 const ctl = () => join(placeOf('millrace'), 'bin', 'millrace.js');
 
 test('the published packages are the command and the libraries with what they import', () => {
-  const wanted = ['client', 'contract', 'db', 'kit', 'queue', 'wire', 'worker'];
+  const wanted = ['client', 'contract', 'db', 'engine', 'kit', 'queue', 'wire', 'worker'];
   expect(names).toEqual(
     expect.arrayContaining(['millrace', ...wanted.map((n) => `@millrace/${n}`)]),
   );

@@ -26,8 +26,8 @@ function wrap(object, name, make) {
 const { SharedBuffer } = await load('wire/dist/http2/byte-source.js');
 const { TurnQueue } = await load('db/dist/server/calls/turn-queue.js');
 const { MethodCodec } = await load('db/dist/server/grpc/codec.js');
-const { Writer } = await load('db/dist/engine/storage/writer.js');
-const { nodeFiles } = await load('db/dist/engine/storage/files.js');
+const { Writer } = await load('engine/dist/storage/writer.js');
+const { nodeFiles } = await load('engine/dist/storage/file/files.js');
 
 wrap(
   SharedBuffer.prototype,

@@ -43,7 +43,7 @@ export const exceptions: readonly Exception[] = [
   {
     command: 'npm run crash -- --rounds 20',
     instead: 'npm run crash -- --rounds 1',
-    because: 'packages/db/test/crash.test.ts runs this script for 20 rounds',
+    because: 'packages/engine/test/crash.test.ts runs this script for 20 rounds',
   },
   {
     command:
@@ -97,13 +97,13 @@ export const exceptions: readonly Exception[] = [
     because: 'it takes minutes of a quiet machine; test/bench.test.ts runs its shortest form',
   },
   {
-    command: 'npx vitest run packages/db/src/engine/query',
-    instead: 'npx vitest list --filesOnly packages/db/src/engine/query',
+    command: 'npx vitest run packages/engine/src/query',
+    instead: 'npx vitest list --filesOnly packages/engine/src/query',
     because: 'npm test runs these tests',
   },
   {
-    command: 'npx vitest run packages/db/src/engine/power-cut',
-    instead: 'npx vitest list --filesOnly packages/db/src/engine/power-cut',
+    command: 'npx vitest run packages/engine/test/power-cut',
+    instead: 'npx vitest list --filesOnly packages/engine/test/power-cut',
     because: 'npm test runs these tests',
   },
   {

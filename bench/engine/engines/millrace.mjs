@@ -1,8 +1,8 @@
 /** Millrace's own engine, as a program in the same process uses it. */
 import { open as openDatabase } from '@millrace/db';
-import { toDocument } from '../../../packages/db/dist/engine/documents.js';
-import { EntryEncoder } from '../../../packages/db/dist/engine/index/encoding.js';
-import { readId } from '../../../packages/db/dist/engine/storage/keys.js';
+import { toDocument } from '../../../packages/engine/dist/value/documents.js';
+import { EntryEncoder } from '../../../packages/engine/dist/format/encoding.js';
+import { readId } from '../../../packages/engine/dist/format/keys.js';
 
 export async function open(directory, tables) {
   const collections = {};

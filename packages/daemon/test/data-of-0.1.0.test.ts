@@ -2,7 +2,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } fro
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { verify } from '@millrace/db';
+import { verify } from '@millrace/engine';
 import { expect, test } from 'vitest';
 import { startDaemon } from './support/daemon.js';
 

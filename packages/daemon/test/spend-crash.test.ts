@@ -11,7 +11,7 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { open } from '@millrace/db';
+import { open } from '@millrace/engine';
 import { seededRandom } from '@millrace/kit/random';
 import { afterEach, expect, test } from 'vitest';
 import { Tally } from '../src/spend/tally.js';

@@ -1,7 +1,7 @@
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
 import type { CollectionApi, DatabaseApi, Filter, FindQuery } from './api.js';
-import type { Collection, Database } from './engine/index.js';
+import type { Collection, Database } from '@millrace/engine';
 
 interface Person {
   name: string;

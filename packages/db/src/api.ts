@@ -2,16 +2,16 @@
  * The common API of `open()` and `connect()`: code written against these types works with a
  * database in process or on a server. Types only, so that neither side loads the other.
  */
-import type { BackupOptions } from './engine/backup/backup.js';
-import type { BackupPart } from './engine/backup/parts.js';
-import type { ManyResult } from './engine/bulk-filter.js';
-import type { BulkOperation, BulkResult, BulkWritten } from './engine/bulk-types.js';
-import type { DroppedCollection, RenamedCollection } from './engine/catalog-changes.js';
-import type { CollectionWatchOptions, FoundPage } from './engine/collection.js';
-import type { Patch } from './engine/documents.js';
-import type { Compacted, CompactOptions } from './engine/compact/compact.js';
-import type { IndexDefinition } from './engine/index/entries.js';
-import type { AggregateResult } from './engine/query/aggregate.js';
+import type { BackupOptions } from '@millrace/engine/maintain/backup/backup';
+import type { BackupPart } from '@millrace/engine/maintain/backup/parts';
+import type { ManyResult } from '@millrace/engine/write/bulk-filter';
+import type { BulkOperation, BulkResult, BulkWritten } from '@millrace/engine/write/bulk-types';
+import type { DroppedCollection, RenamedCollection } from '@millrace/engine/write/catalog-changes';
+import type { CollectionWatchOptions, FoundPage } from '@millrace/engine/api/collection';
+import type { Patch } from '@millrace/engine/value/documents';
+import type { Compacted, CompactOptions } from '@millrace/engine/maintain/compact/compact';
+import type { IndexDefinition } from '@millrace/engine/format/entries';
+import type { AggregateResult } from '@millrace/engine/query/aggregate';
 import type {
   AggregateQuery,
   Filter,
@@ -21,13 +21,13 @@ import type {
   Order,
   Path,
   Projected,
-} from './engine/query/typed-query.js';
-import type { SchemaInfo, SetSchemaOptions, SetSchemaResult } from './engine/schemas.js';
-import type { SchemaInput, SchemaOutput, StandardSchema } from './engine/schema.js';
-import type { DeletedRecord, StoredRecord } from './engine/stored-record.js';
-import type { CommitResult } from './engine/transaction-end.js';
-import type { LiveResult } from './engine/watch/live.js';
-import type { WatchChange, WatchMessage } from './engine/watch/message.js';
+} from '@millrace/engine/query/typed-query';
+import type { SchemaInfo, SetSchemaOptions, SetSchemaResult } from '@millrace/engine/write/schemas';
+import type { SchemaInput, SchemaOutput, StandardSchema } from '@millrace/engine/core/schema';
+import type { DeletedRecord, StoredRecord } from '@millrace/engine/format/stored-record';
+import type { CommitResult } from '@millrace/engine/write/transaction-end';
+import type { LiveResult } from '@millrace/engine/watch/live';
+import type { WatchChange, WatchMessage } from '@millrace/engine/watch/message';
 
 export type {
   AggregateQuery,
@@ -60,9 +60,9 @@ export type {
   WatchChange,
   WatchMessage,
 };
-export type { Json, JsonObject } from './engine/documents.js';
-export type { OrderBy } from './engine/query/sort.js';
-export type { PlanReport } from './engine/query/source.js';
+export type { Json, JsonObject } from '@millrace/engine/value/documents';
+export type { OrderBy } from '@millrace/engine/query/sort';
+export type { PlanReport } from '@millrace/engine/query/source';
 
 /** An open transaction, to pass in the options of its calls. */
 export interface TransactionHandle {

@@ -1,7 +1,7 @@
 import type { RemoteDatabase } from './client/database.js';
 import type { ConnectOptions } from './client/session.js';
 
-export * from './engine/index.js';
+export * from '@millrace/engine';
 export type * from './api.js';
 
 /**

@@ -2,7 +2,7 @@ import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from '
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { open, type Database } from '@millrace/db';
+import { open, type Database } from '@millrace/engine';
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { seededRandom } from '@millrace/kit/random';

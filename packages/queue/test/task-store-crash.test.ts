@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { open } from '@millrace/db';
+import { open } from '@millrace/engine';
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';

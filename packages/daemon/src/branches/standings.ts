@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Collection, Database } from '@millrace/db';
+import type { Collection, Database } from '@millrace/engine';
 import type { Standing } from './inspection.js';
 
 const maxStandings = 10_000;

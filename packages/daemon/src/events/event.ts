@@ -1,5 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import type { WatchChange } from '@millrace/db';
+import type { WatchChange } from '@millrace/engine';
 import { rowOf, type Backend } from '../core/backend.js';
 
 export type Event = DaemonSchema<'Event'>;

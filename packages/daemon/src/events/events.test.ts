@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openApiDocument } from '@millrace/contract/documents';
-import { open, type Database } from '@millrace/db';
+import { open, type Database } from '@millrace/engine';
 import { systemClock } from '@millrace/kit/clock';
 import { DocumentSchemas, type OpenApiDocument, type ServerEvent } from '@millrace/kit/http';
 import { memoryLog } from '@millrace/kit/log';

@@ -1,4 +1,4 @@
-import type { Database, WatchChange, WatchMessage } from '@millrace/db';
+import type { Database, WatchChange, WatchMessage } from '@millrace/engine';
 import type { Clock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import type { ServerEvent } from '@millrace/kit/http';

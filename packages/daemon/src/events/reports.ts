@@ -1,4 +1,4 @@
-import type { Database } from '@millrace/db';
+import type { Database } from '@millrace/engine';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';

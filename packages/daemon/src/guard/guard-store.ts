@@ -1,4 +1,4 @@
-import type { Database } from '@millrace/db';
+import type { Database } from '@millrace/engine';
 import { firstGuardState, type GuardState } from '../core/guard.js';
 
 const collection = 'guard';

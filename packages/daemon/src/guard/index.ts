@@ -1,4 +1,4 @@
-import type { Database } from '@millrace/db';
+import type { Database } from '@millrace/engine';
 import { ContextGuard, type GuardParts } from './guard.js';
 import { GuardStore } from './guard-store.js';
 

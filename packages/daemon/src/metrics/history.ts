@@ -1,5 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import type { Database, RowReader, RowWriter } from '@millrace/db';
+import type { Database, RowReader, RowWriter } from '@millrace/engine';
 import { foldOf, joined, sampleOf, type Fold } from './fold.js';
 import type { Sample } from './sampler.js';
 import { retentionStart, stepFor, stretchesOf, tiers, type Stretch, type Tier } from './tiers.js';

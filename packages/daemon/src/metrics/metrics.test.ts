@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { open, type Database } from '@millrace/db';
+import { open, type Database } from '@millrace/engine';
 import { systemClock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';

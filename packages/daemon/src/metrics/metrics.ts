@@ -1,5 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import type { Database } from '@millrace/db';
+import type { Database } from '@millrace/engine';
 import type { Timer } from '@millrace/kit/clock';
 import { parseSince } from '../core/since.js';
 import { History } from './history.js';

@@ -1,4 +1,4 @@
-import type { CommitTarget, Database, StepCollection } from '@millrace/db';
+import type { CommitTarget, Database, StepCollection } from '@millrace/engine';
 import type { InboxNote, Once } from './alert.js';
 
 /** An alert that waits to be sent to the webhook. */

@@ -1,4 +1,4 @@
-import type { Database } from '@millrace/db';
+import type { Database } from '@millrace/engine';
 import { parseTarget, webhookPolicy, type Outbound } from '@millrace/kit/outbound';
 import type { Log } from '@millrace/kit/log';
 import type { World } from '@millrace/kit/world';

@@ -1,4 +1,4 @@
-import type { Database } from '@millrace/db';
+import type { Database } from '@millrace/engine';
 import { Refusal } from '@millrace/kit/errors';
 import { nearest } from '@millrace/kit/nearest';
 import type { World } from '@millrace/kit/world';

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { open } from '@millrace/db';
+import { open } from '@millrace/engine';
 import { expect, test } from 'vitest';
 import { newPipeline, type Pipeline, type PipelineState } from '../core/pipeline.js';
 import { PipelineStore } from './store.js';

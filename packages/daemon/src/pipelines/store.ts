@@ -1,4 +1,4 @@
-import type { CommitTarget, Database } from '@millrace/db';
+import type { CommitTarget, Database } from '@millrace/engine';
 import type { Pipeline, PipelineState } from '../core/pipeline.js';
 
 /** The internal state of a pipeline, which callers do not see. */

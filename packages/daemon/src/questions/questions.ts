@@ -1,4 +1,4 @@
-import type { Database, StepCollection } from '@millrace/db';
+import type { Database, StepCollection } from '@millrace/engine';
 import type { World } from '@millrace/kit/world';
 import { formatTimestamp } from '@millrace/kit/units';
 import { fail } from '../core/refusals.js';

@@ -1,5 +1,5 @@
 import { openApiDocument } from '@millrace/contract/documents';
-import type { Database } from '@millrace/db';
+import type { Database } from '@millrace/engine';
 import { UsageError } from '@millrace/kit/errors';
 import { DocumentSchemas, type Check, type OpenApiDocument } from '@millrace/kit/http';
 import type { Outbound } from '@millrace/kit/outbound';

@@ -1,4 +1,4 @@
-import type { Database } from '@millrace/db';
+import type { Database } from '@millrace/engine';
 import type { Report } from './report.js';
 
 /** A task of the queue, its session, and the pending report. */

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
-import { open } from '@millrace/db';
+import { open } from '@millrace/engine';
 import { systemClock } from '@millrace/kit/clock';
 import { expect, test, vi } from 'vitest';
 import { Events } from '../events/index.js';

@@ -1,4 +1,4 @@
-import type { CommitTarget, Database } from '@millrace/db';
+import type { CommitTarget, Database } from '@millrace/engine';
 import type { Log } from '@millrace/kit/log';
 import { fail } from '../core/refusals.js';
 import type { Entry, Handle } from './handle.js';

@@ -1,6 +1,6 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import type { Database } from '@millrace/db';
+import type { Database } from '@millrace/engine';
 import { formatTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
 import { contextState, thresholdsFor } from '../core/guard.js';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { open, type Database } from '@millrace/db';
+import { open, type Database } from '@millrace/engine';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';

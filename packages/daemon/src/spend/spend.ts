@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import type { Database } from '@millrace/db';
+import type { Database } from '@millrace/engine';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { SharedRuns } from '../registry/shared-runs.js';

@@ -1,4 +1,4 @@
-import type { Database, RowWriter } from '@millrace/db';
+import type { Database, RowWriter } from '@millrace/engine';
 import { historyKey, withMessage, type SessionHistory } from './session-history.js';
 import { GitRoots } from '../transcripts/git-root.js';
 import { nameOf } from '../transcripts/reader.js';

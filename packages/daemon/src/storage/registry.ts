@@ -1,4 +1,4 @@
-import type { CommitTarget, Database } from '@millrace/db';
+import type { CommitTarget, Database } from '@millrace/engine';
 import {
   byId,
   firstSettings,

@@ -1,5 +1,5 @@
 import { chmodSync } from 'node:fs';
-import { open, type Database } from '@millrace/db';
+import { open, type Database } from '@millrace/engine';
 import { dataDirectory } from '@millrace/kit/config';
 import type { World } from '@millrace/kit/world';
 import { Registry } from './registry.js';

@@ -1,7 +1,7 @@
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { open, type Database } from '@millrace/db';
+import { open, type Database } from '@millrace/engine';
 import { memoryLog, type MemoryLog } from '@millrace/kit/log';
 import { Tally } from '../../src/spend/tally.js';
 import { LineWalker } from '../../src/transcripts/lines.js';

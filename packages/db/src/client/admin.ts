@@ -5,10 +5,10 @@ import {
   type BackupHeader as HeaderMessage,
   type BackupResponse,
 } from '@millrace/contract/db';
-import type { BackupOptions } from '../engine/backup/backup.js';
-import type { BackupHeader, BackupPart } from '../engine/backup/parts.js';
-import { RecordCounter } from '../engine/backup/record-counter.js';
-import type { Compacted } from '../engine/compact/compact.js';
+import type { BackupOptions } from '@millrace/engine/maintain/backup/backup';
+import type { BackupHeader, BackupPart } from '@millrace/engine/maintain/backup/parts';
+import { RecordCounter } from '@millrace/engine/maintain/backup/record-counter';
+import type { Compacted } from '@millrace/engine/maintain/compact/compact';
 import { toHash } from './changes.js';
 import { dateOf, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';

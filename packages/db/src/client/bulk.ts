@@ -9,11 +9,11 @@ import {
 import { Refusal } from '@millrace/kit/errors';
 import { noBytes } from '../codec/scalars.js';
 import type { BulkCall, BulkOperation, BulkResult, BulkWritten, ManyCall } from '../api.js';
-import { checkFilterGiven, type ManyResult } from '../engine/bulk-filter.js';
-import { maxBulkOperations } from '../engine/bulk-operations.js';
-import { plainFilter } from '../engine/query/plain-query.js';
-import { refuse } from '../engine/refusal.js';
-import { isMerge } from '../engine/update-mode.js';
+import { checkFilterGiven, type ManyResult } from '@millrace/engine/write/bulk-filter';
+import { maxBulkOperations } from '@millrace/engine/write/bulk-operations';
+import { plainFilter } from '@millrace/engine/query/plain-query';
+import { refuse } from '@millrace/engine/value/refusal';
+import { isMerge } from '@millrace/engine/value/update-mode';
 import { filterMessage } from './queries.js';
 import { durationOf, encodeData, toStored, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';

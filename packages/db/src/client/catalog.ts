@@ -1,6 +1,6 @@
 import { Database } from '@millrace/contract/db';
-import type { DroppedCollection, RenamedCollection } from '../engine/catalog-changes.js';
-import type { IndexDefinition } from '../engine/index/entries.js';
+import type { DroppedCollection, RenamedCollection } from '@millrace/engine/write/catalog-changes';
+import type { IndexDefinition } from '@millrace/engine/format/entries';
 import { dateOf } from './records.js';
 import type { CallOptions, Session } from './session.js';
 import type { IndexStatus } from './status.js';

@@ -5,8 +5,8 @@ import {
   type Record as RecordMessage,
   type WatchResponse,
 } from '@millrace/contract/db';
-import type { StoredRecord } from '../engine/stored-record.js';
-import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
+import type { StoredRecord } from '@millrace/engine/format/stored-record';
+import type { WatchChange, WatchMessage } from '@millrace/engine/watch/message';
 import { dateOf, toRemoved, toStored } from './records.js';
 
 const kinds = {

@@ -1,5 +1,5 @@
-import { parseFilter } from '../engine/query/filter.js';
-import { plainFilter } from '../engine/query/plain-query.js';
+import { parseFilter } from '@millrace/engine/query/filter';
+import { plainFilter } from '@millrace/engine/query/plain-query';
 
 /** Checks a filter in either form before it is sent. Refuses BAD_FILTER. */
 export function checkFilter(filter: unknown): void {

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { Refusal } from '@millrace/kit/errors';
 import { hashSecret } from '@millrace/kit/tokens';
 import { expect, test } from 'vitest';
-import { refusalOf } from '../engine/scratch.test-support.js';
+import { refusalOf } from '../../../engine/test/scratch.test-support.js';
 import { useServers } from './server.test-support.js';
 import type { CompactionStatus } from './status.js';
 

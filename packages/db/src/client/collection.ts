@@ -18,11 +18,11 @@ import type {
   UpdateCall,
   WriteCall,
 } from '../api.js';
-import type { FoundPage } from '../engine/collection.js';
-import { checkKey, type JsonObject, type Patch } from '../engine/documents.js';
-import type { AggregateGroup, AggregateResult } from '../engine/query/aggregate.js';
-import { notFoundById, notFoundByKey, type Address } from '../engine/operations.js';
-import { plainFilter, plainQuery } from '../engine/query/plain-query.js';
+import type { FoundPage } from '@millrace/engine/api/collection';
+import { checkKey, type JsonObject, type Patch } from '@millrace/engine/value/documents';
+import type { AggregateGroup, AggregateResult } from '@millrace/engine/query/aggregate';
+import { notFoundById, notFoundByKey, type Address } from '@millrace/engine/write/operations';
+import { plainFilter, plainQuery } from '@millrace/engine/query/plain-query';
 import type {
   AggregateQuery,
   Filter,
@@ -30,20 +30,20 @@ import type {
   FindQuery,
   Path,
   Projected,
-} from '../engine/query/typed-query.js';
+} from '@millrace/engine/query/typed-query';
 import {
   mergeChecked,
   mergeNotValidated,
   validated,
   validatedOperations,
   type StandardSchema,
-} from '../engine/schema.js';
-import { isMerge } from '../engine/update-mode.js';
-import type { DeletedRecord, StoredRecord } from '../engine/stored-record.js';
-import { warnOutside } from '../engine/transaction-scope.js';
-import type { LiveResult } from '../engine/watch/live.js';
-import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
-import { mergeMany, type ManyResult } from '../engine/bulk-collection.js';
+} from '@millrace/engine/core/schema';
+import { isMerge } from '@millrace/engine/value/update-mode';
+import type { DeletedRecord, StoredRecord } from '@millrace/engine/format/stored-record';
+import { warnOutside } from '@millrace/engine/api/transaction-scope';
+import type { LiveResult } from '@millrace/engine/watch/live';
+import type { WatchChange, WatchMessage } from '@millrace/engine/watch/message';
+import { mergeMany, type ManyResult } from '@millrace/engine/api/bulk-collection';
 import { bulkWrite, deleteMany, updateMany } from './bulk.js';
 import { live, type RemoteLiveQuery } from './live.js';
 import { aggregateRequest, findRequest, planOf, textsOf } from './queries.js';

@@ -1,4 +1,4 @@
-import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
+import type { WatchChange, WatchMessage } from '@millrace/engine/watch/message';
 
 interface SentRecord {
   collection: string;

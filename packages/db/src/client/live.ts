@@ -1,14 +1,14 @@
-import type { JsonObject } from '../engine/documents.js';
-import { parsePath, type Row } from '../engine/value/path.js';
-import type { Filter } from '../engine/query/filter.js';
-import { Sorter, toSortOrder, type OrderBy } from '../engine/query/sort.js';
-import type { LiveQuery } from '../engine/query/typed-query.js';
-import { refuse } from '../engine/refusal.js';
+import type { JsonObject } from '@millrace/engine/value/documents';
+import { parsePath, type Row } from '@millrace/engine/value/path';
+import type { Filter } from '@millrace/engine/query/filter';
+import { Sorter, toSortOrder, type OrderBy } from '@millrace/engine/query/sort';
+import type { LiveQuery } from '@millrace/engine/query/typed-query';
+import { refuse } from '@millrace/engine/value/refusal';
 import { Refusal } from '@millrace/kit/errors';
-import type { StoredRecord } from '../engine/stored-record.js';
-import type { LiveResult } from '../engine/watch/live.js';
-import { LiveRecords, type Difference } from '../engine/watch/live-records.js';
-import type { VisibleChange, WatchChange } from '../engine/watch/message.js';
+import type { StoredRecord } from '@millrace/engine/format/stored-record';
+import type { LiveResult } from '@millrace/engine/watch/live';
+import { LiveRecords, type Difference } from '@millrace/engine/watch/live-records';
+import type { VisibleChange, WatchChange } from '@millrace/engine/watch/message';
 import type { Session } from './session.js';
 import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
 

@@ -10,12 +10,12 @@ import {
   type QueryPlan,
 } from '@millrace/contract/db';
 import { suggestion } from '@millrace/kit/nearest';
-import type { AggregateQuery } from '../engine/query/aggregate-query.js';
-import type { Filter } from '../engine/query/filter.js';
-import type { FindQuery } from '../engine/query/query.js';
-import type { OrderBy } from '../engine/query/sort.js';
-import type { PlanReport } from '../engine/query/source.js';
-import { refuse } from '../engine/refusal.js';
+import type { AggregateQuery } from '@millrace/engine/query/aggregate-query';
+import type { Filter } from '@millrace/engine/query/filter';
+import type { FindQuery } from '@millrace/engine/query/query';
+import type { OrderBy } from '@millrace/engine/query/sort';
+import type { PlanReport } from '@millrace/engine/query/source';
+import { refuse } from '@millrace/engine/value/refusal';
 
 const maxUint32 = 2 ** 32 - 1;
 

@@ -1,9 +1,9 @@
 import { durationFromMs, timestampDate, type Timestamp } from '@bufbuild/protobuf/wkt';
 import type { DeleteResponse, Record as RecordMessage } from '@millrace/contract/db';
-import { ownDocument } from '../engine/documents.js';
-import { refuse } from '../engine/refusal.js';
-import type { DeletedRecord, StoredRecord } from '../engine/stored-record.js';
-import type { RemovedRecord } from '../engine/watch/message.js';
+import { ownDocument } from '@millrace/engine/value/documents';
+import { refuse } from '@millrace/engine/value/refusal';
+import type { DeletedRecord, StoredRecord } from '@millrace/engine/format/stored-record';
+import type { RemovedRecord } from '@millrace/engine/watch/message';
 
 /** Validates a document like the engine and encodes it as JSON in UTF-8, so that it needs no copy. */
 export function encodeData(data: object, name = 'data'): Uint8Array {

@@ -1,8 +1,8 @@
 import { Database, type BeginTxResponse } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
 import type { TransactionScope } from '../api.js';
-import { checkCollectionName } from '../engine/documents.js';
-import type { CommitResult } from '../engine/transaction-end.js';
+import { checkCollectionName } from '@millrace/engine/value/documents';
+import type { CommitResult } from '@millrace/engine/write/transaction-end';
 import { RemoteCollection } from './collection.js';
 import { CallRefusal, isPassing } from './failures.js';
 import { dateOf } from './records.js';

@@ -1,9 +1,9 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { Database, DataEncoding, type WatchRequestSchema } from '@millrace/contract/db';
-import type { CollectionWatchOptions } from '../engine/collection.js';
-import type { Filter } from '../engine/query/filter.js';
-import { refuse } from '../engine/refusal.js';
-import type { WatchChange, WatchMessage } from '../engine/watch/message.js';
+import type { CollectionWatchOptions } from '@millrace/engine/api/collection';
+import type { Filter } from '@millrace/engine/query/filter';
+import { refuse } from '@millrace/engine/value/refusal';
+import type { WatchChange, WatchMessage } from '@millrace/engine/watch/message';
 import { Backoff } from './backoff.js';
 import { toWatchMessage } from './changes.js';
 import { CallRefusal, connectionClosed, isPassing } from './failures.js';

@@ -1,4 +1,4 @@
-import type { StoredRecord } from '../engine/stored-record.js';
+import type { StoredRecord } from '@millrace/engine/format/stored-record';
 import { textAt } from './text.js';
 
 const more = 0x80;

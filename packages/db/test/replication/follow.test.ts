@@ -1,6 +1,6 @@
 import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
-import { commitsOf } from '../../src/engine/scratch.test-support.js';
+import { commitsOf } from '../../../engine/test/scratch.test-support.js';
 import { expectSame, inState, logged, reached, streaming, useNodes } from './support/nodes.js';
 
 const nodes = useNodes();

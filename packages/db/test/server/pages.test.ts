@@ -5,7 +5,7 @@ import { openApiDocument } from '@millrace/contract/documents';
 import { expect, test } from 'vitest';
 import { useServer } from './support/both.js';
 import { startServer } from './support/server.js';
-import { LogFailed } from '../../src/engine/storage/storage-error.js';
+import { LogFailed } from '@millrace/engine/storage/file/storage-error';
 import { apiLabel } from '../../src/server/calls/call-metrics.js';
 
 const both = useServer({ 'slow-query-ms': '1', 'access-log': 'all' });

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { open as openDatabase } from '@millrace/db';
+import { open as openDatabase } from '@millrace/engine';
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';

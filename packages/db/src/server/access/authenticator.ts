@@ -1,6 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import { bearerToken } from '@millrace/kit/tokens';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import type { KeySet } from './keys.js';
 import { local, type Principal } from './principal.js';
 

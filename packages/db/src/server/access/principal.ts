@@ -1,6 +1,6 @@
 import type { DbAccess } from '@millrace/contract/db';
 import { Grants, type Grant } from '@millrace/kit/tokens';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 
 const accesses: readonly DbAccess[] = ['read', 'write', 'admin'];
 

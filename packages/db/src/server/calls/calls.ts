@@ -3,7 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Authenticator, Credentials } from '../access/authenticator.js';
 import type { Principal } from '../access/principal.js';
 import { checkScope } from './check-scope.js';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import type { Admission } from '../limits/admission.js';
 import type { CallMetrics } from './call-metrics.js';
 import type {

@@ -2,7 +2,7 @@ import { fromBinary, toBinary, type DescMethod, type Message } from '@bufbuild/p
 import type { Value } from '@bufbuild/protobuf/wkt';
 import { Database as Api, FilterSchema, type DbMethod, type Filter } from '@millrace/contract/db';
 import { messageOf } from '@millrace/kit/errors';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import type { Request } from '../service/call.js';
 import type { FoundRecords } from '../service/found-records.js';
 import { computeOnce } from '../service/compute-once.js';

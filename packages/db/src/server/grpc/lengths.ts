@@ -1,4 +1,4 @@
-import type { GrowingBytes } from '../../engine/growing-bytes.js';
+import type { GrowingBytes } from '@millrace/engine/value/growing-bytes';
 
 const [more, group] = [0x80, 128];
 const largestInt = 2 ** 31;

@@ -2,9 +2,9 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { FindResponseSchema, RecordSchema } from '@millrace/contract/db';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCodec } from '../../engine/codec.js';
-import type { JsonObject } from '../../engine/documents.js';
-import { encodeRecord, RecordImage } from '../../engine/record.js';
+import { createCodec } from '@millrace/engine/format/codec';
+import type { JsonObject } from '@millrace/engine/value/documents';
+import { encodeRecord, RecordImage } from '@millrace/engine/format/record';
 import { MethodCodec } from './codec.js';
 import { RecordBatchWriter } from './record-batch.js';
 

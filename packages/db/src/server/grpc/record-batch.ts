@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../engine/documents.js';
-import { GrowingBytes } from '../../engine/growing-bytes.js';
-import type { RecordImage } from '../../engine/record.js';
+import type { JsonObject } from '@millrace/engine/value/documents';
+import { GrowingBytes } from '@millrace/engine/value/growing-bytes';
+import type { RecordImage } from '@millrace/engine/format/record';
 import type { RecordWriter } from '../service/found-records.js';
 import { closeLength, lengthBytes } from './lengths.js';
 import { writeRecord } from './record-writer.js';

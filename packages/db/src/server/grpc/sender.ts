@@ -1,6 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { ServerCall } from '@millrace/wire/grpc';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import type { Abortable } from '../service/call.js';
 
 // Enough to keep the connection busy while the next message is encoded.

@@ -11,7 +11,7 @@ import {
   type Method,
   type Methods,
 } from '@millrace/wire/grpc';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import { TurnBytes } from '../calls/turn-bytes.js';
 import type { TlsFiles } from '../tls.js';
 import { statusOf } from '../status.js';

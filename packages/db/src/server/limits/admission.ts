@@ -3,7 +3,7 @@ import type { Log } from '@millrace/kit/log';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { DbMethod } from '@millrace/contract/db';
 import { dbMethods } from '@millrace/contract/db';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import { Shedder, type Queue } from './shedder.js';
 import { TurnProbe } from './turn-probe.js';
 

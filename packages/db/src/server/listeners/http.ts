@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import { HttpServer, type HttpServerLimits } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import type { Calls } from '../calls/calls.js';
 import { statusJson } from '../rest/errors.js';
 import type { RestServer } from '../rest/server.js';

@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
 import type { Metrics } from '@millrace/kit/metrics';
-import type { Core } from '../../engine/core.js';
-import type { Database } from '../../engine/database.js';
+import type { Core } from '@millrace/engine/core/core';
+import type { Database } from '@millrace/engine/api/database';
 import type { Admission } from '../limits/admission.js';
 import { meterWriter } from './writer-meter.js';
 

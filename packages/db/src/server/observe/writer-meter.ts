@@ -1,4 +1,4 @@
-import type { Core } from '../../engine/core.js';
+import type { Core } from '@millrace/engine/core/core';
 
 export interface WriterObserver {
   /** A write waited this long for the writer. */

@@ -1,8 +1,8 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import type { Core } from '../../engine/core.js';
-import { emptyHash } from '../../engine/hash.js';
-import { canCut } from '../../engine/replica/cut-tail.js';
+import type { Core } from '@millrace/engine/core/core';
+import { emptyHash } from '@millrace/engine/value/hash';
+import { canCut } from '@millrace/engine/maintain/replica/cut-tail';
 import { lastCommonCommit } from './common-commit.js';
 import type { FollowState } from './follow-state.js';
 import type { DatabaseHandle } from './database-handle.js';

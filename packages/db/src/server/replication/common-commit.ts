@@ -1,4 +1,4 @@
-import type { Hash64 } from '../../engine/hash.js';
+import type { Hash64 } from '@millrace/engine/value/hash';
 
 export interface HistoryProbe {
   /** Lower bound: the commit before the oldest one in both logs. */

@@ -1,6 +1,6 @@
-import type { BackupHeader, BackupPart } from '../../engine/backup/parts.js';
-import type { Database } from '../../engine/database.js';
-import { lineageOf } from '../../engine/format.js';
+import type { BackupHeader, BackupPart } from '@millrace/engine/maintain/backup/parts';
+import type { Database } from '@millrace/engine/api/database';
+import { lineageOf } from '@millrace/engine/storage/file/state';
 import { switchingCopy, noFirstCopy } from './refusals.js';
 
 /** Handle to the node's current database, which a follower replaces with each full copy. */

@@ -1,6 +1,6 @@
 import { memoryLog } from '@millrace/kit/log';
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../engine/manual-clock.test-support.js';
+import { ManualClock } from '../../../../engine/test/manual-clock.test-support.js';
 import { FollowState } from './follow-state.js';
 
 test('follow state: lag in commits and milliseconds', () => {

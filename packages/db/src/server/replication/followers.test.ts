@@ -2,7 +2,7 @@ import { create } from '@bufbuild/protobuf';
 import { PeerSchema } from '@millrace/contract/db';
 import { memoryLog, silentLog } from '@millrace/kit/log';
 import { expect, test } from 'vitest';
-import { ManualClock } from '../../engine/manual-clock.test-support.js';
+import { ManualClock } from '../../../../engine/test/manual-clock.test-support.js';
 import type { CallContext } from '../service/call.js';
 import { Followers } from './followers.js';
 

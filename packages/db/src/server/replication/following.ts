@@ -1,10 +1,10 @@
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Random } from '@millrace/kit/random';
 import { Backoff } from '../../client/backoff.js';
-import type { Core } from '../../engine/core.js';
-import { untilDurable } from '../../engine/durable-snapshot.js';
-import { DoesNotFit } from '../../engine/replica/apply-commit.js';
-import { notedLeaderSeq } from '../../engine/replica/leader-seq.js';
+import type { Core } from '@millrace/engine/core/core';
+import { untilDurable } from '@millrace/engine/core/durable-snapshot';
+import { DoesNotFit } from '@millrace/engine/maintain/replica/apply-commit';
+import { notedLeaderSeq } from '@millrace/engine/maintain/replica/leader-seq';
 import { CatchUp, type CatchUpParts } from './catch-up.js';
 import { FollowState } from './follow-state.js';
 import { isRefusal, otherLeaderIn } from './leader-link.js';

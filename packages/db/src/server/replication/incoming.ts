@@ -2,12 +2,12 @@ import { timestampMs, type Timestamp } from '@bufbuild/protobuf/wkt';
 import { ChangeOp, type Change, type WatchResponse } from '@millrace/contract/db';
 import { toHash } from '../../client/changes.js';
 import { decodeJson } from '../../client/records.js';
-import type { JsonObject } from '../../engine/documents.js';
+import type { JsonObject } from '@millrace/engine/value/documents';
 import {
   DoesNotFit,
   type IncomingChange,
   type IncomingCommit,
-} from '../../engine/replica/apply-commit.js';
+} from '@millrace/engine/maintain/replica/apply-commit';
 
 const ops = {
   [ChangeOp.UNSPECIFIED]: undefined,

@@ -9,7 +9,7 @@ import type { Random } from '@millrace/kit/random';
 import { toPart } from '../../client/admin.js';
 import { Session } from '../../client/session.js';
 import type { TlsOptions } from '../../client/transport.js';
-import type { BackupPart } from '../../engine/backup/parts.js';
+import type { BackupPart } from '@millrace/engine/maintain/backup/parts';
 import { Refusal } from '@millrace/kit/errors';
 import type { PeerFields } from './self.js';
 

@@ -1,6 +1,6 @@
-import type { Core } from '../../engine/core.js';
-import { untilDurable } from '../../engine/durable-snapshot.js';
-import { appendEpochMarker } from '../../engine/replica/epoch-marker.js';
+import type { Core } from '@millrace/engine/core/core';
+import { untilDurable } from '@millrace/engine/core/durable-snapshot';
+import { appendEpochMarker } from '@millrace/engine/maintain/replica/epoch-marker';
 import type { Role } from '../service/replication.js';
 
 /** Persistent replication state of a node, stored with the commits. */

@@ -1,8 +1,8 @@
 import type { Peer } from '@millrace/contract/db';
 import type { World } from '@millrace/kit/world';
 import type { TlsOptions } from '../../client/transport.js';
-import type { Core } from '../../engine/core.js';
-import { refuse } from '../../engine/refusal.js';
+import type { Core } from '@millrace/engine/core/core';
+import { refuse } from '@millrace/engine/value/refusal';
 import type { CallContext } from '../service/call.js';
 import type {
   PeerCall,

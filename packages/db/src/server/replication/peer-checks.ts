@@ -1,6 +1,6 @@
 import type { Peer } from '@millrace/contract/db';
-import type { Database } from '../../engine/database.js';
-import { hashToBigInt } from '../../engine/hash.js';
+import type { Database } from '@millrace/engine/api/database';
+import { hashToBigInt } from '@millrace/engine/value/hash';
 import { badField } from '../service/values.js';
 import { diverged } from './refusals.js';
 

@@ -1,4 +1,4 @@
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 
 export function readOnlyReplica(leader: string): Error {
   return refuse(

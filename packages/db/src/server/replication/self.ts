@@ -1,6 +1,6 @@
-import type { Core } from '../../engine/core.js';
-import { lineageOf } from '../../engine/format.js';
-import { emptyHash, hashToBigInt, type Hash64 } from '../../engine/hash.js';
+import type { Core } from '@millrace/engine/core/core';
+import { lineageOf } from '@millrace/engine/storage/file/state';
+import { emptyHash, hashToBigInt, type Hash64 } from '@millrace/engine/value/hash';
 import type { Role } from '../service/replication.js';
 
 /** Peer information that a node sends to another. */

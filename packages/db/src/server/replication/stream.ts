@@ -1,7 +1,7 @@
 import { WatchKind, type WatchResponse } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
-import type { Core } from '../../engine/core.js';
-import { applyCommit } from '../../engine/replica/apply-commit.js';
+import type { Core } from '@millrace/engine/core/core';
+import { applyCommit } from '@millrace/engine/maintain/replica/apply-commit';
 import { repeat } from '../repeat.js';
 import type { FollowState } from './follow-state.js';
 import { incomingCommit } from './incoming.js';

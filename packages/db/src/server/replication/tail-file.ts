@@ -9,12 +9,12 @@ import {
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { decodeCommit, type Change, type Commit } from '../../engine/changes.js';
-import type { Core } from '../../engine/core.js';
-import { hashToHex } from '../../engine/backup/parts.js';
-import { lineageOf } from '../../engine/format.js';
-import type { RecordImage } from '../../engine/record.js';
-import { syncDirectory } from '../../engine/storage/directory.js';
+import { decodeCommit, type Change, type Commit } from '@millrace/engine/format/changes';
+import type { Core } from '@millrace/engine/core/core';
+import { hashToHex } from '@millrace/engine/maintain/backup/parts';
+import { lineageOf } from '@millrace/engine/storage/file/state';
+import type { RecordImage } from '@millrace/engine/format/record';
+import { syncDirectory } from '@millrace/engine/storage/file/directory';
 import type { SavedTailState } from '../service/replication.js';
 
 /** The first line of the file. */

@@ -8,8 +8,8 @@ import {
 } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
 import { mediaTypeOf, PeerMemoryExceeded, type Exchange } from '@millrace/kit/http';
-import { bulkCommitRecords } from '../../engine/bulk.js';
-import { refuse } from '../../engine/refusal.js';
+import { bulkCommitRecords } from '@millrace/engine/write/bulk';
+import { refuse } from '@millrace/engine/value/refusal';
 import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
 import { bulkError } from '../service/bulk.js';

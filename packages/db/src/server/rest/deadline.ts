@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Clock } from '@millrace/kit/clock';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import { callEnded, type CallScope } from '../calls/scope.js';
 import { badField } from '../service/values.js';
 

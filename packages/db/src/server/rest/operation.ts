@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Database as Api, DataEncoding, UpdateMode, type DbRoute } from '@millrace/contract/db';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import { requestLimit, tooLarge } from '../grpc/codec.js';
 import { badField, parseJson } from '../service/values.js';
 import type { Exchange } from '@millrace/kit/http';

@@ -5,7 +5,7 @@ import {
   shownHeader,
   type Exchange,
 } from '@millrace/kit/http';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import { badField } from '../service/values.js';
 
 /**

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCodec } from '../../engine/codec.js';
-import type { JsonObject } from '../../engine/documents.js';
-import { encodeRecord, RecordImage, type RecordFields } from '../../engine/record.js';
+import { createCodec } from '@millrace/engine/format/codec';
+import type { JsonObject } from '@millrace/engine/value/documents';
+import { encodeRecord, RecordImage, type RecordFields } from '@millrace/engine/format/record';
 import { ShownRecord } from '../service/records.js';
 import { JsonRecordWriter, recordText } from './record-json.js';
 

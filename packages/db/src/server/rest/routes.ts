@@ -7,7 +7,7 @@ import {
   type PathEntry,
   type Steps,
 } from '@millrace/kit/http';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import { requestLimit } from '../grpc/codec.js';
 import { badField } from '../service/values.js';
 import { hasBulkLines } from './bulk-lines.js';

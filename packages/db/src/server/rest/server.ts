@@ -9,7 +9,7 @@ import {
 } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import type { Socket } from 'node:net';
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import type { Authenticator } from '../access/authenticator.js';
 import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';

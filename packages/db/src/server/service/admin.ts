@@ -6,8 +6,8 @@ import {
   PromoteResponseSchema,
   type BackupResponse,
 } from '@millrace/contract/db';
-import type { BackupPart } from '../../engine/backup/parts.js';
-import { hashToBigInt } from '../../engine/hash.js';
+import type { BackupPart } from '@millrace/engine/maintain/backup/parts';
+import { hashToBigInt } from '@millrace/engine/value/hash';
 import type { CallContext, Request, Service } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { statusMethod } from './status.js';

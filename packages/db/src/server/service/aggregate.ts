@@ -1,7 +1,7 @@
 import type { AggregateGroup as GroupMessage, AggregateResponse } from '@millrace/contract/db';
-import { checkCollectionName } from '../../engine/documents.js';
-import type { AggregateGroup } from '../../engine/query/aggregate.js';
-import { checkAggregate } from '../../engine/query/aggregate-query.js';
+import { checkCollectionName } from '@millrace/engine/value/documents';
+import type { AggregateGroup } from '@millrace/engine/query/aggregate';
+import { checkAggregate } from '@millrace/engine/query/aggregate-query';
 import type { Request, StreamingMethods } from './call.js';
 import { planMessage } from './find.js';
 import type { ServiceParts } from './parts.js';

@@ -6,8 +6,8 @@ import {
   type BulkResult,
 } from '@millrace/contract/db';
 import { grpcCodes, type DbReason, dbReasons } from '@millrace/contract/db-reasons';
-import type { BulkOperation, BulkOutcome } from '../../engine/bulk-operations.js';
-import type { ManyResult } from '../../engine/bulk-filter.js';
+import type { BulkOperation, BulkOutcome } from '@millrace/engine/write/bulk-operations';
+import type { ManyResult } from '@millrace/engine/write/bulk-filter';
 import { Refusal } from '@millrace/kit/errors';
 import type { CallContext, Request, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';

@@ -7,7 +7,7 @@ import {
   IndexStatusSchema,
   RenameCollectionResponseSchema,
 } from '@millrace/contract/db';
-import type { IndexInfo } from '../../engine/catalog.js';
+import type { IndexInfo } from '@millrace/engine/core/catalog';
 import type { UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { badField, timestamp } from './values.js';

@@ -1,7 +1,7 @@
 import type { FindResponse, QueryPlan } from '@millrace/contract/db';
-import { checkCollectionName } from '../../engine/documents.js';
-import { checkFind } from '../../engine/query/query.js';
-import type { PlanReport } from '../../engine/query/source.js';
+import { checkCollectionName } from '@millrace/engine/value/documents';
+import { checkFind } from '@millrace/engine/query/query';
+import type { PlanReport } from '@millrace/engine/query/source';
 import type { Request, StreamingMethods } from './call.js';
 import { MessageSink, WritingSink, type FoundRecords } from './found-records.js';
 import { ownIds } from './own-writes.js';

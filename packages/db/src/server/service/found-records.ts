@@ -1,8 +1,8 @@
 import type { Record } from '@millrace/contract/db';
-import type { JsonObject } from '../../engine/documents.js';
-import type { Projection } from '../../engine/query/projection.js';
-import type { RecordSink } from '../../engine/query/record-sink.js';
-import type { RecordImage } from '../../engine/record.js';
+import type { JsonObject } from '@millrace/engine/value/documents';
+import type { Projection } from '@millrace/engine/query/projection';
+import type { RecordSink } from '@millrace/engine/query/record-sink';
+import type { RecordImage } from '@millrace/engine/format/record';
 import { recordMessage } from './records.js';
 
 /** Encodes records directly from their stored bytes, without a message for each. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { CollectionInfo } from '../../engine/catalog.js';
-import { checkFind } from '../../engine/query/query.js';
-import { compileIndex } from '../../engine/index/entries.js';
+import type { CollectionInfo } from '@millrace/engine/core/catalog';
+import { checkFind } from '@millrace/engine/query/query';
+import { compileIndex } from '@millrace/engine/format/entries';
 import { SlowQueryLog } from './index-advice.js';
 
 const scan = {

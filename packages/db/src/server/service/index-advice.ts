@@ -1,7 +1,7 @@
-import type { CollectionInfo } from '../../engine/catalog.js';
-import type { Condition, FieldTest } from '../../engine/query/filter.js';
-import type { SortOrder } from '../../engine/query/sort.js';
-import type { PlanReport } from '../../engine/query/source.js';
+import type { CollectionInfo } from '@millrace/engine/core/catalog';
+import type { Condition, FieldTest } from '@millrace/engine/query/filter';
+import type { SortOrder } from '@millrace/engine/query/sort';
+import type { PlanReport } from '@millrace/engine/query/source';
 
 /** A slow query that has ended. */
 export interface SlowQuery {

@@ -1,5 +1,5 @@
-import type { Database } from '../../engine/database.js';
-import type { Transaction } from '../../engine/transactions.js';
+import type { Database } from '@millrace/engine/api/database';
+import type { Transaction } from '@millrace/engine/write/transactions';
 
 /** Ids of the records that a transaction has written and not committed. */
 export function ownIds(

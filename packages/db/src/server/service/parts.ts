@@ -1,6 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import type { Database } from '../../engine/database.js';
+import type { Database } from '@millrace/engine/api/database';
 import type { SlowQueryLog } from './index-advice.js';
 import type { ClusterState, Replication } from './replication.js';
 

@@ -1,4 +1,4 @@
-import { refuse } from '../../engine/refusal.js';
+import { refuse } from '@millrace/engine/value/refusal';
 import type { CallContext } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { wholeNumber } from './values.js';

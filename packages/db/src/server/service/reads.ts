@@ -1,10 +1,10 @@
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
 import type { Record } from '@millrace/contract/db';
-import { checkCollectionName, checkKey } from '../../engine/documents.js';
-import { notFoundById, notFoundByKey } from '../../engine/operations.js';
-import { checkFind } from '../../engine/query/query.js';
-import type { RecordImage } from '../../engine/record.js';
-import type { Transaction } from '../../engine/transactions.js';
+import { checkCollectionName, checkKey } from '@millrace/engine/value/documents';
+import { notFoundById, notFoundByKey } from '@millrace/engine/write/operations';
+import { checkFind } from '@millrace/engine/query/query';
+import type { RecordImage } from '@millrace/engine/format/record';
+import type { Transaction } from '@millrace/engine/write/transactions';
 import type { CallContext, Request, UnaryMethods } from './call.js';
 import { ownIds } from './own-writes.js';
 import type { ServiceParts } from './parts.js';

@@ -1,8 +1,8 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { Timestamp } from '@bufbuild/protobuf/wkt';
 import type { Record } from '@millrace/contract/db';
-import { refuse } from '../../engine/refusal.js';
-import type { RecordImage } from '../../engine/record.js';
+import { refuse } from '@millrace/engine/value/refusal';
+import type { RecordImage } from '@millrace/engine/format/record';
 import { parseJson, timestamp } from './values.js';
 
 const noBytes = new Uint8Array(0);

@@ -6,7 +6,7 @@ import {
   RemoveSchemaResponseSchema,
   SetSchemaResponseSchema,
 } from '@millrace/contract/db';
-import { schemaNotFound, type SchemaInfo } from '../../engine/schemas.js';
+import { schemaNotFound, type SchemaInfo } from '@millrace/engine/write/schemas';
 import type { UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { badField, timestamp } from './values.js';

@@ -1,6 +1,6 @@
-import type { Condition } from '../../engine/query/filter.js';
-import type { SortOrder } from '../../engine/query/sort.js';
-import type { PlanReport } from '../../engine/query/source.js';
+import type { Condition } from '@millrace/engine/query/filter';
+import type { SortOrder } from '@millrace/engine/query/sort';
+import type { PlanReport } from '@millrace/engine/query/source';
 import type { CallContext } from './call.js';
 import type { ServiceParts } from './parts.js';
 

@@ -9,10 +9,10 @@ import {
   SavedTailSchema,
   type CollectionStatus,
 } from '@millrace/contract/db';
-import type { CollectionInfo } from '../../engine/catalog.js';
-import type { CompactProgress } from '../../engine/compact/compact.js';
-import { checkFind } from '../../engine/query/query.js';
-import { RecordList } from '../../engine/query/record-sink.js';
+import type { CollectionInfo } from '@millrace/engine/core/catalog';
+import type { CompactProgress } from '@millrace/engine/maintain/compact/compact';
+import { checkFind } from '@millrace/engine/query/query';
+import { RecordList } from '@millrace/engine/query/record-sink';
 import type { CallContext, UnaryMethods } from './call.js';
 import { indexStatus } from './catalog.js';
 import type { ServiceParts } from './parts.js';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { useScratch } from '../../engine/scratch.test-support.js';
-import { checkAggregate } from '../../engine/query/aggregate-query.js';
-import { checkFind } from '../../engine/query/query.js';
-import { RecordList } from '../../engine/query/record-sink.js';
+import { useScratch } from '../../../../engine/test/scratch.test-support.js';
+import { checkAggregate } from '@millrace/engine/query/aggregate-query';
+import { checkFind } from '@millrace/engine/query/query';
+import { RecordList } from '@millrace/engine/query/record-sink';
 import { systemClock } from '@millrace/kit/clock';
 import { stoppableAggregate, stoppableFind } from './stoppable-queries.js';
 

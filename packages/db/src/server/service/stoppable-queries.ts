@@ -1,16 +1,16 @@
-import type { CollectionInfo } from '../../engine/catalog.js';
-import type { Core } from '../../engine/core.js';
-import { aggregate, type AggregateResult } from '../../engine/query/aggregate.js';
-import type { CheckedAggregate } from '../../engine/query/aggregate-query.js';
-import type { Condition } from '../../engine/query/filter.js';
-import { findInto, type FindBatch } from '../../engine/query/find.js';
-import { compilePredicate } from '../../engine/query/predicate.js';
-import type { CheckedFind } from '../../engine/query/query.js';
-import type { RecordSink } from '../../engine/query/record-sink.js';
-import { Slice } from '../../engine/query/slice.js';
-import type { QuerySource } from '../../engine/query/source.js';
-import type { ReadView } from '../../engine/read-view.js';
-import type { Transaction } from '../../engine/transactions.js';
+import type { CollectionInfo } from '@millrace/engine/core/catalog';
+import type { Core } from '@millrace/engine/core/core';
+import { aggregate, type AggregateResult } from '@millrace/engine/query/aggregate';
+import type { CheckedAggregate } from '@millrace/engine/query/aggregate-query';
+import type { Condition } from '@millrace/engine/query/filter';
+import { findInto, type FindBatch } from '@millrace/engine/query/find';
+import { compilePredicate } from '@millrace/engine/query/predicate';
+import type { CheckedFind } from '@millrace/engine/query/query';
+import type { RecordSink } from '@millrace/engine/query/record-sink';
+import { Slice } from '@millrace/engine/query/slice';
+import type { QuerySource } from '@millrace/engine/query/source';
+import type { ReadView } from '@millrace/engine/storage/read-view';
+import type { Transaction } from '@millrace/engine/write/transactions';
 import type { Abortable } from './call.js';
 
 export interface QueryPlace {

@@ -5,9 +5,9 @@ import {
   RollbackTxResponseSchema,
   type BeginTxResponse,
 } from '@millrace/contract/db';
-import { refuse } from '../../engine/refusal.js';
-import { checkRequestId, requestIdReused, requestMemoryMs } from '../../engine/requests.js';
-import type { Transaction } from '../../engine/transactions.js';
+import { refuse } from '@millrace/engine/value/refusal';
+import { checkRequestId, requestIdReused, requestMemoryMs } from '@millrace/engine/write/requests';
+import type { Transaction } from '@millrace/engine/write/transactions';
 import type { CallContext, Request, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { durationMs, timestamp } from './values.js';

@@ -6,13 +6,13 @@ import {
   type RequestResult,
   type WatchResponse,
 } from '@millrace/contract/db';
-import { hashToBigInt } from '../../engine/hash.js';
-import { compilePredicate } from '../../engine/query/predicate.js';
-import { checkFind } from '../../engine/query/query.js';
-import type { RecordImage } from '../../engine/record.js';
-import type { RequestResult as StoredResult } from '../../engine/request-results.js';
-import type { VisibleChange, WatchMessage } from '../../engine/watch/message.js';
-import type { Watch } from '../../engine/watch/watch.js';
+import { hashToBigInt } from '@millrace/engine/value/hash';
+import { compilePredicate } from '@millrace/engine/query/predicate';
+import { checkFind } from '@millrace/engine/query/query';
+import type { RecordImage } from '@millrace/engine/format/record';
+import type { RequestResult as StoredResult } from '@millrace/engine/format/request-results';
+import type { VisibleChange, WatchMessage } from '@millrace/engine/watch/message';
+import type { Watch } from '@millrace/engine/watch/watch';
 import type { CallContext, Pollable, Request, StreamingMethods } from './call.js';
 import { computeOnce } from './compute-once.js';
 import type { ServiceParts } from './parts.js';

@@ -1,9 +1,9 @@
-import type { Outcome } from '../../engine/requests.js';
-import type { CallOptions } from '../../engine/writes.js';
+import type { Outcome } from '@millrace/engine/write/requests';
+import type { CallOptions } from '@millrace/engine/write/writes';
 import type { Record } from '@millrace/contract/db';
-import type { Address } from '../../engine/operations.js';
-import { refuse } from '../../engine/refusal.js';
-import type { UpdateMode as EngineMode } from '../../engine/update-mode.js';
+import type { Address } from '@millrace/engine/write/operations';
+import { refuse } from '@millrace/engine/value/refusal';
+import type { UpdateMode as EngineMode } from '@millrace/engine/value/update-mode';
 import type { CallContext, Request, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { documentOf, recordMessage } from './records.js';

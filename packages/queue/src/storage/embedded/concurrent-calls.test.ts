@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { open } from '@millrace/db';
+import { open } from '@millrace/engine';
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { seededRandom } from '@millrace/kit/random';

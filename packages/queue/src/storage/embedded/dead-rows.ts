@@ -1,4 +1,4 @@
-import type { RowReader } from '@millrace/db';
+import type { RowReader } from '@millrace/engine';
 import { DeadGroups, matchesDeadFilter, pageBytes } from '../dead-letters.js';
 import { redriveRow } from '../task-row.js';
 import type { DeadTaskQuery, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';

@@ -1,4 +1,4 @@
-import type { RowReader } from '@millrace/db';
+import type { RowReader } from '@millrace/engine';
 import { kinds, timeOf } from './keys.js';
 import { readCounters, readQueue } from './queue-rows.js';
 import { firstOf, queues } from './reading.js';

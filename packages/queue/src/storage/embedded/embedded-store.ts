@@ -1,4 +1,4 @@
-import type { Database, RowReader } from '@millrace/db';
+import type { Database, RowReader } from '@millrace/engine';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';

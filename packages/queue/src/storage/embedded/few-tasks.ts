@@ -1,4 +1,4 @@
-import type { RowReader } from '@millrace/db';
+import type { RowReader } from '@millrace/engine';
 import type { Task, TaskStatus } from '../../core/task.js';
 import { toTask } from '../task-row.js';
 import { after, idKey, idOf, kinds, queueKey } from './keys.js';

@@ -1,4 +1,4 @@
-import type { Database, RowReader, RowWriter } from '@millrace/db';
+import type { Database, RowReader, RowWriter } from '@millrace/engine';
 import { idKey, idOf, kinds, nameKey } from './keys.js';
 import { listedAt } from './listings.js';
 import { RecentTasks } from './recent-tasks.js';

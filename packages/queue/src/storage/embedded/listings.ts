@@ -1,4 +1,4 @@
-import type { RowReader, RowWriter } from '@millrace/db';
+import type { RowReader, RowWriter } from '@millrace/engine';
 import { kinds, queueTimeKey } from './keys.js';
 import { encodeIds, idsIn } from './leases.js';
 

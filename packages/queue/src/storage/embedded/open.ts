@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { backUpBeforeUpgrade, open, refuseUpgrade, type Database } from '@millrace/db';
+import { backUpBeforeUpgrade, open, refuseUpgrade, type Database } from '@millrace/engine';
 import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { formatReleases } from '@millrace/kit/format-releases';

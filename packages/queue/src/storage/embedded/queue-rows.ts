@@ -1,4 +1,4 @@
-import type { RowReader } from '@millrace/db';
+import type { RowReader } from '@millrace/engine';
 import type { Queue } from '../../core/queue.js';
 import type { Starts } from '../../core/start-window.js';
 import { kinds, nameKey, queueKey } from './keys.js';

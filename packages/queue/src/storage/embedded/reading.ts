@@ -1,4 +1,4 @@
-import type { RowReader } from '@millrace/db';
+import type { RowReader } from '@millrace/engine';
 import type { AuditRecord } from '../../core/audit.js';
 import type { FullTask, Tombstone } from '../../core/task.js';
 import { toTombstone } from '../task-row.js';

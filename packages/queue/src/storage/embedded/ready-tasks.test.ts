@@ -1,4 +1,4 @@
-import type { RowReader } from '@millrace/db';
+import type { RowReader } from '@millrace/engine';
 import { describe, expect, test } from 'vitest';
 import { groupBytes, idOf, readyKey } from './keys.js';
 import { lowerMark, pickReady, type ReadyOrder } from './ready-tasks.js';

@@ -1,4 +1,4 @@
-import type { RowReader } from '@millrace/db';
+import type { RowReader } from '@millrace/engine';
 import { after, groupBytes, idOf, readyGroup, readyKey, readyStart, timeOf } from './keys.js';
 
 /** Tasks of one group to scan before seeking to the next group. */

@@ -1,4 +1,4 @@
-import type { RowWriter } from '@millrace/db';
+import type { RowWriter } from '@millrace/engine';
 import { chainAct, type AuditAct, type AuditRecord } from '../../core/audit.js';
 import type { Attempt, Tombstone, WholeTask } from '../../core/task.js';
 import { claimRow, maxStoredAttempts, toTombstone } from '../task-row.js';

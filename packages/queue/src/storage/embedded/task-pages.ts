@@ -1,4 +1,4 @@
-import type { RowReader } from '@millrace/db';
+import type { RowReader } from '@millrace/engine';
 import type { TaskStatus } from '../../core/task.js';
 import {
   isStatusFilter,

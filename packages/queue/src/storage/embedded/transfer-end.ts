@@ -1,5 +1,5 @@
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
-import { open, type Database, type RowReader } from '@millrace/db';
+import { open, type Database, type RowReader } from '@millrace/engine';
 import { UsageError } from '@millrace/kit/errors';
 import type { AuditRecord } from '../../core/audit.js';
 import {

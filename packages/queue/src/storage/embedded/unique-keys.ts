@@ -1,4 +1,4 @@
-import type { RowReader, RowWriter } from '@millrace/db';
+import type { RowReader, RowWriter } from '@millrace/engine';
 import type { TaskStatus } from '../../core/task.js';
 import type { TaskRow } from '../task-row.js';
 import { kinds, timeKey } from './keys.js';

@@ -1,4 +1,4 @@
-import type { RowReader } from '@millrace/db';
+import type { RowReader } from '@millrace/engine';
 import type { Task, WholeTask } from '../../core/task.js';
 import { expireRow, toTask } from '../task-row.js';
 import { tombstoneMs, type TaskStore } from '../task-store.js';

@@ -1,4 +1,4 @@
-import type { RowReader } from '@millrace/db';
+import type { RowReader } from '@millrace/engine';
 import type { Attempt, FullTask, WholeTask } from '../../core/task.js';
 import { toFullTask, toWholeTask } from '../task-row.js';
 import { attemptsApart, decodeAttempt } from './attempt-codec.js';

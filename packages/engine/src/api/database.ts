@@ -1,0 +1,416 @@
+import { realpathSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { systemClock, type Clock } from '@millrace/kit/clock';
+import { silentLog, type Log } from '@millrace/kit/log';
+import { systemRandom, type Random } from '@millrace/kit/random';
+import { backup, type BackupOptions } from '../maintain/backup/backup.js';
+import { LogArchiver, type LogArchiveOptions } from '../maintain/backup/archiver.js';
+import { writeBackup, type WrittenBackup } from '../maintain/backup/file.js';
+import type { BackupHeader, BackupPart } from '../maintain/backup/parts.js';
+import { Bulk } from '../write/bulk.js';
+import { BulkByFilter } from '../write/bulk-filter.js';
+import type { CollectionInfo, IndexInfo } from '../core/catalog.js';
+import { Collection } from './collection.js';
+import { CommitTarget } from '../write/commit-target.js';
+import {
+  Compactor,
+  type Compacted,
+  type CompactOptions,
+  type CompactProgress,
+} from '../maintain/compact/compact.js';
+import { Core } from '../core/core.js';
+import { loadDeclarations } from '../write/declarations.js';
+import { CatalogChanges } from '../write/catalog-changes.js';
+import {
+  declaredCollections,
+  type CollectionDeclarations,
+  type CollectionOptions,
+} from './declared-collections.js';
+import { checkCollectionName } from '../value/documents.js';
+import { ExpirySweeper } from '../write/expiry.js';
+import { openFormat } from '../maintain/upgrade/format.js';
+import type { Hash64 } from '../value/hash.js';
+import { allDeclared, buildIndexes, reconcileIndexes } from '../write/index-build.js';
+import { defaultRetention, LogTrimmer, type LogRetention } from '../core/log-trim.js';
+import { Queries } from '../write/queries.js';
+import { readSnapshot, refusePromise, type ReadSnapshot } from '../core/read-snapshot.js';
+import { Reads } from '../write/reads.js';
+import { cutTail } from '../maintain/replica/cut-tail.js';
+import { fillStore } from '../maintain/replica/fill-store.js';
+import { refuse } from '../value/refusal.js';
+import { readRows, type RowReader } from '../core/rows.js';
+import { retryInTurn, runTransaction } from '../write/run-transaction.js';
+import { Schemas } from '../write/schemas.js';
+import type { SchemaInput, SchemaOutput, StandardSchema } from '../core/schema.js';
+import {
+  currentStore,
+  makeDirectory,
+  nextStore,
+  noCurrent,
+  pointTo,
+  removeOtherStores,
+  removeStore,
+  storeToOpen,
+} from '../storage/file/directory.js';
+import { nodeFiles, type FileLayer } from '../storage/file/files.js';
+import { DirectoryLock } from '../storage/file/lock.js';
+import { logDirectoryOf, OpenedLog } from '../storage/open-log.js';
+import { checkStoreFile, hasBytes } from '../storage/file/store-file.js';
+import { Tables } from '../storage/file/tables.js';
+import { TransactionRegistry, type BeginOptions } from '../write/transaction-registry.js';
+import { runInScope } from './transaction-scope.js';
+import { withCollections, type DatabaseTransaction } from './database-transaction.js';
+import type { VerifyReport } from '../maintain/verify/report.js';
+import { verifyCore } from '../maintain/verify/verify.js';
+import type { WatchChange } from '../watch/message.js';
+import type { Watch } from '../watch/watch.js';
+import { Watches, type WatchOptions } from '../watch/watches.js';
+import { Writes } from '../write/writes.js';
+
+export interface OpenOptions extends CollectionDeclarations {
+  /**
+   * `strict` (default; alias `full`): a write resolves when it is on disk. `relaxed`: it resolves
+   * when it is applied; a crash may lose the last commits, but never part of a commit.
+   */
+  durability?: 'strict' | 'full' | 'relaxed';
+  /** How much of the change log to keep: 24 h and 1 GiB unless told. */
+  logRetention?: Partial<LogRetention>;
+  /** Archives the change log to a directory, for point-in-time restore. */
+  logArchive?: LogArchiveOptions | undefined;
+  /** False: refuse data of an older format instead of backing it up and upgrading it. */
+  upgrade?: boolean | undefined;
+  /** Whether the opened file accepts no commits of its own: see `Core.sealed`. */
+  seal?: (core: Core) => (() => Error) | undefined;
+  clock?: Clock;
+  random?: Random;
+  log?: Log;
+  /** The file operations of the log, for tests that make them fail. */
+  files?: FileLayer;
+  /** Sizes of the log files, for tests. */
+  logFiles?: { segmentBytes: number };
+}
+
+/** Where the change log stands. */
+export interface LogPosition {
+  /** The last commit that is on disk. */
+  readonly seq: number;
+  /** The oldest commit that the log still holds; `seq + 1` when it holds none. */
+  readonly oldestSeq: number;
+  /** The hash chain after commit `seq`: two logs that share it have the same history. */
+  readonly chainHash: Hash64;
+}
+
+/** An open database. Made by `open`. */
+export class Database {
+  readonly reads: Reads;
+  readonly writes: Writes;
+  readonly bulk: Bulk;
+  readonly bulkByFilter: BulkByFilter;
+  readonly queries: Queries;
+  readonly schemas: Schemas;
+  readonly catalog: CatalogChanges;
+  readonly watches: Watches;
+  readonly transactions: TransactionRegistry;
+  readonly #sweeper: ExpirySweeper;
+  readonly #trimmer: LogTrimmer;
+  readonly #compactor: Compactor;
+  readonly #stop = new AbortController();
+  #building: Promise<void> = Promise.resolve();
+  #reconciling: Promise<void> = Promise.resolve();
+  #archiver: LogArchiver | undefined;
+  readonly #retry: ReturnType<typeof retryInTurn>;
+  #closing: Promise<void> | undefined;
+
+  private constructor(
+    readonly directory: string,
+    readonly core: Core,
+    private readonly lock: DirectoryLock,
+    retention: LogRetention,
+    /** Directory of the copy that was made because this opening upgraded the data. */
+    readonly upgradeBackup?: string,
+  ) {
+    this.reads = new Reads(core);
+    this.writes = new Writes(core);
+    this.queries = new Queries(core);
+    this.schemas = new Schemas(core, this.queries);
+    this.catalog = new CatalogChanges(core, () => this.#reconciling);
+    this.bulk = new Bulk(core);
+    this.bulkByFilter = new BulkByFilter(core, this.queries);
+    this.watches = new Watches(core);
+    this.transactions = new TransactionRegistry(core);
+    this.#sweeper = new ExpirySweeper(core);
+    this.#trimmer = new LogTrimmer(core, retention);
+    this.#retry = retryInTurn(core.clock);
+    this.#compactor = new Compactor(core, directory, this.#trimmer, this.#stop.signal);
+  }
+
+  static async open(directory: string, options: OpenOptions = {}): Promise<Database> {
+    const collections = declaredCollections(options);
+    makeDirectory(directory, options.log);
+    const home = realpathSync(directory);
+    const clock = options.clock ?? systemClock;
+    const lock = new DirectoryLock(home, clock);
+    let tables: Tables | undefined;
+    let opened: OpenedLog | undefined;
+    let database: Database | undefined;
+    try {
+      const { name: store, isNew } = storeToOpen(home);
+      if (!isNew || hasBytes(join(home, store))) checkStoreFile(join(home, store));
+      tables = new Tables(join(home, store));
+      if (isNew && !tables.isEmpty) throw noCurrent(home, store);
+      const parts = {
+        clock,
+        random: options.random ?? systemRandom,
+        log: options.log ?? silentLog,
+        files: options.files ?? nodeFiles,
+      };
+      const upgradeBackup = await openFormat(tables, { ...parts, upgrade: options.upgrade });
+      pointTo(home, store);
+      removeOtherStores(home, store, basename(logDirectoryOf(tables)));
+      opened = await OpenedLog.open(tables, { ...parts, ...options.logFiles });
+      const durability = options.durability === 'relaxed' ? 'relaxed' : 'strict';
+      const core = new Core(tables, opened, { ...parts, durability });
+      core.sealed = options.seal?.(core);
+      core.store.foldSoon();
+      const retention = { ...defaultRetention, ...options.logRetention };
+      database = new Database(home, core, lock, retention, upgradeBackup);
+      if (core.catalog.system) await core.writer.submit(() => loadDeclarations(core));
+      core.onFailed = () => loadDeclarations(core);
+      core.onDeclarations = () => database!.#rebuildIndexes();
+      await database.#declare(collections);
+      const { logArchive } = options;
+      if (logArchive) database.#archiver = await LogArchiver.open(core, logArchive);
+      return database;
+    } catch (error) {
+      if (database) database.#stopTimers();
+      await (database ? database.core.store.close() : opened?.log.close());
+      await tables?.close();
+      lock.release();
+      throw error;
+    }
+  }
+
+  /** The collection of this name. It is created with its first record. */
+  collection<T extends object = Record<string, unknown>>(name: string): Collection<T>;
+  /** The collection of this name. The schema validates every document that is written. */
+  collection<S extends StandardSchema>(
+    name: string,
+    schema: S,
+  ): Collection<SchemaOutput<S>, SchemaInput<S>>;
+  collection(name: string, schema?: StandardSchema): Collection<object> {
+    checkCollectionName(name);
+    return new Collection(this, name, { schema });
+  }
+
+  /** Begins a transaction that the caller commits or rolls back. */
+  async begin({
+    readOnly,
+    lifetimeMs,
+  }: {
+    readOnly?: boolean | undefined;
+    lifetimeMs?: number | undefined;
+  } = {}): Promise<DatabaseTransaction> {
+    return withCollections(this, this.transactions.begin({ readOnly, timeoutMs: lifetimeMs }));
+  }
+
+  /**
+   * Calls `run` with a transaction and commits what it did. When another commit changed what it
+   * read, `run` is called again, ten times unless told, so it must do nothing outside that may not
+   * happen twice. A throw rolls back and comes out.
+   */
+  transaction<Result>(
+    run: (transaction: DatabaseTransaction) => Promise<Result>,
+    { tries, ...options }: BeginOptions & { tries?: number | undefined } = {},
+  ): Promise<Result> {
+    const begin = () => withCollections(this, this.transactions.begin(options));
+    const retry = this.#retry;
+    return runTransaction(begin, (held) => runInScope(this, () => run(held)), { tries, retry });
+  }
+
+  /**
+   * Runs `step` as one atomic step in the writer: it reads the newest state, and all its writes
+   * become one commit, which many other steps may share an fsync with. It must be synchronous
+   * and touch nothing outside, for it may run twice. A throw leaves no trace.
+   */
+  transact<Result>(step: (target: CommitTarget) => Result): Promise<Result> {
+    return this.core.writer.submit(() => {
+      const target = new CommitTarget(this.core);
+      const result = step(target);
+      refusePromise(result, 'transact(step)');
+      target.commit.finish();
+      return result;
+    });
+  }
+
+  /**
+   * Calls `run` with one state of the database and returns what it returns. Reads are synchronous,
+   * so `run` must be too.
+   */
+  read<Result>(run: (snapshot: ReadSnapshot) => Result): Result {
+    return readSnapshot(this.core, run);
+  }
+
+  /** Calls `read` with the rows beside the records (see rows.ts) as they are at one moment. */
+  readRows<Result>(read: (rows: RowReader) => Result): Result {
+    return readRows(this.core, read);
+  }
+
+  /** The position of the change log now; a watch with `startSeq: seq + 1` continues from it. */
+  get logPosition(): LogPosition {
+    const { seq, oldestSeq, chain } = this.core.durable;
+    return { seq, oldestSeq, chainHash: chain };
+  }
+
+  collections(): readonly CollectionInfo[] {
+    return this.catalog.collections();
+  }
+
+  indexes(): readonly IndexInfo[] {
+    return this.core.catalog.indexes();
+  }
+
+  /** Resolves when no index is being built any more. */
+  async indexesBuilt(): Promise<void> {
+    await this.#building;
+  }
+
+  /** Removes what has expired now, rather than within the next second. */
+  async sweepExpired(): Promise<void> {
+    await this.#sweeper.sweep();
+  }
+
+  /** Trims the change log to its limits now, and drops everything before `beforeSeq`. */
+  async trimLog(beforeSeq = 0): Promise<void> {
+    await this.#trimmer.trim(beforeSeq);
+  }
+
+  /** Follows the changes of one collection or of the whole database, a message for each commit. */
+  watch<Shown = WatchChange>(options: WatchOptions<Shown> = {}): Watch<Shown> {
+    return this.watches.open(options);
+  }
+
+  /** A backup of one moment while the database serves: header, data, trailer. */
+  backup(options: BackupOptions = {}): AsyncGenerator<BackupPart, void, void> {
+    return backup(this.core, options);
+  }
+
+  /** A backup in a file, which is there only when it is whole. */
+  writeBackup(file: string, options: BackupOptions = {}): Promise<WrittenBackup> {
+    return writeBackup(this.core, file, options);
+  }
+
+  /** Archives all durable commits now. Does nothing without a log archive. */
+  async archiveLog(): Promise<void> {
+    await this.#archiver?.archive();
+  }
+
+  /** Commits that are not in the log archive yet; 0 without one. */
+  get archiveLag(): number {
+    return this.#archiver?.lagCommits ?? 0;
+  }
+
+  /** Trims the change log and rewrites the file while the database serves. */
+  compact(options: CompactOptions = {}): Promise<Compacted> {
+    return this.#compactor.run(options);
+  }
+
+  /** How far the compaction is that runs now. */
+  get compaction(): CompactProgress | undefined {
+    return this.#compactor.progress;
+  }
+
+  /**
+   * Goes over to the copy of another database: a backup, which comes as parts, becomes the store
+   * that counts, and this `Database` is closed; `open` again to go on. Until the copy is whole this
+   * one serves, and when it never is, nothing has happened.
+   */
+  async giveWayTo(parts: AsyncIterable<BackupPart>, source: string): Promise<BackupHeader> {
+    const { directory, core } = this;
+    return this.#compactor.alone(async () => {
+      const name = nextStore(currentStore(directory));
+      const header = await fillStore(directory, name, parts, source, core.options);
+      if (!this.isOpen) {
+        removeStore(directory, name);
+        throw refuse('SHUTTING_DOWN', 'The database is closed.');
+      }
+      this.#closing = this.#end(() => pointTo(directory, name));
+      await this.#closing;
+      return header;
+    });
+  }
+
+  /** Takes back every commit after `afterSeq`. The log must reach back that far. */
+  async cutTail(afterSeq: number): Promise<void> {
+    await cutTail(this.core, afterSeq);
+    this.watches.historyCut();
+  }
+
+  /** Looks at everything there is, on one snapshot and while the database serves. */
+  verify(): Promise<VerifyReport> {
+    return verifyCore(this.core);
+  }
+
+  /** Finishes what is under way, then lets go of the directory. Safe to call twice. */
+  close(): Promise<void> {
+    return (this.#closing ??= this.#close());
+  }
+
+  get isOpen(): boolean {
+    return this.#closing === undefined;
+  }
+
+  async #close(): Promise<void> {
+    this.#stop.abort();
+    this.#stopTimers();
+    this.transactions.close();
+    await this.#compactor.idle();
+    await this.#end();
+  }
+
+  /** `last` is done when the file is closed and nobody else can open the directory yet. */
+  async #end(last?: () => void): Promise<void> {
+    this.#stop.abort();
+    this.#stopTimers();
+    this.transactions.close();
+    await this.#building;
+    await this.#archiver?.close();
+    await this.core.close(refuse('SHUTTING_DOWN', 'The database is closed.'));
+    try {
+      last?.();
+    } finally {
+      this.lock.release();
+    }
+  }
+
+  #stopTimers(): void {
+    this.#sweeper.stop();
+    this.#trimmer.stop();
+    this.#archiver?.stop();
+  }
+
+  async #declare(collections: [string, CollectionOptions][]): Promise<void> {
+    const declared = new Map(collections.map(([name, { indexes }]) => [name, indexes ?? []]));
+    this.catalog.settings = declared;
+    await reconcileIndexes(this.core, allDeclared(this.core, declared));
+    for (const [name, { defaultTtlMs }] of collections) {
+      const info = this.core.catalog.find(name);
+      if (info && defaultTtlMs) info.defaultTtlMs = defaultTtlMs;
+    }
+    this.#building = buildIndexes(this.core, this.#stop.signal);
+  }
+
+  /** Makes the indexes those that are declared now. Builds follow those that are under way. */
+  #rebuildIndexes(): void {
+    const { core } = this;
+    const { signal } = this.#stop;
+    const reconcile = async () => {
+      if (signal.aborted) return;
+      await reconcileIndexes(core, allDeclared(core, this.catalog.settings));
+    };
+    this.#reconciling = this.#reconciling.then(reconcile).catch((error: unknown) => {
+      if (!signal.aborted) core.log.error({ err: error }, 'failed to change indexes');
+    });
+    const before = Promise.all([this.#building, this.#reconciling]);
+    this.#building = before.then(() => buildIndexes(core, signal));
+  }
+}

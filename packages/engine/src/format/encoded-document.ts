@@ -1,0 +1,98 @@
+import type { StoreCodec } from './codec.js';
+import { contentHash } from './content-hash.js';
+import { maxRecordBytes, ownDocument, toDocument, type JsonObject } from '../value/documents.js';
+import { encodeRecord, fixedLength, writeFixedHead, type RecordFields } from './record.js';
+import { refuse } from '../value/refusal.js';
+
+/** A document made ready for the file before its turn in the writer. */
+export class EncodedDocument {
+  #isTaken = false;
+  #data: JsonObject | undefined;
+
+  constructor(
+    /** The document, behind room for the head of its record. */
+    private readonly row: Buffer,
+    readonly contentHash: number,
+    private readonly codec: StoreCodec,
+    data: JsonObject | undefined,
+  ) {
+    this.#data = data;
+    if (this.size <= maxRecordBytes) return;
+    throw refuse(
+      'RECORD_TOO_LARGE',
+      `The record takes ${this.size} bytes; the most is ${maxRecordBytes}. ` +
+        'Split it, or keep the large part elsewhere.',
+      { limit_bytes: String(maxRecordBytes) },
+    );
+  }
+
+  /** Bytes of the document alone. */
+  get size(): number {
+    return this.row.length - fixedLength;
+  }
+
+  get data(): JsonObject {
+    return (this.#data ??= this.codec.decode(this.row, fixedLength, this.row.length));
+  }
+
+  /** The document as an object if there is one; undefined when it would have to be decoded. */
+  get dataAtHand(): JsonObject | undefined {
+    return this.#data;
+  }
+
+  /** For operations, which take documents that are encoded and others. */
+  get encoded(): this {
+    return this;
+  }
+
+  /** The record with this document. The first one is made in place, without a copy. */
+  toRecord(fields: RecordFields): Buffer {
+    if (this.#isTaken || fields.expiresAt || fields.key !== '') {
+      return encodeRecord(fields, this.row.subarray(fixedLength));
+    }
+    this.#isTaken = true;
+    writeFixedHead(fields, 0, this.row);
+    return this.row;
+  }
+}
+
+/** Encodes a document that is clean and that nobody changes. */
+export function encodeDocument(
+  { codec }: { codec: StoreCodec },
+  data: JsonObject,
+): EncodedDocument {
+  return pack(codec, data, data) ?? packSlowly(codec, data);
+}
+
+/**
+ * Checks and encodes a value from outside. What the packer takes is clean and needs no copy.
+ * `isOwn`: nobody else holds it.
+ */
+export function encodeValue(
+  { codec }: { codec: StoreCodec },
+  value: unknown,
+  isOwn = false,
+): EncodedDocument {
+  if (typeof value === 'object' && value !== null) {
+    const packed = pack(codec, value, isOwn ? (value as JsonObject) : undefined);
+    if (packed) return packed;
+  }
+  return packSlowly(codec, isOwn ? ownDocument(value) : toDocument(value));
+}
+
+function pack(
+  codec: StoreCodec,
+  value: object,
+  data: JsonObject | undefined,
+): EncodedDocument | undefined {
+  const { packer } = codec;
+  const row = packer.pack(value, fixedLength);
+  return row && new EncodedDocument(row, packer.contentHash, codec, data);
+}
+
+function packSlowly(codec: StoreCodec, data: JsonObject): EncodedDocument {
+  const bytes = codec.encode(data);
+  const row = Buffer.allocUnsafe(fixedLength + bytes.length);
+  row.set(bytes, fixedLength);
+  return new EncodedDocument(row, contentHash(data), codec, data);
+}

@@ -1,0 +1,197 @@
+import type { Json } from '../value/documents.js';
+import { forEachValue, parsePath, plainValue, type Path, type Row } from '../value/path.js';
+import { refuse } from '../value/refusal.js';
+import { EntryEncoder, maxIndexFields } from './encoding.js';
+
+export interface IndexDefinition {
+  /** Dotted paths into data; also `$key`, `$rev`, `$created_at`, `$updated_at`, `$expires_at`. */
+  fields: readonly string[];
+  /** No two records have the same values. See `IndexEntries.unique` for what that leaves out. */
+  unique?: boolean | undefined;
+  /** Records that lack all of the fields are left out. */
+  sparse?: boolean | undefined;
+}
+
+export interface CompiledIndex {
+  readonly definition: IndexDefinition;
+  /** The fields with commas between. */
+  readonly name: string;
+  readonly paths: readonly Path[];
+  /** What the record has in the index. Throws BAD_DATA when that is too much. */
+  entriesOf(row: Row): IndexEntries;
+}
+
+export interface IndexEntries {
+  /** The encoded values of each entry, without prefix and id, no two the same. */
+  values: Uint8Array[];
+  /** The record has an array in or on the way to a field, so it may have several entries. */
+  multi: boolean;
+  /** A value was too long and its order is kept only up to a point. */
+  cut: boolean;
+  /** `unique` is not empty. */
+  constrained: boolean;
+  /**
+   * In a unique index, the entries that no other record may have. As in SQL, a record that lacks
+   * one of the fields, or has null there, collides with none. An array as a value is unique as a
+   * whole: two records may share elements; through an array (`emails.address`) each value counts.
+   */
+  unique: Uint8Array[];
+}
+
+/** One record may have this many entries in one index. */
+const maxEntries = 1000;
+
+export function indexName(fields: readonly string[]): string {
+  return fields.join(',');
+}
+
+export function compileIndex(definition: IndexDefinition): CompiledIndex {
+  if (!Array.isArray(definition.fields)) {
+    throw refuse('BAD_REQUEST', 'An index needs fields: a list of paths.');
+  }
+  const name = indexName(definition.fields);
+  const paths = checkFields(definition.fields, name);
+  const several = severalEntries(definition, name, paths);
+  return {
+    definition,
+    name,
+    paths,
+    entriesOf:
+      paths.length === 1
+        ? singleEntry(definition, paths[0]!, several)
+        : compoundEntry(definition, paths, several),
+  };
+}
+
+function checkFields(fields: readonly string[], name: string): Path[] {
+  const fail = (problem: string) => refuse('BAD_REQUEST', `The index "${name}" ${problem}.`);
+  if (fields.length === 0) throw refuse('BAD_REQUEST', 'An index needs at least one field.');
+  if (fields.length > maxIndexFields) throw fail(`has more than ${maxIndexFields} fields`);
+  if (new Set(fields).size !== fields.length) throw fail('names a field twice');
+  return fields.map((field) => {
+    if (field === '$id' || field === '$seq') throw fail(`cannot have the field ${field}`);
+    if (field.includes(',')) throw fail(`has a comma in the field "${field}"`);
+    return parsePath(field, (problem) => fail(`has a field that ${problem}: "${field}"`));
+  });
+}
+
+type EntriesOf = CompiledIndex['entriesOf'];
+
+function oneEntry(encoder: EntryEncoder, constrained: boolean): IndexEntries {
+  const values = [encoder.end()];
+  return { values, multi: false, cut: encoder.cut, constrained, unique: constrained ? values : [] };
+}
+
+function noEntry(): IndexEntries {
+  return { values: [], multi: false, cut: false, constrained: false, unique: [] };
+}
+
+function singleEntry(definition: IndexDefinition, path: Path, several: EntriesOf): EntriesOf {
+  const read = plainValue(path);
+  const encoder = new EntryEncoder(1);
+  const { unique = false, sparse = false } = definition;
+  return (row) => {
+    const value = read(row);
+    if (typeof value === 'symbol' || Array.isArray(value)) return several(row);
+    if (value === undefined && sparse) return noEntry();
+    encoder.begin().value(value);
+    return oneEntry(encoder, unique && value !== undefined && value !== null);
+  };
+}
+
+function compoundEntry(
+  definition: IndexDefinition,
+  paths: readonly Path[],
+  several: EntriesOf,
+): EntriesOf {
+  const reads = paths.map(plainValue);
+  const encoder = new EntryEncoder(paths.length);
+  const { unique = false, sparse = false } = definition;
+  return (row) => {
+    encoder.begin();
+    let present = false;
+    let complete = true;
+    for (const read of reads) {
+      const value = read(row);
+      if (typeof value === 'symbol' || Array.isArray(value)) return several(row);
+      if (value !== undefined) present = true;
+      if (value === undefined || value === null) complete = false;
+      encoder.value(value);
+    }
+    if (sparse && !present) return noEntry();
+    return oneEntry(encoder, unique && complete);
+  };
+}
+
+/** What one field contributes: its values, and the elements of those that are arrays. */
+interface Part {
+  bytes: Uint8Array;
+  /** May make an entry that must be unique. */
+  constrained: boolean;
+}
+
+/** The general case: every combination of what the fields contribute. */
+function severalEntries(
+  definition: IndexDefinition,
+  name: string,
+  paths: readonly Path[],
+): EntriesOf {
+  const encoder = new EntryEncoder(paths.length);
+  const tooMany = () =>
+    refuse(
+      'BAD_DATA',
+      `The record has more than ${maxEntries} entries in the index "${name}": store fewer ` +
+        `values in the arrays of these fields, or leave them out of the index.`,
+    );
+
+  const partsOf = (path: Path, row: Row, notes: { cut: boolean; present: boolean }): Part[] => {
+    const parts = new Map<string, Part>();
+    const add = (constrained: boolean) => {
+      const bytes = encoder.end();
+      if (encoder.cut) notes.cut = true;
+      parts.set(bytes.toString('latin1'), { bytes, constrained });
+      if (parts.size > maxEntries) throw tooMany();
+    };
+    forEachValue(path, row, (value: Json) => {
+      encoder.begin().value(value);
+      add(value !== null);
+      if (!Array.isArray(value)) return;
+      for (const item of value) {
+        encoder.begin().element(item);
+        add(false);
+      }
+    });
+    if (parts.size > 0) notes.present = true;
+    else {
+      encoder.begin().value(undefined);
+      add(false);
+    }
+    return [...parts.values()];
+  };
+
+  return (row) => {
+    const notes = { cut: false, present: false };
+    let entries: Part[] = [{ bytes: Buffer.alloc(0), constrained: definition.unique ?? false }];
+    for (const path of paths) {
+      const parts = partsOf(path, row, notes);
+      if (entries.length * parts.length > maxEntries) throw tooMany();
+      entries = entries.flatMap((entry) => parts.map((part) => joinParts(entry, part)));
+    }
+    if (definition.sparse && !notes.present) return noEntry();
+    const unique = entries.filter((entry) => entry.constrained).map((entry) => entry.bytes);
+    return {
+      values: entries.map((entry) => entry.bytes),
+      multi: true,
+      cut: notes.cut,
+      constrained: unique.length > 0,
+      unique,
+    };
+  };
+}
+
+function joinParts(entry: Part, part: Part): Part {
+  return {
+    bytes: Buffer.concat([entry.bytes, part.bytes]),
+    constrained: entry.constrained && part.constrained,
+  };
+}

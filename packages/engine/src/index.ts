@@ -1,0 +1,42 @@
+import { Database, type OpenOptions } from './api/database.js';
+
+/**
+ * Opens the database in a directory, which is made when it is not there.
+ *
+ *     const db = await open('./data', { collections: { people: { indexes: [{ fields: ['age'] }] } } });
+ *     const people = db.collection<{ name: string; age: number }>('people');
+ *     await people.insert({ name: 'Ada', age: 36 });
+ */
+export function open(directory: string, options: OpenOptions = {}): Promise<Database> {
+  return Database.open(directory, options);
+}
+
+export type { Collection } from './api/collection.js';
+export type { Patch } from './value/documents.js';
+export type { Database, LogPosition, OpenOptions } from './api/database.js';
+export type { CollectionOptions } from './api/declared-collections.js';
+export type { IndexDefinition } from './format/entries.js';
+export type { CommitTarget } from './write/commit-target.js';
+export type { PutOptions, StepCollection, StepRecord } from './write/step-collection.js';
+export type { RowReader, RowWriter } from './core/rows.js';
+export type { DeletedRecord, StoredRecord } from './format/stored-record.js';
+export { restore, type Restored, type RestoreOptions } from './maintain/backup/restore.js';
+export { baseBackupName, type RestoreTarget } from './maintain/backup/archive.js';
+export type { LogArchiveOptions } from './maintain/backup/archiver.js';
+export { checkBackup, type CheckedBackup } from './maintain/backup/check.js';
+export { fileBytes } from './maintain/backup/file.js';
+export type { BackupOptions, BackupProgress } from './maintain/backup/backup.js';
+export type {
+  BackupFormat,
+  BackupHeader,
+  BackupPart,
+  BackupTrailer,
+} from './maintain/backup/parts.js';
+export type { Compacted, CompactOptions, CompactStage } from './maintain/compact/compact.js';
+export { backUpBeforeUpgrade, refuseUpgrade } from './maintain/upgrade/upgrade-backup.js';
+export { verify } from './maintain/verify/verify.js';
+export type { Problem, VerifyReport } from './maintain/verify/report.js';
+export type { LiveResult } from './watch/live.js';
+export type { DatabaseTransaction } from './api/database-transaction.js';
+export type { RemovedRecord, WatchChange, WatchMessage } from './watch/message.js';
+export type { WatchOptions } from './watch/watches.js';

@@ -1,0 +1,224 @@
+import { indexRow, sameDefinition, storedIndex, type CollectionInfo } from '../../core/catalog.js';
+import type { Core } from '../../core/core.js';
+import { expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../../format/keys.js';
+import { lineageRow } from '../../storage/file/state.js';
+import type { Hash64 } from '../../value/hash.js';
+import { encodeRecord, type RecordImage } from '../../format/record.js';
+import { damagedAt } from './frames.js';
+import type { BackupCatalog, BackupHeader } from './parts.js';
+import type { PortableChange, PortableCommit } from './portable.js';
+import type { BackupStatement } from './reader.js';
+
+// Enough to fill a flush while the next frames are being decoded.
+const maxPending = 32;
+
+export interface ApplyOptions {
+  /** Keep the id of the history, as a follower does; a restored copy begins another one. */
+  keepLineage?: boolean;
+  onRecords?: (count: number) => void;
+  /** False for the first commit that is after the target: it and all later ones are left out. */
+  isWithin?: ((commit: PortableCommit) => boolean) | undefined;
+}
+
+/**
+ * Puts a backup into a database: a full one into an empty database, an increment into one that
+ * stands at the commit it builds on. Only with the backup's last word does the database move to
+ * its commit, so one that was cut off is of no use and must be thrown away.
+ */
+export async function applyBackup(
+  core: Core,
+  statements: AsyncIterable<BackupStatement>,
+  source: string,
+  options: ApplyOptions = {},
+): Promise<BackupHeader> {
+  const apply = new Application(core, source, options);
+  for await (const statement of statements) await apply.take(statement);
+  return apply.header!;
+}
+
+/** A change ready to be written, all encoded. */
+interface Write {
+  collection: CollectionInfo;
+  id: string;
+  row: Buffer | undefined;
+  key: string;
+  expiresAt: number;
+}
+
+class Application {
+  header: BackupHeader | undefined;
+  #catalog: BackupCatalog | undefined;
+  readonly #collections = new Map<number, CollectionInfo>();
+  readonly #underWay: Promise<void>[] = [];
+  /** An archive may begin before the base backup does: those commits are there already. */
+  readonly #startSeq: number;
+  #last: PortableCommit | undefined;
+  #isReached = false;
+
+  constructor(
+    private readonly core: Core,
+    private readonly source: string,
+    private readonly options: ApplyOptions,
+  ) {
+    this.#startSeq = core.state.seq;
+  }
+
+  async take(statement: BackupStatement): Promise<void> {
+    switch (statement.kind) {
+      case 'header':
+        this.header = statement.header;
+        return;
+      case 'catalog':
+        return this.#begin(statement.catalog);
+      case 'records': {
+        const collection = this.#collection(statement.collection);
+        return this.#write(statement.records.map((image) => this.#encode(collection, image)));
+      }
+      case 'commits': {
+        const changes = this.#dueOf(statement.commits).flatMap((commit) => commit.changes);
+        await this.#makeCollections(new Set(changes.map(({ collection }) => collection)));
+        return this.#write(changes.map((change) => this.#encodeChange(change)));
+      }
+      case 'rows':
+        return this.#submit(() => {
+          for (const { key, value } of statement.rows) {
+            // Copied: the frame they lie in is much larger, and would be kept for each.
+            this.core.writer.put('rows', Buffer.from(key), Buffer.from(value));
+          }
+        });
+      case 'end':
+        return this.#finish();
+    }
+  }
+
+  async #begin(catalog: BackupCatalog): Promise<void> {
+    this.#catalog = catalog;
+    if (catalog.since_chain === null) await this.#makeCollections();
+  }
+
+  /** Makes these collections, or all: an increment may have some that are newer than the target. */
+  async #makeCollections(numbers?: ReadonlySet<number>): Promise<void> {
+    for (const { number, name } of this.#catalog!.collections) {
+      if (this.#collections.has(number) || numbers?.has(number) === false) continue;
+      const collection = await this.core.writer.submit(() => this.core.collectionNow(name));
+      this.#collections.set(number, collection);
+    }
+  }
+
+  /** The commits that the database lacks, up to the target. */
+  #dueOf(commits: readonly PortableCommit[]): PortableCommit[] {
+    return commits.filter((commit) => {
+      if (this.#isReached || commit.seq <= this.#startSeq) return false;
+      this.#isReached = this.options.isWithin?.(commit) === false;
+      if (!this.#isReached) this.#last = commit;
+      return !this.#isReached;
+    });
+  }
+
+  /** The commit that the database is at when everything is applied. */
+  #end(): { seq: number; epoch: number; chain: Hash64 } {
+    const { seq, epoch, chainHash } = this.header!;
+    return this.#isReached ? (this.#last ?? this.core.state) : { seq, epoch, chain: chainHash };
+  }
+
+  #collection(number: number): CollectionInfo {
+    const collection = this.#collections.get(number);
+    if (collection) return collection;
+    throw damagedAt(this.source, 0, `its catalog does not have collection ${number}`);
+  }
+
+  #encode(collection: CollectionInfo, image: RecordImage): Write {
+    const { id, rev, seq, createdAt, updatedAt, expiresAt, key, contentHash } = image;
+    const fields = { rev, seq, createdAt, updatedAt, expiresAt, key, contentHash };
+    const row = encodeRecord(fields, this.core.codec.encode(image.data));
+    return { collection, id, row, key, expiresAt };
+  }
+
+  #encodeChange({ collection: number, id, after }: PortableChange): Write {
+    const collection = this.#collection(number);
+    if (after) return this.#encode(collection, after);
+    return { collection, id, row: undefined, key: '', expiresAt: 0 };
+  }
+
+  async #write(writes: Write[]): Promise<void> {
+    await this.#submit(() => {
+      for (const write of writes) this.#put(write);
+    });
+    this.options.onRecords?.(writes.length);
+  }
+
+  async #submit(job: () => void): Promise<void> {
+    const written = this.core.writer.submit(job);
+    // Awaited below; until then its failure must not count as nobody's.
+    written.catch(() => undefined);
+    this.#underWay.push(written);
+    if (this.#underWay.length >= maxPending) await this.#underWay.shift();
+  }
+
+  #put({ collection, id, row, key, expiresAt }: Write): void {
+    const { writer } = this.core;
+    const before = this.core.view().record(collection.id, id);
+    const rowKey = recordKey(collection.id, id);
+    const keyRow = (text: string) => prefixed(collection.id, Buffer.from(text));
+    const expiryRow = (time: number) => expiryKey(time, expiryKinds.record, rowKey);
+    if (before?.key && before.key !== key) {
+      const old = keyRow(before.key);
+      if (writer.get('keys', old)?.equals(idBytes(id))) writer.remove('keys', old);
+    }
+    if (before?.expiresAt && before.expiresAt !== expiresAt) {
+      writer.remove('expiry', expiryRow(before.expiresAt));
+    }
+    if (!row) {
+      writer.remove('records', rowKey);
+      return;
+    }
+    writer.put('records', rowKey, row);
+    if (key) writer.put('keys', keyRow(key), idBytes(id));
+    if (expiresAt) writer.put('expiry', expiryRow(expiresAt), Buffer.alloc(0));
+  }
+
+  async #finish(): Promise<void> {
+    await Promise.all(this.#underWay.splice(0));
+    const { core } = this;
+    const { lineageId } = this.header!;
+    const { seq, epoch, chain } = this.#end();
+    if (!this.#isReached) await this.#makeCollections();
+    for (const index of this.#catalog!.indexes) {
+      if (core.catalog.find(index.collection)) await this.#declare(index);
+    }
+    await core.writer.submit(() => {
+      if (this.options.keepLineage) core.writer.put('meta', lineageRow, Buffer.from(lineageId));
+      core.writer.state = {
+        ...core.state,
+        seq,
+        epoch,
+        commitEpoch: epoch,
+        chain,
+        // A new log begins: what came before is in the backup only.
+        oldestSeq: seq + 1,
+        oldestChain: chain,
+      };
+    });
+  }
+
+  /** Notes the index as one to be built; the next `open` builds it, or drops it undeclared. */
+  async #declare(wanted: BackupCatalog['indexes'][number]): Promise<void> {
+    const { collection, fields, unique, sparse } = wanted;
+    const known = this.core.catalog.find(collection)?.indexes ?? [];
+    if (known.some((index) => sameDefinition(index.definition, wanted))) return;
+    await this.core.writer.submit(() => {
+      const id = this.core.state.nextIndex;
+      this.core.writer.state = { ...this.core.state, nextIndex: id + 1 };
+      const index = this.core.catalog.addIndex({
+        id,
+        collection,
+        definition: { fields, unique, sparse },
+        state: 'building',
+        problem: '',
+        multi: false,
+        cut: false,
+      });
+      this.core.putMeta(indexRow(id), storedIndex(index));
+    });
+  }
+}

@@ -1,0 +1,97 @@
+import { UsageError } from '@millrace/kit/errors';
+import type { Hash64 } from '../../value/hash.js';
+import { sameHash } from '../../watch/token.js';
+import { ChainCheck } from './chain-check.js';
+import { damagedAt } from './frames.js';
+import { fileParts } from './file.js';
+import { hashFromHex, type BackupCatalog, type BackupHeader, type BackupTrailer } from './parts.js';
+import { readBackup } from './reader.js';
+
+/** A backup file that has been read from end to end and found whole. */
+export interface CheckedBackup {
+  file: string;
+  header: BackupHeader;
+  catalog: BackupCatalog;
+  trailer: BackupTrailer;
+  /** For an increment: the chain at the requested commit, if it has that commit. */
+  overlapChain: Hash64 | undefined;
+}
+
+/**
+ * Reads a backup file and throws, with the place, when anything about it is not as it should be.
+ * An increment that begins before `overlapSeq` has its chain there in `overlapChain`.
+ */
+export async function checkBackup(file: string, overlapSeq?: number): Promise<CheckedBackup> {
+  let header: BackupHeader | undefined;
+  let catalog: BackupCatalog | undefined;
+  let trailer: BackupTrailer | undefined;
+  let chain: ChainCheck | undefined;
+  for await (const statement of readBackup(fileParts(file), file)) {
+    if (statement.kind === 'header') header = statement.header;
+    else if (statement.kind === 'catalog') {
+      catalog = statement.catalog;
+      if (header!.sinceSeq > 0 && !isIncrement(catalog)) {
+        throw damagedAt(file, 0, 'its header and its catalog disagree on what it builds on');
+      }
+      if (isIncrement(catalog)) chain = new ChainCheck(header!, catalog, file, overlapSeq);
+    } else if (statement.kind === 'commits') {
+      if (!chain) throw damagedAt(file, 0, 'a full backup has no commits');
+      chain.take(statement.commits);
+    } else if (statement.kind === 'records' || statement.kind === 'rows') {
+      if (chain) throw damagedAt(file, 0, 'an increment has nothing apart from its commits');
+    } else trailer = statement.trailer;
+  }
+  chain?.end();
+  return {
+    file,
+    header: header!,
+    catalog: catalog!,
+    trailer: trailer!,
+    overlapChain: chain?.wanted,
+  };
+}
+
+/** Checks that the files are a full backup and its increments, in order and without a gap. */
+export function checkSequence(backups: readonly CheckedBackup[]): void {
+  const [base, ...increments] = backups;
+  if (!base) throw new UsageError('Name at least one backup file to restore from.');
+  if (isIncrement(base.catalog)) {
+    throw new UsageError(
+      `${base.file} is an increment on a backup at commit ${base.header.sinceSeq}: ` +
+        'name the full backup first, then its increments in order.',
+    );
+  }
+  let before = base;
+  for (const increment of increments) {
+    const problem = whyNotAfter(before, increment);
+    if (problem) throw new UsageError(`${increment.file} ${problem}.`);
+    before = increment;
+  }
+}
+
+function whyNotAfter(before: CheckedBackup, increment: CheckedBackup): string | undefined {
+  const { header, catalog } = increment;
+  if (!isIncrement(catalog)) return 'is a full backup: only the first file may be one';
+  if (header.lineageId !== before.header.lineageId) {
+    return `is of another database than ${before.file}`;
+  }
+  const { overlapChain } = increment;
+  if (header.sinceSeq !== before.header.seq && !overlapChain) {
+    return (
+      `builds on commit ${header.sinceSeq}, but ${before.file} stands at ${before.header.seq}: ` +
+      'name the increments in order, without leaving one out'
+    );
+  }
+  if (!sameHash(overlapChain ?? hashFromHex(catalog.since_chain ?? ''), before.header.chainHash)) {
+    return `builds on another history than ${before.file} has`;
+  }
+  if (JSON.stringify(catalog.only) !== JSON.stringify(before.catalog.only)) {
+    return `has other collections than ${before.file}`;
+  }
+  return undefined;
+}
+
+/** An archive has an increment on commit 0, too: that of an empty database. */
+function isIncrement(catalog: BackupCatalog): boolean {
+  return catalog.since_chain !== null;
+}

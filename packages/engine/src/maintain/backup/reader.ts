@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { UsageError } from '@millrace/kit/errors';
+import type { RecordImage } from '../../format/record.js';
+import { refuse } from '../../value/refusal.js';
+import type { TableRow } from '../../storage/file/tables.js';
+import { damagedAt, frameKinds, FrameReader, type Frame } from './frames.js';
+import {
+  backupVersion,
+  type BackupCatalog,
+  type BackupHeader,
+  type BackupPart,
+  type BackupTrailer,
+} from './parts.js';
+import { decodeRows } from './row-frames.js';
+import { decodeCommitRows, decodeRecordRows, type PortableCommit } from './portable.js';
+
+/** What a backup says, in its order. The catalog comes before everything else. */
+export type BackupStatement =
+  | { kind: 'header'; header: BackupHeader }
+  | { kind: 'catalog'; catalog: BackupCatalog }
+  | { kind: 'records'; collection: number; records: RecordImage[] }
+  | { kind: 'commits'; commits: PortableCommit[] }
+  | { kind: 'rows'; rows: TableRow[] }
+  | { kind: 'end'; trailer: BackupTrailer };
+
+/**
+ * Reads the parts of a backup and checks all that can be checked without knowing another one:
+ * that there is a header, the checksum of every frame, the content of every record, and at the
+ * end the trailer's account. Damage is reported with its position; `source` says of what.
+ */
+export async function* readBackup(
+  parts: AsyncIterable<BackupPart>,
+  source: string,
+): AsyncGenerator<BackupStatement, void, void> {
+  const hash = createHash('sha256');
+  let frames: FrameReader | undefined;
+  let bytes = 0;
+  let records = 0;
+  let hasCatalog = false;
+  for await (const part of parts) {
+    if (part.kind === 'header') {
+      if (frames) throw damagedAt(source, bytes, 'a second header');
+      checkHeader(part.header, source);
+      frames = new FrameReader(`The data of ${source}`);
+      yield part;
+    } else if (!frames)
+      throw refuse('CORRUPT', `${source} does not begin with the header of a backup.`);
+    else if (part.kind === 'data') {
+      frames.push(part.bytes);
+      hash.update(part.bytes);
+      bytes += part.bytes.length;
+      for (let frame = frames.next(); frame; frame = frames.next()) {
+        const statement = statementOf(frame, frames);
+        if ((statement.kind === 'catalog') === hasCatalog) {
+          throw frames.damaged('its catalog is not where it should be', frame.at);
+        }
+        hasCatalog = true;
+        records += countOf(statement);
+        yield statement;
+      }
+    } else {
+      frames.end();
+      if (!hasCatalog) throw frames.damaged('it has no catalog');
+      checkTrailer(part.trailer, { bytes, records, sha256: hash.digest('hex') }, source);
+      yield { kind: 'end', trailer: part.trailer };
+      return;
+    }
+  }
+  throw refuse(
+    'CORRUPT',
+    `${source} is not whole: it ends after ${bytes} data bytes, without trailer.`,
+  );
+}
+
+function checkHeader(header: BackupHeader, source: string): void {
+  if (header.formatVersion !== backupVersion) {
+    throw new UsageError(
+      `${source} has backup format ${header.formatVersion}; this Millrace reads format ` +
+        `${backupVersion}.`,
+    );
+  }
+  if (header.format !== 'snapshot') {
+    throw new UsageError(
+      `${source} is a backup as NDJSON, made to be read elsewhere; restore needs a snapshot.`,
+    );
+  }
+}
+
+function statementOf(frame: Frame, frames: FrameReader): BackupStatement {
+  const { kind, payload, at } = frame;
+  try {
+    switch (kind) {
+      case frameKinds.catalog:
+        return { kind: 'catalog', catalog: JSON.parse(payload.toString()) as BackupCatalog };
+      case frameKinds.records: {
+        const records = [...decodeRecordRows(payload)];
+        return { kind: 'records', collection: payload.readUInt32BE(0), records };
+      }
+      case frameKinds.commits:
+        return { kind: 'commits', commits: [...decodeCommitRows(payload)] };
+      case frameKinds.rows:
+        return { kind: 'rows', rows: decodeRows(payload) };
+      default:
+        throw new RangeError(`a frame is of the unknown kind ${kind}`);
+    }
+  } catch (error) {
+    if (error instanceof RangeError || error instanceof SyntaxError) {
+      throw frames.damaged(error.message, at);
+    }
+    throw error;
+  }
+}
+
+function countOf(statement: BackupStatement): number {
+  if (statement.kind === 'records') return statement.records.length;
+  if (statement.kind !== 'commits') return 0;
+  return statement.commits.reduce((sum, { changes }) => sum + changes.length, 0);
+}
+
+function checkTrailer(said: BackupTrailer, found: BackupTrailer, source: string): void {
+  if (said.bytes !== found.bytes) {
+    throw refuse(
+      'CORRUPT',
+      `${source} is not whole: it has ${found.bytes} data bytes, its trailer says ${said.bytes}.`,
+    );
+  }
+  if (said.sha256 !== found.sha256) {
+    throw refuse('CORRUPT', `${source} is damaged: its data has another SHA-256 than it says.`);
+  }
+  if (said.records !== found.records) {
+    throw refuse(
+      'CORRUPT',
+      `${source} is damaged: it has ${found.records} records, its trailer says ${said.records}.`,
+    );
+  }
+}

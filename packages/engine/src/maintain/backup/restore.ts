@@ -1,0 +1,175 @@
+import { existsSync, readdirSync, realpathSync, rmdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock, type Clock } from '@millrace/kit/clock';
+import { UsageError } from '@millrace/kit/errors';
+import { silentLog, type Log } from '@millrace/kit/log';
+import { systemRandom, type Random } from '@millrace/kit/random';
+import { Core } from '../../core/core.js';
+import { openFormat } from '../upgrade/format.js';
+import { lineageOf } from '../../storage/file/state.js';
+import {
+  isEmptyDirectory,
+  makeDirectory,
+  pointTo,
+  removeStore,
+  storeName,
+} from '../../storage/file/directory.js';
+import { nodeFiles } from '../../storage/file/files.js';
+import { DirectoryLock } from '../../storage/file/lock.js';
+import { Tables } from '../../storage/file/tables.js';
+import { verifyCore } from '../verify/verify.js';
+import { applyBackup } from './apply.js';
+import { isArchive, planRestore, type RestoreTarget } from './archive.js';
+import { checkBackup, checkSequence, type CheckedBackup } from './check.js';
+import { fileParts } from './file.js';
+import type { PortableCommit } from './portable.js';
+import { readBackup } from './reader.js';
+
+export interface RestoreOptions {
+  clock?: Clock;
+  random?: Random;
+  log?: Log;
+  /** Leave out what was committed after this commit number or time. */
+  to?: RestoreTarget | undefined;
+  onProgress?: ((progress: RestoreProgress) => void) | undefined;
+}
+
+export interface RestoreProgress {
+  stage: 'check' | 'restore' | 'verify';
+  /** Records, and changes of increments, put in place so far. */
+  records: number;
+  /** How many there are; 0 while that is not known yet. */
+  of: number;
+}
+
+export interface Restored {
+  seq: number;
+  /** Records in the restored database. */
+  records: number;
+  /** The history that begins with it. */
+  lineageId: string;
+}
+
+/**
+ * Makes a database of a full backup and, in order, its increments; or of log archives, which are
+ * directories, and backups beside them. Everything is read and checked before anything is written. The directory must be empty or not there. Until the very end it
+ * lacks the file that names its store, so what a killed restore leaves behind cannot be opened.
+ */
+export async function restore(
+  from: readonly string[],
+  directory: string,
+  options: RestoreOptions = {},
+): Promise<Restored> {
+  checkEmpty(directory);
+  const fromArchive = from.some(isArchive);
+  const files = fromArchive ? await planRestore(from, options.to) : from;
+  const backups: CheckedBackup[] = [];
+  for (const file of files) {
+    options.onProgress?.({ stage: 'check', records: 0, of: 0 });
+    const overlapSeq = fromArchive ? backups.at(-1)?.header.seq : undefined;
+    backups.push(await checkBackup(file, overlapSeq));
+  }
+  checkSequence(backups);
+  checkTarget(backups, options.to);
+  const isNew = !existsSync(directory);
+  makeDirectory(directory);
+  const home = realpathSync(directory);
+  const lock = new DirectoryLock(home, options.clock ?? systemClock);
+  // Not the first number: an `open` that finds it without CURRENT takes it for one of its own.
+  const store = storeName(2);
+  try {
+    // Another restore may have been first.
+    checkEmpty(home, ['LOCK']);
+    const restored = await fill(join(home, store), backups, options);
+    pointTo(home, store);
+    lock.release();
+    return restored;
+  } catch (error) {
+    removeStore(home, store);
+    lock.release();
+    if (isNew && isEmptyDirectory(home)) rmdirSync(home);
+    throw error;
+  }
+}
+
+async function fill(
+  path: string,
+  backups: readonly CheckedBackup[],
+  options: RestoreOptions,
+): Promise<Restored> {
+  const tables = new Tables(path);
+  const random = options.random ?? systemRandom;
+  let core: Core | undefined;
+  try {
+    const log = options.log ?? silentLog;
+    const clock = options.clock ?? systemClock;
+    await openFormat(tables, { clock, random, log, files: nodeFiles });
+    core = new Core(tables, undefined, {
+      clock,
+      random,
+      log,
+      durability: 'strict',
+    });
+    await applyAll(core, backups, options);
+    options.onProgress?.({ stage: 'verify', records: 0, of: 0 });
+    const report = await verifyCore(core);
+    if (!report.ok) {
+      const [problem] = report.problems;
+      throw new Error(`The restored database is not whole: ${problem?.where}: ${problem?.detail}`);
+    }
+    return { seq: core.durable.seq, records: report.records, lineageId: lineageOf(tables) };
+  } finally {
+    if (core) await core.close(new Error('The restore is over'));
+    else await tables.close();
+  }
+}
+
+async function applyAll(
+  core: Core,
+  backups: readonly CheckedBackup[],
+  options: RestoreOptions,
+): Promise<void> {
+  const of = backups.reduce((sum, { trailer }) => sum + trailer.records, 0);
+  let records = 0;
+  const onRecords = (count: number) => {
+    records += count;
+    options.onProgress?.({ stage: 'restore', records, of });
+  };
+  const { to } = options;
+  const isWithin =
+    to === undefined
+      ? undefined
+      : ({ seq, at }: PortableCommit) => (typeof to === 'number' ? seq <= to : at <= to.getTime());
+  for (const { file, header } of backups) {
+    await applyBackup(core, readBackup(fileParts(file), file), file, { onRecords, isWithin });
+    if (core.state.seq < header.seq) return;
+  }
+}
+
+function checkTarget(backups: readonly CheckedBackup[], to: RestoreTarget | undefined): void {
+  if (to === undefined) return;
+  const { file, header } = backups[0]!;
+  const isLate = typeof to === 'number' ? header.seq > to : header.createdAt > to;
+  if (isLate) {
+    throw new UsageError(
+      `${file} is at commit ${header.seq}, ${header.createdAt.toISOString()}, which is after the ` +
+        'target. Restore from an earlier full backup.',
+    );
+  }
+  const { file: last, header: end } = backups.at(-1)!;
+  if (typeof to === 'number' && end.seq < to) {
+    throw new UsageError(`${last} ends at commit ${end.seq}; it does not reach commit ${to}.`);
+  }
+}
+
+function checkEmpty(directory: string, ignored: readonly string[] = []): void {
+  if (isEmptyDirectory(directory)) return;
+  const found = readdirSync(directory).filter((name) => !ignored.includes(name));
+  if (found.length === 0) return;
+  const unfinished = found.includes(storeName(2)) && !found.includes('CURRENT');
+  throw new UsageError(
+    unfinished
+      ? `${directory} holds what an unfinished restore left behind: remove it and restore again.`
+      : `${directory} is not empty (it has ${found[0]}): restore into a new directory.`,
+  );
+}

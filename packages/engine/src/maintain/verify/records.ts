@@ -1,0 +1,157 @@
+import { messageOf } from '@millrace/kit/errors';
+import type { CollectionInfo, IndexInfo } from '../../core/catalog.js';
+import type { Core } from '../../core/core.js';
+import {
+  expiryKey,
+  expiryKinds,
+  idBytes,
+  idLength,
+  prefixLength,
+  prefixed,
+  readId,
+} from '../../format/keys.js';
+import { contentHash } from '../../format/content-hash.js';
+import type { IndexEntries } from '../../format/entries.js';
+import { fixedLength, RecordImage } from '../../format/record.js';
+import type { TableName, TableRow } from '../../storage/file/tables.js';
+import type { SnapshotView } from '../../storage/views.js';
+import type { KnownCatalog } from './catalog.js';
+import type { Problems } from './report.js';
+
+/** How many rows of each kind the records ask for; more than these must not be there. */
+export interface Expected {
+  keys: number;
+  expiry: number;
+  index: Map<number, number>;
+  unique: Map<number, number>;
+}
+
+/** Checks each record, and that every row that it should have elsewhere is there. */
+export class RecordCheck {
+  records = 0;
+  indexEntries = 0;
+  /** Records whose last change should be in the log. */
+  inLog = 0;
+  readonly expected: Expected = { keys: 0, expiry: 0, index: new Map(), unique: new Map() };
+
+  constructor(
+    private readonly core: Core,
+    private readonly view: SnapshotView,
+    private readonly known: KnownCatalog,
+    private readonly problems: Problems,
+  ) {}
+
+  visit = ({ key, value }: TableRow): void => {
+    this.records++;
+    if (key.length !== prefixLength + idLength) {
+      this.problems.add('record', key.toString('hex'), 'has a key of the wrong length');
+      return;
+    }
+    const collection = this.known.collections.get(key.readUInt32BE(0));
+    const id = readId(key, prefixLength);
+    if (!collection) {
+      this.problems.add('record', id, `is of an unknown collection ${key.readUInt32BE(0)}`);
+      return;
+    }
+    const where = `${collection.name}/${id}`;
+    if (value.length <= fixedLength) {
+      this.problems.add('record', where, 'is cut off');
+      return;
+    }
+    const record = new RecordImage(id, value, value.length, this.core.codec);
+    if (!this.#checkContent(record, where)) return;
+    if (record.seq >= this.known.state.oldestSeq) this.inLog++;
+    this.#checkKey(collection, record, where);
+    this.#checkExpiry(key, record, where);
+    for (const index of this.known.ready.get(collection.name) ?? []) {
+      this.#checkEntries(index, record, where);
+    }
+  };
+
+  #checkContent(record: RecordImage, where: string): boolean {
+    try {
+      if (contentHash(record.data) !== record.contentHash) {
+        this.problems.add('record', where, 'its data is not what was written: its hash differs');
+      }
+    } catch (error) {
+      this.problems.add('record', where, `cannot be decoded: ${messageOf(error)}`);
+      return false;
+    }
+    if (record.rev < 1) this.problems.add('record', where, 'has no revision');
+    if (record.seq < 1 || record.seq > this.known.state.seq) {
+      this.problems.add('record', where, `is of commit ${record.seq}, which there is none of`);
+    }
+    return true;
+  }
+
+  #checkKey(collection: CollectionInfo, record: RecordImage, where: string): void {
+    if (record.key === '') return;
+    this.expected.keys++;
+    const row = prefixed(collection.id, Buffer.from(record.key));
+    this.#expectRow('key', 'keys', row, idBytes(record.id), `${where} "${record.key}"`);
+  }
+
+  #checkExpiry(what: Buffer, record: RecordImage, where: string): void {
+    if (record.expiresAt === 0) return;
+    this.expected.expiry++;
+    const row = expiryKey(record.expiresAt, expiryKinds.record, what);
+    if (this.view.get('expiry', row)) return;
+    this.problems.add('expiry', where, 'will not be removed when its time is up');
+  }
+
+  #checkEntries(index: IndexInfo, record: RecordImage, where: string): void {
+    const holder = idBytes(record.id);
+    const entries = entriesOf(index, record);
+    if (!entries) {
+      this.problems.add('index', `${index.name} ${where}`, 'its entries cannot be computed');
+      return;
+    }
+    const { values, unique, multi, cut } = entries;
+    if ((multi && !index.multi) || (cut && !index.cut)) {
+      this.problems.add('index', `${index.name} ${where}`, 'the index does not know what it holds');
+    }
+    this.indexEntries += values.length;
+    addTo(this.expected.index, index.id, values.length);
+    addTo(this.expected.unique, index.id, unique.length);
+    for (const each of values) {
+      const row = prefixed(index.id, Buffer.concat([each, holder]));
+      if (this.view.get('index', row)) continue;
+      this.problems.add('index', `${index.name} ${where}`, 'an entry is missing');
+    }
+    for (const each of unique) {
+      const row = prefixed(index.id, each);
+      this.#expectRow('unique', 'unique', row, holder, `${index.name} ${where}`);
+    }
+  }
+
+  #expectRow(
+    kind: 'key' | 'unique',
+    table: TableName,
+    row: Buffer,
+    holder: Buffer,
+    where: string,
+  ): void {
+    const found = this.view.get(table, row);
+    if (!found) this.problems.add(kind, where, 'its row is missing');
+    else if (!found.equals(holder)) {
+      const other = found.length === idLength ? readId(found, 0) : found.toString('hex');
+      this.problems.add(kind, where, `its row names another record, ${other}`);
+    }
+  }
+}
+
+/**
+ * What the record should have in the index; undefined when its data does not tell. Damaged data
+ * can make anything fail, so whatever is thrown counts as that, and the caller reports it.
+ */
+export function entriesOf(index: IndexInfo, record: RecordImage): IndexEntries | undefined {
+  try {
+    return index.compiled.entriesOf(record);
+  } catch {
+    return undefined;
+  }
+}
+
+function addTo(counts: Map<number, number>, index: number, count: number): void {
+  counts.set(index, (counts.get(index) ?? 0) + count);
+}

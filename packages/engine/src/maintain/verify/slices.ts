@@ -1,0 +1,46 @@
+import type { Core } from '../../core/core.js';
+import { Slice } from '../../query/slice.js';
+import type { TableName, TableRow } from '../../storage/file/tables.js';
+import type { SnapshotView } from '../../storage/views.js';
+
+/**
+ * Walks tables of a snapshot a few milliseconds at a time. Each slice opens the table again behind
+ * the last row, so nothing of LMDB is held while others work.
+ */
+export class TableWalker {
+  readonly #slice: Slice;
+
+  constructor(
+    private readonly core: Core,
+    private readonly view: SnapshotView,
+  ) {
+    this.#slice = new Slice({ monotonic: () => core.clock.monotonic() });
+  }
+
+  async walk(table: TableName, visit: (row: TableRow) => void, from?: Buffer): Promise<void> {
+    let start = from;
+    do {
+      start = this.#walkSome(table, start, visit);
+      await this.#rest();
+    } while (start);
+  }
+
+  /** Where to go on; undefined at the end. */
+  #walkSome(
+    table: TableName,
+    start: Buffer | undefined,
+    visit: (row: TableRow) => void,
+  ): Buffer | undefined {
+    for (const row of this.view.rows(table, start ? { start } : {})) {
+      visit(row);
+      if (this.#slice.spend(row.value.length)) return Buffer.concat([row.key, Buffer.of(0)]);
+    }
+    return undefined;
+  }
+
+  /** Gives other work its turn, and sees whether there is still a database. */
+  async #rest(): Promise<void> {
+    if (this.#slice.due()) await this.#slice.pause();
+    if (this.core.closed) throw this.core.closed;
+  }
+}

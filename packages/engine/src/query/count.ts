@@ -1,0 +1,97 @@
+import type { Json } from '../value/documents.js';
+import { idLength, readId } from '../format/keys.js';
+import type { Condition, FieldTest } from './filter.js';
+import type { IndexAccess, Plan } from './plan.js';
+import { compilePredicate } from './predicate.js';
+import type { CheckedFind } from './query.js';
+import { visitAll, type QuerySource } from './source.js';
+
+export interface Counted {
+  count: number;
+  /** Rows read, from an index or the collection. */
+  rows: number;
+}
+
+/** More records past their expiry than this, and every record is read. */
+const maxExpired = 1_000;
+/** Longer texts may be cut in an index. */
+const maxTextLength = 64;
+const zero = Buffer.from([0]);
+const rangeOps = ['gt', 'gte', 'lt', 'lte', 'between'];
+
+/** Counts what matches. Reads entries of an index alone where they say everything. */
+export async function countMatches(
+  source: QuerySource,
+  { condition }: Pick<CheckedFind, 'condition'>,
+  plan: Plan,
+): Promise<Counted> {
+  const { view, collection, now, overlay } = source;
+  const access = overlay?.size ? undefined : coveringAccess(condition, plan);
+  const expired = access && view.expired(collection.id, now, maxExpired);
+  if (access && expired) return countEntries(source, access, new Set(expired));
+  const matches = compilePredicate(condition);
+  let count = 0;
+  const rows = await visitAll(source, plan, (image) => {
+    if (matches(image)) count++;
+    return false;
+  });
+  return { count, rows };
+}
+
+/** The access of the plan, if its entries are exactly one for each record that matches. */
+function coveringAccess(condition: Condition, { access }: Plan): IndexAccess | undefined {
+  if (access.kind !== 'index' || access.index.multi || access.index.cut) return undefined;
+  const tests = testsOf(condition);
+  if (!tests) return undefined;
+  const fields = access.index.compiled.paths.slice(0, tests.length).map(({ text }) => text);
+  const isCovered = fields.every((field, i) => {
+    const [test, another] = tests.filter((each) => each.field.text === field);
+    return test && !another && isExact(test, i === tests.length - 1);
+  });
+  return isCovered && fields.length === tests.length ? access : undefined;
+}
+
+function testsOf(condition: Condition): readonly FieldTest[] | undefined {
+  if (condition.kind === 'test') return [condition];
+  if (condition.kind !== 'and') return undefined;
+  const tests = condition.parts.filter((part) => part.kind === 'test');
+  return tests.length === condition.parts.length ? tests : undefined;
+}
+
+/** Whether the ranges of an index have all records that pass the test and no other. */
+function isExact({ op, value }: FieldTest, isLast: boolean): boolean {
+  if (op === 'eq') return isPlain(value);
+  if (op === 'in') return (value as Json[]).every(isPlain);
+  if (!isLast || !rangeOps.includes(op)) return false;
+  return op === 'between' ? (value as Json[]).every(isPlain) : isPlain(value);
+}
+
+/** Null is left out: a missing field is close to it. */
+function isPlain(value: Json): boolean {
+  if (typeof value === 'string') return value.length <= maxTextLength;
+  return typeof value === 'number' || typeof value === 'boolean';
+}
+
+async function countEntries(
+  { view, slice }: QuerySource,
+  { index, ranges }: IndexAccess,
+  expired: ReadonlySet<string>,
+): Promise<Counted> {
+  let count = 0;
+  let rows = 0;
+  for (const { start, end } of ranges) {
+    for (let from: Uint8Array | undefined = start; from;) {
+      let rest: Uint8Array | undefined;
+      view.entries(index.id, { start: from, end }, (bytes, valuesAt, idAt) => {
+        rows++;
+        if (expired.size === 0 || !expired.has(readId(bytes, idAt))) count++;
+        if (!slice.spend(0)) return false;
+        rest = Buffer.concat([bytes.subarray(valuesAt, idAt + idLength), zero]);
+        return true;
+      });
+      from = rest;
+      if (from) await slice.pause();
+    }
+  }
+  return { count, rows };
+}

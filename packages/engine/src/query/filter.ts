@@ -1,0 +1,224 @@
+import { suggestion } from '@millrace/kit/nearest';
+import type { Json } from '../value/documents.js';
+import { refuse } from '../value/refusal.js';
+import { rankOf } from '../value/order.js';
+import { parsePath, type Path } from '../value/path.js';
+import { filterOps, type FilterOp } from './filter-ops.js';
+import { compileRegex } from '../value/regex.js';
+import { parseTime } from './time.js';
+import { checkJson, describe, sentence } from './values.js';
+
+/**
+ * A condition on a record as the API has it: `{field, op, value}`, or `and`, `or`, `not` over
+ * conditions. An empty one matches all; parts given together must all hold.
+ */
+export interface Filter {
+  field?: string | undefined;
+  op?: FilterOp | undefined;
+  value?: Json | undefined;
+  and?: readonly Filter[] | undefined;
+  or?: readonly Filter[] | undefined;
+  not?: Filter | undefined;
+}
+
+/** What a filter means, checked. Values of times are milliseconds. */
+export type Condition<Field extends FilterField = Path> =
+  | { readonly kind: 'all' }
+  | { readonly kind: 'and' | 'or'; readonly parts: readonly Condition<Field>[] }
+  | { readonly kind: 'not'; readonly part: Condition<Field> }
+  | FieldTest<Field>;
+
+export interface FieldTest<Field extends FilterField = Path> {
+  readonly kind: 'test';
+  readonly field: Field;
+  readonly op: FilterOp;
+  /** For `exists` always a boolean, for `in`, `nin` and `between` always a list. */
+  readonly value: Json;
+}
+
+export interface FilterField {
+  readonly text: string;
+  readonly isTime: boolean;
+}
+
+const maxFilterDepth = 32;
+const maxFilterNodes = 1000;
+const maxListedValues = 10_000;
+
+const members = ['field', 'op', 'value', 'and', 'or', 'not'] as const;
+
+function bad(place: string, problem: string): Error {
+  return refuse('BAD_FILTER', sentence(`${place} ${problem}`));
+}
+
+/** Checks a filter on records. `undefined` and `{}` match all. */
+export function parseFilter(input: unknown, place = 'filter'): Condition {
+  return parseCondition(input, place, (name, at) =>
+    parsePath(name, (problem) => bad(at, `${problem}: "${name}"`)),
+  );
+}
+
+/** Checks a filter whose fields `fieldOf` knows. */
+export function parseCondition<Field extends FilterField>(
+  input: unknown,
+  place: string,
+  fieldOf: (name: string, place: string) => Field,
+): Condition<Field> {
+  let nodes = 0;
+
+  const node = (value: unknown, at: string, depth: number): Condition<Field> => {
+    if (depth > maxFilterDepth) throw bad(at, `is nested deeper than ${maxFilterDepth} levels`);
+    if (++nodes > maxFilterNodes) {
+      throw bad(place, `has more than ${maxFilterNodes} conditions`);
+    }
+    const filter = checkMembers(value, at);
+    const parts: Condition<Field>[] = [];
+    if (isLeaf(filter)) parts.push(leaf(filter, at));
+    if (filter.and !== undefined) parts.push(...list(filter.and, `${at}.and`, depth));
+    if (filter.or !== undefined) {
+      const branches = list(filter.or, `${at}.or`, depth);
+      // JSON could mean "none of these" by it, and the wire format cannot distinguish it from no "or".
+      if (branches.length === 0) throw bad(`${at}.or`, 'is empty: leave it out to match all');
+      parts.push(branches.length === 1 ? branches[0]! : { kind: 'or', parts: branches });
+    }
+    if (filter.not !== undefined) {
+      parts.push({ kind: 'not', part: node(filter.not, `${at}.not`, depth + 1) });
+    }
+    return joinAll(parts);
+  };
+
+  const list = (value: unknown, at: string, depth: number): Condition<Field>[] => {
+    if (!Array.isArray(value)) {
+      throw bad(at, `must be a list of conditions, not ${describe(value)}`);
+    }
+    return value.map((item: unknown, i) => node(item, `${at}[${i}]`, depth + 1));
+  };
+
+  const leaf = (filter: FilterMembers, at: string): FieldTest<Field> => {
+    if (typeof filter.field !== 'string') {
+      throw bad(`${at}.field`, `must be the path of a field, not ${describe(filter.field)}`);
+    }
+    const field = fieldOf(filter.field, `${at}.field`);
+    const op = checkOp(filter.op, `${at}.op`);
+    return { kind: 'test', field, op, value: checkOperand(op, filter.value, field, `${at}.value`) };
+  };
+
+  return input === undefined ? { kind: 'all' } : node(input, place, 1);
+}
+
+type FilterMembers = { [name in (typeof members)[number]]?: unknown };
+
+function checkMembers(value: unknown, at: string): FilterMembers {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw bad(at, `must be an object such as {"field", "op", "value"}, not ${describe(value)}`);
+  }
+  for (const name of Object.keys(value)) {
+    if (!(members as readonly string[]).includes(name)) {
+      const hint =
+        suggestion(name, members) ||
+        `; a condition is {"field": "${name}", "op": "eq", "value": ...}`;
+      throw bad(at, `has an unknown member "${name}"${hint}`);
+    }
+  }
+  return value;
+}
+
+function isLeaf(filter: FilterMembers): boolean {
+  return filter.field !== undefined || filter.op !== undefined || filter.value !== undefined;
+}
+
+function joinAll<Field extends FilterField>(parts: Condition<Field>[]): Condition<Field> {
+  const flat = parts.flatMap((part) => (part.kind === 'and' ? part.parts : part));
+  const real = flat.filter((part) => part.kind !== 'all');
+  if (real.length === 0) return { kind: 'all' };
+  return real.length === 1 ? real[0]! : { kind: 'and', parts: real };
+}
+
+function checkOp(op: unknown, at: string): FilterOp {
+  if ((filterOps as readonly unknown[]).includes(op)) return op as FilterOp;
+  const known = `one of ${filterOps.join(', ')}`;
+  if (typeof op !== 'string') throw bad(at, `must be ${known}, not ${describe(op)}`);
+  throw bad(at, `"${op}" is unknown; it must be ${known}${suggestion(op, filterOps)}`);
+}
+
+function checkOperand(op: FilterOp, value: unknown, field: FilterField, at: string): Json {
+  const toValue = field.isTime ? timeOperand(op, field.text) : plainOperand;
+  switch (op) {
+    case 'exists':
+      if (value === undefined) return true;
+      if (typeof value === 'boolean') return value;
+      throw bad(at, `must be true or false for exists, not ${describe(value)}`);
+    case 'in':
+    case 'nin': {
+      if (!Array.isArray(value)) throw bad(at, `must be a list for ${op}, not ${describe(value)}`);
+      if (value.length > maxListedValues) {
+        throw bad(at, `has ${value.length} values, at most ${maxListedValues} are possible`);
+      }
+      return value.map((item: unknown, i) => toValue(item, `${at}[${i}]`));
+    }
+    case 'between': {
+      if (!Array.isArray(value) || value.length !== 2) {
+        throw bad(at, `must be [low, high] for between, not ${describe(value)}`);
+      }
+      const [low, high] = value.map((item: unknown, i) => toValue(item, `${at}[${i}]`));
+      if (rankOf(low) === rankOf(high)) return [low!, high!];
+      throw bad(at, `must be two values of one type, not ${describe(low)} and ${describe(high)}`);
+    }
+    case 'prefix':
+    case 'regex': {
+      if (field.isTime) throw notForTimes(op, field.text, at);
+      const text = plainOperand(value, at);
+      if (typeof text !== 'string') {
+        throw bad(at, `must be a string for ${op}, not ${describe(value)}`);
+      }
+      if (op === 'regex') compileRegex(text, (problem) => bad(at, problem));
+      return text;
+    }
+    case 'contains':
+      if (field.isTime) throw notForTimes(op, field.text, at);
+      return plainOperand(value, at);
+    case 'eq':
+    case 'ne':
+    case 'gt':
+    case 'gte':
+    case 'lt':
+    case 'lte':
+      return toValue(value, at);
+  }
+}
+
+function plainOperand(value: unknown, at: string): Json {
+  if (value === undefined) throw bad(at, 'is missing');
+  return checkJson(value, (problem) => bad(at, problem));
+}
+
+function timeOperand(op: FilterOp, name: string): (value: unknown, at: string) => number {
+  return (value, at) => {
+    const time = typeof value === 'string' ? parseTime(value) : undefined;
+    if (time !== undefined) return time;
+    const shown = typeof value === 'string' ? `"${value}"` : describe(value);
+    throw bad(
+      at,
+      `must be an RFC 3339 time such as "2030-01-31T12:00:00Z" for ${op} on ${name}, not ${shown}`,
+    );
+  };
+}
+
+function notForTimes(op: FilterOp, name: string, at: string): Error {
+  return bad(at, `cannot be used with ${op}: ${name} is a time, use between, gte or lt`);
+}
+
+/** The condition as plain data: equal for filters that say the same in the same order. */
+export function conditionText<Field extends FilterField>(condition: Condition<Field>): Json {
+  switch (condition.kind) {
+    case 'all':
+      return [];
+    case 'and':
+    case 'or':
+      return [condition.kind, ...condition.parts.map((part) => conditionText(part))];
+    case 'not':
+      return ['not', conditionText(condition.part)];
+    case 'test':
+      return [condition.field.text, condition.op, condition.value];
+  }
+}

@@ -1,0 +1,215 @@
+import { after } from '../format/encoding.js';
+import type { EntryVisit } from '../storage/read-view.js';
+import { idBytes, idLength, readId } from '../format/keys.js';
+import type { IndexAccess } from './plan.js';
+import type { IndexRange } from './ranges.js';
+import type { Visit, Walk, WalkSource } from './walk.js';
+
+export interface IndexWalkOptions {
+  /** From high to low. */
+  reverse?: boolean | undefined;
+  /** Read backwards, records with the same values still come by growing id. */
+  idsGrow?: boolean | undefined;
+  /** How many records will be asked for, as far as it is known. */
+  wanted?: number | undefined;
+  /** Begin behind this place, in the direction of travel. */
+  resume?: IndexPlace | undefined;
+}
+
+export interface IndexPlace {
+  /** The encoded values, or as much of them as is known. */
+  values: Uint8Array;
+  id: string;
+  /** `values` is only their beginning. */
+  cut: boolean;
+}
+
+// To find a place costs as much as to read some dozens of entries from there.
+const leastChunk = 32;
+const maxFirstChunk = 256;
+const maxChunk = 1024;
+const zero = Buffer.from([0]);
+const noBytes = Buffer.alloc(0);
+
+/**
+ * Records in the order of an index. Entries are read a chunk at a time, and nothing stays open
+ * between chunks, so that the walk can rest at any place.
+ */
+export class IndexWalk implements Walk {
+  rows = 0;
+  /** In the direction of travel; the first is where the walk is. */
+  readonly #ranges: IndexRange[];
+  readonly #seen: Set<string> | undefined;
+  readonly #reverse: boolean;
+  readonly #idsGrow: boolean;
+  /** Entries with the same values, to be read forwards within a walk backwards. */
+  #group: IndexRange | undefined;
+  /** The last entry of the chunk before, where a walk backwards begins again. */
+  #lastKey: Buffer | undefined;
+  /** The ids of the chunk, side by side. */
+  #ids = noBytes;
+  #count = 0;
+  #next = 0;
+  #chunkLength: number;
+
+  constructor(
+    private readonly source: WalkSource,
+    private readonly access: IndexAccess,
+    options: IndexWalkOptions = {},
+  ) {
+    this.#reverse = options.reverse ?? false;
+    this.#idsGrow = this.#reverse && (options.idsGrow ?? false);
+    this.#ranges = this.#reverse ? access.ranges.toReversed() : [...access.ranges];
+    this.#seen = access.index.multi ? new Set() : undefined;
+    const wanted = Math.max(options.wanted ?? leastChunk, leastChunk);
+    this.#chunkLength = Math.min(wanted, maxFirstChunk);
+    if (options.resume) this.#resume(options.resume);
+  }
+
+  run(visit: Visit): boolean {
+    const { view, collection, now, hidden, slice } = this.source;
+    for (;;) {
+      while (this.#next < this.#count) {
+        const at = idLength * this.#next++;
+        if (hidden?.has(readId(this.#ids, at))) continue;
+        const image = view.recordAt(collection, this.#ids, at);
+        if (!image || image.isExpired(now)) continue;
+        const stop = visit(image);
+        if (slice.spend(image.end) || stop) return false;
+      }
+      if (!this.#fill()) return true;
+    }
+  }
+
+  /** The ids of the next entries, none twice; `undefined` when there are no more. */
+  nextIds(): readonly string[] | undefined {
+    if (!this.#fill()) return undefined;
+    return Array.from({ length: this.#count }, (_, i) => readId(this.#ids, idLength * i));
+  }
+
+  #fill(): boolean {
+    this.#count = this.#next = 0;
+    if (this.#ids.length < idLength * this.#chunkLength) {
+      this.#ids = Buffer.allocUnsafeSlow(idLength * this.#chunkLength);
+    }
+    while (this.#count === 0) {
+      if (this.#group) this.#group = this.#forwards(this.#group);
+      else {
+        const range = this.#ranges[0];
+        if (!range) return false;
+        const rest = this.#idsGrow
+          ? this.#byGroups(range)
+          : this.#reverse
+            ? this.#backwards(range)
+            : this.#forwards(range);
+        if (rest) this.#ranges[0] = rest;
+        else this.#ranges.shift();
+      }
+    }
+    this.#chunkLength = Math.min(this.#chunkLength * 2, maxChunk);
+    return true;
+  }
+
+  #add(bytes: Uint8Array, idAt: number): void {
+    this.rows++;
+    if (this.#seen) {
+      const id = readId(bytes, idAt);
+      if (this.#seen.has(id)) return;
+      this.#seen.add(id);
+    }
+    const to = idLength * this.#count++;
+    for (let i = 0; i < idLength; i++) this.#ids[to + i] = bytes[idAt + i]!;
+  }
+
+  /** Reads a chunk of the range; returns what is left of it. */
+  #forwards(range: IndexRange): IndexRange | undefined {
+    let left = this.#chunkLength;
+    let rest: IndexRange | undefined;
+    this.source.view.entries(this.access.index.id, range, (bytes, start, idAt) => {
+      this.#add(bytes, idAt);
+      if (--left > 0) return false;
+      rest = { start: Buffer.concat([entryOf(bytes, start, idAt), zero]), end: range.end };
+      return true;
+    });
+    return rest;
+  }
+
+  #backwards(range: IndexRange): IndexRange | undefined {
+    let left = this.#chunkLength;
+    let rest: IndexRange | undefined;
+    this.#entriesBackwards(range, (bytes, start, idAt) => {
+      if (this.#lastKey?.equals(entryOf(bytes, start, idAt))) return false;
+      this.#add(bytes, idAt);
+      if (--left > 0) return false;
+      this.#lastKey = Buffer.from(entryOf(bytes, start, idAt));
+      rest = { start: range.start, end: this.#lastKey };
+      return true;
+    });
+    return rest;
+  }
+
+  /**
+   * Backwards by value and forwards by id. The group that the chunk ends in is left for the next
+   * one; when it alone fills the chunk, it is read forwards where it stands.
+   */
+  #byGroups(range: IndexRange): IndexRange | undefined {
+    const groups: { values: Buffer; ids: Buffer[] }[] = [];
+    let left = this.#chunkLength;
+    this.#entriesBackwards(range, (bytes, start, idAt) => {
+      const values = bytes.subarray(start, idAt);
+      const id = Buffer.from(bytes.subarray(idAt, idAt + idLength));
+      const group = groups.at(-1);
+      if (group?.values.equals(values)) group.ids.push(id);
+      else groups.push({ values: Buffer.from(values), ids: [id] });
+      return --left === 0;
+    });
+    let rest: IndexRange | undefined;
+    if (left === 0) {
+      const { values } = groups.pop()!;
+      rest = { start: range.start, end: after(values) };
+      if (groups.length === 0) {
+        this.#group = { start: values, end: after(values) };
+        rest = { start: range.start, end: values };
+      }
+    }
+    for (const { ids } of groups) for (let i = ids.length - 1; i >= 0; i--) this.#add(ids[i]!, 0);
+    return rest && Buffer.compare(rest.start, rest.end) < 0 ? rest : undefined;
+  }
+
+  #entriesBackwards({ start, end }: IndexRange, visit: EntryVisit): void {
+    const range = { start: end, end: start, reverse: true };
+    this.source.view.entries(this.access.index.id, range, visit);
+  }
+
+  #resume({ values, id, cut }: IndexPlace): void {
+    if (!this.#reverse) {
+      this.#clip(cut ? values : keyOf(values, id, zero), undefined);
+    } else if (cut) this.#clip(undefined, after(values));
+    else if (this.#idsGrow) {
+      this.#clip(undefined, values);
+      this.#group = { start: keyOf(values, id, zero), end: after(values) };
+    } else {
+      this.#lastKey = keyOf(values, id);
+      this.#clip(undefined, this.#lastKey);
+    }
+  }
+
+  #clip(low: Uint8Array | undefined, high: Uint8Array | undefined): void {
+    const clipped = this.#ranges
+      .map(({ start, end }) => ({
+        start: low && Buffer.compare(low, start) > 0 ? low : start,
+        end: high && Buffer.compare(high, end) < 0 ? high : end,
+      }))
+      .filter(({ start, end }) => Buffer.compare(start, end) < 0);
+    this.#ranges.splice(0, this.#ranges.length, ...clipped);
+  }
+}
+
+/** The values and the id. */
+function entryOf(bytes: Uint8Array, start: number, idAt: number): Uint8Array {
+  return bytes.subarray(start, idAt + idLength);
+}
+
+function keyOf(values: Uint8Array, id: string, tail?: Uint8Array): Buffer {
+  return Buffer.concat(tail ? [values, idBytes(id), tail] : [values, idBytes(id)]);
+}

@@ -1,0 +1,236 @@
+import type { Json } from '../value/documents.js';
+import type { CompiledIndex } from '../format/entries.js';
+import type { Condition, FieldTest } from './filter.js';
+import { indexRanges, type IndexRange, type QueryIndex } from './ranges.js';
+import type { SortOrder } from './sort.js';
+
+/**
+ * How to come by the records. All of those that match are among them, perhaps with others: the
+ * filter is always tested on the record itself.
+ */
+export type Access =
+  | { readonly kind: 'scan' }
+  | IdRangeAccess
+  | { readonly kind: 'ids'; readonly ids: readonly string[] }
+  | { readonly kind: 'keys'; readonly keys: readonly string[] }
+  | IndexAccess
+  | { readonly kind: 'union'; readonly parts: readonly Access[] };
+
+/** Ids from `low` to `high`, both included. */
+export interface IdRangeAccess {
+  readonly kind: 'idRange';
+  readonly low: string | undefined;
+  readonly high: string | undefined;
+}
+
+export interface IndexAccess {
+  readonly kind: 'index';
+  readonly index: QueryIndex;
+  /** In order, none overlapping. */
+  readonly ranges: readonly IndexRange[];
+  /** How many of the leading fields have one and the same value in all of the ranges. */
+  readonly constant: number;
+  /** Those values, encoded. */
+  readonly constantValues: Uint8Array;
+}
+
+export interface Plan {
+  readonly access: Access;
+  /**
+   * `given`: the access yields the records in order, read backwards if `reverse`. `byId`: their
+   * ids have to be sorted, not the records. `sort`: they have to be sorted by their values.
+   */
+  readonly order: 'given' | 'byId' | 'sort';
+  readonly reverse: boolean;
+  /** Its fields with commas between, "" when the whole collection is read. */
+  readonly indexName: string;
+}
+
+interface Candidate {
+  access: Access;
+  /** The more, the fewer records are to be expected. */
+  strength: number;
+}
+
+/**
+ * Without statistics the choice goes by what usually leaves the fewest records: ids and keys, then
+ * all fields of a unique index, then the most fields bound to values by eq or in, then a range
+ * behind them, then a range alone, then the mere presence of a field. Among equals, the one that
+ * also gives the order, then the one declared first. An index that only gives the order is the
+ * last resort before reading the whole collection.
+ */
+const strengths = {
+  ids: 2000,
+  unique: 1000,
+  boundField: 10,
+  allBound: 0.25,
+  range: 5,
+  element: 7,
+  presence: 2,
+  orderOnly: 1,
+  givesOrder: 0.5,
+  union: -0.25,
+} as const;
+
+export function planQuery(
+  condition: Condition,
+  order: SortOrder,
+  indexes: readonly QueryIndex[],
+): Plan {
+  const ready = indexes.filter((index) => index.state === 'ready');
+  const candidates = candidatesFor(condition, ready);
+  const tests = conjunctsOf(condition).filter((part) => part.kind === 'test');
+  for (const index of ready) candidates.push(...orderOnly(index, tests));
+
+  let best: { plan: Plan; strength: number } | undefined;
+  for (const { access, strength } of candidates) {
+    const plan = withOrder(access, order);
+    const given = plan.order === 'given';
+    if (strength <= strengths.orderOnly && !given) continue;
+    const total = strength + (given ? strengths.givesOrder : 0);
+    if (!best || total > best.strength) best = { plan, strength: total };
+  }
+  // Reading by id is in order already: an index that only gives the order cannot do better.
+  return best?.plan ?? withOrder({ kind: 'scan' }, order);
+}
+
+/** Every way to narrow the records down by this condition. */
+function candidatesFor(condition: Condition, indexes: readonly QueryIndex[]): Candidate[] {
+  const conjuncts = conjunctsOf(condition);
+  const tests = conjuncts.filter((part) => part.kind === 'test');
+  const found: Candidate[] = [];
+  for (const test of tests) {
+    const access = ownAccess(test);
+    if (access) found.push(access);
+  }
+  for (const index of indexes) {
+    const candidate = indexAccess(index, tests);
+    if (candidate) found.push(candidate);
+  }
+  for (const part of conjuncts) {
+    const union = part.kind === 'or' ? unionAccess(part.parts, indexes) : undefined;
+    if (union) found.push(union);
+  }
+  return found;
+}
+
+function conjunctsOf(condition: Condition): readonly Condition[] {
+  return condition.kind === 'and' ? condition.parts : [condition];
+}
+
+/** By the record's own id or key. */
+function ownAccess({ field, op, value }: FieldTest): Candidate | undefined {
+  if (field.text !== '$id' && field.text !== '$key') return undefined;
+  if (op === 'eq' || op === 'in') {
+    const values = op === 'eq' ? [value] : (value as Json[]);
+    const texts = values.filter((one) => typeof one === 'string');
+    // A record without a key has "" for it, and is not among the keys.
+    if (field.text === '$key' && texts.includes('')) return undefined;
+    const access: Access =
+      field.text === '$id' ? { kind: 'ids', ids: texts } : { kind: 'keys', keys: texts };
+    return { access, strength: strengths.ids };
+  }
+  if (field.text === '$key') return undefined;
+  const access = idRange(op, value);
+  return access && { access, strength: strengths.range };
+}
+
+function idRange(op: FieldTest['op'], value: Json): IdRangeAccess | undefined {
+  const [low, high] = op === 'between' ? (value as Json[]) : [value, value];
+  if (typeof low !== 'string' || typeof high !== 'string') return undefined;
+  const above = op === 'gt' || op === 'gte' || op === 'between';
+  const below = op === 'lt' || op === 'lte' || op === 'between';
+  if (!above && !below) return undefined;
+  return { kind: 'idRange', low: above ? low : undefined, high: below ? high : undefined };
+}
+
+function indexAccess(index: QueryIndex, tests: readonly FieldTest[]): Candidate | undefined {
+  const found = indexRanges(index, tests);
+  if (!found) return undefined;
+  const { ranges, bound, constant, constantValues, narrowed } = found;
+  const fields = index.compiled.paths.length;
+  let strength = bound * strengths.boundField;
+  if (bound === fields) {
+    strength += strengths.allBound;
+    if (index.compiled.definition.unique && constant === fields) strength = strengths.unique;
+  }
+  if (narrowed) strength += strengths[narrowed];
+  return { access: { kind: 'index', index, ranges, constant, constantValues }, strength };
+}
+
+/** The whole of an index, for its order. A sparse one must not lack a record that matches. */
+function orderOnly(index: QueryIndex, tests: readonly FieldTest[]): Candidate[] {
+  const { definition, paths } = index.compiled;
+  if (definition.sparse && !tests.some((test) => isPresent(test, paths))) return [];
+  const nothing = Buffer.alloc(0);
+  const ranges = [{ start: nothing, end: Buffer.from([0xff]) }];
+  const access: Access = { kind: 'index', index, ranges, constant: 0, constantValues: nothing };
+  return [{ access, strength: strengths.orderOnly }];
+}
+
+function isPresent({ field, op, value }: FieldTest, paths: CompiledIndex['paths']): boolean {
+  if (op === 'ne' || op === 'nin' || (op === 'exists' && value === false)) return false;
+  return paths.some((path) => path.text === field.text);
+}
+
+/** All of `or`, when each of its branches can be narrowed down; else the whole must be read. */
+function unionAccess(
+  branches: readonly Condition[],
+  indexes: readonly QueryIndex[],
+): Candidate | undefined {
+  const parts: Access[] = [];
+  let weakest = Infinity;
+  for (const branch of branches) {
+    const candidates = candidatesFor(branch, indexes);
+    if (candidates.length === 0) return undefined;
+    const best = candidates.reduce((a, b) => (b.strength > a.strength ? b : a));
+    parts.push(best.access);
+    weakest = Math.min(weakest, best.strength);
+  }
+  return { access: { kind: 'union', parts }, strength: weakest + strengths.union };
+}
+
+function withOrder(access: Access, order: SortOrder): Plan {
+  const indexName = nameOf(access);
+  const byId = order.keys.length === 0;
+  if (access.kind === 'scan' || access.kind === 'idRange') {
+    return byId
+      ? { access, order: 'given', reverse: order.idDesc, indexName }
+      : { access, order: 'sort', reverse: false, indexName };
+  }
+  const reverse = access.kind === 'index' ? directionOf(access, order) : undefined;
+  if (reverse !== undefined) return { access, order: 'given', reverse, indexName };
+  return { access, order: byId ? 'byId' : 'sort', reverse: order.idDesc, indexName };
+}
+
+/** Whether to read the index backwards to have the order; `undefined` when it does not give it. */
+function directionOf({ index, constant }: IndexAccess, order: SortOrder): boolean | undefined {
+  const { paths } = index.compiled;
+  // Several entries of one record, or values whose end is cut off, are not in the records' order.
+  if (index.cut || index.multi) return undefined;
+  const fixed = new Set(paths.slice(0, constant).map((path) => path.text));
+  const keys = order.keys.filter((key) => !fixed.has(key.path.text));
+  // A field behind the last key would come before the id.
+  if (constant + keys.length !== paths.length) return undefined;
+  if (!keys.every((key, i) => key.path.text === paths[constant + i]!.text)) return undefined;
+  if (keys.length === 0) return order.idDesc;
+  const desc = keys[0]!.desc;
+  if (keys.some((key) => key.desc !== desc)) return undefined;
+  return desc || !order.idDesc ? desc : undefined;
+}
+
+function nameOf(access: Access): string {
+  switch (access.kind) {
+    case 'scan':
+      return '';
+    case 'ids':
+    case 'idRange':
+      return '$id';
+    case 'keys':
+      return '$key';
+    case 'index':
+      return access.index.compiled.name;
+    case 'union':
+      return [...new Set(access.parts.map(nameOf))].join(' or ');
+  }
+}

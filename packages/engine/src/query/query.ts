@@ -1,0 +1,156 @@
+import { suggestion } from '@millrace/kit/nearest';
+import { refuse } from '../value/refusal.js';
+import { parseFilter, type Condition, type Filter } from './filter.js';
+import { parsePath, type Path } from '../value/path.js';
+import { compileProjection, type Projection } from './projection.js';
+import { toSortOrder, type OrderBy, type SortOrder } from './sort.js';
+import { describe, sentence } from './values.js';
+
+/** What to find. */
+export interface FindQuery {
+  /** Which records. Left out: all. */
+  filter?: Filter | undefined;
+  /** In which order; the id is always the last tie-break. Left out: by id. */
+  orderBy?: readonly OrderBy[] | undefined;
+  /** How many records at most. 0 or left out: all. */
+  limit?: number | undefined;
+  /** How many matching records to pass over. Not counted again behind a cursor. */
+  skip?: number | undefined;
+  /** `nextCursor` of the page before, with the same filter and order. */
+  cursor?: string | undefined;
+  /** Dotted paths of the parts of `data` to return. Left out: all. */
+  fields?: readonly string[] | undefined;
+  explain?: boolean | undefined;
+  /** Only count what matches, whatever limit, skip and cursor say. */
+  countOnly?: boolean | undefined;
+  /** False: refuse what no index serves. */
+  allowFullScan?: boolean | undefined;
+}
+
+/** A query that has been checked. */
+export interface CheckedFind {
+  readonly condition: Condition;
+  readonly order: SortOrder;
+  /** Infinity: all. */
+  readonly limit: number;
+  readonly skip: number;
+  readonly cursor: string;
+  readonly project: Projection | undefined;
+  readonly explain: boolean;
+  readonly countOnly: boolean;
+  readonly allowFullScan: boolean;
+}
+
+const maxOrderSteps = 16;
+const maxProjectedFields = 1000;
+
+const findMembers = [
+  'filter',
+  'orderBy',
+  'limit',
+  'skip',
+  'cursor',
+  'fields',
+  'explain',
+  'countOnly',
+  'allowFullScan',
+] as const;
+
+export function bad(place: string, problem: string): Error {
+  return refuse('BAD_REQUEST', sentence(`${place} ${problem}`));
+}
+
+/** Checks a query that may come from anywhere: BAD_FILTER for its filter, BAD_REQUEST for the rest. */
+export function checkFind(input: unknown): CheckedFind {
+  const query = membersOf(input, 'The query', findMembers);
+  return {
+    condition: parseFilter(query.filter),
+    order: checkOrder(query.orderBy),
+    limit: wholeNumber(query.limit, 'limit') || Infinity,
+    skip: wholeNumber(query.skip, 'skip'),
+    cursor: textOf(query.cursor, 'cursor'),
+    project: checkFields(query.fields),
+    explain: flag(query.explain, 'explain', false),
+    countOnly: flag(query.countOnly, 'countOnly', false),
+    allowFullScan: flag(query.allowFullScan, 'allowFullScan', true),
+  };
+}
+
+/** The members of an object, none but the known ones. */
+export function membersOf<Name extends string>(
+  input: unknown,
+  place: string,
+  known: readonly Name[],
+): { [name in Name]?: unknown } {
+  if (input === undefined) return {};
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    throw bad(place, `must be an object, not ${describe(input)}`);
+  }
+  for (const name of Object.keys(input)) {
+    if (!(known as readonly string[]).includes(name)) {
+      throw bad(place, `has an unknown member "${name}"${suggestion(name, known)}`);
+    }
+  }
+  return input;
+}
+
+export function listOf(value: unknown, place: string, most: number): unknown[] {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) throw bad(place, `must be a list, not ${describe(value)}`);
+  if (value.length > most) throw bad(place, `has ${value.length} items, at most ${most} go`);
+  return value;
+}
+
+export function pathOf(value: unknown, place: string): Path {
+  if (typeof value !== 'string') {
+    throw bad(place, `must be the path of a field, not ${describe(value)}`);
+  }
+  return parsePath(value, (problem) => bad(place, `${problem}: "${value}"`));
+}
+
+export function wholeNumber(value: unknown, place: string): number {
+  if (value === undefined) return 0;
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw bad(place, `must be a whole number from 0 on, not ${describe(value)}`);
+}
+
+export function flag(value: unknown, place: string, otherwise: boolean): boolean {
+  if (value === undefined) return otherwise;
+  if (typeof value === 'boolean') return value;
+  throw bad(place, `must be true or false, not ${describe(value)}`);
+}
+
+/** The steps of an order, with what `fieldOf` makes of their fields. */
+export function orderSteps<Field>(
+  value: unknown,
+  fieldOf: (field: unknown, place: string) => Field,
+): { field: Field; desc: boolean }[] {
+  return listOf(value, 'orderBy', maxOrderSteps).map((item, i) => {
+    const place = `orderBy[${i}]`;
+    if (item === undefined) throw bad(place, 'is missing');
+    const step = membersOf(item, place, ['field', 'desc']);
+    return {
+      field: fieldOf(step.field, `${place}.field`),
+      desc: flag(step.desc, `${place}.desc`, false),
+    };
+  });
+}
+
+function checkOrder(value: unknown): SortOrder {
+  const steps = orderSteps(value, pathOf);
+  return toSortOrder(steps.map(({ field, desc }) => ({ path: field, desc })));
+}
+
+function textOf(value: unknown, place: string): string {
+  if (value === undefined) return '';
+  if (typeof value === 'string') return value;
+  throw bad(place, `must be a text, not ${describe(value)}`);
+}
+
+function checkFields(value: unknown): Projection | undefined {
+  const fields = listOf(value, 'fields', maxProjectedFields);
+  if (fields.length === 0) return undefined;
+  const paths = fields.map((field, i) => pathOf(field, `fields[${i}]`));
+  // The record's own fields always come with it.
+  return compileProjection(paths.filter((path) => !path.own));
+}

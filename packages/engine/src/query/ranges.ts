@@ -1,0 +1,216 @@
+import type { Json } from '../value/documents.js';
+import { after, EntryEncoder, tags } from '../format/encoding.js';
+import type { CompiledIndex } from '../format/entries.js';
+import type { FieldTest } from './filter.js';
+import { equalValues, rankOf, ranks } from '../value/order.js';
+
+/** What the planner knows of an index. The flags hold for the view that is read, or are stricter. */
+export interface QueryIndex {
+  /** What `ReadView.entries` calls it. */
+  readonly id: number;
+  readonly compiled: CompiledIndex;
+  /** `ready`: every record of the view that is read is in it. Others are not used. */
+  readonly state: string;
+  /** Some record has or had several entries, or an array. */
+  readonly multi: boolean;
+  /** Some value is or was too long to be kept whole. */
+  readonly cut: boolean;
+}
+
+/** Entries from `start` (included) up to `end` (excluded). */
+export interface IndexRange {
+  readonly start: Uint8Array;
+  readonly end: Uint8Array;
+}
+
+export interface IndexRanges {
+  /** In order, none overlapping. None at all: nothing can match. */
+  readonly ranges: readonly IndexRange[];
+  /** How many of the leading fields are bound to given values. */
+  readonly bound: number;
+  /** How many of those to a single one. */
+  readonly constant: number;
+  /** Those, encoded. */
+  readonly constantValues: Uint8Array;
+  /** What the field behind them is narrowed to. */
+  readonly narrowed?: 'range' | 'element' | 'presence' | undefined;
+}
+
+// As many as one list of `in` may have.
+const maxRanges = 10_000;
+
+/**
+ * The part of an index where all records are that pass the tests, which must all hold: leading
+ * fields bound to values, then one narrowed to a range. `undefined` when the tests do not touch
+ * the first field.
+ */
+export function indexRanges(
+  index: QueryIndex,
+  tests: readonly FieldTest[],
+): IndexRanges | undefined {
+  const { paths } = index.compiled;
+  const encoder = new EntryEncoder(paths.length);
+  let prefixes: Buffer[] = [Buffer.alloc(0)];
+  let bound = 0;
+  let constant = 0;
+  let constantValues = prefixes[0]!;
+  for (const path of paths) {
+    const own = tests.filter((test) => test.field.text === path.text);
+    const values = givenValues(own, index.compiled.definition.sparse ?? false);
+    if (!values || prefixes.length * values.length > maxRanges) {
+      const narrowed = narrow(index, own, encoder, prefixes);
+      if (narrowed) return { ...narrowed, bound, constant, constantValues };
+      break;
+    }
+    prefixes = prefixes.flatMap((prefix) =>
+      values.map((value) => encoder.begin().raw(prefix).value(value).end()),
+    );
+    if (values.length === 1 && constant === bound) {
+      constant++;
+      constantValues = prefixes[0]!;
+    }
+    bound++;
+  }
+  if (bound === 0) return undefined;
+  return { ranges: inOrder(prefixes.map(beginningWith)), bound, constant, constantValues };
+}
+
+function beginningWith(prefix: Buffer): IndexRange {
+  return { start: prefix, end: after(prefix) };
+}
+
+function inOrder(ranges: readonly IndexRange[]): IndexRange[] {
+  return ranges
+    .filter(({ start, end }) => Buffer.compare(start, end) < 0)
+    .sort((a, b) => Buffer.compare(a.start, b.start));
+}
+
+/** The values that one of the tests limits the field to; `undefined` stands for a missing one. */
+function givenValues(
+  tests: readonly FieldTest[],
+  sparse: boolean,
+): readonly (Json | undefined)[] | undefined {
+  const equal = tests.find((test) => test.op === 'eq');
+  if (equal) return [equal.value];
+  const lists = tests.filter((test) => test.op === 'in').map((test) => distinct(test.value));
+  if (lists.length > 0) return lists.reduce((a, b) => (b.length < a.length ? b : a));
+  // A sparse index leaves out records without its fields, so it cannot find them.
+  const missing = tests.some((test) => test.op === 'exists' && test.value === false);
+  return missing && !sparse ? [undefined] : undefined;
+}
+
+function distinct(list: Json): Json[] {
+  const plain = new Set<Json>();
+  const nested: Json[] = [];
+  for (const value of list as Json[]) {
+    if (typeof value !== 'object' || value === null) plain.add(value);
+    else if (!nested.some((other) => equalValues(value, other))) nested.push(value);
+  }
+  return [...plain, ...nested];
+}
+
+type Narrowed = Pick<IndexRanges, 'ranges' | 'narrowed'>;
+
+function narrow(
+  index: QueryIndex,
+  tests: readonly FieldTest[],
+  encoder: EntryEncoder,
+  prefixes: readonly Buffer[],
+): Narrowed | undefined {
+  const limits = tests.filter((test) => isLimit(test));
+  if (limits.length > 0) {
+    // Of a record with several values one may pass the first test and another the second, and no
+    // single entry both: then only one test can be made a range.
+    const usable = index.multi ? [narrowest(limits)] : limits;
+    const ranges = prefixes.map((prefix) =>
+      usable.map((test) => limitRange(test, encoder, prefix)).reduce(overlap),
+    );
+    return { ranges: inOrder(ranges), narrowed: 'range' };
+  }
+  const contains = tests.find((test) => test.op === 'contains');
+  if (contains && (index.multi || typeof contains.value !== 'string')) {
+    const ranges = prefixes.flatMap((prefix) => elementRanges(contains.value, encoder, prefix));
+    return { ranges: inOrder(ranges), narrowed: 'element' };
+  }
+  // In an index that leaves no record out this would be nearly all of it.
+  const present = tests.some((test) => test.op === 'exists' && test.value === true);
+  if (!present || !index.compiled.definition.sparse) return undefined;
+  const ranges = prefixes.map((prefix) => tagRange(prefix, tags.null, tags.element));
+  return { ranges: inOrder(ranges), narrowed: 'presence' };
+}
+
+const telling = ['between', 'prefix', 'gt', 'gte', 'lt', 'lte'];
+
+function isLimit(test: FieldTest): boolean {
+  return telling.includes(test.op);
+}
+
+function narrowest(limits: readonly FieldTest[]): FieldTest {
+  return limits.reduce((a, b) => (telling.indexOf(b.op) < telling.indexOf(a.op) ? b : a));
+}
+
+function overlap(a: IndexRange, b: IndexRange): IndexRange {
+  return {
+    start: Buffer.compare(a.start, b.start) >= 0 ? a.start : b.start,
+    end: Buffer.compare(a.end, b.end) <= 0 ? a.end : b.end,
+  };
+}
+
+function limitRange(test: FieldTest, encoder: EntryEncoder, prefix: Buffer): IndexRange {
+  const { op, value } = test;
+  if (op === 'between') {
+    const [low, high] = value as [Json, Json];
+    return overlap(
+      limitRange({ ...test, op: 'gte', value: low }, encoder, prefix),
+      limitRange({ ...test, op: 'lte', value: high }, encoder, prefix),
+    );
+  }
+  if (op === 'prefix') {
+    return beginningWith(
+      encoder
+        .begin()
+        .raw(prefix)
+        .textPrefix(value as string)
+        .end(),
+    );
+  }
+  const type = typeRange(prefix, value);
+  const bytes = encoder.begin().raw(prefix).bound(value).end();
+  // Of a value that is cut only the beginning is known: what shares it may be on either side.
+  const { cut } = encoder;
+  if (op === 'gt') return { start: cut ? bytes : after(bytes), end: type.end };
+  if (op === 'gte') return { start: bytes, end: type.end };
+  if (op === 'lt') return { start: type.start, end: cut ? after(bytes) : bytes };
+  return { start: type.start, end: after(bytes) };
+}
+
+/** `contains` finds elements of arrays, and parts of strings, which any string may have. */
+function elementRanges(value: Json, encoder: EntryEncoder, prefix: Buffer): IndexRange[] {
+  const element = beginningWith(encoder.begin().raw(prefix).element(value).end());
+  return typeof value === 'string' ? [typeRange(prefix, value), element] : [element];
+}
+
+/** All values of the same type: no op matches across types. */
+function typeRange(prefix: Buffer, value: Json): IndexRange {
+  switch (rankOf(value)) {
+    case ranks.null:
+      return tagRange(prefix, tags.null, tags.null + 1);
+    case ranks.boolean:
+      return tagRange(prefix, tags.false, tags.true + 1);
+    case ranks.number:
+      return tagRange(prefix, tags.number, tags.number + 1);
+    case ranks.string:
+      return tagRange(prefix, tags.string, tags.string + 1);
+    case ranks.array:
+      return tagRange(prefix, tags.array, tags.array + 1);
+    default:
+      return tagRange(prefix, tags.object, tags.object + 1);
+  }
+}
+
+function tagRange(prefix: Buffer, from: number, to: number): IndexRange {
+  return {
+    start: Buffer.concat([prefix, Buffer.from([from])]),
+    end: Buffer.concat([prefix, Buffer.from([to])]),
+  };
+}

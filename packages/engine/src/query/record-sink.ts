@@ -1,0 +1,42 @@
+import type { JsonObject } from '../value/documents.js';
+import type { RecordImage } from '../format/record.js';
+import type { Projection } from './projection.js';
+
+/** Takes the records of a find as they are met and gives them back batch by batch. */
+export interface RecordSink<Records> {
+  /** The image lies in place: it is valid only during the call. */
+  add(image: RecordImage): void;
+  /** All since the last time. */
+  take(): Records;
+}
+
+export class FoundRecord {
+  constructor(
+    readonly image: RecordImage,
+    /** The requested parts of the document; undefined: all of it. */
+    readonly parts: JsonObject | undefined,
+  ) {}
+
+  /** The document, or its requested parts. */
+  get data(): JsonObject {
+    return this.parts ?? this.image.data;
+  }
+}
+
+/** Keeps the records themselves. */
+export class RecordList implements RecordSink<FoundRecord[]> {
+  #records: FoundRecord[] = [];
+
+  constructor(private readonly project: Projection | undefined) {}
+
+  add(image: RecordImage): void {
+    const copy = image.keep();
+    this.#records.push(new FoundRecord(copy, this.project?.(copy.data)));
+  }
+
+  take(): FoundRecord[] {
+    const taken = this.#records;
+    this.#records = [];
+    return taken;
+  }
+}

@@ -1,0 +1,91 @@
+import type { ReadView } from '../storage/read-view.js';
+import type { RecordImage } from '../format/record.js';
+import { openInAnyOrder } from './open-walk.js';
+import type { Plan } from './plan.js';
+import type { QueryIndex } from './ranges.js';
+import type { Slice } from './slice.js';
+import type { SortSpace } from '../storage/sort-space.js';
+import type { WalkSource } from './walk.js';
+
+/** A transaction's own writes of one collection: the new record, or null for a deleted one. */
+export type Overlay = ReadonlyMap<string, RecordImage | null>;
+
+export interface QuerySource {
+  readonly view: ReadView;
+  readonly collection: {
+    readonly id: number;
+    readonly name: string;
+    readonly indexes: readonly QueryIndex[];
+  };
+  /** Milliseconds since the epoch. Records that have expired by then are not found. */
+  readonly now: number;
+  readonly slice: Slice;
+  readonly sortSpace: SortSpace;
+  /** What to see in place of the view's records. */
+  readonly overlay?: Overlay | undefined;
+}
+
+/** How a query was carried out. */
+export interface PlanReport {
+  /** Fields of the index with commas between; "" when the whole collection was read. */
+  readonly index: string;
+  /** Rows read, from an index or the collection. */
+  readonly rowsScanned: number;
+  readonly rowsReturned: number;
+  readonly fullScan: boolean;
+  /** No index gave the order. */
+  readonly sortedInMemory: boolean;
+  /** Time at work, without waiting for others or for the caller. */
+  readonly elapsedMs: number;
+}
+
+export function walkSource(source: QuerySource): WalkSource {
+  const { view, collection, now, slice, overlay } = source;
+  const hidden = overlay && overlay.size > 0 ? overlay : undefined;
+  return { view, collection: collection.id, now, slice, hidden };
+}
+
+/** The records of the overlay that are there. */
+export function overlaid({ overlay, now }: QuerySource): RecordImage[] {
+  const images = [...(overlay?.values() ?? [])];
+  return images.filter((image) => image !== null && !image.isExpired(now)) as RecordImage[];
+}
+
+/**
+ * Shows `visit` every record that the plan leads to, in any order; returns the rows read. When
+ * `visit` returns true, `rest` is awaited before the next one.
+ */
+export async function visitAll(
+  source: QuerySource,
+  plan: Plan,
+  visit: (image: RecordImage) => boolean,
+  rest?: () => Promise<void>,
+): Promise<number> {
+  const walk = await openInAnyOrder(walkSource(source), plan);
+  let isRestDue = false;
+  const visitOne = (image: RecordImage) => (isRestDue = visit(image));
+  for (let ended = false; !ended;) {
+    ended = walk.run(visitOne);
+    if (isRestDue) await rest?.();
+    isRestDue = false;
+    if (!ended && source.slice.due()) await source.slice.pause();
+  }
+  for (const image of overlaid(source)) if (visit(image)) await rest?.();
+  return walk.rows;
+}
+
+export function reportOf(
+  plan: Plan,
+  rowsScanned: number,
+  rowsReturned: number,
+  slice: Slice,
+): PlanReport {
+  return {
+    index: plan.indexName,
+    rowsScanned,
+    rowsReturned,
+    fullScan: plan.access.kind === 'scan',
+    sortedInMemory: plan.order !== 'given',
+    elapsedMs: slice.elapsedMs,
+  };
+}

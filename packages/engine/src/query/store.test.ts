@@ -1,0 +1,110 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Database } from '../api/database.js';
+import type { JsonObject } from '../value/documents.js';
+import type { TestRecord } from './memory-view.test-support.js';
+import { modelFind } from './model.test-support.js';
+import type { FindQuery } from './query.js';
+
+const directory = mkdtempSync(join(tmpdir(), 'millrace-query-'));
+let db: Database;
+let all: TestRecord[];
+
+const indexes = [
+  { fields: ['a'] },
+  { fields: ['a', 'b'] },
+  { fields: ['mixed'] },
+  { fields: ['tags'] },
+  { fields: ['items.n'] },
+  { fields: ['some'], sparse: true },
+  { fields: ['email'], unique: true },
+];
+
+function dataOf(n: number): JsonObject {
+  const mixed = [n, `text ${n}`, null, true, [n], { n }, 'x'.repeat(2000) + n][n % 7]!;
+  return {
+    a: n % 3,
+    b: (n * 7) % 50,
+    mixed,
+    tags: [`t${n % 10}`, n % 4],
+    items: [{ n: n % 9 }, { n: n % 5 }],
+    email: `p${n}@example.org`,
+    ...(n % 10 === 0 ? { some: n % 20 } : {}),
+  };
+}
+
+beforeAll(async () => {
+  db = await Database.open(directory, { collections: { things: { indexes } } });
+  const things = db.collection<JsonObject>('things');
+  const stored = await Promise.all(
+    Array.from({ length: 600 }, (_, n) => things.insertWithKey(`k${n}`, dataOf(n))),
+  );
+  all = stored.map(({ id, key, data, rev }) => ({ id, key, data, rev }));
+  await db.indexesBuilt();
+});
+afterAll(async () => {
+  await db.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function page(query: FindQuery) {
+  const ids: string[] = [];
+  for await (const { records, end } of db.queries.find('things', query)) {
+    ids.push(...records.map(({ image }) => image.id));
+    if (end) return { ids, ...end };
+  }
+  throw new Error('no end');
+}
+
+const by = (field: string, desc = false) => ({ field, desc });
+
+test.each<[string, FindQuery]>([
+  ['', {}],
+  ['', { orderBy: [by('$id', true)] }],
+  ['', { orderBy: [by('b')], filter: { field: 'b', op: 'lt', value: 7 } }],
+  ['a', { orderBy: [by('a')] }],
+  ['a', { orderBy: [by('a', true)] }],
+  ['a', { orderBy: [by('a', true), by('$id', true)] }],
+  ['a,b', { orderBy: [by('a', true), by('b', true)] }],
+  ['a,b', { filter: { field: 'a', op: 'eq', value: 1 }, orderBy: [by('b', true)] }],
+  ['a', { filter: { field: 'a', op: 'in', value: [2, 0] } }],
+  ['', { orderBy: [by('mixed', true)] }],
+  ['mixed', { filter: { field: 'mixed', op: 'gt', value: 'text 5' } }],
+  ['mixed', { filter: { field: 'mixed', op: 'prefix', value: 'x'.repeat(1900) } }],
+  ['mixed', { filter: { field: 'mixed', op: 'eq', value: { n: 12 } } }],
+  ['tags', { filter: { field: 'tags', op: 'contains', value: 't3' }, orderBy: [by('b')] }],
+  ['items.n', { filter: { field: 'items.n', op: 'eq', value: 7 } }],
+  ['some', { filter: { field: 'some', op: 'exists', value: true }, orderBy: [by('some', true)] }],
+  ['email', { filter: { field: 'email', op: 'eq', value: 'p17@example.org' } }],
+  ['$key', { filter: { field: '$key', op: 'in', value: ['k7', 'k1', 'none'] } }],
+  [
+    'tags or email',
+    {
+      filter: {
+        or: [
+          { field: 'tags', op: 'contains', value: 3 },
+          { field: 'email', op: 'prefix', value: 'p1' },
+        ],
+      },
+    },
+  ],
+])('on the real store %s gives what reading everything would: %j', async (index, query) => {
+  const expected = modelFind(all, query.filter ?? {}, query.orderBy ?? []);
+  const whole = await page(query);
+  expect(whole.ids).toEqual(expected);
+  expect(whole.plan.index).toBe(index);
+  expect((await page({ ...query, countOnly: true })).count).toBe(expected.length);
+  for (const limit of [1, 37, 250]) {
+    const found: string[] = [];
+    let cursor = '';
+    do {
+      const { ids, nextCursor } = await page({ ...query, limit, cursor });
+      found.push(...ids);
+      cursor = nextCursor;
+    } while (cursor && found.length < 300);
+    expect(found).toEqual(expected.slice(0, found.length));
+    if (!cursor) expect(found).toHaveLength(expected.length);
+  }
+});

@@ -1,0 +1,130 @@
+import type { ReadView } from '../storage/read-view.js';
+import type { RecordImage } from '../format/record.js';
+import { idLength, writeId } from '../format/keys.js';
+import { idBefore, idBehind, isStoredId } from './ids.js';
+import type { IdRangeAccess } from './plan.js';
+import type { Slice } from './slice.js';
+
+/** What a query reads from. */
+export interface WalkSource {
+  readonly view: ReadView;
+  /** The number of the collection. */
+  readonly collection: number;
+  /** Records that expire by then are not there. */
+  readonly now: number;
+  /** Records of the view that others take the place of. */
+  readonly hidden?: { has(id: string): boolean } | undefined;
+  readonly slice: Slice;
+}
+
+/**
+ * Called with each record where it lies, valid only during the visit: `keep()` what is to stay.
+ * True ends the run; the next one goes on behind this record.
+ */
+export type Visit = (image: RecordImage) => boolean;
+
+/** A way through records that can be left and taken up again at any record. */
+export interface Walk {
+  /** Rows read so far, from an index or the collection. */
+  readonly rows: number;
+  /** Goes on until `visit` ends it or a pause is due (false), or there are no more (true). */
+  run(visit: Visit): boolean;
+}
+
+/** The collection or a part of it, by id. */
+export class ScanWalk implements Walk {
+  rows = 0;
+  #after: string | undefined;
+  #ended = false;
+  readonly #last: string | undefined;
+
+  constructor(
+    private readonly source: WalkSource,
+    private readonly reverse: boolean,
+    range?: IdRangeAccess,
+    after?: string,
+  ) {
+    const [first, last] = reverse ? [range?.high, range?.low] : [range?.low, range?.high];
+    this.#last = last;
+    this.#after = after ?? this.#justBefore(first);
+  }
+
+  /** The last record that was passed, or before which the walk began. */
+  get lastId(): string | undefined {
+    return this.#after;
+  }
+
+  run(visit: Visit): boolean {
+    if (this.#ended) return true;
+    const { view, collection, now, hidden, slice } = this.source;
+    const last = this.#last;
+    let beyond = false;
+    let rows = 0;
+    // Everything happens inside the test, on the record in place: only where the run ends does a
+    // record come out.
+    const test = (image: RecordImage): boolean => {
+      if (last !== undefined && this.#isBeyond(image.id, last)) return (beyond = true);
+      rows++;
+      if (hidden !== undefined && hidden.has(image.id)) return false;
+      const stop = !image.isExpired(now) && visit(image);
+      return slice.spend(image.end) || stop;
+    };
+    let end: string | undefined;
+    for (const image of view.scan(
+      collection,
+      { after: this.#after, reverse: this.reverse },
+      test,
+    )) {
+      end = image.id;
+      break;
+    }
+    this.rows += rows;
+    this.#after = end;
+    this.#ended = beyond || end === undefined;
+    return this.#ended;
+  }
+
+  #isBeyond(id: string, last: string): boolean {
+    return this.reverse ? id < last : id > last;
+  }
+
+  /** Where to start so that `first` is included; from the beginning when it is no id. */
+  #justBefore(first: string | undefined): string | undefined {
+    if (first === undefined || !isStoredId(first)) return undefined;
+    return this.reverse ? idBehind(first) : idBefore(first);
+  }
+}
+
+/** Records by their ids, in the order given. */
+export class IdWalk implements Walk {
+  readonly #id = Buffer.alloc(idLength);
+
+  constructor(
+    private readonly source: WalkSource,
+    private readonly ids: Iterator<string | { readonly id: string }>,
+    readonly rows: number,
+    /** Records to give in place of those of the view. */
+    private readonly instead?: ReadonlyMap<string, RecordImage | null>,
+  ) {}
+
+  run(visit: Visit): boolean {
+    const { now, slice } = this.source;
+    for (;;) {
+      const { value, done } = this.ids.next();
+      if (done) return true;
+      const image = this.#record(typeof value === 'string' ? value : value.id);
+      if (!image || image.isExpired(now)) continue;
+      const stop = visit(image);
+      if (slice.spend(image.end) || stop) return false;
+    }
+  }
+
+  #record(id: string): RecordImage | undefined {
+    const { view, collection, hidden } = this.source;
+    const own = this.instead?.get(id);
+    if (own) return own;
+    if (hidden?.has(id)) return undefined;
+    writeId(id, this.#id, 0);
+    return view.recordAt(collection, this.#id, 0);
+  }
+}

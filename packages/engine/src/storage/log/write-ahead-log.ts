@@ -1,0 +1,379 @@
+import { dirname, join } from 'node:path';
+import type { Clock } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
+import type { Random } from '@millrace/kit/random';
+import type { Hash64 } from '../../value/hash.js';
+import { refuse } from '../../value/refusal.js';
+import { isOutOfRoom } from '../file/disk.js';
+import type { FileLayer, LogFile } from '../file/files.js';
+import { LogFailed } from '../file/storage-error.js';
+import { encodeFrame, readHead, sealFrame, type FrameContent } from './frame.js';
+import { LogReader } from './log-reader.js';
+import {
+  encodeSegmentHeader,
+  readSegmentHeader,
+  Segment,
+  segmentHeaderLength,
+  segmentName,
+  segmentNumber,
+} from './segment.js';
+
+export interface LogOptions {
+  directory: string;
+  files: FileLayer;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  /** Leaves every file as it is. */
+  readOnly?: boolean;
+  /** A segment that has reached this size is followed by another. */
+  segmentBytes?: number;
+}
+
+/** Where a log begins that has no segment yet. */
+export interface LogStart {
+  firstSeq: number;
+  chain: Hash64;
+}
+
+/** A batch as the log takes it. */
+export type LogEntry = Omit<FrameContent, 'lsn' | 'at'> & {
+  /** The batch takes back commits, whose numbers are given again: it begins a segment. */
+  isCut: boolean;
+  /** Where a segment begins whose first frame this is. */
+  start: LogStart;
+};
+
+const defaultSegmentBytes = 16 * 2 ** 20;
+const minAllocationBytes = 64 * 1024;
+const maxAllocationBytes = 4 * 2 ** 20;
+const maxSpares = 2;
+const nextName = 'next.tmp';
+
+/**
+ * The write-ahead log, which is the change log too: files of frames, one frame for each group
+ * commit. A frame counts when the sync after it has returned. Frames are written one at a time,
+ * so only the last can be torn.
+ */
+export class WriteAheadLog {
+  readonly #segments: Segment[] = [];
+  /** Files of dropped segments that will be used again. */
+  readonly #spares: string[] = [];
+  readonly #reader = new LogReader();
+  #nextLsn = 1;
+  #allocating: Promise<void> | undefined;
+  #nextSpare = 0;
+  /** A segment may be there that this log does not know of: its name must be taken next. */
+  #mustRoll = false;
+
+  private constructor(private readonly options: LogOptions) {}
+
+  /**
+   * Opens the log of a directory, or begins one. `visit` is called with every frame after
+   * `foldedLsn`, in order. What a crash left of an unfinished write is cut off.
+   */
+  static async open(
+    options: LogOptions,
+    foldedLsn: number,
+    start: LogStart,
+    visit: (frame: Buffer, lsn: number) => void,
+  ): Promise<WriteAheadLog> {
+    const log = new WriteAheadLog(options);
+    try {
+      await log.#open(foldedLsn, start, visit);
+      return log;
+    } catch (error) {
+      log.close();
+      throw error;
+    }
+  }
+
+  /** The frame that was written last. */
+  get lastLsn(): number {
+    return this.#nextLsn - 1;
+  }
+
+  /** Bytes of frames in all segments. */
+  get bytes(): number {
+    let bytes = 0;
+    for (const segment of this.#segments) bytes += usedBytes(segment);
+    return bytes;
+  }
+
+  get segments(): readonly Segment[] {
+    return this.#segments;
+  }
+
+  /**
+   * Writes a batch as one frame and makes it durable; `onWritten` is called in between. When there
+   * is no room for it nothing has happened. Whatever else fails is thrown as `LogFailed`.
+   */
+  async append(entry: LogEntry, onWritten?: () => void): Promise<void> {
+    try {
+      await this.#append(entry, onWritten);
+    } catch (error) {
+      throw error instanceof LogFailed || isOutOfRoom(error) ? error : failed(error);
+    }
+  }
+
+  async #append(entry: LogEntry, onWritten?: () => void): Promise<void> {
+    const content = { ...entry, lsn: this.#nextLsn, at: this.options.clock.now() };
+    const frame = encodeFrame(content);
+    let segment = this.#segments.at(-1)!;
+    const limit = this.options.segmentBytes ?? defaultSegmentBytes;
+    const isFull = segment.end > segmentHeaderLength && segment.end + frame.length > limit;
+    if (entry.isCut || isFull || this.#mustRoll) segment = await this.#roll(segment, entry.start);
+    sealFrame(frame, segment.header.salt);
+    if (this.#allocating && segment.end + frame.length > segment.allocated) await this.#allocating;
+    const writing = segment.file.write(frame, segment.end);
+    if (writing) await writing;
+    segment.forgetBlock();
+    onWritten?.();
+    await syncOf(segment);
+    segment.noteFrame(readHead(frame, 0)!);
+    segment.allocated = Math.max(segment.allocated, segment.end);
+    this.#nextLsn++;
+    if (entry.isCut) this.#reader.forgetAll();
+    for (const { seq, bytes } of entry.commits) this.#reader.remember(seq, bytes);
+    this.#allocateAhead(segment);
+  }
+
+  /** The encoded commit, which must be durable; undefined when no segment has it. */
+  read(seq: number): Buffer | undefined {
+    return this.#reader.read(this.#segments, seq);
+  }
+
+  /** Bytes of the log from the frame that holds this commit on. */
+  bytesFrom(seq: number): number {
+    const place = this.#reader.locate(this.#segments, seq);
+    if (!place) return 0;
+    let bytes = place.segment.end - place.at;
+    for (let i = this.#segments.indexOf(place.segment) + 1; i < this.#segments.length; i++) {
+      bytes += usedBytes(this.#segments[i]!);
+    }
+    return bytes;
+  }
+
+  /** The commit from which on not all segments are older than `time`. */
+  firstSeqAfter(time: number): number {
+    const begun = this.#segments.findLast(({ header }) => header.createdAt < time);
+    return begun?.header.firstSeq ?? 0;
+  }
+
+  /**
+   * Lets go of every segment whose commits are all before `oldestSeq` and whose rows are all in
+   * the store. Returns how many.
+   */
+  drop(oldestSeq: number, foldedLsn: number): number {
+    let dropped = 0;
+    while (this.#segments.length > 1) {
+      const { firstSeq, firstLsn } = this.#segments[1]!.header;
+      if (firstSeq > oldestSeq || firstLsn > foldedLsn + 1) break;
+      const segment = this.#segments.shift()!;
+      segment.file.close();
+      this.#retire(segment);
+      dropped++;
+    }
+    if (dropped > 0) this.#reader.forget();
+    return dropped;
+  }
+
+  close(): void {
+    for (const segment of this.#segments) segment.file.close();
+    this.#segments.length = 0;
+  }
+
+  /** Resolves when nothing is being written any more. */
+  async idle(): Promise<void> {
+    await this.#allocating;
+  }
+
+  async #open(
+    foldedLsn: number,
+    start: LogStart,
+    visit: (frame: Buffer, lsn: number) => void,
+  ): Promise<void> {
+    const { directory, files } = this.options;
+    const { readOnly = false } = this.options;
+    if (!readOnly) files.makeDirectory(directory);
+    const names = files.list(directory);
+    for (const name of readOnly ? [] : names) {
+      if (segmentNumber(name) === undefined) files.remove(join(directory, name));
+    }
+    const numbers = names.flatMap((name) => segmentNumber(name) ?? []).sort((a, b) => a - b);
+    if (numbers.length === 0) {
+      if (foldedLsn > 0) throw this.#damaged('', 'its files are missing');
+      if (readOnly) return;
+      this.#segments.push(await this.#create(1, start));
+      await files.syncDirectory(dirname(directory));
+      return;
+    }
+    for (const number of numbers) this.#openSegment(number);
+    await this.#recover(foldedLsn, visit);
+  }
+
+  #openSegment(number: number): void {
+    const { directory, files } = this.options;
+    const path = join(directory, segmentName(number));
+    const file = files.open(path, this.options.readOnly ? 'read' : 'write');
+    const header = readSegmentHeader(file);
+    const before = this.#segments.at(-1);
+    if (!header || header.number !== number) {
+      file.close();
+      throw this.#damaged(segmentName(number), 'its header is damaged');
+    }
+    this.#segments.push(new Segment(path, file, header));
+    if (before && number !== before.header.number + 1) {
+      throw this.#damaged(segmentName(before.header.number + 1), 'the file is missing');
+    }
+  }
+
+  /** Reads all segments that the store does not have whole. */
+  async #recover(foldedLsn: number, visit: (frame: Buffer, lsn: number) => void): Promise<void> {
+    const segments = this.#segments;
+    if (segments[0]!.header.firstLsn > foldedLsn + 1) {
+      throw this.#damaged(segmentName(segments[0]!.header.number - 1), 'the file is missing');
+    }
+    let first = segments.findLastIndex(({ header }) => header.firstLsn <= foldedLsn + 1);
+    for (; first < segments.length; first++) {
+      const segment = segments[first]!;
+      const { nextLsn, later } = segment.scan((frame, { lsn }) => {
+        if (lsn > foldedLsn) visit(frame, lsn);
+      });
+      this.#nextLsn = nextLsn;
+      const due = segments[first + 1]?.header.firstLsn ?? nextLsn;
+      if (later || due !== nextLsn) {
+        const name = segmentName(segment.header.number);
+        throw this.#damaged(name, `the frame at byte ${segment.end} is damaged`);
+      }
+    }
+    if (this.lastLsn < foldedLsn) {
+      const name = segmentName(segments.at(-1)!.header.number);
+      throw this.#damaged(name, `it ends at frame ${this.lastLsn}, the store is at ${foldedLsn}`);
+    }
+    // A killed process may have left frames that never reached the disk: they count from now on.
+    if (!this.options.readOnly) await syncOf(segments.at(-1)!);
+  }
+
+  async #roll(segment: Segment, start: LogStart): Promise<Segment> {
+    await this.#allocating;
+    this.#mustRoll = true;
+    const next = await this.#create(segment.header.number + 1, start);
+    this.#mustRoll = false;
+    this.#segments.push(next);
+    return next;
+  }
+
+  /**
+   * Makes a segment that is whole before it bears its name: a crash leaves either none or an
+   * empty one.
+   */
+  async #create(number: number, start: LogStart): Promise<Segment> {
+    const { directory, files, clock, random } = this.options;
+    const temporary = join(directory, nextName);
+    const spare = this.#spares.shift();
+    if (spare !== undefined) {
+      files.rename(spare, temporary);
+      // Else a power cut could bring back the old name, with what is written below.
+      await files.syncDirectory(directory);
+    }
+    const file = files.open(temporary, spare === undefined ? 'create' : 'write');
+    try {
+      const salt = Buffer.from(random.bytes(4)).readUInt32BE(0);
+      const header = {
+        number,
+        salt,
+        firstLsn: this.#nextLsn,
+        createdAt: clock.now(),
+        ...start,
+      };
+      const bytes = encodeSegmentHeader(header);
+      const zeros = spare === undefined ? Buffer.alloc(minAllocationBytes - bytes.length) : noBytes;
+      await file.write(Buffer.concat([bytes, zeros]), 0);
+      await file.sync();
+      const path = join(directory, segmentName(number));
+      files.rename(temporary, path);
+      await files.syncDirectory(directory);
+      const segment = new Segment(path, file, header);
+      segment.allocated = file.size();
+      segment.isIndexed = true;
+      return segment;
+    } catch (error) {
+      file.close();
+      files.remove(temporary);
+      throw error;
+    }
+  }
+
+  /**
+   * Writes zeros behind the last frame: a sync of bytes that replace others need not change the
+   * file's metadata, which takes half the time.
+   */
+  #allocateAhead(segment: Segment): void {
+    const step = Math.min(Math.max(segment.end, minAllocationBytes), maxAllocationBytes);
+    const limit = this.options.segmentBytes ?? defaultSegmentBytes;
+    const isAhead = segment.allocated - segment.end > step / 2 || segment.allocated >= limit;
+    if (this.#allocating || isAhead) return;
+    this.#allocating = this.#allocate(segment, step).finally(() => (this.#allocating = undefined));
+  }
+
+  async #allocate(segment: Segment, step: number): Promise<void> {
+    const { allocated } = segment;
+    let file: LogFile | undefined;
+    try {
+      // A descriptor of its own: the system reports a failed write to each only once.
+      file = this.options.files.open(segment.path, 'write');
+      await file.write(Buffer.alloc(step), allocated);
+      await file.sync();
+      segment.allocated = Math.max(segment.allocated, allocated + step);
+    } catch (error) {
+      // Nothing was promised yet. The write that needs the space fails if there is none.
+      this.options.log.debug({ err: error }, 'log allocation failed');
+    } finally {
+      file?.close();
+    }
+  }
+
+  #retire(segment: Segment): void {
+    const { directory, files } = this.options;
+    try {
+      if (this.#spares.length >= maxSpares) files.remove(segment.path);
+      else {
+        const spare = join(directory, `spare-${++this.#nextSpare}.tmp`);
+        files.rename(segment.path, spare);
+        this.#spares.push(spare);
+      }
+    } catch (error) {
+      this.options.log.error({ err: error, file: segment.path }, 'log segment not removed');
+    }
+  }
+
+  #damaged(name: string, problem: string) {
+    return refuse(
+      'CORRUPT',
+      `The log ${join(this.options.directory, name)} is not whole: ${problem}. Nothing was ` +
+        'changed. Put the file back as it was, or restore a backup into a new directory with ' +
+        '"ctl db restore".',
+    );
+  }
+}
+
+const noBytes = Buffer.alloc(0);
+
+/** Of a segment whose frames were not read yet: the size of its file. */
+function usedBytes({ isIndexed, end, file }: Segment): number {
+  return (isIndexed ? end : file.size()) - segmentHeaderLength;
+}
+
+async function syncOf(segment: Segment): Promise<void> {
+  try {
+    await segment.file.sync();
+  } catch (error) {
+    throw failed(error);
+  }
+}
+
+function failed(error: unknown): LogFailed {
+  return new LogFailed(`The log could not be written: ${messageOf(error)}`, { cause: error });
+}

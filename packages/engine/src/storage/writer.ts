@@ -1,0 +1,395 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { CommitRow } from '../format/changes.js';
+import { mergeRows } from './overlay/pending.js';
+import { nameOf } from './overlay/row-map.js';
+import { LogFailed } from './file/storage-error.js';
+import type { Batch as StoreBatch, Store } from './store.js';
+import type { KeyRange, TableName, TableRow } from './file/tables.js';
+import { TouchedRows } from './overlay/touched-rows.js';
+import { Job, newBatch, type Batch } from './writer-batch.js';
+
+/** What the writer needs of a store. */
+export type BatchStore = Pick<
+  Store,
+  'getNamed' | 'range' | 'refresh' | 'commit' | 'isFull' | 'foldSoon' | 'foldFailure'
+>;
+
+/**
+ * The single writer of a database (group commit).
+ *
+ * A job is a synchronous function that reads and writes through the `Writer`. Jobs run one after
+ * the other and see each other's writes at once; a job that throws leaves no trace. Finished jobs
+ * gather in a batch, a batch is one frame of the log, and the promise of a job settles when its
+ * batch is durable, also that of a job that threw: what it saw must be there for all to see. While
+ * a batch is being flushed, the next one is filled, but it is not handed over before the first is
+ * durable: when a flush fails, the jobs that built upon it run again from what is really there. So
+ * a job may run twice, and must touch nothing but the `Writer`.
+ */
+export class Writer<State extends object> {
+  #queue: Job[] = [];
+  #filling: Batch | undefined;
+  #flushing: Batch | undefined;
+  #scheduled: NodeJS.Immediate | undefined;
+  #closed: Error | undefined;
+  #idle: (() => void)[] = [];
+  #holds = 0;
+  /** Commits of the batch before the job that runs. */
+  #commitsBefore = 0;
+  #held: (() => void)[] = [];
+  #touched: TouchedRows | undefined;
+  /** Batches on disk of which not every job has heard yet. */
+  #settling = 0;
+  /** Hears how long each job waited for its turn. */
+  onWaited: ((delayMs: number) => void) | undefined;
+  /** Set after a failed write or sync of the log: no write is accepted any more. */
+  failure: Error | undefined;
+  /** Replaced, never changed in place: a job that fails gets the old one back. */
+  state: Readonly<State>;
+
+  constructor(
+    private readonly store: BatchStore,
+    private readonly options: WriterOptions<State>,
+  ) {
+    this.state = options.load();
+  }
+
+  /** Runs `job` in its turn. Resolves with what it returned once that is durable. */
+  submit<Result>(job: () => Result): Promise<Result> {
+    return this.#submit(job, false);
+  }
+
+  /** As `submit`, for a job that has a batch to itself because it takes commits back. */
+  submitCut<Result>(job: () => Result): Promise<Result> {
+    return this.#submit(job, true);
+  }
+
+  #submit<Result>(job: () => Result, isCut: boolean): Promise<Result> {
+    if (this.#closed) return Promise.reject(this.#closed);
+    const submittedAt = this.options.clock.monotonic();
+    return new Promise<Result>((resolve, reject) => {
+      const settle = resolve as (value: unknown) => void;
+      this.#queue.push(new Job(job, settle, reject, submittedAt, isCut));
+      this.#schedule();
+    });
+  }
+
+  /**
+   * Runs queued jobs now instead of on the next turn of the event loop. For a caller that has
+   * submitted everything of its turn, so that the batch is no smaller.
+   */
+  startQueued(): void {
+    if (!this.#scheduled) return;
+    clearImmediate(this.#scheduled);
+    this.#scheduled = undefined;
+    this.#pump();
+  }
+
+  /** Jobs that wait for their turn: a measure of load. */
+  get backlog(): number {
+    return this.#queue.length;
+  }
+
+  get(table: TableName, key: Buffer): Buffer | undefined {
+    const name = nameOf(key);
+    const pending =
+      this.#filling?.writes.find(table, name) ?? this.#flushing?.writes.find(table, name);
+    return pending ? pending.value : this.store.getNamed(table, key, name);
+  }
+
+  range(table: TableName, range: KeyRange): Iterable<TableRow> {
+    const layers = [this.#filling, this.#flushing].flatMap((batch) =>
+      batch?.writes.has(table) ? [batch.writes.rows(table, range)] : [],
+    );
+    if (layers.length === 0) return this.store.range(table, range);
+    // The limit is for what is left after removed rows, so the store is read without one.
+    const { limit: _limit, ...unlimited } = range;
+    return mergeRows(layers, this.store.range(table, unlimited), range);
+  }
+
+  put(table: TableName, key: Buffer, value: Buffer): void {
+    this.#filling!.writes.set(table, key, value);
+  }
+
+  remove(table: TableName, key: Buffer): void {
+    this.#filling!.writes.set(table, key, undefined);
+  }
+
+  /** Adds an encoded commit to the change log. Only inside a job. */
+  appendCommit(commit: CommitRow): void {
+    this.#filling!.commits.push(commit);
+  }
+
+  /** Adds bytes to the last commit of this job. Nothing happens if the job has none. */
+  extendCommit(more: Buffer): void {
+    const { commits } = this.#filling!;
+    if (commits.length === this.#commitsBefore) return;
+    const last = commits.pop()!;
+    commits.push({ ...last, bytes: Buffer.concat([last.bytes, more]) });
+  }
+
+  /** A commit that is not durable yet; undefined when it is, or there is none. */
+  pendingCommit(seq: number): Buffer | undefined {
+    for (const batch of [this.#filling, this.#flushing]) {
+      const first = batch?.commits[0]?.seq;
+      const found = first === undefined ? undefined : batch!.commits[seq - first];
+      if (found) return found.bytes;
+    }
+    return undefined;
+  }
+
+  /** Called when a part of the overlay was folded into the store, or could not be. */
+  onFolded(): void {
+    const { foldFailure, isFull } = this.store;
+    if (isFull && foldFailure !== undefined) {
+      const reason = this.options.explain(foldFailure);
+      for (const job of this.#queue.splice(0)) job.reject(reason);
+    }
+    this.#schedule();
+  }
+
+  /** Resolves when nothing is queued or being flushed. */
+  async drained(): Promise<void> {
+    if (!this.#busy) return;
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** Refuses new jobs with `reason`; those already queued still run. */
+  async close(reason: Error): Promise<void> {
+    this.#closed ??= reason;
+    await this.drained();
+  }
+
+  /**
+   * Runs `run` while no job does and nothing is on its way to the file. Jobs that come meanwhile
+   * wait in the queue.
+   */
+  async hold<Result>(run: () => Promise<Result>): Promise<Result> {
+    this.#holds++;
+    try {
+      if (this.#filling || this.#flushing) {
+        await new Promise<void>((resolve) => this.#held.push(resolve));
+      }
+      return await run();
+    } finally {
+      this.#holds--;
+      this.#schedule();
+    }
+  }
+
+  get isHeld(): boolean {
+    return this.#holds > 0 && !this.#filling && !this.#flushing;
+  }
+
+  /**
+   * The rows written since the last call; recording restarts now. The first call begins it.
+   * Rows on their way to the log count for both: a reader may not see them yet.
+   */
+  takeTouched(): TouchedRows {
+    const taken = this.#touched ?? new TouchedRows();
+    this.#touched = new TouchedRows();
+    if (this.#flushing) this.#touched.addAll(this.#flushing.writes);
+    return taken;
+  }
+
+  /** Those that `takeTouched` would give now. */
+  get touched(): TouchedRows | undefined {
+    return this.#touched;
+  }
+
+  forgetTouched(): void {
+    this.#touched = undefined;
+  }
+
+  get #busy(): boolean {
+    return (
+      this.#queue.length > 0 ||
+      this.#filling !== undefined ||
+      this.#flushing !== undefined ||
+      this.#settling > 0 ||
+      this.#holds > 0
+    );
+  }
+
+  #schedule(): void {
+    this.#scheduled ??= setImmediate(() => {
+      this.#scheduled = undefined;
+      this.#pump();
+    });
+  }
+
+  #pump(): void {
+    const takesJobs = this.#holds === 0 && !this.#mustWait();
+    if (takesJobs && this.#queue.length > 0 && !this.#isFull()) this.#fill();
+    if (this.#filling && !this.#flushing) this.#handOver(this.#filling);
+    if (takesJobs && this.#queue.length > 0 && !this.#isFull()) this.#schedule();
+    if (!this.#filling && !this.#flushing) for (const resolve of this.#held.splice(0)) resolve();
+    if (!this.#busy) for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** Back-pressure: the store is too far behind the log. */
+  #mustWait(): boolean {
+    if (this.#queue.length === 0 || !this.store.isFull) return false;
+    this.store.foldSoon();
+    return true;
+  }
+
+  #isFull(): boolean {
+    const batch = this.#filling;
+    return (
+      batch !== undefined &&
+      (batch.isSealed ||
+        batch.jobs.length >= this.options.maxJobs ||
+        batch.writes.bytes >= this.options.maxBytes)
+    );
+  }
+
+  #fill(): void {
+    this.store.refresh();
+    const { clock, sliceMs } = this.options;
+    const started = clock.monotonic();
+    const batch = (this.#filling ??= newBatch());
+    let taken = 0;
+    // Others want the event loop too. The rest of the queue runs on the next turn.
+    for (let now = started; now - started <= sliceMs; now = clock.monotonic()) {
+      const job = this.#queue[taken]!;
+      if (job.isCut && batch.jobs.length > 0) {
+        batch.isSealed = true;
+        break;
+      }
+      taken++;
+      if (job.isCut) batch.isCut = batch.isSealed = true;
+      this.onWaited?.(now - job.submittedAt);
+      this.#runJob(batch, job);
+      if (taken === this.#queue.length || this.#isFull()) break;
+    }
+    this.#queue = taken === this.#queue.length ? [] : this.#queue.slice(taken);
+  }
+
+  #runJob(batch: Batch, job: Job): void {
+    // Jobs put another state in its place, they never change this one.
+    const before = this.state;
+    const commits = batch.commits.length;
+    this.#commitsBefore = commits;
+    batch.writes.begin();
+    batch.jobs.push(job);
+    try {
+      job.result = job.run();
+      job.refusal = undefined;
+      batch.done++;
+    } catch (error) {
+      batch.writes.rollback();
+      batch.commits.length = commits;
+      this.state = before;
+      // Told with the batch: it may speak of writes that nobody else can see yet.
+      job.refusal = { error };
+    }
+  }
+
+  #handOver(batch: Batch): void {
+    if (batch.done > 0) return this.#flush(batch);
+    this.#filling = undefined;
+    this.#settle(batch);
+  }
+
+  #flush(batch: Batch): void {
+    this.#filling = undefined;
+    this.#flushing = batch;
+    const head = this.options.beforeFlush(this.state, batch.isCut, (table, key, value) =>
+      batch.writes.set(table, key, value),
+    );
+    const after = this.state;
+    this.#touched?.addAll(batch.writes);
+    const { writes, commits, isCut } = batch;
+    const show = () => this.#visible(batch, after);
+    this.store.commit({ writes, commits, isCut, ...head }, show, this.options.relaxed).then(
+      () => this.#flushed(batch, after),
+      (error: unknown) => this.#failed(batch, error),
+    );
+  }
+
+  #visible(batch: Batch, after: State): void {
+    this.options.onVisible(after);
+    if (this.options.relaxed) this.#settle(batch);
+  }
+
+  #flushed(batch: Batch, after: State): void {
+    this.#flushing = undefined;
+    this.options.afterFlush(after, batch.done);
+    this.#settle(batch);
+    this.#pump();
+  }
+
+  #settle(batch: Batch): void {
+    if (batch.isSettled) return;
+    batch.isSettled = true;
+    this.#resolveJobs(batch.jobs, 0);
+  }
+
+  /**
+   * What a caller does when it hears runs before the event loop turns again. A few hundred of them
+   * at once would hold it for longer than the writing did.
+   */
+  #resolveJobs(jobs: readonly Job[], from: number): void {
+    const end = Math.min(jobs.length, from + this.options.maxResolvedPerTurn);
+    for (let i = from; i < end; i++) {
+      const job = jobs[i]!;
+      if (job.refusal) job.reject(job.refusal.error);
+      else job.resolve(job.result);
+    }
+    if (end === jobs.length) return;
+    this.#settling++;
+    setImmediate(() => {
+      this.#settling--;
+      this.#resolveJobs(jobs, end);
+      this.#pump();
+    });
+  }
+
+  /** After a failed sync nobody knows what is on the disk: no write is taken any more. */
+  #stop(reason: Error): void {
+    this.#closed = this.failure = reason;
+    for (const job of this.#queue.splice(0)) job.reject(reason);
+  }
+
+  #failed(batch: Batch, error: unknown): void {
+    this.#flushing = undefined;
+    const refused = batch.isSettled ? [] : batch.jobs.filter((job) => job.refusal);
+    const again = [...refused, ...(this.#filling?.jobs ?? [])];
+    this.#filling = undefined;
+    this.store.refresh();
+    this.state = this.options.load();
+    this.#queue = [...again, ...this.#queue];
+    const reason = this.options.explain(error);
+    this.options.failed(reason, batch.done);
+    for (const job of batch.jobs) if (!job.refusal) job.reject(reason);
+    if (error instanceof LogFailed) this.#stop(reason as Error);
+    this.#pump();
+  }
+}
+
+/** What a batch carries beside its rows and commits. */
+type BatchHead = Pick<StoreBatch, 'epoch' | 'start'>;
+type PutInto = (table: TableName, key: Buffer, value: Buffer) => void;
+
+export interface WriterOptions<State> {
+  clock: Clock;
+  load(): State;
+  /** Adds what every batch carries. */
+  beforeFlush(state: State, isCut: boolean, put: PutInto): BatchHead;
+  /** Called with the state that readers see from now on. */
+  onVisible(state: State): void;
+  /** Called with the state that is now on disk. */
+  afterFlush(state: State, jobs: number): void;
+  /** Called when a batch did not reach the disk. */
+  failed(reason: unknown, jobs: number): void;
+  /** Turns an error of the storage into a refusal that says what to do. */
+  explain(error: unknown): unknown;
+  maxJobs: number;
+  maxBytes: number;
+  /** How long jobs may hold the event loop in one go. */
+  sliceMs: number;
+  /** How many callers hear in one turn of the event loop that their job is done. */
+  maxResolvedPerTurn: number;
+  /** Resolve a job when readers can see what it did, not when that is on disk. */
+  relaxed: boolean;
+}

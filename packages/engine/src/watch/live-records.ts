@@ -1,0 +1,109 @@
+import type { Position, Sorter } from '../query/sort.js';
+import type { StoredRecord } from '../format/stored-record.js';
+import type { VisibleChange } from './message.js';
+
+export interface Difference<T> {
+  added: StoredRecord<T>[];
+  changed: StoredRecord<T>[];
+  removed: StoredRecord<T>[];
+}
+
+interface Entry<T> {
+  position: Position;
+  record: StoredRecord<T>;
+}
+
+/** The records of a live query: all that match, in order, of which the first `limit` are shown. */
+export class LiveRecords<T> {
+  readonly #byId = new Map<string, Entry<T>>();
+  #sorted: Entry<T>[] = [];
+
+  constructor(
+    private readonly sorter: Sorter,
+    private readonly limit: number,
+    private readonly show: (change: VisibleChange) => StoredRecord<T>,
+    /** What was shown last. */
+    public window: readonly StoredRecord<T>[] = [],
+  ) {}
+
+  /** The same query before its first record; what was shown last is still to be compared with. */
+  renewed(): LiveRecords<T> {
+    return new LiveRecords(this.sorter, this.limit, this.show, this.window);
+  }
+
+  /** Takes records of the start, before `settle`. */
+  load(changes: readonly VisibleChange[]): void {
+    for (const change of changes) {
+      const entry = this.#entry(change);
+      this.#byId.set(change.id, entry);
+      this.#sorted.push(entry);
+    }
+  }
+
+  /** All records of the start are there. */
+  settle(): Difference<T> {
+    this.#sorted.sort((a, b) => this.sorter.compare(a.position, b.position));
+    return this.#show();
+  }
+
+  /** Takes the changes of one commit. */
+  apply(changes: readonly VisibleChange[]): Difference<T> {
+    const seen: Difference<T> = { added: [], changed: [], removed: [] };
+    for (const change of changes) {
+      const old = this.#take(change.id);
+      const fresh = change.after && !change.left ? this.#put(change) : undefined;
+      if (old && fresh) seen.changed.push(fresh.record);
+      else if (fresh) seen.added.push(fresh.record);
+      else if (old) seen.removed.push(old.record);
+    }
+    if (this.limit !== Infinity) return this.#show();
+    this.window = this.#sorted.map((entry) => entry.record);
+    return seen;
+  }
+
+  /** Moves the window and compares it with the one before. */
+  #show(): Difference<T> {
+    const before = new Map(this.window.map((record) => [record.id, record]));
+    this.window = this.#sorted.slice(0, this.limit).map((entry) => entry.record);
+    const difference: Difference<T> = { added: [], changed: [], removed: [] };
+    for (const record of this.window) {
+      const old = before.get(record.id);
+      before.delete(record.id);
+      if (!old) difference.added.push(record);
+      else if (old.seq !== record.seq) difference.changed.push(record);
+    }
+    difference.removed.push(...before.values());
+    return difference;
+  }
+
+  #entry(change: VisibleChange): Entry<T> {
+    return { position: this.sorter.positionOf(change.after!), record: this.show(change) };
+  }
+
+  #put(change: VisibleChange): Entry<T> {
+    const entry = this.#entry(change);
+    this.#byId.set(change.id, entry);
+    this.#sorted.splice(this.#placeOf(entry.position), 0, entry);
+    return entry;
+  }
+
+  #take(id: string): Entry<T> | undefined {
+    const entry = this.#byId.get(id);
+    if (!entry) return undefined;
+    this.#byId.delete(id);
+    this.#sorted.splice(this.#placeOf(entry.position), 1);
+    return entry;
+  }
+
+  /** The first place that is not before `position`. */
+  #placeOf(position: Position): number {
+    let low = 0;
+    let high = this.#sorted.length;
+    while (low < high) {
+      const middle = (low + high) >>> 1;
+      if (this.sorter.compare(this.#sorted[middle]!.position, position) < 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+}

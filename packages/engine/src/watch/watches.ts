@@ -1,0 +1,181 @@
+import type { Core } from '../core/core.js';
+import { checkCollectionName } from '../value/documents.js';
+import { lineageOf } from '../storage/file/state.js';
+import type { Hash64 } from '../value/hash.js';
+import { refuse } from '../value/refusal.js';
+import { CommitLog, maxCached } from './commit-log.js';
+import { FanOut } from './fan-out.js';
+import {
+  showChange,
+  type RecordFilter,
+  type ShowOptions,
+  type VisibleChange,
+  type WatchChange,
+} from './message.js';
+import { SharedMessages } from './shared-messages.js';
+import { readToken, type ResumePosition } from './token.js';
+import { Watch } from './watch.js';
+
+export interface WatchOptions<Shown = WatchChange> extends ShowOptions {
+  /** Name of a collection, which need not be there yet. Absent: the whole database. */
+  collection?: string | undefined;
+  /** Shows a change when the record matched before it or matches after it. */
+  filter?: RecordFilter | undefined;
+  /** Also shows changes of the system collection, for followers. */
+  includeSystem?: boolean | undefined;
+  /** Continues after the message that carried it. */
+  resumeToken?: string | undefined;
+  /** The first commit wanted; one that is still to come is waited for. 0 or absent: from now on. */
+  startSeq?: number | undefined;
+  /**
+   * First the records that match now, then `initial_end`, then the changes. A resume token wins:
+   * whoever has one has had the records.
+   */
+  includeInitial?: boolean | undefined;
+  /** How often a quiet watch gets a bookmark: every 15 s unless told. */
+  heartbeatMs?: number | undefined;
+  /** Ends the watch without an error. */
+  signal?: AbortSignal | undefined;
+  /** Makes what the messages carry, in place of `includeBefore` and `fields`. */
+  show?: ((change: VisibleChange) => Shown) | undefined;
+  /**
+   * Names what the watch shows: those with the same one, which must have the same collection,
+   * filter and `show`, are given the same messages of changes. Do not change them.
+   */
+  shareKey?: string | undefined;
+  /** Also show commits without changes: for followers, whose history must be the same. */
+  includeEmpty?: boolean | undefined;
+  /** Also show the results of requests: for followers, which may have to answer them again. */
+  includeResults?: boolean | undefined;
+}
+
+const defaultHeartbeatMs = 15_000;
+const leastHeartbeatMs = 10;
+
+/** The open watches of a database. */
+export class Watches {
+  readonly #open = new Set<Watch<unknown>>();
+  readonly #sharedByKey = new Map<string, SharedMessages<unknown>>();
+  readonly #log: CommitLog;
+  readonly #fanOut: FanOut;
+
+  constructor(private readonly core: Core) {
+    this.#log = new CommitLog(core);
+    this.#fanOut = new FanOut(core, () => this.#forgetDelivered());
+  }
+
+  /** How many watches are open. */
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** The commit at which the slowest watch stands; undefined when there is none. */
+  get oldestSeq(): number | undefined {
+    let oldest: number | undefined;
+    for (const { position } of this.#open) oldest = Math.min(oldest ?? position, position);
+    return oldest;
+  }
+
+  /** The chain after commit `seq`, which must be on disk. Refuses WATCH_COMPACTED. */
+  chainAt(seq: number): Hash64 {
+    if (seq < this.core.durable.oldestSeq - 1) this.#log.checkReaches(seq + 1);
+    return this.#log.chainAt(seq);
+  }
+
+  /** Commits were taken back: a watch that has told of one of them ends with an error. */
+  historyCut(): void {
+    this.#log.clear();
+    for (const shared of this.#sharedByKey.values()) shared.historyCut();
+    for (const watch of this.#open) watch.historyCut();
+  }
+
+  open<Shown = WatchChange>(options: WatchOptions<Shown> = {}): Watch<Shown> {
+    if (this.core.closed) throw this.core.closed;
+    if (options.collection !== undefined) checkCollectionName(options.collection);
+    const lineage = lineageOf(this.core.tables);
+    const position = this.#positionOf(options, lineage);
+    const checked = {
+      collection: options.collection,
+      filter: options.filter,
+      includeEmpty: options.includeEmpty,
+      includeResults: options.includeResults,
+      includeSystem: options.includeSystem ?? false,
+      position,
+      includeInitial: Boolean(options.includeInitial) && !options.resumeToken,
+      heartbeatMs: checkHeartbeat(options.heartbeatMs),
+      signal: options.signal,
+      show: (options.show ?? showChange(options)) as unknown as (change: VisibleChange) => Shown,
+      fanOut: this.#fanOut,
+      shared: this.#sharedBy<Shown>(options.shareKey),
+    };
+    const watch = new Watch<Shown>(this.core, this.#log, lineage, checked, () => {
+      if (this.#open.delete(watch)) this.#leave(options.shareKey);
+    });
+    this.#open.add(watch);
+    if (checked.shared) checked.shared.users++;
+    if (options.signal?.aborted) void watch.return();
+    return watch;
+  }
+
+  /**
+   * Lets go of what every watch near the end of the log has told. What were kept until others push
+   * it out would be old by then, and to clear old things away the whole heap is gone through.
+   */
+  #forgetDelivered(): void {
+    const { seq } = this.core.durable;
+    let delivered = seq;
+    for (const { position } of this.#open) {
+      if (position < delivered && position >= seq - maxCached) delivered = position;
+    }
+    this.#log.forgetTo(delivered);
+    for (const shared of this.#sharedByKey.values()) shared.forgetTo(delivered);
+  }
+
+  #sharedBy<Shown>(shareKey: string | undefined): SharedMessages<Shown> | undefined {
+    if (shareKey === undefined) return undefined;
+    let shared = this.#sharedByKey.get(shareKey);
+    if (!shared) this.#sharedByKey.set(shareKey, (shared = new SharedMessages()));
+    return shared as SharedMessages<Shown>;
+  }
+
+  #leave(shareKey: string | undefined): void {
+    const shared = shareKey === undefined ? undefined : this.#sharedByKey.get(shareKey);
+    if (shared && --shared.users === 0) this.#sharedByKey.delete(shareKey!);
+  }
+
+  #positionOf(
+    options: Pick<WatchOptions, 'resumeToken' | 'startSeq' | 'includeInitial'>,
+    lineage: string,
+  ): ResumePosition {
+    const { resumeToken, startSeq = 0, includeInitial = false } = options;
+    if (!Number.isSafeInteger(startSeq) || startSeq < 0 || startSeq >= 2 ** 48) {
+      throw refuse('BAD_REQUEST', 'start_seq must be the number of a commit, or 0 for now.');
+    }
+    if (startSeq > 0) {
+      if (resumeToken) {
+        throw refuse('BAD_REQUEST', 'Send resume_token or start_seq, not both.');
+      }
+      if (includeInitial) {
+        throw refuse(
+          'BAD_REQUEST',
+          'Send start_seq or include_initial, not both: after the records of now come the ' +
+            'changes after now.',
+        );
+      }
+      this.#log.checkReaches(startSeq);
+      return { seq: startSeq - 1, chain: undefined };
+    }
+    if (!resumeToken) return { seq: this.core.durable.seq, chain: this.core.durable.chain };
+    const position = readToken(lineage, resumeToken);
+    this.#log.checkReaches(position.seq + 1);
+    return position;
+  }
+}
+
+function checkHeartbeat(heartbeatMs: number | undefined): number {
+  if (heartbeatMs === undefined) return defaultHeartbeatMs;
+  if (Number.isFinite(heartbeatMs) && heartbeatMs > 0) {
+    return Math.max(heartbeatMs, leastHeartbeatMs);
+  }
+  throw refuse('BAD_REQUEST', `heartbeat must be a duration longer than 0, not ${heartbeatMs} ms.`);
+}

@@ -1,0 +1,251 @@
+import type { CollectionInfo, IndexInfo } from '../core/catalog.js';
+import {
+  chainAfter,
+  coalesce,
+  encodeCommit,
+  type Change,
+  type ChangeOp,
+} from '../format/changes.js';
+import type { Core } from '../core/core.js';
+import type { EncodedDocument } from '../format/encoded-document.js';
+import { RecordImage, type RecordFields } from '../format/record.js';
+import { refuse } from '../value/refusal.js';
+import { enforceSchema } from '../core/enforce-schema.js';
+import type { IndexEntries } from '../format/entries.js';
+import { entryKey, expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../format/keys.js';
+import { afterCommit } from '../storage/file/state.js';
+
+/**
+ * One commit in the making. It lives inside a job of the writer: every change is applied at once,
+ * so that what follows in the same job sees it, and `finish` writes the log.
+ */
+export class CommitBuilder {
+  readonly #changes: Change[] = [];
+  readonly seq: number;
+  readonly now: number;
+
+  constructor(private readonly core: Core) {
+    this.seq = core.state.seq + 1;
+    this.now = core.clock.now();
+  }
+
+  get isEmpty(): boolean {
+    return this.#changes.length === 0;
+  }
+
+  /** Stores a record in place of `before` and returns it as it stands now. */
+  store(
+    collection: CollectionInfo,
+    id: string,
+    before: RecordImage | undefined,
+    document: EncodedDocument,
+    fields: { key: string; expiresAt: number },
+  ): RecordImage {
+    return this.storeExactly(collection, id, before, document, {
+      key: fields.key,
+      expiresAt: fields.expiresAt,
+      rev: before ? before.rev + 1 : 1,
+      createdAt: before ? before.createdAt : this.now,
+      updatedAt: this.now,
+    });
+  }
+
+  /** Stores a record whose every field is given. Refuses one that its schema does not allow. */
+  storeExactly(
+    collection: CollectionInfo,
+    id: string,
+    before: RecordImage | undefined,
+    document: EncodedDocument,
+    fields: Omit<RecordFields, 'contentHash' | 'seq'>,
+  ): RecordImage {
+    if (collection.schema) enforceSchema(this.core, collection, document.data);
+    // Spelled out, here and below: spreading an object costs more than writing the record.
+    const bytes = document.toRecord({
+      key: fields.key,
+      expiresAt: fields.expiresAt,
+      rev: fields.rev,
+      createdAt: fields.createdAt,
+      updatedAt: fields.updatedAt,
+      seq: this.seq,
+      contentHash: document.contentHash,
+    });
+    return this.#storeBytes(collection, id, before, bytes, document);
+  }
+
+  /**
+   * Stores a record whose earlier image, `base`, this commit has already removed: it goes on from
+   * there, and the log shows one update.
+   */
+  storeAgain(
+    collection: CollectionInfo,
+    id: string,
+    base: RecordImage | undefined,
+    document: EncodedDocument,
+    fields: { key: string; expiresAt: number },
+  ): RecordImage {
+    return this.storeExactly(collection, id, undefined, document, {
+      key: fields.key,
+      expiresAt: fields.expiresAt,
+      rev: (base?.rev ?? 0) + 1,
+      createdAt: base?.createdAt ?? this.now,
+      updatedAt: this.now,
+    });
+  }
+
+  remove(collection: CollectionInfo, before: RecordImage, op: ChangeOp = 'delete'): void {
+    this.#apply(collection, { op, collection: collection.id, id: before.id, before });
+  }
+
+  /** Writes the log entry and moves the database to this commit. Returns its changes. */
+  finish(): readonly Change[] {
+    const changes = coalesce(this.#changes);
+    if (changes.length === 0) return changes;
+    const { core, seq } = this;
+    if (core.sealed) throw core.sealed();
+    const { state } = core;
+    const nameOf = (id: number) => core.catalog.byId(id).name;
+    const { epoch } = state;
+    const chain = chainAfter(state.chain, { seq, epoch, changes }, nameOf);
+    core.writer.appendCommit(encodeCommit({ seq, at: this.now, epoch, chain, changes }));
+    core.writer.state = afterCommit(state, seq, chain);
+    return changes;
+  }
+
+  #storeBytes(
+    collection: CollectionInfo,
+    id: string,
+    before: RecordImage | undefined,
+    bytes: Buffer,
+    document: EncodedDocument,
+  ): RecordImage {
+    const image = new RecordImage(id, bytes, bytes.length, this.core.codec);
+    const after = image.withData(document.dataAtHand);
+    const op = before ? 'update' : 'insert';
+    this.#apply(collection, { op, collection: collection.id, id, before, after });
+    return after;
+  }
+
+  #apply(collection: CollectionInfo, change: Change): void {
+    const { writer } = this.core;
+    const { id, before, after } = change;
+    for (const index of collection.indexes) this.#applyIndex(collection, index, change);
+    const key = recordKey(collection.id, id);
+    if (after) writer.put('records', key, after.bytes as Buffer);
+    else writer.remove('records', key);
+    this.#applyKey(collection.id, id, before?.key ?? '', after?.key ?? '');
+    this.#applyExpiry(collection.id, id, before?.expiresAt ?? 0, after?.expiresAt ?? 0);
+    this.#changes.push(change);
+  }
+
+  #applyKey(collection: number, id: string, before: string, after: string): void {
+    if (before === after) return;
+    const { writer } = this.core;
+    const bytes = idBytes(id);
+    if (before) {
+      const row = prefixed(collection, Buffer.from(before));
+      // A record past its expiry may have lost its key to a younger one already.
+      if (writer.get('keys', row)?.equals(bytes)) writer.remove('keys', row);
+    }
+    if (after) writer.put('keys', prefixed(collection, Buffer.from(after)), bytes);
+  }
+
+  #applyExpiry(collection: number, id: string, before: number, after: number): void {
+    if (before === after) return;
+    const what = recordKey(collection, id);
+    const row = (time: number) => expiryKey(time, expiryKinds.record, what);
+    if (before) this.core.writer.remove('expiry', row(before));
+    if (after) this.core.writer.put('expiry', row(after), Buffer.alloc(0));
+  }
+
+  #applyIndex(collection: CollectionInfo, index: IndexInfo, change: Change): void {
+    if (index.state === 'failed') return;
+    const { id, before, after } = change;
+    const old = before ? index.compiled.entriesOf(before) : noEntries;
+    const fresh = after ? index.compiled.entriesOf(after) : noEntries;
+    // Also when nothing moves: an empty array has the same entries as no value at all.
+    this.core.catalog.noteEntry(index, fresh.multi, fresh.cut);
+    if (sameValues(old.values, fresh.values) && sameValues(old.unique, fresh.unique)) return;
+    for (const values of missingFrom(fresh.unique, old.unique)) {
+      this.#makeRoom(collection, index, id, values);
+    }
+    moveEntries(this.core, index, id, old, fresh);
+  }
+
+  /** A unique value whose holder is past its expiry is free: the holder is swept now. */
+  #makeRoom(collection: CollectionInfo, index: IndexInfo, id: string, values: Uint8Array): void {
+    const view = this.core.view();
+    const holder = view.idOfUnique(index.id, values);
+    if (holder === undefined || holder === id) return;
+    const record = view.record(collection.id, holder);
+    if (record?.isExpired(this.now)) this.remove(collection, record, 'expire');
+  }
+}
+
+const noEntries: Pick<IndexEntries, 'values' | 'unique' | 'multi' | 'cut'> = {
+  values: [],
+  unique: [],
+  multi: false,
+  cut: false,
+};
+const noBytes = Buffer.alloc(0);
+
+/** Moves one record's entries in one index. Refuses a value that a unique index already has. */
+export function moveEntries(
+  core: Core,
+  index: IndexInfo,
+  id: string,
+  old: Pick<IndexEntries, 'values' | 'unique'>,
+  fresh: Pick<IndexEntries, 'values' | 'unique'>,
+): void {
+  const { writer } = core;
+  if (fresh.unique.length > 0 || old.unique.length > 0) moveUnique(core, index, id, old, fresh);
+  for (const values of missingFrom(old.values, fresh.values)) {
+    writer.remove('index', entryKey(index.id, values, id));
+  }
+  for (const values of missingFrom(fresh.values, old.values)) {
+    writer.put('index', entryKey(index.id, values, id), noBytes);
+  }
+}
+
+function moveUnique(
+  core: Core,
+  index: IndexInfo,
+  id: string,
+  old: Pick<IndexEntries, 'unique'>,
+  fresh: Pick<IndexEntries, 'unique'>,
+): void {
+  const { writer } = core;
+  const holder = idBytes(id);
+  for (const values of missingFrom(fresh.unique, old.unique)) {
+    const row = prefixed(index.id, values);
+    const other = writer.get('unique', row);
+    if (other && !other.equals(holder)) throw uniqueViolation(index);
+    writer.put('unique', row, holder);
+  }
+  for (const values of missingFrom(old.unique, fresh.unique)) {
+    const row = prefixed(index.id, values);
+    if (writer.get('unique', row)?.equals(holder)) writer.remove('unique', row);
+  }
+}
+
+export function uniqueViolation(index: IndexInfo) {
+  const fields = index.definition.fields.join(', ');
+  return refuse(
+    'UNIQUE_VIOLATION',
+    `Another record of "${index.collection}" already has this value of ${fields}.`,
+    { collection: index.collection, index: index.compiled.name },
+  );
+}
+
+function sameValues(a: readonly Uint8Array[], b: readonly Uint8Array[]): boolean {
+  return a.length === b.length && a.every((value, i) => Buffer.compare(value, b[i]!) === 0);
+}
+
+/** What `list` has and `other` has not. */
+function missingFrom(
+  list: readonly Uint8Array[],
+  other: readonly Uint8Array[],
+): readonly Uint8Array[] {
+  if (other.length === 0) return list;
+  return list.filter((value) => !other.some((each) => Buffer.compare(each, value) === 0));
+}

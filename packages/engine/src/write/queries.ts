@@ -1,0 +1,85 @@
+import type { CollectionInfo } from '../core/catalog.js';
+import type { Core } from '../core/core.js';
+import { aggregate, type AggregateResult } from '../query/aggregate.js';
+import { checkAggregate } from '../query/aggregate-query.js';
+import type { Condition } from '../query/filter.js';
+import { find, type FindBatch } from '../query/find.js';
+import { compilePredicate } from '../query/predicate.js';
+import { checkFind } from '../query/query.js';
+import { Slice } from '../query/slice.js';
+import type { QuerySource } from '../query/source.js';
+import type { ReadView } from '../storage/read-view.js';
+import type { Transaction } from './transactions.js';
+
+/** What a query says of the state that it read. */
+export interface ReadPoint {
+  readSeq: number;
+}
+
+// A collection that nobody has written to yet answers like an empty one.
+const noCollection: CollectionInfo = {
+  id: 0,
+  name: '',
+  indexes: [],
+  defaultTtlMs: 0,
+  schema: undefined,
+  isDropped: false,
+};
+
+/** Queries over one collection: each on one snapshot, or inside a transaction. */
+export class Queries {
+  constructor(private readonly core: Core) {}
+
+  /** The records that match, in batches. The snapshot is held until the last one is taken. */
+  async *find(
+    name: string,
+    input: unknown,
+    transaction?: Transaction,
+  ): AsyncGenerator<FindBatch & ReadPoint, void, void> {
+    const query = checkFind(input);
+    const [source, done] = this.#source(name, query.condition, transaction);
+    try {
+      const readSeq = source.view.seq;
+      for await (const batch of find(source, query)) yield { ...batch, readSeq };
+    } finally {
+      done();
+    }
+  }
+
+  async aggregate(
+    name: string,
+    input: unknown,
+    transaction?: Transaction,
+  ): Promise<AggregateResult & ReadPoint> {
+    const query = checkAggregate(input);
+    const [source, done] = this.#source(name, query.condition, transaction);
+    try {
+      return { ...(await aggregate(source, query)), readSeq: source.view.seq };
+    } finally {
+      done();
+    }
+  }
+
+  #source(
+    name: string,
+    condition: Condition,
+    transaction: Transaction | undefined,
+  ): [QuerySource, () => void] {
+    const { clock, sortSpace } = this.core;
+    const known = this.core.catalog.find(name);
+    const collection = known ?? { ...noCollection, name };
+    const slice = new Slice({ monotonic: () => clock.monotonic() });
+    const now = clock.now();
+    const from = (view: ReadView): QuerySource => ({ view, collection, now, slice, sortSpace });
+    if (!transaction) {
+      const view = this.core.snapshot();
+      return [from(view), () => view.done()];
+    }
+    transaction.use();
+    // What the query did not find must still not be there when the transaction commits.
+    transaction.notePredicate({ collection: name, matches: compilePredicate(condition) });
+    const overlay = transaction.overlay(collection.id);
+    const seen = { ...collection, indexes: transaction.usableIndexes(collection) };
+    return [{ ...from(transaction.view), collection: seen, overlay }, () => undefined];
+  }
+}

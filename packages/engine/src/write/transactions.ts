@@ -1,0 +1,314 @@
+import type { Timer } from '@millrace/kit/clock';
+import type { CollectionInfo, IndexInfo } from '../core/catalog.js';
+import { CommitTarget } from './commit-target.js';
+import type { Core } from '../core/core.js';
+import type { JsonObject } from '../value/documents.js';
+import { enforceSchema } from '../core/enforce-schema.js';
+import { encodeDocument, type EncodedDocument } from '../format/encoded-document.js';
+import { uniqueViolation } from './mutations.js';
+import type { Target } from './operations.js';
+import { ReadSet, type ReadPredicate } from './read-set.js';
+import { RecordImage } from '../format/record.js';
+import { refuse } from '../value/refusal.js';
+import { checkRequestId, requestIdReused, type Outcome } from './requests.js';
+import type { SnapshotView } from '../storage/views.js';
+import { closed, expired, rememberCommit, type CommitResult } from './transaction-end.js';
+
+export const transactionLimits = {
+  lifetimeMs: 60_000,
+  idleMs: 10_000,
+  operations: 1_000,
+  bytes: 8 * 1024 * 1024,
+  /** Each holds a snapshot, and LMDB has places for a few thousand readers. */
+  open: 1_000,
+};
+
+/** What a transaction has done to one record: its new image, or null when it removed it. */
+interface OwnWrite {
+  collection: CollectionInfo;
+  base: RecordImage | undefined;
+  image: RecordImage | null;
+  document: EncodedDocument | undefined;
+}
+
+/**
+ * An interactive transaction. It reads one snapshot, keeps its own writes to itself, and
+ * remembers what it read: records, keys that were not there, conditions. At the commit, inside
+ * the writer, all of that must still be as it was read; then its writes become one commit. So
+ * transactions behave as if they ran one after the other.
+ */
+export class Transaction implements Target {
+  readonly expiresAt: number;
+  readonly view: SnapshotView;
+  /** Indexes that were complete when it began: one that was built since lacks what it sees. */
+  readonly #usableIndexes: ReadonlySet<IndexInfo>;
+  readonly #own = new Map<string, OwnWrite>();
+  readonly #ownKeys = new Map<string, string | null>();
+  readonly #reads: ReadSet;
+  readonly #requests = new Map<string, { fingerprint: string; outcome: Outcome }>();
+  #operations = 0;
+  #bytes = 0;
+  #idle: Timer | undefined;
+  #lifetime: Timer | undefined;
+  #state: 'open' | 'expired' | 'closed' = 'open';
+
+  constructor(
+    private readonly core: Core,
+    readonly id: string,
+    readonly readOnly: boolean,
+    lifetimeMs: number,
+    private readonly onEnd: (transaction: Transaction, expired: boolean) => void,
+  ) {
+    this.view = core.snapshot();
+    this.#reads = new ReadSet(core, id, this.view.seq);
+    const ready = core.catalog.indexes().filter(({ state }) => state === 'ready');
+    this.#usableIndexes = new Set(ready);
+    this.expiresAt = core.clock.now() + lifetimeMs;
+    this.#lifetime = core.clock.after(lifetimeMs, () => this.#expire());
+    this.#touch();
+  }
+
+  get readSeq(): number {
+    return this.view.seq;
+  }
+
+  get now(): number {
+    return this.core.clock.now();
+  }
+
+  get operations(): number {
+    return this.#operations;
+  }
+
+  /** Every call that uses the transaction begins here. */
+  use(): void {
+    if (this.#state === 'open') {
+      this.#touch();
+      return;
+    }
+    throw this.#state === 'expired' ? expired(this.id) : closed(this.id);
+  }
+
+  newId(): string {
+    return this.core.random.ulid(this.now);
+  }
+
+  encode(data: JsonObject): EncodedDocument {
+    return encodeDocument(this.core, data);
+  }
+
+  byId(collection: CollectionInfo, id: string): RecordImage | undefined {
+    const name = nameOf(collection.id, id);
+    const own = this.#own.get(name);
+    if (own) return own.image ? this.#copyOf(own.image) : undefined;
+    const record = this.view.record(collection.id, id);
+    this.#reads.noteRecord(collection.id, id, record);
+    return record?.isExpired(this.now) ? undefined : record;
+  }
+
+  byKey(collection: CollectionInfo, key: string): RecordImage | undefined {
+    const name = nameOf(collection.id, key);
+    const own = this.#ownKeys.get(name);
+    if (own === null) return undefined;
+    const id = own ?? this.view.idOfKey(collection.id, key);
+    if (own === undefined) this.#reads.noteKey(collection.id, key, id);
+    return id === undefined ? undefined : this.byId(collection, id);
+  }
+
+  /** Runs a write once per request id, as long as the transaction is open. */
+  once(requestId: string | undefined, fingerprint: string, run: () => Outcome): Outcome {
+    if (!requestId) return run();
+    checkRequestId(requestId);
+    const before = this.#requests.get(requestId);
+    if (before && before.fingerprint !== fingerprint) throw requestIdReused(requestId);
+    const outcome = before?.outcome ?? run();
+    this.#requests.set(requestId, { fingerprint, outcome });
+    return { ...outcome, record: outcome.record && this.#copyOf(outcome.record) };
+  }
+
+  /** Notes that the transaction has read everything that meets a condition. */
+  notePredicate(predicate: ReadPredicate): void {
+    this.#reads.notePredicate(predicate);
+  }
+
+  usableIndexes(collection: CollectionInfo): IndexInfo[] {
+    return collection.indexes.filter((index) => this.#usableIndexes.has(index));
+  }
+
+  /** Its own writes of a collection, for queries to lay over the snapshot. */
+  overlay(collection: number): Map<string, RecordImage | null> {
+    const own = new Map<string, RecordImage | null>();
+    for (const write of this.#own.values()) {
+      const id = write.image?.id ?? write.base?.id;
+      if (write.collection.id !== collection || !id) continue;
+      own.set(id, write.image && this.#copyOf(write.image));
+    }
+    return own;
+  }
+
+  store(
+    collection: CollectionInfo,
+    id: string,
+    before: RecordImage | undefined,
+    document: EncodedDocument,
+    fields: { key: string; expiresAt: number },
+  ): RecordImage {
+    this.#checkLimits(document.size);
+    if (collection.schema?.validate === 'strict') {
+      enforceSchema(this.core, collection, document.data);
+    }
+    const name = nameOf(collection.id, id);
+    const base = this.#own.has(name) ? this.#own.get(name)!.base : before;
+    const bytes = document.toRecord({
+      ...fields,
+      // One commit is one change, however often the transaction touched the record.
+      rev: (base?.rev ?? 0) + 1,
+      seq: this.readSeq,
+      createdAt: base?.createdAt ?? this.now,
+      updatedAt: this.now,
+      contentHash: document.contentHash,
+    });
+    const image = new RecordImage(id, bytes, bytes.length, this.core.codec);
+    this.#checkUnique(collection, image);
+    this.#own.set(name, { collection, base, image, document });
+    if (fields.key) this.#ownKeys.set(nameOf(collection.id, fields.key), id);
+    this.#count(document.size);
+    return this.#copyOf(image);
+  }
+
+  remove(collection: CollectionInfo, before: RecordImage): void {
+    this.#checkLimits(0);
+    const name = nameOf(collection.id, before.id);
+    const base = this.#own.has(name) ? this.#own.get(name)!.base : before;
+    this.#own.set(name, { collection, base, image: null, document: undefined });
+    if (before.key) this.#ownKeys.set(nameOf(collection.id, before.key), null);
+    this.#count(0);
+  }
+
+  /** Makes the writes one commit, or throws TX_CONFLICT and changes nothing. */
+  async commit(): Promise<CommitResult> {
+    this.use();
+    this.#end();
+    try {
+      const mustCheck = this.#own.size > 0 && this.#reads.hasConditions;
+      const seen = mustCheck ? await this.#reads.checkEarly() : this.readSeq;
+      return await this.core.writer.submit(() => this.#commitNow(seen));
+    } finally {
+      this.view.done(closed(this.id));
+    }
+  }
+
+  rollback(): void {
+    this.use();
+    this.#end();
+    this.view.done(closed(this.id));
+  }
+
+  /** Ends it without a word: the database closes. */
+  abandon(): void {
+    if (this.#state !== 'open') return;
+    this.#end();
+    this.view.done();
+  }
+
+  #commitNow(checkedSeq: number): CommitResult {
+    const target = new CommitTarget(this.core);
+    // A transaction that wrote nothing saw one snapshot: that is an order of its own.
+    if (this.#own.size > 0) {
+      this.#reads.check(checkedSeq);
+      this.#apply(target);
+      target.commit.finish();
+    }
+    const result: CommitResult = {
+      seq: this.core.state.seq,
+      operations: this.#operations,
+      committedAt: target.now,
+    };
+    rememberCommit(this.core, this.id, result);
+    return result;
+  }
+
+  /** Old images leave before new ones come, so that two records may swap a unique value. */
+  #apply(target: CommitTarget): void {
+    const { commit } = target;
+    const writes = [...this.#own.values()];
+    for (const { collection, base } of writes) {
+      if (base) commit.remove(collection, base);
+    }
+    // Whoever is past its time gives up its id and key; to look it up is to sweep it.
+    for (const { collection, base, image } of writes) {
+      if (!image || base) continue;
+      target.byId(collection, image.id);
+      if (image.key) target.byKey(collection, image.key);
+    }
+    for (const { collection, base, image, document } of writes) {
+      if (!image || !document) continue;
+      commit.storeAgain(collection, image.id, base, document, {
+        key: image.key,
+        expiresAt: image.expiresAt,
+      });
+    }
+  }
+
+  /** Refuses at once what the commit would refuse anyway. */
+  #checkUnique(collection: CollectionInfo, image: RecordImage): void {
+    for (const index of collection.indexes) {
+      if (!index.definition.unique || index.state !== 'ready') continue;
+      for (const values of index.compiled.entriesOf(image).unique) {
+        const holder = this.view.idOfUnique(index.id, values);
+        if (holder === undefined || holder === image.id) continue;
+        if (this.#own.has(nameOf(collection.id, holder))) continue;
+        // The holder counts as read: what the caller does next may rest on this refusal.
+        if (this.byId(collection, holder)) throw uniqueViolation(index);
+      }
+    }
+  }
+
+  /** What is handed out may be changed by the caller; what is kept may not. */
+  #copyOf(image: RecordImage): RecordImage {
+    return new RecordImage(image.id, image.bytes, image.end, this.core.codec);
+  }
+
+  #checkLimits(bytes: number): void {
+    if (this.readOnly) {
+      throw refuse('TX_READ_ONLY', `The transaction ${this.id} was begun read-only.`, {
+        tx_id: this.id,
+      });
+    }
+    if (this.#operations + 1 > transactionLimits.operations) {
+      throw limit(`${transactionLimits.operations} operations`);
+    }
+    if (this.#bytes + bytes > transactionLimits.bytes) throw limit('8 MiB of data');
+  }
+
+  #count(bytes: number): void {
+    this.#operations++;
+    this.#bytes += bytes;
+  }
+
+  #touch(): void {
+    this.#idle?.cancel();
+    this.#idle = this.core.clock.after(transactionLimits.idleMs, () => this.#expire());
+  }
+
+  #expire(): void {
+    if (this.#state !== 'open') return;
+    this.#end('expired');
+    this.view.done(expired(this.id));
+  }
+
+  #end(state: 'closed' | 'expired' = 'closed'): void {
+    this.#state = state;
+    this.#idle?.cancel();
+    this.#lifetime?.cancel();
+    this.onEnd(this, state === 'expired');
+  }
+}
+
+function nameOf(collection: number, rest: string): string {
+  return `${collection}/${rest}`;
+}
+
+function limit(what: string) {
+  return refuse('TX_LIMIT', `A transaction takes at most ${what}; split the work.`);
+}

@@ -1,0 +1,78 @@
+import { writeSync } from 'node:fs';
+import { restore } from '../src/maintain/backup/restore.js';
+import type { CompactStage } from '../src/maintain/compact/compact.js';
+import { Database } from '../src/api/database.js';
+
+/** Work for processes that are killed in the middle of it; see killed-process.test-support.ts. */
+
+function die(): void {
+  process.kill(process.pid, 'SIGKILL');
+}
+
+/** Compacts under load and is killed at the given stage. Prints every confirmed write. */
+export async function compactUntil(
+  directory: string,
+  stage: CompactStage,
+  sight: number,
+): Promise<void> {
+  const db = await Database.open(directory, {
+    collections: { items: { indexes: [{ fields: ['n'] }] } },
+  });
+  const items = db.collection<{ n: number }>('items');
+  for (let writer = 0; writer < 4; writer++) {
+    void (async () => {
+      for (let n = 0; ; n++) {
+        const key = `w${writer}-${n % 50}`;
+        await items.upsert(key, { n });
+        writeSync(1, `${key} ${n}\n`);
+      }
+    })();
+  }
+  let seen = 0;
+  await db.compact({
+    onStage: (at) => {
+      if (at === stage && ++seen === sight) die();
+    },
+  });
+}
+
+export async function restoreUntil(
+  file: string,
+  directory: string,
+  records: number,
+): Promise<void> {
+  await restore([file], directory, {
+    onProgress: (progress) => {
+      if (progress.stage === 'restore' && progress.records >= records) die();
+    },
+  });
+}
+
+/** Dies when everything is in place but not yet declared to be. */
+export async function restoreUntilVerify(file: string, directory: string): Promise<void> {
+  await restore([file], directory, {
+    onProgress: ({ stage }) => {
+      if (stage === 'verify') die();
+    },
+  });
+}
+
+export async function backupUntil(directory: string, file: string): Promise<void> {
+  const db = await Database.open(directory);
+  await db.writeBackup(file, { onProgress: die });
+}
+
+/** Writes and archives at the same time and dies after `writes` acknowledged writes. */
+export async function archiveUntil(
+  directory: string,
+  archive: string,
+  writes: number,
+): Promise<void> {
+  const db = await Database.open(directory, { logArchive: { directory: archive, intervalMs: 1 } });
+  const items = db.collection<{ n: number }>('items');
+  for (let n = 0; ; n++) {
+    const { seq } = await items.insertWithKey(`k${process.pid}-${n}`, { n });
+    writeSync(1, `${seq}\n`);
+    if (n === writes) die();
+  }
+}
