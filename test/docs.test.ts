@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { CommandShape } from '../packages/ctl/src/shape.js';
+import type { CommandShape } from '../packages/ctl/src/base/shape.js';
 import { ctl } from '../packages/ctl/test/run-ctl.js';
 import { faultOfCtl, wordsOf } from './support/command-tree.js';
 import { exceptions } from './support/exceptions.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { daemonConfig } from '@millrace/daemon/config';
-import type { CommandShape } from '../packages/ctl/src/shape.js';
+import type { CommandShape } from '../packages/ctl/src/base/shape.js';
 import { ctl } from '../packages/ctl/test/run-ctl.js';
 import { queueConfig } from '@millrace/queue/config';
 import { faultOfCtl } from './support/command-tree.js';

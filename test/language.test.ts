@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { CommandShape } from '../packages/ctl/src/shape.js';
+import type { CommandShape } from '../packages/ctl/src/base/shape.js';
 import { ctl } from '../packages/ctl/test/run-ctl.js';
 import { violations, violationsIn } from '../scripts/language.mjs';
 import { markdownFiles, read } from './support/markdown.js';

@@ -1,4 +1,4 @@
-import type { CommandShape } from '../../packages/ctl/src/shape.js';
+import type { CommandShape } from '../../packages/ctl/src/base/shape.js';
 
 /** A command line as words, without its quotes. */
 export function wordsOf(line: string): string[] {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { ctl, describedCommands, wordsOf } from './in-process.test-support.js';
-import type { CommandShape } from './shape.js';
+import type { CommandShape } from './base/shape.js';
 
 /* The exit code of every command: 2 for a usage error, 1 for a failure. */
 

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
-import type { CtlCommand } from './command.js';
-import type { Lifecycle } from './lifecycle.js';
+import type { CtlCommand } from './base/command.js';
+import type { Lifecycle } from './base/lifecycle.js';
 import { registry } from './registry.js';
 import { run } from './run.js';
-import type { CommandShape } from './shape.js';
+import type { CommandShape } from './base/shape.js';
 
 const lifecycle: Lifecycle = {
   interrupted: new AbortController().signal,

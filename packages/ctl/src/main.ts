@@ -1,7 +1,7 @@
 import module from 'node:module';
 import { liveCommand } from './completion/live-kind.js';
-import { takeOverProcess } from './lifecycle.js';
-import { version } from './version.js';
+import { takeOverProcess } from './base/lifecycle.js';
+import { version } from './base/version.js';
 
 /**
  * Runs one command line and sets `process.exitCode`.

@@ -1,11 +1,11 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { expect, test } from 'vitest';
-import type { CtlCommand } from './command.js';
-import type { Lifecycle } from './lifecycle.js';
-import type { GroupEntry } from './group-entry.js';
+import type { CtlCommand } from './base/command.js';
+import type { Lifecycle } from './base/lifecycle.js';
+import type { GroupEntry } from './base/group-entry.js';
 import { registry } from './registry.js';
 import { run } from './run.js';
-import type { CommandShape } from './shape.js';
+import type { CommandShape } from './base/shape.js';
 
 const lifecycle: Lifecycle = {
   interrupted: new AbortController().signal,

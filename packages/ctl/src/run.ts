@@ -1,13 +1,13 @@
 import { CommanderError, Option } from 'commander';
-import { CtlCommand, type Presenter } from './command.js';
-import { reportFailure } from './failure.js';
-import type { GroupEntry } from './group-entry.js';
-import { Groups } from './groups.js';
-import type { Lifecycle } from './lifecycle.js';
-import { outputArgs, outputFormats } from './output-args.js';
+import { CtlCommand, type Presenter } from './base/command.js';
+import { reportFailure } from './base/failure.js';
+import type { GroupEntry } from './base/group-entry.js';
+import { Groups } from './base/groups.js';
+import type { Lifecycle } from './base/lifecycle.js';
+import { outputArgs, outputFormats } from './base/output-args.js';
 import { registry as everything } from './registry.js';
-import { openTerminal, type Outside, type Terminal } from './terminal.js';
-import { version } from './version.js';
+import { openTerminal, type Outside, type Terminal } from './base/terminal.js';
+import { version } from './base/version.js';
 
 /** Runs one command line and returns its exit code. */
 export async function run(
@@ -27,7 +27,7 @@ export async function run(
     exitCode = code;
   };
   const present: Presenter = async (flags, show) => {
-    const presenting = await import('./presenting/presenting.js');
+    const presenting = await import('./base/presenting.js');
     await presenting.present(flags, { terminal, lifecycle }, show);
   };
   try {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { CommandShape } from '../src/shape.js';
+import type { CommandShape } from '../src/base/shape.js';
 import { runCtl } from './queue-server.js';
 import { CTL, ctl, startCtl } from './run-ctl.js';
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Lifecycle } from '../src/lifecycle.js';
+import type { Lifecycle } from '../src/base/lifecycle.js';
 import { faultsOf, QueueServer, runCtl, tokens } from './queue-server.js';
 
 const server = new QueueServer();

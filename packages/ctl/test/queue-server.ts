@@ -13,7 +13,7 @@ import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { hashSecret } from '@millrace/kit/tokens';
 import { queueConfig, serveQueue, type RunningQueue } from '@millrace/queue/serve';
-import type { Lifecycle } from '../src/lifecycle.js';
+import type { Lifecycle } from '../src/base/lifecycle.js';
 import { run } from '../src/run.js';
 
 /** Clear tokens, by the principal they stand for. */

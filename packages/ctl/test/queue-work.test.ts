@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import type { Lifecycle } from '../src/lifecycle.js';
+import type { Lifecycle } from '../src/base/lifecycle.js';
 import { QueueServer, tokens } from './queue-server.js';
 
 const server = new QueueServer();

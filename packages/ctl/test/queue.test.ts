@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import type { CommandShape } from '../src/shape.js';
+import type { CommandShape } from '../src/base/shape.js';
 import { faultsOf, QueueServer, runCtl, tokens } from './queue-server.js';
 
 const server = new QueueServer();

@@ -1,7 +1,7 @@
 import { Argument } from 'commander';
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { whichAgent } from './view-commands.js';
 
 export function addSend(agent: CtlCommand, tools: Tools): void {

@@ -1,8 +1,8 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import { confirmed } from '../confirming.js';
-import type { Tools } from '../tools.js';
+import { confirmed } from '../base/confirming.js';
+import type { Tools } from '../base/tools.js';
 import { printable } from '../render/text.js';
 import { findSession } from './find-session.js';
 import { promptOf } from './prompt.js';

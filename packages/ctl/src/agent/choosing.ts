@@ -1,6 +1,6 @@
 import { Refusal } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
-import { harmless } from '../http/exchange.js';
+import { harmless } from '../base/exchange.js';
 
 /** Wording for a resource that has an id and a name. */
 export interface Wording {

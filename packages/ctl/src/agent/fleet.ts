@@ -3,7 +3,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { humanDuration } from '@millrace/kit/units';
 import { queueApi, type QueueFlags } from '../queue/api.js';
 import { renderTable, type Sheet } from '../render/table.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { agentsQueue } from './submitting.js';
 
 export interface FleetFlags {

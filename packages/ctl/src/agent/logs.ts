@@ -1,11 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import { wholeNumber } from '../db/arguments.js';
-import { rest } from '../rest.js';
-import type { Tools } from '../tools.js';
+import { wholeNumber } from '../base/arguments.js';
+import { rest } from '../base/rest.js';
+import type { Tools } from '../base/tools.js';
 import { printableLines } from '../render/text.js';
-import type { Terminal } from '../terminal.js';
+import type { Terminal } from '../base/terminal.js';
 import { findSession } from './find-session.js';
 import { hasEnded } from './session-text.js';
 

@@ -1,6 +1,6 @@
 import { text } from 'node:stream/consumers';
 import { UsageError } from '@millrace/kit/errors';
-import type { Terminal } from '../terminal.js';
+import type { Terminal } from '../base/terminal.js';
 
 /** Text for an agent: the argument, or stdin for `-` or no argument. */
 export async function promptOf(

@@ -1,6 +1,6 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { withDaemon } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import type { AnswerFlags, QuestionsFlags } from './questions.js';
 
 export function addQuestions(agent: CtlCommand, tools: Tools): void {

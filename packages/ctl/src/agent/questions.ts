@@ -3,7 +3,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { printable } from '../render/text.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { chosen } from './choosing.js';
 import { readSessions } from './find-session.js';
 import { questionsScreen } from './questions-screen.js';

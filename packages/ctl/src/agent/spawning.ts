@@ -1,14 +1,14 @@
 import { resolve } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
-import { asTyped } from '../command-name.js';
+import { asTyped } from '../base/command-name.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import { confirmed } from '../confirming.js';
-import type { Tools } from '../tools.js';
+import { confirmed } from '../base/confirming.js';
+import type { Tools } from '../base/tools.js';
 import { dollars } from '../render/figures.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { printable } from '../render/text.js';
-import type { Outlet, Terminal } from '../terminal.js';
+import type { Outlet, Terminal } from '../base/terminal.js';
 import { findSession } from './find-session.js';
 import { promptOf } from './prompt.js';
 

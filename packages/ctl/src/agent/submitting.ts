@@ -1,9 +1,9 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import { asTyped } from '../command-name.js';
+import { asTyped } from '../base/command-name.js';
 import { queueApi, type QueueFlags } from '../queue/api.js';
 import { submissionOf, waitOf, type SubmitFlags } from '../queue/submission.js';
 import { submitTask } from '../queue/submitting.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { promptOf } from './prompt.js';
 import { spawnRequest, type WorkFlags } from './spawning.js';
 

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { agentSheet, agentsScreen } from './agents-screen.js';
 import { explain, explanationSheet } from './explaining.js';
 import { findSession, readSessions } from './find-session.js';

@@ -1,7 +1,7 @@
 import { Option } from 'commander';
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { withDaemon } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { whichAgent } from './view-commands.js';
 import type {
   CommitFlags,

@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { printable } from '../render/text.js';
 import { diffText, statText, summaryText } from './diff-text.js';
 import { findSession } from './find-session.js';

@@ -1,8 +1,8 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Argument } from 'commander';
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 type AssignableTier = DaemonSchema<'AssignableTier'>;
 type ThinkingMode = DaemonSchema<'Settings'>['internal_thinking_mode'];

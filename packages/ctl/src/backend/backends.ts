@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 type Registry = DaemonSchema<'Registry'>;
 type BackendRow = DaemonSchema<'BackendRow'>;

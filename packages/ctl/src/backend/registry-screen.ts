@@ -1,5 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { asTyped } from '../command-name.js';
+import { asTyped } from '../base/command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printable } from '../render/text.js';
 

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { systemClock, type Timer } from '@millrace/kit/clock';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import { cut, printable } from '../render/text.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 const everyMs = 1_000;
 const clearLine = '\r\u001B[2K';

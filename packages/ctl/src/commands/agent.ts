@@ -17,8 +17,8 @@ import {
   addPush,
   addRebase,
 } from '../agent/workbench-commands.js';
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
 
 export function build(agent: CtlCommand, tools: Tools): void {
   agent

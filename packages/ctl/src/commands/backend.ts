@@ -6,8 +6,8 @@ import {
   addThinkingMode,
   addTier,
 } from '../backend/backend-commands.js';
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
 
 export function build(backend: CtlCommand, tools: Tools): void {
   backend

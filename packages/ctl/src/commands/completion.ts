@@ -1,7 +1,7 @@
 import { Argument } from 'commander';
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
-import { shapeOf, type CommandShape } from '../shape.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
+import { shapeOf, type CommandShape } from '../base/shape.js';
 
 type Script = (root: CommandShape) => string;
 

@@ -1,8 +1,8 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import type { ChangeFlags } from '../config/changing.js';
 import type { ConfigFlags } from '../config/config.js';
 import { withDaemon } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { keepFlagsApart } from '../usage/own-flags.js';
 
 export function build(config: CtlCommand, tools: Tools): void {

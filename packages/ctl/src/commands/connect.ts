@@ -1,7 +1,7 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import type { ConnectFlags } from '../connect/run-connect.js';
 import { withTls } from '../db/connection.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 export function build(connect: CtlCommand, tools: Tools): void {
   connect

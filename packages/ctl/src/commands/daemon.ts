@@ -1,8 +1,8 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { addInstall, addStatus } from '../daemon/daemon-commands.js';
 import { addServe } from '../daemon/serve-command.js';
 import { addToken } from '../daemon/token-commands.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 export async function build(daemon: CtlCommand, tools: Tools): Promise<void> {
   daemon

@@ -1,4 +1,4 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import {
   addBackup,
   addCompact,
@@ -14,10 +14,10 @@ import { addKeys } from '../db/key-commands.js';
 import { addAggregate, addFind, addGet, addWatch } from '../db/read-commands.js';
 import { addSchema } from '../db/schema-commands.js';
 import { addServe } from '../db/serve-command.js';
-import { addShell } from '../db/shell-command.js';
+import { addShell } from '../db/shell/shell-command.js';
 import { addExport, addImport } from '../db/transfer-commands.js';
 import { addDelete, addInsert, addPut, addTx } from '../db/write-commands.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 export async function build(db: CtlCommand, tools: Tools): Promise<void> {
   db.description(

@@ -1,6 +1,6 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import type { Report } from '../doctor/check.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import type { Tone } from '../render/paint.js';
 
 const TONES = { ok: 'ok', warn: 'warn', fail: 'bad' } as const satisfies Record<string, Tone>;
@@ -48,7 +48,7 @@ async function examineAll(data: string | undefined, tools: Tools): Promise<Repor
       import('../doctor/credentials.js'),
       import('../doctor/ports.js'),
       import('../up/parts.js'),
-      import('../data-directory.js'),
+      import('../base/data-directory.js'),
     ]);
   const { env } = tools.terminal;
   const { interrupted } = tools.lifecycle;

@@ -1,6 +1,6 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import type { RunningFlags } from '../running/stop-and-restart.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 export function build(down: CtlCommand, tools: Tools): void {
   down

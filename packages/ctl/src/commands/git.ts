@@ -1,6 +1,6 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { addGitCommand } from '../git/git-command.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 export function build(git: CtlCommand, tools: Tools): void {
   git

@@ -1,7 +1,7 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
 import type { InboxFlags } from '../inbox/inbox.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { keepFlagsApart } from '../usage/own-flags.js';
 
 export function build(inbox: CtlCommand, tools: Tools): void {

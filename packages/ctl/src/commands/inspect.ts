@@ -1,6 +1,6 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { addResources } from '../inspect/resources-commands.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 export function build(inspect: CtlCommand, tools: Tools): void {
   inspect

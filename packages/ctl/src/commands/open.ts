@@ -1,7 +1,7 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { withDaemon } from '../daemon/api.js';
 import type { OpenFlags } from '../open/open.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 export function build(open: CtlCommand, tools: Tools): void {
   withDaemon(

@@ -1,6 +1,6 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { addCancel, addList, addRun, addShow, addStart } from '../pipeline/pipeline-commands.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 export function build(pipeline: CtlCommand, tools: Tools): void {
   pipeline

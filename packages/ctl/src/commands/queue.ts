@@ -1,4 +1,4 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { addAudit } from '../queue/audit-commands.js';
 import { addConfig } from '../queue/config-commands.js';
 import { addCreate } from '../queue/create-command.js';
@@ -22,7 +22,7 @@ import { addCancel, addRunNow, addTasks } from '../queue/tasks-commands.js';
 import { addToken } from '../queue/token-commands.js';
 import { addWork, addWorkers } from '../queue/work-commands.js';
 import { addTop } from '../queue/top-command.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   queue

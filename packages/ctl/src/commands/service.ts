@@ -1,7 +1,7 @@
 import { Argument, Option } from 'commander';
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import type { ServiceFlags, ServiceName } from '../service/service.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 export function build(service: CtlCommand, tools: Tools): void {
   service

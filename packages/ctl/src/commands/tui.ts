@@ -1,6 +1,6 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { withDaemon } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import type { TuiFlags } from '../tui/run-tui.js';
 
 export function build(tui: CtlCommand, tools: Tools): void {

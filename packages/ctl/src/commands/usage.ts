@@ -1,6 +1,6 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { addSavings } from '../savings/savings-command.js';
 import { addInsights } from '../usage/insights-commands.js';
 import { keepFlagsApart } from '../usage/own-flags.js';

@@ -1,4 +1,4 @@
-import type { ArgumentShape, CommandShape, OptionShape } from '../shape.js';
+import type { ArgumentShape, CommandShape, OptionShape } from '../base/shape.js';
 import { liveCommand, liveKindOf } from './live-kind.js';
 import { everyCommand, flagsOf, namesOf, pathKind, quoted, takesCommandNames } from './tree.js';
 

@@ -1,4 +1,4 @@
-import type { CommandShape, OptionShape } from '../shape.js';
+import type { CommandShape, OptionShape } from '../base/shape.js';
 import { liveCommand, liveKindOf, type LiveKind } from './live-kind.js';
 import { everyCommand, flagsOf, namesOf, pathKind, takesCommandNames } from './tree.js';
 

@@ -1,8 +1,8 @@
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
-import type { Lifecycle } from '../lifecycle.js';
-import { openTerminal, type Outside } from '../terminal.js';
-import type { Tools } from '../tools.js';
+import type { Lifecycle } from '../base/lifecycle.js';
+import { openTerminal, type Outside } from '../base/terminal.js';
+import type { Tools } from '../base/tools.js';
 import type { LiveKind } from './live-kind.js';
 
 /** The user is waiting for the shell; MILLRACE_COMPLETION_TIMEOUT_MS is for servers far away. */

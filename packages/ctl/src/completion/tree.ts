@@ -1,4 +1,4 @@
-import type { CommandShape, OptionShape } from '../shape.js';
+import type { CommandShape, OptionShape } from '../base/shape.js';
 
 /** A command and all its subcommands, parents first. */
 export function everyCommand(root: CommandShape): CommandShape[] {

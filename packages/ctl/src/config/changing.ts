@@ -7,12 +7,12 @@ import { editYaml } from '@millrace/kit/config';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import { writePrivateFile } from '@millrace/kit/private-files';
-import { asTyped, programName } from '../command-name.js';
+import { asTyped, programName } from '../base/command-name.js';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import { configFile } from '../daemon/places.js';
-import { confirmed } from '../confirming.js';
+import { confirmed } from '../base/confirming.js';
 import { printable } from '../render/text.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { localConfigView } from './config-view.js';
 
 type ConfigView = DaemonSchema<'ConfigView'>;

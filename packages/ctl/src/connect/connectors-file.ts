@@ -3,7 +3,7 @@ import { messageOf, Refusal, UsageError } from '@millrace/kit/errors';
 import type { Filter } from '@millrace/db';
 import { checkFilter } from '@millrace/db/client';
 import { z } from 'zod';
-import { parseConditions } from '../db/conditions.js';
+import { parseConditions } from '../base/conditions.js';
 import { positionsCollection } from './positions-collection.js';
 import { checkTemplate, type Json } from './template.js';
 

@@ -5,7 +5,7 @@ import { createLog, logLevelFrom, silentLog, type Log } from '@millrace/kit/log'
 import { systemRandom } from '@millrace/kit/random';
 import { openDatabase } from '../db/connection.js';
 import { queueApi, type QueueApi } from '../queue/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { Connector } from './connector.js';
 import { readConnectors } from './connectors-file.js';
 import { ConnectorMetrics } from './metrics.js';

@@ -1,8 +1,8 @@
 import { ApiError, createDaemonClient, type DaemonClient } from '@millrace/client';
 import { Refusal, type RefusalExtra } from '@millrace/kit/errors';
-import type { CtlCommand } from '../command.js';
-import { exchange, fetchOver, harmless, isAbort, jsonOf, reasonOf } from '../http/exchange.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import { exchange, fetchOver, harmless, isAbort, jsonOf, reasonOf } from '../base/exchange.js';
+import type { Tools } from '../base/tools.js';
 import { locate, type DaemonFlags, type DaemonPlace } from './locate.js';
 
 export type { DaemonFlags } from './locate.js';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import { dataDirectory } from '../data-directory.js';
-import { isLocalUrl } from '../local-url.js';
+import { dataDirectory } from '../base/data-directory.js';
+import { isLocalUrl } from '../base/local-url.js';
 import { addressFile, configFile, lineOf, readOnlyTokenFile, tokenFile } from './places.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;

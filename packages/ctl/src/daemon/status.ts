@@ -1,5 +1,5 @@
 import { Refusal } from '@millrace/kit/errors';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { authOf } from './auth.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from './api.js';

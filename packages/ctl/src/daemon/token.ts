@@ -1,6 +1,6 @@
 import { Refusal } from '@millrace/kit/errors';
-import { asTyped } from '../command-name.js';
-import type { Tools } from '../tools.js';
+import { asTyped } from '../base/command-name.js';
+import type { Tools } from '../base/tools.js';
 import { loadDaemonSettings } from './local-settings.js';
 import { lineOf, queueSecretsFile, readOnlyTokenFile, tokenFile } from './places.js';
 import { replaceInSecrets, writeNewToken } from './token-files.js';

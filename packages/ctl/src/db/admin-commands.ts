@@ -1,6 +1,6 @@
 import type { BackupOptions } from './backing-up.js';
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
 import { withConnection, withDatabase, withView, type ConnectionFlags } from './connection.js';
 
 interface BackupFlags extends ConnectionFlags {
@@ -47,7 +47,7 @@ export function addBackup(db: CtlCommand, tools: Tools): void {
 
 async function backupOptions(flags: BackupFlags): Promise<BackupOptions> {
   const [{ listOf, wholeNumber }, { UsageError }] = await Promise.all([
-    import('./arguments.js'),
+    import('../base/arguments.js'),
     import('@millrace/kit/errors'),
   ]);
   const { format = 'snapshot' } = flags;
@@ -144,7 +144,7 @@ export function addCompact(db: CtlCommand, tools: Tools): void {
     async (flags: ConnectionFlags & { trimBefore?: string; dryRun?: boolean }) => {
       const [{ compactNow }, { wholeNumber }] = await Promise.all([
         import('./administration.js'),
-        import('./arguments.js'),
+        import('../base/arguments.js'),
       ]);
       const trimBeforeSeq = wholeNumber(flags.trimBefore, '--trim-before');
       const options = { trimBeforeSeq, dryRun: flags.dryRun ?? false };
@@ -170,7 +170,7 @@ export function addPromote(db: CtlCommand, tools: Tools): void {
     async (flags: ConnectionFlags & { force?: boolean; maxLag?: string }) => {
       const [{ promoteNow }, { wholeNumber }] = await Promise.all([
         import('./administration.js'),
-        import('./arguments.js'),
+        import('../base/arguments.js'),
       ]);
       const options = {
         force: flags.force ?? false,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { DatabaseStatus } from '@millrace/db/client';
 import { plain } from '../render/paint.js';
-import type { Outlet } from '../terminal.js';
+import type { Outlet } from '../base/terminal.js';
 import { statusText } from './administration.js';
 
 const out = { columns: 100, paint: plain } as Outlet;

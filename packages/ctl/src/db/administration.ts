@@ -6,8 +6,8 @@ import type {
   DatabaseStatus,
   RemoteDatabase,
 } from '@millrace/db/client';
-import type { Tools } from '../tools.js';
-import type { Outlet } from '../terminal.js';
+import type { Tools } from '../base/tools.js';
+import type { Outlet } from '../base/terminal.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { timeText } from '../render/time.js';
 import { collectionsTable } from './catalog.js';

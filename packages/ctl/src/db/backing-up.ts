@@ -5,7 +5,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { BackupHeader, BackupPart, BackupTrailer } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { Progress, type Amount } from './progress.js';
 import { counted } from './counted.js';
 import { writeWhole } from './atomic-file.js';

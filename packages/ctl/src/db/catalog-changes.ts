@@ -1,7 +1,7 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import type { RemoteDatabase } from '@millrace/db/client';
-import { confirmed } from '../confirming.js';
-import type { Tools } from '../tools.js';
+import { confirmed } from '../base/confirming.js';
+import type { Tools } from '../base/tools.js';
 import { named, readCollections } from './catalog.js';
 import type { DatabaseTools } from './connection.js';
 import { counted } from './counted.js';

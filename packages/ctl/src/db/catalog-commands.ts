@@ -1,5 +1,5 @@
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
 import { withConditions } from './conditions-help.js';
 import { withConnection, withDatabase, withView, type ConnectionFlags } from './connection.js';
 
@@ -22,7 +22,7 @@ export function addCount(db: CtlCommand, tools: Tools): void {
     async (collection: string, conditions: string[], flags: CountFlags) => {
       const [{ countRecords }, { filterOf }] = await Promise.all([
         import('./catalog.js'),
-        import('./arguments.js'),
+        import('../base/arguments.js'),
       ]);
       const options = { collection, filter: filterOf(conditions, flags.filter) };
       await withDatabase(tools, flags, (database) => countRecords(database, options, tools));

@@ -3,10 +3,10 @@ import { suggestion } from '@millrace/kit/nearest';
 import { humanDuration } from '@millrace/kit/units';
 import type { Filter } from '@millrace/db';
 import type { CollectionStatus, RemoteDatabase } from '@millrace/db/client';
-import { asTyped } from '../command-name.js';
+import { asTyped } from '../base/command-name.js';
 import { renderTable } from '../render/table.js';
-import type { Outlet } from '../terminal.js';
-import type { Tools } from '../tools.js';
+import type { Outlet } from '../base/terminal.js';
+import type { Tools } from '../base/tools.js';
 import { collectionJson } from './shapes.js';
 
 type Shows = Pick<Tools, 'terminal'>;

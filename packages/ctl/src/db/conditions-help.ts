@@ -1,4 +1,4 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 
 /** Help text of conditions, separate from their parser because help must load fast. */
 const conditions = [

@@ -2,12 +2,12 @@ import { connect as dial } from 'node:net';
 import { join, resolve } from 'node:path';
 import { messageOf, Refusal, systemCode } from '@millrace/kit/errors';
 import type { RemoteDatabase, ServerAddress } from '@millrace/db/client';
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { lineOf } from '../daemon/places.js';
-import { dataDirectory } from '../data-directory.js';
-import { isLocalUrl } from '../local-url.js';
-import type { Tools } from '../tools.js';
-import { durationOf } from './arguments.js';
+import { dataDirectory } from '../base/data-directory.js';
+import { isLocalUrl } from '../base/local-url.js';
+import type { Tools } from '../base/tools.js';
+import { durationOf } from '../base/arguments.js';
 
 /** Commands of the shell use its open connection. */
 export interface DatabaseTools extends Tools {

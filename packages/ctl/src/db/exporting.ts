@@ -1,7 +1,7 @@
 import { humanDuration } from '@millrace/kit/units';
 import type { Filter } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { requireCollection } from './catalog.js';
 import { Progress } from './progress.js';
 import { counted } from './counted.js';

@@ -1,6 +1,6 @@
 import { UsageError } from '@millrace/kit/errors';
 import { parseTimestamp, UnitError } from '@millrace/kit/units';
-import { isObject, parseJson } from './arguments.js';
+import { isObject, parseJson } from '../base/arguments.js';
 
 /** The write that one line describes. */
 export interface ImportLine {

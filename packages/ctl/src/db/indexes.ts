@@ -1,11 +1,11 @@
 import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import type { IndexAdvice, IndexStatus, RemoteDatabase } from '@millrace/db/client';
-import { asTyped } from '../command-name.js';
-import { rest } from '../rest.js';
+import { asTyped } from '../base/command-name.js';
+import { rest } from '../base/rest.js';
 import { renderTable } from '../render/table.js';
-import type { Tools } from '../tools.js';
-import { listOf } from './arguments.js';
+import type { Tools } from '../base/tools.js';
+import { listOf } from '../base/arguments.js';
 import { named, readCollections } from './catalog.js';
 
 type Shows = Pick<Tools, 'terminal'>;

@@ -4,7 +4,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { hashSecret, newToken } from '@millrace/kit/tokens';
 import { parseDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { renderTable } from '../render/table.js';
 import { editKeys, indexOfKey, readKeys, type KeyEntry } from './keys-file.js';
 

@@ -1,9 +1,9 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import type { RemoteDatabase, RemoteTransaction } from '@millrace/db/client';
-import type { Tools } from '../tools.js';
-import type { Terminal } from '../terminal.js';
-import { durationOf, isObject, parseJson } from './arguments.js';
+import type { Tools } from '../base/tools.js';
+import type { Terminal } from '../base/terminal.js';
+import { durationOf, isObject, parseJson } from '../base/arguments.js';
 import { counted } from './counted.js';
 import type { Found } from './reads.js';
 import { recordJson } from './shapes.js';

@@ -1,7 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import { expect, test, vi } from 'vitest';
-import type { Lifecycle } from '../lifecycle.js';
-import type { Terminal } from '../terminal.js';
+import type { Lifecycle } from '../base/lifecycle.js';
+import type { Terminal } from '../base/terminal.js';
 import { amountText, Progress, whileShown } from './progress.js';
 
 function watching(isScreen: boolean): { terminal: Terminal; shown: () => string } {

@@ -1,7 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import { humanBytes, humanCount, humanDuration } from '@millrace/kit/units';
-import type { Terminal } from '../terminal.js';
-import type { Tools } from '../tools.js';
+import type { Terminal } from '../base/terminal.js';
+import type { Tools } from '../base/tools.js';
 
 const redrawMs = 100;
 

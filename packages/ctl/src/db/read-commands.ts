@@ -1,5 +1,5 @@
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
 import { withConditions } from './conditions-help.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
 
@@ -40,7 +40,7 @@ export function addGet(db: CtlCommand, tools: Tools): void {
     async (collection: string, name: string, flags: ConnectionFlags & { fields?: string }) => {
       const [{ getRecord }, { listOf }] = await Promise.all([
         import('./reads.js'),
-        import('./arguments.js'),
+        import('../base/arguments.js'),
       ]);
       const options = { collection, name, fields: listOf(flags.fields) };
       await withDatabase(tools, flags, (database) => getRecord(database, options, tools));
@@ -71,7 +71,7 @@ export function addFind(db: CtlCommand, tools: Tools): void {
     async (collection: string, conditions: string[], flags: FindFlags) => {
       const [{ findRecords }, { parseOrder, listOf, wholeNumber, filterOf }] = await Promise.all([
         import('./reads.js'),
-        import('./arguments.js'),
+        import('../base/arguments.js'),
       ]);
       const query = {
         collection,
@@ -115,7 +115,7 @@ export function addAggregate(db: CtlCommand, tools: Tools): void {
   withConnection(withConditions(command), tools).action(
     async (collection: string, conditions: string[], flags: AggregateFlags) => {
       const [{ aggregateRecords }, { parseOrder, listOf, wholeNumber, filterOf }] =
-        await Promise.all([import('./reads.js'), import('./arguments.js')]);
+        await Promise.all([import('./reads.js'), import('../base/arguments.js')]);
       const { parseAccumulator } = await import('./aggregates.js');
       const having = flags.having?.trimStart().startsWith('{')
         ? filterOf([], flags.having, '--having')
@@ -171,7 +171,7 @@ export function addWatch(db: CtlCommand, tools: Tools): void {
     async (collection: string | undefined, conditions: string[], flags: WatchFlags) => {
       const [{ watchRecords }, { listOf, wholeNumber, filterOf }] = await Promise.all([
         import('./watching.js'),
-        import('./arguments.js'),
+        import('../base/arguments.js'),
       ]);
       const options = {
         collection,

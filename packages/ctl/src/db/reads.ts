@@ -2,7 +2,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { isUlid } from '@millrace/kit/ulid';
 import type { AggregateQuery, FindQuery, PlanReport, StoredRecord } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { renderTable } from '../render/table.js';
 import { requireCollection } from './catalog.js';
 import { counted } from './counted.js';

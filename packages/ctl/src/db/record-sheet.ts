@@ -1,5 +1,5 @@
 import type { StoredRecord } from '@millrace/db';
-import type { Outlet } from '../terminal.js';
+import type { Outlet } from '../base/terminal.js';
 import { renderTable } from '../render/table.js';
 import { printable } from '../render/text.js';
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { plain } from '../render/paint.js';
-import type { Outlet } from '../terminal.js';
+import type { Outlet } from '../base/terminal.js';
 import { recordsTable } from './records-table.js';
 
 function outlet(columns: number): Outlet {

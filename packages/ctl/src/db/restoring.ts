@@ -1,8 +1,8 @@
 import { UsageError } from '@millrace/kit/errors';
 import { humanDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
 import type { RestoreTarget } from '@millrace/db';
-import { asTyped } from '../command-name.js';
-import type { Tools } from '../tools.js';
+import { asTyped } from '../base/command-name.js';
+import type { Tools } from '../base/tools.js';
 import { Progress } from './progress.js';
 import { counted } from './counted.js';
 

@@ -1,11 +1,11 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import type { SchemaInfo, SetSchemaResult } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import { asTyped, programName } from '../command-name.js';
+import { asTyped, programName } from '../base/command-name.js';
 import { renderTable } from '../render/table.js';
-import type { Terminal } from '../terminal.js';
-import type { Tools } from '../tools.js';
-import { isObject, parseJson } from './arguments.js';
+import type { Terminal } from '../base/terminal.js';
+import type { Tools } from '../base/tools.js';
+import { isObject, parseJson } from '../base/arguments.js';
 import { counted } from './counted.js';
 
 type Shows = Pick<Tools, 'terminal'>;

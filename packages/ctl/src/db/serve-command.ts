@@ -1,6 +1,6 @@
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
-import { stopSignal } from '../stop-signal.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
+import { stopSignal } from '../base/stop-signal.js';
 
 /**
  * The flags come from the server's own settings, which are slow to load: they are declared only for

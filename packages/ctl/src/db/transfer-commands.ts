@@ -1,5 +1,5 @@
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
 import { withConditions } from './conditions-help.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
 
@@ -37,7 +37,7 @@ export function addImport(db: CtlCommand, tools: Tools): void {
     async (collection: string, file: string | undefined, flags: ImportFlags) => {
       const [{ importRecords }, { wholeNumber }] = await Promise.all([
         import('./importing.js'),
-        import('./arguments.js'),
+        import('../base/arguments.js'),
       ]);
       const options = {
         collection,
@@ -82,7 +82,7 @@ export function addExport(db: CtlCommand, tools: Tools): void {
     async (collection: string, conditions: string[], flags: ExportFlags) => {
       const [{ exportRecords }, { filterOf, listOf }] = await Promise.all([
         import('./exporting.js'),
-        import('./arguments.js'),
+        import('../base/arguments.js'),
       ]);
       const options = {
         collection,

@@ -1,6 +1,6 @@
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { VerifyReport } from '@millrace/db';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { renderTable } from '../render/table.js';
 import { counted } from './counted.js';
 

@@ -1,9 +1,9 @@
 import { UsageError } from '@millrace/kit/errors';
 import type { Filter, JsonObject, WatchChange, WatchMessage } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
-import { programName } from '../command-name.js';
-import type { Tools } from '../tools.js';
-import type { Outlet } from '../terminal.js';
+import { programName } from '../base/command-name.js';
+import type { Tools } from '../base/tools.js';
+import type { Outlet } from '../base/terminal.js';
 import { cut, printable, widthOf } from '../render/text.js';
 import { watchJson } from './shapes.js';
 

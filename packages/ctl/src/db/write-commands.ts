@@ -1,5 +1,5 @@
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
 import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
 
 interface InsertFlags extends ConnectionFlags {
@@ -38,7 +38,7 @@ export function addInsert(db: CtlCommand, tools: Tools): void {
     async (collection: string, data: string | undefined, flags: InsertFlags) => {
       const [{ insertRecord }, { documentOf, durationOf }] = await Promise.all([
         import('./writes.js'),
-        import('./arguments.js'),
+        import('../base/arguments.js'),
       ]);
       const options = {
         collection,
@@ -81,7 +81,7 @@ export function addPut(db: CtlCommand, tools: Tools): void {
     async (collection: string, key: string, data: string | undefined, flags: PutFlags) => {
       const [{ putRecord }, { documentOf, durationOf, wholeNumber }] = await Promise.all([
         import('./writes.js'),
-        import('./arguments.js'),
+        import('../base/arguments.js'),
       ]);
       const options = {
         collection,

@@ -1,6 +1,6 @@
 import { UsageError } from '@millrace/kit/errors';
 import type { RemoteDatabase } from '@millrace/db/client';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { recordNamed, type Found } from './reads.js';
 import { recordSheet } from './record-sheet.js';
 import { recordJson } from './shapes.js';

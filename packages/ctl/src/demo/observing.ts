@@ -6,7 +6,7 @@ import { readSessions } from '../agent/find-session.js';
 import type { DaemonApi } from '../daemon/api.js';
 import type { QueueApi } from '../queue/api.js';
 import { lastErrorText } from '../queue/task-text.js';
-import { rest } from '../rest.js';
+import { rest } from '../base/rest.js';
 import type { DemoReporter } from './reporter.js';
 
 type Task = QueueSchema<'Task'>;

@@ -1,8 +1,8 @@
 import { systemClock } from '@millrace/kit/clock';
 import { humanDuration } from '@millrace/kit/units';
-import { asTyped } from '../command-name.js';
+import { asTyped } from '../base/command-name.js';
 import { printable, wrap } from '../render/text.js';
-import type { Terminal } from '../terminal.js';
+import type { Terminal } from '../base/terminal.js';
 
 const indent = '   ';
 

@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import type { Tools } from '../tools.js';
-import type { Outlet } from '../terminal.js';
+import type { Tools } from '../base/tools.js';
+import type { Outlet } from '../base/terminal.js';
 
 /** A temporary home with settings, a fake agent and a working directory for the demo. */
 export interface Sandbox {

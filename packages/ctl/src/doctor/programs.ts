@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { messageOf, systemCode } from '@millrace/kit/errors';
-import { oldestNode } from '../version.js';
+import { oldestNode } from '../base/version.js';
 import type { Check, Finding } from './check.js';
 
 const run = promisify(execFile);

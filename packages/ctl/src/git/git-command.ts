@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
 
 interface GitCommand {
   readonly name: string;

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { runShortened } from '../check/shortened.js';
 import { gitRules } from './rules.js';
 

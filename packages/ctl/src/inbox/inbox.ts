@@ -3,8 +3,8 @@ import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { chosen } from '../agent/choosing.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import { wholeNumber } from '../db/arguments.js';
-import type { Tools } from '../tools.js';
+import { wholeNumber } from '../base/arguments.js';
+import type { Tools } from '../base/tools.js';
 import { inboxScreen } from './inbox-screen.js';
 
 type Note = DaemonSchema<'InboxNote'>;

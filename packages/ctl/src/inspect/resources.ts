@@ -2,10 +2,10 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import { rest } from '../rest.js';
-import type { Tools } from '../tools.js';
-import { Frame } from '../render/frame.js';
-import { parseSince } from '../savings/since.js';
+import { rest } from '../base/rest.js';
+import type { Tools } from '../base/tools.js';
+import { Frame } from '../base/frame.js';
+import { parseSince } from '../base/since.js';
 import { chartCells, historyScreen } from './history-screen.js';
 import { resourcesScreen } from './resources-screen.js';
 

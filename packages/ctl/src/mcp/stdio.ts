@@ -1,8 +1,8 @@
 import { runMcpStdio } from '@millrace/daemon/mcp';
 import { createLog, logLevelFrom } from '@millrace/kit/log';
 import { daemonAnswer, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
-import { version } from '../version.js';
+import type { Tools } from '../base/tools.js';
+import { version } from '../base/version.js';
 
 /** Serves the daemon's tools over stdin and stdout until the client disconnects. */
 export async function serveMcp(flags: DaemonFlags, tools: Tools): Promise<void> {

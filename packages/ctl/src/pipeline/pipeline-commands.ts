@@ -1,6 +1,6 @@
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import type { RunFlags } from './pipelines.js';
 
 const whichPipeline = 'pipeline name, id or id prefix';

@@ -4,10 +4,10 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { chosen } from '../agent/choosing.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import { harmless } from '../http/exchange.js';
+import { harmless } from '../base/exchange.js';
 import { readConfigFile, type ConfigFile } from '../queue/config-file.js';
-import { rest } from '../rest.js';
-import type { Tools } from '../tools.js';
+import { rest } from '../base/rest.js';
+import type { Tools } from '../base/tools.js';
 import { printableLines } from '../render/text.js';
 import { pipelineScreen, pipelinesScreen } from './pipeline-screen.js';
 

@@ -6,9 +6,9 @@ import {
 } from '@millrace/client';
 import type { QueueOperationId, QueueOperations } from '@millrace/contract/queue';
 import { Refusal, type FieldError } from '@millrace/kit/errors';
-import type { CtlCommand } from '../command.js';
-import { fetchOver, harmless, isAbort, reasonOf } from '../http/exchange.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import { fetchOver, harmless, isAbort, reasonOf } from '../base/exchange.js';
+import type { Tools } from '../base/tools.js';
 import { locateQueue, type QueueFlags, type QueuePlace } from './locate.js';
 
 export type { QueueFlags } from './locate.js';

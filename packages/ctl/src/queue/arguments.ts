@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { parseDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
-import type { Terminal } from '../terminal.js';
+import type { Terminal } from '../base/terminal.js';
 
 /** `2026-03-02T00:00:00Z`, or `2h` for two hours ago. */
 export function momentAgo(text: string | undefined, flag: string): string | undefined {

@@ -1,5 +1,5 @@
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
 import { queueApi, withQueue, type QueueFlags } from './api.js';
 import type { AuditListFlags } from './audit-list.js';
 

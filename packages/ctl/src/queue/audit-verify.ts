@@ -1,6 +1,6 @@
 import { UsageError } from '@millrace/kit/errors';
 import type { WireAuditRecord } from '@millrace/queue';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { queueApi, type QueueFlags } from './api.js';
 import { auditRecords } from './audit-list.js';
 

@@ -2,13 +2,13 @@ import { Readable } from 'node:stream';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
-import { isObject, parseJson } from '../db/arguments.js';
+import { isObject, parseJson } from '../base/arguments.js';
 import { linesOf } from '../db/lines.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { renderTable } from '../render/table.js';
 import type { QueueApi } from './api.js';
 import { bytesOf, tasks } from './arguments.js';
-import { rest } from '../rest.js';
+import { rest } from '../base/rest.js';
 import { patiently } from './waiting.js';
 
 type ItemResult = QueueSchema<'BatchItemResult'>;

@@ -1,5 +1,5 @@
 import { Refusal } from '@millrace/kit/errors';
-import { exchange, isAbort, reasonOf } from '../http/exchange.js';
+import { exchange, isAbort, reasonOf } from '../base/exchange.js';
 import { checkedUrl, defaultMetricsUrl } from './locate.js';
 
 /** Number of callbacks by queue; undefined if the metrics are not available. */

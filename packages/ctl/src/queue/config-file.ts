@@ -1,7 +1,7 @@
 import { text as textOf } from 'node:stream/consumers';
 import { messageOf, UsageError } from '@millrace/kit/errors';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
-import type { Terminal } from '../terminal.js';
+import type { Terminal } from '../base/terminal.js';
 import { bytesOf } from './arguments.js';
 
 export interface ConfigFile {

@@ -1,7 +1,7 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import { wholeNumber } from '../db/arguments.js';
-import { harmless } from '../http/exchange.js';
-import type { Tools } from '../tools.js';
+import { wholeNumber } from '../base/arguments.js';
+import { harmless } from '../base/exchange.js';
+import type { Tools } from '../base/tools.js';
 import { renderTable } from '../render/table.js';
 import type { QueueApi } from './api.js';
 import { readConfigFile, type ConfigFile } from './config-file.js';

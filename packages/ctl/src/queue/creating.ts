@@ -2,12 +2,12 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { parseDocument } from 'yaml';
-import { editCredentials, type CredentialsFile } from '../credentials-file.js';
-import { dataDirectory } from '../data-directory.js';
+import { editCredentials, type CredentialsFile } from '../base/credentials-file.js';
+import { dataDirectory } from '../base/data-directory.js';
 import { queueSettingsFile } from '../daemon/places.js';
-import { isLocalUrl } from '../local-url.js';
-import { rest } from '../rest.js';
-import type { Tools } from '../tools.js';
+import { isLocalUrl } from '../base/local-url.js';
+import { rest } from '../base/rest.js';
+import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
 import { checkedUrl, isSameServer, runningUp } from './locate.js';
 

@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
-import { wholeNumber } from '../db/arguments.js';
-import type { Tools } from '../tools.js';
+import { wholeNumber } from '../base/arguments.js';
+import type { Tools } from '../base/tools.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { timeText } from '../render/time.js';
 import type { QueueApi } from './api.js';

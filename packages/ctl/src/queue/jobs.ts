@@ -1,9 +1,9 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
-import { asTyped } from '../command-name.js';
+import { asTyped } from '../base/command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { timeText } from '../render/time.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
 import { tasks } from './arguments.js';
 

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf, Refusal, systemCode, UsageError } from '@millrace/kit/errors';
-import { isAlive } from '../is-alive.js';
-import { dataDirectory } from '../data-directory.js';
-import { fileErrorCode, fileErrorText } from '../file-error.js';
-import { isLocalUrl } from '../local-url.js';
+import { isAlive } from '../base/is-alive.js';
+import { dataDirectory } from '../base/data-directory.js';
+import { fileErrorCode, fileErrorText } from '../base/file-error.js';
+import { isLocalUrl } from '../base/local-url.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

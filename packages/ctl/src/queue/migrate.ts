@@ -5,7 +5,7 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { humanCount, humanDuration } from '@millrace/kit/units';
 import { Progress } from '../db/progress.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 
 export interface MigrateFlags {
   from: string;

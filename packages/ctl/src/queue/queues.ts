@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { humanDuration } from '@millrace/kit/units';
-import { asTyped } from '../command-name.js';
-import type { Tools } from '../tools.js';
+import { asTyped } from '../base/command-name.js';
+import type { Tools } from '../base/tools.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import type { QueueApi } from './api.js';
 

@@ -2,11 +2,11 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
-import { asTyped } from '../command-name.js';
-import { durationOf, parseJson } from '../db/arguments.js';
+import { asTyped } from '../base/command-name.js';
+import { durationOf, parseJson } from '../base/arguments.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { timeText } from '../render/time.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
 import { readConfigFile } from './config-file.js';
 

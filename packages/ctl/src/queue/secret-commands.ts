@@ -1,5 +1,5 @@
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
 import type { SecretAddFlags, SecretsFileFlags } from './secrets.js';
 
 export function addSecret(queue: CtlCommand, tools: Tools): void {

@@ -3,10 +3,10 @@ import { resolve } from 'node:path';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { newSigningSecret } from '@millrace/kit/webhooks';
-import { dataDirectory } from '../data-directory.js';
+import { dataDirectory } from '../base/data-directory.js';
 import { queueSecretsFile, queueSettingsFile } from '../daemon/places.js';
 import { renderTable } from '../render/table.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { editSecrets, indexOfSecret, readSecrets } from './secrets-file.js';
 
 export interface SecretsFileFlags {

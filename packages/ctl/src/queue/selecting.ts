@@ -1,11 +1,11 @@
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import { asTyped } from '../command-name.js';
-import { wholeNumber } from '../db/arguments.js';
-import type { Tools } from '../tools.js';
+import { asTyped } from '../base/command-name.js';
+import { wholeNumber } from '../base/arguments.js';
+import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
 import { tasks } from './arguments.js';
-import { confirmed } from '../confirming.js';
+import { confirmed } from '../base/confirming.js';
 import { selectionOf, type Filter, type Selection, type SelectFlags } from './selection.js';
 
 type Act = 'redrive' | 'purge';

@@ -1,8 +1,8 @@
 import { text as textOf } from 'node:stream/consumers';
 import { UsageError } from '@millrace/kit/errors';
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
-import { wholeNumber } from '../db/arguments.js';
-import type { Terminal } from '../terminal.js';
+import { wholeNumber } from '../base/arguments.js';
+import type { Terminal } from '../base/terminal.js';
 import { momentAgo } from './arguments.js';
 
 export interface SelectFlags {

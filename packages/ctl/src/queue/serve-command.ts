@@ -1,7 +1,7 @@
 import type { FlagDescription } from '@millrace/kit/config';
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
-import { stopSignal } from '../stop-signal.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
+import { stopSignal } from '../base/stop-signal.js';
 
 type Flags = Record<string, string | boolean | string[]>;
 

@@ -3,8 +3,8 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
-import { durationOf, parseJson, wholeNumber } from '../db/arguments.js';
-import type { Terminal } from '../terminal.js';
+import { durationOf, parseJson, wholeNumber } from '../base/arguments.js';
+import type { Terminal } from '../base/terminal.js';
 import { bytesOf, momentAhead, momentFromNow } from './arguments.js';
 
 export interface SubmitFlags {

@@ -2,12 +2,12 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { printable } from '../render/text.js';
 import type { QueueApi } from './api.js';
 import type { Submission } from './submission.js';
 import { lastErrorText, waitingText } from './task-text.js';
-import { rest } from '../rest.js';
+import { rest } from '../base/rest.js';
 import { patiently } from './waiting.js';
 
 type Task = QueueSchema<'Task'>;

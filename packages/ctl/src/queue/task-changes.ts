@@ -1,9 +1,9 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
 import { momentAgo, tasks as amount } from './arguments.js';
-import { confirmed } from '../confirming.js';
+import { confirmed } from '../base/confirming.js';
 import { idsOf } from './selection.js';
 
 export interface CancelFlags {

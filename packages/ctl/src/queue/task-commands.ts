@@ -1,6 +1,6 @@
 import { UsageError } from '@millrace/kit/errors';
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
+import type { CtlCommand } from '../base/command.js';
+import type { Tools } from '../base/tools.js';
 import { queueApi, withQueue, type QueueFlags } from './api.js';
 import { collect } from './arguments.js';
 import type { SubmitFlags } from './submission.js';

@@ -2,14 +2,14 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
-import { durationOf, wholeNumber } from '../db/arguments.js';
-import { Frame } from '../render/frame.js';
+import { durationOf, wholeNumber } from '../base/arguments.js';
+import { Frame } from '../base/frame.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { timeText } from '../render/time.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
 import { momentAgo, tasks as amount } from './arguments.js';
-import { rest } from '../rest.js';
+import { rest } from '../base/rest.js';
 import { yieldingColumn } from './yielding-column.js';
 
 type Page = QueueSchema<'TaskPage'>;

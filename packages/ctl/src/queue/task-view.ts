@@ -3,7 +3,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { isUlid } from '@millrace/kit/ulid';
 import { humanAge, humanBytes, humanDuration } from '@millrace/kit/units';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import type { Tone } from '../render/paint.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printableLines } from '../render/text.js';

@@ -1,8 +1,8 @@
 import { parseTokens, type TokenEntry } from '@millrace/kit/tokens';
 import type { Document, YAMLSeq } from 'yaml';
-import { editCredentials, readCredentials, type CredentialsFile } from '../credentials-file.js';
+import { editCredentials, readCredentials, type CredentialsFile } from '../base/credentials-file.js';
 
-export { indexOfEntry as indexOfToken } from '../credentials-file.js';
+export { indexOfEntry as indexOfToken } from '../base/credentials-file.js';
 
 /** In ascending order; a submitter cannot claim and a worker cannot submit. */
 const roleLevels = [['submitter', 'worker'], 'operator', 'admin'] as const;

@@ -5,7 +5,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { newToken, tokenEntryYaml, type TokenEntry } from '@millrace/kit/tokens';
 import { parseTimestamp } from '@millrace/kit/units';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { renderTable } from '../render/table.js';
 import { momentAhead } from './arguments.js';
 import { editTokens, indexOfToken, readTokens, roles } from './tokens-file.js';

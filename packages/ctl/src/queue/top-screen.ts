@@ -1,8 +1,8 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { humanCount, humanDuration } from '@millrace/kit/units';
-import { asTyped } from '../command-name.js';
+import { asTyped } from '../base/command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
-import { sparkline } from './sparkline.js';
+import { sparkline } from '../render/sparkline.js';
 
 type Percentiles = QueueSchema<'Percentiles'>;
 

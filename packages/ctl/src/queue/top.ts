@@ -1,12 +1,12 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import { durationOf, wholeNumber } from '../db/arguments.js';
-import { Frame } from '../render/frame.js';
-import type { Tools } from '../tools.js';
+import { durationOf, wholeNumber } from '../base/arguments.js';
+import { Frame } from '../base/frame.js';
+import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
 import { topScreen, type TopRow } from './top-screen.js';
-import { rest } from '../rest.js';
+import { rest } from '../base/rest.js';
 
 export interface TopFlags {
   interval?: string;

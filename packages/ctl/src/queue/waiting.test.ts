@@ -1,6 +1,6 @@
 import { Refusal } from '@millrace/kit/errors';
 import { expect, test } from 'vitest';
-import { rest } from '../rest.js';
+import { rest } from '../base/rest.js';
 import { patiently } from './waiting.js';
 
 const never = new AbortController().signal;

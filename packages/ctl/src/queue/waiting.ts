@@ -1,5 +1,5 @@
 import { Refusal } from '@millrace/kit/errors';
-import { rest } from '../rest.js';
+import { rest } from '../base/rest.js';
 
 /** Like `rest`, but returns when `signal` is aborted. */
 export async function restUntil(delayMs: number, signal: AbortSignal): Promise<void> {

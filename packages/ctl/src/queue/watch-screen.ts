@@ -1,8 +1,8 @@
 import { humanCount } from '@millrace/kit/units';
-import { asTyped } from '../command-name.js';
+import { asTyped } from '../base/command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { ageText, stateCell } from './queues.js';
-import { sparkline } from './sparkline.js';
+import { sparkline } from '../render/sparkline.js';
 
 /** One sample of one queue. */
 export interface Sample {

@@ -1,11 +1,11 @@
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import { durationOf, wholeNumber } from '../db/arguments.js';
-import type { Tools } from '../tools.js';
-import { Frame } from '../render/frame.js';
+import { durationOf, wholeNumber } from '../base/arguments.js';
+import type { Tools } from '../base/tools.js';
+import { Frame } from '../base/frame.js';
 import type { QueueApi } from './api.js';
 import { callbackCounter, type CallbackCounter } from './callback-counter.js';
-import { rest } from '../rest.js';
+import { rest } from '../base/rest.js';
 import { locateMetrics } from './locate.js';
 import { maxSamples, watchScreen, type Sample, type Watched } from './watch-screen.js';
 

@@ -1,7 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import { humanDuration } from '@millrace/kit/units';
 import { renderTable } from '../render/table.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
 
 export async function listWorkers(

@@ -9,10 +9,10 @@ import {
   type ClaimedTask,
   type RawCall,
 } from '@millrace/worker';
-import { programName } from '../command-name.js';
-import { durationOf, wholeNumber } from '../db/arguments.js';
-import { harmless } from '../http/exchange.js';
-import type { Tools } from '../tools.js';
+import { programName } from '../base/command-name.js';
+import { durationOf, wholeNumber } from '../base/arguments.js';
+import { harmless } from '../base/exchange.js';
+import type { Tools } from '../base/tools.js';
 import { queueApi, type QueueFlags } from './api.js';
 import { locateQueue } from './locate.js';
 

@@ -1,8 +1,8 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs';
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import { dataDirectory } from '../data-directory.js';
-import { rest } from '../rest.js';
-import type { Tools } from '../tools.js';
+import { dataDirectory } from '../base/data-directory.js';
+import { rest } from '../base/rest.js';
+import type { Tools } from '../base/tools.js';
 import { jsonOf } from '../up/child.js';
 import { logWriter } from '../up/log-lines.js';
 import { logFile, olderLogFile } from '../up/log-file.js';

@@ -1,9 +1,9 @@
-import { asTyped, programName } from '../command-name.js';
+import { asTyped, programName } from '../base/command-name.js';
 import type { PartState } from '../status/overview.js';
 import { readOverview, type StatusFlags } from '../status/read-overview.js';
 import { renderTable } from '../render/table.js';
-import type { Tools } from '../tools.js';
-import { version } from '../version.js';
+import type { Tools } from '../base/tools.js';
+import { version } from '../base/version.js';
 
 /** Versions of this command, of Node and of the running servers. */
 export async function showVersion(flags: StatusFlags, tools: Tools): Promise<void> {

@@ -1,11 +1,11 @@
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, systemCode } from '@millrace/kit/errors';
-import { dataDirectory } from '../data-directory.js';
-import { rest } from '../rest.js';
-import type { Tools } from '../tools.js';
+import { dataDirectory } from '../base/data-directory.js';
+import { rest } from '../base/rest.js';
+import type { Tools } from '../base/tools.js';
 import { drainMs } from '../up/supervised-part.js';
 import { partsOf, type Part } from '../up/parts.js';
-import { isAlive } from '../is-alive.js';
+import { isAlive } from '../base/is-alive.js';
 import { readState, type UpState } from '../up/state-file.js';
 
 export interface RunningFlags {

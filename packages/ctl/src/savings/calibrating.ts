@@ -1,8 +1,8 @@
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import { humanBytes, humanCount } from '@millrace/kit/units';
-import { exchange, isAbort, jsonOf } from '../http/exchange.js';
-import type { Tools } from '../tools.js';
+import { exchange, isAbort, jsonOf } from '../base/exchange.js';
+import type { Tools } from '../base/tools.js';
 
 const defaultBase = 'https://api.anthropic.com';
 /** The model family that savings are priced by. */

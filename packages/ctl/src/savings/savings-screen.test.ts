@@ -6,7 +6,7 @@ import { auditScreen } from './audit-screen.js';
 import { benchmarkScreen } from './benchmark-screen.js';
 import { bar, dollars, exact, percent } from './figures.js';
 import { localTime, savingsScreen } from './savings-screen.js';
-import { parseSince } from './since.js';
+import { parseSince } from '../base/since.js';
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanCount } from '@millrace/kit/units';
-import { asTyped } from '../command-name.js';
-import { sparkline } from '../queue/sparkline.js';
+import { asTyped } from '../base/command-name.js';
+import { sparkline } from '../render/sparkline.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { wrap } from '../render/text.js';
 import { alignedRight, bar, dollars, percent } from './figures.js';

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Lifecycle } from '../lifecycle.js';
+import type { Lifecycle } from '../base/lifecycle.js';
 import { run } from '../run.js';
 
 /* A systemctl that writes down its arguments; `is-active` succeeds once the service is enabled. */

@@ -3,11 +3,11 @@ import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { messageOf, Refusal, systemCode } from '@millrace/kit/errors';
-import { asTyped } from '../command-name.js';
-import { dataDirectory } from '../data-directory.js';
+import { asTyped } from '../base/command-name.js';
+import { dataDirectory } from '../base/data-directory.js';
 import { managerHere, writeServiceFile } from '../daemon/install.js';
 import { serviceFile, type Manager, type ServiceFile } from '../daemon/service-file.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { tokensFile } from '../up/own-files.js';
 
 export type ServiceName = 'up' | 'db' | 'queue' | 'daemon';

@@ -1,5 +1,5 @@
 import { humanCount, humanDuration } from '@millrace/kit/units';
-import { asTyped } from '../command-name.js';
+import { asTyped } from '../base/command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
 import type { ConnectorState } from './connectors.js';

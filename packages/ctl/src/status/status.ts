@@ -1,4 +1,4 @@
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import type { Overview } from './overview.js';
 import { readOverview, type StatusFlags } from './read-overview.js';
 import { statusScreen } from './status-screen.js';

@@ -1,7 +1,7 @@
 import { EventParser } from '@millrace/client';
 import { systemClock } from '@millrace/kit/clock';
 import type { DaemonPlace } from '../daemon/locate.js';
-import { reasonOf } from '../http/exchange.js';
+import { reasonOf } from '../base/exchange.js';
 import { restUntil } from '../queue/waiting.js';
 import type { LiveData } from './live-data.js';
 

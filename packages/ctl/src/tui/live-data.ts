@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf, Refusal } from '@millrace/kit/errors';
-import { isAbort } from '../http/exchange.js';
+import { isAbort } from '../base/exchange.js';
 
 export type Session = DaemonSchema<'Session'>;
 export type Question = DaemonSchema<'Question'>;

@@ -5,7 +5,7 @@ import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import { locate } from '../daemon/locate.js';
 import { queueApi } from '../queue/api.js';
 import { restUntil } from '../queue/waiting.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { readSpend } from '../usage/read-spend.js';
 import { Actions, type Servers } from './actions.js';
 import type { Closed, ScreenState } from './app.js';

@@ -1,5 +1,5 @@
 import { humanAge } from '@millrace/kit/units';
-import { asTyped } from '../command-name.js';
+import { asTyped } from '../base/command-name.js';
 import { agentsScreen } from '../agent/agents-screen.js';
 import { registryScreen } from '../backend/registry-screen.js';
 import { queuesTable } from '../queue/queues.js';

@@ -1,6 +1,6 @@
-import { commandName } from '../command-name.js';
+import { commandName } from '../base/command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
-import { version } from '../version.js';
+import { version } from '../base/version.js';
 import type { Listener, Part } from './parts.js';
 
 /** A running server. */

@@ -5,7 +5,7 @@ import { humanDuration } from '@millrace/kit/units';
 import { queueApi } from '../queue/api.js';
 import { LogFile } from './log-file.js';
 import { writeState } from './state-file.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { setUpAgentsQueue } from './agents-queue.js';
 import { eventsFor } from './banner.js';
 import { exitText, startCtl } from './child.js';

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import { Refusal } from '@millrace/kit/errors';
-import { programName } from '../command-name.js';
+import { programName } from '../base/command-name.js';
 import type { Listener } from './parts.js';
 
 /** How to start a server: the words after `ctl`, and its environment. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { openTerminal } from '../terminal.js';
+import { openTerminal } from '../base/terminal.js';
 import { logWriter } from './log-lines.js';
 import { parts } from './parts.js';
 

@@ -1,6 +1,6 @@
 import type { Tone } from '../render/paint.js';
 import { printable } from '../render/text.js';
-import type { Terminal } from '../terminal.js';
+import type { Terminal } from '../base/terminal.js';
 import { jsonOf } from './child.js';
 
 const tones: Readonly<Record<string, Tone>> = { warn: 'warn', error: 'bad', fatal: 'bad' };

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { programName } from '../command-name.js';
+import { programName } from '../base/command-name.js';
 
 /** One of the servers that `ctl up` runs. */
 export interface Part {

@@ -1,14 +1,14 @@
 import { existsSync, rmSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { Refusal } from '@millrace/kit/errors';
-import { dataDirectory } from '../data-directory.js';
+import { dataDirectory } from '../base/data-directory.js';
 import { daemonApi } from '../daemon/api.js';
-import { exchange, isAbort } from '../http/exchange.js';
+import { exchange, isAbort } from '../base/exchange.js';
 import { dashboardLink } from '../open/login-link.js';
 import { runningUp } from '../queue/locate.js';
 import { removeState } from './state-file.js';
-import type { Tools } from '../tools.js';
-import { version } from '../version.js';
+import type { Tools } from '../base/tools.js';
+import { version } from '../base/version.js';
 import { bannerFor, eventsFor } from './banner.js';
 import { checkDataVersion, stampDataVersion } from './data-version.js';
 import { bringUp, type BroughtUp } from './bring-up.js';

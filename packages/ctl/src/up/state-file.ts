@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Refusal, systemCode } from '@millrace/kit/errors';
-import { isAlive } from '../is-alive.js';
+import { isAlive } from '../base/is-alive.js';
 import { writePrivateFile } from '@millrace/kit/private-files';
 import type { Part } from './parts.js';
 

@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanDuration } from '@millrace/kit/units';
-import { sparkline } from '../queue/sparkline.js';
+import { sparkline } from '../render/sparkline.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 
 type Insights = DaemonSchema<'Insights'>;

@@ -2,8 +2,8 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
-import { parseSince } from '../savings/since.js';
+import type { Tools } from '../base/tools.js';
+import { parseSince } from '../base/since.js';
 import { insightsScreen } from './insights-screen.js';
 
 type Insights = DaemonSchema<'Insights'>;

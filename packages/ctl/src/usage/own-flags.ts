@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 
 /**
  * For a group that is also a command: its flags come before the name of a subcommand, which may

@@ -1,7 +1,7 @@
 import { Option } from 'commander';
-import type { CtlCommand } from '../command.js';
+import type { CtlCommand } from '../base/command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { spendTables, type SpendBy } from './spend-tables.js';
 
 export function addSpend(group: CtlCommand, tools: Tools): void {

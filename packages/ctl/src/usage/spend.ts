@@ -1,5 +1,5 @@
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { spendScreen } from './spend-screen.js';
 import { spendTables, type SpendBy } from './spend-tables.js';
 import { readWholeSpend } from './whole-spend.js';

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import type { DaemonApi } from '../daemon/api.js';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
-import type { Lifecycle } from '../lifecycle.js';
-import type { Terminal } from '../terminal.js';
+import type { Lifecycle } from '../base/lifecycle.js';
+import type { Terminal } from '../base/terminal.js';
 import { readWholeSpend } from './whole-spend.js';
 
 /** A daemon whose answers take this long, with a scan that ends after some of them. */

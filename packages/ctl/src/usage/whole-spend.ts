@@ -3,7 +3,7 @@ import { systemClock, type Clock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import type { DaemonApi } from '../daemon/api.js';
 import { whileShown } from '../db/progress.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { readSpend } from './read-spend.js';
 
 type SpendRollup = DaemonSchema<'SpendRollup'>;

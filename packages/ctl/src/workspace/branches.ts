@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import type { Tools } from '../tools.js';
+import type { Tools } from '../base/tools.js';
 import { branchesScreen } from './branches-screen.js';
 
 export interface BranchesFlags extends DaemonFlags {

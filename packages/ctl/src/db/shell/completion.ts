@@ -1,7 +1,7 @@
 import type { RemoteDatabase } from '@millrace/db/client';
 import { Refusal } from '@millrace/kit/errors';
-import type { CtlCommand } from '../../command.js';
-import { tokenize } from '../tokens.js';
+import type { CtlCommand } from '../../base/command.js';
+import { tokenize } from '../../base/tokens.js';
 
 const sampleRecords = 50;
 const ownFields = ['$id', '$key', '$rev', '$created_at', '$updated_at'];

@@ -1,8 +1,8 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { messageOf, systemCode } from '@millrace/kit/errors';
-import { programName } from '../../command-name.js';
-import type { Terminal } from '../../terminal.js';
+import { programName } from '../../base/command-name.js';
+import type { Terminal } from '../../base/terminal.js';
 
 const maxLines = 1000;
 

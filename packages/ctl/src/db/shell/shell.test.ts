@@ -8,7 +8,7 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { databaseConfig, serveDatabase, type RunningDatabase } from '@millrace/db/serve';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import type { Lifecycle } from '../../lifecycle.js';
+import type { Lifecycle } from '../../base/lifecycle.js';
 import { registry } from '../../registry.js';
 import { run } from '../../run.js';
 

@@ -2,13 +2,13 @@ import { createInterface, type CompleterResult, type Interface } from 'node:read
 import { join } from 'node:path';
 import { CommanderError } from 'commander';
 import type { RemoteDatabase } from '@millrace/db/client';
-import { programName } from '../../command-name.js';
-import { CtlCommand, Mistake } from '../../command.js';
-import { dataDirectory } from '../../data-directory.js';
-import { reportFailure } from '../../failure.js';
-import type { Tools } from '../../tools.js';
+import { programName } from '../../base/command-name.js';
+import { CtlCommand, Mistake } from '../../base/command.js';
+import { dataDirectory } from '../../base/data-directory.js';
+import { reportFailure } from '../../base/failure.js';
+import type { Tools } from '../../base/tools.js';
 import type { DatabaseTools } from '../connection.js';
-import { tokenize, unquote } from '../tokens.js';
+import { tokenize, unquote } from '../../base/tokens.js';
 import { Completer } from './completion.js';
 import { readHistory, saveHistory } from './history.js';
 

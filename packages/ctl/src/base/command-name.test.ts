@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { asTyped, commandName, programName } from './command-name.js';
 import type { Lifecycle } from './lifecycle.js';
-import { run } from './run.js';
+import { run } from '../run.js';
 import type { CommandShape } from './shape.js';
 
 const npx = { npm_command: 'exec' };

@@ -1,8 +1,8 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import { durationOf } from '../db/arguments.js';
-import { rest } from '../rest.js';
-import { Frame } from '../render/frame.js';
-import type { Tools } from '../tools.js';
+import { durationOf } from './arguments.js';
+import { rest } from './rest.js';
+import { Frame } from './frame.js';
+import type { Tools } from './tools.js';
 
 type Here = Pick<Tools, 'terminal' | 'lifecycle'>;
 

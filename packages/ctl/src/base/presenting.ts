@@ -1,5 +1,5 @@
 import { UsageError } from '@millrace/kit/errors';
-import type { Tools } from '../tools.js';
+import type { Tools } from './tools.js';
 
 type Here = Pick<Tools, 'terminal' | 'lifecycle'>;
 

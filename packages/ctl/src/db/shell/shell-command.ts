@@ -1,7 +1,7 @@
-import type { CtlCommand } from '../command.js';
-import type { Tools } from '../tools.js';
-import { withConnection, withDatabase, type ConnectionFlags } from './connection.js';
-import type { AddCommands } from './shell/shell.js';
+import type { CtlCommand } from '../../base/command.js';
+import type { Tools } from '../../base/tools.js';
+import { withConnection, withDatabase, type ConnectionFlags } from '../connection.js';
+import type { AddCommands } from './shell.js';
 
 export function addShell(db: CtlCommand, tools: Tools, addCommands: AddCommands): void {
   const command = db
@@ -15,7 +15,7 @@ export function addShell(db: CtlCommand, tools: Tools, addCommands: AddCommands)
     .example('ctl db shell', 'type help in it')
     .example('ctl db shell < steps.txt', 'stop at the first line that fails');
   withConnection(command, tools).action(async (flags: ConnectionFlags) => {
-    const { runShell } = await import('./shell/shell.js');
+    const { runShell } = await import('./shell.js');
     await withDatabase(tools, flags, (database) => runShell(database, tools, addCommands));
   });
 }

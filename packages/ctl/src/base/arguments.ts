@@ -1,7 +1,7 @@
 import { UsageError, messageOf } from '@millrace/kit/errors';
 import { parseDuration, UnitError } from '@millrace/kit/units';
 import type { Filter } from '@millrace/db';
-import type { Terminal } from '../terminal.js';
+import type { Terminal } from './terminal.js';
 import { parseConditions } from './conditions.js';
 
 /** `age,-name`: by age, then by name descending. */

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { outputArgs, type OutputFormat } from './output-args.js';
-import type { Converter } from './render/output-format.js';
-import { safeForScreen } from './render/text.js';
-import { plain, painter, wantsColour, type Paint } from './render/paint.js';
+import type { Converter } from '../render/output-format.js';
+import { safeForScreen } from '../render/text.js';
+import { plain, painter, wantsColour, type Paint } from '../render/paint.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,5 +1,5 @@
-import type { Outlet } from '../terminal.js';
-import { safeForScreen, widthOf } from './text.js';
+import type { Outlet } from './terminal.js';
+import { safeForScreen, widthOf } from '../render/text.js';
 
 const defaultRows = 24;
 

@@ -10,5 +10,5 @@ export function oldestNode(): string {
 }
 
 function manifest(): { version: string; engines: { node: string } } {
-  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Outlet } from '../terminal.js';
+import type { Outlet } from './terminal.js';
 import { Frame } from './frame.js';
-import { plain } from './paint.js';
+import { plain } from '../render/paint.js';
 
 function outlet(part: Partial<Outlet> & { rows?: number }): Outlet & { text: string } {
   const shown = {
