@@ -15,7 +15,7 @@ export const exceptions: readonly Exception[] = [
   },
   {
     command: 'npm test',
-    instead: 'npm test -- packages/kit/src/clock.test.ts',
+    instead: 'npm test -- packages/kit/src/base/clock.test.ts',
     because: 'whole, it is the run that this test belongs to',
   },
   {
@@ -108,7 +108,7 @@ export const exceptions: readonly Exception[] = [
   },
   {
     command: "npx vitest run packages/kit -t 'a ULID spells'",
-    instead: "npx vitest list packages/kit/src/ulid -t 'a ULID spells'",
+    instead: "npx vitest list packages/kit/src/base/ulid -t 'a ULID spells'",
     because: 'npm test runs these tests',
   },
   {

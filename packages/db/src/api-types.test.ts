@@ -1,6 +1,6 @@
 import { describe, expectTypeOf, test } from 'vitest';
 import { z } from 'zod';
-import type { CollectionApi, DatabaseApi, Filter, FindQuery } from './api.js';
+import type { CollectionApi, DatabaseApi, Filter, FindQuery } from './client/api.js';
 import type { Collection, Database } from '@millrace/engine';
 
 interface Person {

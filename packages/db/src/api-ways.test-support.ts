@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Refusal } from '@millrace/kit/errors';
 import { afterEach } from 'vitest';
-import type { DatabaseApi } from './api.js';
+import type { DatabaseApi } from './client/api.js';
 import { useServers } from './client/server.test-support.js';
 import { connect, open } from './index.js';
 

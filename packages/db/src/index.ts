@@ -2,7 +2,7 @@ import type { RemoteDatabase } from './client/database.js';
 import type { ConnectOptions } from './client/session.js';
 
 export * from '@millrace/engine';
-export type * from './api.js';
+export type * from './client/api.js';
 
 /**
  * Like `connect` of `@millrace/db/client`, which is loaded on first use, so that programs with

@@ -1,6 +1,10 @@
 import { parseKeys } from '@millrace/db/keys';
 import type { Document, YAMLSeq } from 'yaml';
-import { editCredentials, readCredentials, type CredentialsFile } from '../base/credentials-file.js';
+import {
+  editCredentials,
+  readCredentials,
+  type CredentialsFile,
+} from '../base/credentials-file.js';
 
 export { indexOfEntry as indexOfKey } from '../base/credentials-file.js';
 

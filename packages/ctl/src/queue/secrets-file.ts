@@ -1,6 +1,10 @@
 import { parseSecrets } from '@millrace/queue/secrets';
 import { isMap, visit, type Document, type YAMLSeq } from 'yaml';
-import { editCredentials, readCredentials, type CredentialsFile } from '../base/credentials-file.js';
+import {
+  editCredentials,
+  readCredentials,
+  type CredentialsFile,
+} from '../base/credentials-file.js';
 
 export interface SecretEntry {
   name: string;

@@ -1,6 +1,10 @@
 import { parseTokens, type TokenEntry } from '@millrace/kit/tokens';
 import type { Document, YAMLSeq } from 'yaml';
-import { editCredentials, readCredentials, type CredentialsFile } from '../base/credentials-file.js';
+import {
+  editCredentials,
+  readCredentials,
+  type CredentialsFile,
+} from '../base/credentials-file.js';
 
 export { indexOfEntry as indexOfToken } from '../base/credentials-file.js';
 

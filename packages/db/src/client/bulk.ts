@@ -8,7 +8,7 @@ import {
 } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
 import { noBytes } from '../codec/scalars.js';
-import type { BulkCall, BulkOperation, BulkResult, BulkWritten, ManyCall } from '../api.js';
+import type { BulkCall, BulkOperation, BulkResult, BulkWritten, ManyCall } from './api.js';
 import { checkFilterGiven, type ManyResult } from '@millrace/engine/write/bulk-filter';
 import { maxBulkOperations } from '@millrace/engine/write/bulk-operations';
 import { plainFilter } from '@millrace/engine/query/plain-query';

@@ -17,7 +17,7 @@ import type {
   Upserted,
   UpdateCall,
   WriteCall,
-} from '../api.js';
+} from './api.js';
 import type { FoundPage } from '@millrace/engine/api/collection';
 import { checkKey, type JsonObject, type Patch } from '@millrace/engine/value/documents';
 import type { AggregateGroup, AggregateResult } from '@millrace/engine/query/aggregate';

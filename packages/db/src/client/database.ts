@@ -1,5 +1,5 @@
 import { Database } from '@millrace/contract/db';
-import type { DatabaseApi, TransactionOptions } from '../api.js';
+import type { DatabaseApi, TransactionOptions } from './api.js';
 import type { BackupOptions } from '@millrace/engine/maintain/backup/backup';
 import type { BackupPart } from '@millrace/engine/maintain/backup/parts';
 import type { Compacted } from '@millrace/engine/maintain/compact/compact';

@@ -19,7 +19,7 @@ export async function connect(
   return new RemoteDatabase(new Session(url, options));
 }
 
-export type { CollectionApi, DatabaseApi, TransactionHandle } from '../api.js';
+export type { CollectionApi, DatabaseApi, TransactionHandle } from './api.js';
 export { checkFilter } from './check-filter.js';
 export { parseAddress, type ServerAddress } from './address.js';
 export { parseAddresses } from './addresses.js';

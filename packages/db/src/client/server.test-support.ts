@@ -6,7 +6,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterEach } from 'vitest';
-import { databaseConfig } from '../server/config.js';
+import { databaseConfig } from '../server/base/config.js';
 import { serveDatabase, type RunningDatabase } from '../server/server.js';
 import { CuttingProxy } from './cutting-proxy.test-support.js';
 import { connect, type ConnectOptions, type RemoteDatabase } from './index.js';

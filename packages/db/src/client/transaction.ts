@@ -1,6 +1,6 @@
 import { Database, type BeginTxResponse } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
-import type { TransactionScope } from '../api.js';
+import type { TransactionScope } from './api.js';
 import { checkCollectionName } from '@millrace/engine/value/documents';
 import type { CommitResult } from '@millrace/engine/write/transaction-end';
 import { RemoteCollection } from './collection.js';

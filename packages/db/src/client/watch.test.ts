@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
-import type { WatchChange, WatchMessage } from '../api.js';
+import type { WatchChange, WatchMessage } from './api.js';
 import { refusalOf } from '../../../engine/test/scratch.test-support.js';
 import { useServers } from './server.test-support.js';
 

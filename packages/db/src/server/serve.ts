@@ -2,10 +2,10 @@ import { systemClock } from '@millrace/kit/clock';
 import { loadConfig } from '@millrace/kit/config';
 import { runServer, serverLog, whileStarting, type RunOptions } from '@millrace/kit/http';
 import { systemRandom } from '@millrace/kit/random';
-import { databaseConfig } from './config.js';
+import { databaseConfig } from './base/config.js';
 import { serveDatabase } from './server.js';
 
-export { databaseConfig, type DatabaseSettings } from './config.js';
+export { databaseConfig, type DatabaseSettings } from './base/config.js';
 export { serveDatabase, type ListenerAddress, type RunningDatabase } from './server.js';
 
 /**

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 import { addressOf, addressText, isLoopback } from './address.js';
 
 test.each([

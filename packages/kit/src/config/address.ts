@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 
 /** Where a server listens. */
 export interface Address {

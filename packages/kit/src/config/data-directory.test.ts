@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 import { dataDirectory } from './data-directory.js';
 
 let root: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 import { editYaml } from './edit-yaml.js';
 
 test.each([

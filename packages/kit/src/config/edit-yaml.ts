@@ -1,5 +1,5 @@
 import type { Document } from 'yaml';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 import { yaml } from './yaml-library.js';
 
 export interface YamlChange {

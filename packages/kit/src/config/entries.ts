@@ -1,4 +1,4 @@
-import { hidden, scrubText } from '../secrecy.js';
+import { hidden, scrubText } from '../base/secrecy.js';
 import type { NamedSetting } from './define.js';
 import { isSecret } from './problems.js';
 import { defaultOf, schemaAt, type Schema } from './schema.js';

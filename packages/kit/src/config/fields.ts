@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { messageOf, UsageError } from '../errors.js';
+import { messageOf, UsageError } from '../base/errors.js';
 import {
   byteSizeExample,
   countExample,
@@ -11,7 +11,7 @@ import {
   parseCount,
   parseDuration,
   UnitError,
-} from '../units.js';
+} from '../base/units.js';
 import { addressExample, addressOf } from './address.js';
 
 /*

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 import { address, byteSize, count, duration, path, secret } from './fields.js';
 import { defineConfig } from './define.js';
 import { loadConfig, type ConfigInputs } from './load.js';

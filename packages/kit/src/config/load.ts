@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import type { z } from 'zod';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 import { variablePrefix, type ConfigDefinition, type NamedSetting } from './define.js';
 import { entryOf, type ConfigEntry } from './entries.js';
 import { findSettings, type FileSettings } from './file-settings.js';

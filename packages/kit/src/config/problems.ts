@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { hasUserinfo, isSecretName } from '../secrecy.js';
+import { hasUserinfo, isSecretName } from '../base/secrecy.js';
 import { expectation } from './expectation.js';
 import { suggestion } from './nearest.js';
 import {

@@ -1,5 +1,5 @@
 import { readFileSync, statSync } from 'node:fs';
-import { messageOf, systemCode, UsageError } from '../errors.js';
+import { messageOf, systemCode, UsageError } from '../base/errors.js';
 
 const maxFileBytes = 4 * 2 ** 20;
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 import { parseYamlFile, parseYamlText } from './yaml-file.js';
 
 const tokens = z.object({

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 import { pathText, problemsOf, unknownKeys, type Problem } from './problems.js';
 import { parsedOnce } from './schema.js';
 import { readTextFile } from './text-file.js';

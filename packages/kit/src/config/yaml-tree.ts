@@ -1,6 +1,6 @@
 import type { Document, LineCounter, ParsedNode, YAMLError, YAMLMap } from 'yaml';
-import { UsageError } from '../errors.js';
-import { hasUserinfo, isSecretName } from '../secrecy.js';
+import { UsageError } from '../base/errors.js';
+import { hasUserinfo, isSecretName } from '../base/secrecy.js';
 import { yaml } from './yaml-library.js';
 
 /** A position in a file; both count from 1. */

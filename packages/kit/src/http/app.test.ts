@@ -2,8 +2,8 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { inject } from '../../test/http/inject.js';
 import { sampleApp, startSample, token } from '../../test/http/sample-server.js';
-import { Refusal } from '../errors.js';
-import { createMetrics } from '../metrics.js';
+import { Refusal } from '../base/errors.js';
+import { createMetrics } from '../base/metrics.js';
 import { serveMetrics } from './metrics-page.js';
 import { listen } from './listen.js';
 

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Refusal } from '../errors.js';
-import type { CodeTable } from '../errors.js';
-import type { Metrics } from '../metrics.js';
-import type { World } from '../world.js';
+import { Refusal } from '../base/errors.js';
+import type { CodeTable } from '../base/errors.js';
+import type { Metrics } from '../base/metrics.js';
+import type { World } from '../base/world.js';
 import { Dispatcher, type Endpoint, type Steps } from './dispatch.js';
 import {
   headerList,

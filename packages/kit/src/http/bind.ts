@@ -1,4 +1,4 @@
-import type { CodeTable } from '../errors.js';
+import type { CodeTable } from '../base/errors.js';
 import type { IncomingHttpHeaders } from 'node:http';
 import { ResponseCheck } from './response-check.js';
 import { AppCore, type AppEndpoint, type Binding, type HttpApp } from './app.js';

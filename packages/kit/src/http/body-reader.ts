@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { Refusal } from '../errors.js';
+import { Refusal } from '../base/errors.js';
 import { invalidBody, malformedBody, mediaTypeOf } from './body.js';
 import type { BodyParser } from './body.js';
 import type { OperationDescription } from './document.js';

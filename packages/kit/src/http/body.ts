@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { Refusal } from '../errors.js';
-import type { FieldError } from '../errors.js';
+import { Refusal } from '../base/errors.js';
+import type { FieldError } from '../base/errors.js';
 import { jsonErrorReason } from './json.js';
 
 /** Parses the bytes of a body; throws an Error with the reason. */

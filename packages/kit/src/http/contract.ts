@@ -1,4 +1,4 @@
-import type { CodeTable } from '../errors.js';
+import type { CodeTable } from '../base/errors.js';
 import type { BoundApp } from './bind.js';
 import { follow, operationsOf, valueAt } from './document.js';
 import type { OpenApiDocument, OperationDescription } from './document.js';

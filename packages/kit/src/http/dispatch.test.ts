@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startSample, token } from '../../test/http/sample-server.js';
-import { Refusal } from '../errors.js';
+import { Refusal } from '../base/errors.js';
 
 let server: Awaited<ReturnType<typeof startSample>>;
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { listeningLog, sampleHandlers, startSample, token } from '../../test/http/sample-server.js';
-import { systemClock } from '../clock.js';
+import { systemClock } from '../base/clock.js';
 import { drainHttp, serveUntilSignal } from './drain.js';
 import type { DrainStep, SignalSource } from './drain.js';
 import { eventStream } from './sse.js';

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
-import type { Clock } from '../clock.js';
-import type { Log } from '../log.js';
+import type { Clock } from '../base/clock.js';
+import type { Log } from '../base/log.js';
 import type { HttpApp } from './app.js';
 import type { HttpServer } from './http-server.js';
 

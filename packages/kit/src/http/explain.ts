@@ -1,6 +1,6 @@
 import type { ErrorObject, ValidateFunction } from 'ajv';
 import { nearest } from '../config/nearest.js';
-import type { FieldError } from '../errors.js';
+import type { FieldError } from '../base/errors.js';
 import { escapePointer } from './document.js';
 import { formatHints } from './formats.js';
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
-import type { Log } from '../log.js';
+import type { Log } from '../base/log.js';
 import type { OperationDescription } from './document.js';
 import type { Exchange } from './exchange.js';
 import type { CachedJson } from './cached-json.js';

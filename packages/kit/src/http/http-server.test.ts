@@ -2,10 +2,10 @@ import { connect } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import { sampleHandlers, startSample } from '../../test/http/sample-server.js';
 import type { SampleOptions } from '../../test/http/sample-server.js';
-import { systemClock } from '../clock.js';
-import { silentLog } from '../log.js';
-import { PeerMemory, peerMemoryLimits } from '../peer-memory.js';
-import { systemRandom } from '../random.js';
+import { systemClock } from '../base/clock.js';
+import { silentLog } from '../base/log.js';
+import { PeerMemory, peerMemoryLimits } from '../base/peer-memory.js';
+import { systemRandom } from '../base/random.js';
 import { drainHttp } from './drain.js';
 
 const undo: (() => unknown)[] = [];

@@ -3,8 +3,8 @@ import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'nod
 import { createServer as createSecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions, TlsOptions } from 'node:tls';
-import type { Clock, Timer } from '../clock.js';
-import { PeerMemory, peerMemoryLimits } from '../peer-memory.js';
+import type { Clock, Timer } from '../base/clock.js';
+import { PeerMemory, peerMemoryLimits } from '../base/peer-memory.js';
 import { respondToClientError, type MalformedResponse } from './client-error.js';
 import { Exchange } from './exchange.js';
 import { Peer } from './peer.js';

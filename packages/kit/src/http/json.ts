@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { parse as parseSecurely } from 'secure-json-parse';
-import { messageOf } from '../errors.js';
+import { messageOf } from '../base/errors.js';
 
 // Megabytes of brackets block the parser for seconds, and no valid body is this deep.
 export const maxJsonDepth = 128;

@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { expect, test } from 'vitest';
 import { sampleApp, startSample } from '../../test/http/sample-server.js';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 import { announce, listen, urlOf } from './listen.js';
 
 test('port 0 is any free port, and the url has the real one', async () => {

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import type { Server } from 'node:net';
 import { addressOf, addressText } from '../config/address.js';
 import type { Address } from '../config/address.js';
-import { UsageError, messageOf, systemCode } from '../errors.js';
+import { UsageError, messageOf, systemCode } from '../base/errors.js';
 import type { HttpApp } from './app.js';
 
 export interface Listener {

@@ -1,4 +1,4 @@
-import type { Metrics } from '../metrics.js';
+import type { Metrics } from '../base/metrics.js';
 import type { HttpApp } from './app.js';
 
 /** Serves the metrics in Prometheus text. */

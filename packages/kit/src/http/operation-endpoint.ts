@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ServerResponse } from 'node:http';
-import { Refusal } from '../errors.js';
-import type { Log } from '../log.js';
+import { Refusal } from '../base/errors.js';
+import type { Log } from '../base/log.js';
 import type { ResponseCheck } from './response-check.js';
 import type { AppCore, AppEndpoint } from './app.js';
 import { hasBody, mediaTypeOf } from './body.js';

@@ -1,5 +1,5 @@
-import { Refusal } from '../errors.js';
-import type { FieldError } from '../errors.js';
+import { Refusal } from '../base/errors.js';
+import type { FieldError } from '../base/errors.js';
 import { sentence } from './body.js';
 import type { OperationDescription, ParameterDescription, ParameterPlace } from './document.js';
 import type { Thing } from './explain.js';

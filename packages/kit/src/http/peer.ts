@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { ReadRate, type PeerMemory, type PeerMemoryAccount } from '../peer-memory.js';
+import { ReadRate, type PeerMemory, type PeerMemoryAccount } from '../base/peer-memory.js';
 
 const peerOf = Symbol('peer');
 type PeerSocket = Socket & { [peerOf]?: Peer };

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
-import { Refusal } from '../errors.js';
-import type { CodeTable, FieldError } from '../errors.js';
+import { Refusal } from '../base/errors.js';
+import type { CodeTable, FieldError } from '../base/errors.js';
 
 /** An RFC 9457 problem document. */
 export interface Problem {

@@ -1,6 +1,6 @@
-import type { Clock } from '../clock.js';
-import type { Log } from '../log.js';
-import type { HistogramSeries, Metrics } from '../metrics.js';
+import type { Clock } from '../base/clock.js';
+import type { Log } from '../base/log.js';
+import type { HistogramSeries, Metrics } from '../base/metrics.js';
 import type { Exchange } from './exchange.js';
 
 export interface RequestLogOptions {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { inject } from '../../test/http/inject.js';
 import { sampleApp, sampleHandlers, token } from '../../test/http/sample-server.js';
 import type { SampleOptions } from '../../test/http/sample-server.js';
-import { Refusal } from '../errors.js';
+import { Refusal } from '../base/errors.js';
 
 type Sample = ReturnType<typeof sampleHandlers>;
 

@@ -1,6 +1,6 @@
-import { systemClock } from '../clock.js';
+import { systemClock } from '../base/clock.js';
 import type { ConfigInputs } from '../config/index.js';
-import { createLog, logLevelFrom, type LogLevel, type RootLog } from '../log.js';
+import { createLog, logLevelFrom, type LogLevel, type RootLog } from '../base/log.js';
 import { serveUntilSignal, type SignalSource } from './drain.js';
 import { announce } from './listen.js';
 

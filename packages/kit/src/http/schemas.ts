@@ -2,7 +2,7 @@ import { createRequire } from 'node:module';
 import type * as AjvLibrary from 'ajv/dist/2020.js';
 import type { Ajv2020, Options, SchemaObject, ValidateFunction } from 'ajv/dist/2020.js';
 import type addFormats from 'ajv-formats';
-import type { FieldError } from '../errors.js';
+import type { FieldError } from '../base/errors.js';
 import { escapePointer, valueAt } from './document.js';
 import type { OpenApiDocument } from './document.js';
 import { explain } from './explain.js';

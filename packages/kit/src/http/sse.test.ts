@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../clock.js';
-import type { Clock } from '../clock.js';
+import { systemClock } from '../base/clock.js';
+import type { Clock } from '../base/clock.js';
 import { eventStream, eventText } from './sse.js';
 import type { ServerEvent } from './sse.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 import { parseAllowlist, readAllowlist } from './allowlist.js';
 
 const allows = (entry: object, url: string) => parseAllowlist([entry]).match(url).allowed;

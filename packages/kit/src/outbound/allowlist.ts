@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { UsageError, type FieldError } from '../errors.js';
+import { UsageError, type FieldError } from '../base/errors.js';
 import { parseNetwork, type Network } from './network.js';
 import { callbackPolicy, type AddressPolicy } from './policy.js';
 import { defaultPorts, parseAnyTarget, plainHost, type Scheme, type Target } from './target.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../clock.js';
+import { systemClock } from '../base/clock.js';
 import { sharedLookups, systemResolver, type Resolver } from './resolve.js';
 
 function heldResolver() {

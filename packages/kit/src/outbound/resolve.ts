@@ -1,5 +1,5 @@
 import { lookup } from 'node:dns/promises';
-import type { Clock } from '../clock.js';
+import type { Clock } from '../base/clock.js';
 
 /** The addresses of a host name in the order in which to try them; rejects when there are none. */
 export type Resolver = (host: string) => Promise<readonly string[]>;

@@ -1,5 +1,5 @@
-import { messageOf } from '../errors.js';
-import { formatDuration } from '../units.js';
+import { messageOf } from '../base/errors.js';
+import { formatDuration } from '../base/units.js';
 
 const shownEvents = 25;
 

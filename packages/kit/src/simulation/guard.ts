@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.js';
+import type { Clock } from '../base/clock.js';
 import type { Activity } from './rest.js';
 
 export interface GuardOptions {

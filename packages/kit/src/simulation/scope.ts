@@ -1,7 +1,7 @@
-import { sleepOn, type Clock, type Timer } from '../clock.js';
-import type { MemoryLog } from '../log.js';
-import type { Random } from '../random.js';
-import type { World } from '../world.js';
+import { sleepOn, type Clock, type Timer } from '../base/clock.js';
+import type { MemoryLog } from '../base/log.js';
+import type { Random } from '../base/random.js';
+import type { World } from '../base/world.js';
 import { guard, type GuardOptions } from './guard.js';
 import type { Activity, Rest } from './rest.js';
 import type { Timeline } from './timeline.js';

@@ -1,4 +1,4 @@
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 import { SimulationFailure } from './failure.js';
 import { Simulation, type SimulationOptions } from './simulation.js';
 

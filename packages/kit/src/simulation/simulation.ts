@@ -1,7 +1,7 @@
-import { memoryLog, type MemoryLog } from '../log.js';
-import { seededRandom, type Random } from '../random.js';
-import type { Clock } from '../clock.js';
-import type { World } from '../world.js';
+import { memoryLog, type MemoryLog } from '../base/log.js';
+import { seededRandom, type Random } from '../base/random.js';
+import type { Clock } from '../base/clock.js';
+import type { World } from '../base/world.js';
 import { SimulationFailure } from './failure.js';
 import { Journal } from './journal.js';
 import { Rest, type Activity } from './rest.js';

@@ -1,4 +1,4 @@
-import type { Timer } from '../clock.js';
+import type { Timer } from '../base/clock.js';
 
 /** A timer in virtual time. */
 export interface VirtualTimer {

@@ -1,4 +1,4 @@
-import { sleepOn } from '../clock.js';
+import { sleepOn } from '../base/clock.js';
 import type { Simulation } from './simulation.js';
 
 export interface UnreliableOptions {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { seededRandom, systemRandom } from '../random.js';
+import { seededRandom, systemRandom } from '../base/random.js';
 import { bearerToken, hashSecret, newToken, sameHash } from './secret.js';
 
 test('a token has a prefix to find it by, an id and 256 bits of chance', () => {

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto';
-import type { Random } from '../random.js';
+import type { Random } from '../base/random.js';
 
 export interface NewToken {
   /** Names the token in files and logs; no secret. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { messageOf, UsageError } from '../errors.js';
-import { seededRandom } from '../random.js';
+import { messageOf, UsageError } from '../base/errors.js';
+import { seededRandom } from '../base/random.js';
 import { hashSecret, newToken } from './secret.js';
 import { parseTokens, tokenEntryYaml } from './token-file.js';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseYamlText } from '../config/yaml-file.js';
 import { yaml } from '../config/yaml-library.js';
-import { UsageError } from '../errors.js';
+import { UsageError } from '../base/errors.js';
 import { isTimestamp } from '../http/formats.js';
 import { Grants } from './grants.js';
 import type { Grant, RoleLevels } from './grants.js';

@@ -13,9 +13,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { listeningLog } from '../../test/http/sample-server.js';
-import { systemClock } from '../clock.js';
-import { UsageError } from '../errors.js';
-import { createMetrics } from '../metrics.js';
+import { systemClock } from '../base/clock.js';
+import { UsageError } from '../base/errors.js';
+import { createMetrics } from '../base/metrics.js';
 import { watchTokens } from './token-file.js';
 import { watchFile } from './watched-file.js';
 

@@ -1,12 +1,12 @@
 import { statSync, watch } from 'node:fs';
 import type { FSWatcher } from 'node:fs';
 import { dirname } from 'node:path';
-import type { Clock, Timer } from '../clock.js';
+import type { Clock, Timer } from '../base/clock.js';
 import { readTextFile } from '../config/text-file.js';
-import { UsageError, messageOf, systemCode } from '../errors.js';
-import type { Log } from '../log.js';
-import type { Metrics } from '../metrics.js';
-import { readableByOthers } from '../private-files.js';
+import { UsageError, messageOf, systemCode } from '../base/errors.js';
+import type { Log } from '../base/log.js';
+import type { Metrics } from '../base/metrics.js';
+import { readableByOthers } from '../base/private-files.js';
 
 export interface WatchFileOptions<T> {
   file: string;

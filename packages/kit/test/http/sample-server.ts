@@ -1,10 +1,10 @@
-import { systemClock } from '../../src/clock.js';
-import { Refusal } from '../../src/errors.js';
-import type { CodeTable } from '../../src/errors.js';
+import { systemClock } from '../../src/base/clock.js';
+import { Refusal } from '../../src/base/errors.js';
+import type { CodeTable } from '../../src/base/errors.js';
 import { bindOperations, listen } from '../../src/http/index.js';
 import type { BindOptions, BoundApp, Handlers, Listener } from '../../src/http/index.js';
-import type { Log } from '../../src/log.js';
-import { systemRandom } from '../../src/random.js';
+import type { Log } from '../../src/base/log.js';
+import { systemRandom } from '../../src/base/random.js';
 import { sampleDocument } from './sample-document.js';
 import type { operations } from './sample-operations.js';
 

@@ -1,7 +1,7 @@
 import type { Metrics } from '@millrace/kit/metrics';
 import { watchFile, type WatchedFile } from '@millrace/kit/tokens';
 import type { World } from '@millrace/kit/world';
-import type { DatabaseSettings } from '../config.js';
+import type { DatabaseSettings } from '../base/config.js';
 import { parseKeys, type KeySet } from './keys.js';
 import { createOwnerKey, ownerKeyFile, parseOwnerKey, readOwnerKey } from './owner-key.js';
 

@@ -4,7 +4,7 @@ import type { Log } from '@millrace/kit/log';
 import type { CounterSeries, HistogramSeries, Metrics } from '@millrace/kit/metrics';
 import type { Random } from '@millrace/kit/random';
 import type { CallScope, ApiKind } from './scope.js';
-import type { CallStatus } from '../status.js';
+import type { CallStatus } from '../base/status.js';
 
 export type AccessLog = 'all' | 'failures' | 'off';
 

@@ -15,7 +15,7 @@ import type {
   UnaryMethods,
   UnaryRpc,
 } from '../service/call.js';
-import { statusOf, type CallStatus } from '../status.js';
+import { statusOf, type CallStatus } from '../base/status.js';
 import { callEnded, CallScope, type ApiKind } from './scope.js';
 
 export interface CallParts {

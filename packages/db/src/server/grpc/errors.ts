@@ -9,7 +9,7 @@ import {
 } from '@millrace/contract/grpc';
 import type { GrpcStatus } from '@millrace/wire/grpc';
 import { duration } from '../service/values.js';
-import type { CallStatus } from '../status.js';
+import type { CallStatus } from '../base/status.js';
 
 /** The final status of a gRPC call, with machine-readable details as google.rpc.Status. */
 export function grpcStatus(status: CallStatus): GrpcStatus {

@@ -13,8 +13,8 @@ import {
 } from '@millrace/wire/grpc';
 import { refuse } from '@millrace/engine/value/refusal';
 import { TurnBytes } from '../calls/turn-bytes.js';
-import type { TlsFiles } from '../tls.js';
-import { statusOf } from '../status.js';
+import type { TlsFiles } from '../base/tls.js';
+import { statusOf } from '../base/status.js';
 import type { StreamingRpc, UnaryRpc } from '../service/call.js';
 import { grpcStatus } from './errors.js';
 import { streamingMethod, unaryMethod, type HandlerParts } from './handlers.js';

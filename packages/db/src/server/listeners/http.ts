@@ -5,8 +5,8 @@ import { refuse } from '@millrace/engine/value/refusal';
 import type { Calls } from '../calls/calls.js';
 import { statusJson } from '../rest/errors.js';
 import type { RestServer } from '../rest/server.js';
-import { statusOf } from '../status.js';
-import type { TlsFiles } from '../tls.js';
+import { statusOf } from '../base/status.js';
+import type { TlsFiles } from '../base/tls.js';
 
 // An NDJSON bulk is one request for as long as it sends lines.
 const requestTimeoutMs = 3_600_000;

@@ -10,12 +10,12 @@ import type { Authenticator } from '../access/authenticator.js';
 import type { Calls } from '../calls/calls.js';
 import { GrpcServer } from '../grpc/server.js';
 import type { Health } from '../grpc/health.js';
-import type { Readiness } from '../readiness.js';
+import type { Readiness } from '../base/readiness.js';
 import { RestServer } from '../rest/server.js';
 import { Pages } from '../rest/pages.js';
 import { httpServer } from './http.js';
 import { fitsSocket, listenOnSocket } from './socket.js';
-import type { TlsFiles } from '../tls.js';
+import type { TlsFiles } from '../base/tls.js';
 
 export interface ListenerAddress {
   readonly listener: 'grpc' | 'http' | 'socket';

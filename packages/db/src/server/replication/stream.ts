@@ -2,7 +2,7 @@ import { WatchKind, type WatchResponse } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
 import type { Core } from '@millrace/engine/core/core';
 import { applyCommit } from '@millrace/engine/maintain/replica/apply-commit';
-import { repeat } from '../repeat.js';
+import { repeat } from '../base/repeat.js';
 import type { FollowState } from './follow-state.js';
 import { incomingCommit } from './incoming.js';
 import type { LeaderLink } from './leader-link.js';

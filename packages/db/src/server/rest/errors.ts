@@ -1,6 +1,6 @@
 import { dbErrorDomain, grpcCodes } from '@millrace/contract/db';
 import { duration } from '../service/values.js';
-import type { CallStatus } from '../status.js';
+import type { CallStatus } from '../base/status.js';
 import { durationText } from './durations.js';
 
 const type = (name: string) => `type.googleapis.com/google.rpc.${name}`;

@@ -3,7 +3,7 @@ import { isLoopback } from '@millrace/kit/config';
 import { headerList, type Exchange } from '@millrace/kit/http';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { Authenticator } from '../access/authenticator.js';
-import type { Readiness } from '../readiness.js';
+import type { Readiness } from '../base/readiness.js';
 import { docsAsset, docsHeaders } from './assets.js';
 import { noSuchRoute, type Page } from './routes.js';
 

@@ -16,7 +16,7 @@ import type { CallScope } from '../calls/scope.js';
 import { TurnBytes } from '../calls/turn-bytes.js';
 import { TurnQueue } from '../calls/turn-queue.js';
 import type { StreamingRpc, UnaryRpc } from '../service/call.js';
-import { statusOf, type CallStatus } from '../status.js';
+import { statusOf, type CallStatus } from '../base/status.js';
 import { checkTimeout, deadlineOf, untilAborted } from './deadline.js';
 import { statusHeaders, statusJson } from './errors.js';
 import type { Fields, Operation } from './operation.js';

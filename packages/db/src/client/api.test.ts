@@ -5,8 +5,8 @@ import { Refusal } from '@millrace/kit/errors';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import type { CollectionApi, DatabaseApi } from './api.js';
-import { useServers } from './client/server.test-support.js';
-import { connect, open } from './index.js';
+import { useServers } from './server.test-support.js';
+import { connect, open } from '../index.js';
 
 interface Person {
   name: string;

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
-import { scriptFrom } from '../../../test/support/script.js';
+import { scriptFrom } from '../../../../test/support/script.js';
 import { UsageError } from './errors.js';
 import { createLog, logLevelFrom, memoryLog, silentLog, type Log, type LogOptions } from './log.js';
 
