@@ -3,7 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { Catalog, systemCollection, type CollectionInfo } from './catalog.js';
-import { createCodec, type StoreCodec } from '../format/codec.js';
+import { StoreCodec } from '../format/codec.js';
 import { checkCollectionName } from '../value/documents.js';
 import type { IndexDefinition } from '../format/entries.js';
 import { SortSpace } from '../storage/sort-space.js';
@@ -94,7 +94,7 @@ export class Core {
     // overwrite the window that the record lies in.
     const shapes = this.store.get('meta', shapesRow);
     if (shapes) this.#shapes = { bytes: shapes, saved: true };
-    this.codec = createCodec({
+    this.codec = new StoreCodec({
       load: () => this.#shapes?.bytes,
       save: (bytes) => (this.#shapes = { bytes, saved: false }),
     });

@@ -1,104 +1,100 @@
-import { Packr } from 'msgpackr';
-import { DocumentPacker, type SharedShapes } from './document-packer.js';
-import { DocumentReader } from './document-reader.js';
-import type { Json, JsonObject } from '../value/documents.js';
-import { FieldReader, type undecided } from './field-reader.js';
+import { toDocument, type Json, type JsonObject } from '../value/documents.js';
 import { GrowingBytes } from '../value/growing-bytes.js';
+import { DocumentReader } from './document-reader.js';
+import { DocumentWriter } from './document-writer.js';
 import { JsonWriter } from './json-writer.js';
+import { Shapes } from './shapes.js';
 
 /**
- * Turns documents into bytes and back: msgpack, with the names of a document's fields kept once
- * per shape instead of once per record. The shapes are part of the database file: a record can be
- * read only with the shapes that were there when it was written, so `save` must have put them on
- * disk in or before the commit that holds the record.
+ * The stored format of documents: msgpack, where an object begins with the number of its shape and
+ * then has the values of its fields.
+ *
+ *   00-3f  the number itself            80-8f de df  map: an object with its field names
+ *   40-5f  object of shape 0 to 31      90-9f dc dd  array
+ *   60-7f  object of shape 32 to 287,   a0-bf d9-db  text
+ *          with a second byte           e0-ff        -32 to -1
+ *   c0 c2 c3 ca-cf d0-d3  null, false, true and numbers, as in msgpack
+ *   d4 d5  with type "r": a shape that the document defines itself; only read (data of 0.1.0)
  */
 export interface Codec {
-  encode(data: JsonObject): Buffer;
   decode(bytes: Uint8Array, start: number, end: number): JsonObject;
-  /** One top-level field alone, or `undecided`. `bytes` must be a Buffer. */
-  field(
+  /** One top-level field alone. Absent: the whole document must be decoded. */
+  field?(bytes: Uint8Array, start: number, end: number, name: string): Json | undefined;
+  /** Whether one top-level field is this text, given as it is and as bytes. */
+  isText?(
     bytes: Uint8Array,
     start: number,
     end: number,
     name: string,
-  ): Json | undefined | typeof undecided;
-  /** Whether one top-level field is the text of these bytes, or `undecided`. */
-  isText(
-    bytes: Uint8Array,
-    start: number,
-    end: number,
-    name: string,
-    text: Uint8Array,
-  ): boolean | typeof undecided;
+    text: string,
+    utf8: Uint8Array,
+  ): boolean;
   /** The document as JSON text. Valid until the next call: copy what is to stay. */
   json(bytes: Uint8Array, start: number, end: number): Buffer;
   /** Writes that text. */
   writeJson(to: GrowingBytes, bytes: Uint8Array, start: number, end: number): void;
 }
 
-/** The codec of a database. */
-export interface StoreCodec extends Codec {
-  /** Makes the same bytes as `encode`, of most documents. */
-  readonly packer: DocumentPacker;
-}
-
+/** Where the shapes of a database are stored. */
 export interface ShapeStore {
   load(): Uint8Array | undefined;
   save(shapes: Uint8Array): void;
 }
 
-type Shapes = string[][];
-
 const firstTextBytes = 64 * 1024;
 const maxCachedBytes = 1024 * 1024;
 
-// Enough for the collections of one database; documents of rarer shapes carry their field names.
-const maxShapes = 256;
+/** The codec of a database. */
+export class StoreCodec implements Codec {
+  readonly writer: DocumentWriter;
+  readonly #reader: DocumentReader;
+  readonly #json: JsonWriter;
+  #text = new GrowingBytes(firstTextBytes);
 
-export function createCodec(store: ShapeStore): StoreCodec {
-  const plain = new Packr({ useRecords: false });
-  const loadShapes = (): Shapes => {
+  constructor(store: ShapeStore) {
     const bytes = store.load();
-    return bytes ? (plain.unpack(bytes) as Shapes) : [];
-  };
-  const packr = new Packr({
-    // Not `structures: loadShapes()`: shapes given that way are never told to take two bytes.
-    getStructures: loadShapes,
-    saveStructures: (shapes: unknown) => {
-      store.save(plain.pack(Array.from(shapes as Shapes)));
-    },
-    maxSharedStructures: maxShapes,
-    moreTypes: false,
-  });
-  const shapesOf = () => (packr as unknown as { structures: Shapes & SharedShapes }).structures;
-  const documents = new DocumentReader(shapesOf);
-  const range = { start: 0, end: 0 };
-  const decode = (bytes: Uint8Array, start: number, end: number): Json => {
-    const value = documents.read(bytes, start, end);
-    if (value !== undefined) return value;
-    range.start = start;
-    range.end = end;
-    return packr.unpack(bytes, range) as Json;
-  };
-  const reader = new FieldReader(shapesOf, decode);
-  const writer = new JsonWriter(shapesOf);
-  let jsonText = new GrowingBytes(firstTextBytes);
-  const writeJson = (to: GrowingBytes, bytes: Uint8Array, start: number, end: number): void => {
-    if (writer.write(to, bytes, start, end)) return;
-    to.put(Buffer.from(JSON.stringify(decode(bytes, start, end))));
-  };
-  return {
-    encode: (data) => packr.pack(data),
-    packer: new DocumentPacker(shapesOf),
-    decode: (bytes, start, end) => decode(bytes, start, end) as JsonObject,
-    field: (bytes, start, end, name) => reader.read(bytes, start, end, name),
-    isText: (bytes, start, end, name, text) => reader.isText(bytes, start, end, name, text),
-    json: (bytes, start, end) => {
-      if (jsonText.bytes.length > maxCachedBytes) jsonText = new GrowingBytes(firstTextBytes);
-      jsonText.at = 0;
-      writeJson(jsonText, bytes, start, end);
-      return jsonText.bytes.subarray(0, jsonText.at);
-    },
-    writeJson,
-  };
+    const stored = bytes && new DocumentReader(new Shapes([])).read(bytes, 0, bytes.length);
+    const shapes = new Shapes((stored as string[][] | undefined) ?? []);
+    this.writer = new DocumentWriter(shapes, (names) => store.save(names));
+    this.#reader = new DocumentReader(shapes);
+    this.#json = new JsonWriter(shapes);
+  }
+
+  /** Encodes a document that is meant to be clean: refuses BAD_DATA when it is not. */
+  encode(data: JsonObject): Buffer {
+    return this.writer.write(data, 0) ?? this.writer.write(toDocument(data), 0)!;
+  }
+
+  decode(bytes: Uint8Array, start: number, end: number): JsonObject {
+    return this.#reader.read(bytes, start, end) as JsonObject;
+  }
+
+  field(bytes: Uint8Array, start: number, end: number, name: string): Json | undefined {
+    return this.#reader.field(bytes, start, end, name);
+  }
+
+  isText(
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    name: string,
+    text: string,
+    utf8: Uint8Array,
+  ): boolean {
+    return this.#reader.isText(bytes, start, end, name, text, utf8);
+  }
+
+  json(bytes: Uint8Array, start: number, end: number): Buffer {
+    if (this.#text.bytes.length > maxCachedBytes) this.#text = new GrowingBytes(firstTextBytes);
+    const text = this.#text;
+    text.at = 0;
+    this.writeJson(text, bytes, start, end);
+    return text.bytes.subarray(0, text.at);
+  }
+
+  writeJson(to: GrowingBytes, bytes: Uint8Array, start: number, end: number): void {
+    if (this.#json.write(to, bytes, start, end)) return;
+    // A document that defines shapes of its own.
+    to.put(Buffer.from(JSON.stringify(this.decode(bytes, start, end))));
+  }
 }

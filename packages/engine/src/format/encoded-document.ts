@@ -1,6 +1,5 @@
 import type { StoreCodec } from './codec.js';
-import { contentHash } from './content-hash.js';
-import { maxRecordBytes, ownDocument, toDocument, type JsonObject } from '../value/documents.js';
+import { maxRecordBytes, toDocument, type JsonObject } from '../value/documents.js';
 import { encodeRecord, fixedLength, writeFixedHead, type RecordFields } from './record.js';
 import { refuse } from '../value/refusal.js';
 
@@ -61,11 +60,14 @@ export function encodeDocument(
   { codec }: { codec: StoreCodec },
   data: JsonObject,
 ): EncodedDocument {
-  return pack(codec, data, data) ?? packSlowly(codec, data);
+  const encoded = write(codec, data, data);
+  if (encoded) return encoded;
+  const clean = toDocument(data);
+  return write(codec, clean, clean)!;
 }
 
 /**
- * Checks and encodes a value from outside. What the packer takes is clean and needs no copy.
+ * Checks and encodes a value from outside. What the writer takes is clean and needs no copy.
  * `isOwn`: nobody else holds it.
  */
 export function encodeValue(
@@ -74,25 +76,18 @@ export function encodeValue(
   isOwn = false,
 ): EncodedDocument {
   if (typeof value === 'object' && value !== null) {
-    const packed = pack(codec, value, isOwn ? (value as JsonObject) : undefined);
-    if (packed) return packed;
+    const encoded = write(codec, value, isOwn ? (value as JsonObject) : undefined);
+    if (encoded) return encoded;
   }
-  return packSlowly(codec, isOwn ? ownDocument(value) : toDocument(value));
+  return encodeDocument({ codec }, toDocument(value));
 }
 
-function pack(
+function write(
   codec: StoreCodec,
   value: object,
   data: JsonObject | undefined,
 ): EncodedDocument | undefined {
-  const { packer } = codec;
-  const row = packer.pack(value, fixedLength);
-  return row && new EncodedDocument(row, packer.contentHash, codec, data);
-}
-
-function packSlowly(codec: StoreCodec, data: JsonObject): EncodedDocument {
-  const bytes = codec.encode(data);
-  const row = Buffer.allocUnsafe(fixedLength + bytes.length);
-  row.set(bytes, fixedLength);
-  return new EncodedDocument(row, contentHash(data), codec, data);
+  const { writer } = codec;
+  const row = writer.write(value, fixedLength);
+  return row && new EncodedDocument(row, writer.contentHash, codec, data);
 }

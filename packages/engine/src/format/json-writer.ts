@@ -1,4 +1,6 @@
 import type { GrowingBytes } from '../value/growing-bytes.js';
+import { shapeLength, shapeNumber, uint16, uint32 } from './document-reader.js';
+import type { Shapes } from './shapes.js';
 
 const failed = -1;
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
@@ -10,8 +12,6 @@ const numberRoom = 32;
 const escapeRoom = 6;
 const wordBytes = 4;
 
-type Names = readonly string[];
-
 /** The text before a value of a shape: `{"name":` for the first, `,"next":` for the others. */
 interface Label {
   /** As words of four bytes, the last one filled up. */
@@ -20,14 +20,13 @@ interface Label {
 }
 
 interface Labels {
-  readonly names: Names;
+  readonly names: readonly string[];
   readonly texts: readonly Label[];
 }
 
 /**
  * Writes an encoded document as JSON text without making an object of it: the bytes that
- * `JSON.stringify` of the decoded document has. It knows just the forms that a JSON document takes
- * (see codec.ts) and leaves everything else to the real decoder.
+ * `JSON.stringify` of the decoded document has.
  */
 export class JsonWriter {
   #to!: GrowingBytes;
@@ -40,10 +39,9 @@ export class JsonWriter {
   #end = 0;
   readonly #labels: (Labels | undefined)[] = [];
 
-  /** `shapes`: the field names of each shape, by number. */
-  constructor(private readonly shapes: () => readonly (Names | undefined)[]) {}
+  constructor(private readonly shapes: Shapes) {}
 
-  /** False, and nothing is written, when the bytes hold something else than a JSON document. */
+  /** False, and nothing is written, when the document defines shapes of its own or is damaged. */
   write(to: GrowingBytes, bytes: Uint8Array, start: number, end: number): boolean {
     // Records lie in one window, or side by side: mostly it is the memory of the one before.
     if (bytes !== this.#bytes) this.#readFrom(bytes);
@@ -118,12 +116,9 @@ export class JsonWriter {
   }
 
   #shape(bytes: Uint8Array, start: number, token: number): number {
-    // Shapes from the 33rd on take two bytes.
-    const isLong = token >= 0x60;
-    const number = isLong ? token - 0x40 + bytes[start + 1]! * 32 : token - 0x40;
-    const texts = this.#labelsOf(number);
+    const texts = this.#labelsOf(shapeNumber(bytes, start));
     if (!texts) return failed;
-    let at = isLong ? start + 2 : start + 1;
+    let at = start + shapeLength(token);
     if (texts.length === 0) return this.#word('{}', at - 1);
     for (let i = 0; i < texts.length; i++) {
       this.#label(texts[i]!);
@@ -143,7 +138,7 @@ export class JsonWriter {
   }
 
   #labelsOf(number: number): readonly Label[] | undefined {
-    const names = this.shapes()[number];
+    const names = this.shapes.names[number];
     if (!names) return undefined;
     const known = this.#labels[number];
     if (known && known.names === names) return known.texts;
@@ -301,12 +296,4 @@ for (const code of [...Array(0x20).keys(), quote, backslash]) {
 
 function isText(token: number): boolean {
   return (token >= 0xa0 && token < 0xc0) || (token >= 0xd9 && token <= 0xdb);
-}
-
-function uint16(bytes: Uint8Array, at: number): number {
-  return (bytes[at]! << 8) | bytes[at + 1]!;
-}
-
-function uint32(bytes: Uint8Array, at: number): number {
-  return uint16(bytes, at) * 0x10000 + uint16(bytes, at + 2);
 }

@@ -1,7 +1,6 @@
 import type { Codec } from './codec.js';
 import type { Json, JsonObject } from '../value/documents.js';
 import type { GrowingBytes } from '../value/growing-bytes.js';
-import { undecided } from './field-reader.js';
 import { copyIdText, idLength, readId, readUint48 } from './keys.js';
 
 /**
@@ -136,18 +135,16 @@ export class RecordImage {
    * nobody asked for the whole document.
    */
   top(name: string): Json | undefined {
-    if (this.#data === undefined) {
-      const value = this.codec.field(this.bytes, this.documentStart, this.end, name);
-      if (value !== undecided) return value;
+    if (this.#data === undefined && this.codec.field) {
+      return this.codec.field(this.bytes, this.documentStart, this.end, name);
     }
     const { data } = this;
     return Object.hasOwn(data, name) ? data[name] : undefined;
   }
   /** Whether a top-level field is this text, given as it is and as bytes. */
   isText(name: string, text: string, utf8: Uint8Array): boolean {
-    if (this.#data === undefined) {
-      const is = this.codec.isText(this.bytes, this.documentStart, this.end, name, utf8);
-      if (is !== undecided) return is;
+    if (this.#data === undefined && this.codec.isText) {
+      return this.codec.isText(this.bytes, this.documentStart, this.end, name, text, utf8);
     }
     return this.top(name) === text;
   }

@@ -1,5 +1,5 @@
 import { tmpdir } from 'node:os';
-import { createCodec } from '../format/codec.js';
+import { StoreCodec } from '../format/codec.js';
 import type { JsonObject } from '../value/documents.js';
 import { compileIndex, type CompiledIndex, type IndexDefinition } from '../format/entries.js';
 import type {
@@ -26,7 +26,7 @@ export interface TestRecord {
 }
 
 let shapes: Uint8Array | undefined;
-const codec = createCodec({ load: () => shapes, save: (fresh) => (shapes = fresh) });
+const codec = new StoreCodec({ load: () => shapes, save: (fresh) => (shapes = fresh) });
 
 export function imageOf(record: TestRecord): RecordImage {
   const bytes = encodeRecord(

@@ -67,7 +67,7 @@ export function ownDocument(value: unknown, name = 'data'): JsonObject {
 function isCleanObject(object: object, depth: number): boolean {
   if (depth > maxDepth || Object.getPrototypeOf(object) !== Object.prototype) return false;
   for (const name of Object.keys(object)) {
-    if (name === '__proto__' || !name.isWellFormed()) return false;
+    if (!isFieldName(name)) return false;
     if (!isCleanValue((object as Record<string, unknown>)[name], depth)) return false;
   }
   return true;
@@ -97,6 +97,11 @@ function isCleanArray(array: readonly unknown[], depth: number): boolean {
   return true;
 }
 
+/** Whether an object of a document may have a field of this name. */
+export function isFieldName(name: string): boolean {
+  return name !== '__proto__' && name.isWellFormed();
+}
+
 /** Where in a document we are. Made text only when something is wrong there. */
 interface Place {
   parent: Place | undefined;
@@ -111,7 +116,7 @@ function copyObject(value: object, place: Place | undefined, depth: number): Jso
   for (const name of Object.keys(value)) {
     const member = (value as Record<string, unknown>)[name];
     if (member === undefined) continue;
-    if (name === '__proto__' || !name.isWellFormed()) {
+    if (!isFieldName(name)) {
       throw refuse('BAD_DATA', `"${name}" cannot be the name of a field (at "${pathOf(place)}").`);
     }
     copy[name] = copyValue(member, place, name, depth);

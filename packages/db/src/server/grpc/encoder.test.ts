@@ -9,7 +9,7 @@ import {
 } from '@millrace/contract/db';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCodec } from '@millrace/engine/format/codec';
+import { StoreCodec } from '@millrace/engine/format/codec';
 import type { JsonObject } from '@millrace/engine/value/documents';
 import { encodeRecord, RecordImage } from '@millrace/engine/format/record';
 import { ShownRecord } from '../service/records.js';
@@ -138,7 +138,7 @@ test('encoder: a failed message does not affect the next one', () => {
 });
 
 test('encoder: stored bytes encode like the record message', () => {
-  const codec = createCodec({ load: () => undefined, save: () => undefined });
+  const codec = new StoreCodec({ load: () => undefined, save: () => undefined });
   const ms = fc.oneof(fc.integer({ min: 0, max: 2 ** 43 }), fc.constantFrom(0, 1, 999, 1_000));
   const stored = fc.record({
     fields: fc.record({

@@ -2,13 +2,13 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { FindResponseSchema, RecordSchema } from '@millrace/contract/db';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCodec } from '@millrace/engine/format/codec';
+import { StoreCodec } from '@millrace/engine/format/codec';
 import type { JsonObject } from '@millrace/engine/value/documents';
 import { encodeRecord, RecordImage } from '@millrace/engine/format/record';
 import { MethodCodec } from './codec.js';
 import { RecordBatchWriter } from './record-batch.js';
 
-const codec = createCodec({ load: () => undefined, save: () => undefined });
+const codec = new StoreCodec({ load: () => undefined, save: () => undefined });
 const find = new MethodCodec('Find');
 const first = '01JD0000000000000000000000';
 

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createCodec } from '@millrace/engine/format/codec';
+import { StoreCodec } from '@millrace/engine/format/codec';
 import type { JsonObject } from '@millrace/engine/value/documents';
 import { encodeRecord, RecordImage, type RecordFields } from '@millrace/engine/format/record';
 import { ShownRecord } from '../service/records.js';
 import { JsonRecordWriter, recordText } from './record-json.js';
 
-const codec = createCodec({ load: () => undefined, save: () => undefined });
+const codec = new StoreCodec({ load: () => undefined, save: () => undefined });
 const id = '01JD0000000000000000000000';
 const frame = (before: string, between: string, after: string) => ({
   before: Buffer.from(before),

@@ -1,7 +1,6 @@
 import type { CollectionInfo } from '../../core/catalog.js';
 import type { ChangeOp, Commit } from '../../format/changes.js';
 import type { Codec } from '../../format/codec.js';
-import { undecided } from '../../format/field-reader.js';
 import { contentHash } from '../../format/content-hash.js';
 import type { Hash64 } from '../../value/hash.js';
 import { encodeRecord, RecordImage } from '../../format/record.js';
@@ -17,13 +16,10 @@ import { idLength, readId, readUint48, writeId } from '../../format/keys.js';
  *   change   op u8 | collection u32 | id 16 | length of the record after it u32, 0 for none | record
  */
 export const jsonCodec: Codec = {
-  encode: (data) => Buffer.from(JSON.stringify(data)),
   decode: (bytes, start, end) =>
     JSON.parse(
       Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString(),
     ) as never,
-  field: () => undecided,
-  isText: () => undecided,
   json: (bytes, start, end) => Buffer.from(bytes.subarray(start, end)),
   writeJson: (to, bytes, start, end) => to.put(bytes.subarray(start, end)),
 };

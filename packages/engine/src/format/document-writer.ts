@@ -1,112 +1,91 @@
 import { crc32 } from 'node:zlib';
-import type { Json, JsonObject } from '../value/documents.js';
-import { maxDepth } from '../value/documents.js';
+import { isFieldName, maxDepth, type Json, type JsonObject } from '../value/documents.js';
 import { beginHash, endHash, mix, mixNumber, nameHash, shortText, tags } from './content-hash.js';
-
-/** The names of a shape; msgpackr notes in `sharedLength` how many of the shapes are stored. */
-export type SharedShapes = readonly (readonly string[] | undefined)[] & { sharedLength?: number };
-
-interface Shape {
-  number: number;
-  names: readonly string[];
-  hashes: readonly number[];
-}
+import type { Shapes } from './shapes.js';
 
 const chunkBytes = 32 * 1024;
 /** A chunk with less room than this is not begun with. */
 const minRoom = 1_024;
+/** The longest value that is not text: a double. */
+const valueRoom = 9;
 /** Text from this length on is encoded natively. */
 const nativeText = 64;
-/** Shapes of higher numbers are not stored. */
-const maxShapes = 256;
 
 /**
- * Packs clean documents of known shapes in one walk that also checks and hashes them. The bytes
- * are those of msgpackr, which takes over wherever this one gives up: an unknown shape, a value
- * that JSON cannot write, a document that does not fit into a chunk.
+ * Writes documents in the stored format (see codec.ts), in one walk that also checks and hashes
+ * them. Documents lie one after the other in chunks, so most need no memory of their own.
  */
-export class DocumentPacker {
+export class DocumentWriter {
   #chunk = Buffer.allocUnsafeSlow(chunkBytes);
+  /** Where the document begins, and where its next byte goes. */
+  #start = 0;
   #at = 0;
   #hash = 0;
   #isClean = true;
-  #isOutOfRoom = false;
-  #shapes: SharedShapes | undefined;
-  #shapeCount = 0;
-  readonly #byFirstName = new Map<string, Shape[]>();
 
-  constructor(private readonly shapes: () => SharedShapes) {}
+  constructor(
+    private readonly shapes: Shapes,
+    private readonly saveShapes: (shapes: Buffer) => void,
+  ) {}
 
-  /** The hash of the document that was packed last (see content-hash.ts). */
+  /** The hash of the document that was written last (see content-hash.ts). */
   get contentHash(): number {
     return endHash(this.#hash);
   }
 
   /**
-   * The document behind `reserved` bytes that are the caller's to fill; undefined when this is a
-   * document for msgpackr.
+   * The document behind `reserved` bytes that are the caller's to fill; undefined when it is not
+   * clean (see documents.ts).
    */
-  pack(document: object, reserved: number): Buffer | undefined {
-    this.#learnShapes();
-    if (this.#shapeCount === 0) return undefined;
-    if (this.#chunk.length - this.#at < minRoom) this.#newChunk();
-    const packed = this.#tryPack(document, reserved);
-    if (packed || !this.#isOutOfRoom || this.#at === 0) return packed;
-    this.#newChunk();
-    return this.#tryPack(document, reserved);
+  write(document: object, reserved: number): Buffer | undefined {
+    this.#begin(reserved);
+    this.#object(document as JsonObject, 1);
+    if (!this.#isClean) {
+      this.#at = this.#start;
+      this.shapes.discardNew();
+      return undefined;
+    }
+    const bytes = this.#end();
+    if (this.shapes.hasNew) this.#saveNewShapes();
+    return bytes;
   }
 
-  #tryPack(document: object, reserved: number): Buffer | undefined {
-    const start = this.#at;
+  #saveNewShapes(): void {
+    const hash = this.#hash;
+    this.#begin(0);
+    this.#array(this.shapes.names as Json[], 1);
+    this.saveShapes(this.#end());
+    this.#hash = hash;
+    this.shapes.markSaved();
+  }
+
+  #begin(reserved: number): void {
+    if (this.#chunk.length - this.#at < minRoom + reserved) this.#newChunk(chunkBytes);
+    this.#start = this.#at;
     this.#at += reserved;
     this.#hash = beginHash;
     this.#isClean = true;
-    this.#isOutOfRoom = false;
-    this.#object(document as JsonObject, 1);
-    if (this.#isClean && this.#at <= this.#chunk.length) {
-      return this.#chunk.subarray(start, this.#at);
-    }
-    this.#isOutOfRoom ||= this.#isClean;
-    this.#at = start;
-    return undefined;
   }
 
-  #newChunk(): void {
-    this.#chunk = Buffer.allocUnsafeSlow(chunkBytes);
+  #end(): Buffer {
+    const bytes = this.#chunk.subarray(this.#start, this.#at);
+    // A long document has its chunk alone, so that a short one never keeps it in memory.
+    if (this.#chunk.length > chunkBytes) this.#newChunk(chunkBytes);
+    return bytes;
+  }
+
+  #newChunk(length: number): void {
+    this.#chunk = Buffer.allocUnsafeSlow(length);
     this.#at = 0;
   }
 
-  #learnShapes(): void {
-    const shapes = this.shapes();
-    const count = Math.min(shapes.sharedLength ?? 0, maxShapes);
-    if (shapes === this.#shapes && count === this.#shapeCount) return;
-    this.#shapes = shapes;
-    this.#shapeCount = count;
-    this.#byFirstName.clear();
-    for (let number = 0; number < count; number++) {
-      const names = shapes[number];
-      const first = names?.[0];
-      if (!names || first === undefined) continue;
-      const same = this.#byFirstName.get(first);
-      const shape = { number, names, hashes: names.map(nameHash) };
-      if (same) same.push(shape);
-      else this.#byFirstName.set(first, [shape]);
-    }
-  }
-
-  #shapeOf(names: readonly string[]): Shape | undefined {
-    const candidates = this.#byFirstName.get(names[0]!);
-    if (!candidates) return undefined;
-    for (let i = 0; i < candidates.length; i++) {
-      const shape = candidates[i]!;
-      if (!isSame(shape.names, names)) continue;
-      if (i > 0) {
-        candidates[i] = candidates[0]!;
-        candidates[0] = shape;
-      }
-      return shape;
-    }
-    return undefined;
+  /** Makes room for `count` bytes: moves the document to a chunk that is long enough. */
+  #grow(count: number): void {
+    const old = this.#chunk;
+    const [from, to] = [this.#start, this.#at];
+    this.#newChunk(Math.max(chunkBytes, 2 * (to - from + count)));
+    this.#start = 0;
+    this.#at = old.copy(this.#chunk, 0, from, to);
   }
 
   #object(object: JsonObject, depth: number): void {
@@ -115,12 +94,10 @@ export class DocumentPacker {
       return;
     }
     const names = Object.keys(object);
-    const shape = this.#shapeOf(names);
-    if (!shape) {
-      this.#isClean = false;
-      return;
-    }
+    const shape = this.shapes.of(names);
+    if (!shape) return this.#map(object, names, depth);
     const { number, hashes } = shape;
+    if (this.#at + valueRoom > this.#chunk.length) this.#grow(valueRoom);
     if (number < 0x20) this.#byte(0x40 + number);
     else {
       this.#byte(0x60 + (number & 0x1f));
@@ -133,7 +110,27 @@ export class DocumentPacker {
     }
   }
 
+  /** An object with its field names. */
+  #map(object: JsonObject, names: readonly string[], depth: number): void {
+    const { length } = names;
+    if (this.#at + valueRoom > this.#chunk.length) this.#grow(valueRoom);
+    if (length < 0x10) this.#byte(0x80 | length);
+    else if (length < 0x10000) this.#head(0xde, length, 2);
+    else this.#head(0xdf, length, 4);
+    let hash = mix(mix(this.#hash, tags.object), length);
+    for (let i = 0; i < length && this.#isClean; i++) {
+      const name = names[i]!;
+      this.#isClean = isFieldName(name);
+      this.#text(name);
+      this.#hash = mix(hash, nameHash(name));
+      this.#value(object[name], depth);
+      hash = this.#hash;
+    }
+    this.#hash = hash;
+  }
+
   #value(value: Json | undefined, depth: number): void {
+    if (this.#at + valueRoom > this.#chunk.length) this.#grow(valueRoom);
     switch (typeof value) {
       case 'string':
         return this.#text(value);
@@ -157,12 +154,10 @@ export class DocumentPacker {
 
   #array(array: readonly Json[], depth: number): void {
     const { length } = array;
-    if (depth > maxDepth || length > 0xffff) {
-      this.#isClean = false;
-      return;
-    }
+    if (depth > maxDepth) this.#isClean = false;
     if (length < 0x10) this.#byte(0x90 | length);
-    else this.#head(0xdc, length, 2);
+    else if (length < 0x10000) this.#head(0xdc, length, 2);
+    else this.#head(0xdd, length, 4);
     this.#hash = mix(mix(this.#hash, tags.array), length);
     for (let i = 0; i < length && this.#isClean; i++) this.#value(array[i], depth);
   }
@@ -183,18 +178,19 @@ export class DocumentPacker {
       else if (value >= -0x80) this.#head(0xd0, value & 0xff, 1);
       else if (value >= -0x8000) this.#head(0xd1, value & 0xffff, 2);
       else this.#head(0xd2, value >>> 0, 4);
-    } else if (this.#at + 9 <= this.#chunk.length) {
+    } else {
       this.#byte(0xcb);
       this.#at = this.#chunk.writeDoubleBE(value, this.#at);
-    } else this.#giveUpForRoom();
+    }
   }
 
   #text(text: string): void {
     const { length } = text;
-    // At most three bytes for a unit of UTF-16, and three before them.
-    if (this.#at + length * 3 + 3 > this.#chunk.length) return this.#giveUpForRoom();
+    // At most three bytes for a unit of UTF-16, and five before them.
+    const room = length * 3 + 5;
+    if (this.#at + room > this.#chunk.length) this.#grow(room);
     this.#hash = mix(mix(this.#hash, tags.text), length);
-    const headLength = length < 0x20 ? 1 : length < 0x100 ? 2 : 3;
+    const headLength = textHeadLength(length);
     const from = this.#at + headLength;
     const end = length < nativeText ? this.#shortText(text, from) : this.#longText(text, from);
     this.#textHead(from, headLength, end - from);
@@ -228,19 +224,15 @@ export class DocumentPacker {
     return from + this.#chunk.write(text, from);
   }
 
-  /** Writes the head of a text that lies at `from`, and moves the text if the head is longer. */
+  /** Writes the head of a text that begins at `from`, and moves the text if the head is longer. */
   #textHead(from: number, room: number, length: number): void {
-    const needed = length < 0x20 ? 1 : length < 0x100 ? 2 : 3;
+    const needed = textHeadLength(length);
     if (needed > room) this.#chunk.copyWithin(from + needed - room, from, from + length);
     if (needed === 1) this.#byte(0xa0 | length);
     else if (needed === 2) this.#head(0xd9, length, 1);
-    else this.#head(0xda, length, 2);
+    else if (needed === 3) this.#head(0xda, length, 2);
+    else this.#head(0xdb, length, 4);
     this.#at += length;
-  }
-
-  #giveUpForRoom(): void {
-    this.#isClean = false;
-    this.#isOutOfRoom = true;
   }
 
   #byte(byte: number): void {
@@ -259,8 +251,8 @@ export class DocumentPacker {
   }
 }
 
-function isSame(a: readonly string[], b: readonly string[]): boolean {
-  if (a.length !== b.length) return false;
-  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
-  return true;
+function textHeadLength(length: number): number {
+  if (length < 0x20) return 1;
+  if (length < 0x100) return 2;
+  return length < 0x10000 ? 3 : 5;
 }
