@@ -11,7 +11,7 @@ export function open(directory: string, options: OpenOptions = {}): Promise<Data
   return Database.open(directory, options);
 }
 
-export type { Collection } from './api/collection.js';
+export type { EmbeddedCollection as Collection } from './api/embedded-collection.js';
 export type { Patch } from './value/documents.js';
 export type { Database, LogPosition, OpenOptions } from './api/database.js';
 export type { CollectionOptions } from './api/declared-collections.js';

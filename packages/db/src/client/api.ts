@@ -7,7 +7,19 @@ import type { BackupPart } from '@millrace/engine/maintain/backup/parts';
 import type { ManyResult } from '@millrace/engine/write/bulk-filter';
 import type { BulkOperation, BulkResult, BulkWritten } from '@millrace/engine/write/bulk-types';
 import type { DroppedCollection, RenamedCollection } from '@millrace/engine/write/catalog-changes';
-import type { CollectionWatchOptions, FoundPage } from '@millrace/engine/api/collection';
+import type {
+  BulkCall,
+  CollectionWatchOptions,
+  FoundPage,
+  GetCall,
+  ManyCall,
+  ReadCall,
+  TransactionHandle,
+  UpdateCall,
+  Upserted,
+  WriteCall,
+} from '@millrace/engine/api/collection-port';
+import type { Collection } from '@millrace/engine/api/collection';
 import type { Patch } from '@millrace/engine/value/documents';
 import type { Compacted, CompactOptions } from '@millrace/engine/maintain/compact/compact';
 import type { IndexDefinition } from '@millrace/engine/format/entries';
@@ -30,6 +42,14 @@ import type { LiveResult } from '@millrace/engine/watch/live';
 import type { WatchChange, WatchMessage } from '@millrace/engine/watch/message';
 
 export type {
+  BulkCall,
+  GetCall,
+  ManyCall,
+  ReadCall,
+  TransactionHandle,
+  UpdateCall,
+  Upserted,
+  WriteCall,
   AggregateQuery,
   AggregateResult,
   BulkOperation,
@@ -64,37 +84,6 @@ export type { Json, JsonObject } from '@millrace/engine/value/documents';
 export type { OrderBy } from '@millrace/engine/query/sort';
 export type { PlanReport } from '@millrace/engine/query/source';
 
-/** An open transaction, to pass in the options of its calls. */
-export interface TransactionHandle {
-  readonly id: string;
-  /** The commit of its snapshot. */
-  readonly readSeq: number;
-}
-
-export interface ReadCall {
-  /** Reads in this transaction: its snapshot plus its own writes. */
-  transaction?: TransactionHandle | undefined;
-}
-
-/** A read of one record. */
-export interface GetCall<F extends string = string> extends ReadCall {
-  /** Dotted paths of the fields of `data` to return. Default: all. */
-  fields?: readonly F[] | undefined;
-}
-
-export interface WriteCall extends ReadCall {
-  /** TTL of the record from now on; 0: never expires; absent: unchanged, or the default. */
-  ttlMs?: number | undefined;
-  /** Idempotency key: the write can be repeated safely for ten minutes. */
-  requestId?: string | undefined;
-}
-
-/** A change of a whole record. */
-export interface UpdateCall extends WriteCall {
-  /** `merge`: the data is a JSON merge patch (RFC 7396). Default: `replace`. */
-  mode?: 'replace' | 'merge' | undefined;
-}
-
 export interface TransactionOptions {
   /** Read-only transactions never conflict, and followers serve them. */
   readOnly?: boolean | undefined;
@@ -123,24 +112,6 @@ export interface BeginCall {
   readOnly?: boolean | undefined;
   /** Lifetime of the transaction. Default and maximum: 60 s. */
   lifetimeMs?: number | undefined;
-}
-
-export interface BulkCall extends ReadCall {
-  /** Stops at the first failure; the rest is NOT_RUN. */
-  ordered?: boolean | undefined;
-  /** One commit or nothing: a failure refuses the whole call. */
-  atomic?: boolean | undefined;
-  /** Returns the records as they are after the writes. */
-  returnRecords?: boolean | undefined;
-  /** Idempotency key: the call can be repeated safely for ten minutes. */
-  requestId?: string | undefined;
-}
-
-export interface ManyCall extends ReadCall {
-  /** Maximum number of changed records. 0 or absent: all. */
-  limit?: number | undefined;
-  /** Idempotency key: the call can be repeated safely for ten minutes. */
-  requestId?: string | undefined;
 }
 
 export interface SchemasApi {
@@ -223,99 +194,7 @@ export interface DatabaseApi {
 export type DatabaseWatchOptions = Omit<CollectionWatchOptions, 'filter' | 'fields'>;
 
 /** The records of one collection, typed. `In` is what a schema accepts on writes. */
-export interface CollectionApi<T extends object, In extends object = T> {
-  readonly name: string;
-
-  /** Inserts a record, with a generated id unless one is given. Refuses DUPLICATE_ID. */
-  insert(data: In, options?: WriteCall & { id?: string }): Promise<StoredRecord<T>>;
-  /** Inserts a record with a key. Refuses DUPLICATE_KEY. */
-  insertWithKey(key: string, data: In, options?: WriteCall): Promise<StoredRecord<T>>;
-
-  /** The record, or undefined. */
-  findById<F extends Path<T> = never>(
-    id: string,
-    options?: GetCall<F>,
-  ): Promise<StoredRecord<Projected<T, F>> | undefined>;
-  /** The record with this key, or undefined. */
-  findByKey<F extends Path<T> = never>(
-    key: string,
-    options?: GetCall<F>,
-  ): Promise<StoredRecord<Projected<T, F>> | undefined>;
-
-  /** Replaces the document. Refuses RECORD_NOT_FOUND. */
-  update(id: string, data: In, options?: UpdateCall): Promise<StoredRecord<T>>;
-  /** Applies a JSON merge patch (RFC 7396). */
-  merge(id: string, patch: Patch<T>, options?: WriteCall): Promise<StoredRecord<T>>;
-  /** Replaces the document of the record with this key. Refuses KEY_NOT_FOUND. */
-  updateByKey(key: string, data: In, options?: UpdateCall): Promise<StoredRecord<T>>;
-  /** Applies a JSON merge patch (RFC 7396). Refuses KEY_NOT_FOUND. */
-  mergeByKey(key: string, patch: Patch<T>, options?: WriteCall): Promise<StoredRecord<T>>;
-
-  /** Replaces the record with this key, or creates it. */
-  upsert(key: string, data: In, options?: UpdateCall): Promise<Upserted<T>>;
-  /** Merges into the record with this key, or creates it from the patch. */
-  upsertMerge(key: string, patch: Patch<T>, options?: WriteCall): Promise<Upserted<T>>;
-
-  /** Replaces the document if its revision is still the given one; 0: if it does not exist. */
-  updateIfRev(
-    address: { id: string } | { key: string },
-    expectedRev: number,
-    data: In,
-    options?: UpdateCall,
-  ): Promise<StoredRecord<T>>;
-
-  /** Deletes the record and returns its last state. Refuses RECORD_NOT_FOUND. */
-  delete(id: string, options?: WriteCall): Promise<DeletedRecord<T>>;
-  /** Deletes the record with this key and returns its last state. Refuses KEY_NOT_FOUND. */
-  deleteByKey(key: string, options?: WriteCall): Promise<DeletedRecord<T>>;
-
-  /** Inserts up to 10,000 records in one commit, or none of them. */
-  insertMany(documents: readonly In[], options?: WriteCall): Promise<StoredRecord<T>[]>;
-  /** Up to 10,000 writes. Each has its own result, unless `atomic`. */
-  bulkWrite(
-    operations: readonly BulkOperation<T, In>[],
-    options?: BulkCall,
-  ): Promise<BulkWritten<T>>;
-  /** Applies a merge patch to all matching records, in commits of 1,000. `{}` matches all. */
-  updateMany(filter: Filter<T>, patch: Patch<T>, options?: ManyCall): Promise<ManyResult>;
-  /** Deletes all matching records, in commits of 1,000. `{}` matches all. */
-  deleteMany(filter: Filter<T>, options?: ManyCall): Promise<ManyResult>;
-
-  /** One page of matching records. Default `limit` 100, maximum 10,000. */
-  find<F extends Path<T> = never>(
-    query?: FindQuery<T, F>,
-    options?: ReadCall,
-  ): Promise<FoundPage<Projected<T, F>>>;
-  /** Iterates over all matching records of one snapshot. */
-  stream<F extends Path<T> = never>(
-    query?: FindQuery<T, F>,
-    options?: ReadCall,
-  ): AsyncGenerator<StoredRecord<Projected<T, F>>, void, void>;
-  /** The first matching record, or undefined. */
-  findOne<F extends Path<T> = never>(
-    query?: FindOneQuery<T, F>,
-    options?: ReadCall,
-  ): Promise<StoredRecord<Projected<T, F>> | undefined>;
-  /** Number of matching records. */
-  count(filter?: Filter<T>, options?: ReadCall): Promise<number>;
-  /** Groups matching records and computes aggregates per group. */
-  aggregate(
-    query: AggregateQuery<T>,
-    options?: ReadCall,
-  ): Promise<AggregateResult & { readSeq: number }>;
-
-  /**
-   * Watches changes from now on, or from the position in the options. Each commit is one message.
-   */
-  watch<F extends Path<T> = never>(
-    options?: CollectionWatchOptions<T, F>,
-  ): AsyncIterableIterator<WatchMessage<WatchChange<Projected<T, F>>>>;
-  /** The matching records now, and the new result after every commit that changes it. */
-  live(query?: LiveQuery<T>): AsyncIterableIterator<LiveResult<T>>;
-}
-
-export interface Upserted<T> {
-  record: StoredRecord<T>;
-  /** True when the record was created. */
-  created: boolean;
-}
+export type CollectionApi<T extends object, In extends object = T> = Omit<
+  Collection<T, In>,
+  'within'
+>;

@@ -8,10 +8,10 @@ import {
 } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
 import { noBytes } from '../codec/scalars.js';
-import type { BulkCall, BulkOperation, BulkResult, BulkWritten, ManyCall } from './api.js';
+import type { BulkCall, BulkResult, BulkWritten, ManyCall } from './api.js';
 import { checkFilterGiven, type ManyResult } from '@millrace/engine/write/bulk-filter';
 import { maxBulkOperations } from '@millrace/engine/write/bulk-operations';
-import { plainFilter } from '@millrace/engine/query/plain-query';
+import type { Filter } from '@millrace/engine/query/filter';
 import { refuse } from '@millrace/engine/value/refusal';
 import { isMerge } from '@millrace/engine/value/update-mode';
 import { filterMessage } from './queries.js';
@@ -32,10 +32,10 @@ type Operation = { [kind in 'insert' | 'upsert' | 'update' | 'delete']?: Body };
 
 const { method: rpc } = Database;
 
-export async function bulkWrite<T extends object, In>(
+export async function bulkWrite<T>(
   session: Session,
   collection: string,
-  operations: readonly (BulkOperation<T, In> | Refusal)[],
+  operations: readonly object[],
   options: BulkCall & CallOptions,
 ): Promise<BulkWritten<T>> {
   if (!Array.isArray(operations)) throw refuse('BAD_REQUEST', 'operations must be a list.');
@@ -99,7 +99,7 @@ function manyRequest(session: Session, collection: string, filter: unknown, opti
   checkFilterGiven(filter);
   return {
     collection,
-    filter: filterMessage(plainFilter(filter)!),
+    filter: filterMessage(filter as Filter),
     limit: Number(uint64Of(limit, 'limit')),
     requestId: requestId || session.newRequestId(),
     txId: transaction?.id ?? '',

@@ -10,7 +10,7 @@ import { runInScope } from '@millrace/engine/api/transaction-scope';
 import type { WatchMessage } from '@millrace/engine/watch/message';
 import * as admin from './admin.js';
 import { Backoff } from './backoff.js';
-import { RemoteCollection } from './collection.js';
+import { collectionPort, RemoteCollection } from './collection.js';
 import { durationOf, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 import { status, type DatabaseStatus } from './status.js';
@@ -36,9 +36,11 @@ export class RemoteDatabase implements DatabaseApi {
   readonly catalog: RemoteCatalog;
 
   readonly #inTurn: ReturnType<typeof retryInTurn>;
+  readonly #port: ReturnType<typeof collectionPort>;
 
   constructor(private readonly session: Session) {
     this.#inTurn = retryInTurn(session.clock);
+    this.#port = collectionPort(session);
     this.catalog = new RemoteCatalog(session);
     this.schemas = new RemoteSchemas(session);
   }
@@ -55,7 +57,7 @@ export class RemoteDatabase implements DatabaseApi {
   ): RemoteCollection<SchemaOutput<S>, SchemaInput<S>>;
   collection(name: string, schema?: StandardSchema): RemoteCollection<object> {
     checkCollectionName(name);
-    return new RemoteCollection(this.session, name, { schema });
+    return new RemoteCollection(this.#port, name, { schema });
   }
 
   async begin(options: BeginOptions = {}): Promise<RemoteTransaction> {
@@ -67,7 +69,7 @@ export class RemoteDatabase implements DatabaseApi {
       ...(lifetimeMs === undefined ? {} : { timeout: durationOf(lifetimeMs, 'timeout') }),
     };
     const begun = await this.session.write(Database.method.beginTx, request, options);
-    return new RemoteTransaction(this.session, begun);
+    return new RemoteTransaction(this.session, this.#port, begun);
   }
 
   transaction<Result>(

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 
 const source = dirname(dirname(fileURLToPath(import.meta.url)));
+const engine = join(source, '..', '..', 'engine', 'src');
 
 /** All packages that a file loads, including through static imports. */
 function packagesLoadedBy(entry: string): Set<string> {
@@ -15,7 +16,10 @@ function packagesLoadedBy(entry: string): Set<string> {
     const text = readFileSync(file, 'utf8');
     // `import type` and `export type` do not exist at run time.
     for (const [, , from] of text.matchAll(/^(import|export)(?! type)[^;]*? from '([^']+)';/gms)) {
+      const [, inEngine] = /^@millrace\/engine(?:$|\/(.*))/.exec(from!) ?? [];
       if (from!.startsWith('.')) visit(join(dirname(file), from!.replace(/\.js$/, '.ts')));
+      else if (from!.startsWith('@millrace/engine'))
+        visit(join(engine, `${inEngine ?? 'index'}.ts`));
       else packages.add(from!);
     }
   };

@@ -3,7 +3,7 @@ import { Refusal } from '@millrace/kit/errors';
 import type { TransactionScope } from './api.js';
 import { checkCollectionName } from '@millrace/engine/value/documents';
 import type { CommitResult } from '@millrace/engine/write/transaction-end';
-import { RemoteCollection } from './collection.js';
+import { RemoteCollection, type collectionPort } from './collection.js';
 import { CallRefusal, isPassing } from './failures.js';
 import { dateOf } from './records.js';
 import type { CallOptions, Session } from './session.js';
@@ -19,6 +19,7 @@ export class RemoteTransaction implements TransactionScope {
 
   constructor(
     private readonly session: Session,
+    private readonly port: ReturnType<typeof collectionPort>,
     begun: BeginTxResponse,
   ) {
     this.id = begun.txId;
@@ -34,7 +35,7 @@ export class RemoteTransaction implements TransactionScope {
   collection(of: RemoteCollection<object> | string): RemoteCollection<object> {
     if (typeof of !== 'string') return of.within(this, this.session);
     checkCollectionName(of);
-    return new RemoteCollection(this.session, of, { transaction: this });
+    return new RemoteCollection(this.port, of, { transaction: this });
   }
 
   /** Commits the writes atomically, or refuses TX_CONFLICT and changes nothing. Can be repeated. */

@@ -1,6 +1,6 @@
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { Database, DataEncoding, type WatchRequestSchema } from '@millrace/contract/db';
-import type { CollectionWatchOptions } from '@millrace/engine/api/collection';
+import type { CollectionWatchOptions } from '@millrace/engine/api/collection-port';
 import type { Filter } from '@millrace/engine/query/filter';
 import { refuse } from '@millrace/engine/value/refusal';
 import type { WatchChange, WatchMessage } from '@millrace/engine/watch/message';

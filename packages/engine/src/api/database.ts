@@ -10,7 +10,7 @@ import type { BackupHeader, BackupPart } from '../maintain/backup/parts.js';
 import { Bulk } from '../write/bulk.js';
 import { BulkByFilter } from '../write/bulk-filter.js';
 import type { CollectionInfo, IndexInfo } from '../core/catalog.js';
-import { Collection } from './collection.js';
+import { collectionPort, EmbeddedCollection } from './embedded-collection.js';
 import { CommitTarget } from '../write/commit-target.js';
 import {
   Compactor,
@@ -120,6 +120,7 @@ export class Database {
   #archiver: LogArchiver | undefined;
   readonly #retry: ReturnType<typeof retryInTurn>;
   #closing: Promise<void> | undefined;
+  readonly #port: ReturnType<typeof collectionPort>;
 
   private constructor(
     readonly directory: string,
@@ -138,6 +139,7 @@ export class Database {
     this.bulkByFilter = new BulkByFilter(core, this.queries);
     this.watches = new Watches(core);
     this.transactions = new TransactionRegistry(core);
+    this.#port = collectionPort(this);
     this.#sweeper = new ExpirySweeper(core);
     this.#trimmer = new LogTrimmer(core, retention);
     this.#retry = retryInTurn(core.clock);
@@ -191,15 +193,15 @@ export class Database {
   }
 
   /** The collection of this name. It is created with its first record. */
-  collection<T extends object = Record<string, unknown>>(name: string): Collection<T>;
+  collection<T extends object = Record<string, unknown>>(name: string): EmbeddedCollection<T>;
   /** The collection of this name. The schema validates every document that is written. */
   collection<S extends StandardSchema>(
     name: string,
     schema: S,
-  ): Collection<SchemaOutput<S>, SchemaInput<S>>;
-  collection(name: string, schema?: StandardSchema): Collection<object> {
+  ): EmbeddedCollection<SchemaOutput<S>, SchemaInput<S>>;
+  collection(name: string, schema?: StandardSchema): EmbeddedCollection<object> {
     checkCollectionName(name);
-    return new Collection(this, name, { schema });
+    return new EmbeddedCollection(this.#port, name, { schema });
   }
 
   /** Begins a transaction that the caller commits or rolls back. */
@@ -210,7 +212,10 @@ export class Database {
     readOnly?: boolean | undefined;
     lifetimeMs?: number | undefined;
   } = {}): Promise<DatabaseTransaction> {
-    return withCollections(this, this.transactions.begin({ readOnly, timeoutMs: lifetimeMs }));
+    return withCollections(
+      this.#port,
+      this.transactions.begin({ readOnly, timeoutMs: lifetimeMs }),
+    );
   }
 
   /**
@@ -222,7 +227,7 @@ export class Database {
     run: (transaction: DatabaseTransaction) => Promise<Result>,
     { tries, ...options }: BeginOptions & { tries?: number | undefined } = {},
   ): Promise<Result> {
-    const begin = () => withCollections(this, this.transactions.begin(options));
+    const begin = () => withCollections(this.#port, this.transactions.begin(options));
     const retry = this.#retry;
     return runTransaction(begin, (held) => runInScope(this, () => run(held)), { tries, retry });
   }

@@ -1,9 +1,11 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 /** The database whose `transaction` callback is running. Disabled between callbacks. */
 const owners = new AsyncLocalStorage<object>();
-const ownFile = fileURLToPath(import.meta.url);
+const ownFolder = dirname(fileURLToPath(import.meta.url));
+const ownFiles = /[/\\](?:collection|embedded-collection|transaction-scope)\.[jt]s:/;
 const maxCallSites = 1_000;
 const warnedCallSites = new WeakMap<object, Set<string>>();
 let running = 0;
@@ -24,11 +26,11 @@ export async function runInScope<Result>(
 
 /**
  * Warns, once per call site, about a call inside a `transaction` callback that is not part of the
- * transaction. `caller` is the `import.meta.url` of the collection class.
+ * transaction.
  */
-export function warnOutside(owner: object, collection: string, caller: string): void {
+export function warnOutside(owner: object, collection: string): void {
   if (running === 0 || owners.getStore() !== owner) return;
-  const site = callSite([ownFile, fileURLToPath(caller)]);
+  const site = callSite();
   const warned = warnedCallSites.get(owner) ?? new Set();
   if (warned.has(site) || warned.size >= maxCallSites) return;
   warnedCallSites.set(owner, warned.add(site));
@@ -39,9 +41,9 @@ export function warnOutside(owner: object, collection: string, caller: string): 
   );
 }
 
-/** The first stack frame outside the given files. */
-function callSite(skipped: readonly string[]): string {
+/** The first stack frame outside the API. */
+function callSite(): string {
   const frames = (new Error('call site').stack ?? '').split('\n').slice(1);
-  const frame = frames.find((line) => !skipped.some((file) => line.includes(file)));
+  const frame = frames.find((line) => !(line.includes(ownFolder) && ownFiles.test(line)));
   return frame?.trim() ?? 'unknown call site';
 }

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import { documentValue } from '../document.test-support.js';
 import { expect, test } from 'vitest';
 import { StoreCodec } from '@millrace/engine/format/codec';
 import type { JsonObject } from '@millrace/engine/value/documents';
@@ -50,7 +51,7 @@ const key = fc.oneof(fc.constant(''), fc.string({ unit: 'grapheme', maxLength: 4
 const time = fc.integer({ min: 0, max: 253_402_300_799_999 });
 // Stored documents have no -0, because JSON drops its sign.
 const document = fc
-  .dictionary(fc.constantFrom('a', 'b', 'ü"'), fc.jsonValue(), { noNullPrototype: true })
+  .dictionary(fc.constantFrom('a', 'b', 'ü"'), documentValue, { noNullPrototype: true })
   .map((data) => JSON.parse(JSON.stringify(data)) as JsonObject);
 const cases: fc.Arbitrary<Case> = fc.record({
   data: document,

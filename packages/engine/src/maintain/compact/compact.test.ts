@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { seededRandom } from '@millrace/kit/random';
 import { describe, expect, test, vi } from 'vitest';
 import { problemsOf } from '../../../test/consistency.test-support.js';
-import type { Collection } from '../../api/collection.js';
+import type { EmbeddedCollection as Collection } from '../../api/embedded-collection.js';
 import type { Database } from '../../api/database.js';
 import { refusalOf, useScratch } from '../../../test/scratch.test-support.js';
 import { Tables } from '../../storage/file/tables.js';

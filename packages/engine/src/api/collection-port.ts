@@ -1,0 +1,175 @@
+import type { DeletedRecord, StoredRecord } from '../format/stored-record.js';
+import type { AggregateResult } from '../query/aggregate.js';
+import type { Filter as PlainFilter } from '../query/filter.js';
+import type { PlanReport } from '../query/source.js';
+import type { Filter } from '../query/typed-query.js';
+import type { UpdateMode } from '../value/update-mode.js';
+import type { LiveResult } from '../watch/live.js';
+import type { WatchChange, WatchMessage } from '../watch/message.js';
+import type { WatchOptions } from '../watch/watches.js';
+import type { ManyResult } from '../write/bulk-filter.js';
+import type { BulkWritten } from '../write/bulk-types.js';
+import type { Address } from '../write/operations.js';
+
+/** An open transaction, to pass in the options of its calls. */
+export interface TransactionHandle {
+  readonly id: string;
+  /** The commit of its snapshot. */
+  readonly readSeq: number;
+}
+
+export interface ReadCall {
+  /** Reads in this transaction: its snapshot plus its own writes. */
+  transaction?: TransactionHandle | undefined;
+}
+
+/** A read of one record. */
+export interface GetCall<F extends string = string> extends ReadCall {
+  /** Dotted paths of the fields of `data` to return. Default: all. */
+  fields?: readonly F[] | undefined;
+}
+
+export interface WriteCall extends ReadCall {
+  /** TTL of the record from now on; 0: never expires; absent: unchanged, or the default. */
+  ttlMs?: number | undefined;
+  /** Idempotency key: the write can be repeated safely for ten minutes. */
+  requestId?: string | undefined;
+}
+
+/** A change of a whole record. */
+export interface UpdateCall extends WriteCall {
+  /** `merge`: the data is a JSON merge patch (RFC 7396). Default: `replace`. */
+  mode?: UpdateMode | undefined;
+}
+
+export interface BulkCall extends ReadCall {
+  /** Stops at the first failure; the rest is NOT_RUN. */
+  ordered?: boolean | undefined;
+  /** One commit or nothing: a failure refuses the whole call. */
+  atomic?: boolean | undefined;
+  /** Returns the records as they are after the writes. */
+  returnRecords?: boolean | undefined;
+  /** Idempotency key: the call can be repeated safely for ten minutes. */
+  requestId?: string | undefined;
+}
+
+export interface ManyCall extends ReadCall {
+  /** Maximum number of changed records. 0 or absent: all. */
+  limit?: number | undefined;
+  /** Idempotency key: the call can be repeated safely for ten minutes. */
+  requestId?: string | undefined;
+}
+
+export interface Upserted<T> {
+  record: StoredRecord<T>;
+  /** True when the record was created. */
+  created: boolean;
+}
+
+export interface FoundPage<T> {
+  records: StoredRecord<T>[];
+  /** Pass it to the next `find` of the same query for the page after this; "" on the last one. */
+  nextCursor: string;
+  /** The commit whose state was read. */
+  readSeq: number;
+  /** How the query was carried out, when `explain` asked for it. */
+  plan?: PlanReport;
+}
+
+/** Options of a watch of one collection; see `WatchOptions`. */
+export type CollectionWatchOptions<T = never, F extends string = string> = Pick<
+  WatchOptions,
+  'resumeToken' | 'startSeq' | 'includeInitial' | 'includeBefore' | 'heartbeatMs' | 'signal'
+> & {
+  filter?: Filter<T> | undefined;
+  /** Dotted paths of the fields of `data` to show. Default: all. */
+  fields?: readonly F[] | undefined;
+};
+
+/** Records of a query as they arrive; the last batch has the rest. */
+export interface FoundBatch<T> {
+  records: readonly StoredRecord<T>[];
+  readSeq: number;
+  nextCursor?: string | undefined;
+  plan?: PlanReport | undefined;
+  count?: number | undefined;
+}
+
+/** What a database in process, or a connection, adds to the options of the calls. */
+export interface CallKinds {
+  read: object;
+  write: object;
+  watch: object;
+  live: object;
+}
+
+/** The calls that a collection is made of: a database in process has them, and a connection. */
+export interface CollectionPort<Kinds extends CallKinds = CallKinds> {
+  /** What collections and transactions must have in common. */
+  readonly owner: object;
+  readonly ownerName: 'database' | 'connection';
+  insert<T>(
+    collection: string,
+    data: object,
+    options: WriteCall & Kinds['write'] & { id?: string | undefined; key?: string | undefined },
+  ): Promise<StoredRecord<T>>;
+  get<T>(
+    collection: string,
+    address: Address,
+    options: GetCall & Kinds['read'],
+  ): Promise<StoredRecord<T> | undefined>;
+  /** With `expectedRev`: only if the revision is still that one; 0: if there is none. */
+  update<T>(
+    collection: string,
+    address: Address,
+    data: object,
+    options: UpdateCall & Kinds['write'] & { expectedRev?: number },
+  ): Promise<StoredRecord<T>>;
+  upsert<T>(
+    collection: string,
+    key: string,
+    data: object,
+    options: UpdateCall & Kinds['write'],
+  ): Promise<Upserted<T>>;
+  delete<T>(
+    collection: string,
+    address: Address,
+    options: WriteCall & Kinds['write'],
+  ): Promise<DeletedRecord<T>>;
+  insertMany<T>(
+    collection: string,
+    documents: readonly object[],
+    options: WriteCall & Kinds['write'],
+  ): Promise<StoredRecord<T>[]>;
+  bulkWrite<T>(
+    collection: string,
+    operations: readonly object[],
+    options: BulkCall & Kinds['write'],
+  ): Promise<BulkWritten<T>>;
+  updateMany(
+    collection: string,
+    filter: PlainFilter | undefined,
+    patch: object,
+    options: ManyCall & Kinds['write'],
+  ): Promise<ManyResult>;
+  deleteMany(
+    collection: string,
+    filter: PlainFilter | undefined,
+    options: ManyCall & Kinds['write'],
+  ): Promise<ManyResult>;
+  find<T>(
+    collection: string,
+    query: object,
+    options: ReadCall & Kinds['read'],
+  ): AsyncIterable<FoundBatch<T>>;
+  aggregate(
+    collection: string,
+    query: object,
+    options: ReadCall & Kinds['read'],
+  ): Promise<AggregateResult & { readSeq: number }>;
+  watch<T>(
+    collection: string,
+    options: object & Kinds['watch'],
+  ): AsyncIterableIterator<WatchMessage<WatchChange<T>>>;
+  live<T>(collection: string, query: object & Kinds['live']): AsyncIterableIterator<LiveResult<T>>;
+}
