@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { campaignSize } from '../../../../test/support/campaign.js';
 import type { Attempt } from '../../src/core/task.js';
 import { attemptsOf } from '../../src/storage/postgres/history.js';
 import { newDirectory } from '../support/server.js';
@@ -12,7 +13,9 @@ import { tableProblems } from './consistency.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 
 /** 100,000 in a long run: `MILLRACE_CHAOS_TASKS=100000 npx vitest run .../chaos.test.ts`. */
-const taskCount = Number(process.env['MILLRACE_CHAOS_TASKS'] ?? 5_000);
+const taskCount = Number(
+  process.env['MILLRACE_CHAOS_TASKS'] ?? campaignSize({ quick: 1_500, full: 5_000 }),
+);
 const maxInFlight = 60;
 const timeoutMs = 2_000;
 const graceMs = 1_000;
