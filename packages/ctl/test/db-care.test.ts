@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { open } from '@millrace/db';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DbServer } from './db-server.js';
-import { ctl, startCtl } from './run-ctl.js';
+import { ctlHere as ctl, startCtl } from './run-ctl.js';
 
 let server: DbServer;
 beforeEach(() => {
