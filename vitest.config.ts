@@ -43,12 +43,11 @@ class LongestFirst extends BaseSequencer {
   }
 }
 
-/** Mocks a module, starts a PostgreSQL for the file, or weighs the process that it is in. */
+/** Mocks a module, or weighs the process that it is in. */
 export const alone = [
-  'packages/queue/test/postgres/**/*.test.ts',
+  'packages/queue/test/postgres/contract.test.ts',
   'packages/db/test/server/watchers.test.ts',
   'packages/dashboard/src/pages/database/transfer.test.ts',
-  'test/several-machines.test.ts',
 ];
 
 export default defineConfig({
