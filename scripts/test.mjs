@@ -7,6 +7,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bin, prepare, root, run } from './prepare.mjs';
 
+const hasTwoSizes = /\/support\/campaign\.js|import \{ appearances\b/;
 const args = process.argv.slice(2);
 const isFull = args[0] === '--campaigns';
 const given = isFull ? [...campaignFiles(), ...args.slice(1)] : args;
@@ -17,7 +18,7 @@ run(
   isFull ? { MILLRACE_CAMPAIGN: 'full' } : {},
 );
 
-/** Test files that ask for the size of a campaign. */
+/** Test files that ask for the size of a campaign, or for the appearances of the dashboard. */
 function campaignFiles() {
   const folders = [
     'test',
@@ -25,7 +26,7 @@ function campaignFiles() {
   ];
   return folders
     .flatMap((folder) => testsIn(folder))
-    .filter((file) => readFileSync(join(root, file), 'utf8').includes('/support/campaign.js'));
+    .filter((file) => hasTwoSizes.test(readFileSync(join(root, file), 'utf8')));
 }
 
 function testsIn(folder) {
