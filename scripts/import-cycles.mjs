@@ -10,40 +10,7 @@ import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseSync, Visitor } from 'rolldown/utils';
-
-/**
- * Folders of a package from the lowest layer up: a folder imports from its own and lower layers.
- * Folders under `apart` never import one another.
- */
-const layers = {
-  'packages/queue/src': {
-    order: [['core'], ['storage'], ['operations', 'delivery', 'background'], ['server']],
-  },
-  'packages/queue/src/storage': {
-    order: [['transfer'], ['embedded', 'memory', 'postgres']],
-    apart: ['embedded', 'memory', 'postgres'],
-  },
-  'packages/daemon/src': {
-    order: [
-      ['core'],
-      [
-        'storage',
-        'registry',
-        'transcripts',
-        'fake-agent',
-        'questions',
-        'acp-host',
-        'permission-tool',
-      ],
-      ['think', 'usage', 'spend', 'events', 'sessions', 'git'],
-      ['savings', 'insights', 'notify', 'proxy', 'mcp', 'dashboard'],
-      ['branches', 'guard', 'metrics', 'pipelines', 'queue-callback', 'workbench'],
-      ['operations'],
-      ['server'],
-    ],
-  },
-  'packages/db/src': { order: [['engine', 'codec'], ['client'], ['server']] },
-};
+import { layers } from './layers.mjs';
 
 const isUpdate = process.argv.includes('--update');
 const [directory] = process.argv.slice(2).filter((argument) => argument !== '--update');
@@ -230,7 +197,7 @@ function layerErrors(folder, { order = [], apart = [] }) {
   const errors = [];
   for (const [from, targets] of between) {
     if (order.length > 0 && !layerOf.has(from)) {
-      errors.push(`${folder}/${from} has no layer: add it to scripts/import-cycles.mjs`);
+      errors.push(`${folder}/${from} has no layer: add it to scripts/layers.mjs`);
     }
     for (const to of targets) {
       const isUpward = layerOf.get(to) > layerOf.get(from);
