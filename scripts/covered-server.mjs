@@ -23,7 +23,9 @@ session.connect();
 await session.post('Profiler.enable');
 await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false });
 
-process.on('message', async () => process.send({ files: await executedFiles() }));
+process.on('message', () => {
+  void executedFiles().then((files) => process.send({ files }));
+});
 process.on('disconnect', () => process.kill(process.pid, 'SIGTERM'));
 const server = await import(`../packages/${part}/dist/server/serve.js`);
 process.exitCode = await server[runners[part]]({

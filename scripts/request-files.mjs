@@ -163,7 +163,10 @@ async function measure(title, server, request) {
 }
 
 /** The files that execute in at least `needed` of the runs of a request. */
-async function filesOf(server, { before = () => undefined, request, needed = runs, ignored = [] }) {
+async function filesOf(
+  server,
+  { before = async () => undefined, request, needed = runs, ignored = [] },
+) {
   const seen = new Map();
   for (let run = -warmUps; run < runs; run++) {
     await before();
@@ -176,7 +179,7 @@ async function filesOf(server, { before = () => undefined, request, needed = run
     for (const file of files) seen.set(file, (seen.get(file) ?? 0) + 1);
   }
   const counted = [...seen].filter(([file, times]) => times >= needed && !ignored.includes(file));
-  return counted.map(([file]) => file).toSorted();
+  return counted.map(([file]) => String(file)).toSorted();
 }
 
 async function startServer(part, flags, environment = {}) {
