@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { relative } from 'node:path';
 import { configDefaults, defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
@@ -9,21 +11,43 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 // would hold for require too.
 const conditions = ['millrace-source', 'node'];
 
-/** What takes long begins first, and what is short comes last, so that no core idles at the end. */
+/** Seconds that each file took when they were recorded, with MILLRACE_DURATIONS=write. */
+const durations = JSON.parse(
+  readFileSync(new URL('test/durations.json', import.meta.url), 'utf8'),
+) as Record<string, number>;
+
+function secondsOf({ moduleId }: TestSpecification): number {
+  return durations[relative(import.meta.dirname, moduleId).replaceAll('\\', '/')] ?? 1;
+}
+
+/** What takes long begins first, so that no core idles at the end; shards take equally long. */
 class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const order = ['alone', 'whole', 'beside the code'];
     const rank = ({ project }: TestSpecification) => order.indexOf(project.name);
-    return (await super.sort(files)).toSorted((a, b) => rank(a) - rank(b));
+    return files.toSorted((a, b) => rank(a) - rank(b) || secondsOf(b) - secondsOf(a));
+  }
+
+  override async shard(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const { index, count } = this.ctx.config.shard!;
+    const shards = Array.from({ length: count }, () => ({ seconds: 0, files: [] as typeof files }));
+    const inOrder = files.toSorted(
+      (a, b) => secondsOf(b) - secondsOf(a) || (a.moduleId < b.moduleId ? -1 : 1),
+    );
+    for (const file of inOrder) {
+      const [shortest] = shards.toSorted((a, b) => a.seconds - b.seconds);
+      shortest!.files.push(file);
+      shortest!.seconds += secondsOf(file);
+    }
+    return shards[index - 1]!.files;
   }
 }
 
-/** Mocks a module, starts a PostgreSQL for the file, or weighs the process that it is in. */
+/** Mocks a module, or weighs the process that it is in. */
 export const alone = [
-  'packages/queue/test/postgres/**/*.test.ts',
+  'packages/queue/test/postgres/contract.test.ts',
   'packages/db/test/server/watchers.test.ts',
   'packages/dashboard/src/pages/database/transfer.test.ts',
-  'test/several-machines.test.ts',
 ];
 
 export default defineConfig({

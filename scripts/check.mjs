@@ -1,6 +1,6 @@
 /**
- * `npm run check`: everything that can be judged without running the product. Every check runs,
- * so that one run shows all there is to mend.
+ * `npm run check`: what can be judged without running the tests. Every check runs, so that one
+ * run shows all there is to fix.
  */
 import { spawn } from 'node:child_process';
 import { availableParallelism } from 'node:os';
@@ -9,8 +9,9 @@ import { bin, prepare, root, say } from './prepare.mjs';
 prepare();
 
 const node = process.execPath;
-// Prints its counts even when they are 0.
+// These print their counts even when they pass.
 const importCheck = 'import cycles and layers';
+const requestCheck = 'files that a request executes';
 const checks = [
   ['format', node, [bin('prettier'), '--check', '--log-level=warn', '.']],
   ['lint and import rules', node, [bin('oxlint'), '--type-aware', '--deny-warnings']],
@@ -26,6 +27,7 @@ const checks = [
   ['proto lint', 'npm', ['run', '--silent', 'lint', '-w', '@millrace/contract']],
   ['proto breaking changes', 'npm', ['run', '--silent', 'breaking', '-w', '@millrace/contract']],
   ['OpenAPI lint', node, [bin('@redocly/cli', 'redocly'), 'lint', '--format=stylish']],
+  [requestCheck, node, ['scripts/request-files.mjs', '--built']],
   ['dead code and unused dependencies', node, [bin('knip')]],
 ];
 
@@ -41,7 +43,9 @@ async function judge() {
     const { ok, out } = await outcomeOf(command, args);
     const seconds = ((performance.now() - started) / 1000).toFixed(1);
     say(`${ok ? 'ok    ' : 'FAILED'} ${title} (${seconds} s)`);
-    if (title === importCheck && ok) say(`       ${out.trim()}`);
+    if ([importCheck, requestCheck].includes(title) && ok) {
+      say(out.trim().replaceAll(/^/gm, '       '));
+    }
     if (ok) continue;
     failed.push(title);
     say(out);

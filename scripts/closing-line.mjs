@@ -1,8 +1,12 @@
 /**
  * A vitest reporter that ends the run with the slowest files, what was skipped and why, what passed
- * only on a retry (`--retry=1`), and one plain line of counts.
+ * only on a retry (`--retry=1`), and one plain line of counts. With MILLRACE_DURATIONS=write it
+ * records how long each file took, by which runs are sorted and shards are divided.
  */
+import { readFileSync, writeFileSync } from 'node:fs';
+
 const slowestCount = 10;
+const durationsFile = new URL('../test/durations.json', import.meta.url);
 
 export default class ClosingLine {
   onTestRunEnd(modules, unhandledErrors) {
@@ -19,12 +23,23 @@ export default class ClosingLine {
         counts[result.state] = (counts[result.state] ?? 0) + 1;
       }
     }
+    if (process.env.MILLRACE_DURATIONS === 'write') recordDurations(modules);
     if (modules.length > slowestCount) console.log(`\nSlowest files:\n${slowest(modules)}`);
     if (skipped.length > 0) console.log(`\nSkipped:\n${skipped.join('\n')}`);
     if (flaky.length > 0) console.log(`\nFlaky, passed on a retry:\n${flaky.join('\n')}`);
     const tail = counts.skipped > 0 ? `, ${counts.skipped} skipped` : '';
     console.log(`\n${counts.passed} passed, ${counts.failed} failed${tail}`);
   }
+}
+
+/** In tenths of a second; a run of some files keeps what is recorded of the others. */
+function recordDurations(modules) {
+  const durations = JSON.parse(readFileSync(durationsFile, 'utf8'));
+  for (const module of modules) {
+    durations[module.relativeModuleId] = Math.round(module.diagnostic().duration / 100) / 10;
+  }
+  const sorted = Object.entries(durations).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  writeFileSync(durationsFile, `${JSON.stringify(Object.fromEntries(sorted), undefined, 2)}\n`);
 }
 
 function slowest(modules) {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { DocumentSchemas } from '@millrace/kit/http';
 import { openApiDocument } from '@millrace/contract/documents';
-import { startCtl, type Ended, type Started } from './run-ctl.js';
+import { ctlHere, startCtl, type Ended, type Started } from './run-ctl.js';
 
 /** A home directory with a daemon, started as people start it. */
 export class DaemonServer {
@@ -49,7 +49,7 @@ export class DaemonServer {
 
   /** Runs `ctl` in the same home, where it finds the daemon by its address file. */
   ctl(args: readonly string[], env: Record<string, string> = {}): Promise<Ended> {
-    return startCtl(args, { ...this.env, ...env }, { cwd: this.home, input: '' }).ended;
+    return ctlHere(args, { ...this.env, ...env }, { cwd: this.home });
   }
 
   /** As `ctl`, with what it printed as JSON; fails when it failed. */

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { open } from '@millrace/db';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { DbServer } from './db-server.js';
-import { ctl, startCtl } from './run-ctl.js';
+import { ctlHere as ctl, startCtl } from './run-ctl.js';
 
 let server: DbServer;
 beforeEach(() => {
@@ -86,8 +86,8 @@ describe('serve', () => {
       'grpc: 127.0.0.1:0\ncollections:\n  people: {indexes: [{fields: [age]}, {fields: [email], unique: true}], default_ttl_ms: 3600000}\n',
     );
     await server.start('--config', file);
-    const { collections } = await server.json(['status']);
-    expect(collections).toEqual([
+    const collections = async () => (await server.json(['status'])).collections;
+    await expect.poll(collections).toEqual([
       {
         name: 'people',
         records: 0,
@@ -106,17 +106,20 @@ describe('serve', () => {
 test('a watch goes on after a restart of the server, without gap or duplicate', async () => {
   await server.start();
   const socket = server.url('socket');
-  const { child, ended, says } = startCtl(['db', 'watch', 'feed', '--url', socket, '--max', '4']);
+  const { child, ended, says } = startCtl(['db', 'watch', 'feed', '--url', socket, '--max', '40']);
   let out = '';
   child.stdout.on('data', (text: string) => (out += text));
   // Nothing shows that a quiet watch has begun, so writes come until one is seen.
-  for (let n = 0; !out.includes('feed/first'); n++)
-    await server.json(['put', 'feed', 'first', `{"n":${n}}`]);
+  let writes = 0;
+  while (!out.includes('feed/first')) {
+    await server.json(['put', 'feed', 'first', `{"n":${++writes}}`]);
+  }
+  await expect.poll(() => out).toMatch(new RegExp(`feed/first +rev ${writes}\\b`));
   const seen = out.split('\n').length - 1;
   await server.stop();
   await server.start();
   await says('Resuming when it is back');
-  for (let n = seen; n < 4; n++) await server.json(['put', 'feed', `k${n}`, '{}']);
+  for (let n = seen; n < 40; n++) await server.json(['put', 'feed', `k${n}`, '{}']);
   const { code, out: all } = await ended;
   expect(code).toBe(0);
   const reported = all
@@ -125,7 +128,7 @@ test('a watch goes on after a restart of the server, without gap or duplicate', 
     .map((line) => /feed\/(\S+) +rev (\d+)/.exec(line)!.slice(1, 3).join(' '));
   expect(new Set(reported).size).toBe(reported.length);
   expect(reported.slice(seen)).toEqual(
-    Array.from({ length: 4 - seen }, (_, i) => `k${seen + i} 1`),
+    Array.from({ length: 40 - seen }, (_, i) => `k${seen + i} 1`),
   );
 });
 
@@ -188,15 +191,16 @@ describe('backup, restore, verify', () => {
     const first = await put(1);
     expect(readdirSync(archive)).toContain('base-000000000000.backup');
     const second = await put(2);
+    const isArchived = (seq: number) =>
+      readdirSync(archive).some((name) => name.endsWith(`-00000000000${seq}.backup`));
+    await expect.poll(() => isArchived(2)).toBe(true);
     const base = await server.json(['backup', '--base', '--out', archive]);
     expect(base.file).toBe(join(archive, 'base-000000000002.backup'));
     await put(3);
     child.kill('SIGKILL');
     await ended;
     await server.start(...flags);
-    await expect
-      .poll(() => readdirSync(archive).some((name) => name.endsWith('-000000000003.backup')))
-      .toBe(true);
+    await expect.poll(() => isArchived(3)).toBe(true);
     await server.stop();
 
     let count = 0;

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startCtl, type Ended, type Started } from './run-ctl.js';
+import { ctlHere, startCtl, type Ended, type Started } from './run-ctl.js';
 
 /** A folder with a database server, started as people start it. */
 export class DbServer {
@@ -47,7 +47,7 @@ export class DbServer {
   /** Runs `ctl db ...` beside the server, which it finds by its socket. */
   ctl(args: readonly string[], options: { env?: Record<string, string>; input?: string } = {}) {
     const { env = {}, input = '' } = options;
-    return startCtl(['db', ...args], env, { cwd: this.folder, input }).ended;
+    return ctlHere(['db', ...args], env, { cwd: this.folder, input });
   }
 
   /** As `ctl`, with what it printed as JSON; fails when it failed. */

@@ -4,7 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DbServer } from './db-server.js';
-import { ctl, startCtl } from './run-ctl.js';
+import { ctlHere as ctl, startCtl } from './run-ctl.js';
 
 const server = new DbServer();
 beforeAll(() => server.start().then(() => undefined));

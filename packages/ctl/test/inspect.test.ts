@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { contractExample } from '../src/daemon/contract-examples.test-support.js';
 import { DaemonServer, faultsOf } from './daemon-server.js';
 import { FakeDaemon } from './fake-daemon.js';
-import { ctl, startCtl, type Started } from './run-ctl.js';
+import { ctlHere as ctl, startCtl, type Started } from './run-ctl.js';
 
 describe('whatever the daemon says', () => {
   let fake: FakeDaemon;

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { ctl, startCtl } from './run-ctl.js';
+import { ctlHere as ctl, startCtl } from './run-ctl.js';
 import { QueueServer, tokens } from './queue-server.js';
 
 const server = new QueueServer();

@@ -1,5 +1,8 @@
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
+import { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
+import type { Lifecycle } from '../src/base/lifecycle.js';
+import { run } from '../src/run.js';
 
 export const CTL = fileURLToPath(new URL('../../../bin/ctl', import.meta.url));
 
@@ -49,6 +52,36 @@ export function startCtl(
   return { child, ended, says };
 }
 
+/** As `startCtl`, for a test whose subject is the process. */
 export function ctl(args: readonly string[], env?: Record<string, string>): Promise<Ended> {
   return startCtl(args, env).ended;
+}
+
+/** Runs the command line of the sources in this process, which takes a tenth of the time. */
+export async function ctlHere(
+  args: readonly string[],
+  env: Record<string, string> = {},
+  { cwd = process.cwd(), input = '' }: { cwd?: string; input?: string } = {},
+): Promise<Ended> {
+  let [out, err] = ['', ''];
+  const outside = {
+    stdout: { write: (text: string | Uint8Array) => (out += Buffer.from(text as string)) },
+    stderr: { write: (text: string | Uint8Array) => (err += Buffer.from(text as string)) },
+    stdin: Readable.from(input === '' ? [] : [Buffer.from(input)]),
+    env: { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...env },
+  };
+  const lifecycle: Lifecycle = {
+    interrupted: new AbortController().signal,
+    serve: (work) => work(Promise.resolve()),
+    onInterrupt: () => () => undefined,
+    handOver: (work) => work(),
+  };
+  const before = process.cwd();
+  process.chdir(cwd);
+  try {
+    const code = await run(args, outside, lifecycle);
+    return { code, signal: null, out, err };
+  } finally {
+    process.chdir(before);
+  }
 }

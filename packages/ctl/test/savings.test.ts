@@ -7,7 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { contractExample } from '../src/daemon/contract-examples.test-support.js';
 import { DaemonServer, faultsOf } from './daemon-server.js';
 import { FakeDaemon } from './fake-daemon.js';
-import { ctl } from './run-ctl.js';
+import { ctlHere as ctl } from './run-ctl.js';
 
 describe('whatever the daemon says', () => {
   let fake: FakeDaemon;

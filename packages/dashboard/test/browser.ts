@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import axe from 'axe-core';
 import { chromium, type BrowserContext, type Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { campaignSize } from '../../../test/support/campaign.js';
 
 const screenshots = join(
   dirname(fileURLToPath(import.meta.url)),
@@ -77,20 +78,26 @@ export interface OpenOptions {
   needsOwnTab?: boolean;
 }
 
+/** One for all test files of a worker, which load this module once: it takes seconds to start. */
+let shared: Promise<TestBrowser | undefined> | undefined;
+
 /** A real browser with a temporary profile. */
 export class TestBrowser {
-  readonly #profile: string;
   readonly #browser: BrowserContext;
   /** A tab without a page, for the next test: a new tab takes 0.2 s of CPU time. */
   #idle: Page | undefined;
 
-  private constructor(profile: string, browser: BrowserContext) {
-    this.#profile = profile;
+  private constructor(browser: BrowserContext) {
     this.#browser = browser;
   }
 
   /** Undefined when there is no browser; skip the tests with `missingBrowser` then. */
-  static async start(): Promise<TestBrowser | undefined> {
+  static start(): Promise<TestBrowser | undefined> {
+    shared ??= TestBrowser.#launch();
+    return shared;
+  }
+
+  static async #launch(): Promise<TestBrowser | undefined> {
     const program = await findProgram();
     if (!program) return undefined;
     const profile = mkdtempSync(join(tmpdir(), 'mr-browser-'));
@@ -101,7 +108,9 @@ export class TestBrowser {
       headless: true,
       timeout: 90_000,
     });
-    return new TestBrowser(profile, context);
+    // The browser itself ends with this process.
+    process.once('exit', () => rmSync(profile, { recursive: true, force: true, maxRetries: 5 }));
+    return new TestBrowser(context);
   }
 
   /** Opens a page of the dashboard and records its problems. */
@@ -139,9 +148,15 @@ export class TestBrowser {
     this.#idle = page;
   }
 
+  /** Leaves nothing for the next test file: no pages, no cookies, no permissions. */
   async close(): Promise<void> {
-    await this.#browser.close();
-    rmSync(this.#profile, { recursive: true, force: true, maxRetries: 5 });
+    this.#idle = undefined;
+    const [first, ...rest] = this.#browser.pages();
+    // A browser without a page may end.
+    await first?.goto('about:blank');
+    await Promise.all(rest.map((page) => page.close()));
+    await this.#browser.clearCookies();
+    await this.#browser.clearPermissions();
   }
 }
 
@@ -215,10 +230,12 @@ export class WatchedPage {
   }
 }
 
-/** Every combination of width and theme that is checked. */
-export const appearances = [
+const allAppearances = [
   { width: widths.desktop, theme: 'light' },
+  { width: widths.phone, theme: 'dark' },
   { width: widths.desktop, theme: 'dark' },
   { width: widths.phone, theme: 'light' },
-  { width: widths.phone, theme: 'dark' },
 ] as const;
+
+/** The widths and themes to check: each once, and every combination at full size. */
+export const appearances = allAppearances.slice(0, campaignSize({ quick: 2, full: 4 }));

@@ -8,6 +8,9 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test } from 'vitest';
 import { useScratch } from './scratch.test-support.js';
+import { campaignSize } from '../../../test/support/campaign.js';
+
+const races = campaignSize({ quick: 5, full: 20 });
 
 const scratch = useScratch();
 const program = fileURLToPath(new URL('programs/contend.mjs', import.meta.url));
@@ -86,9 +89,9 @@ describe('two processes', () => {
 });
 
 describe('a race for a lock that was left behind', () => {
-  test.each([2, 4])('of %i processes has one winner, twenty times', async (count) => {
+  test.each([2, 4])(`of %i processes has one winner, ${races} times`, async (count) => {
     const racers = await Promise.all(Array.from({ length: count }, contender));
-    for (let race = 0; race < 20; race++) {
+    for (let race = 0; race < races; race++) {
       const directory = scratch.directory();
       const { pid } = spawnSync('true');
       const left = { pid, started: '1', host: hostname(), token: `dead-${race}` };

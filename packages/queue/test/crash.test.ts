@@ -2,12 +2,13 @@ import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
+import { campaignSize } from '../../../test/support/campaign.js';
 import { httpClient } from './support/http-client.js';
 import { startHandler } from './support/handler.js';
 import { caller, listening, newHome, run, soon } from './support/process.js';
 import { tokens } from './support/server.js';
 
-const rounds = 10;
+const rounds = campaignSize({ quick: 3, full: 10 });
 const submitters = 8;
 
 /** Events of one task, in order. */

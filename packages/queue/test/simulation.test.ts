@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
+import { campaignSize } from '../../../test/support/campaign.js';
 import { simulateQueue, simulateQueueOnce } from '../simulation/index.js';
 
 /** `npm run simulate` runs more; every fault and event below occurs within these. */
-const seedCount = 40;
+const seedCount = campaignSize({ quick: 10, full: 40 });
 
-// Half a minute on an idle core; a busy machine may take its time.
+// Half a minute on an idle core at full size; a busy machine may take its time.
 const patience = { timeout: 900_000 };
 
 test(
@@ -25,7 +26,7 @@ test(
 );
 
 test('simulation: all invariants hold on the embedded store', patience, async () => {
-  const { tally } = await simulateQueue(4, { store: 'embedded' });
+  const { tally } = await simulateQueue(campaignSize({ quick: 2, full: 4 }), { store: 'embedded' });
   expect(tally.tasks).toBeGreaterThan(20);
 });
 

@@ -9,12 +9,13 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, expect, test } from 'vitest';
+import { campaignSize } from '../../../test/support/campaign.js';
 import { scriptFrom } from '../../../test/support/script.js';
 import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
 import { openEmbeddedStore } from '../src/storage/embedded/index.js';
 import type { TaskStore } from '../src/storage/task-store.js';
 
-const rounds = 5;
+const rounds = campaignSize({ quick: 2, full: 5 });
 const newLine = 10;
 const directory = mkdtempSync(join(tmpdir(), 'millrace-queue-'));
 afterAll(() => rmSync(directory, { recursive: true, force: true }));

@@ -7,12 +7,13 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { campaignSize } from '../../../test/support/campaign.js';
 import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
 import { openEmbeddedStore } from '../src/storage/embedded/index.js';
 import { MemoryStore } from '../src/storage/memory/index.js';
 import { ModelRun, operations } from './task-store/model-run.js';
 
-const runs = Number(process.env['MILLRACE_RUNS'] ?? 60);
+const runs = Number(process.env['MILLRACE_RUNS'] ?? campaignSize({ quick: 20, full: 60 }));
 
 test('model: the embedded store returns the same as the memory store', async () => {
   await fc.assert(

@@ -2,9 +2,10 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { campaignSize } from '../../../test/support/campaign.js';
 
 const script = fileURLToPath(new URL('../../../scripts/crash.mjs', import.meta.url));
-const rounds = 5;
+const rounds = campaignSize({ quick: 1, full: 5 });
 
 /** Set MILLRACE_SEED to repeat a failed run. */
 const seed = Number(process.env['MILLRACE_SEED'] ?? Date.now() % 1_000_000);

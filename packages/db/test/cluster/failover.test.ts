@@ -2,17 +2,18 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
+import { campaignSize } from '../../../../test/support/campaign.js';
 import { hasEtcd } from './support/etcd.js';
 
 const script = fileURLToPath(new URL('../../../../scripts/failover.mjs', import.meta.url));
-/** Each of the eight kinds of fault once, in an order from the seed. */
-const rounds = 8;
+/** At full size each of the eight kinds of fault once, in an order from the seed. */
+const rounds = campaignSize({ quick: 2, full: 8 });
 
 /** Set MILLRACE_SEED to repeat the faults of a failed run. */
 const seed = Number(process.env['MILLRACE_SEED'] ?? Date.now() % 1_000_000);
 
 test.skipIf(!hasEtcd)(
-  `fail-over: ${rounds} faults, one of each kind, lose nothing (seed ${seed}; needs the program etcd)`,
+  `fail-over: ${rounds} faults of different kinds lose nothing (seed ${seed}; needs the program etcd)`,
   async () => {
     const args = ['--no-build', '--rounds', rounds, '--seed', seed, '--ttl', 3].map(String);
     const child = spawn(process.execPath, [script, ...args], {

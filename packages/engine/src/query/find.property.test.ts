@@ -8,6 +8,7 @@ import {
   orderBy,
   records,
 } from './arbitraries.test-support.js';
+import { campaignSize } from '../../../../test/support/campaign.js';
 import { findAll } from './find-all.test-support.js';
 import {
   idOf,
@@ -20,7 +21,9 @@ import { modelFind } from './model.test-support.js';
 import { checkFind, type FindQuery } from './query.js';
 import type { QuerySource } from './source.js';
 
-const numRuns = Number(process.env['MILLRACE_PROPERTY_RUNS'] ?? 600);
+const numRuns = Number(
+  process.env['MILLRACE_PROPERTY_RUNS'] ?? campaignSize({ quick: 150, full: 600 }),
+);
 
 async function idsFound(source: QuerySource, query: FindQuery): Promise<string[]> {
   const { records: found } = await findAll(source, checkFind(query));

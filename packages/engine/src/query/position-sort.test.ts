@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { campaignSize } from '../../../../test/support/campaign.js';
 import { filter, orderBy, records } from './arbitraries.test-support.js';
 import { findAll } from './find-all.test-support.js';
 import { find } from './find.js';
@@ -67,7 +68,11 @@ test('sort: gives the same records in the same order however little memory it ha
       const page = await findAll(source, checkFind(query));
       expect(page.records.map(({ image }) => image.id)).toEqual(expected.slice(1, limit + 2));
     }),
-    { numRuns: Number(process.env['MILLRACE_PROPERTY_RUNS'] ?? 200) },
+    {
+      numRuns: Number(
+        process.env['MILLRACE_PROPERTY_RUNS'] ?? campaignSize({ quick: 60, full: 200 }),
+      ),
+    },
   );
 });
 

@@ -1,11 +1,12 @@
 import { describe, expect, test } from 'vitest';
+import { campaignSize } from '../../../../test/support/campaign.js';
 import { useScratch } from '../scratch.test-support.js';
 import { cutPower, type PowerCutOptions } from './power-cut.test-support.js';
 
 const scratch = useScratch();
 
 /** More images: MILLRACE_IMAGES=2000. A seed that failed is tried again with MILLRACE_SEED. */
-const images = Number(process.env['MILLRACE_IMAGES'] ?? 60);
+const images = Number(process.env['MILLRACE_IMAGES'] ?? campaignSize({ quick: 30, full: 60 }));
 const seed = Number(process.env['MILLRACE_SEED'] ?? Date.now() % 1_000_000);
 const imagesPerRun = 30;
 

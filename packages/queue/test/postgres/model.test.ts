@@ -3,13 +3,14 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { campaignSize } from '../../../../test/support/campaign.js';
 import { MemoryStore } from '../../src/storage/memory/index.js';
 import { openPostgresStore } from '../../src/storage/postgres/index.js';
 import { ModelRun, operations } from '../task-store/model-run.js';
 import { tableProblems } from './consistency.js';
 import { emptyTables, startPostgres, type PostgresServer } from './postgres-server.js';
 
-const runs = Number(process.env['MILLRACE_RUNS'] ?? 25);
+const runs = Number(process.env['MILLRACE_RUNS'] ?? campaignSize({ quick: 8, full: 25 }));
 
 let postgres: PostgresServer;
 beforeAll(async () => void (postgres = await startPostgres()));

@@ -1,16 +1,19 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process';
 import { once } from 'node:events';
+import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Client } from '../../src/storage/postgres/client.js';
 
-/** A PostgreSQL of its own for a test file. */
+/** A PostgreSQL, or databases of one that the test files of a worker share. */
 export interface PostgresServer {
   port: number;
-  /** The URL of a database on it, which is made if it is not there. */
+  /** The URL of a database, which is made if it is not there. Other test files have others. */
   database(name: string): Promise<string>;
   /** Asks one of its databases. */
   sql(url: string, text: string): Promise<Record<string, unknown>[]>;
+  /** Closes the connection of `sql` to a database. */
+  forget(url: string): Promise<void>;
   stop(): Promise<void>;
   /** As when the machine loses its power. */
   crash(): Promise<void>;
@@ -21,8 +24,40 @@ export interface PostgresServer {
 
 const program = fileURLToPath(new URL('./programs/postgres.mjs', import.meta.url));
 
-/** Not durable unless the test is about that: what a killed database loses is lost then. */
-export async function startPostgres({ isDurable = false } = {}): Promise<PostgresServer> {
+/** Survives a test file: modules are loaded once for all files of a worker. */
+let shared: Promise<PostgresServer> | undefined;
+let users = 0;
+
+/** Databases on the PostgreSQL of this worker. `remove` drops them. */
+export async function startPostgres(): Promise<PostgresServer> {
+  shared ??= ownPostgres({ isDurable: false });
+  const server = await shared;
+  const prefix = `file${++users}`;
+  const made = new Set<string>();
+  const refuse = async () => {
+    throw new Error('Other test files use this PostgreSQL: use ownPostgres to stop one');
+  };
+  return {
+    ...server,
+    start: refuse,
+    stop: refuse,
+    crash: refuse,
+    database: (name) => {
+      made.add(`${prefix}_${name}`);
+      return server.database(`${prefix}_${name}`);
+    },
+    remove: async () => {
+      const admin = await server.database('postgres');
+      for (const name of made) {
+        await server.forget(await server.database(name));
+        await server.sql(admin, `DROP DATABASE "${name}" WITH (FORCE)`);
+      }
+    },
+  };
+}
+
+/** One that a test may stop. Not durable unless the test is about that. */
+export async function ownPostgres({ isDurable = true } = {}): Promise<PostgresServer> {
   const child = spawn(process.execPath, [program, ...(isDurable ? ['--durable'] : [])], {
     env: { ...process.env, NODE_OPTIONS: '' },
     stdio: ['pipe', 'pipe', 'pipe'],
@@ -42,6 +77,7 @@ export async function startPostgres({ isDurable = false } = {}): Promise<Postgre
   };
   const clients = new Map<string, Client>();
   const { port } = await next();
+  if (!isDurable) letGo(child);
   const url = (name: string) => `postgres://postgres:password@127.0.0.1:${port}/${name}`;
   const sql: PostgresServer['sql'] = async (at, text) => {
     let client = clients.get(at);
@@ -57,6 +93,11 @@ export async function startPostgres({ isDurable = false } = {}): Promise<Postgre
   return {
     port,
     sql,
+    forget: async (at) => {
+      const client = clients.get(at);
+      clients.delete(at);
+      await client?.end();
+    },
     database: async (name) => {
       const found = `SELECT 1 FROM pg_database WHERE datname = '${name}'`;
       if ((await sql(url('postgres'), found)).length === 0) {
@@ -73,6 +114,12 @@ export async function startPostgres({ isDurable = false } = {}): Promise<Postgre
       if (child.exitCode === null) await once(child, 'exit');
     },
   };
+}
+
+/** The worker may end while it runs; the program ends with its stdin. */
+function letGo(child: ChildProcessWithoutNullStreams): void {
+  child.unref();
+  for (const stream of [child.stdin, child.stdout, child.stderr]) (stream as Socket).unref();
 }
 
 async function closeClients(clients: Map<string, Client>): Promise<void> {

@@ -8,10 +8,10 @@ import { startServer } from '../../src/server/server.js';
 import { httpClient, type TestRequest } from '../support/http-client.js';
 import { startHandler } from '../support/handler.js';
 import { newDirectory, testSettings, tokens } from '../support/server.js';
-import { startPostgres, type PostgresServer } from './postgres-server.js';
+import { ownPostgres, type PostgresServer } from './postgres-server.js';
 
 let postgres: PostgresServer;
-beforeAll(async () => void (postgres = await startPostgres()));
+beforeAll(async () => void (postgres = await ownPostgres()));
 afterAll(() => postgres.remove());
 
 const soon = { timeout: 60_000, interval: 50 };

@@ -6,6 +6,7 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { campaignSize } from '../../../../test/support/campaign.js';
 import { storeProblems } from '../../src/storage/embedded/consistency.test-support.js';
 import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
 import { MemoryStore } from '../../src/storage/memory/index.js';
@@ -76,7 +77,7 @@ test('transfer: a store is the same in PostgreSQL and back', async () => {
       await database.close();
       expect(problems).toEqual([]);
     }),
-    { numRuns: Number(process.env['MILLRACE_RUNS'] ?? 8) },
+    { numRuns: Number(process.env['MILLRACE_RUNS'] ?? campaignSize({ quick: 3, full: 8 })) },
   );
 });
 

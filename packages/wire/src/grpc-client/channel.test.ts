@@ -1,7 +1,7 @@
 import { createServer } from 'node:net';
 import { systemClock } from '@millrace/kit/clock';
 import { afterEach, describe, expect, test } from 'vitest';
-import { transportKinds } from '../create-transport.js';
+import { testedKinds } from '../../../../test/support/campaign.js';
 import { framed, startTransport, type TestTransport } from '../grpc/transport.test-support.js';
 import { ManualClock } from '../grpc/manual-clock.test-support.js';
 import { grpcCodes } from '../grpc/status.js';
@@ -25,7 +25,7 @@ function openChannel(port: number, options: Partial<ChannelOptions> = {}): Chann
   return channel;
 }
 
-describe.each(transportKinds)('server %s', (kind) => {
+describe.each(testedKinds)('server %s', (kind) => {
   async function start(options: Partial<ChannelOptions> = {}) {
     const server: TestTransport = await startTransport({ kind });
     closing.push(() => server.close());

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { transportKinds } from '../create-transport.js';
+import { testedKinds } from '../../../../test/support/campaign.js';
 import { framed, openSession, rawCall, startTransport } from './transport.test-support.js';
 
-describe.each(transportKinds)('transport %s', (kind) => {
+describe.each(testedKinds)('transport %s', (kind) => {
   const hello = framed(Buffer.from('hello'));
 
   test('close: calls in flight finish and new calls are rejected', async () => {

@@ -1,9 +1,9 @@
 import { Client, credentials, Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { transportKinds } from '../create-transport.js';
+import { testedKinds } from '../../../../test/support/campaign.js';
 import { startTransport, type TestTransport } from './transport.test-support.js';
 
-describe.each(transportKinds)('transport %s', (kind) => {
+describe.each(testedKinds)('transport %s', (kind) => {
   let server: TestTransport;
   let client: Client;
   const asIs = (bytes: Buffer) => bytes;

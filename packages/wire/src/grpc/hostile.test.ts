@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { transportKinds } from '../create-transport.js';
+import { testedKinds } from '../../../../test/support/campaign.js';
 import {
   callFrames,
   callHeaders,
@@ -25,7 +25,7 @@ import {
   type TestTransport,
 } from './transport.test-support.js';
 
-describe.each(transportKinds)('transport %s', (kind) => {
+describe.each(testedKinds)('transport %s', (kind) => {
   const hello = framed(Buffer.from('hello'));
   let server: TestTransport;
 

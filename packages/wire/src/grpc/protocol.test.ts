@@ -1,7 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { transportKinds } from '../create-transport.js';
+import { testedKinds } from '../../../../test/support/campaign.js';
 import {
   framed,
   openSession,
@@ -10,7 +10,7 @@ import {
   type TestTransport,
 } from './transport.test-support.js';
 
-describe.each(transportKinds)('transport %s', (kind) => {
+describe.each(testedKinds)('transport %s', (kind) => {
   let server: TestTransport;
   let session: ClientHttp2Session;
 

@@ -1,0 +1,4 @@
+export const layers: Readonly<
+  Record<string, { order: readonly (readonly string[])[]; apart?: readonly string[] }>
+>;
+export function shownOrder(folder: string): string;

@@ -1,0 +1,54 @@
+/**
+ * Folders of a package from the lowest layer up: a folder imports from its own and lower layers.
+ * Folders under `apart` never import one another.
+ */
+export const layers = {
+  'packages/queue/src': {
+    order: [['core'], ['storage'], ['operations', 'delivery', 'background'], ['server']],
+  },
+  'packages/queue/src/storage': {
+    order: [['transfer'], ['embedded', 'memory', 'postgres']],
+    apart: ['embedded', 'memory', 'postgres'],
+  },
+  'packages/daemon/src': {
+    order: [
+      ['core'],
+      [
+        'storage',
+        'registry',
+        'transcripts',
+        'fake-agent',
+        'questions',
+        'acp-host',
+        'permission-tool',
+      ],
+      ['think', 'usage', 'spend', 'events', 'sessions', 'git'],
+      ['savings', 'insights', 'notify', 'proxy', 'mcp', 'dashboard'],
+      ['branches', 'guard', 'metrics', 'pipelines', 'queue-callback', 'workbench'],
+      ['operations'],
+      ['server'],
+    ],
+  },
+  'packages/engine/src': {
+    order: [
+      ['value'],
+      ['format'],
+      ['storage'],
+      ['core'],
+      ['query'],
+      ['write'],
+      ['watch'],
+      ['maintain'],
+      ['api'],
+    ],
+  },
+  'packages/engine/src/storage': { order: [['file'], ['overlay'], ['log']] },
+  'packages/db/src': { order: [['codec'], ['client'], ['server']] },
+};
+
+/** The order of a package as ARCHITECTURE.md shows it. */
+export function shownOrder(folder) {
+  return layers[folder].order
+    .map((names) => (names.length > 1 ? `{ ${names.join(', ')} }` : names[0]))
+    .join(' <- ');
+}
