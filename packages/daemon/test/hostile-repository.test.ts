@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { Repository } from '../src/branches/repositories.test-support.js';
+import type { Repository } from '../src/branches/repositories.test-support.js';
 import type { ApiClient } from './support/client.js';
 import {
   attributes,

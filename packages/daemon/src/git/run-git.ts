@@ -30,6 +30,7 @@ export interface GitRun {
  * that is not listed is not run.
  */
 const commands: Readonly<Record<string, 'refs' | 'files' | 'objects' | 'push'>> = {
+  '--version': 'refs',
   branch: 'refs',
   'check-ref-format': 'refs',
   'commit-tree': 'refs',
@@ -120,7 +121,13 @@ function programOf(run: GitRun, args: readonly string[], file = 'git'): Start {
   const signal = run.signal ?? new AbortController().signal;
   return (environment) =>
     runProgram({
-      ...{ clock, cwd, timeoutMs, signal, file, args, input },
+      clock,
+      cwd,
+      timeoutMs,
+      signal,
+      file,
+      args,
+      input,
       environment: { ...environment, ...run.variables },
       ...(keeps && { keeps }),
       ...(maxBytes && { maxBytes }),
