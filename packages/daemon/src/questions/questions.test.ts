@@ -118,11 +118,11 @@ test('questions: one that is observed by several at once is added once', async (
   const dialogs = await Promise.all([0, 1, 2].map(() => questions.add('s3', content)));
   expect(dialogs.map(({ isNew }) => isNew)).toEqual([true, false, false]);
   expect(new Set(dialogs.map(({ question }) => question.id)).size).toBe(1);
-  const asked = { ...content, ref: 'run 1 call 2' };
-  const requests = await Promise.all([0, 1].map(() => questions.add('s3', asked)));
+  const permission = { ...content, ref: 'run 1 call 2' };
+  const requests = await Promise.all([0, 1].map(() => questions.add('s3', permission)));
   expect(requests.map(({ isNew }) => isNew)).toEqual([true, false]);
   // The same dialog may come again after it was answered; the same request may not.
   for (const { question } of [dialogs[0]!, requests[0]!]) await questions.close(question.id);
   expect(await questions.add('s3', content)).toMatchObject({ isNew: true });
-  expect(await questions.add('s3', asked)).toMatchObject({ isNew: false });
+  expect(await questions.add('s3', permission)).toMatchObject({ isNew: false });
 });

@@ -37,7 +37,7 @@ export interface MemorySessions extends Sessions {
   add(partial?: Partial<Session>): Session;
   /** What the agent wrote, one line or several. */
   say(id: string, text: string): void;
-  /** What transcripts tell of the last answers. */
+  /** Last answers, as transcripts have them. */
   readonly answers: Map<string, string>;
   /** How many listen; a room that closed must not be among them. */
   readonly listenerCount: number;
