@@ -1,9 +1,13 @@
 import { Session } from 'node:inspector';
 
-/** Blocks of our own code that V8 has seen run in this thread. */
+/**
+ * Blocks of our own code that V8 has seen run in this thread. What counts is what never ran: where
+ * blocks begin and end depends on how often they ran, and that is a sum over many inputs.
+ */
 export class Coverage {
   #session = new Session();
-  #seen = new Set();
+  /** For each function that ran, the ranges that never did. */
+  #missing = new Map();
 
   constructor() {
     this.#session.connect();
@@ -11,16 +15,16 @@ export class Coverage {
     this.#session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
   }
 
-  /** Whether a block ran since the last call that never ran before; it counts as seen. */
+  /** Whether something ran since the last call that never ran before; it counts as seen. */
   isNew() {
     const fresh = this.#take();
-    for (const block of fresh) this.#seen.add(block);
-    return fresh.length > 0;
+    for (const [name, ranges] of fresh) this.#missing.set(name, ranges);
+    return fresh.size > 0;
   }
 
-  /** As `isNew`, but the blocks stay new. */
+  /** As `isNew`, but what ran stays new. */
   peek() {
-    return this.#take().length > 0;
+    return this.#take().size > 0;
   }
 
   #take() {
@@ -29,18 +33,33 @@ export class Coverage {
       if (error) throw error;
       scripts = result;
     });
-    const blocks = [];
+    const fresh = new Map();
     for (const { scriptId, url, functions } of scripts) {
       if (!url.includes('/packages/') || url.includes('/node_modules/')) continue;
       for (const { ranges } of functions) {
-        for (const { startOffset, endOffset, count } of ranges) {
-          // How often, by powers of four: loops are worth exploring.
-          const times = count === 0 ? -1 : Math.floor(Math.log2(count) / 2);
-          const block = `${scriptId}:${startOffset}:${endOffset}:${Math.min(times, 4)}`;
-          if (count > 0 && !this.#seen.has(block)) blocks.push(block);
-        }
+        if (ranges[0].count === 0) continue;
+        const name = `${scriptId}:${ranges[0].startOffset}:${ranges[0].endOffset}`;
+        const idle = ranges
+          .filter(({ count }) => count === 0)
+          .map(({ startOffset, endOffset }) => [startOffset, endOffset]);
+        const before = this.#missing.get(name);
+        const now = before === undefined ? idle : common(before, idle);
+        if (before === undefined || length(now) < length(before)) fresh.set(name, now);
       }
     }
-    return blocks;
+    return fresh;
   }
+}
+
+/** What is in a range of both lists. */
+function common(some, others) {
+  return some.flatMap(([start, end]) =>
+    others
+      .map(([from, to]) => [Math.max(start, from), Math.min(end, to)])
+      .filter(([from, to]) => from < to),
+  );
+}
+
+function length(ranges) {
+  return ranges.reduce((sum, [start, end]) => sum + end - start, 0);
 }

@@ -23,9 +23,11 @@ export async function isolated(
   git: (args: readonly string[]) => Promise<ProgramEnd>,
   run: (isolation: Isolation) => Promise<ProgramEnd>,
 ): Promise<ProgramEnd> {
-  const shown = await git(pathArgs(kind));
+  const [shown, listed] = await Promise.all([
+    git(pathArgs(kind)),
+    git(['config', '--list', '--null', '--show-scope']),
+  ]);
   if (shown.kind !== 'exited' || shown.code !== 0) return shown;
-  const listed = await git(['config', '--list', '--null', '--show-scope']);
   if (listed.kind !== 'exited' || listed.code !== 0) return listed;
   const paths = pathsIn(shown.stdout);
   const directory = await mkdtemp(join(tmpdir(), 'millrace-git-'));
