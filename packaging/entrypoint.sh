@@ -1,7 +1,8 @@
 #!/bin/sh
-# Entry point of the image: makes missing tokens, prints them once, and runs `millrace "$@"` on all
-# interfaces. Set a variable such as MILLRACE_QUEUE_LISTEN to choose another address.
-# `init` makes the tokens and exits. `health` exits with 0 if what the container runs is up.
+# Entry point of the image: makes missing tokens and runs `millrace "$@"` on all interfaces. Set a
+# variable such as MILLRACE_QUEUE_LISTEN to choose another address. The log has the files of new
+# tokens, never the tokens. `tokens` prints them, for `docker exec`. `init` makes them and exits.
+# `health` exits with 0 if what the container runs is up.
 set -eu
 umask 077
 
@@ -17,12 +18,12 @@ export MILLRACE_QUEUE_METRICS_LISTEN="${MILLRACE_QUEUE_METRICS_LISTEN:-0.0.0.0:9
 export MILLRACE_DB_GRPC="${MILLRACE_DB_GRPC:-0.0.0.0:5433}"
 export MILLRACE_DB_HTTP="${MILLRACE_DB_HTTP:-0.0.0.0:8080}"
 
-# store FILE TEXT TITLE: writes a new secret and prints it once.
+# store FILE TEXT TITLE: writes a new secret, and says where it is.
 store() {
   mkdir -p "$(dirname "$1")"
   printf '%s\n' "$2" >"$1.new"
   mv "$1.new" "$1"
-  echo "millrace: new $3, shown once and stored in $1: $2" >&2
+  echo "millrace: new $3 in $1; show it with: sh /opt/millrace/entrypoint.sh tokens" >&2
 }
 
 daemon_token() {
@@ -47,6 +48,17 @@ database_key() {
     secret=$(node -p 'require("crypto").randomBytes(32).toString("hex")')
     store "$file" "owner.$secret" 'key of the database'
   fi
+}
+
+# show FILE TITLE: prints a stored secret.
+show() {
+  if [ -r "$1" ]; then echo "$2: $(cat "$1")"; fi
+}
+
+tokens() {
+  show "$data/daemon.token" daemon
+  show "$(dirname "${MILLRACE_QUEUE_TOKENS_FILE:-$data/queue-tokens.yaml}")/queue.token" queue
+  show "$MILLRACE_DB_DATA/db.key" database
 }
 
 # answers ADDRESS PATH: whether the server at this port says that it is well.
@@ -77,6 +89,10 @@ case "$1 ${2:-}" in
     daemon_token
     queue_token
     database_key
+    exit 0
+    ;;
+  'tokens '*)
+    tokens
     exit 0
     ;;
   'health '*)

@@ -228,7 +228,6 @@ test('a read-only token reads and changes nothing', async () => {
   });
   const reader = api.withHeaders(bearer('another-one-of-20'));
   const before = await reader.registry();
-  await reader.ok('GET', '/api/v1/config');
   await reader.refused(write, 403, 'FORBIDDEN');
   for (const [method, at, body] of [
     ['PATCH', '/api/v1/backends/claude', { tier: 'free' }],
@@ -241,6 +240,18 @@ test('a read-only token reads and changes nothing', async () => {
     await reader.refused({ method, path: at, body }, 403, 'FORBIDDEN');
   }
   expect(await reader.registry()).toEqual(before);
+});
+
+test('config: a read-only caller does not see the path of the webhook', async () => {
+  const flags = { token, 'read-only-token': 'another-one-of-20' };
+  const url = 'https://hooks.example.org/services/T0/B0/secret';
+  const { api } = await start({ flags: { ...flags, 'notify-webhook-url': url } });
+  const shown = async (with_: string) => {
+    const { entries } = await api.withHeaders(bearer(with_)).ok('GET', '/api/v1/config');
+    return entries.find(({ key }: { key: string }) => key === 'notify.webhook_url').value;
+  };
+  expect(await shown(token)).toBe(url);
+  expect(await shown('another-one-of-20')).toBe('https://hooks.example.org/********');
 });
 
 test('throttle: wrong tokens have to wait, and the right one always passes', async () => {

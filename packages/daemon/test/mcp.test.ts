@@ -256,6 +256,14 @@ describe.each([
   });
 });
 
+test('over HTTP a read-only caller is refused before its arguments are checked', async () => {
+  const client = await overHttp(readOnlyToken);
+  for (const args of [{}, { nope: 1 }]) {
+    const result = await call(client, 'set_backend_tier', args);
+    expect(result.content[0].text).toMatch(/^FORBIDDEN: /);
+  }
+});
+
 test('without a token there are no tools, and a page of another site gets none', async () => {
   await expect(overHttp('wrong')).rejects.toThrow();
   const request = {

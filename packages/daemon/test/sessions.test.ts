@@ -260,6 +260,10 @@ test('spawn: an invalid value is reported by its field', async ({ newDaemon }) =
     [{ prompt: 7 }, '/prompt'],
     [{ tags: ['a b'] }, '/tags/0'],
     [{ driver: 'pty' }, '/driver'],
+    [{ name: ' \u00A0 ' }, '/name'],
+    [{ name: 'a\u001B[31m' }, '/name'],
+    [{ name: 'a\u009B31m' }, '/name'],
+    [{ name: 'two\nlines' }, '/name'],
     [{ nonsense: 1 }, '/nonsense'],
   ];
   for (const [change, pointer] of cases) {

@@ -1,11 +1,12 @@
 import { spawn } from 'node:child_process';
-import { Readable, Transform, Writable } from 'node:stream';
+import { Readable, Writable } from 'node:stream';
 import { systemClock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import { client, methods, ndJsonStream, RequestError } from '@agentclientprotocol/sdk';
 import { Control } from './control.js';
 import type { HostEvent } from './host-events.js';
 import { AcpHost } from './host.js';
+import { messageLines } from './message-lines.js';
 import { readLaunch, writeState } from './state.js';
 import { Terminals } from './terminals.js';
 import { Workspace } from './workspace.js';
@@ -88,26 +89,8 @@ const app = client({ name: 'millrace' })
     served(() => terminals.release(params.terminalId)),
   );
 
-/** Some agents also print banners and warnings to stdout, which are no messages. */
-function messagesOnly(): Transform {
-  let rest = '';
-  return new Transform({
-    transform(chunk: Buffer, _encoding, done) {
-      const lines = (rest + chunk.toString('latin1')).split('\n');
-      rest = lines.pop()!;
-      for (const line of lines) {
-        if (line.trimStart().startsWith('{')) this.push(Buffer.from(`${line}\n`, 'latin1'));
-        else if (line.trim() !== '') {
-          emit({ type: 'log', text: Buffer.from(line, 'latin1').toString('utf8') });
-        }
-      }
-      done();
-    },
-  });
-}
-
 const input = Writable.toWeb(child.stdin) as WritableStream<Uint8Array>;
-const output = Readable.toWeb(child.stdout.pipe(messagesOnly())) as ReadableStream<Uint8Array>;
+const output = Readable.toWeb(child.stdout.pipe(messageLines(emit))) as ReadableStream<Uint8Array>;
 const connection = app.connect(ndJsonStream(input, output));
 
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {

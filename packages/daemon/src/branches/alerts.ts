@@ -4,11 +4,25 @@ import type { Inspection } from './inspection.js';
 /** More commits behind the base than this is far behind. */
 const farBehind = 10;
 
-/** Alerts about a branch, each with its deduplication key. */
-export function alertsOf(agentId: string, inspection: Inspection): { alert: Alert; once: Once }[] {
+/** The agent and the repository of a branch. */
+export interface BranchOwner {
+  agentId: string;
+  repository: string;
+}
+
+/** Alerts about a branch, each with its deduplication keys. */
+export function alertsOf(
+  { agentId, repository }: BranchOwner,
+  inspection: Inspection,
+): { alert: Alert; once: Once }[] {
   const { standing, head, fork } = inspection;
   const { branch, base, ci, behind, merged } = standing;
   if (branch === null || head === null) return [];
+  // Agents come and go; the event is that of the branch.
+  const onceFor = (topic: string, commit: string, ...keys: string[]): Once => {
+    const value = `${branch} ${commit}`;
+    return { topic, value, keys: [JSON.stringify([topic, repository, value]), ...keys] };
+  };
   const alerts: { alert: Alert; once: Once }[] = [];
   if (ci.state === 'failure') {
     alerts.push({
@@ -19,8 +33,9 @@ export function alertsOf(agentId: string, inspection: Inspection): { alert: Aler
         body: ci.url ?? '',
         agentId,
       },
-      // One alert per commit, however many of its runs fail.
-      once: { topic: 'branch-ci', value: `${branch} ${head}` },
+      // One alert per commit, however many of its runs fail, and one per run: the branch may move
+      // while CI is asked.
+      once: onceFor('branch-ci', head, ...(ci.url ? [JSON.stringify(['ci-run', ci.url])] : [])),
     });
   }
   if (merged === true) {
@@ -32,7 +47,7 @@ export function alertsOf(agentId: string, inspection: Inspection): { alert: Aler
         body: 'The agent and its worktree can be removed.',
         agentId,
       },
-      once: { topic: 'branch-merged', value: `${branch} ${head}` },
+      once: onceFor('branch-merged', head),
     });
   } else if (behind !== null && behind > farBehind) {
     alerts.push({
@@ -44,7 +59,7 @@ export function alertsOf(agentId: string, inspection: Inspection): { alert: Aler
         agentId,
       },
       // After a rebase or merge the merge base differs, so the alert can be raised again.
-      once: { topic: 'branch-behind', value: `${branch} ${fork ?? ''}` },
+      once: onceFor('branch-behind', fork ?? ''),
     });
   }
   return alerts;

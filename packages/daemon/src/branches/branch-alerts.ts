@@ -19,8 +19,10 @@ export class BranchAlerts {
   consider(found: readonly { session: Session; inspection: Inspection }[]): void {
     const raisedKinds = new Set<string>();
     for (const { session, inspection } of found) {
-      const branch = JSON.stringify([session.repo ?? session.workdir, inspection.standing.branch]);
-      for (const { alert, once } of alertsOf(session.id, inspection)) {
+      const repository = session.repo ?? session.workdir;
+      const branch = JSON.stringify([repository, inspection.standing.branch]);
+      const owner = { agentId: session.id, repository };
+      for (const { alert, once } of alertsOf(owner, inspection)) {
         if (raisedKinds.has(`${branch} ${alert.kind}`)) continue;
         raisedKinds.add(`${branch} ${alert.kind}`);
         const key = `${session.id} ${once.topic}`;

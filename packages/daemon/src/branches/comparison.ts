@@ -90,25 +90,14 @@ async function lastOwnCommit(git: Git, branch: string): Promise<string | undefin
 /** More files than this are not compared. */
 const maxFiles = 500;
 
-/** Diff drivers of a repository are commands, which must not run. */
-const noDrivers = ['--no-ext-diff', '--no-textconv'];
-
 /** Squash merge: the base has none of the commits, but every changed file has the same content. */
 async function wasSquashed(git: Git, { head, base }: Compared, fork: string | null) {
   if (fork === null) return false;
-  const names = await git.text(
-    'diff',
-    ...noDrivers,
-    '--name-only',
-    '--no-renames',
-    '-z',
-    fork,
-    head,
-  );
+  const names = await git.text('diff-tree', '-r', '--name-only', '--no-renames', '-z', fork, head);
   const files = names.split('\0').filter((name) => name !== '');
   if (files.length === 0 || files.length > maxFiles) return false;
   const paths = files.map((name) => `:(top,literal)${name}`);
-  return git.isYes('diff', ...noDrivers, '--quiet', base.commit, head, '--', ...paths);
+  return git.isYes('diff-tree', '-r', '--quiet', base.commit, head, '--', ...paths);
 }
 
 class Git {

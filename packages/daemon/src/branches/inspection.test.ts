@@ -314,7 +314,14 @@ describe('a program that takes too long', () => {
   });
 
   // Each call of git in turn is the one that hangs or fails.
-  const commands = ['symbolic-ref', 'for-each-ref', 'rev-list', 'merge-base', 'diff', 'reflog'];
+  const commands = [
+    'symbolic-ref',
+    'for-each-ref',
+    'rev-list',
+    'merge-base',
+    'diff-tree',
+    'reflog',
+  ];
   test.each(commands)('a timeout of git %s keeps the earlier results', async (command) => {
     const mill = shop.repository();
     const work = mill.worktree('feature');

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import type { Clock } from '@millrace/kit/clock';
 import { findProgram } from '../registry/search-path.js';
-import { runGit, safeGitEnvironment } from '../git/run-git.js';
-import { runProgram, type ProgramEnd } from '../think/program.js';
+import { runGh, runGit } from '../git/run-git.js';
+import type { ProgramEnd } from '../think/program.js';
 
 export interface ProgramParts {
   clock: Clock;
@@ -24,16 +24,13 @@ const timeoutS = 10;
 /** Runs git and gh from the search path. Failures are returned, not thrown. */
 export function programCalls({ clock, environment, signal }: ProgramParts): Call {
   const timeoutMs = timeoutS * 1000;
-  const passed = environmentFor(environment);
   return async (program, args, cwd) => {
     const file = await findProgram(program, environment['PATH']);
     if (!file) return { kind: 'failed', why: `${program} is not installed` };
     if (!(await isDirectory(cwd))) return { kind: 'failed', why: `${cwd} no longer exists` };
-    const run = { clock, cwd, timeoutMs, signal };
+    const run = { clock, cwd, timeoutMs, signal, environment };
     const end: ProgramEnd =
-      program === 'git'
-        ? await runGit({ ...run, environment }, args)
-        : await runProgram({ ...run, file, args, input: '', environment: passed });
+      program === 'git' ? await runGit(run, args) : await runGh({ ...run, file }, args);
     switch (end.kind) {
       case 'exited':
         return { kind: 'ended', code: end.code, stdout: end.stdout, stderr: end.stderr };
@@ -63,16 +60,4 @@ async function isDirectory(path: string): Promise<boolean> {
     (there) => there.isDirectory(),
     () => false,
   );
-}
-
-/** Safe git environment for gh, which runs git in the repository itself. */
-function environmentFor(
-  environment: Readonly<Record<string, string | undefined>>,
-): Readonly<Record<string, string | undefined>> {
-  return {
-    ...safeGitEnvironment(environment),
-    NO_COLOR: '1',
-    GH_PROMPT_DISABLED: '1',
-    GH_NO_UPDATE_NOTIFIER: '1',
-  };
 }

@@ -1,5 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import { runProgram, type ProgramEnd } from '../think/program.js';
+import { safeSettings, type ConfigPair, type IsolationKind } from './config-keys.js';
+import { isolated } from './isolated.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -11,52 +13,143 @@ export interface GitRun {
   signal?: AbortSignal;
   /** Whether the repository may run its hooks and filters: `worktrees.hooks`. */
   isTrusted?: boolean;
-  /** The command reads or writes files or merges, so filters and merge drivers are disabled. */
-  handlesFiles?: boolean;
   /** Variables for this run, such as GIT_INDEX_FILE. */
   variables?: Environment;
   /** Written to stdin. */
   input?: string;
   /** Which part of a too large output to return; default: the end. */
   keeps?: 'start' | 'end';
+  /** Maximum size of the output. */
+  maxBytes?: number;
 }
 
-/** Commands that read or write files of the working tree, and so would run filters. */
-const fileCommands = new Set(['worktree', 'update-index', 'diff-index']);
+/**
+ * How each command runs in a repository that is not trusted. `refs`: it handles refs and commits
+ * only, and runs in the repository with the settings that run programs overridden. The others would
+ * run filters, drivers or transports, and run isolated from the config of the repository. A command
+ * that is not listed is not run.
+ */
+const commands: Readonly<Record<string, 'refs' | 'files' | 'objects' | 'push'>> = {
+  '--version': 'refs',
+  branch: 'refs',
+  'check-ref-format': 'refs',
+  'commit-tree': 'refs',
+  config: 'refs',
+  diff: 'files',
+  'diff-index': 'files',
+  'diff-tree': 'objects',
+  'for-each-ref': 'refs',
+  'hash-object': 'refs',
+  log: 'objects',
+  'ls-files': 'files',
+  'merge-base': 'refs',
+  'merge-tree': 'objects',
+  push: 'push',
+  'read-tree': 'files',
+  reflog: 'refs',
+  remote: 'refs',
+  'rev-list': 'refs',
+  'rev-parse': 'refs',
+  show: 'objects',
+  'show-ref': 'refs',
+  stripspace: 'refs',
+  'symbolic-ref': 'refs',
+  'update-index': 'files',
+  'update-ref': 'refs',
+  var: 'refs',
+  worktree: 'refs',
+  'write-tree': 'files',
+};
+
+/** Options that keep a command from running a program, or git inside a nested repository. */
+const diffOptions = ['--no-ext-diff', '--no-textconv', '--ignore-submodules=dirty'];
 
 /**
- * Runs git. All git calls of the daemon go through here, because a repository's config can name
- * commands, which would run with the daemon's rights.
+ * Runs git. All git calls of the daemon go through here, because the config of a repository, and of
+ * repositories nested in it, can name programs, which would run with the daemon's rights.
  */
 export async function runGit(run: GitRun, args: readonly string[]): Promise<ProgramEnd> {
-  const { clock, cwd, timeoutMs, isTrusted = false, variables = {}, input = '', keeps } = run;
-  const signal = run.signal ?? new AbortController().signal;
-  const limits = { cwd, timeoutMs, signal, clock };
-  const start = (environment: Environment) =>
-    runProgram({
-      ...limits,
-      file: 'git',
-      args,
-      input,
-      environment: { ...environment, ...variables },
-      ...(keeps && { keeps }),
-    });
-  if (isTrusted) return start(plainEnvironment(run.environment));
-  const safe = safeGitEnvironment(run.environment);
-  if (!run.handlesFiles && !fileCommands.has(args[0] ?? '')) return start(safe);
-  const names = ['config', '--null', '--name-only', '--get-regexp', '^(filter|merge)\\.'];
-  const list = { ...limits, file: 'git', args: names, input: '', environment: safe };
-  const listed = await runProgram(list);
+  const [command = '', ...others] = args;
+  const options = command.startsWith('diff') ? diffOptions : [];
+  const start = programOf(run, [command, ...options, ...others]);
+  if (run.isTrusted) return start(plainEnvironment(run.environment));
+  const kind = commands[command];
+  if (!kind) throw new Error(`git ${command} is not in the list of commands that are safe`);
+  // The worktree of a new branch gets its files by read-tree, without hooks and filters.
+  const isCheckout = command === 'worktree' && args[1] === 'add';
+  if (isCheckout && !args.includes('--no-checkout')) throw new Error('git worktree add checks out');
+  if (kind !== 'refs') return runIsolated(kind, run, start);
+  const safe = safeEnvironment(run.environment);
+  if (!refChanges.has(command)) return start(safe);
+  const listed = await programOf({ ...run, input: '' }, [
+    'config',
+    '--null',
+    '--name-only',
+    ...hookNames,
+  ])(safe);
   // Code 1: there is none.
   if (listed.kind !== 'exited' || (listed.code !== 0 && listed.code !== 1)) return listed;
-  return start(withSettings(safe, withoutCommands(listed.stdout.split('\0'))));
+  return start(withSettings(safe, withoutHooks(listed.stdout.split('\0'))));
 }
 
-/**
- * An environment in which git runs no command that a repository names; also for programs that call
- * git. Settings in the environment override those of every config file.
- */
-export function safeGitEnvironment(environment: Environment): Environment {
+/** Commands that run hooks. Newer versions of git take hooks from the config too. */
+const refChanges = new Set(['branch', 'symbolic-ref', 'update-ref', 'worktree']);
+const hookNames = ['--get-regexp', '^hook\\.'];
+
+function withoutHooks(names: readonly string[]): ConfigPair[] {
+  const hooks = new Set(names.flatMap((name) => /^hook\..+(?=\.)/s.exec(name)?.[0] ?? []));
+  return [...hooks].flatMap((hook): ConfigPair[] => [
+    [`${hook}.enabled`, 'false'],
+    [`${hook}.command`, 'false'],
+  ]);
+}
+
+/** Runs gh, which calls git by itself. */
+export async function runGh(
+  run: GitRun & { file: string },
+  args: readonly string[],
+): Promise<ProgramEnd> {
+  const plain = { NO_COLOR: '1', GH_PROMPT_DISABLED: '1', GH_NO_UPDATE_NOTIFIER: '1' };
+  const start = programOf({ ...run, variables: { ...run.variables, ...plain } }, args, run.file);
+  return runIsolated('gh', run, start);
+}
+
+type Start = (environment: Environment) => Promise<ProgramEnd>;
+
+function programOf(run: GitRun, args: readonly string[], file = 'git'): Start {
+  const { clock, cwd, timeoutMs, input = '', keeps, maxBytes } = run;
+  const signal = run.signal ?? new AbortController().signal;
+  return (environment) =>
+    runProgram({
+      clock,
+      cwd,
+      timeoutMs,
+      signal,
+      file,
+      args,
+      input,
+      environment: { ...environment, ...run.variables },
+      ...(keeps && { keeps }),
+      ...(maxBytes && { maxBytes }),
+    });
+}
+
+function runIsolated(kind: IsolationKind, run: GitRun, start: Start): Promise<ProgramEnd> {
+  const { clock, cwd, timeoutMs, signal } = run;
+  const plain = { clock, cwd, timeoutMs, environment: run.environment, ...(signal && { signal }) };
+  const safe = safeEnvironment(run.environment);
+  return isolated(
+    kind,
+    (args) => programOf(plain, args)(safe),
+    ({ variables, settings }) => {
+      const environment = kind === 'push' ? safeEnvironment(run.environment, ofPush) : safe;
+      return start(withSettings({ ...environment, ...variables }, settings));
+    },
+  );
+}
+
+/** An environment in which git commands on refs run no program that a repository names. */
+function safeEnvironment(environment: Environment, settings = safeSettings): Environment {
   return withSettings(
     {
       ...plainEnvironment(environment),
@@ -70,30 +163,28 @@ export function safeGitEnvironment(environment: Environment): Environment {
       GIT_SSH_COMMAND: 'false',
       GIT_ASKPASS: 'false',
     },
-    [
-      ['core.fsmonitor', 'false'],
-      ['core.hooksPath', '/dev/null'],
-      ['protocol.ext.allow', 'never'],
-      ['credential.helper', ''],
-      ['log.showSignature', 'false'],
-      ['submodule.recurse', 'false'],
-    ],
+    settings,
   );
 }
+
+/** A push uses the credential helpers of the user, and reads no config of the repository. */
+const ofPush = safeSettings.filter(([name]) => !name.startsWith('credential.'));
 
 /** Disables prompts, and removes variables that point git at another repository. */
 function plainEnvironment(environment: Environment): Environment {
   const isOurs = (name: string) => name.startsWith('MILLRACE_') || name.startsWith('GIT_');
   const passed = Object.entries(environment).filter(([name]) => !isOurs(name));
-  return {
-    ...Object.fromEntries(passed),
-    LC_ALL: 'C',
-    GIT_TERMINAL_PROMPT: '0',
-    GIT_OPTIONAL_LOCKS: '0',
-  };
+  return withSettings(
+    {
+      ...Object.fromEntries(passed),
+      LC_ALL: 'C',
+      GIT_TERMINAL_PROMPT: '0',
+      GIT_OPTIONAL_LOCKS: '0',
+    },
+    // Names of files are ASCII in every output, and can be given back to git.
+    [['core.quotePath', 'true']],
+  );
 }
-
-type ConfigPair = readonly [name: string, value: string];
 
 /** In the environment instead of `-c`, which cannot pass a name that contains `=`. */
 function withSettings(environment: Environment, settings: readonly ConfigPair[]): Environment {
@@ -104,29 +195,4 @@ function withSettings(environment: Environment, settings: readonly ConfigPair[])
   ]);
   const count = String(before + settings.length);
   return { ...environment, ...Object.fromEntries(pairs), GIT_CONFIG_COUNT: count };
-}
-
-/** What git does by itself where no merge driver is configured. */
-const ownMerge = 'git merge-file --marker-size=%L %A %O %B';
-
-/**
- * An empty command disables a filter, and a filter that is not required may be missing. A merge
- * driver is replaced, because an empty one would take our side without a conflict.
- */
-function withoutCommands(keys: readonly string[]): ConfigPair[] {
-  const sections = new Set(
-    keys
-      .filter((key) => /^(?:filter|merge)\..+\./s.test(key))
-      .map((key) => key.slice(0, key.lastIndexOf('.'))),
-  );
-  return [...sections].flatMap((section): ConfigPair[] =>
-    section.startsWith('merge.')
-      ? [[`${section}.driver`, ownMerge]]
-      : [
-          [`${section}.clean`, ''],
-          [`${section}.smudge`, ''],
-          [`${section}.process`, ''],
-          [`${section}.required`, 'false'],
-        ],
-  );
 }

@@ -21,15 +21,15 @@ const passedOn = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-session
  * own server, which is cheap, and no client can see or cancel another's requests.
  */
 export async function answerMcp(
-  { access, call, ...parts }: McpCall,
+  { access, ...parts }: McpCall,
   headers: IncomingHttpHeaders,
   message: unknown,
 ): Promise<McpAnswer> {
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
   const server = mcpServer({
     ...parts,
-    call: (request, tool) => {
-      if (access === 'full' || isReadOnly(tool)) return call(request, tool);
+    authorize: (tool) => {
+      if (access === 'full' || isReadOnly(tool)) return;
       throw fail('FORBIDDEN', `The read-only token cannot use ${tool.name}. Use the full token.`);
     },
   });

@@ -13,6 +13,8 @@ import { tools, type Tool, type ToolRequest } from './tools.js';
 
 export interface McpParts {
   version: string;
+  /** Throws `Refusal` when the caller may not use the tool; before its arguments are checked. */
+  authorize?: (tool: Tool) => void;
   /** Runs the operation of a tool; throws `Refusal` for refusals. */
   call: (request: ToolRequest, tool: Tool) => Promise<object>;
   log: Log;
@@ -26,7 +28,7 @@ function shared() {
 }
 
 /** An MCP server with the daemon's tools, ready to connect to a transport. */
-export function mcpServer({ version, call, log }: McpParts): Server {
+export function mcpServer({ version, authorize, call, log }: McpParts): Server {
   const server = new Server(
     { name: 'millrace', title: 'Millrace agent daemon', version },
     { capabilities: { tools: {} } },
@@ -36,9 +38,10 @@ export function mcpServer({ version, call, log }: McpParts): Server {
     const tool = tools.find(({ name }) => name === params.name);
     if (!tool) throw new McpError(ErrorCode.InvalidParams, `There is no tool "${params.name}"`);
     const args: unknown = params.arguments ?? {};
-    const check = shared().checks.get(tool.name)!;
-    if (!check.accepts(args)) return errorResult(faultsText(check.faults(args)));
     try {
+      authorize?.(tool);
+      const check = shared().checks.get(tool.name)!;
+      if (!check.accepts(args)) return errorResult(faultsText(check.faults(args)));
       const result = await call(tool.request(args as Record<string, string>), tool);
       return {
         content: [{ type: 'text', text: JSON.stringify(result) }],

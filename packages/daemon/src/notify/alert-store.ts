@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { CommitTarget, Database, StepCollection } from '@millrace/engine';
 import type { InboxNote, Once } from './alert.js';
 
@@ -20,8 +21,14 @@ export interface AddOptions {
 
 export const maxNotes = 1000;
 export const maxOutboxEntries = 1000;
+const maxKeys = 5000;
 
-const collections = { notes: 'notes', outbox: 'outbox', marks: 'notify_marks' };
+const collections = {
+  notes: 'notes',
+  outbox: 'outbox',
+  marks: 'notify_marks',
+  keys: 'notify_keys',
+};
 const noAgent = 'none';
 
 /** The last value raised for one agent, by topic. */
@@ -37,7 +44,7 @@ export class AlertStore {
   /** False when it is a duplicate; then nothing is written. */
   add(note: InboxNote, { once, outbox }: AddOptions): Promise<boolean> {
     return this.database.transact((target) => {
-      if (once && !mark(target, note.agent_id ?? noAgent, once)) return false;
+      if (once && !isNew(target, note, once)) return false;
       putNewest(target.collection<InboxNote>(collections.notes), note, maxNotes);
       if (outbox) {
         putNewest(target.collection<OutboxEntry>(collections.outbox), outbox, maxOutboxEntries);
@@ -97,6 +104,25 @@ export class AlertStore {
   async #delete(collection: string, key: string): Promise<void> {
     await this.database.transact((target) => target.collection(collection).delete(key));
   }
+}
+
+/** Notes the value and the keys; false when one of them was raised before. */
+function isNew(target: CommitTarget, { id, agent_id }: InboxNote, once: Once): boolean {
+  const isOther = mark(target, agent_id ?? noAgent, once);
+  const keys = (once.keys ?? []).map((key) => createHash('sha256').update(key).digest('hex'));
+  const seen = target.collection<{ note: string }>(collections.keys);
+  const fresh = keys.filter((key) => !seen.get(key));
+  for (const key of fresh) seen.put(key, { note: id });
+  if (fresh.length > 0) deleteOldKeys(seen);
+  return isOther && fresh.length === keys.length;
+}
+
+/** Notes have ULIDs, so the order of notes is that of age. */
+function deleteOldKeys(seen: StepCollection<{ note: string }>): void {
+  const all = seen.all();
+  if (all.length <= maxKeys) return;
+  const oldest = all.toSorted((a, b) => (a.data.note < b.data.note ? -1 : 1));
+  for (const { key } of oldest.slice(0, all.length - maxKeys)) seen.delete(key);
 }
 
 /** False when the same value was the last one raised for this agent and topic. */

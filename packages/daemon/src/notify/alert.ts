@@ -24,6 +24,8 @@ export interface Alert {
 export interface Once {
   topic: string;
   value: string;
+  /** Names of the event itself: an alert with a name that was raised before is never raised again. */
+  keys?: readonly string[];
 }
 
 /** The part of Notify that raises alerts. */

@@ -134,6 +134,31 @@ describe('the inbox', () => {
     expect(await notes()).toHaveLength(4);
   });
 
+  test('has an event once, whichever agents and rounds report it at the same time', async () => {
+    const notify = await start();
+    const raise = (agentId: string, head: string, ...keys: string[]) =>
+      notify.raise(alert({ agentId }), { topic: 'ci', value: head, keys: [head, ...keys] });
+    // Two rounds overlap: one has read the branch before it moved, and CI after.
+    await Promise.all([
+      raise('one', 'sha 1', 'run 7'),
+      raise('one', 'sha 2', 'run 7'),
+      raise('two', 'sha 1', 'run 7'),
+      raise('two', 'sha 2'),
+    ]);
+    expect(await notes()).toHaveLength(1);
+    await restart();
+    for (const head of ['sha 1', 'sha 2', 'sha 1']) {
+      await open!.notify.raise(alert({ agentId: 'three' }), {
+        topic: 'ci',
+        value: head,
+        keys: [head],
+      });
+    }
+    expect(await notes()).toHaveLength(1);
+    await open!.notify.raise(alert(), { topic: 'ci', value: 'sha 3', keys: ['sha 3'] });
+    expect(await notes()).toHaveLength(2);
+  });
+
   test('holds plain text of a sensible length, whatever an agent wrote', async () => {
     const notify = await start();
     await notify.raise(

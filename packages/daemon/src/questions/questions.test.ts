@@ -103,7 +103,7 @@ test('questions: are listed newest first, by status and by session', async () =>
 test('questions: the oldest ended ones make room, open ones stay', async () => {
   const { question: open } = await questions.add('s1', content);
   room.clock.advance(1);
-  const { question: old } = await questions.add('s1', content);
+  const { question: old } = await questions.add('s1', { ...content, title: 'Another?' });
   await questions.close(old.id);
   for (let n = 2; n <= maxQuestions; n++) {
     room.clock.advance(1);
@@ -112,4 +112,17 @@ test('questions: the oldest ended ones make room, open ones stay', async () => {
   expect(questions.list({ limit: 5_000 })).toHaveLength(maxQuestions);
   expect(questions.get(open.id).status).toBe('open');
   expect(() => questions.get(old.id)).toThrow(code('QUESTION_NOT_FOUND'));
+});
+
+test('questions: one that is observed by several at once is added once', async () => {
+  const dialogs = await Promise.all([0, 1, 2].map(() => questions.add('s3', content)));
+  expect(dialogs.map(({ isNew }) => isNew)).toEqual([true, false, false]);
+  expect(new Set(dialogs.map(({ question }) => question.id)).size).toBe(1);
+  const permission = { ...content, ref: 'run 1 call 2' };
+  const requests = await Promise.all([0, 1].map(() => questions.add('s3', permission)));
+  expect(requests.map(({ isNew }) => isNew)).toEqual([true, false]);
+  // The same dialog may come again after it was answered; the same request may not.
+  for (const { question } of [dialogs[0]!, requests[0]!]) await questions.close(question.id);
+  expect(await questions.add('s3', content)).toMatchObject({ isNew: true });
+  expect(await questions.add('s3', permission)).toMatchObject({ isNew: false });
 });

@@ -5,6 +5,7 @@ import { fail } from '../core/refusals.js';
 import {
   answerOf,
   checkOpen,
+  isSameQuestion,
   type AnswerRequest,
   type QuestionContent,
   type Question,
@@ -22,6 +23,11 @@ export interface QuestionFilter {
   status?: Question['status'] | undefined;
   sessionId?: string | undefined;
   limit: number;
+}
+
+export interface AddedQuestion extends StoredQuestion {
+  /** False when the question was there already. */
+  isNew: boolean;
 }
 
 export const maxQuestions = 1000;
@@ -72,14 +78,31 @@ export class Questions {
     );
   }
 
+  #known(sessionId: string, content: QuestionContent): StoredQuestion | undefined {
+    const { ref = null } = content;
+    const isSame = ({ question, ref: own }: StoredQuestion) =>
+      ref === null
+        ? own === null && question.status === 'open' && isSameQuestion(question, content)
+        : own === ref;
+    return [...this.#stored.values()].find(
+      (each) => each.question.session_id === sessionId && isSame(each),
+    );
+  }
+
   /** Sessions that have open questions. */
   askingSessions(): Set<string> {
     const open = [...this.#stored.values()].filter(({ question }) => question.status === 'open');
     return new Set(open.map(({ question }) => question.session_id));
   }
 
-  async add(sessionId: string, content: QuestionContent): Promise<StoredQuestion> {
+  /**
+   * Adds a question once, whatever observes it at the same time: the same request of a driver, or the
+   * same dialog while it is open. Nothing else runs between the check and the note in memory.
+   */
+  async add(sessionId: string, content: QuestionContent): Promise<AddedQuestion> {
     const { clock, random, log } = this.parts;
+    const known = this.#known(sessionId, content);
+    if (known) return { ...known, isNew: false };
     const now = clock.now();
     const { kind, title, body, tool, options, ref = null } = content;
     const question: Question = {
@@ -99,7 +122,7 @@ export class Questions {
     const stored = { question, ref };
     await this.#put(stored);
     log.info({ question: question.id, session: sessionId, tool, title }, 'question asked');
-    return stored;
+    return { ...stored, isNew: true };
   }
 
   /**

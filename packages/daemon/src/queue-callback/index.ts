@@ -23,6 +23,8 @@ export interface QueueCallbackParts {
   outbound: Outbound;
   dataDir: string;
   settings: QueueSettings;
+  /** What a session has cost so far; null when that is not known. */
+  exactUsdOf: (session: Session) => Promise<number | null>;
 }
 
 export interface QueueSettings {
@@ -55,6 +57,7 @@ export async function openQueueTasks(parts: QueueCallbackParts): Promise<QueueTa
     client: new QueueClient({ outbound, url, token }),
     key,
     spawnCheck,
+    exactUsdOf: parts.exactUsdOf,
     ...(settings.mode === 'pull' && {
       leaseMs: settings.lease ?? defaults.lease,
       progressOf: (session) => progressText(session, workerName(dataDir)),
@@ -64,7 +67,7 @@ export async function openQueueTasks(parts: QueueCallbackParts): Promise<QueueTa
 
 /** Starts to claim tasks where `queue.mode` is `pull`; the sessions must be adopted before. */
 export function startPuller(
-  parts: Omit<QueueCallbackParts, 'database' | 'sessions'>,
+  parts: Omit<QueueCallbackParts, 'database' | 'sessions' | 'exactUsdOf'>,
   tasks: QueueTasks,
 ): Puller | undefined {
   const { world, outbound, settings, dataDir } = parts;

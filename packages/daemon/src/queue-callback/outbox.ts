@@ -16,6 +16,8 @@ export interface OutboxParts {
   client: QueueClient;
   /** Length of the leases; default: 15 minutes. */
   leaseMs?: number | undefined;
+  /** What a session has cost so far; null when that is not known. */
+  exactUsdOf?: ((session: Session) => Promise<number | null>) | undefined;
   /** Reported with each extension of a lease. */
   progressOf?: ((session: Session) => string) | undefined;
 }
@@ -135,9 +137,12 @@ export class Outbox {
   }
 
   async #reportOn(session: Session, now: number): Promise<Report | undefined> {
-    if (!reportOf(session, '', now)) return undefined;
-    const { lines } = await this.#parts.sessions.output(session.id, { limit: outputLines });
-    return reportOf(session, lines.join('\n'), now);
+    const { sessions, exactUsdOf } = this.#parts;
+    if (!reportOf(session, { said: '' }, now)) return undefined;
+    const { lines } = await sessions.output(session.id, { limit: outputLines });
+    const answer = await sessions.lastAnswer(session.id);
+    const exactUsd = (await exactUsdOf?.(session)) ?? null;
+    return reportOf(session, { said: lines.join('\n'), answer, exactUsd }, now);
   }
 
   async #sendReport(task: QueueTask, report: Report): Promise<void> {

@@ -77,6 +77,8 @@ export class FakeQueue {
 }
 
 export interface Rig {
+  /** What sessions have cost. */
+  costs: Map<string, number>;
   queue: FakeQueue;
   sessions: MemorySessions;
   store: Store;
@@ -100,12 +102,16 @@ export async function useRig(
   const sessions = memorySessions();
   const { database } = store;
   const all = { url: queue.url, token: 'queue-token', ...settings };
-  const parts = { world, database, sessions, outbound, dataDir: home, settings: all };
+  const costs = new Map<string, number>();
+  const exactUsdOf = ({ id }: { id: string }) => Promise.resolve(costs.get(id) ?? null);
+  const rest = { outbound, dataDir: home, settings: all, exactUsdOf };
+  const parts = { world, database, sessions, ...rest };
   const rig: Rig = {
     queue,
     sessions,
     store,
     log,
+    costs,
     tasks: await openQueueTasks(parts),
     async restart() {
       await rig.tasks.close();

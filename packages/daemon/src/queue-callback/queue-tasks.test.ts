@@ -214,6 +214,27 @@ describe('when the session is over, the task is', () => {
         model: null,
         branch: null,
         output: 'line one\nline two\nthe last line',
+        exact_usd: null,
+      },
+    });
+  });
+
+  test('completed with the last answer of the agent, not its screen, and what it cost', async () => {
+    const rig = await useRig();
+    const { session_id } = await rig.tasks.receive(delivery());
+    rig.sessions.say(session_id, 'a box around the prompt');
+    rig.sessions.answers.set(session_id, 'All tests pass.');
+    rig.costs.set(session_id, 0.125);
+    rig.sessions.set(session_id, { status: 'idle', model: 'claude-opus-4-5', branch: 'fix' });
+    await vi.waitFor(() => expect(rig.queue.of('complete')).toHaveLength(1), patience);
+    expect(rig.queue.of('complete')[0]!.body).toEqual({
+      result: {
+        session_id,
+        backend: 'claude',
+        model: 'claude-opus-4-5',
+        branch: 'fix',
+        output: 'All tests pass.',
+        exact_usd: 0.125,
       },
     });
   });

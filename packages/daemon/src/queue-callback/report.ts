@@ -18,7 +18,10 @@ export type Report =
 /** The result of a task: its session and the end of what the agent said. */
 export type TaskResult = Pick<Session, 'backend' | 'model' | 'branch'> & {
   session_id: string;
+  /** The last answer of the agent, or the end of its output. */
   output: string;
+  /** At the exact prices of its models; null when that is not known. */
+  exact_usd: number | null;
 };
 
 /** The queue takes 64 KiB of JSON, in which a character may take more than in the text. */
@@ -29,14 +32,22 @@ const maxReasonBytes = 256;
 /** Assumed duration of a limit without a known reset time. */
 const defaultLimitMs = 15 * 60_000;
 
+export interface Work {
+  /** The end of the output. */
+  said: string;
+  answer?: string | undefined;
+  exactUsd?: number | null;
+}
+
 /** The report on a session; undefined while it is running. */
-export function reportOf(session: Session, said: string, now: number): Report | undefined {
+export function reportOf(session: Session, work: Work, now: number): Report | undefined {
+  const { said } = work;
   switch (phaseOf(session)) {
     case 'works':
     case 'waits':
       return undefined;
     case 'done':
-      return { kind: 'complete', result: resultOf(session, said) };
+      return { kind: 'complete', result: resultOf(session, work) };
     case 'limited':
       return {
         ...failure('RATE_LIMITED', session.last_error ?? 'the provider limits requests', said),
@@ -54,8 +65,10 @@ export function reportOf(session: Session, said: string, now: number): Report | 
   }
 }
 
-function resultOf({ id, backend, model, branch }: Session, said: string): TaskResult {
-  return { session_id: id, backend, model, branch, output: tailOf(said, maxOutputBytes) };
+function resultOf({ id, backend, model, branch }: Session, work: Work): TaskResult {
+  const { said, answer = said, exactUsd = null } = work;
+  const output = tailOf(answer, maxOutputBytes);
+  return { session_id: id, backend, model, branch, output, exact_usd: exactUsd };
 }
 
 /** The report on a deleted session. */

@@ -31,6 +31,27 @@ test('whoever comes during a run gets the next one, and all of them the same', a
   expect(runs).toHaveLength(4);
 });
 
+test('runs never overlap, also for a caller between two of them', async () => {
+  let running = 0;
+  let maxRunning = 0;
+  const shared = new SharedRuns(async () => {
+    maxRunning = Math.max(maxRunning, ++running);
+    await turn();
+    running--;
+  });
+  const callers = Array.from({ length: 5 }, async () => {
+    for (let each = 0; each < 20; each++) {
+      const run = shared.run();
+      for (let step = 0; step < each % 7; step++) await Promise.resolve();
+      await run;
+      void shared.run();
+    }
+  });
+  await Promise.all(callers);
+  await shared.run();
+  expect(maxRunning).toBe(1);
+});
+
 test('a run that fails does not stop the next one', async () => {
   const { runs, shared } = controlled();
   const first = shared.run();

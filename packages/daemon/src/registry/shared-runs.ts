@@ -9,8 +9,10 @@ export class SharedRuns<Result> {
   constructor(private readonly work: () => Promise<Result>) {}
 
   run(): Promise<Result> {
+    // Also in the moment between the end of a run and the start of the next one.
+    if (this.#next) return this.#next;
     if (!this.#running) return this.#start();
-    return (this.#next ??= this.#running.then(
+    return (this.#next = this.#running.then(
       () => this.#start(),
       () => this.#start(),
     ));

@@ -12,7 +12,7 @@ import type { Backends } from '../registry/backends.js';
 import type { SavingsRecorder } from '../savings/recorder.js';
 import type { AcpSources } from '../sessions/acp-sources.js';
 import type { OfferedFlags } from '../sessions/offered-flags.js';
-import type { Sessions } from '../sessions/port.js';
+import type { Session, Sessions } from '../sessions/port.js';
 import { AgentSessions } from '../sessions/sessions.js';
 import type { Spend } from '../spend/spend.js';
 import type { Store } from '../storage/store.js';
@@ -144,7 +144,12 @@ function pipelinesParts({ world, store, backends }: AgentsParts, sessions: Sessi
 }
 
 function queueParts(parts: AgentsParts, sessions: Sessions) {
-  return { ...pullerParts(parts), database: parts.store.database, sessions };
+  const exactUsdOf = async ({ backend_session_id: key }: Session) => {
+    if (key === null) return null;
+    const { by_agent } = await parts.readSpend();
+    return by_agent.find((row) => row.key === key)?.exact_usd ?? null;
+  };
+  return { ...pullerParts(parts), database: parts.store.database, sessions, exactUsdOf };
 }
 
 function pullerParts({ settings, world, outbound, dataDir }: AgentsParts) {

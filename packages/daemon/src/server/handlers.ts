@@ -88,7 +88,7 @@ export function daemonHandlers(
     ...inboxHandlers(context),
     ...questionHandlers(context),
     ...metricsHandlers(context),
-    getConfig: () => ({ status: 200, body: getConfig(context) }),
+    getConfig: ({ principal }) => ({ status: 200, body: getConfig(context, principal.access) }),
     updateConfig: async ({ body, principal }) => ({
       status: 200,
       body: await updateConfig(context, body, principal.name),

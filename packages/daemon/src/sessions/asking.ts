@@ -107,7 +107,8 @@ export class Asking {
   /** Adds a question, and lets the policy answer; true when it has. */
   async add(session: { id: string; backend: string }, content: QuestionContent): Promise<boolean> {
     const { questions, policy, log } = this.#parts;
-    const { question } = await questions.add(session.id, content);
+    const { question, isNew } = await questions.add(session.id, content);
+    if (!isNew) return false;
     const decision = decide(policy(), session.backend, question);
     if (!decision) return false;
     if (!(await this.#answer(question.id, decision.optionId, 'policy'))) return false;

@@ -17,6 +17,8 @@ export interface GitEnd {
 }
 
 const timeoutMs = 120_000;
+/** For the names of all files. */
+const maxBytes = 64 * 1_048_576;
 
 /** Runs git in a directory. It never asks anybody anything; whatever happens is a value. */
 export async function git(
@@ -24,7 +26,7 @@ export async function git(
   cwd: string,
   ...args: string[]
 ): Promise<GitEnd> {
-  const end = await runGit({ clock, environment, cwd, timeoutMs, isTrusted }, args);
+  const end = await runGit({ clock, environment, cwd, timeoutMs, isTrusted, maxBytes }, args);
   if (end.kind === 'exited') {
     const stdout = end.stdout.replace(/\n$/, '');
     const said = end.stderr.trim().split('\n').at(-1) ?? '';

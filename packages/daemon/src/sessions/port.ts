@@ -35,6 +35,8 @@ export interface Sessions {
     id: string,
     from: { after?: number; limit: number },
   ): Promise<DaemonSchema<'SessionOutput'>>;
+  /** What the agent said last, by its own transcript; undefined when that is not known. */
+  lastAnswer(id: string): Promise<string | undefined>;
   /** Pastes the text and presses Enter; refuses with SESSION_STATE when the turn did not begin. */
   send(id: string, text: string): Promise<Session>;
   /**

@@ -37,6 +37,8 @@ export interface MemorySessions extends Sessions {
   add(partial?: Partial<Session>): Session;
   /** What the agent wrote, one line or several. */
   say(id: string, text: string): void;
+  /** Last answers, as transcripts have them. */
+  readonly answers: Map<string, string>;
   /** How many listen; a room that closed must not be among them. */
   readonly listenerCount: number;
 }
@@ -76,6 +78,7 @@ export function memorySessions(options: MemorySessionsOptions = {}): MemorySessi
     interrupted: [],
     stopped: [],
     restarted: [],
+    answers: new Map(),
     overBudget: undefined,
     refuseSpawn: undefined,
     refuseSend: undefined,
@@ -130,6 +133,7 @@ export function memorySessions(options: MemorySessionsOptions = {}): MemorySessi
         return { lines: taken, next: Math.min(from, said.length) + taken.length };
       });
     },
+    lastAnswer: (id) => attempt(() => double.answers.get(id)),
     send(id, text) {
       return attempt(() => {
         const session = need(id);

@@ -33,6 +33,7 @@ import { usable } from './spawning.js';
 import { Talk } from './talk.js';
 import { TmuxDriver } from './tmux.js';
 import { placesOf } from './transcript-tail.js';
+import { lastAnswer } from './last-answer.js';
 import { findTranscript } from './transcript-watch.js';
 import { Turns } from './turns.js';
 import { Watch } from './watch.js';
@@ -74,6 +75,7 @@ export class AgentSessions implements Sessions {
   readonly #book: SessionBook;
   readonly #tmux: TmuxDriver;
   readonly #acp: AcpDriver;
+  readonly #transcripts: Parameters<typeof lastAnswer>[0];
   readonly #requests: PermissionRequests;
   readonly #input: Input;
   readonly #runner: Runner;
@@ -101,7 +103,7 @@ export class AgentSessions implements Sessions {
     this.#requests = requests;
     const talk = new Talk({ clock: parts.clock, driver: this.#tmux });
     this.#input = new Input({ ...parts, book, talk, acp: this.#acp, requests, wake });
-    const transcripts = {
+    this.#transcripts = {
       places: placesOf(parts.environment),
       taken: (id: string) => this.#ownSessions(id),
     };
@@ -110,7 +112,8 @@ export class AgentSessions implements Sessions {
       book,
       requests,
       driverOf: ({ driver }) => drivers[driver],
-      hasTranscript: async (entry) => (await findTranscript(transcripts, entry)) !== undefined,
+      hasTranscript: async (entry) =>
+        (await findTranscript(this.#transcripts, entry)) !== undefined,
       onStart: () => void this.#watch.wake(),
     });
     this.#restarts = new Restarts({
@@ -125,7 +128,7 @@ export class AgentSessions implements Sessions {
     });
     this.#watch = new Watch({
       ...parts,
-      ...transcripts,
+      ...this.#transcripts,
       book,
       requests,
       drivers: [headless, this.#tmux, this.#acp],
@@ -198,6 +201,10 @@ export class AgentSessions implements Sessions {
       return screenOutput({ directory, screen, end: log.end() }, from);
     }
     return readOutput({ log, format: handle.format, isOver: isEnded(session) }, from);
+  }
+
+  lastAnswer(id: string): Promise<string | undefined> {
+    return lastAnswer(this.#transcripts, this.#entry(id));
   }
 
   send(id: string, text: string): Promise<Session> {

@@ -140,12 +140,18 @@ export async function readTail(
 ): Promise<{ tail: TranscriptTail | undefined; size: number }> {
   const { size } = await stat(path);
   if (size === sizeBefore) return { tail: undefined, size };
-  const text = await piece(path, Math.max(0, size - tailBytes), Math.min(size, tailBytes));
+  const objects = await lastLines(path, tailBytes);
+  return { tail: backend === 'claude' ? claudeTail(objects) : codexTail(objects), size };
+}
+
+/** The whole lines in the last bytes of a transcript. */
+export async function lastLines(path: string, maxBytes: number): Promise<JsonObject[]> {
+  const { size } = await stat(path);
+  const text = await piece(path, Math.max(0, size - maxBytes), Math.min(size, maxBytes));
   const lines = text.split('\n');
   // The first line may be a part of one.
-  if (size > tailBytes) lines.shift();
-  const objects = lines.map(objectOf).filter((line) => line !== undefined);
-  return { tail: backend === 'claude' ? claudeTail(objects) : codexTail(objects), size };
+  if (size > maxBytes) lines.shift();
+  return lines.map(objectOf).filter((line) => line !== undefined);
 }
 
 export function claudeTail(lines: readonly JsonObject[]): TranscriptTail {

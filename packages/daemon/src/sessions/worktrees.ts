@@ -80,7 +80,7 @@ export async function addWorktree(
       : kind === 'remote'
         ? ['--track', '-b', branch, path, `origin/${branch}`]
         : ['-b', branch, path, base.stdout];
-  const added = await git(parts, root, 'worktree', 'add', '--quiet', ...args);
+  const added = await addCheckout(parts, { root, path, args });
   if (!added.isOk) {
     await removeIfEmpty(dirname(path));
     return {
@@ -99,6 +99,20 @@ export async function addWorktree(
       madeBranch: kind === 'new',
     },
   };
+}
+
+/** Git checks files out in a step of its own, without hooks and filters unless they may run. */
+async function addCheckout(
+  parts: GitParts,
+  { root, path, args }: { root: string; path: string; args: readonly string[] },
+): Promise<GitEnd> {
+  const plain = ['worktree', 'add', '--quiet', ...(parts.runsHooks ? [] : ['--no-checkout'])];
+  const added = await git(parts, root, ...plain, ...args);
+  if (!added.isOk || parts.runsHooks) return added;
+  const head = await git(parts, path, 'rev-parse', 'HEAD');
+  const files = head.isOk ? await git(parts, path, 'read-tree', '-m', '-u', head.stdout) : head;
+  if (!files.isOk) await git(parts, root, 'worktree', 'remove', '--force', path);
+  return files;
 }
 
 async function kindOfBranch(
@@ -176,15 +190,19 @@ export async function removeWorktree(
     await git(parts, mark.root, 'worktree', 'prune');
     return { isRetained: false };
   }
-  const changes = await uncommittedChanges(parts, path);
-  if (!changes.isOk) return retained(`git cannot tell its state: ${changes.trouble}`);
-  if (changes.stdout !== '') return retained('the worktree has uncommitted changes');
   const head = await git(parts, path, 'rev-parse', 'HEAD');
   if (!head.isOk) return retained(`git cannot tell its commit: ${head.trouble}`);
+  const changes = await uncommittedChanges(parts, path, head.stdout);
+  if (!changes.isOk) return retained(`git cannot tell its state: ${changes.trouble}`);
+  if (changes.stdout !== '') return retained('the worktree has uncommitted changes');
+  const staged = await git(parts, path, 'ls-files', '--stage');
+  if (!staged.isOk) return retained(`git cannot tell its files: ${staged.trouble}`);
+  if (/^160000 /m.test(staged.stdout)) return retained('the worktree has nested repositories');
   if (!(await isMerged(parts, path, head.stdout, mark))) {
     return retained(`the branch ${mark.branch} is not merged`);
   }
-  const removed = await git(parts, mark.root, 'worktree', 'remove', path);
+  // Forced, because git would look for changes once more, with filters and in nested repositories.
+  const removed = await git(parts, mark.root, 'worktree', 'remove', '--force', path);
   if (!removed.isOk) return retained(`git does not remove it: ${removed.trouble}`);
   if (mark.madeBranch && head.stdout === mark.base) {
     await git(parts, mark.root, 'branch', '--delete', '--force', mark.branch);
@@ -194,11 +212,11 @@ export async function removeWorktree(
 }
 
 /** Changed and new files, by plumbing: `status` obeys far more of a repository's config. */
-async function uncommittedChanges(parts: GitParts, path: string): Promise<GitEnd> {
+async function uncommittedChanges(parts: GitParts, path: string, head: string): Promise<GitEnd> {
   // Its exit code reports changes, which are listed below.
   await git(parts, path, 'update-index', '-q', '--really-refresh');
-  const plain = ['--no-ext-diff', '--no-textconv', '--ignore-submodules=all'];
-  const changed = await git(parts, path, 'diff-index', '--name-only', ...plain, 'HEAD', '--');
+  const plain = ['--name-only', '--ignore-submodules=all'];
+  const changed = await git(parts, path, 'diff-index', ...plain, head, '--');
   if (!changed.isOk || changed.stdout !== '') return changed;
   const fresh = ['--others', '--exclude-standard', '--directory', '--no-empty-directory'];
   return git(parts, path, 'ls-files', ...fresh);

@@ -12,6 +12,8 @@ export interface ProgramRun {
   timeoutMs: number;
   /** Which part of a too large output to return; default: the end. */
   keeps?: 'start' | 'end';
+  /** Maximum size of the output; default 4 MiB. */
+  maxBytes?: number;
   /** Ends the run early. */
   signal: AbortSignal;
   clock: Clock;
@@ -52,7 +54,7 @@ class RunningProgram {
     private readonly run: ProgramRun,
     private readonly resolve: (end: ProgramEnd) => void,
   ) {
-    this.#stdout = new BoundedOutput(maxOutputBytes, run.keeps);
+    this.#stdout = new BoundedOutput(run.maxBytes ?? maxOutputBytes, run.keeps);
   }
 
   start(): void {

@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { fail } from '../core/refusals.js';
-import { conflict, createCommit, identityOf, mergedTree, replay } from './merging.js';
+import { createCommit, mergedTree, replay } from './merging.js';
 import type { Git } from './git.js';
 import { unquotePath } from './quoted-path.js';
 import { baseOf, type Workspace } from './workspace.js';
@@ -15,33 +15,8 @@ export function onBranch(workspace: Workspace): BranchWorkspace {
   throw fail('NO_WORKSPACE', `The workspace of "${session.name}" has no branch: ${why}.`);
 }
 
-/** Commits every change of the workspace, new files included. */
-export async function commitAll(
-  { git, session, branch }: Workspace,
-  { message = session.name, runsHooks }: { message?: string | undefined; runsHooks: boolean },
-): Promise<DaemonSchema<'SessionCommit'>> {
-  const unmerged = await git.text(['ls-files', '--unmerged']);
-  if (unmerged !== '') {
-    const names = unmerged.split('\n').map((line) => unquotePath(line.split('\t')[1] ?? ''));
-    throw conflict('The workspace', [...new Set(names)]);
-  }
-  await git.text(['add', '--all', '--', '.'], { handlesFiles: true });
-  const staged = await git.run(['diff', '--cached', '--quiet', '--no-ext-diff', '--no-textconv']);
-  if (staged.code === 0) {
-    throw fail('NO_CHANGES', `The workspace of "${session.name}" has nothing to commit.`);
-  }
-  const plain = runsHooks ? [] : ['--no-verify', '--no-gpg-sign'];
-  await git.text(['commit', '--quiet', ...plain, '--file=-'], {
-    handlesFiles: true,
-    input: `${message.trimEnd()}\n`,
-    variables: await identityOf(git),
-  });
-  const commit = await git.text(['rev-parse', 'HEAD']);
-  const only = ['--no-commit-id', '--name-only', '-r', '--root'];
-  const files = await git.text(['diff-tree', ...only, commit]);
-  const file_count = files.split('\n').length;
-  return { session_id: session.id, branch, commit, message, file_count };
-}
+/** As git names it in the reflog. */
+const rebased = 'rebase (finish)';
 
 /** Replays the branch on its base. The workspace changes only when all of it fits. */
 export async function rebase(
@@ -57,7 +32,7 @@ export async function rebase(
   const { tip, count } = isCurrent
     ? { tip: head, count: 0 }
     : await replay(git, { onto: base.commit, head }, what);
-  if (tip !== head) await git.text(moveArgs(tip), { handlesFiles: true });
+  if (tip !== head) await moveBranch(git, { from: head, to: tip, why: rebased });
   return {
     session_id: session.id,
     branch,
@@ -91,10 +66,11 @@ export async function merge(
   if (checkout)
     await refuseDirty(checkout, `The checkout of ${name} in ${checkout.cwd}`, { countsNew: false });
   const commit = await mergeCommit(workspace, { ...params, name, onto: before });
-  if (checkout) await fastForward(checkout, name, commit);
+  const why = `merge ${branch}: Fast-forward`;
+  if (checkout) await moveBranch(checkout, { from: before, to: commit, why });
   else await git.text(['update-ref', '-m', 'merge', `refs/heads/${name}`, commit, before]);
   // The merge is done: a workspace that was changed meanwhile keeps its old commits.
-  if (strategy === 'rebase') await git.run(moveArgs(commit), { handlesFiles: true });
+  if (strategy === 'rebase') await tryMove(git, { from: workspace.head, to: commit, why: rebased });
   return { session_id: session.id, strategy, branch, base: name, before, commit };
 }
 
@@ -152,11 +128,10 @@ async function refuseDirty(
   { countsNew = true, next = 'Commit or remove them first' } = {},
 ): Promise<void> {
   // Its exit code reports changes, which are listed below.
-  await git.run(['update-index', '-q', '--really-refresh'], { handlesFiles: true });
-  const plain = ['--no-ext-diff', '--no-textconv', '--ignore-submodules=all'];
-  const changed = await git.text(['diff-index', '--name-only', ...plain, 'HEAD', '--'], {
-    handlesFiles: true,
-  });
+  await git.run(['update-index', '-q', '--really-refresh']);
+  const head = await git.text(['rev-parse', 'HEAD']);
+  const plain = ['--name-only', '--ignore-submodules=all'];
+  const changed = await git.text(['diff-index', ...plain, head, '--']);
   const others = ['ls-files', '--others', '--exclude-standard'];
   const untracked = countsNew ? await git.text(others) : '';
   const files = `${changed}\n${untracked}`.split('\n').filter((line) => line !== '');
@@ -180,18 +155,29 @@ async function checkoutOf(git: Git, branch: string): Promise<Git | undefined> {
   return undefined;
 }
 
-/** Moves a checked-out branch forward with its files. Git refuses when the branch has moved. */
-async function fastForward(checkout: Git, name: string, commit: string): Promise<void> {
-  const plain = ['--no-stat', '--no-autostash', '--no-verify-signatures'];
-  const { code, said } = await checkout.run(['merge', '--ff-only', '--quiet', ...plain, commit], {
-    handlesFiles: true,
-  });
-  if (code !== 0) {
-    throw fail('GIT_FAILED', `${name} in ${checkout.cwd} cannot be moved forward: ${said}`);
-  }
+/**
+ * Moves the checked-out branch and its files. Answers why it was not moved: files with changes would
+ * be lost, or the branch has moved meanwhile.
+ */
+async function tryMove(git: Git, move: Move): Promise<string | undefined> {
+  const { from, to, why } = move;
+  const files = await git.run(['read-tree', '-m', '-u', from, to]);
+  if (files.code !== 0) return files.said;
+  const ref = await git.run(['update-ref', '-m', why, 'HEAD', to, from]);
+  if (ref.code === 0) return undefined;
+  await git.run(['read-tree', '-m', '-u', to, from]);
+  return ref.said;
 }
 
-/** Moves the branch of a clean workspace, and its files with it. */
-function moveArgs(commit: string): string[] {
-  return ['reset', '--keep', '--quiet', commit];
+interface Move {
+  from: string;
+  to: string;
+  /** For the reflog. */
+  why: string;
+}
+
+async function moveBranch(git: Git, move: Move): Promise<void> {
+  const trouble = await tryMove(git, move);
+  if (trouble === undefined) return;
+  throw fail('GIT_FAILED', `The branch in ${git.cwd} cannot be moved: ${trouble}`);
 }

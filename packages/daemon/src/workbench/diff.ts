@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemCode } from '@millrace/kit/errors';
 import type { Git } from './git.js';
+import { addRepositories, newFiles } from './new-files.js';
 import { parseDiff } from './parse-diff.js';
 import { baseOf, type Workspace } from './workspace.js';
 
@@ -18,8 +19,6 @@ const diffOptions = [
   '--find-renames',
   '--no-color',
   '--no-relative',
-  '--no-ext-diff',
-  '--no-textconv',
   '--submodule=short',
 ];
 
@@ -35,11 +34,7 @@ export async function diffOf(
   const base = await baseOf(workspace, requested);
   const from = await startOf(git, head, base?.commit);
   const { stdout, isCut } = await withNewFiles(git, (variables) =>
-    git.done(['diff', ...diffOptions, from.tree, '--'], {
-      handlesFiles: true,
-      keeps: 'start',
-      variables,
-    }),
+    git.done(['diff', ...diffOptions, from.tree, '--'], { keeps: 'start', variables }),
   );
   const { files, ...counts } = parseDiff(stdout, isCut, limits);
   return {
@@ -93,10 +88,22 @@ async function withNewFiles<Result>(
       // A repository without commits may have no index yet.
       if (systemCode(error) !== 'ENOENT') throw error;
     });
-    const variables = { GIT_INDEX_FILE: copy, GIT_CONFIG_PARAMETERS: "'core.quotePath=true'" };
-    await git.text(['add', '--intent-to-add', '--', '.'], { handlesFiles: true, variables });
+    const variables = { GIT_INDEX_FILE: copy };
+    await listNewFiles(git, variables);
     return await run(variables);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
+}
+
+/**
+ * New files are listed as empty ones, so that their whole content is a change. By plumbing, because
+ * `git add` runs git inside nested repositories, with their own config.
+ */
+async function listNewFiles(git: Git, variables: Readonly<Record<string, string>>): Promise<void> {
+  const { files, repositories } = await newFiles(git, variables);
+  const empty = await git.text(['hash-object', '--stdin']);
+  const entries = files.map((file) => `100644 ${empty} 0\t${file}\n`).join('');
+  await git.done(['update-index', '--index-info'], { variables, input: entries });
+  await addRepositories(git, repositories, variables);
 }

@@ -9,7 +9,7 @@ export interface GitParts {
   runsHooks: boolean;
 }
 
-type RunOptions = Pick<GitRun, 'handlesFiles' | 'variables' | 'input' | 'keeps'>;
+type RunOptions = Pick<GitRun, 'variables' | 'input' | 'keeps' | 'maxBytes'>;
 
 export interface GitResult {
   code: number | null;
@@ -28,6 +28,10 @@ export class Git {
     private readonly parts: GitParts,
     readonly cwd: string,
   ) {}
+
+  get environment(): GitParts['environment'] {
+    return this.parts.environment;
+  }
 
   in(cwd: string): Git {
     return new Git(this.parts, cwd);

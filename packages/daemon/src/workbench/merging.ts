@@ -12,10 +12,7 @@ export async function mergedTree(
   what: string,
 ): Promise<string> {
   const options = ['--write-tree', '--name-only', '--no-messages'];
-  const { code, stdout, said } = await git.run(['merge-tree', ...options, ours, theirs], {
-    handlesFiles: true,
-    variables: { GIT_CONFIG_PARAMETERS: "'core.quotePath=true'" },
-  });
+  const { code, stdout, said } = await git.run(['merge-tree', ...options, ours, theirs]);
   const [tree = '', ...names] = stdout.split('\n');
   if (code === 0) return tree;
   if (code === 1 && tree !== '') {
@@ -92,18 +89,20 @@ async function pick(git: Git, commit: string, onto: string, what: string): Promi
   const stand = await createCommit(git, { tree, parents: [parent], message: 'merge base' });
   const picked = await mergedTree(git, stand, commit, what);
   if (picked === tree) return onto;
-  const { author, message } = await readCommit(git, commit);
-  return createCommit(git, { tree: picked, parents: [onto], message, variables: author });
+  const message = await git.text(['show', '--no-patch', ...plainShow, '--format=%B', commit]);
+  const variables = await authorOf(git, commit);
+  return createCommit(git, { tree: picked, parents: [onto], message, variables });
 }
 
-async function readCommit(git: Git, commit: string) {
-  const format = ['--no-show-signature', '--date=raw', '--format=%an%x00%ae%x00%ad%x00%B'];
+const plainShow = ['--no-show-signature'];
+
+/** Who wrote a commit, for a copy of it. */
+export async function authorOf(
+  git: Git,
+  commit: string,
+): Promise<Readonly<Record<string, string>>> {
+  const format = [...plainShow, '--date=raw', '--format=%an%x00%ae%x00%ad'];
   const shown = await git.text(['show', '--no-patch', ...format, commit]);
-  const [name = '', email = '', date = '', message = ''] = shown.split('\0');
-  const author = {
-    GIT_AUTHOR_NAME: name,
-    GIT_AUTHOR_EMAIL: email,
-    GIT_AUTHOR_DATE: `@${date}`,
-  };
-  return { author, message };
+  const [name = '', email = '', date = ''] = shown.split('\0');
+  return { GIT_AUTHOR_NAME: name, GIT_AUTHOR_EMAIL: email, GIT_AUTHOR_DATE: `@${date}` };
 }

@@ -1,8 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { fail } from '../core/refusals.js';
-import { safeGitEnvironment } from '../git/run-git.js';
+import { runGh } from '../git/run-git.js';
 import { findProgram } from '../registry/search-path.js';
-import { runProgram } from '../think/program.js';
 import type { BranchWorkspace } from './branch-changes.js';
 import type { GitParts } from './git.js';
 import { baseOf } from './workspace.js';
@@ -30,21 +29,12 @@ export async function openPullRequest(
   const { title = session.name, body = '', draft = false } = request;
   const base = (await baseOf(workspace, request.base))?.name ?? null;
   const args = ['pr', 'create', '--head', branch, '--title', title, '--body', body];
-  const end = await runProgram({
-    file: parts.gh,
-    args: [...args, ...(base === null ? [] : ['--base', base]), ...(draft ? ['--draft'] : [])],
-    input: '',
-    cwd: git.cwd,
-    environment: {
-      ...safeGitEnvironment(parts.environment),
-      NO_COLOR: '1',
-      GH_PROMPT_DISABLED: '1',
-      GH_NO_UPDATE_NOTIFIER: '1',
-    },
-    timeoutMs,
-    signal: new AbortController().signal,
-    clock: parts.clock,
-  });
+  const { clock, environment, gh: file } = parts;
+  const end = await runGh({ clock, environment, file, cwd: git.cwd, timeoutMs }, [
+    ...args,
+    ...(base === null ? [] : ['--base', base]),
+    ...(draft ? ['--draft'] : []),
+  ]);
   if (end.kind !== 'exited') throw fail('GIT_FAILED', `gh pr create failed: ${end.kind}`);
   const url = end.stdout.split('\n').find((line) => /^https?:\/\/\S+$/.test(line.trim()));
   if (end.code === 0 && url !== undefined) {

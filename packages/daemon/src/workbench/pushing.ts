@@ -16,20 +16,56 @@ export async function push(
   runsHooks: boolean,
 ): Promise<DaemonSchema<'SessionPush'>> {
   const remote = requested ?? (await defaultRemote(git, branch));
-  const url = await git.maybe(['remote', 'get-url', '--push', remote]);
-  if (url === undefined) {
+  const urls = await git.maybe(['remote', 'get-url', '--push', '--all', '--', remote]);
+  if (!urls) {
     throw fail('GIT_FAILED', `There is no remote "${remote}". Add one with: git remote add`);
   }
-  const refs = `refs/heads/${branch}:refs/heads/${branch}`;
-  const options = ['--quiet', '--set-upstream', ...(force ? ['--force-with-lease'] : [])];
-  const restricted = runsHooks ? [] : restrictions(url);
-  const settings = runsHooks ? [] : await credentialSettings(git);
-  const { code, said } = await git.run(
-    [...settings, 'push', ...options, ...restricted, remote, refs],
-    { variables: runsHooks ? {} : await networkVariables(git) },
-  );
-  if (code !== 0) throw fail('GIT_FAILED', `git push to ${remote} failed: ${withoutSecrets(said)}`);
+  const wanted = { remote, branch, head, force };
+  if (runsHooks) await pushWithHooks(git, wanted);
+  else await pushPlainly(git, urls.split('\n'), wanted);
   return { session_id: session.id, branch, remote, commit: head };
+}
+
+interface Wanted {
+  remote: string;
+  branch: string;
+  head: string;
+  force: boolean;
+}
+
+/** As git does it, for repositories that may run their hooks. */
+async function pushWithHooks(git: Git, { remote, branch, force }: Wanted): Promise<void> {
+  const options = ['--quiet', '--set-upstream', ...(force ? ['--force-with-lease'] : [])];
+  const refs = `refs/heads/${branch}:refs/heads/${branch}`;
+  refuseFailed(remote, await git.run(['push', ...options, '--', remote, refs]));
+}
+
+/**
+ * Pushes the commit to each address of the remote by itself, so that no setting of the repository
+ * for remotes is read; then notes what git would note.
+ */
+async function pushPlainly(git: Git, urls: readonly string[], wanted: Wanted): Promise<void> {
+  const { remote, branch, head, force } = wanted;
+  const ref = `refs/heads/${branch}`;
+  const tracking = await trackingRef(git, remote, ref);
+  const known = tracking === undefined ? undefined : await git.commitOf(tracking);
+  const lease = force ? [`--force-with-lease=${ref}:${known ?? ''}`] : [];
+  const variables = { GIT_SSH_COMMAND: `${await sshCommand(git)} -o BatchMode=yes` };
+  for (const url of urls) {
+    const options = ['--quiet', ...lease, ...restrictions(url)];
+    const args = ['push', ...options, '--', url, `${head}:${ref}`];
+    refuseFailed(remote, await git.run(args, { variables }));
+  }
+  if (tracking !== undefined) {
+    await git.done(['update-ref', '-m', 'update by push', tracking, head]);
+  }
+  await git.done(['config', `branch.${branch}.remote`, remote]);
+  await git.done(['config', `branch.${branch}.merge`, ref]);
+}
+
+function refuseFailed(remote: string, { code, said }: { code: number | null; said: string }): void {
+  if (code === 0) return;
+  throw fail('GIT_FAILED', `git push to ${remote} failed: ${withoutSecrets(said)}`);
 }
 
 async function defaultRemote(git: Git, branch: string): Promise<string> {
@@ -42,43 +78,45 @@ export async function hasRemote(git: Git): Promise<boolean> {
   return (await git.text(['remote'])) !== '';
 }
 
-/** Disables what a repository, or a remote on this machine, could run during a push. */
+/** The ref that stands for a branch of the remote, by the refspecs that fetch uses. */
+async function trackingRef(git: Git, remote: string, ref: string): Promise<string | undefined> {
+  const listed = (await git.maybe(['config', '--get-all', `remote.${remote}.fetch`])) ?? '';
+  for (const line of listed.split('\n')) {
+    const [from = '', to = ''] = line.replace(/^\+/, '').split(':');
+    const [start = '', end] = from.split('*');
+    const isMatch =
+      end === undefined ? from === ref : ref.startsWith(start) && ref.endsWith(end ?? '');
+    if (!isMatch || !to.startsWith('refs/remotes/')) continue;
+    const name = end === undefined ? '' : ref.slice(start.length, ref.length - end.length);
+    return to.replace('*', () => name);
+  }
+  return undefined;
+}
+
+/** Disables what a remote on this machine could run during a push. */
 function restrictions(url: string): string[] {
   const noHooks =
     'git -c core.hooksPath=/dev/null -c core.fsmonitor=false -c core.alternateRefsCommand=false ' +
-    '-c receive.denyCurrentBranch=refuse -c receive.autogc=false receive-pack';
+    '-c receive.denyCurrentBranch=refuse -c receive.autogc=false -c gc.auto=0 ' +
+    '-c maintenance.auto=false receive-pack';
   const program = isLocalPath(url) ? noHooks : 'git-receive-pack';
-  return [
-    '--no-verify',
-    '--no-signed',
-    '--no-recurse-submodules',
-    '--no-follow-tags',
+  return ['--no-verify', '--no-signed', '--no-recurse-submodules', '--no-follow-tags'].concat(
     `--receive-pack=${program}`,
-  ];
+  );
 }
 
 function isLocalPath(url: string): boolean {
-  if (url.startsWith('file://')) return true;
+  if (/^file:\/\//i.test(url)) return true;
   // `host:path` is an SSH address unless a slash comes first.
   return !/^[a-z][a-z0-9+.-]*:\/\//i.test(url) && !/^[^/]+:/.test(url);
 }
 
-/** Only the user's own config names credential helpers and the SSH command, not the repository. */
-async function credentialSettings(git: Git): Promise<string[]> {
-  const pattern = String.raw`^credential\.`;
-  const listed = await git.maybe(['config', '--global', '--null', '--get-regexp', pattern]);
-  return (listed ?? '').split('\0').flatMap((entry) => {
-    const at = entry.indexOf('\n');
-    return at < 0 ? [] : ['-c', `${entry.slice(0, at)}=${entry.slice(at + 1)}`];
-  });
-}
-
-async function networkVariables(git: Git): Promise<Readonly<Record<string, string>>> {
-  const ssh = await git.maybe(['config', '--global', '--get', 'core.sshCommand']);
-  return {
-    GIT_ALLOW_PROTOCOL: 'https:http:ssh:file',
-    GIT_SSH_COMMAND: `${ssh ?? 'ssh'} -o BatchMode=yes`,
-  };
+/** Only the user names the SSH command, by the environment or the own config. */
+async function sshCommand(git: Git): Promise<string> {
+  const given = git.environment['GIT_SSH_COMMAND'];
+  if (given) return given;
+  const args = ['config', '--global', '--includes', '--get', 'core.sshCommand'];
+  return (await git.maybe(args)) ?? 'ssh';
 }
 
 function withoutSecrets(said: string): string {

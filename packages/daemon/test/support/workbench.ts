@@ -15,7 +15,7 @@ export class WorkbenchDaemon {
     readonly clis: FakeClis,
   ) {}
 
-  static async start(): Promise<WorkbenchDaemon> {
+  static async start(flags: Readonly<Record<string, string>> = {}): Promise<WorkbenchDaemon> {
     const home = realpathSync(mkdtempSync(join(tmpdir(), 'mr-workbench-')));
     const clis = new FakeClis(join(home, 'bin'));
     clis.add('claude', `require('node:fs').writeFileSync('made.txt', 'made\\n');`);
@@ -27,13 +27,15 @@ export class WorkbenchDaemon {
     const repo = new Repository(path);
     repo.git('init', '--quiet', '--initial-branch', 'main');
     repo.commit('first');
-    const daemon = await startDaemon({ home, path: `${clis.path}:${tools}` });
+    const daemon = await startDaemon({ home, flags, path: `${clis.path}:${tools}` });
     return new WorkbenchDaemon(daemon, repo, clis);
   }
 
   /** The path of a session that is done, and its worktree. */
-  async agent(branch: string): Promise<{ path: string; id: string; work: Repository }> {
-    const { api } = this.daemon;
+  async agent(
+    branch: string,
+    api = this.daemon.api,
+  ): Promise<{ path: string; id: string; work: Repository }> {
     const body = { prompt: 'x', backend: 'claude', driver: 'headless', name: branch };
     const spawn = { ...body, repo: this.repo.path, branch };
     const { json } = await api.send({ method: 'POST', path: '/api/v1/spawn', body: spawn });

@@ -1,0 +1,128 @@
+import { copyFile, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { systemCode } from '@millrace/kit/errors';
+import type { ProgramEnd } from '../think/program.js';
+import { isAllowedKey, type ConfigPair, type IsolationKind } from './config-keys.js';
+
+export type Variables = Readonly<Record<string, string>>;
+
+/** What an isolated run gets: variables for git, and the settings it may take over. */
+export interface Isolation {
+  variables: Variables;
+  settings: readonly ConfigPair[];
+}
+
+/**
+ * Runs with a git directory of the daemon's own, which has the objects, index and working tree of
+ * the repository, but not its config. So a program that the repository names cannot be found, also
+ * when the repository is changed meanwhile. Answers the end of a preparation that failed.
+ */
+export async function isolated(
+  kind: IsolationKind,
+  git: (args: readonly string[]) => Promise<ProgramEnd>,
+  run: (isolation: Isolation) => Promise<ProgramEnd>,
+): Promise<ProgramEnd> {
+  const [shown, listed] = await Promise.all([
+    git(pathArgs(kind)),
+    git(['config', '--list', '--null', '--show-scope']),
+  ]);
+  if (shown.kind !== 'exited' || shown.code !== 0) return shown;
+  if (listed.kind !== 'exited' || listed.code !== 0) return listed;
+  const paths = pathsIn(shown.stdout);
+  const directory = await mkdtemp(join(tmpdir(), 'millrace-git-'));
+  try {
+    const variables = await prepare(kind, directory, paths);
+    return await run({ variables, settings: allowedSettings(kind, listed.stdout) });
+  } finally {
+    await rm(directory, { recursive: true, force: true });
+  }
+}
+
+function pathArgs(kind: IsolationKind): string[] {
+  const paths = ['objects', 'index', 'shallow', 'packed-refs'].flatMap((name) => [
+    '--git-path',
+    name,
+  ]);
+  const top = kind === 'files' ? ['--show-toplevel'] : [];
+  const directories = ['--git-dir', '--git-common-dir'];
+  return ['rev-parse', '--path-format=absolute', '--show-object-format', ...directories].concat(
+    paths,
+    top,
+  );
+}
+
+function pathsIn(stdout: string) {
+  const [format = '', gitDir = '', common = '', objects = '', index = '', ...rest] =
+    stdout.split('\n');
+  const [shallow = '', packedRefs = '', top = ''] = rest;
+  return { format, gitDir, common, objects, index, shallow, packedRefs, top };
+}
+
+type Paths = ReturnType<typeof pathsIn>;
+
+async function prepare(kind: IsolationKind, directory: string, paths: Paths): Promise<Variables> {
+  await mkdir(join(directory, 'info'));
+  const version = `[core]\n\trepositoryformatversion = 1\n\tbare = ${kind !== 'files'}\n`;
+  const config = `${version}[extensions]\n\tobjectFormat = ${paths.format}\n`;
+  await writeFile(join(directory, 'config'), config);
+  const common = {
+    GIT_DIR: directory,
+    GIT_OBJECT_DIRECTORY: paths.objects,
+    ...((await exists(paths.shallow)) && { GIT_SHALLOW_FILE: paths.shallow }),
+  };
+  if (kind === 'gh') {
+    await copyIfThere(join(paths.gitDir, 'HEAD'), join(directory, 'HEAD'));
+    await copyIfThere(paths.packedRefs, join(directory, 'packed-refs'));
+    await symlink(join(paths.common, 'refs'), join(directory, 'refs'));
+    return common;
+  }
+  // Commands get commits, not names: there are no refs.
+  await writeFile(join(directory, 'HEAD'), 'ref: refs/heads/none\n');
+  await mkdir(join(directory, 'refs'));
+  if (kind === 'push') return { ...common, GIT_ALLOW_PROTOCOL: 'https:http:ssh:file' };
+  // Filters and drivers of the user's own config are left out too.
+  const alone = { ...common, GIT_CONFIG_GLOBAL: '/dev/null' };
+  if (kind === 'objects') return alone;
+  for (const name of ['attributes', 'exclude']) {
+    await copyIfThere(join(paths.common, 'info', name), join(directory, 'info', name));
+  }
+  const sparse = join('info', 'sparse-checkout');
+  await copyIfThere(join(paths.gitDir, sparse), join(directory, sparse));
+  // A split index has a part of its own name beside it; the next write joins them.
+  for (const name of await readdir(paths.gitDir)) {
+    if (!name.startsWith('sharedindex.')) continue;
+    await copyIfThere(join(paths.gitDir, name), join(directory, name));
+  }
+  return { ...alone, GIT_INDEX_FILE: paths.index, GIT_WORK_TREE: paths.top };
+}
+
+function allowedSettings(kind: IsolationKind, listed: string): ConfigPair[] {
+  const parts = listed.split('\0');
+  const isPrivate = kind === 'files' || kind === 'objects';
+  const pairs: ConfigPair[] = [['core.splitIndex', 'false']];
+  for (let at = 0; at + 1 < parts.length; at += 2) {
+    const [scope, entry] = [parts[at]!, parts[at + 1]!];
+    const end = entry.indexOf('\n');
+    const name = end < 0 ? entry : entry.slice(0, end);
+    // The user's config is read as it is, except for files.
+    const isOurs = isPrivate ? scope !== 'command' : /^(?:local|worktree)$/.test(scope);
+    // A name without a value is true.
+    if (isOurs && isAllowedKey(kind, name))
+      pairs.push([name, end < 0 ? 'true' : entry.slice(end + 1)]);
+  }
+  return pairs;
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function copyIfThere(from: string, to: string): Promise<void> {
+  await copyFile(from, to).catch((error: unknown) => {
+    if (systemCode(error) !== 'ENOENT') throw error;
+  });
+}
