@@ -5,7 +5,7 @@ import { checkCollectionName } from '../documents.js';
 import { durableSnapshot } from '../durable-snapshot.js';
 import { lineageOf } from '../format.js';
 import type { Hash64 } from '../hash.js';
-import { Slice } from '../query/slice.js';
+import type { Slice } from '../query/slice.js';
 import { ScanWalk, type Visit } from '../query/walk.js';
 import { refuse } from '../refusal.js';
 import type { DatabaseState } from '../storage/state.js';
@@ -92,7 +92,7 @@ class BackupRun {
     private readonly writer: BackupWriter,
     private readonly signal: AbortSignal | undefined,
   ) {
-    this.#slice = new Slice({ monotonic: () => core.clock.monotonic() });
+    this.#slice = core.newSlice();
   }
 
   async *pieces(scope: BackupScope, sinceSeq: number): AsyncGenerator<Buffer, void, void> {

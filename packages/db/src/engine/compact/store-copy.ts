@@ -1,5 +1,5 @@
 import type { Core } from '../core.js';
-import { Slice } from '../query/slice.js';
+import type { Slice } from '../query/slice.js';
 import { foldedRow } from '../storage/fold.js';
 import { tableNames, type TableName, type TableRow, type Tables } from '../storage/tables.js';
 
@@ -43,7 +43,7 @@ export class StoreCopy {
     private readonly pulse: () => Promise<void> | void,
     private readonly limits = copyLimits,
   ) {
-    this.#slice = new Slice({ monotonic: () => core.clock.monotonic() });
+    this.#slice = core.newSlice();
   }
 
   /** Copies every table once. What is written meanwhile is left to `catchUp`. */
