@@ -1,4 +1,5 @@
 import type { Timer } from '@millrace/kit/clock';
+import type { ConnectionSlot } from '@millrace/kit/connection-limit';
 import type { ByteSource } from '../http2/byte-source.js';
 import { Http2Connection } from '../http2/connection.js';
 import { ConnectionMemory } from '../http2/connection-memory.js';
@@ -21,6 +22,7 @@ export class Connection {
     private readonly source: ByteSource,
     private readonly parts: GrpcServerOptions,
     sending: SendQueueParts,
+    slot: ConnectionSlot | undefined,
   ) {
     const { socket } = source;
     const { remoteAddress = 'unknown', remotePort } = socket;
@@ -30,7 +32,7 @@ export class Connection {
       memory: new ConnectionMemory(parts.memory),
       writer: sending.writer,
       turn: sending.turn,
-      open: (stream, headers) => openCall(stream, headers, peer, parts),
+      open: (stream, headers) => openCall(stream, headers, peer, parts, slot),
     });
     this.#http2.onPong = () => this.#pong?.cancel();
     this.#pingedAt = parts.clock.monotonic();

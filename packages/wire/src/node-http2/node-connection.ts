@@ -1,5 +1,6 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Timer } from '@millrace/kit/clock';
+import type { ConnectionSlot } from '@millrace/kit/connection-limit';
 import type { CallHeaders } from '../grpc/headers.js';
 import { openCall, type GrpcServerOptions } from '../grpc/open-call.js';
 import { ConnectionMemory } from '../http2/connection-memory.js';
@@ -25,6 +26,7 @@ export class NodeConnection {
   constructor(
     private readonly session: ServerHttp2Session,
     private readonly options: GrpcServerOptions,
+    private readonly slot: ConnectionSlot | undefined,
   ) {
     const { remoteAddress = 'unknown', remotePort } = session.socket;
     this.#peer = remotePort === undefined ? remoteAddress : `${remoteAddress}:${remotePort}`;
@@ -38,7 +40,7 @@ export class NodeConnection {
     const stream = new NodeStream(incoming, this.#memory, (bytes) => (this.#takenBytes += bytes));
     this.#streams.add(stream);
     incoming.on('close', () => this.#streams.delete(stream));
-    stream.user = openCall(stream, headers, this.#peer, this.options);
+    stream.user = openCall(stream, headers, this.#peer, this.options, this.slot);
   }
 
   #startCheck(): void {
