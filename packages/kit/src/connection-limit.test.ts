@@ -45,10 +45,10 @@ function start(maxConnections: number) {
     const slot = limit.admit(connection);
     return { slot, connection, state };
   };
-  const user = () => {
+  const user = (name?: string) => {
     const opened = open(10);
     opened.slot.enter();
-    return { ...opened, isServed: opened.slot.authenticate() };
+    return { ...opened, isServed: opened.slot.authenticate(name) };
   };
   return { clock, lines, drops, limit, open, user };
 }
@@ -83,10 +83,22 @@ test('connections: an idle one makes room, a busy one does not', () => {
 
 test('connections: a stranger has a slot when all are in use', () => {
   const { open, user } = start(16);
-  const known = Array.from({ length: 16 }, user);
+  const known = Array.from({ length: 16 }, () => user());
   const probes = Array.from({ length: 65 }, () => open(10));
   expect(probes.map(({ state }) => state.isOpen)).toEqual([...Array(63).fill(false), true, true]);
   expect(known.every(({ state }) => state.isOpen)).toBe(true);
+});
+
+test('connections: one principal leaves some to the others', () => {
+  const { user } = start(16);
+  const polls = Array.from({ length: 16 }, () => user('one'));
+  expect(polls.filter(({ isServed }) => isServed)).toHaveLength(14);
+  expect([user('other').isServed, user('other').isServed]).toEqual([true, true]);
+  polls[0]!.slot.leave();
+  expect(user('one').isServed).toBe(true);
+  expect(polls[0]!.state.isOpen).toBe(false);
+  polls[1]!.slot.close();
+  expect(user('one').isServed).toBe(true);
 });
 
 test('connections: one that sends nothing is closed after five seconds', () => {

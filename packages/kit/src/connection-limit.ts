@@ -31,7 +31,8 @@ const maxReserved = 64;
  * Limits the open connections of a listener. A connection is a stranger until it has made an
  * authenticated request. When a new one has no room, the oldest stranger is dropped, then the
  * oldest authenticated one without a request in flight. Public requests, such as health checks,
- * are answered at any number of connections: strangers have some slots beyond the maximum.
+ * are answered at any number of connections: strangers have some slots beyond the maximum. One
+ * principal has at most 7/8 of the connections, so that its long polls do not lock out the others.
  */
 export class ConnectionLimit {
   /** Oldest first. */
@@ -39,6 +40,8 @@ export class ConnectionLimit {
   readonly #busy = new Set<ConnectionSlot>();
   /** Authenticated, without a request in flight; longest idle first. */
   readonly #idle = new Set<ConnectionSlot>();
+  /** Connections of each principal. */
+  readonly #held = new Map<string, number>();
   #sweep: Timer | undefined;
   #dropped: Partial<Record<ConnectionDrop, number>> = {};
   #loggedAt = -Infinity;
@@ -62,24 +65,38 @@ export class ConnectionLimit {
   admit(connection: LimitedConnection): ConnectionSlot {
     const { maxConnections } = this.options;
     const limit = Math.max(maxConnections, this.#authenticatedCount + this.#reserved);
-    if (this.openCount >= limit) this.#dropOldest(this.#strangers, 'unauthenticated');
+    if (this.openCount >= limit) {
+      const [oldest] = this.#strangers;
+      if (oldest) this.#drop(oldest, 'unauthenticated');
+    }
     const slot = new ConnectionSlot(this, connection, this.options.clock.monotonic());
     this.#strangers.add(slot);
     this.#sweepLater();
     return slot;
   }
 
-  /** A stranger has authenticated itself. False: there is no room, and its request is refused. */
-  authenticate(slot: ConnectionSlot): boolean {
+  /**
+   * A stranger has authenticated itself as `principal`. False: there is no room, and its request is
+   * refused.
+   */
+  authenticate(slot: ConnectionSlot, principal?: string): boolean {
     if (!this.#strangers.has(slot)) return true;
-    if (this.#authenticatedCount >= this.options.maxConnections) {
-      if (this.#idle.size === 0) {
+    const { maxConnections } = this.options;
+    const isFull = this.#authenticatedCount >= maxConnections;
+    const share = Math.ceil((maxConnections * 7) / 8);
+    const held = principal === undefined ? 0 : (this.#held.get(principal) ?? 0);
+    if (isFull || held >= share) {
+      // Its own idle connection if it has its share already, else the longest idle one.
+      const idle = [...this.#idle].find((each) => isFull || each.principal === principal);
+      if (!idle) {
         this.#note('refused');
         return false;
       }
-      this.#dropOldest(this.#idle, 'idle');
+      this.#drop(idle, 'idle');
     }
     this.#strangers.delete(slot);
+    slot.principal = principal;
+    if (principal !== undefined) this.#held.set(principal, (this.#held.get(principal) ?? 0) + 1);
     (slot.openRequests > 0 ? this.#busy : this.#idle).add(slot);
     return true;
   }
@@ -93,13 +110,16 @@ export class ConnectionLimit {
 
   remove(slot: ConnectionSlot): void {
     for (const slots of [this.#strangers, this.#busy, this.#idle]) slots.delete(slot);
+    const { principal } = slot;
+    if (principal !== undefined) {
+      const left = this.#held.get(principal)! - 1;
+      if (left === 0) this.#held.delete(principal);
+      else this.#held.set(principal, left);
+      slot.principal = undefined;
+    }
     if (this.openCount > 0) return;
     this.#sweep?.cancel();
     this.#sweep = undefined;
-  }
-
-  #dropOldest(slots: ReadonlySet<ConnectionSlot>, reason: ConnectionDrop): void {
-    for (const slot of slots) return this.#drop(slot, reason);
   }
 
   #drop(slot: ConnectionSlot, reason: ConnectionDrop): void {
@@ -139,6 +159,8 @@ export class ConnectionLimit {
 
 /** One open connection. */
 export class ConnectionSlot {
+  /** Who has authenticated itself on it, where the server knows. */
+  principal: string | undefined;
   #openRequests = 0;
 
   constructor(
@@ -162,8 +184,8 @@ export class ConnectionSlot {
   }
 
   /** The caller of a request is known. False: refuse it, the server has no connection for it. */
-  authenticate(): boolean {
-    return this.limit.authenticate(this);
+  authenticate(principal?: string): boolean {
+    return this.limit.authenticate(this, principal);
   }
 
   close(): void {

@@ -106,7 +106,9 @@ const schema = z.strictObject({
     .int()
     .min(1)
     .default(1_000)
-    .meta({ description: 'Maximum open connections per listener' }),
+    .meta({
+      description: 'Maximum open connections per listener; strangers and idle ones make room',
+    }),
   log_retention: z
     .strictObject({
       age: duration().prefault('24h').meta({ description: 'Maximum age of retained changes' }),

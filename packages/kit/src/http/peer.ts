@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ConnectionSlot } from '../connection-limit.js';
 import { ReadRate, type PeerMemory, type PeerMemoryAccount } from '../peer-memory.js';
 
 const peerOf = Symbol('peer');
@@ -18,6 +19,7 @@ export class Peer {
   constructor(
     readonly socket: Socket,
     memory: PeerMemory,
+    readonly slot: ConnectionSlot,
   ) {
     this.account = memory.openAccount();
     (socket as PeerSocket)[peerOf] = this;

@@ -74,7 +74,10 @@ const schema = z.strictObject({
     .int()
     .min(1)
     .default(1_000)
-    .meta({ description: 'Maximum open connections to the API; more are closed' }),
+    .meta({
+      description:
+        'Maximum open connections to the API; strangers and idle ones make room, then 503',
+    }),
   max_peer_memory_bytes: byteSize({ min: 1024 * 1024 })
     .prefault('256MiB')
     .meta({ description: 'Memory for unfinished requests and unsent responses; beyond it, 429' }),
