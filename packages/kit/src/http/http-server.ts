@@ -12,6 +12,7 @@ import {
 } from '../connection-limit.js';
 import type { Log } from '../log.js';
 import { PeerMemory, peerMemoryLimits } from '../peer-memory.js';
+import { SocketQueues } from '../socket-queues.js';
 import { respondToClientError, type MalformedResponse } from './client-error.js';
 import { Exchange } from './exchange.js';
 import { Peer } from './peer.js';
@@ -134,10 +135,18 @@ export class HttpServer {
   #checkRatesLater(): void {
     this.#rateCheck ??= this.#options.clock.after(rateCheckMs, () => {
       this.#rateCheck = undefined;
-      const now = this.#options.clock.monotonic();
-      for (const peer of this.#peers) if (peer.isTooSlow(now)) peer.socket.destroy();
+      void this.#checkRates(this.#options.clock.monotonic());
       if (this.#peers.size > 0) this.#checkRatesLater();
     });
+  }
+
+  async #checkRates(now: number): Promise<void> {
+    const isAnyWaiting = [...this.#peers].some(({ isWaiting }) => isWaiting);
+    const queues = isAnyWaiting ? await SocketQueues.read() : undefined;
+    for (const peer of this.#peers) {
+      const kernelBytes = peer.isWaiting ? (queues?.heldFor(peer.socket) ?? 0) : 0;
+      if (peer.isTooSlow(now, kernelBytes)) peer.socket.destroy();
+    }
   }
 }
 

@@ -4,6 +4,7 @@ import type { ByteSource } from '../http2/byte-source.js';
 import { Http2Connection } from '../http2/connection.js';
 import { ConnectionMemory } from '../http2/connection-memory.js';
 import type { SendQueueParts } from '../http2/send-queue.js';
+import { kernelBytesFor } from '../http2/kernel-bytes.js';
 import { openCall, type GrpcServerOptions } from './open-call.js';
 
 const checkMs = 5_000;
@@ -50,9 +51,16 @@ export class Connection {
     this.#check = clock.after(checkMs, () => {
       const now = clock.monotonic();
       this.#http2.checkTimeouts(now);
+      void this.#checkReader(now);
       if (now - this.#pingedAt >= pingMs) this.#ping(now);
       this.#startCheck();
     });
+  }
+
+  async #checkReader(now: number): Promise<void> {
+    const { socket } = this.source;
+    const isWaiting = this.#http2.hasWaitingResponse;
+    this.#http2.checkReader(now, isWaiting ? await kernelBytesFor(socket, this.parts.clock) : 0);
   }
 
   #ping(now: number): void {
