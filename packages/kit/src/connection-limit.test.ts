@@ -22,6 +22,12 @@ class ManualClock implements Clock {
     throw new Error('nobody sleeps here');
   }
 
+  /** Time passes, and what is due runs once. */
+  stall(byMs: number): void {
+    this.#now += byMs - 100;
+    this.advance(100);
+  }
+
   advance(byMs: number): void {
     for (let step = 0; step < byMs; step += 100) {
       this.#now += 100;
@@ -109,6 +115,15 @@ test('connections: one that sends nothing is closed after five seconds', () => {
   clock.advance(2_000);
   expect([silent.state.isOpen, begun.state.isOpen]).toEqual([false, true]);
   expect(drops).toEqual(['silent']);
+});
+
+test('connections: bytes that arrive while the process stalls count', () => {
+  const { clock, open } = start(10);
+  const late = open(0);
+  clock.stall(9_000);
+  late.connection.bytesRead = 1;
+  clock.advance(5_000);
+  expect(late.state.isOpen).toBe(true);
 });
 
 test('connections: drops are logged at most once in ten seconds, with their number', () => {

@@ -23,7 +23,7 @@ export interface LimitedConnection {
 
 export const defaultMaxConnections = 1_000;
 const firstByteMs = 5_000;
-const sweepMs = 1_000;
+const sweepMs = 500;
 const logEveryMs = 10_000;
 const maxReserved = 64;
 
@@ -135,7 +135,10 @@ export class ConnectionLimit {
       const acceptedBefore = this.options.clock.monotonic() - firstByteMs;
       for (const slot of this.#strangers) {
         if (slot.acceptedAt > acceptedBefore) break;
-        if (slot.connection.bytesRead === 0) this.#drop(slot, 'silent');
+        if (slot.connection.bytesRead > 0) continue;
+        // After a stall of this process bytes may have arrived that the event loop reads next.
+        if (slot.isSuspect) this.#drop(slot, 'silent');
+        slot.isSuspect = true;
       }
       if (this.#strangers.size > 0) this.#sweepLater();
     });
@@ -161,6 +164,8 @@ export class ConnectionLimit {
 export class ConnectionSlot {
   /** Who has authenticated itself on it, where the server knows. */
   principal: string | undefined;
+  /** It had sent nothing when its time was up. */
+  isSuspect = false;
   #openRequests = 0;
 
   constructor(
