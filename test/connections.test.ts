@@ -26,7 +26,7 @@ interface Component {
   other: string;
   /** What the greedy user holds open, and what the other one asks for. */
   poll: string;
-  ask: string;
+  path: string;
   /** The listener with metrics; the daemon has none and logs alone. */
   metrics?: string;
   prepare?(url: string): Promise<void>;
@@ -62,7 +62,7 @@ const components: Record<string, Component> = {
     greedy: bearer(greedyToken),
     other: bearer(otherToken),
     poll: request('POST /v1/queues/work/tasks:claim', [bearer(greedyToken), json], claim),
-    ask: '/v1/admin/queues',
+    path: '/v1/admin/queues',
     metrics: 'metrics',
     prepare: async (url) => {
       const headers = {
@@ -86,7 +86,7 @@ const components: Record<string, Component> = {
     greedy: bearer(greedyToken),
     other: bearer(otherToken),
     poll: request('GET /api/v1/events', [bearer(greedyToken)]),
-    ask: '/api/v1/backends',
+    path: '/api/v1/backends',
   },
   db: {
     flags: (folder) => {
@@ -101,7 +101,7 @@ const components: Record<string, Component> = {
     other: 'x-api-key: other.s',
     // Waits for a commit that nobody makes.
     poll: request('GET /v1/c/keys/k?min_seq=99999', ['x-api-key: greedy.s', 'grpc-timeout: 300S']),
-    ask: '/v1/admin/replication',
+    path: '/v1/admin/replication',
     metrics: 'http',
   },
 };
@@ -156,7 +156,7 @@ describe.each(Object.keys(components))('connections: %s', (name) => {
     const { component, urlOf, statusOf } = await start(name);
     const strangers = await hold(urlOf('http'), 1_000);
     expect(await statusOf('/healthz')).toBe(200);
-    expect(await statusOf(component.ask, component.other)).toBe(200);
+    expect(await statusOf(component.path, component.other)).toBe(200);
     const open = () => strangers.filter(({ closed }) => !closed).length;
     await expect.poll(open, patience).toBe(0);
     if (component.metrics === undefined) return;
@@ -170,7 +170,7 @@ describe.each(Object.keys(components))('connections: %s', (name) => {
     await hold(urlOf('http'), 999, component.poll);
     for (let n = 0; n < 20; n++) {
       expect(await statusOf('/healthz')).toBe(200);
-      expect(await statusOf(component.ask, component.other)).toBe(200);
+      expect(await statusOf(component.path, component.other)).toBe(200);
     }
   });
 });

@@ -6,7 +6,7 @@ import { canonicalText } from './values.js';
 
 // Shorter values stay in memory: the number of groups limits them.
 const minSpilledBytes = 256;
-// A text longer than this is told apart by its digest: V8 hashes long texts badly.
+// A longer text is identified by its digest: V8 hashes long texts badly.
 const maxPlainLength = 64;
 const entryBytes = 64;
 /** For the values of all count_distinct of a database that run at the same time. */
@@ -111,7 +111,7 @@ export class AggregateSpace {
   }
 }
 
-/** What tells a value from others: itself, or a digest where it is long or nested. */
+/** Identifies a value: itself, or a digest where it is long or nested. */
 export function identityOf(value: Json): string | number | boolean | null {
   if (typeof value === 'object' && value !== null) return `o${digestOf(canonicalText(value))}`;
   if (typeof value !== 'string') return value;

@@ -298,7 +298,7 @@ describe('memory', () => {
     value: long(n),
   }));
 
-  /** A sort space of 64 KiB per query that tells how many files were made. */
+  /** A sort space of 64 KiB per query, and a spy on its files. */
   function smallSpace() {
     const directory = mkdtempSync(join(tmpdir(), 'millrace-aggregate-'));
     onTestFinished(() => rmSync(directory, { recursive: true }));

@@ -145,7 +145,7 @@ function toGroup({ groupBy, accumulators }: CheckedAggregate, columns: Json[]): 
 class Groups {
   readonly #reads: ((row: Row) => Json | undefined)[];
   readonly #makers: GatheredMaker[];
-  /** By what tells the values of a group from those of others. */
+  /** By the identity of their keys. */
   readonly #groups = new Map<string | number | boolean | null, Group>();
 
   constructor(
