@@ -2,7 +2,7 @@
 import { connect as connectHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { millraceCalls } from '../db-server/messages.mjs';
+import { document, millraceCalls } from '../db-server/messages.mjs';
 
 const mebibyte = 2 ** 20;
 
@@ -83,6 +83,20 @@ export const attacks = {
   },
 };
 
+for (const count of [100, 1_000, 3_000]) {
+  attacks[`db-scans-${count}`] = {
+    server: 'db',
+    title: `${count} callers that each scan 20,000 records again and again`,
+    prepare: insertPeople,
+    run({ grpc }, onRefused) {
+      for (let left = count; left > 0; left -= 1_000) {
+        const session = openSession(grpc);
+        for (let n = 0; n < Math.min(left, 1_000); n++) standingScan(session, onRefused);
+      }
+    },
+  };
+}
+
 const insertPath = '/millrace.db.v1.Database/Insert';
 
 async function insertLargeRecord({ http }) {
@@ -92,6 +106,34 @@ async function insertLargeRecord({ http }) {
     body: JSON.stringify({ key: 'large', data: { text: 'x'.repeat(1_900_000) } }),
   });
   if (!answer.ok) throw new Error(`the record was refused: ${await answer.text()}`);
+}
+
+async function insertPeople({ http }) {
+  for (let at = 0; at < 20_000; at += 1_000) {
+    const operations = Array.from({ length: 1_000 }, (_, n) => ({
+      insert: { data: document(at + n) },
+    }));
+    const answer = await fetch(`${http}/v1/people/records:bulk`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ operations }),
+    });
+    if (!answer.ok) throw new Error(`the records were refused: ${await answer.text()}`);
+  }
+}
+
+/** Scans again when a scan ends; one that is refused waits as the server asks. */
+function standingScan(session, onRefused) {
+  const { path, body } = millraceCalls.scan();
+  let isRefused = false;
+  const call = openCall(session, path, {}, () => {
+    isRefused = true;
+    onRefused();
+  });
+  call.end(body);
+  call.once('close', () => {
+    if (!session.destroyed) setTimeout(standingScan, isRefused ? 250 : 0, session, onRefused);
+  });
 }
 
 function grpcMessage(bytes, isCompressed) {

@@ -24,6 +24,7 @@ process.send({
   count: times.length,
   failed,
   p50: times[times.length >> 1],
+  p99: times[Math.floor(times.length * 0.99)],
   slowest: times.at(-1),
 });
 agent.destroy();

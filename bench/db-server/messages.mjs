@@ -49,6 +49,16 @@ export const millraceCalls = {
       encoding,
     }),
   stream: () => call('Find', db.FindRequestSchema, { collection: 'people', encoding }),
+  scan: () =>
+    call('Find', db.FindRequestSchema, {
+      collection: 'people',
+      filter: {
+        field: 'note',
+        op: 'contains',
+        value: { kind: { case: 'stringValue', value: '#' } },
+      },
+      encoding,
+    }),
 };
 
 export const etcdCalls = {

@@ -17,6 +17,7 @@ export type Fetch = (
     headers: Record<string, string>;
     body?: string;
     signal?: AbortSignal;
+    redirect?: 'manual';
   },
 ) => Promise<FetchResponse>;
 
@@ -122,6 +123,8 @@ export function createClient<Operations>(
       },
       ...(request.body !== undefined && { body: JSON.stringify(request.body) }),
       ...(request.signal && { signal: request.signal }),
+      // The servers never redirect; another address must not get the token or the body.
+      redirect: 'manual',
     });
     const { status, headers } = response;
     const body = jsonOf(await response.text());

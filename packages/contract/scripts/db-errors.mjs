@@ -6,6 +6,7 @@ const responseNames = {
   403: ['Forbidden', 'The API key does not allow this.'],
   404: ['NotFound', 'What the request names is not there.'],
   409: ['Conflict', 'Something else is there, or came first.'],
+  415: ['UnsupportedMediaType', 'The body has a media type that is not supported.'],
   429: ['TooManyRequests', 'A limit was reached.'],
   499: ['ClientClosedRequest', 'The caller gave the call up.'],
   500: ['InternalError', 'The server failed.'],

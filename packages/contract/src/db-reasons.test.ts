@@ -39,8 +39,9 @@ test('the HTTP statuses are those of grpc-gateway', () => {
 });
 
 test.each(reasons)('%s has the HTTP status of its code', (reason, { code, status }) => {
-  // A wrong HTTP method has a status of its own, which no gRPC code maps to.
-  expect(status).toBe(reason === 'NO_SUCH_METHOD' ? 405 : httpStatusOfCode[code]);
+  // Mistakes that only HTTP knows have statuses of their own, which no gRPC code maps to.
+  const ofHttp: Record<string, number> = { NO_SUCH_METHOD: 405, UNSUPPORTED_MEDIA_TYPE: 415 };
+  expect(status).toBe(ofHttp[reason] ?? httpStatusOfCode[code]);
 });
 
 test.each(reasons)('%s is a name and one sentence', (reason, { meaning }) => {

@@ -97,6 +97,12 @@ export const dbReasons = {
     metadata: ['limit_bytes'],
     methods: 'any',
   },
+  UNSUPPORTED_MEDIA_TYPE: {
+    code: 'INVALID_ARGUMENT',
+    status: 415,
+    meaning: 'The body has another media type than application/json; set Content-Type.',
+    methods: 'any',
+  },
   BAD_COLLECTION: {
     code: 'INVALID_ARGUMENT',
     status: 400,
@@ -452,6 +458,12 @@ export const dbReasons = {
     code: 'UNAVAILABLE',
     status: 503,
     meaning: 'The database is not open yet, or this follower has no first copy yet; try again.',
+    methods: 'any',
+  },
+  CONNECTION_LIMIT: {
+    code: 'UNAVAILABLE',
+    status: 503,
+    meaning: 'The server has its maximum of open connections, all of them in use; try again later.',
     methods: 'any',
   },
   SHUTTING_DOWN: {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
@@ -135,4 +135,18 @@ test('ctl db import: line 0 is a usage error', async () => {
     2,
     'ctl: --start-line must be a whole number, 1 or more, not "0".\n',
   ]);
+});
+
+test('exit code 1: a restore that is refused', async () => {
+  const from = file('not-a-backup', 'x'.repeat(1_000));
+  const used = join(folder, 'used');
+  mkdirSync(used);
+  writeFileSync(join(used, 'notes'), '');
+  for (const data of [used, join(folder, 'fresh')]) {
+    const { code, out, err } = await ctl(['db', 'restore', '--from', from, '--data', data]);
+    expect([code, out]).toEqual([1, '']);
+    expect(err).toMatch(data === used ? /is not empty/ : /not-a-backup/);
+  }
+  const wrong = ['db', 'restore', '--from', from, '--data', join(folder, 'fresh'), '--to', 'soon'];
+  expect((await ctl(wrong)).code).toBe(2);
 });

@@ -196,6 +196,9 @@ Arlington      1      85       85
     const json = await server.json([...args, '--having', 'count>1']);
     expect(json.groups).toEqual([{ key: { city: 'London' }, count: 2, values: {} }]);
     expect((await server.ctl(['aggregate', 'people', 'age>99'])).out).toBe('count\n    0\n');
+    const unknown = await server.ctl(['aggregate', 'peopel', '--group-by', 'city']);
+    expect([unknown.code, unknown.out]).toEqual([1, '']);
+    expect(unknown.err).toMatch(/"peopel".*people/s);
   });
 
   test('status', async () => {

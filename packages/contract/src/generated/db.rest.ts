@@ -1306,6 +1306,7 @@ export interface components {
     Reason:
       | 'BAD_REQUEST'
       | 'REQUEST_TOO_LARGE'
+      | 'UNSUPPORTED_MEDIA_TYPE'
       | 'BAD_COLLECTION'
       | 'BAD_KEY'
       | 'BAD_ID'
@@ -1357,6 +1358,7 @@ export interface components {
       | 'STORAGE_FAILED'
       | 'ALREADY_RUNNING'
       | 'NOT_READY'
+      | 'CONNECTION_LIMIT'
       | 'SHUTTING_DOWN'
       | 'DEADLINE_EXCEEDED'
       | 'CANCELLED'

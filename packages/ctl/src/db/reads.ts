@@ -120,6 +120,7 @@ export async function aggregateRecords(
   const { out, json } = terminal;
   const { collection, ...query } = options;
   const result = await database.collection(collection).aggregate(query as AggregateQuery);
+  if (!result.groups.some(({ count }) => count > 0)) await requireCollection(database, collection);
   if (json) {
     out.write(`${JSON.stringify(aggregateJson(result, options.explain ?? false), null, 2)}\n`);
     return;

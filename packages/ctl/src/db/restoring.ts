@@ -1,4 +1,4 @@
-import { UsageError } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
 import type { RestoreTarget } from '@millrace/db';
 import { asTyped } from '../base/command-name.js';
@@ -19,7 +19,13 @@ export async function restoreTo(
   const restored = await restore(files, directory, {
     to,
     onProgress: ({ stage, records, of }) => progress.show({ records, of }, verbs[stage]),
-  }).finally(() => progress.end());
+  })
+    .catch((error: unknown) => {
+      // The command was used rightly: the files or the directory do not allow it.
+      if (!(error instanceof UsageError)) throw error;
+      throw new Refusal('RESTORE_REFUSED', error.message, { cause: error });
+    })
+    .finally(() => progress.end());
   const { out, json } = terminal;
   if (json) {
     const { seq, records, lineageId } = restored;

@@ -2,7 +2,7 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { expect, test } from 'vitest';
 import { plain } from '../render/paint.js';
 import { topScreen } from './top-screen.js';
-import { rowOf } from './top.js';
+import { rowOf, showTop } from './top.js';
 
 type Point = QueueSchema<'QueueMetricsPoint'>;
 const nothing = { p50: null, p95: null, p99: null };
@@ -68,4 +68,26 @@ idle   -        -          0       0       -         -        ▁▁▁▁▁▁
   expect(wide).toContain('WAIT P99');
   expect(wide).toContain('and 1 more: name the queues you want to see');
   expect(topScreen([], { columns: 80, paint: plain }, 9)).toMatch(/^No queues yet/);
+});
+
+test('many queues are read a few at a time, in their order', async () => {
+  let [open, most] = [0, 0];
+  const api = {
+    url: 'http://127.0.0.1:1',
+    call: async (operation: string) => {
+      if (operation === 'listQueues') return { body: names.map((name) => ({ name })) };
+      most = Math.max(most, ++open);
+      await new Promise((resolve) => setImmediate(resolve));
+      open--;
+      return { body: { step_s: 10, points: [point(), point()] } };
+    },
+  } as never;
+  const names = Array.from({ length: 40 }, (_, n) => `q${n}`);
+  const lines: string[] = [];
+  const out = { write: (text: string) => lines.push(text), isScreen: false };
+  const tools = { terminal: { out, json: true }, lifecycle: {} } as never;
+  await showTop(api, [], { count: '1' }, tools);
+  const shown = JSON.parse(lines.join('')) as { queues: { name: string }[] };
+  expect(shown.queues.map(({ name }) => name)).toEqual(names);
+  expect(most).toBeLessThanOrEqual(8);
 });

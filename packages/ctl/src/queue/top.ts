@@ -15,6 +15,8 @@ export interface TopFlags {
 
 const defaultIntervalMs = 2_000;
 const minIntervalMs = 100;
+/** Hundreds of requests at once would compete with the work of the server. */
+const maxParallelReads = 8;
 /** A server that is being restarted will be back. */
 const passing = new Set(['UNAVAILABLE', 'STORAGE_UNAVAILABLE', 'RATE_LIMITED']);
 
@@ -47,13 +49,17 @@ export async function showTop(
 async function readRows(api: QueueApi, names: readonly string[]): Promise<TopRow[]> {
   const wanted =
     names.length > 0 ? names : (await api.call('listQueues')).body.map(({ name }) => name);
-  return Promise.all(
-    wanted.map(async (queue) => {
+  const rows = new Map<string, TopRow>();
+  const waiting = [...wanted];
+  const readSome = async (): Promise<void> => {
+    for (let queue = waiting.shift(); queue !== undefined; queue = waiting.shift()) {
       const query = { since: '10m', step: '10s' };
       const { body } = await api.call('getQueueMetrics', { queue, query });
-      return rowOf(queue, body);
-    }),
-  );
+      rows.set(queue, rowOf(queue, body));
+    }
+  };
+  await Promise.all(Array.from({ length: maxParallelReads }, readSome));
+  return wanted.map((queue) => rows.get(queue)!);
 }
 
 const stepsPerMinute = 6;

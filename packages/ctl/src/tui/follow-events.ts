@@ -49,6 +49,7 @@ async function* eventsOf(
         ...(lastId === undefined ? {} : { 'last-event-id': lastId }),
       },
       signal: AbortSignal.any([signal, silent.signal]),
+      redirect: 'error',
     });
     if (!response.ok || !response.body) throw new Error(`HTTP ${response.status}`);
     live.connected();

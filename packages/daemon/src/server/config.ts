@@ -347,7 +347,7 @@ const schema = z.object({
     .int()
     .min(1)
     .default(1_000)
-    .meta({ description: 'Maximum number of open connections; more are closed' }),
+    .meta({ description: 'Maximum open connections; strangers and idle ones make room, then 503' }),
   max_peer_memory_bytes: byteSize({ min: 1024 * 1024 })
     .prefault('256MiB')
     .meta({ description: 'Memory for unfinished requests and unsent responses; beyond it, 429' }),

@@ -173,13 +173,29 @@ export class Router implements Channel {
     if (notLeading.has(error.code)) {
       const metadata = error.extra.members?.['metadata'] as { leader?: string } | undefined;
       const leader = metadata?.leader ?? '';
-      if (leader !== '' && leader !== target) this.#follow(leader);
+      const isHelpful = leader !== '' && leader !== target && this.#isAsSecure(leader);
+      if (isHelpful) this.#follow(leader);
       else await this.#discover(target);
       return elsewhere(`${target} does not lead: ${error.detail}`, error);
     }
     if (!isPassing(error)) return error;
     if (!error.isAnswer || error.code === 'SHUTTING_DOWN') await this.#discover(target);
     return error;
+  }
+
+  /**
+   * Whether a leader that a node names is reached as the caller asked: with TLS and the same CA, or
+   * without both. Anything else would send the API key where the caller did not want it.
+   */
+  #isAsSecure(leader: string): boolean {
+    try {
+      const { isSecure, place } = parseAddress(leader);
+      const { isSecure: wanted } = this.options.addresses[0]!;
+      return isSecure === wanted && !('path' in place);
+    } catch {
+      // The node advertises an address that this client cannot use, so the given ones remain.
+      return false;
+    }
   }
 
   /** Asks all nodes who leads. `failed` is a node that is known not to. */
@@ -212,12 +228,7 @@ export class Router implements Channel {
 
   #follow(leader: string): void {
     if (leader === this.#leader) return;
-    try {
-      this.#transportOf(leader);
-    } catch {
-      // The node advertises an address that this client cannot use, so the given ones remain.
-      return;
-    }
+    this.#transportOf(leader);
     this.#leader = leader;
     for (const stream of this.#streams) {
       if (stream.target !== leader) stream.abort(elsewhere(`${leader} leads now`));

@@ -16,14 +16,16 @@ export interface DrainParts {
 }
 
 /** Time after the deadline for callers to receive the status of their calls. */
-const closeTimeoutMs = 1_000;
+const minCloseMs = 1_000;
 
 /**
  * Graceful shutdown: health reports it first, new calls are refused, watches end and calls in
- * flight finish. Listeners stay open until then, so that callers receive a status.
+ * flight finish. Listeners stay open until then, so that callers receive a status. A call is
+ * finished when its answer is queued; a caller that reads slowly has the rest of the time for it.
  */
 export async function drain(parts: DrainParts): Promise<void> {
   const { calls, health, listeners, clock, log, deadlineMs } = parts;
+  const endsAt = clock.monotonic() + deadlineMs;
   health.stopServing();
   calls.beginDrain();
   const inTime = await before(clock, deadlineMs, calls.idle());
@@ -35,7 +37,11 @@ export async function drain(parts: DrainParts): Promise<void> {
   calls.cut();
   health.close();
   const cut = new AbortController();
-  const timer = clock.after(closeTimeoutMs, () => cut.abort());
+  const leftMs = Math.max(minCloseMs, endsAt - clock.monotonic());
+  const timer = clock.after(leftMs, () => {
+    if (leftMs > minCloseMs) log.warn({ deadline_ms: deadlineMs }, 'unread answers dropped');
+    cut.abort();
+  });
   await listeners.close(cut.signal);
   timer.cancel();
 }

@@ -273,11 +273,11 @@ describe('without keys', () => {
     });
 
   test('auth none: web pages of other sites are refused', async () => {
-    expect(await statusWith({})).toBe(200);
-    expect(await statusWith({ host: 'localhost:8080' })).toBe(200);
-    expect(await statusWith({ host: '[::1]:8080' })).toBe(200);
     const { port } = new URL(lone.http);
     const json = { 'content-type': 'application/json' };
+    expect(await statusWith(json)).toBe(200);
+    expect(await statusWith({ ...json, host: 'localhost:8080' })).toBe(200);
+    expect(await statusWith({ ...json, host: '[::1]:8080' })).toBe(200);
     const own = { origin: `http://localhost:${port}` };
     expect(await statusWith({ ...own, ...json })).toBe(200);
     expect(await statusWith({ ...own, 'content-type': 'text/plain' })).toBe(400);
@@ -292,10 +292,10 @@ describe('without keys', () => {
     expect(await statusWith({ origin: 'null' })).toBe(400);
   });
 
-  test('auth none: a client that is no browser may send any content type', async () => {
-    expect(await statusWith({ 'content-type': 'application/x-www-form-urlencoded' })).toBe(200);
-    expect(await statusWith({ 'content-type': 'text/plain' })).toBe(200);
-    expect(await statusWith({})).toBe(200);
+  test('auth none: another content type than JSON is 415', async () => {
+    expect(await statusWith({ 'content-type': 'application/x-www-form-urlencoded' })).toBe(415);
+    expect(await statusWith({ 'content-type': 'text/plain' })).toBe(415);
+    expect(await statusWith({})).toBe(415);
   });
 
   test('auth none: every caller is the same local principal with full access', async () => {

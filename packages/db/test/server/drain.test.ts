@@ -121,3 +121,44 @@ test('start: a port in use is a one-line error, and nothing stays open', async (
   await expect(started).rejects.toThrow(/already in use.*--http/);
   await server.dispose();
 });
+
+/** Answers a paused reader cannot have in its own buffers. */
+async function fill(rest: RestClient, records: number): Promise<void> {
+  const operations = Array.from({ length: records }, () => ({
+    insert: { data: { text: 'x'.repeat(100_000) } },
+  }));
+  await rest.ok('POST', '/v1/c/records:bulk', { operations });
+}
+
+test('drain: an answer that is not read yet is delivered within the drain time', async () => {
+  const server = await startServer();
+  const rest = new RestClient(server.http);
+  await fill(rest, 80);
+  const stream = new GrpcClient(server.grpc).stream('Find', { collection: 'c' });
+  let bytes = 0;
+  const outcome = new Promise<unknown>((resolve) => {
+    stream.on('error', resolve);
+    stream.on('end', () => resolve('ended'));
+  });
+  await new Promise((resolve) => stream.once('readable', () => resolve(undefined)));
+  // The call has ended on the server once its answer is queued, or the drain waits for it.
+  const stopped = server.stop();
+  await new Promise((resolve) => setTimeout(resolve, 3_000));
+  stream.on('data', (message: object) => (bytes += JSON.stringify(message).length));
+  expect(await outcome).toBe('ended');
+  expect(bytes).toBeGreaterThan(80 * 100_000);
+  await stopped;
+  await server.dispose();
+});
+
+test('drain: an answer that nobody reads does not outlast the drain time', async () => {
+  const server = await startServer({ 'drain-timeout-ms': '2000' });
+  const rest = new RestClient(server.http);
+  await fill(rest, 80);
+  const stream = new GrpcClient(server.grpc).stream('Find', { collection: 'c' });
+  const outcome = new Promise<unknown>((resolve) => stream.on('error', resolve));
+  await new Promise((resolve) => stream.once('readable', () => resolve(undefined)));
+  await server.dispose();
+  stream.resume();
+  expect(await outcome).toMatchObject({ code: 14 });
+});

@@ -131,6 +131,19 @@ test('malformed input: a request of more than 4 MiB is REQUEST_TOO_LARGE', async
   await expectWell();
 });
 
+test.each(['text/plain', 'application/x-www-form-urlencoded', 'application/json; charset=utf-16'])(
+  'malformed input: a body of %s is 415',
+  async (type) => {
+    const { rest } = both;
+    const headers = { 'content-type': type };
+    const refused = await rest.refusal('POST', '/v1/c/records', { data: {} }, headers);
+    expect(refused).toMatchObject({ status: 415, reason: 'UNSUPPORTED_MEDIA_TYPE' });
+    expect(refused.message).toContain('send application/json');
+    // Without a body there is no type to be wrong.
+    expect((await rest.send('POST', '/v1/c/records:find', '', headers)).status).toBe(200);
+  },
+);
+
 test('malformed input: deeply nested JSON is refused quickly', async () => {
   const { rest, grpc } = both;
   const deep = 2_000_000;

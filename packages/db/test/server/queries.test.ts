@@ -295,6 +295,7 @@ test('cancel: a caller that disconnects ends its call, on gRPC and REST', async 
   const abort = new AbortController();
   const call = fetch(`${server.http}/v1/people/records:find`, {
     method: 'POST',
+    headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ min_seq: request.min_seq }),
     signal: abort.signal,
   });

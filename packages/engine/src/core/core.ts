@@ -6,6 +6,8 @@ import { Catalog, systemCollection, type CollectionInfo } from './catalog.js';
 import { StoreCodec } from '../format/codec.js';
 import { checkCollectionName } from '../value/documents.js';
 import type { IndexDefinition } from '../format/entries.js';
+import { LoopTurns, type TurnKind } from './loop-turns.js';
+import { Slice } from './slice.js';
 import { SortSpace } from '../storage/sort-space.js';
 import { FileUse } from '../storage/file/file-use.js';
 import type { OpenedLog } from '../storage/open-log.js';
@@ -53,6 +55,8 @@ export class Core {
   readonly snapshots = new Set<SnapshotView>();
   readonly files = new FileUse();
   readonly sortSpace: SortSpace;
+  /** The share of the event loop that all queries have together. */
+  readonly turns: LoopTurns;
   /** Why nothing can be read any more. Those who wait by `onDurable` are called when it is set. */
   closed: Error | undefined;
   /**
@@ -84,6 +88,7 @@ export class Core {
     this.random = options.random;
     this.log = options.log;
     this.sortSpace = new SortSpace(dirname(tables.path));
+    this.turns = new LoopTurns(() => this.clock.monotonic());
     this.store = new Store(tables, opened?.log, {
       clock: options.clock,
       log: options.log,
@@ -118,6 +123,16 @@ export class Core {
       relaxed: options.durability === 'relaxed',
     });
     this.durable = this.visible = { ...this.writer.state };
+  }
+
+  /** The slice of a query. `check` runs after each pause and throws to give the query up. */
+  newSlice(check?: () => void): Slice {
+    const { turns } = this;
+    const pause = async (kind: TurnKind) => {
+      await turns.wait(kind);
+      check?.();
+    };
+    return new Slice({ monotonic: () => this.clock.monotonic(), turns, pause });
   }
 
   /** The file of LMDB, which may lag behind the store. */

@@ -6,6 +6,14 @@ import { messageOf } from '@millrace/kit/errors';
 import type { JsonObject } from '../value/documents.js';
 import { compileRegex, fromRegExpSyntax } from '../value/regex.js';
 import { refuse } from '../value/refusal.js';
+import {
+  countSteps,
+  maxValidationSteps,
+  StepBudget,
+  StepsSpent,
+  type ResolvedRefs,
+} from './schema-budget.js';
+import { EvaluationPaths, maxEvaluationPaths } from './schema-paths.js';
 
 export type ValidateMode = 'strict' | 'warn';
 
@@ -37,8 +45,11 @@ export const maxSchemaBytes = 256 * 1024;
 const dialect = /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;
 const require = createRequire(import.meta.url);
 
-/** Compiles a JSON Schema 2020-12. Refuses BAD_SCHEMA. */
-export function compileSchema(schema: JsonObject): CheckDocument {
+/**
+ * Compiles a JSON Schema 2020-12. Refuses BAD_SCHEMA. One that is stored already is not refused for
+ * its evaluation paths, because the limit may be younger; its validations are limited all the same.
+ */
+export function compileSchema(schema: JsonObject, isStored = false): CheckDocument {
   const { $schema } = schema;
   if ($schema !== undefined && !(typeof $schema === 'string' && dialect.test($schema))) {
     throw badSchema(
@@ -46,8 +57,15 @@ export function compileSchema(schema: JsonObject): CheckDocument {
         '(https://json-schema.org/draft/2020-12/schema)',
     );
   }
-  checkNotAsync(schema);
-  const ajv = newAjv();
+  const partCount = countParts(schema);
+  if (partCount > maxSchemaParts && !isStored) {
+    throw badSchema(
+      `it has ${partCount} parts, more than ${maxSchemaParts}. Split the collection, or check less`,
+    );
+  }
+  const budget = new StepBudget();
+  const refs: ResolvedRefs = new Map();
+  const ajv = newAjv(budget, refs);
   if (!ajv.validateSchema(schema)) {
     throw badSchema(issueText(issueOf(ajv.errors ?? [])));
   }
@@ -57,25 +75,45 @@ export function compileSchema(schema: JsonObject): CheckDocument {
   } catch (error) {
     throw badSchema(compileProblem(error));
   }
-  const check: CheckDocument = (data) => run(validate, data);
+  if (!isStored) checkPaths(new EvaluationPaths(schema, refs));
+  const check: CheckDocument = (data) => run(validate, data, budget);
   const issue = check({});
   if (issue?.message === endless) throw badSchema(endless);
   return check;
 }
 
 const endless = 'the schema refers to itself without end';
+const tooManySteps =
+  `checking it takes more than ${maxValidationSteps} steps; simplify the schema where the same ` +
+  '$ref applies several times to one value, or send a smaller document';
 
-function run(validate: ValidateFunction, data: JsonObject): SchemaIssue | undefined {
+function run(
+  validate: ValidateFunction,
+  data: JsonObject,
+  budget: StepBudget,
+): SchemaIssue | undefined {
+  budget.reset();
   try {
     return validate(data) ? undefined : issueOf(validate.errors ?? []);
   } catch (error) {
     // A stack overflow: documents are at most 32 levels deep, so only the schema can recurse.
     if (error instanceof RangeError) return { path: [], message: endless };
+    if (error instanceof StepsSpent) return { path: [], message: tooManySteps };
     throw error;
   }
 }
 
-function newAjv(): Ajv2020 {
+function checkPaths(paths: EvaluationPaths): void {
+  if (paths.count <= maxEvaluationPaths) return;
+  const { pointer, count } = paths.largest();
+  throw badSchema(
+    `a document can be evaluated in ${paths.count} ways, more than ${maxEvaluationPaths}. Already ` +
+      `"${pointer}" has ${count}: refer to a shared definition once in it, not several times, or ` +
+      'nest fewer levels of $ref',
+  );
+}
+
+function newAjv(budget: StepBudget, refs: ResolvedRefs): Ajv2020 {
   // Loaded on first use: most databases have no schema.
   const library = require('ajv/dist/2020.js') as typeof AjvLibrary;
   const formats = require('ajv-formats') as typeof addFormats;
@@ -83,6 +121,8 @@ function newAjv(): Ajv2020 {
     strict: false,
     logger: false,
     ownProperties: true,
+    // Ajv would copy the code of a definition into every place that refers to it.
+    inlineRefs: false,
     code: { regExp: linearRegExp },
   });
   formats.default(ajv, { mode: 'fast' });
@@ -94,8 +134,9 @@ function newAjv(): Ajv2020 {
     schemaType: 'boolean',
     error: { message: 'must NOT have duplicate items' },
     compile: (isUnique: boolean) => (items: readonly unknown[]) =>
-      !isUnique || new Set(items.map(canonicalText)).size === items.length,
+      !isUnique || countDistinct(items, budget) === items.length,
   });
+  countSteps(ajv, budget, refs);
   return ajv;
 }
 
@@ -113,6 +154,16 @@ const linearRegExp = Object.assign(
 
 class PatternError extends Error {}
 
+function countDistinct(items: readonly unknown[], budget: StepBudget): number {
+  const texts = new Set<string>();
+  for (const item of items) {
+    const text = canonicalText(item);
+    budget.spend(1 + (text.length >>> 4));
+    texts.add(text);
+  }
+  return texts.size;
+}
+
 function canonicalText(value: unknown): string {
   return JSON.stringify(value, (_name, part: unknown) => {
     if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
@@ -120,11 +171,21 @@ function canonicalText(value: unknown): string {
   });
 }
 
-/** Ajv would return a promise, which counts as a match. */
-function checkNotAsync(value: unknown): void {
-  if (typeof value !== 'object' || value === null) return;
+// Compiling a part takes up to a millisecond, in which nothing else runs.
+const maxSchemaParts = 5_000;
+const plainValues = new Set(['enum', 'const', 'default', 'examples']);
+
+/** The number of objects of a schema. Refuses `$async`: a promise would count as a match. */
+function countParts(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
   if (Object.hasOwn(value, '$async')) throw badSchema('$async is not part of JSON Schema');
-  for (const part of Object.values(value)) checkNotAsync(part);
+  let count = Array.isArray(value) ? 0 : 1;
+  for (const [name, part] of Object.entries(value)) {
+    // A value is no part, but may be what a $ref means.
+    const parts = countParts(part);
+    if (!plainValues.has(name)) count += parts;
+  }
+  return count;
 }
 
 function compileProblem(error: unknown): string {

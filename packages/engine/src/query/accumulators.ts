@@ -1,6 +1,6 @@
 import type { Json } from '../value/documents.js';
-import { refuse } from '../value/refusal.js';
 import type { CheckedAccumulator } from './aggregate-query.js';
+import { HeldValue, identityOf, type AggregateSpace } from './aggregate-space.js';
 import { compareValues } from '../value/order.js';
 import {
   forEachValue,
@@ -11,21 +11,24 @@ import {
   type Row,
 } from '../value/path.js';
 import { timeText } from './time.js';
-import { canonicalText } from './values.js';
 
 /** What one accumulator has gathered for one group. */
 export interface Gathered {
   add(row: Row): void;
   /** The value; null when there is nothing to compute it from. */
-  result(): Json;
+  result(): Cell;
 }
+
+/** A value, or where it is. */
+export type Cell = Json | HeldValue;
 
 /** Makes what one accumulator needs for each new group. */
 export type GatheredMaker = () => Gathered;
 
-const maxDistinctValues = 10_000_000;
-
-export function compileAccumulator({ op, path }: CheckedAccumulator): GatheredMaker {
+export function compileAccumulator(
+  { op, path }: CheckedAccumulator,
+  space: AggregateSpace,
+): GatheredMaker {
   if (!path) return () => new Count();
   const read = readerOf(path);
   switch (op) {
@@ -36,17 +39,15 @@ export function compileAccumulator({ op, path }: CheckedAccumulator): GatheredMa
     case 'avg':
       return () => new Average(read);
     case 'min':
-      return () => new Extreme(read, -1);
+      return () => new Extreme(read, -1, space);
     case 'max':
-      return () => new Extreme(read, 1);
-    case 'count_distinct': {
-      const budget = { left: maxDistinctValues };
-      return () => new Distinct(read, budget);
-    }
+      return () => new Extreme(read, 1, space);
+    case 'count_distinct':
+      return () => new Distinct(read, space);
     case 'first':
-      return () => new Edge(valueOf(path), -1);
+      return () => new Edge(valueOf(path), -1, space);
     case 'last':
-      return () => new Edge(valueOf(path), 1);
+      return () => new Edge(valueOf(path), 1, space);
   }
 }
 
@@ -126,74 +127,67 @@ function finite(value: number): Json {
 
 /** The smallest or the largest value, in the order of all values. */
 class Extreme implements Gathered {
-  #best: Json | undefined;
+  readonly #best: HeldValue;
   constructor(
     private readonly read: Reader,
     private readonly sign: 1 | -1,
-  ) {}
+    space: AggregateSpace,
+  ) {
+    this.#best = new HeldValue(space);
+  }
   add(row: Row): void {
     this.read(row, this.#use);
   }
   #use = (value: Json) => {
-    if (this.#best === undefined || compareValues(value, this.#best) * this.sign > 0) {
-      this.#best = value;
-    }
+    const best = this.#best.get();
+    if (best === undefined || compareValues(value, best) * this.sign > 0) this.#best.set(value);
   };
-  result(): Json {
-    return this.#best ?? null;
+  result(): Cell {
+    return this.#best.isEmpty ? null : this.#best;
   }
 }
 
 class Distinct implements Gathered {
-  readonly #plain = new Set<Json>();
-  readonly #nested = new Set<string>();
-  #isEmpty = true;
+  readonly #seen = new Set<string | number | boolean | null>();
   constructor(
     private readonly read: Reader,
-    private readonly budget: { left: number },
+    private readonly space: AggregateSpace,
   ) {}
   add(row: Row): void {
-    this.#isEmpty = false;
     this.read(row, this.#use);
   }
   #use = (value: Json) => {
-    const before = this.#size;
-    if (typeof value === 'object' && value !== null) this.#nested.add(canonicalText(value));
-    else this.#plain.add(value);
-    if (this.#size > before && this.budget.left-- === 0) throw tooManyValues();
+    const identity = identityOf(value);
+    if (this.#seen.has(identity)) return;
+    this.space.countDistinct(identity);
+    this.#seen.add(identity);
   };
-  get #size(): number {
-    return this.#plain.size + this.#nested.size;
-  }
   result(): Json {
-    return this.#isEmpty ? null : this.#size;
+    return this.#seen.size;
   }
-}
-
-function tooManyValues(): Error {
-  const limit = String(maxDistinctValues);
-  const text = `count_distinct met more than ${limit} different values; narrow the filter.`;
-  return refuse('GROUP_LIMIT', text, { limit });
 }
 
 /** The value of the record with the lowest or the highest id, among those that have the field. */
 class Edge implements Gathered {
   #id = '';
-  #value: Json | undefined;
+  readonly #value: HeldValue;
   constructor(
     private readonly read: (row: Row) => Json | undefined,
     private readonly sign: 1 | -1,
-  ) {}
+    space: AggregateSpace,
+  ) {
+    this.#value = new HeldValue(space);
+  }
   add(row: Row): void {
     // Records may come in the order of an index, and a transaction's own come last.
     const { id } = row;
-    if (this.#value !== undefined && (this.sign < 0 ? id > this.#id : id < this.#id)) return;
+    if (!this.#value.isEmpty && (this.sign < 0 ? id > this.#id : id < this.#id)) return;
     const value = this.read(row);
     if (value === undefined) return;
-    this.#value = value;
+    this.#value.set(value);
     this.#id = id;
   }
-  result(): Json {
-    return this.#value ?? null;
+  result(): Cell {
+    return this.#value.isEmpty ? null : this.#value;
   }
 }

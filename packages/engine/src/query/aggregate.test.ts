@@ -1,11 +1,15 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { Json, JsonObject } from '../value/documents.js';
 import { aggregate } from './aggregate.js';
 import { checkAggregate, type AggregateQuery } from './aggregate-query.js';
 import { document, filter, indexes, records } from './arbitraries.test-support.js';
 import { idOf, imageOf, MemoryView, sourceOf } from './memory-view.test-support.js';
 import { modelCompare, modelMatches } from './model.test-support.js';
+import { SortSpace } from '../storage/sort-space.js';
 
 const rows = (...documents: JsonObject[]) => documents.map((data, n) => ({ id: idOf(n), data }));
 
@@ -99,7 +103,7 @@ describe('accumulators', () => {
   });
 });
 
-test('without groups over nothing there is one group: count and sum 0, the others null', async () => {
+test('without groups over nothing there is one group: counts and sum 0, the others null', async () => {
   const ops = ['count', 'sum', 'avg', 'min', 'max', 'count_distinct', 'first', 'last'] as const;
   const aggregates = ops.map((op) => ({ name: op, op, field: 'n' }));
   expect(await groups(new MemoryView([]), { aggregates })).toEqual([
@@ -112,7 +116,7 @@ test('without groups over nothing there is one group: count and sum 0, the other
         avg: null,
         min: null,
         max: null,
-        count_distinct: null,
+        count_distinct: 0,
         first: null,
         last: null,
       },
@@ -283,5 +287,66 @@ describe('an aggregate of the wrong shape', () => {
   test('has its filters refused as filters', () => {
     const having = { field: 'count', op: 'is', value: 1 };
     expect(() => checkAggregate({ having })).toThrow('BAD_FILTER: having.op "is" is unknown');
+  });
+});
+
+describe('memory', () => {
+  const long = (n: number) => `${'x'.repeat(40_000)}${n}`;
+  const documents = Array.from({ length: 60 }, (_, n) => ({
+    key: long(n % 20),
+    n,
+    value: long(n),
+  }));
+
+  /** A sort space of 64 KiB per query, and a spy on its files. */
+  function smallSpace() {
+    const directory = mkdtempSync(join(tmpdir(), 'millrace-aggregate-'));
+    onTestFinished(() => rmSync(directory, { recursive: true }));
+    const space = new SortSpace(directory, 4 * 64 * 1024);
+    const openFile = vi.spyOn(space, 'openFile');
+    return { space, openFile };
+  }
+
+  test('groups and values beyond the memory are in a file, and the answer is the same', async () => {
+    const query: AggregateQuery = {
+      groupBy: ['key'],
+      aggregates: [
+        { name: 'first', op: 'first', field: 'value' },
+        { name: 'last', op: 'last', field: 'value' },
+        { name: 'min', op: 'min', field: 'value' },
+        { name: 'max', op: 'max', field: 'value' },
+        { name: 'distinct', op: 'count_distinct', field: 'value' },
+      ],
+      having: { field: 'max', op: 'gt', value: 'x' },
+      orderBy: [{ field: 'last', desc: true }],
+    };
+    const view = new MemoryView(rows(...documents));
+    const { space, openFile } = smallSpace();
+    const spilled = await groups(view, query, { sortSpace: space });
+    expect(openFile).toHaveBeenCalledTimes(1);
+    expect(space.distinctBytes).toBe(0);
+    expect(spilled).toEqual(await groups(view, query));
+    expect(spilled).toHaveLength(20);
+    const [first] = spilled.filter(({ key }) => key['key'] === long(7));
+    expect(first).toMatchObject({ count: 3, values: { distinct: 3, last: long(47) } });
+  });
+
+  test('an answer that is too large is refused, and a limit helps', async () => {
+    const large = 'y'.repeat(1_000_000);
+    const view = new MemoryView(
+      rows(...Array.from({ length: 70 }, (_, n) => ({ key: `${large}${n}` }))),
+    );
+    const query = { groupBy: ['key'], aggregates: [] };
+    await expect(groups(view, query)).rejects.toThrow(/64 MiB already; set a limit/);
+    expect(await groups(view, { ...query, limit: 1 })).toHaveLength(1);
+  });
+
+  test('count_distinct beyond its memory is refused', async () => {
+    const { space } = smallSpace();
+    space.distinctBytes = 256 * 1024 * 1024 - 1_000;
+    const query = { aggregates: [{ name: 'd', op: 'count_distinct' as const, field: 'value' }] };
+    const view = new MemoryView(rows(...documents));
+    await expect(groups(view, query, { sortSpace: space })).rejects.toThrow(/narrow the filter/);
+    expect(space.distinctBytes).toBe(256 * 1024 * 1024 - 1_000);
   });
 });

@@ -1,14 +1,20 @@
 import type { Json, JsonObject } from '../value/documents.js';
 import { refuse } from '../value/refusal.js';
-import { compileAccumulator, valueOf, type Gathered, type GatheredMaker } from './accumulators.js';
+import {
+  compileAccumulator,
+  valueOf,
+  type Cell,
+  type Gathered,
+  type GatheredMaker,
+} from './accumulators.js';
 import type { CheckedAggregate, Column } from './aggregate-query.js';
+import { AggregateSpace, HeldValue, identityOf, sizeOf } from './aggregate-space.js';
 import { compareValues } from '../value/order.js';
 import type { Path, Row } from '../value/path.js';
 import { planQuery } from './plan.js';
 import { compilePredicate, compileWith, type Predicate } from './predicate.js';
 import { sortInSlices } from './merge-sort.js';
 import { reportOf, visitAll, type PlanReport, type QuerySource } from './source.js';
-import { canonicalText } from './values.js';
 
 export interface AggregateGroup {
   /** Value by path of `groupBy`; null also for records that lack the field. */
@@ -25,18 +31,35 @@ export interface AggregateResult {
 }
 
 const maxGroups = 100_000;
+// What one message to a client may have.
+const maxAnswerBytes = 64 * 1024 * 1024;
+// Long values come from a file: a comparison may take a millisecond.
+const spilledChunkLength = 8;
 
 interface Group {
-  key: Json[];
+  key: HeldValue[];
   count: number;
   gathered: Gathered[];
 }
 
 /** Group fields, then accumulators, then the number of records. */
-type Columns = Json[];
+type Columns = Cell[];
 
-/** Groups records and computes over them. */
+/** Groups records and computes over them, in bounded memory. */
 export async function aggregate(
+  source: QuerySource,
+  query: CheckedAggregate,
+): Promise<AggregateResult> {
+  const space = new AggregateSpace(source.sortSpace);
+  try {
+    return await aggregateIn(space, source, query);
+  } finally {
+    space.close();
+  }
+}
+
+async function aggregateIn(
+  space: AggregateSpace,
   source: QuerySource,
   query: CheckedAggregate,
 ): Promise<AggregateResult> {
@@ -44,24 +67,35 @@ export async function aggregate(
   slice.enter();
   const plan = planQuery(query.condition, { keys: [], idDesc: false }, source.collection.indexes);
   const matches = compilePredicate(query.condition);
-  const groups = new Groups(query);
-  const rows = await visitAll(source, plan, (image) => {
-    if (matches(image)) groups.add(image);
-    return false;
-  });
+  const groups = new Groups(query, space);
+  const pause = () => (slice.due() ? slice.pause() : undefined);
+  const rows = await visitAll(
+    source,
+    plan,
+    (image) => {
+      if (matches(image)) groups.add(image);
+      return space.isFull;
+    },
+    () => space.spill(pause),
+  );
   const isWanted = compileWith(query.having, anyColumn);
   const wanted: Columns[] = [];
   for (const group of groups.all()) {
     const columns = columnsOf(group);
     if (isWanted(columns)) wanted.push(columns);
-    if (slice.spend(0)) await slice.pause();
+    if (space.hasSpilled ? slice.due() : slice.spend(0)) await slice.pause();
   }
-  const sorted = await sortInSlices(wanted, orderOf(query), slice);
+  const chunkLength = space.hasSpilled ? spilledChunkLength : undefined;
+  const sorted = await sortInSlices(wanted, orderOf(query), slice, chunkLength);
   const answer: AggregateGroup[] = [];
+  let bytes = 0;
   for (const columns of sorted) {
     if (answer.length === query.limit) break;
-    answer.push(toGroup(query, columns));
-    if (slice.spend(0)) await slice.pause();
+    const values = columns.map(valueOfCell);
+    for (const value of values) bytes += sizeOf(value);
+    if (bytes > maxAnswerBytes) throw tooLargeAnswer(answer.length);
+    answer.push(toGroup(query, values));
+    if (space.hasSpilled ? slice.due() : slice.spend(0)) await slice.pause();
   }
   const report = { ...reportOf(plan, rows, answer.length, slice), sortedInMemory: true };
   return { groups: answer, plan: report };
@@ -71,8 +105,12 @@ function columnsOf({ key, gathered, count }: Group): Columns {
   return [...key, ...gathered.map((each) => each.result()), count];
 }
 
+function valueOfCell(cell: Cell): Json {
+  return cell instanceof HeldValue ? cell.get()! : cell;
+}
+
 function anyColumn(column: Column, test: (value: Json) => boolean): Predicate<Columns> {
-  return (columns) => test(columns[column.at]!);
+  return (columns) => test(valueOfCell(columns[column.at]!));
 }
 
 /** As asked, and by group where that leaves it open. */
@@ -81,14 +119,14 @@ function orderOf(query: CheckedAggregate): (a: Columns, b: Columns) => number {
   for (let at = 0; at < query.groupBy.length; at++) steps.push({ at, sign: 1 });
   return (a, b) => {
     for (const { at, sign } of steps) {
-      const order = compareValues(a[at], b[at]);
+      const order = compareValues(valueOfCell(a[at]!), valueOfCell(b[at]!));
       if (order !== 0) return order * sign;
     }
     return 0;
   };
 }
 
-function toGroup({ groupBy, accumulators }: CheckedAggregate, columns: Columns): AggregateGroup {
+function toGroup({ groupBy, accumulators }: CheckedAggregate, columns: Json[]): AggregateGroup {
   const named = (names: readonly string[], from: number): JsonObject =>
     Object.fromEntries(names.map((name, i) => [name, columns[from + i]!]));
   return {
@@ -107,50 +145,52 @@ function toGroup({ groupBy, accumulators }: CheckedAggregate, columns: Columns):
 class Groups {
   readonly #reads: ((row: Row) => Json | undefined)[];
   readonly #makers: GatheredMaker[];
-  /** By value while one field makes the group and it is plain; else by text. */
-  readonly #byValue = new Map<Json, Group>();
-  readonly #byText = new Map<string, Group>();
+  /** By the identity of their keys. */
+  readonly #groups = new Map<string | number | boolean | null, Group>();
 
-  constructor(query: CheckedAggregate) {
+  constructor(
+    query: CheckedAggregate,
+    private readonly space: AggregateSpace,
+  ) {
     this.#reads = query.groupBy.map((path: Path) => valueOf(path));
-    this.#makers = query.accumulators.map(compileAccumulator);
+    this.#makers = query.accumulators.map((each) => compileAccumulator(each, space));
     // Over nothing at all there is one group too.
-    if (this.#reads.length === 0) this.#byText.set('[]', this.#make([]));
+    if (this.#reads.length === 0) this.#groups.set(identityOfKey([]), this.#make([]));
   }
 
   add(row: Row): void {
-    const group = this.#reads.length === 1 ? this.#single(row) : this.#compound(row);
+    const key = this.#reads.map((read) => read(row) ?? null);
+    const identity = identityOfKey(key);
+    let group = this.#groups.get(identity);
+    if (!group) this.#groups.set(identity, (group = this.#make(key)));
     group.count++;
     for (const each of group.gathered) each.add(row);
   }
 
-  all(): Group[] {
-    return [...this.#byValue.values(), ...this.#byText.values()];
-  }
-
-  #single(row: Row): Group {
-    const value = this.#reads[0]!(row) ?? null;
-    if (typeof value === 'object' && value !== null) return this.#textGroup([value]);
-    let group = this.#byValue.get(value);
-    if (!group) this.#byValue.set(value, (group = this.#make([value])));
-    return group;
-  }
-
-  #compound(row: Row): Group {
-    return this.#textGroup(this.#reads.map((read) => read(row) ?? null));
-  }
-
-  #textGroup(key: Json[]): Group {
-    const text = canonicalText(key);
-    let group = this.#byText.get(text);
-    if (!group) this.#byText.set(text, (group = this.#make(key)));
-    return group;
+  all(): Iterable<Group> {
+    return this.#groups.values();
   }
 
   #make(key: Json[]): Group {
-    if (this.#byValue.size + this.#byText.size >= maxGroups) throw tooManyGroups();
-    return { key, count: 0, gathered: this.#makers.map((make) => make()) };
+    if (this.#groups.size >= maxGroups) throw tooManyGroups();
+    return {
+      key: key.map((value) => new HeldValue(this.space, value)),
+      count: 0,
+      gathered: this.#makers.map((make) => make()),
+    };
   }
+}
+
+function identityOfKey(key: readonly Json[]): string | number | boolean | null {
+  return key.length === 1 ? identityOf(key[0]!) : JSON.stringify(key.map(identityOf));
+}
+
+function tooLargeAnswer(count: number): Error {
+  const limit = String(maxAnswerBytes);
+  const text =
+    `The first ${count} groups have ${maxAnswerBytes / 2 ** 20} MiB already; set a limit, or group ` +
+    'by shorter values.';
+  return refuse('GROUP_LIMIT', text, { limit });
 }
 
 function tooManyGroups(): Error {

@@ -4,7 +4,7 @@ import { findAll } from './find-all.test-support.js';
 import { find, type FindBatch } from './find.js';
 import { idOf, imageOf, MemoryView, sourceOf } from './memory-view.test-support.js';
 import { checkFind, type FindQuery } from './query.js';
-import { Slice } from './slice.js';
+import { Slice } from '../core/slice.js';
 
 const rows = (...documents: JsonObject[]) => documents.map((data, n) => ({ id: idOf(n), data }));
 const numbered = (count: number, more: JsonObject = {}) =>

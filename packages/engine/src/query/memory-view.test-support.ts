@@ -11,7 +11,7 @@ import type {
 } from '../storage/read-view.js';
 import { encodeRecord, RecordImage } from '../format/record.js';
 import { idBytes, readId } from '../format/keys.js';
-import { Slice } from './slice.js';
+import { Slice } from '../core/slice.js';
 import { SortSpace } from '../storage/sort-space.js';
 import type { QuerySource } from './source.js';
 
@@ -71,7 +71,7 @@ export class MemoryView implements ReadView {
   readonly seq = 1;
   readonly indexes: TestIndex[];
   readonly #images: RecordImage[];
-  readonly #window = Buffer.alloc(64 * 1024);
+  #window = Buffer.alloc(64 * 1024);
   readonly #entries: Entry[][];
 
   constructor(records: readonly TestRecord[], definitions: readonly IndexDefinition[] = []) {
@@ -104,12 +104,18 @@ export class MemoryView implements ReadView {
     return this.#images.find((image) => image.id === id)?.keep();
   }
 
+  /** Overwrites what was shown before. */
+  #show(bytes: Uint8Array): void {
+    if (bytes.length > this.#window.length) this.#window = Buffer.alloc(bytes.length);
+    this.#window.fill(0xc1);
+    this.#window.set(bytes);
+  }
+
   recordAt(_collection: number, ids: Uint8Array, at: number): RecordImage | undefined {
     const id = readId(ids, at);
     const found = this.#images.find((image) => image.id === id);
     if (!found) return undefined;
-    this.#window.fill(0xc1);
-    this.#window.set(found.bytes);
+    this.#show(found.bytes);
     return new RecordImage(id, this.#window, found.end, codec);
   }
 
@@ -125,8 +131,7 @@ export class MemoryView implements ReadView {
     const { after, reverse } = range;
     for (const { id, bytes } of reverse ? this.#images.toReversed() : this.#images) {
       if (after !== undefined && (reverse ? id >= after : id <= after)) continue;
-      this.#window.fill(0xc1);
-      this.#window.set(bytes);
+      this.#show(bytes);
       const image = new RecordImage(id, this.#window, bytes.length, codec);
       if (test(image)) yield image.keep();
     }

@@ -1,15 +1,16 @@
-import type { Slice } from './slice.js';
+import type { Slice } from '../core/slice.js';
 
 // A few milliseconds of sorting.
-const chunkLength = 4096;
+const defaultChunkLength = 4096;
 
 /** Sorts as `Array.sort` does, with pauses. Returns the sorted array. */
 export async function sortInSlices<Item>(
   items: Item[],
   compare: (a: Item, b: Item) => number,
   slice: Slice,
+  chunkLength = defaultChunkLength,
 ): Promise<Item[]> {
-  const steps = sortSteps(items, compare);
+  const steps = sortSteps(items, compare, chunkLength);
   for (;;) {
     const step = steps.next();
     if (step.done) return step.value;
@@ -21,6 +22,7 @@ export async function sortInSlices<Item>(
 export function* sortSteps<Item>(
   items: Item[],
   compare: (a: Item, b: Item) => number,
+  chunkLength = defaultChunkLength,
 ): Generator<void, Item[], void> {
   let runs: Item[][] = [];
   for (let at = 0; at < items.length; at += chunkLength) {
@@ -30,7 +32,7 @@ export function* sortSteps<Item>(
   while (runs.length > 1) {
     const merged: Item[][] = [];
     for (let i = 0; i < runs.length; i += 2) {
-      merged.push(yield* mergeSteps(runs[i]!, runs[i + 1] ?? [], compare));
+      merged.push(yield* mergeSteps(runs[i]!, runs[i + 1] ?? [], compare, chunkLength));
     }
     runs = merged;
   }
@@ -41,6 +43,7 @@ function* mergeSteps<Item>(
   left: Item[],
   right: Item[],
   compare: (a: Item, b: Item) => number,
+  chunkLength: number,
 ): Generator<void, Item[], void> {
   if (right.length === 0) return left;
   const length = left.length + right.length;

@@ -1,7 +1,7 @@
 import type { Json } from '../value/documents.js';
 import type { RecordImage } from '../format/record.js';
 import { sortInSlices } from './merge-sort.js';
-import type { Slice } from './slice.js';
+import type { Slice } from '../core/slice.js';
 import type { Position, Sorter } from './sort.js';
 import type { Block, SortSpace, SpillFile } from '../storage/sort-space.js';
 import { Top } from './top.js';

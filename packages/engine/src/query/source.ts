@@ -3,7 +3,7 @@ import type { RecordImage } from '../format/record.js';
 import { openInAnyOrder } from './open-walk.js';
 import type { Plan } from './plan.js';
 import type { QueryIndex } from './ranges.js';
-import type { Slice } from './slice.js';
+import type { Slice } from '../core/slice.js';
 import type { SortSpace } from '../storage/sort-space.js';
 import type { WalkSource } from './walk.js';
 

@@ -3,7 +3,7 @@ import type { RecordImage } from '../format/record.js';
 import { idLength, writeId } from '../format/keys.js';
 import { idBefore, idBehind, isStoredId } from './ids.js';
 import type { IdRangeAccess } from './plan.js';
-import type { Slice } from './slice.js';
+import type { Slice } from '../core/slice.js';
 
 /** What a query reads from. */
 export interface WalkSource {

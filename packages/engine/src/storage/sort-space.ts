@@ -4,12 +4,15 @@ import { deserialize, serialize } from 'node:v8';
 import { refuse } from '../value/refusal.js';
 import { isDiskFull } from './file/disk.js';
 
-// All sorts of a database share this much memory; a sort that needs more uses a temporary file.
+// All sorts and aggregates of a database share this much memory; what needs more uses a temporary
+// file.
 const defaultMaxBytes = 64 * 1024 * 1024;
 const minSharers = 4;
 
-/** The memory that sorts of one database may use, and the directory of their temporary files. */
+/** The memory that sorts and aggregates of one database may use, and the directory of their temporary files. */
 export class SortSpace {
+  /** Memory of the values that count_distinct has met, of all queries that run. */
+  distinctBytes = 0;
   #active = 0;
   #nextFile = 1;
 
@@ -74,7 +77,7 @@ export class SpillFile {
     const bytes = Buffer.allocUnsafe(length);
     for (let done = 0; done < length;) {
       const count = readSync(this.file, bytes, done, length - done, at + done);
-      if (count === 0) throw new Error(`the temporary file of a sort ends at ${at + done}`);
+      if (count === 0) throw new Error(`the temporary file of a query ends at ${at + done}`);
       done += count;
     }
     return deserialize(bytes);
@@ -88,8 +91,8 @@ export class SpillFile {
 function noRoom(cause: unknown): Error {
   return refuse(
     'DISK_FULL',
-    'The disk has no room for the temporary file of this sort. Free some space, set a limit, or ' +
-      'declare an index with the fields of the order.',
+    'The disk has no room for the temporary file of this query. Free some space, set a limit, ' +
+      'narrow the filter, or declare an index with the fields of the order.',
     undefined,
     { cause },
   );

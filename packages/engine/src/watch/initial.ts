@@ -1,6 +1,5 @@
 import type { CollectionInfo } from '../core/catalog.js';
 import type { Core } from '../core/core.js';
-import { Slice } from '../query/slice.js';
 import { ScanWalk } from '../query/walk.js';
 import type { RecordImage } from '../format/record.js';
 import type { SnapshotView } from '../storage/views.js';
@@ -35,7 +34,7 @@ async function* batchesOf(
   collection: CollectionInfo,
   { filter, isOver }: InitialWanted,
 ): AsyncGenerator<VisibleChange[], void, void> {
-  const slice = new Slice({ monotonic: () => core.clock.monotonic() });
+  const slice = core.newSlice();
   const now = core.clock.now();
   const walk = new ScanWalk({ view, collection: collection.id, now, slice }, false);
   let batch: VisibleChange[] = [];

@@ -2,7 +2,7 @@ import { systemCollection } from '../core/catalog.js';
 import type { Commit } from '../format/changes.js';
 import type { Core } from '../core/core.js';
 import type { Hash64 } from '../value/hash.js';
-import type { Slice } from '../query/slice.js';
+import type { Slice } from '../core/slice.js';
 import type { CommitLog, ReadCommit } from './commit-log.js';
 import {
   visibleChange,

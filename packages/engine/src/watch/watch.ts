@@ -1,7 +1,7 @@
 import type { Timer } from '@millrace/kit/clock';
 import type { Core } from '../core/core.js';
 import { durableSnapshot } from '../core/durable-snapshot.js';
-import { Slice } from '../query/slice.js';
+import { Slice } from '../core/slice.js';
 import type { CommitLog } from './commit-log.js';
 import { LogReader, type ReaderOptions } from './log-reader.js';
 import type { FanOut } from './fan-out.js';

@@ -107,7 +107,7 @@ function schemaOf(
     return known;
   }
   try {
-    const check = compileSchema(JSON.parse(text) as JsonObject);
+    const check = compileSchema(JSON.parse(text) as JsonObject, true);
     return { text, validate, updatedAt, check, violationCount: 0, loggedAt: -Infinity };
   } catch (error) {
     // It was valid when it was set, perhaps by another version. Reads must go on.

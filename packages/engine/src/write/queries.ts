@@ -6,7 +6,7 @@ import type { Condition } from '../query/filter.js';
 import { find, type FindBatch } from '../query/find.js';
 import { compilePredicate } from '../query/predicate.js';
 import { checkFind } from '../query/query.js';
-import { Slice } from '../query/slice.js';
+import type { Slice } from '../core/slice.js';
 import type { QuerySource } from '../query/source.js';
 import type { ReadView } from '../storage/read-view.js';
 import type { Transaction } from './transactions.js';
@@ -37,7 +37,10 @@ export class Queries {
     transaction?: Transaction,
   ): AsyncGenerator<FindBatch & ReadPoint, void, void> {
     const query = checkFind(input);
-    const [source, done] = this.#source(name, query.condition, transaction);
+    const slice = this.core.newSlice();
+    // Before the snapshot: many queries that wait must not hold as many snapshots.
+    if (!transaction) await slice.begin();
+    const [source, done] = this.#source(name, query.condition, slice, transaction);
     try {
       const readSeq = source.view.seq;
       for await (const batch of find(source, query)) yield { ...batch, readSeq };
@@ -52,7 +55,9 @@ export class Queries {
     transaction?: Transaction,
   ): Promise<AggregateResult & ReadPoint> {
     const query = checkAggregate(input);
-    const [source, done] = this.#source(name, query.condition, transaction);
+    const slice = this.core.newSlice();
+    if (!transaction) await slice.begin();
+    const [source, done] = this.#source(name, query.condition, slice, transaction);
     try {
       return { ...(await aggregate(source, query)), readSeq: source.view.seq };
     } finally {
@@ -63,12 +68,12 @@ export class Queries {
   #source(
     name: string,
     condition: Condition,
+    slice: Slice,
     transaction: Transaction | undefined,
   ): [QuerySource, () => void] {
     const { clock, sortSpace } = this.core;
     const known = this.core.catalog.find(name);
     const collection = known ?? { ...noCollection, name };
-    const slice = new Slice({ monotonic: () => clock.monotonic() });
     const now = clock.now();
     const from = (view: ReadView): QuerySource => ({ view, collection, now, slice, sortSpace });
     if (!transaction) {

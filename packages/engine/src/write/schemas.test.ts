@@ -4,6 +4,8 @@ import { Refusal } from '@millrace/kit/errors';
 import { describe, expect, test } from 'vitest';
 import { restore } from '../maintain/backup/restore.js';
 import type { Database } from '../api/database.js';
+import { commitDeclarations, keyOf, putDeclaration } from './declarations.js';
+import type { JsonObject } from '../value/documents.js';
 import { compileSchema } from '../core/json-schema.js';
 import { applyCommit } from '../maintain/replica/apply-commit.js';
 import { asIncoming } from '../maintain/replica/replica.test-support.js';
@@ -270,3 +272,97 @@ test('compileSchema: names the field of nested, missing and additional propertie
   expect(check({ mail: 'nobody' })?.path).toEqual(['mail']);
   expect(check({ kind: 'x', mail: 'a@b.ch' })).toBeUndefined();
 });
+
+/** Every level applies the next one twice. */
+function doubling(levels: number): JsonObject {
+  const $defs: JsonObject = { [`level${levels}`]: { type: 'object' } };
+  for (let at = 0; at < levels; at++) {
+    const $ref = `#/$defs/level${at + 1}`;
+    $defs[`level${at}`] = { allOf: [{ $ref }, { $ref }] };
+  }
+  return { $defs, properties: { x: { $ref: '#/$defs/level0' } } };
+}
+
+describe('schema: work is bounded', () => {
+  test('a definition that many places refer to is compiled once', () => {
+    const names = (count: number, value: JsonObject) =>
+      Object.fromEntries(Array.from({ length: count }, (_, at) => [`p${at}`, value]));
+    const check = compileSchema({
+      $defs: { wide: { type: 'object', properties: names(400, { type: 'string' }) } },
+      properties: names(400, { $ref: '#/$defs/wide' }),
+    });
+    expect(check({ p399: { p399: 1 } })).toMatchObject({ path: ['p399', 'p399'] });
+    expect(check({ p399: { p399: 'a' } })).toBeUndefined();
+  });
+
+  test('too many evaluation paths are refused, and the error names the part', () => {
+    expect(() => compileSchema(doubling(28))).toThrow(/"#\/\$defs\/level10" has 1048573/);
+    expect(() => compileSchema(doubling(40))).toThrow(/refer to a shared definition once/);
+    expect(() => compileSchema(doubling(10))).not.toThrow();
+  });
+
+  test('a recursive schema counts once', () => {
+    const $ref = '#';
+    const tree = { type: 'object', properties: { left: { $ref }, right: { $ref } } };
+    expect(compileSchema(tree)({ left: { right: 1 } })).toMatchObject({ path: ['left', 'right'] });
+  });
+
+  test('too many parts are refused', () => {
+    const parts = Array.from({ length: 6_000 }, (_, minimum) => ({ minimum }));
+    expect(() => compileSchema({ properties: { x: { anyOf: parts } } })).toThrow(/6003 parts/);
+  });
+
+  test.each<[string, JsonObject, JsonObject]>([
+    ['doubling references', doubling(40), { x: {} }],
+    [
+      'references that double with the depth of the document',
+      {
+        $defs: { d: { properties: { x: { allOf: [{ $ref: '#' }, { $ref: '#' }] } } } },
+        $ref: '#/$defs/d',
+      },
+      nested(30),
+    ],
+    [
+      'a long list against a long enum',
+      {
+        properties: { x: { items: { enum: Array.from({ length: 5_000 }, (_, at) => `e${at}`) } } },
+      },
+      { x: Array.from({ length: 100_000 }, () => 'e4999') },
+    ],
+    [
+      'many names against many patterns',
+      {
+        patternProperties: Object.fromEntries(
+          Array.from({ length: 500 }, (_, at) => [`^z${at}`, { minimum: 1 }]),
+        ),
+      },
+      Object.fromEntries(Array.from({ length: 50_000 }, (_, at) => [`a${at}`, 1])),
+    ],
+  ])('a document that takes too many steps is refused: %s', (_name, schema, document) => {
+    expect(compileSchema(schema, true)(document)?.message).toMatch(
+      /takes more than 10000000 steps/,
+    );
+  });
+
+  test('a stored schema over the limit still opens, and limits its documents', async () => {
+    const db = await scratch.open();
+    await expect(db.schemas.set('people', doubling(28))).rejects.toThrow(/1000000/);
+    // As an earlier version stored it.
+    await db.core.writer.submit(() =>
+      commitDeclarations(db.core, (commit) => {
+        const declaration = { collection: 'people', schema: JSON.stringify(doubling(28)) };
+        putDeclaration(db.core, commit, keyOf.schema('people'), declaration);
+      }),
+    );
+    const { directory } = db;
+    await db.close();
+    const again = await scratch.open({}, directory);
+    const people = again.collection('people');
+    await people.insert({ y: 1 });
+    expect((await refusalOf(people.insert({ x: {} }))).detail).toMatch(/takes more than/);
+  });
+});
+
+function nested(depth: number): JsonObject {
+  return depth === 0 ? {} : { x: nested(depth - 1) };
+}

@@ -121,8 +121,12 @@ export class Schemas {
   /** Returns the commit that was read. */
   async #checkRecords(name: string, scan: Scan): Promise<number> {
     let seen = 0;
+    const slice = this.core.newSlice();
     for await (const { records, readSeq } of this.queries.find(name, {})) {
-      for (const { image } of records) scan.check(image);
+      for (const { image } of records) {
+        scan.check(image);
+        if (slice.due()) await slice.pause();
+      }
       seen = readSeq;
     }
     return seen;

@@ -4,7 +4,9 @@ import type { CodeTable } from '../base/errors.js';
 import type { Metrics } from '../base/metrics.js';
 import type { World } from '../base/world.js';
 import { Dispatcher, type Endpoint, type Steps } from './dispatch.js';
+import { countDroppedConnections } from '../base/connection-limit.js';
 import {
+  ConnectionsExceeded,
   headerList,
   MalformedRequest,
   PeerMemoryExceeded,
@@ -99,8 +101,10 @@ export class AppCore implements HttpApp, Steps<AppEndpoint> {
       quietReads,
     });
     this.server = new HttpServer({
+      onDrop: metrics && countDroppedConnections(metrics),
       ...options,
       clock: world.clock,
+      log: world.log,
       handle: (exchange) => this.#handle(exchange),
       malformed: (status, detail) => this.#malformed(status, detail),
       onMalformed: (status, reason) => world.log.info({ status, reason }, 'bad request'),
@@ -213,7 +217,7 @@ export class AppCore implements HttpApp, Steps<AppEndpoint> {
     const { log } = this.world;
     const { codes, translateError } = this.#options;
     const meant = this.#overload(error) ?? translateError?.(error) ?? error;
-    if (meant instanceof PeerMemoryExceeded) {
+    if (meant instanceof PeerMemoryExceeded || meant instanceof ConnectionsExceeded) {
       const headers = { 'retry-after': String(peerMemoryRetryMs / 1000) };
       return { problem: bareProblem(503, meant.message, requestId), headers };
     }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { BodyOutcome } from './body.js';
-import { MalformedRequest, PeerMemoryExceeded } from './exchange.js';
+import { ConnectionsExceeded, MalformedRequest, PeerMemoryExceeded } from './exchange.js';
 import type { Exchange } from './exchange.js';
 import { PathRouter } from './router.js';
 
@@ -88,10 +88,10 @@ export class Dispatcher<One extends Endpoint> {
       const identified = this.steps.identify(exchange, endpoint, !isPublic);
       if (identified instanceof Promise) {
         identified
-          .then(() => this.#route(exchange, entry, endpoint))
+          .then(() => this.#route(exchange, entry, endpoint, isPublic))
           .catch((error: unknown) => this.steps.fail(exchange, error, endpoint));
       } else {
-        this.#route(exchange, entry, endpoint);
+        this.#route(exchange, entry, endpoint, isPublic);
       }
     } catch (error) {
       this.steps.fail(exchange, error, endpoint);
@@ -104,7 +104,16 @@ export class Dispatcher<One extends Endpoint> {
     );
   }
 
-  #route(exchange: Exchange, entry: PathEntry<One> | undefined, endpoint: One | undefined): void {
+  #route(
+    exchange: Exchange,
+    entry: PathEntry<One> | undefined,
+    endpoint: One | undefined,
+    isPublic: boolean,
+  ): void {
+    if (!isPublic && !exchange.peer.slot.authenticate(exchange.principalName)) {
+      exchange.closesConnection = true;
+      throw new ConnectionsExceeded();
+    }
     if (!entry) throw this.steps.notFound(exchange);
     if (!endpoint) throw this.steps.methodNotAllowed(exchange, entry.allow);
     const allowed = this.steps.authorize?.(exchange, endpoint);

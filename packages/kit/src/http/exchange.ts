@@ -1,6 +1,7 @@
 import { validateHeaderValue } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { parse as parseQuery } from 'node:querystring';
+import { connectionsExceeded } from '../base/connection-limit.js';
 import { discardRest, hasBody, readBody } from './body.js';
 import type { BodyOutcome } from './body.js';
 import type { OperationDescription } from './document.js';
@@ -10,6 +11,13 @@ import type { Peer } from './peer.js';
 export class PeerMemoryExceeded extends Error {
   constructor() {
     super('The server holds too much data for its clients. Retry later.');
+  }
+}
+
+/** All connections that the server may have are in use. */
+export class ConnectionsExceeded extends Error {
+  constructor() {
+    super(connectionsExceeded);
   }
 }
 
@@ -57,6 +65,8 @@ export class Exchange {
   onClose: ((isComplete: boolean) => void) | undefined;
   /** The operation reads the body while it responds. */
   isBodyStreamed = false;
+  /** The connection closes after the response. */
+  closesConnection = false;
   #heldBytes = 0;
   #disconnect: AbortController | undefined;
   #isClosed = false;
@@ -74,6 +84,7 @@ export class Exchange {
     this.path = end === -1 ? target : target.slice(0, end);
     this.queryText = end === -1 || target[end] === '#' ? '' : withoutFragment(target, end + 1);
     peer.openExchanges++;
+    peer.slot.enter();
     peer.latest = this;
     const tracked: TrackedResponse = response;
     tracked[exchangeOf] = this;
@@ -165,8 +176,9 @@ export class Exchange {
     const head = [...this.#head, ...headers];
     const { request, response } = this;
     const isUnread = !request.complete && hasBody(request) && !this.isBodyStreamed;
+    if (this.closesConnection) response.shouldKeepAlive = false;
     if (isUnread) discardRest(request, response);
-    else if (this.server.isDraining) head.push('connection', 'close');
+    else if (this.server.isDraining || this.closesConnection) head.push('connection', 'close');
     return head;
   }
 
@@ -231,6 +243,7 @@ export class Exchange {
     const { writableFinished } = this.response;
     this.#isClosed = true;
     this.peer.openExchanges--;
+    this.peer.slot.leave();
     if (this.peer.latest === this) this.peer.latest = undefined;
     if (this.#heldBytes > 0) this.#release(this.#heldBytes);
     if (!writableFinished) this.#disconnect?.abort(clientDisconnected());

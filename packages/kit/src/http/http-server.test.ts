@@ -158,13 +158,33 @@ test('drain: closes connections that never sent anything', async () => {
   expect(said.text).toMatch(/\r\nconnection: close\r\n/i);
 });
 
-test('connections: more than the maximum are closed', async () => {
+test('connections: a stranger above the maximum is closed, and health is answered', async () => {
   const { socket, answers, server } = await start({ maxConnections: 1 });
   socket.write(submit('one'));
   await expect.poll(answers, patience).toEqual([ok]);
-  const second = client(server.url);
+  const [second, third] = [client(server.url), client(server.url)];
   await expect.poll(() => second.said.hasEnded, patience).toBe(true);
   expect(second.answers()).toEqual([]);
+  third.socket.write(head('/none', ''));
+  await expect.poll(third.answers, patience).toEqual(['HTTP/1.1 404']);
+});
+
+test('connections: 503 while all are in use, and an idle one makes room', async () => {
+  const { handlers, state } = slowHandlers();
+  const { socket, answers, server } = await start({ maxConnections: 1, handlers });
+  socket.write(getTask('one'));
+  await expect.poll(() => state.received, patience).toEqual(['one']);
+  const second = client(server.url);
+  second.socket.write(submit('two'));
+  await expect.poll(() => second.said.hasEnded, patience).toBe(true);
+  expect(second.answers()).toEqual(['HTTP/1.1 503']);
+  expect(second.said.text).toMatch(/\r\nretry-after: 1\r\n/i);
+  expect(second.said.text).toContain('max_connections');
+  state.release();
+  await expect.poll(answers, patience).toEqual(['HTTP/1.1 200']);
+  const third = client(server.url);
+  third.socket.write(submit('three'));
+  await expect.poll(third.answers, patience).toEqual([ok]);
 });
 
 test('memory: a body is not buffered before authentication', async () => {

@@ -4,7 +4,15 @@ import { createServer as createSecureServer } from 'node:https';
 import type { Socket } from 'node:net';
 import type { SecureContextOptions, TlsOptions } from 'node:tls';
 import type { Clock, Timer } from '../base/clock.js';
+import {
+  ConnectionLimit,
+  defaultMaxConnections,
+  type ConnectionDrop,
+  type ConnectionSlot,
+} from '../base/connection-limit.js';
+import type { Log } from '../base/log.js';
 import { PeerMemory, peerMemoryLimits } from '../base/peer-memory.js';
+import { SocketQueues } from '../base/socket-queues.js';
 import { respondToClientError, type MalformedResponse } from './client-error.js';
 import { Exchange } from './exchange.js';
 import { Peer } from './peer.js';
@@ -12,7 +20,10 @@ import { Peer } from './peer.js';
 export interface HttpServerLimits {
   /** Memory held for peers; pass the same object to every server of a process. */
   peerMemory?: PeerMemory | undefined;
+  /** Beyond it connections are dropped, those that have not authenticated themselves first. */
   maxConnections?: number | undefined;
+  /** Counts dropped connections; of `countDroppedConnections`. */
+  onDrop?: ((listener: string, reason: ConnectionDrop) => void) | undefined;
   /** Timeout for receiving a complete request. */
   requestTimeoutMs?: number | undefined;
   keepAliveTimeoutMs?: number | undefined;
@@ -20,6 +31,7 @@ export interface HttpServerLimits {
 
 export interface HttpServerOptions extends HttpServerLimits {
   clock: Clock;
+  log: Log;
   handle: (exchange: Exchange) => void;
   /** The response to bytes that are not an HTTP request. */
   malformed: (status: number, detail: string) => MalformedResponse;
@@ -28,10 +40,10 @@ export interface HttpServerOptions extends HttpServerLimits {
   tls?: (SecureContextOptions & TlsOptions) | undefined;
 }
 
-export const defaultMaxConnections = 1_000;
 const defaultKeepAliveMs = 72_000;
 const defaultRequestTimeoutMs = 120_000;
 const headersTimeoutMs = 30_000;
+const handshakeTimeoutMs = 10_000;
 const rateCheckMs = 5_000;
 
 /**
@@ -45,21 +57,29 @@ export class HttpServer {
   readonly #options: HttpServerOptions;
   readonly #memory: PeerMemory;
   readonly #peers = new Set<Peer>();
+  readonly #limit: ConnectionLimit;
+  /** Of connections whose TLS handshake is not complete, by address. */
+  readonly #handshakes = new Map<string, ConnectionSlot>();
   #rateCheck: Timer | undefined;
 
   constructor(options: HttpServerOptions) {
     this.#options = options;
     this.#memory = options.peerMemory ?? new PeerMemory(peerMemoryLimits());
-    const { tls } = options;
+    const { tls, clock, log, onDrop } = options;
+    const { maxConnections = defaultMaxConnections } = options;
+    this.#limit = new ConnectionLimit({ clock, log, listener: 'http', maxConnections, onDrop });
     const limits = nodeLimits(options);
     const listener = (request: IncomingMessage, response: ServerResponse) => {
       options.handle(new Exchange(request, response, Peer.of(request.socket)!, this));
     };
     this.node = tls
-      ? createSecureServer({ ...limits, ...tls }, listener)
+      ? createSecureServer({ ...limits, ...tls, handshakeTimeout: handshakeTimeoutMs }, listener)
       : createServer(limits, listener);
-    this.node.maxConnections = options.maxConnections ?? defaultMaxConnections;
-    this.node.on(tls ? 'secureConnection' : 'connection', (socket) => this.#accept(socket));
+    this.node.on('connection', (socket: Socket) => this.#admit(socket, tls !== undefined));
+    this.node.on('secureConnection', (socket: Socket) => {
+      const slot = this.#handshakes.get(addressOf(socket));
+      if (slot) this.#accept(socket, slot);
+    });
     this.node.on('clientError', (error: Error & { code?: string }, socket: Socket) => {
       const isBusy = Peer.of(socket)?.isResponding ?? false;
       const status = respondToClientError(error, socket, isBusy, options.malformed);
@@ -89,8 +109,18 @@ export class HttpServer {
     for (const { socket } of this.#peers) socket.destroy();
   }
 
-  #accept(socket: Socket): void {
-    const peer = new Peer(socket, this.#memory);
+  #admit(socket: Socket, isSecure: boolean): void {
+    const slot = this.#limit.admit(socket);
+    socket.on('close', () => slot.close());
+    if (!isSecure) return this.#accept(socket, slot);
+    // A secure socket does not name the connection that it was made of.
+    const address = addressOf(socket);
+    this.#handshakes.set(address, slot);
+    socket.on('close', () => this.#handshakes.delete(address));
+  }
+
+  #accept(socket: Socket, slot: ConnectionSlot): void {
+    const peer = new Peer(socket, this.#memory, slot);
     this.#peers.add(peer);
     this.#checkRatesLater();
     socket.on('close', () => {
@@ -105,11 +135,23 @@ export class HttpServer {
   #checkRatesLater(): void {
     this.#rateCheck ??= this.#options.clock.after(rateCheckMs, () => {
       this.#rateCheck = undefined;
-      const now = this.#options.clock.monotonic();
-      for (const peer of this.#peers) if (peer.isTooSlow(now)) peer.socket.destroy();
+      void this.#checkRates(this.#options.clock.monotonic());
       if (this.#peers.size > 0) this.#checkRatesLater();
     });
   }
+
+  async #checkRates(now: number): Promise<void> {
+    const isAnyWaiting = [...this.#peers].some(({ isWaiting }) => isWaiting);
+    const queues = isAnyWaiting ? await SocketQueues.read() : undefined;
+    for (const peer of this.#peers) {
+      const kernelBytes = peer.isWaiting ? (queues?.heldFor(peer.socket) ?? 0) : 0;
+      if (peer.isTooSlow(now, kernelBytes)) peer.socket.destroy();
+    }
+  }
+}
+
+function addressOf({ remoteAddress, remotePort }: Socket): string {
+  return `${remoteAddress} ${remotePort}`;
 }
 
 function nodeLimits(limits: HttpServerLimits): ServerOptions {

@@ -16,6 +16,7 @@ export { serveMetrics } from './metrics-page.js';
 export { closeGracefully, drainHttp, serveUntilSignal } from './drain.js';
 export type { DrainOptions, DrainStep, ServeOptions, SignalSource } from './drain.js';
 export {
+  ConnectionsExceeded,
   Exchange,
   headerList,
   MalformedRequest,

@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import type { ConnectionSlot } from '../base/connection-limit.js';
 import { ReadRate, type PeerMemory, type PeerMemoryAccount } from '../base/peer-memory.js';
 
 const peerOf = Symbol('peer');
@@ -12,12 +13,13 @@ export class Peer {
   openExchanges = 0;
   latest: { readonly response: ServerResponse } | undefined;
   readonly #rate = new ReadRate();
-  #flushedBytes = 0;
-  #isWaiting = false;
+  #takenBytes = 0;
+  #wasWaiting = false;
 
   constructor(
     readonly socket: Socket,
     memory: PeerMemory,
+    readonly slot: ConnectionSlot,
   ) {
     this.account = memory.openAccount();
     (socket as PeerSocket)[peerOf] = this;
@@ -33,19 +35,26 @@ export class Peer {
     return this.openExchanges > 1 || this.latest?.response.headersSent === true;
   }
 
-  /** Call periodically. True when the peer reads too slowly while responses wait for it. */
-  isTooSlow(now: number): boolean {
+  get isWaiting(): boolean {
+    return this.socket.writableLength > 0;
+  }
+
+  /**
+   * Call periodically. True when the peer reads too slowly while responses wait for it.
+   * `kernelBytes`: what the kernel holds for it, which the peer has not read yet.
+   */
+  isTooSlow(now: number, kernelBytes: number): boolean {
     const { bytesWritten, writableLength } = this.socket;
-    const flushedBytes = bytesWritten - writableLength;
+    const takenBytes = bytesWritten - writableLength - kernelBytes;
     if (writableLength === 0) {
       this.#rate.drained();
     } else {
       // What was taken before responses began to wait says nothing about the rate.
-      if (this.#isWaiting) this.#rate.taken(flushedBytes - this.#flushedBytes);
+      if (this.#wasWaiting) this.#rate.taken(takenBytes - this.#takenBytes);
       this.#rate.waiting(now);
     }
-    this.#isWaiting = writableLength > 0;
-    this.#flushedBytes = flushedBytes;
+    this.#wasWaiting = writableLength > 0;
+    this.#takenBytes = takenBytes;
     return this.#rate.isTooSlow(now);
   }
 }

@@ -1,3 +1,4 @@
+import { connectionsExceeded } from '@millrace/kit/connection-limit';
 import { errorStatus, type GrpcCode, type GrpcStatus } from './status.js';
 
 /** Why the work of a call is aborted. */
@@ -18,6 +19,8 @@ export interface CallAbortReasons {
   cancelled(): unknown;
   /** Status sent when the deadline passes, and the abort reason. */
   expired(): { readonly status: GrpcStatus; readonly reason: unknown };
+  /** Status of a call for whose connection there is no room. */
+  noConnection(): GrpcStatus;
 }
 
 export const defaultAbortReasons: CallAbortReasons = {
@@ -29,4 +32,5 @@ export const defaultAbortReasons: CallAbortReasons = {
       reason: new CallAborted('DEADLINE_EXCEEDED', text),
     };
   },
+  noConnection: () => errorStatus('UNAVAILABLE', connectionsExceeded),
 };

@@ -1,4 +1,5 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
+import type { ConnectionSlot } from '@millrace/kit/connection-limit';
 import { ReadRateCheck } from '../http2/read-rate-check.js';
 import type { ServerStream, StreamUser } from '../server-stream.js';
 import { decompressed } from './compression.js';
@@ -58,6 +59,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
     readonly peer: string,
     clock: Clock,
     private readonly abortReasons: CallAbortReasons,
+    private slot?: ConnectionSlot,
   ) {
     const { headers, method, timeoutMs } = callRequest;
     this.headers = headers;
@@ -102,7 +104,13 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   begin(): void {
     if (!this.tryReserve(callBytes + this.headers.byteCount)) return this.#refuse(outOfMemory);
     const { method } = this.#callRequest;
+    this.slot?.enter();
     method.accept?.(this);
+    // A call of a public method, such as a health check, says nothing about its caller.
+    if (!this.#isOver && method.accept && this.slot?.authenticate() === false) {
+      this.#refuse(this.abortReasons.noConnection());
+    }
+    if (this.stream.isClosed) this.#leaveConnection();
     if (this.#isOver || method.takes === 'one') return;
     this.#hasStarted = true;
     this.#requests = new RequestQueue(this);
@@ -189,6 +197,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
 
   /** The stream is closed: by us when the call is over, otherwise by the client or the network. */
   takeClose(): void {
+    this.#leaveConnection();
     if (this.#isOver) return;
     this.#settle();
     this.work?.abort(this.abortReasons.cancelled());
@@ -246,6 +255,11 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
     this.outbox.drop();
     this.end(status);
     this.work?.abort(reason);
+  }
+
+  #leaveConnection(): void {
+    this.slot?.leave();
+    this.slot = undefined;
   }
 
   #settle(): void {

@@ -1,8 +1,10 @@
 import type { Timer } from '@millrace/kit/clock';
+import type { ConnectionSlot } from '@millrace/kit/connection-limit';
 import type { ByteSource } from '../http2/byte-source.js';
 import { Http2Connection } from '../http2/connection.js';
 import { ConnectionMemory } from '../http2/connection-memory.js';
 import type { SendQueueParts } from '../http2/send-queue.js';
+import { kernelBytesFor } from '../http2/kernel-bytes.js';
 import { openCall, type GrpcServerOptions } from './open-call.js';
 
 const checkMs = 5_000;
@@ -21,6 +23,7 @@ export class Connection {
     private readonly source: ByteSource,
     private readonly parts: GrpcServerOptions,
     sending: SendQueueParts,
+    slot: ConnectionSlot | undefined,
   ) {
     const { socket } = source;
     const { remoteAddress = 'unknown', remotePort } = socket;
@@ -30,7 +33,7 @@ export class Connection {
       memory: new ConnectionMemory(parts.memory),
       writer: sending.writer,
       turn: sending.turn,
-      open: (stream, headers) => openCall(stream, headers, peer, parts),
+      open: (stream, headers) => openCall(stream, headers, peer, parts, slot),
     });
     this.#http2.onPong = () => this.#pong?.cancel();
     this.#pingedAt = parts.clock.monotonic();
@@ -48,9 +51,16 @@ export class Connection {
     this.#check = clock.after(checkMs, () => {
       const now = clock.monotonic();
       this.#http2.checkTimeouts(now);
+      void this.#checkReader(now);
       if (now - this.#pingedAt >= pingMs) this.#ping(now);
       this.#startCheck();
     });
+  }
+
+  async #checkReader(now: number): Promise<void> {
+    const { socket } = this.source;
+    const isWaiting = this.#http2.hasWaitingResponse;
+    this.#http2.checkReader(now, isWaiting ? await kernelBytesFor(socket, this.parts.clock) : 0);
   }
 
   #ping(now: number): void {

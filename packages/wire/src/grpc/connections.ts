@@ -4,14 +4,18 @@ import { chunksOf, SharedBuffer, type ByteSource } from '../http2/byte-source.js
 import { FrameWriter } from '../http2/frame-writer.js';
 import type { SendQueueParts } from '../http2/send-queue.js';
 import { DeferredFlush } from '../http2/deferred-flush.js';
+import { ConnectionSlots } from './connection-slots.js';
 import { Connection } from './connection.js';
 import type { GrpcServerOptions } from './open-call.js';
 import type { GrpcTransport, TlsKeys } from './transport.js';
+
+const handshakeTimeoutMs = 10_000;
 
 /** All connections of a server. Sockets are accepted elsewhere and passed to `take`. */
 export class Connections implements GrpcTransport {
   readonly #sockets = new Set<Socket>();
   readonly #connections = new Set<Connection>();
+  readonly #slots = new ConnectionSlots();
   readonly #secure: Server | undefined;
   readonly #sending: SendQueueParts = { writer: new FrameWriter(), turn: new DeferredFlush() };
   readonly #buffer = new SharedBuffer();
@@ -30,6 +34,7 @@ export class Connections implements GrpcTransport {
     const socket = source?.socket ?? accepted;
     socket.on('error', ignore);
     this.#sockets.add(socket);
+    this.#slots.admit(this.parts.connections, socket);
     socket.on('close', () => {
       this.#sockets.delete(socket);
       if (this.#sockets.size === 0) this.#onEmpty?.();
@@ -54,7 +59,8 @@ export class Connections implements GrpcTransport {
   #open(source: ByteSource): void {
     const { socket } = source;
     if (this.#isClosing || socket.destroyed) return void socket.destroy();
-    const connection = new Connection(source, this.parts, this.#sending);
+    const slot = this.#slots.of(socket);
+    const connection = new Connection(source, this.parts, this.#sending, slot);
     this.#connections.add(connection);
     socket.on('close', () => this.#connections.delete(connection));
   }
@@ -64,11 +70,15 @@ export class Connections implements GrpcTransport {
 function secureServer(tls: TlsKeys, open: (socket: TLSSocket) => void): Server {
   const { cert, key, clientCa } = tls;
   const callers = clientCa && { ca: clientCa, requestCert: true, rejectUnauthorized: true };
-  return createServer({ cert, key, ALPNProtocols: ['h2'], ...callers }, (socket) => {
-    socket.on('error', ignore);
-    if (socket.alpnProtocol === 'h2') open(socket);
-    else socket.destroy();
-  });
+  const handshakeTimeout = handshakeTimeoutMs;
+  return createServer(
+    { cert, key, ALPNProtocols: ['h2'], handshakeTimeout, ...callers },
+    (socket) => {
+      socket.on('error', ignore);
+      if (socket.alpnProtocol === 'h2') open(socket);
+      else socket.destroy();
+    },
+  );
 }
 
 function ignore(): void {

@@ -1,4 +1,5 @@
 import type { Clock } from '@millrace/kit/clock';
+import type { ConnectionLimit, ConnectionSlot } from '@millrace/kit/connection-limit';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { ServerStream } from '../server-stream.js';
 import { GrpcCall, type CallRequest } from './call.js';
@@ -13,6 +14,8 @@ export interface GrpcServerOptions {
   /** Memory held for all peers of the process. */
   readonly memory: PeerMemory;
   readonly abortReasons?: CallAbortReasons;
+  /** Limits the open connections; without it there is no limit. */
+  readonly connections?: ConnectionLimit;
 }
 
 /** Starts the call of a stream; undefined when it was rejected. */
@@ -21,13 +24,14 @@ export function openCall(
   headers: CallHeaders,
   peer: string,
   options: GrpcServerOptions,
+  slot?: ConnectionSlot,
 ): GrpcCall | undefined {
   const { clock, methods, abortReasons = defaultAbortReasons } = options;
   const known = headers.parsed as CallRequest | undefined;
   const request = known ?? parseRequest(stream, headers, methods);
   if (!request) return undefined;
   headers.parsed = request;
-  const call = new GrpcCall(stream, request, peer, clock, abortReasons);
+  const call = new GrpcCall(stream, request, peer, clock, abortReasons, slot);
   call.begin();
   return call;
 }

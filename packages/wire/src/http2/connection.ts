@@ -12,6 +12,7 @@ import {
 } from './frame-checks.js';
 import { FrameReader, type FrameSink } from './frame-reader.js';
 import { HeaderBlockReader } from './header-block-reader.js';
+import { kernelBytesFor } from './kernel-bytes.js';
 import { PeerSettings } from './peer-settings.js';
 import { ConnectionError, defaultWindowBytes, flags, frameTypes } from './protocol.js';
 import { ReadRateCheck } from './read-rate-check.js';
@@ -75,20 +76,28 @@ export class Http2Connection implements FrameSink, SendQueueHost {
     if (streams.isClosing || this.isOver) return;
     streams.isClosing = true;
     this.#sendQueue.sendControl(frames.goaway(streams.lastId, 'NO_ERROR', ''));
-    streams.onIdle = () => this.#end();
-    if (streams.isIdle) this.#end();
+    streams.onIdle = () => this.#endWhenRead();
+    if (streams.isIdle) this.#endWhenRead();
   }
 
   ping(): void {
     if (!this.isOver) this.#sendQueue.sendControl(frames.pingFrame);
   }
 
-  /** Times out incomplete requests and peers that do not read. */
+  get hasWaitingResponse(): boolean {
+    return !this.isOver && this.#streams.hasWaitingResponse;
+  }
+
+  /** Times out incomplete requests. */
   checkTimeouts(now: number): void {
+    if (!this.isOver) this.#streams.checkTimeouts(now);
+  }
+
+  /** Closes the connection of a peer that does not read. `kernelBytes`: not read by it yet. */
+  checkReader(now: number, kernelBytes: number): void {
     if (this.isOver) return;
-    this.#streams.checkTimeouts(now);
-    const isWaiting = this.#streams.hasWaitingResponse;
-    if (!this.#readerCheck.isTooSlow(now, isWaiting, this.#sendQueue.takenBytes)) return;
+    const takenBytes = this.#sendQueue.takenBytes - kernelBytes;
+    if (!this.#readerCheck.isTooSlow(now, this.hasWaitingResponse, takenBytes)) return;
     this.fail(new ConnectionError('ENHANCE_YOUR_CALM', 'responses are read too slowly'));
   }
 
@@ -259,12 +268,36 @@ export class Http2Connection implements FrameSink, SendQueueHost {
 
   /** Flushes control frames and closes the socket; further input is ignored. */
   #end(): void {
-    if (this.isOver) return;
-    this.isOver = true;
-    this.#sendQueue.finish();
+    if (!this.#finish()) return;
     const { socket } = this.source;
     socket.end();
     this.#linger = this.parts.clock.after(lingerMs, () => socket.destroy());
+  }
+
+  /** Like `#end`, but waits for a peer that has not read its responses yet. */
+  #endWhenRead(): void {
+    if (!this.#finish()) return;
+    this.source.socket.end(() => this.#destroyWhenRead());
+  }
+
+  /** A socket that is closed too early resets the connection when the peer sends a frame. */
+  #destroyWhenRead(): void {
+    const { clock } = this.parts;
+    const { socket } = this.source;
+    this.#linger = clock.after(lingerMs, () => {
+      void kernelBytesFor(socket, clock).then((bytes) => {
+        if (bytes > 0 && !socket.destroyed) this.#destroyWhenRead();
+        else socket.destroy();
+      });
+    });
+  }
+
+  /** False when it was over already. */
+  #finish(): boolean {
+    if (this.isOver) return false;
+    this.isOver = true;
+    this.#sendQueue.finish();
+    return true;
   }
 
   #takeClose(): void {

@@ -1,6 +1,8 @@
 import type { ServerHttp2Session, ServerHttp2Stream } from 'node:http2';
 import type { Timer } from '@millrace/kit/clock';
+import type { ConnectionSlot } from '@millrace/kit/connection-limit';
 import type { CallHeaders } from '../grpc/headers.js';
+import { kernelBytesFor } from '../http2/kernel-bytes.js';
 import { openCall, type GrpcServerOptions } from '../grpc/open-call.js';
 import { ConnectionMemory } from '../http2/connection-memory.js';
 import { errorCodes } from '../http2/protocol.js';
@@ -25,6 +27,7 @@ export class NodeConnection {
   constructor(
     private readonly session: ServerHttp2Session,
     private readonly options: GrpcServerOptions,
+    private readonly slot: ConnectionSlot | undefined,
   ) {
     const { remoteAddress = 'unknown', remotePort } = session.socket;
     this.#peer = remotePort === undefined ? remoteAddress : `${remoteAddress}:${remotePort}`;
@@ -38,7 +41,7 @@ export class NodeConnection {
     const stream = new NodeStream(incoming, this.#memory, (bytes) => (this.#takenBytes += bytes));
     this.#streams.add(stream);
     incoming.on('close', () => this.#streams.delete(stream));
-    stream.user = openCall(stream, headers, this.#peer, this.options);
+    stream.user = openCall(stream, headers, this.#peer, this.options, this.slot);
   }
 
   #startCheck(): void {
@@ -46,18 +49,21 @@ export class NodeConnection {
     this.#check = clock.after(checkMs, () => {
       const now = clock.monotonic();
       for (const stream of this.#streams) stream.user?.checkTimeouts(now);
-      this.#checkReader(now);
+      void this.#checkReader(now);
       if (now - this.#pingedAt >= pingMs) this.#ping(now);
       this.#startCheck();
     });
   }
 
-  #checkReader(now: number): void {
+  async #checkReader(now: number): Promise<void> {
     let isWaiting = false;
     for (const { hasMore, user } of this.#streams) {
       if (hasMore && user?.isExemptFromReadRate !== true) isWaiting = true;
     }
-    if (!this.#readerCheck.isTooSlow(now, isWaiting, this.#takenBytes)) return;
+    const { socket } = this.session;
+    const kernelBytes = isWaiting ? await kernelBytesFor(socket, this.options.clock) : 0;
+    if (this.session.destroyed) return;
+    if (!this.#readerCheck.isTooSlow(now, isWaiting, this.#takenBytes - kernelBytes)) return;
     this.session.goaway(errorCodes.ENHANCE_YOUR_CALM);
     this.session.destroy();
   }

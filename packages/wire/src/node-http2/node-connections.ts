@@ -8,6 +8,7 @@ import {
   type ServerHttp2Session,
 } from 'node:http2';
 import type { Socket } from 'node:net';
+import { ConnectionSlots } from '../grpc/connection-slots.js';
 import type { CallHeaders } from '../grpc/headers.js';
 import type { GrpcServerOptions } from '../grpc/open-call.js';
 import type { GrpcTransport, TlsKeys } from '../grpc/transport.js';
@@ -33,18 +34,23 @@ export class NodeConnections implements GrpcTransport {
   readonly #server: Http2Server | Http2SecureServer;
   readonly #sockets = new Set<Socket>();
   readonly #sessions = new Set<ServerHttp2Session>();
+  readonly #slots = new ConnectionSlots();
   #isClosing = false;
   #onEmpty: (() => void) | undefined;
 
-  constructor(options: GrpcServerOptions, tls: TlsKeys | undefined) {
+  constructor(
+    private readonly options: GrpcServerOptions,
+    tls: TlsKeys | undefined,
+  ) {
     this.#server = serverOf(tls);
     this.#server.on('sessionError', () => undefined);
-    this.#server.on('session', (session) => this.#open(session, options));
+    this.#server.on('session', (session) => this.#open(session));
   }
 
   take(accepted: Socket): void {
     accepted.on('error', () => undefined);
     this.#sockets.add(accepted);
+    this.#slots.admit(this.options.connections, accepted);
     accepted.on('close', () => {
       this.#sockets.delete(accepted);
       if (this.#sockets.size === 0) this.#onEmpty?.();
@@ -66,13 +72,13 @@ export class NodeConnections implements GrpcTransport {
     signal.removeEventListener('abort', cut);
   }
 
-  #open(session: ServerHttp2Session, options: GrpcServerOptions): void {
+  #open(session: ServerHttp2Session): void {
     if (this.#isClosing) return session.destroy();
     this.#sessions.add(session);
     session.on('error', () => undefined);
     session.on('close', () => this.#sessions.delete(session));
     session.setLocalWindowSize(connectionWindowBytes);
-    const connection = new NodeConnection(session, options);
+    const connection = new NodeConnection(session, this.options, this.#slots.of(session.socket));
     session.on('stream', (stream, headers) => connection.open(stream, callHeaders(headers)));
   }
 }

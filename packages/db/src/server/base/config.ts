@@ -102,11 +102,9 @@ const schema = z.strictObject({
   max_peer_memory_bytes: byteSize().prefault('256MiB').meta({
     description: 'Memory for unfinished requests and unread responses; a quarter per connection',
   }),
-  max_connections: z
-    .int()
-    .min(1)
-    .default(1_000)
-    .meta({ description: 'Maximum open connections per listener' }),
+  max_connections: z.int().min(1).default(1_000).meta({
+    description: 'Maximum open connections per listener; strangers and idle ones make room',
+  }),
   log_retention: z
     .strictObject({
       age: duration().prefault('24h').meta({ description: 'Maximum age of retained changes' }),

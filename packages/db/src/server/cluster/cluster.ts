@@ -182,6 +182,11 @@ export class Cluster {
 
   async #follow(view: ClusterView, leader: Leader): Promise<void> {
     await this.#register(view);
+    if (this.#address.startsWith('grpcs:') && !leader.address.startsWith('grpcs:')) {
+      // This node's key must not leave it in clear text, whatever etcd says.
+      this.#report(`the leader ${leader.address} has no TLS, but this node does`);
+      return;
+    }
     const wanted = `${leader.address} ${leader.epoch}`;
     if (!leader.isReady) {
       if (this.node.role === 'leader') await this.node.standDown();

@@ -7,7 +7,6 @@ import type { Calls } from '../calls/calls.js';
 import type { CallScope } from '../calls/scope.js';
 import type { TurnBytes } from '../calls/turn-bytes.js';
 import { TurnQueue } from '../calls/turn-queue.js';
-import { stallMsOf } from '../limits/stalls.js';
 import type { Pollable, StreamingRpc, UnaryRpc } from '../service/call.js';
 import { MethodCodec, requestLimit } from './codec.js';
 import { grpcStatus } from './errors.js';
@@ -25,6 +24,12 @@ export interface HandlerParts {
   /** Runs the writes that the calls of a turn have submitted. */
   startWrites: () => void;
 }
+
+/**
+ * How long a caller may take nothing of a stream. The transport ends those that read too slowly
+ * much earlier, except watches; this is for what it cannot see.
+ */
+const stallMs = 600_000;
 
 /** A call whose request has arrived. */
 interface ReadyCall {
@@ -87,7 +92,6 @@ export function streamingMethod(rpc: StreamingRpc, parts: HandlerParts): SingleR
   const { calls, clock } = parts;
   const codec = new MethodCodec(rpc);
   const frame = (message: Message) => codec.frame(message);
-  const stallMs = stallMsOf(rpc);
   const respond = async ({ call, scope, request }: ReadyCall): Promise<void> => {
     try {
       scope.throwIfAborted();

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { DescService } from '@bufbuild/protobuf';
 import { Database as Api, dbMethods, type DbMethod } from '@millrace/contract/db';
 import { Health as HealthApi, reflectionV1, reflectionV1alpha } from '@millrace/contract/grpc';
+import { connectionsExceeded, type ConnectionLimit } from '@millrace/kit/connection-limit';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import {
   createTransport,
@@ -23,6 +24,7 @@ import { Reflection } from './reflection.js';
 
 export interface GrpcServerOptions extends Omit<HandlerParts, 'encoded'> {
   memory: PeerMemory;
+  connections: ConnectionLimit;
   transport: TransportKind;
   health: Health;
   tls: TlsFiles | undefined;
@@ -34,6 +36,7 @@ const abortReasons: CallAbortReasons = {
     const reason = refuse('DEADLINE_EXCEEDED', 'The deadline of the call passed.');
     return { status: grpcStatus(statusOf(reason)), reason };
   },
+  noConnection: () => grpcStatus(statusOf(refuse('CONNECTION_LIMIT', connectionsExceeded))),
 };
 
 /** Serves gRPC on accepted connections. */
@@ -41,9 +44,10 @@ export class GrpcServer {
   readonly #connections: GrpcTransport;
 
   constructor(options: GrpcServerOptions) {
-    const { clock, memory, tls, transport } = options;
+    const { clock, memory, connections, tls, transport } = options;
     const methods = allMethods(options);
-    this.#connections = createTransport(transport, { clock, memory, methods, abortReasons }, tls);
+    const parts = { clock, memory, connections, methods, abortReasons };
+    this.#connections = createTransport(transport, parts, tls);
   }
 
   take(socket: Socket): void {

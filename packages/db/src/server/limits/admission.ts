@@ -3,6 +3,7 @@ import type { Log } from '@millrace/kit/log';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { DbMethod } from '@millrace/contract/db';
 import { dbMethods } from '@millrace/contract/db';
+import type { TurnKind } from '@millrace/engine/core/loop-turns';
 import { refuse } from '@millrace/engine/value/refusal';
 import { Shedder, type Queue } from './shedder.js';
 import { TurnProbe } from './turn-probe.js';
@@ -28,6 +29,8 @@ export class Admission {
   /** Called with the cause of each shed call. */
   onShed: (cause: ShedCause) => void = () => undefined;
   readonly #shedder: Shedder;
+  /** Queries alone wait for the turns that they share, so they alone are shed for that. */
+  readonly #queryShedder: Shedder;
   readonly #turns: TurnProbe;
   #inflight = 0;
   #watches = 0;
@@ -39,8 +42,9 @@ export class Admission {
   turnMs = 0;
 
   constructor(private readonly options: AdmissionOptions) {
-    const { shedTargetMs, shedIntervalMs, maxInflight } = options;
-    this.#shedder = new Shedder(shedTargetMs, shedIntervalMs, maxInflight / 8);
+    const { shedTargetMs, shedIntervalMs } = options;
+    this.#shedder = new Shedder(shedTargetMs, shedIntervalMs);
+    this.#queryShedder = new Shedder(shedTargetMs, shedIntervalMs);
     this.#turns = new TurnProbe(options.clock, (delayMs) => this.#observe('loop', delayMs));
   }
 
@@ -52,8 +56,9 @@ export class Admission {
     return this.#watches;
   }
 
+  /** The smallest admitted share of calls. */
   get share(): number {
-    return this.#shedder.share;
+    return Math.min(this.#shedder.share, this.#queryShedder.share);
   }
 
   /** Returns the function to call once when the call ends. Refuses OVERLOADED or WATCH_LIMIT. */
@@ -69,7 +74,8 @@ export class Admission {
     if (memory.isOverLimit) {
       throw this.#overloaded('memory', 'the memory limit for connections is reached');
     }
-    if (!this.#shedder.admits(clock.monotonic())) {
+    const now = clock.monotonic();
+    if (!this.#shedder.admits(now) || (isQuery(rpc) && !this.#queryShedder.admits(now))) {
       throw this.#overloaded('queue_delay', `the queue delay is above ${shedTargetMs} ms`);
     }
     this.#inflight++;
@@ -84,6 +90,11 @@ export class Admission {
   /** Records how long a write waited for the writer. */
   waited(delayMs: number): void {
     if (this.options.shedTargetMs > 0) this.#observe('writer', delayMs);
+  }
+
+  /** Records how long a query waited for its next turn. */
+  queryWaited(kind: TurnKind, delayMs: number): void {
+    if (this.options.shedTargetMs > 0) this.#observe(kind, delayMs);
   }
 
   #enterWatch(): () => void {
@@ -103,7 +114,8 @@ export class Admission {
 
   #observe(queue: Queue, delayMs: number): void {
     if (queue === 'loop') this.turnMs = delayMs;
-    this.#shedder.observe(queue, delayMs, this.options.clock.monotonic(), this.#inflight);
+    const shedder = queue === 'first' || queue === 'next' ? this.#queryShedder : this.#shedder;
+    shedder.observe(queue, delayMs, this.options.clock.monotonic());
     this.#logTransition();
   }
 
@@ -122,6 +134,12 @@ export class Admission {
     const text = `The server is overloaded (${why}). Retry later.`;
     return refuse('OVERLOADED', text, undefined, { retryAfterMs });
   }
+}
+
+const queries: ReadonlySet<DbMethod> = new Set(['Find', 'Aggregate', 'UpdateMany', 'DeleteMany']);
+
+function isQuery(rpc: DbMethod): boolean {
+  return queries.has(rpc);
 }
 
 function leave(): void {}

@@ -1,9 +1,11 @@
+import type { TurnKind } from '@millrace/engine/core/loop-turns';
+
 const leastShare = 0.05;
 const cut = 0.5;
 const growth = 0.1;
 
-/** Where work waits: for the event loop or for the writer. */
-export type Queue = 'loop' | 'writer';
+/** Where work waits: for the event loop, for the writer, or for the turns that queries share. */
+export type Queue = 'loop' | 'writer' | TurnKind;
 
 /**
  * Decides how many calls to admit from the queue delay, like CoDel does for packets: a delay that
@@ -15,16 +17,12 @@ export class Shedder {
   #share = 1;
   #credit = 0;
   #intervalStart = 0;
-  #calls = 0;
   /** Start of the current period above the target, per queue. */
   readonly #aboveSince = new Map<Queue, number>();
-  readonly #lastDelay = new Map<Queue, number>();
 
   constructor(
     private readonly targetMs: number,
     private readonly intervalMs: number,
-    /** With this few waiting calls, shedding would not help. */
-    private readonly fewCalls: number,
   ) {}
 
   /** Admitted share of calls, from 0 to 1. */
@@ -32,22 +30,15 @@ export class Shedder {
     return this.#share;
   }
 
-  /** Records the queue delay of one item. `inFlight` is the number of calls in flight. */
-  observe(queue: Queue, delayMs: number, now: number, inFlight: number): void {
-    this.#lastDelay.set(queue, delayMs);
+  /** Records the queue delay of one item. */
+  observe(queue: Queue, delayMs: number, now: number): void {
     if (delayMs <= this.targetMs) this.#aboveSince.delete(queue);
     else if (!this.#aboveSince.has(queue)) this.#aboveSince.set(queue, now);
-    const elapsedMs = now - this.#intervalStart;
-    if (elapsedMs < this.intervalMs) return;
-    // Queue length by Little's law (arrivals during the delay), or the calls in flight if more.
-    const worst = Math.max(...this.#lastDelay.values());
-    const waiting = Math.max(inFlight, (this.#calls / elapsedMs) * worst);
-    if (waiting > this.fewCalls && this.#isStanding(now)) {
-      this.#share = Math.max(leastShare, this.#share * cut);
-    } else {
-      this.#share = Math.min(1, this.#share + growth);
-    }
-    this.#begin(now);
+    if (now - this.#intervalStart < this.intervalMs) return;
+    this.#share = this.#isStanding(now)
+      ? Math.max(leastShare, this.#share * cut)
+      : Math.min(1, this.#share + growth);
+    this.#intervalStart = now;
   }
 
   /** Whether one more call is admitted. */
@@ -56,20 +47,13 @@ export class Shedder {
     if (now - this.#intervalStart > 4 * this.intervalMs) {
       this.#share = 1;
       this.#aboveSince.clear();
-      this.#lastDelay.clear();
-      this.#begin(now);
+      this.#intervalStart = now;
     }
-    this.#calls++;
     if (this.#share === 1) return true;
     this.#credit += this.#share;
     if (this.#credit < 1) return false;
     this.#credit -= 1;
     return true;
-  }
-
-  #begin(now: number): void {
-    this.#intervalStart = now;
-    this.#calls = 0;
   }
 
   #isStanding(now: number): boolean {

@@ -11,7 +11,9 @@ import type { TlsFiles } from '../base/tls.js';
 // An NDJSON bulk is one request for as long as it sends lines.
 const requestTimeoutMs = 3_600_000;
 
-export interface HttpListenerParts extends Pick<HttpServerLimits, 'peerMemory' | 'maxConnections'> {
+type Limits = Pick<HttpServerLimits, 'peerMemory' | 'maxConnections' | 'onDrop'>;
+
+export interface HttpListenerParts extends Limits {
   calls: Calls;
   clock: Clock;
   log: Log;
@@ -20,12 +22,14 @@ export interface HttpListenerParts extends Pick<HttpServerLimits, 'peerMemory' |
 export function httpServer(
   rest: RestServer,
   tls: TlsFiles | undefined,
-  { calls, clock, log, peerMemory, maxConnections }: HttpListenerParts,
+  { calls, clock, log, peerMemory, maxConnections, onDrop }: HttpListenerParts,
 ): HttpServer {
   const server: HttpServer = new HttpServer({
     clock,
+    log,
     peerMemory,
     maxConnections,
+    onDrop,
     requestTimeoutMs,
     handle: (exchange) => {
       if (calls.isDraining) server.isDraining = true;

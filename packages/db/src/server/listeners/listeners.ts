@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:net';
 import type { Address } from '@millrace/kit/config';
 import type { Clock } from '@millrace/kit/clock';
+import { ConnectionLimit, countDroppedConnections } from '@millrace/kit/connection-limit';
 import { closeGracefully, listenAt, urlOf } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
@@ -67,11 +68,12 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     await Promise.all(closers.map((each) => each(signal)));
   };
   try {
-    const grpc = grpcListener(
-      new GrpcServer({ ...parts, transport, trusted: false, tls }),
-      failures,
-    );
-    grpc.server.maxConnections = settings.max_connections;
+    const maxConnections = settings.max_connections;
+    const onDrop = countDroppedConnections(parts.metrics);
+    const limitOf = (listener: string) =>
+      new ConnectionLimit({ ...parts, listener, maxConnections, onDrop });
+    const open = { ...parts, transport, trusted: false, tls, connections: limitOf('grpc') };
+    const grpc = grpcListener(new GrpcServer(open), failures);
     closers.push(grpc.close);
     const grpcAt = await listenAt(grpc.server, settings.grpc, '--grpc');
     addresses.push({ listener: 'grpc', url: urlOf(grpcAt, tls ? 'grpcs' : 'grpc') });
@@ -80,7 +82,8 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     const http = httpServer(rest, tls, {
       ...parts,
       peerMemory: parts.memory,
-      maxConnections: settings.max_connections,
+      maxConnections,
+      onDrop,
     });
     failures.watch(http.node);
     closers.push(async (signal) => void (await closeGracefully(http, parts.clock, signal)));
@@ -89,9 +92,8 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     addresses.push({ listener: 'http', url: urlOf(httpAt, tls ? 'https' : 'http') });
 
     if (options.isSocketRequired || fitsSocket(settings.socket)) {
-      const trusted = new GrpcServer({ ...parts, transport, trusted: true, tls: undefined });
-      const socket = grpcListener(trusted, failures);
-      socket.server.maxConnections = settings.max_connections;
+      const own = { ...open, trusted: true, tls: undefined, connections: limitOf('socket') };
+      const socket = grpcListener(new GrpcServer(own), failures);
       closers.push(socket.close);
       await listenOnSocket(socket.server, settings.socket, parts.log);
       addresses.push({ listener: 'socket', url: `unix://${settings.socket}` });

@@ -52,6 +52,7 @@ export function measureDatabase(
     stop();
     current = next;
     meterWriter(next.core, observer);
+    next.core.turns.onWait = (kind, waitedMs) => admission.queryWaited(kind, waitedMs);
     next.core.onSchemaViolation = (validate) => violations.inc({ validate });
     stop = count(next);
   };

@@ -3,7 +3,7 @@ import { Database as Api, DataEncoding, UpdateMode, type DbRoute } from '@millra
 import { refuse } from '@millrace/engine/value/refusal';
 import { requestLimit, tooLarge } from '../grpc/codec.js';
 import { badField, parseJson } from '../service/values.js';
-import type { Exchange } from '@millrace/kit/http';
+import { mediaTypeOf, type Exchange } from '@millrace/kit/http';
 import { chooseForm, formsOf } from './forms.js';
 import { RequestReader } from './json-in.js';
 import { jsonWriter } from './json-out.js';
@@ -113,11 +113,16 @@ function announcedBytes({ headers }: IncomingMessage): number | undefined {
 
 /** Parses the body as JSON; an empty body is an empty object. */
 function parseBody(request: IncomingMessage, bytes: Buffer): unknown {
-  const encoding = request.headers['content-encoding'];
+  const { 'content-encoding': encoding, 'content-type': given } = request.headers;
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
     throw badField('Content-Encoding', `${encoding} is not supported: send the body uncompressed`);
   }
   if (bytes.length === 0) return {};
+  if (mediaTypeOf(given) !== 'application/json') {
+    const found = given === undefined ? 'no Content-Type' : `Content-Type ${given}`;
+    const text = `The request has ${found}: send application/json.`;
+    throw refuse('UNSUPPORTED_MEDIA_TYPE', text);
+  }
   return parseJson(bytes, (problem) => refuse('BAD_REQUEST', `The body ${problem}.`));
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import {
+  ConnectionsExceeded,
   MalformedRequest,
   PeerMemoryExceeded,
   peerMemoryRetryMs,
@@ -90,6 +91,8 @@ export class RestServer implements Steps<RestEndpoint> {
     checkTimeout(headers);
     const { 'x-api-key': apiKey, authorization } = headers;
     calls.identify(scope, { apiKey: apiKey?.toString(), authorization });
+    // Without keys all callers are one.
+    if (this.parts.authenticator.needsKeys) exchange.principalName = scope.principal.id;
   }
 
   serve(
@@ -233,8 +236,11 @@ function sendStatus(exchange: Exchange, status: CallStatus): void {
 /** Maps errors of the HTTP core to refusals of the contract. */
 function meaningOf(error: unknown): unknown {
   if (error instanceof MalformedRequest) return refuse('BAD_REQUEST', `${error.message}.`);
-  if (!(error instanceof PeerMemoryExceeded)) return error;
   const retryAfterMs = peerMemoryRetryMs;
+  if (error instanceof ConnectionsExceeded) {
+    return refuse('CONNECTION_LIMIT', error.message, undefined, { retryAfterMs });
+  }
+  if (!(error instanceof PeerMemoryExceeded)) return error;
   return refuse('OVERLOADED', error.message, undefined, { retryAfterMs });
 }
 

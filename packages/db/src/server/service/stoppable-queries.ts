@@ -7,7 +7,7 @@ import { findInto, type FindBatch } from '@millrace/engine/query/find';
 import { compilePredicate } from '@millrace/engine/query/predicate';
 import type { CheckedFind } from '@millrace/engine/query/query';
 import type { RecordSink } from '@millrace/engine/query/record-sink';
-import { Slice } from '@millrace/engine/query/slice';
+import type { Slice } from '@millrace/engine/core/slice';
 import type { QuerySource } from '@millrace/engine/query/source';
 import type { ReadView } from '@millrace/engine/storage/read-view';
 import type { Transaction } from '@millrace/engine/write/transactions';
@@ -27,7 +27,8 @@ export async function* stoppableFind<Records>(
   query: CheckedFind,
   sink: RecordSink<Records>,
 ): AsyncGenerator<FindBatch<Records> & { readSeq: number }, void, void> {
-  const [source, done] = sourceOf(core, place, query.condition);
+  const slice = await sliceOf(core, place);
+  const [source, done] = sourceOf(core, place, query.condition, slice);
   try {
     const readSeq = source.view.seq;
     for await (const { records, end } of findInto(source, query, sink)) {
@@ -44,7 +45,8 @@ export async function stoppableAggregate(
   place: QueryPlace,
   query: CheckedAggregate,
 ): Promise<AggregateResult & { readSeq: number }> {
-  const [source, done] = sourceOf(core, place, query.condition);
+  const slice = await sliceOf(core, place);
+  const [source, done] = sourceOf(core, place, query.condition, slice);
   try {
     return { ...(await aggregate(source, query)), readSeq: source.view.seq };
   } finally {
@@ -52,10 +54,18 @@ export async function stoppableAggregate(
   }
 }
 
+/** Waits for its turn before a snapshot is taken: waiting queries must not hold as many of them. */
+async function sliceOf(core: Core, { transaction, caller }: QueryPlace): Promise<Slice> {
+  const slice = core.newSlice(() => caller.throwIfAborted());
+  if (!transaction) await slice.begin();
+  return slice;
+}
+
 function sourceOf(
   core: Core,
-  { collection: name, transaction, caller }: QueryPlace,
+  { collection: name, transaction }: QueryPlace,
   condition: Condition,
+  slice: Slice,
 ): [QuerySource, () => void] {
   const { clock, sortSpace } = core;
   // A collection without any write is treated as empty.
@@ -67,7 +77,6 @@ function sourceOf(
     schema: undefined,
     isDropped: false,
   };
-  const slice = new Slice({ monotonic: () => clock.monotonic(), pause: () => nextTurn(caller) });
   const now = clock.now();
   const from = (view: ReadView): QuerySource => ({ view, collection, now, slice, sortSpace });
   if (!transaction) {
@@ -80,9 +89,4 @@ function sourceOf(
   const overlay = transaction.overlay(collection.id);
   const seen = { ...collection, indexes: transaction.usableIndexes(collection) };
   return [{ ...from(transaction.view), collection: seen, overlay }, () => undefined];
-}
-
-async function nextTurn(caller: QueryPlace['caller']): Promise<void> {
-  await new Promise((resolve) => setImmediate(resolve));
-  caller.throwIfAborted();
 }

@@ -10,10 +10,15 @@ const statuses = {};
 
 function call() {
   return new Promise((resolve, reject) => {
-    const sent = request(`${base}/v1/c/records:find`, { method: 'POST', agent }, (response) => {
-      response.resume();
-      response.on('end', () => resolve(response.statusCode));
-    });
+    const headers = { 'content-type': 'application/json' };
+    const sent = request(
+      `${base}/v1/c/records:find`,
+      { method: 'POST', agent, headers },
+      (response) => {
+        response.resume();
+        response.on('end', () => resolve(response.statusCode));
+      },
+    );
     sent.on('error', reject);
     sent.end(body);
   });

@@ -18,6 +18,8 @@ export interface RestFailure {
   headers: Headers;
 }
 
+const json = { 'content-type': 'application/json' };
+
 /** Plain fetch. */
 export class RestClient {
   constructor(
@@ -33,7 +35,7 @@ export class RestClient {
   ): Promise<RestAnswer> {
     const response = await fetch(this.base + path, {
       method,
-      headers: { ...this.headers, ...headers },
+      headers: { ...(body !== undefined && json), ...this.headers, ...headers },
       ...(body !== undefined && { body: bodyOf(body) }),
     });
     const text = await response.text();
@@ -73,7 +75,7 @@ export class RestClient {
     const abort = new AbortController();
     const response = await fetch(this.base + path, {
       method,
-      headers: { ...this.headers, ...headers },
+      headers: { ...(body !== undefined && json), ...this.headers, ...headers },
       ...(body !== undefined && { body: bodyOf(body) }),
       signal: abort.signal,
     });

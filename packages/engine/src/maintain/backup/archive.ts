@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, lstatSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
 import { fileParts } from './file.js';
@@ -82,13 +82,21 @@ async function filesOf(from: readonly string[]): Promise<ArchiveFile[]> {
   const files: ArchiveFile[] = [];
   for (const path of from) {
     if (isArchive(path)) {
-      files.push(...archiveFiles(path));
+      const found = archiveFiles(path);
+      for (const file of found) checkOwnFile(file.path);
+      files.push(...found);
       continue;
     }
     const { seq, sinceSeq } = await readHeader(path);
     files.push({ path, firstSeq: sinceSeq > 0 ? sinceSeq + 1 : 0, seq });
   }
   return files.sort((a, b) => b.seq - a.seq);
+}
+
+/** An archive has files of its own: a link could lead anywhere. */
+function checkOwnFile(path: string): void {
+  if (lstatSync(path).isFile()) return;
+  throw new UsageError(`${path} is not a file but a link or something else. Remove it.`);
 }
 
 function gapAfter(seq: number, { path, firstSeq, seq: last }: ArchiveFile): UsageError {

@@ -5,7 +5,7 @@ import { checkCollectionName } from '../../value/documents.js';
 import { durableSnapshot } from '../../core/durable-snapshot.js';
 import { lineageOf } from '../../storage/file/state.js';
 import type { Hash64 } from '../../value/hash.js';
-import { Slice } from '../../query/slice.js';
+import type { Slice } from '../../core/slice.js';
 import { ScanWalk, type Visit } from '../../query/walk.js';
 import { refuse } from '../../value/refusal.js';
 import type { DatabaseState } from '../../storage/file/state.js';
@@ -92,7 +92,7 @@ class BackupRun {
     private readonly writer: BackupWriter,
     private readonly signal: AbortSignal | undefined,
   ) {
-    this.#slice = new Slice({ monotonic: () => core.clock.monotonic() });
+    this.#slice = core.newSlice();
   }
 
   async *pieces(scope: BackupScope, sinceSeq: number): AsyncGenerator<Buffer, void, void> {

@@ -110,6 +110,7 @@ async function checkReadable(path: string): Promise<void> {
 
 /** The parts of a backup file. Throws when it is none, or is cut off or goes on too long. */
 export async function* fileParts(path: string): AsyncGenerator<BackupPart, void, void> {
+  await checkRegular(path);
   const reader = new FileReader(path);
   try {
     yield { kind: 'header', header: await reader.header() };
@@ -126,6 +127,13 @@ export async function* fileParts(path: string): AsyncGenerator<BackupPart, void,
   } finally {
     await reader.close();
   }
+}
+
+/** A pipe would never end, and a device might not either. What is not there fails when read. */
+async function checkRegular(path: string): Promise<void> {
+  const found = await stat(path).catch(() => undefined);
+  if (!found || found.isFile()) return;
+  throw new Refusal('NOT_A_FILE', `Cannot read ${path}: it is not a file. Name a backup file.`);
 }
 
 class FileReader {

@@ -31,6 +31,8 @@ export interface Frame {
 }
 
 const headLength = 13;
+// Frames have 64 KiB, or one large commit.
+const maxFrameBytes = 256 * 1024 * 1024;
 const checkedLength = 9;
 
 export function encodeFrame(kind: number, payload: Buffer): Buffer {
@@ -68,6 +70,7 @@ export class FrameReader {
       throw this.damaged('the head of a frame has another checksum than it says');
     }
     const length = headLength + head.readUInt32BE(0);
+    if (length > maxFrameBytes) throw this.damaged(`a frame says that it has ${length} bytes`);
     if (this.#have < length) return undefined;
     const whole = this.#peek(length);
     const payload = whole.subarray(headLength);

@@ -5,6 +5,7 @@ import { contentHash } from '../../format/content-hash.js';
 import type { Hash64 } from '../../value/hash.js';
 import { encodeRecord, RecordImage } from '../../format/record.js';
 import { refuse } from '../../value/refusal.js';
+import { documentProblem } from './plausible.js';
 import { idLength, readId, readUint48, writeId } from '../../format/keys.js';
 
 /**
@@ -131,15 +132,17 @@ export function* decodeCommitRows(payload: Buffer): Iterable<PortableCommit> {
 function imageOf(id: string, payload: Buffer, start: number, end: number): RecordImage {
   if (end > payload.length) throw new RangeError(`the record ${id} is cut off`);
   const image = new RecordImage(id, payload.subarray(start, end), end - start, jsonCodec);
-  if (!isWhole(image)) throw new RangeError(`the record ${id} is not whole`);
+  const problem = problemOf(image);
+  if (problem !== undefined) throw new RangeError(`the record ${id} ${problem}`);
   return image;
 }
 
-function isWhole(image: RecordImage): boolean {
+function problemOf(image: RecordImage): string | undefined {
   try {
-    return contentHash(image.data) === image.contentHash;
+    const problem = documentProblem(image.data);
+    return problem ?? (contentHash(image.data) === image.contentHash ? undefined : 'is not whole');
   } catch (error) {
-    if (error instanceof SyntaxError) return false;
+    if (error instanceof SyntaxError) return 'is not whole';
     throw error;
   }
 }

@@ -11,6 +11,7 @@ import {
   type BackupPart,
   type BackupTrailer,
 } from './parts.js';
+import { catalogProblem, headerProblem, trailerProblem } from './plausible.js';
 import { decodeRows } from './row-frames.js';
 import { decodeCommitRows, decodeRecordRows, type PortableCommit } from './portable.js';
 
@@ -79,6 +80,8 @@ function checkHeader(header: BackupHeader, source: string): void {
         `${backupVersion}.`,
     );
   }
+  const problem = headerProblem(header);
+  if (problem !== undefined) throw damagedAt(source, 0, problem);
   if (header.format !== 'snapshot') {
     throw new UsageError(
       `${source} is a backup as NDJSON, made to be read elsewhere; restore needs a snapshot.`,
@@ -90,8 +93,12 @@ function statementOf(frame: Frame, frames: FrameReader): BackupStatement {
   const { kind, payload, at } = frame;
   try {
     switch (kind) {
-      case frameKinds.catalog:
-        return { kind: 'catalog', catalog: JSON.parse(payload.toString()) as BackupCatalog };
+      case frameKinds.catalog: {
+        const catalog = JSON.parse(payload.toString()) as BackupCatalog;
+        const problem = catalogProblem(catalog);
+        if (problem !== undefined) throw new RangeError(problem);
+        return { kind: 'catalog', catalog };
+      }
       case frameKinds.records: {
         const records = [...decodeRecordRows(payload)];
         return { kind: 'records', collection: payload.readUInt32BE(0), records };
@@ -118,6 +125,8 @@ function countOf(statement: BackupStatement): number {
 }
 
 function checkTrailer(said: BackupTrailer, found: BackupTrailer, source: string): void {
+  const problem = trailerProblem(said);
+  if (problem !== undefined) throw damagedAt(source, found.bytes, problem);
   if (said.bytes !== found.bytes) {
     throw refuse(
       'CORRUPT',

@@ -1,5 +1,5 @@
 import type { Core } from '../../core/core.js';
-import { Slice } from '../../query/slice.js';
+import type { Slice } from '../../core/slice.js';
 import { foldedRow } from '../../storage/fold.js';
 import {
   tableNames,
@@ -48,7 +48,7 @@ export class StoreCopy {
     private readonly pulse: () => Promise<void> | void,
     private readonly limits = copyLimits,
   ) {
-    this.#slice = new Slice({ monotonic: () => core.clock.monotonic() });
+    this.#slice = core.newSlice();
   }
 
   /** Copies every table once. What is written meanwhile is left to `catchUp`. */

@@ -4,7 +4,6 @@ import type { Core } from '../../core/core.js';
 import { contentHash } from '../../format/content-hash.js';
 import type { Hash64 } from '../../value/hash.js';
 import { RecordImage } from '../../format/record.js';
-import { Slice } from '../../query/slice.js';
 import { recordKey } from '../../format/keys.js';
 import type { SnapshotView } from '../../storage/views.js';
 import { sameHash } from '../../watch/token.js';
@@ -33,7 +32,7 @@ export class LogCheck {
 
   /** Follows the log up to the last commit of the snapshot. */
   async run(): Promise<void> {
-    const slice = new Slice({ monotonic: () => this.core.clock.monotonic() });
+    const slice = this.core.newSlice();
     for (; this.#next <= this.known.state.seq; this.#next++) {
       const row = this.#read(this.#next);
       if (!row) return;

@@ -1,5 +1,5 @@
 import type { Core } from '../../core/core.js';
-import { Slice } from '../../query/slice.js';
+import type { Slice } from '../../core/slice.js';
 import type { TableName, TableRow } from '../../storage/file/tables.js';
 import type { SnapshotView } from '../../storage/views.js';
 
@@ -14,7 +14,7 @@ export class TableWalker {
     private readonly core: Core,
     private readonly view: SnapshotView,
   ) {
-    this.#slice = new Slice({ monotonic: () => core.clock.monotonic() });
+    this.#slice = core.newSlice();
   }
 
   async walk(table: TableName, visit: (row: TableRow) => void, from?: Buffer): Promise<void> {

@@ -1,13 +1,19 @@
+import type { LoopTurns, TurnKind } from './loop-turns.js';
+
 export interface SliceOptions {
   /** Milliseconds that never go backwards. */
   monotonic: () => number;
+  /** Shared with all other queries; without it this one has its own share of every turn. */
+  turns?: LoopTurns | undefined;
   /** Gives other work its turn. */
-  pause?: () => Promise<void>;
+  pause?: (kind: TurnKind) => Promise<void>;
   budgetMs?: number;
 }
 
 // Reading the clock for each record would cost as much as testing it.
 const workPerCheck = 64;
+// A query that has worked less than this has not had its first turn yet.
+const minWorkMs = 1;
 
 /**
  * Keeps a long query from holding up everything else in the process: after every few
@@ -15,16 +21,19 @@ const workPerCheck = 64;
  */
 export class Slice {
   readonly #monotonic: () => number;
-  readonly #turn: () => Promise<void>;
+  readonly #turns: LoopTurns | undefined;
+  readonly #turn: (kind: TurnKind) => Promise<void>;
   readonly #budgetMs: number;
-  /** When the event loop last had its turn. */
+  /** When the event loop last had its turn, for a slice without shared turns. */
   #turnAt: number;
   #enteredAt: number;
   #busyMs = 0;
-  #work = 0;
+  /** The first record is enough for a check: many queries may begin in one turn. */
+  #work = workPerCheck;
 
   constructor(options: SliceOptions) {
     this.#monotonic = options.monotonic;
+    this.#turns = options.turns;
     this.#turn = options.pause ?? nextTurn;
     this.#budgetMs = options.budgetMs ?? 4;
     this.#turnAt = this.#enteredAt = this.#monotonic();
@@ -39,13 +48,19 @@ export class Slice {
   }
 
   due(): boolean {
-    return this.#monotonic() - this.#turnAt >= this.#budgetMs;
+    const turnAt = this.#turns?.startedAt ?? this.#turnAt;
+    return this.#monotonic() - turnAt >= this.#budgetMs;
   }
 
   async pause(): Promise<void> {
     this.leave();
-    await this.#turn();
+    await this.#turn(this.#busyMs < minWorkMs ? 'first' : 'next');
     this.enterAnew();
+  }
+
+  /** Before the work begins: waits where this turn of the event loop is used up already. */
+  async begin(): Promise<void> {
+    if (this.due()) await this.pause();
   }
 
   /** As `enter`, after a wait in which the event loop had its turn. */
