@@ -1,4 +1,4 @@
-import { errorStatus, type GrpcCode, type GrpcStatus } from './status.js';
+import { faultStatus, type GrpcCode, type GrpcStatus, type TransportFault } from './status.js';
 
 /** Why the work of a call is aborted. */
 export class CallAborted extends Error {
@@ -18,6 +18,13 @@ export interface CallAbortReasons {
   cancelled(): unknown;
   /** Status sent when the deadline passes, and the abort reason. */
   expired(): { readonly status: GrpcStatus; readonly reason: unknown };
+  /** Adds the error details of the service to a status of the transport. */
+  explain?(status: GrpcStatus, fault: TransportFault): GrpcStatus;
+}
+
+/** A status as it is sent. */
+export function explained(status: GrpcStatus, { explain }: CallAbortReasons): GrpcStatus {
+  return status.fault && explain ? explain(status, status.fault) : status;
 }
 
 export const defaultAbortReasons: CallAbortReasons = {
@@ -25,7 +32,7 @@ export const defaultAbortReasons: CallAbortReasons = {
   expired: () => {
     const text = 'The deadline of the call passed.';
     return {
-      status: errorStatus('DEADLINE_EXCEEDED', text),
+      status: faultStatus('DEADLINE_EXCEEDED', text, 'too_late'),
       reason: new CallAborted('DEADLINE_EXCEEDED', text),
     };
   },
