@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:net';
-import type { Address } from '@millrace/kit/config';
+import type { Address, TlsFiles } from '@millrace/kit/config';
 import type { Clock } from '@millrace/kit/clock';
 import { closeGracefully, listenAt, urlOf } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
@@ -15,7 +15,6 @@ import { RestServer } from '../rest/server.js';
 import { Pages } from '../rest/pages.js';
 import { httpServer } from './http.js';
 import { fitsSocket, listenOnSocket } from './socket.js';
-import type { TlsFiles } from '../tls.js';
 
 export interface ListenerAddress {
   readonly listener: 'grpc' | 'http' | 'socket';
