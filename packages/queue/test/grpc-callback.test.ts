@@ -270,8 +270,7 @@ describe('client', () => {
     expect(outcome).toMatchObject({ errorType: 'TARGET_BLOCKED', remoteIp: '127.0.0.1' });
     // One address that is open does not help the other.
     addresses = ['127.0.0.1', '169.254.169.254'];
-    const limits = { addressesMs: 0 };
-    const second = newClient([{ ...entries[0], networks: ['127.0.0.0/8'] }], { resolver, limits });
+    const second = newClient([{ ...entries[0], networks: ['127.0.0.0/8'] }], { resolver });
     const { outcome: mixed } = await executeAt(second, `grpc://h.test:${port}`);
     expect(mixed).toMatchObject({ errorType: 'TARGET_BLOCKED', remoteIp: '169.254.169.254' });
     const { outcome: unlisted } = await executeAt(second, `grpc://other.test:${port}`);

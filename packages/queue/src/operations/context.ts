@@ -30,6 +30,8 @@ export interface QueueContext {
   readonly checks: BodyChecks;
   readonly readiness: Readiness;
   readonly waits: TaskWaits;
+  /** Maximum waiting claims of a principal on a queue. */
+  readonly maxWaitingClaims: number;
 }
 
 /** The calls of delivery that operations make. */
@@ -39,6 +41,7 @@ export type DeliveryControl = Pick<
   | 'queueChanged'
   | 'waitingFor'
   | 'claim'
+  | 'waitingClaims'
   | 'handBack'
   | 'workers'
   | 'onPulledLeaseEnded'

@@ -159,6 +159,7 @@ async function openContext(
     checks: bodyChecks(new DocumentSchemas(openApiDocument('queue'))),
     readiness: new Readiness({ ...world, probe: () => store.probe() }),
     waits,
+    maxWaitingClaims: Infinity,
   };
 }
 

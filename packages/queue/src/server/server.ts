@@ -1,4 +1,5 @@
 import { openApiDocument } from '@millrace/contract/documents';
+import { readTls, tlsOptions } from '@millrace/kit/config';
 import { DocumentSchemas, drainHttp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
 import { callbackGuard } from '@millrace/kit/outbound';
@@ -189,7 +190,10 @@ function buildApps(
     checks: bodyChecks(schemas),
     readiness,
     waits: new TaskWaits({ store, clock, load }),
+    maxWaitingClaims: settings.max_waiting_claims,
   };
+  const tls = readTls(settings);
+  const { max_connections: maxConnections } = settings;
   const api = queueApp({
     context,
     schemas,
@@ -198,13 +202,16 @@ function buildApps(
     metrics,
     accessLog: settings.access_log,
     peerMemory,
-    maxConnections: settings.max_connections,
+    maxConnections,
+    tls: tlsOptions(tls),
     onUndocumentedResponse,
   });
   const measured = measuredQueues({ metrics, store, load, clock, log });
   return {
     api,
-    grpc: settings.grpc && new GrpcServer({ context, tokens, load, schemas }),
+    grpc:
+      settings.grpc &&
+      new GrpcServer({ context, tokens, load, schemas, peerMemory, maxConnections, tls }),
     waits: context.waits,
     metrics: metricsApp(measured, world, { listen: settings.metrics_listen, peerMemory }),
   };

@@ -39,6 +39,7 @@ export function boundApp() {
       submitLimits: new SubmitLimits(systemClock, 0),
       checks: bodyChecks(schemas),
       readiness: new Readiness({ ...world, probe: () => store.probe() }),
+      maxWaitingClaims: 2_000,
       waits: new TaskWaits({
         store,
         clock: systemClock,

@@ -143,6 +143,7 @@ export function testSettings(directory: string): QueueSettings {
     extra_callback_allowlist: [],
     principal_submit_per_second: 0,
     max_inflight: 1024,
+    max_waiting_claims: 2_000,
     shed_target_ms: 0,
     drain_timeout_ms: 5_000,
     max_connections: 1_000,

@@ -50,7 +50,7 @@ export class PullServer {
       const tasks = await this.#serve(state, queue, claims, limit);
       if (tasks.length >= limit) continue;
       isShort = true;
-      if (!state.mayHaveWork) state.waiting.drained(claims[0]!.filter);
+      if (!state.mayHaveWork) state.waiting.drained(claims[0]!);
     }
   }
 

@@ -216,7 +216,11 @@ export class PostgresStore extends ListeningStore implements TaskStore {
       queues.add(result.task.queue);
     });
     this.#counters.added(queues);
-    this.#notify(queues);
+    this.#notifications.send(queues);
+    for (const queue of queues) {
+      const inserted = tasks.filter((task) => task.queue === queue);
+      this.notifyWork(queue, new Set(inserted.map(({ handlerRef }) => handlerRef)));
+    }
     return results;
   }
 
