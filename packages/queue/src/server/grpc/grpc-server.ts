@@ -7,6 +7,7 @@ import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { TokenSet } from '@millrace/kit/tokens';
 import {
   createTransport,
+  type GrpcStatus,
   type GrpcTransport,
   type Method,
   type ServerCall,
@@ -45,6 +46,8 @@ export class GrpcServer {
   });
 
   readonly #queries: QueryReaders;
+  /** The status of calls without a token. */
+  #noToken: GrpcStatus | undefined;
 
   constructor(private readonly options: GrpcServerOptions) {
     const { context, peerMemory: memory, maxConnections, schemas, tls } = options;
@@ -93,10 +96,14 @@ export class GrpcServer {
 
   /** Identifies the caller by the headers, before any of its message is kept. */
   #accept(call: ServerCall): void {
+    // An error with its stack would be most of the cost.
+    if (call.headers.authorization === undefined && this.#noToken) return call.end(this.#noToken);
     try {
       this.#caller(call);
     } catch (error) {
-      this.#refuse(call, error);
+      const status = statusOf(error, this.options.context.log);
+      if (call.headers.authorization === undefined) this.#noToken = status;
+      call.end(status);
     }
   }
 
