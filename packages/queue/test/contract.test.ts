@@ -153,6 +153,7 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
   getTask: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?wait_ms=60001` }) },
   redriveDlq: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?async=maybe` }) },
   purgeDlq: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?async=maybe` }) },
+  listSchedules: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?limit=x` }) },
   cancelJob: {
     JOB_FINISHED: async (good) => {
       await server.send(good);

@@ -299,6 +299,8 @@ export const queueOperations = {
       'UNAUTHENTICATED',
       'FORBIDDEN',
       'QUEUE_NOT_FOUND',
+      'STALE_CURSOR',
+      'INVALID_QUERY',
       'RATE_LIMITED',
       'INTERNAL',
       'STORAGE_UNAVAILABLE',

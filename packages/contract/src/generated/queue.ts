@@ -512,7 +512,9 @@ export interface paths {
     };
     /**
      * List the schedules of a queue
-     * @description All schedules of the queue, by name.
+     * @description Schedules of the queue, by name, without the payloads of their tasks: read one schedule for
+     *     its payload. Request the next page with `next_cursor` as `cursor`; `next_cursor` is `""` on
+     *     the last page. A page can be shorter than `limit` when schedules are large.
      */
     get: operations['listSchedules'];
     put?: never;
@@ -1910,10 +1912,12 @@ export interface components {
       /** @description 1 for a new schedule, one more with each write. */
       version: number;
     };
-    /** @description Schedules of a queue. */
+    /** @description One page of schedules. */
     ScheduleList: {
-      /** @description By name. */
+      /** @description By name, without `task.payload`. */
       schedules: components['schemas']['Schedule'][];
+      /** @description The `cursor` of the next page; `""` on the last one. */
+      next_cursor: string;
     };
     /** @description The history of a queue. */
     QueueMetrics: {
@@ -3854,7 +3858,18 @@ export interface operations {
   };
   listSchedules: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description Schedules per page. More than 500 is taken as 500.
+         * @example 100
+         */
+        limit?: number;
+        /**
+         * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
+         * @example c1.AZWq0Lk3.h7Rk2v9Q
+         */
+        cursor?: components['parameters']['Cursor'];
+      };
       header?: never;
       path: {
         /**
@@ -3879,6 +3894,8 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
+      410: components['responses']['StaleCursor'];
+      422: components['responses']['InvalidQuery'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

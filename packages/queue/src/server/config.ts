@@ -69,6 +69,14 @@ const schema = z.strictObject({
     .min(1)
     .default(2_000)
     .meta({ description: 'Maximum waiting claims of a principal on a queue; beyond it, 429' }),
+  max_schedules: z
+    .int()
+    .min(1)
+    .default(1_000)
+    .meta({ description: 'Maximum schedules of a queue; beyond it, 422' }),
+  max_schedule_bytes: byteSize({ min: 1024 })
+    .prefault('16MiB')
+    .meta({ description: 'Maximum size of all schedules of a queue, payloads included' }),
   shed_target_ms: z
     .int()
     .min(0)

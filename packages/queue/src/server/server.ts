@@ -27,6 +27,7 @@ import { GrpcServer } from './grpc/grpc-server.js';
 import { identityFiles } from './identity-files.js';
 import { Readiness } from '../operations/readiness.js';
 import { TaskWaits } from '../operations/task-waits.js';
+import { TurnsByKey } from '../operations/turns-by-key.js';
 
 /** Per origin. */
 const maxConnections = 10_000;
@@ -191,6 +192,11 @@ function buildApps(
     readiness,
     waits: new TaskWaits({ store, clock, load }),
     maxWaitingClaims: settings.max_waiting_claims,
+    scheduleLimits: {
+      maxCount: settings.max_schedules,
+      maxBytes: settings.max_schedule_bytes,
+    },
+    scheduleWrites: new TurnsByKey(),
   };
   const tls = readTls(settings);
   const { max_connections: maxConnections } = settings;

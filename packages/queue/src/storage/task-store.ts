@@ -147,8 +147,8 @@ export interface TaskStore extends TaskListing, TaskChanging {
 
   /** By queue and name. */
   listRecords(query: RecordQuery): Promise<StoredRecord[]>;
-  /** The states of all records of a kind, without their bodies. */
-  listRecordStates(kind: RecordKind): Promise<RecordState[]>;
+  /** The states of all records of a kind, or of those of a queue, without their bodies. */
+  listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]>;
   /** Writes a record, and in the same commit stores tasks and adds to the audit log. */
   writeRecord(write: RecordWrite): Promise<RecordWriteResult>;
   /** False if there is no such record. */

@@ -144,6 +144,8 @@ export function testSettings(directory: string): QueueSettings {
     principal_submit_per_second: 0,
     max_inflight: 1024,
     max_waiting_claims: 2_000,
+    max_schedules: 1_000,
+    max_schedule_bytes: 16 * 2 ** 20,
     shed_target_ms: 0,
     drain_timeout_ms: 5_000,
     max_connections: 1_000,

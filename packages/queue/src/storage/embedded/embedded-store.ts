@@ -346,8 +346,10 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     return this.#read((rows) => records.list(rows, query));
   }
 
-  async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
-    return this.#read((rows) => records.listStates(rows, { kind }));
+  async listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]> {
+    return this.#read((rows) =>
+      records.listStates(rows, { kind, ...(queue !== undefined && { queue }) }),
+    );
   }
 
   async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {

@@ -389,8 +389,8 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     return records.listRecords(this.#connections, query);
   }
 
-  listRecordStates(kind: RecordKind): Promise<RecordState[]> {
-    return records.listRecordStates(this.#connections, kind);
+  listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]> {
+    return records.listRecordStates(this.#connections, kind, queue);
   }
 
   async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
