@@ -517,7 +517,6 @@ export const queueOperations = {
     minRole: 'submitter',
     codes: [
       'UNAUTHENTICATED',
-      'FORBIDDEN',
       'TASK_NOT_FOUND',
       'LEASE_LOST',
       'PAYLOAD_TOO_LARGE',
@@ -536,7 +535,6 @@ export const queueOperations = {
     minRole: 'submitter',
     codes: [
       'UNAUTHENTICATED',
-      'FORBIDDEN',
       'TASK_NOT_FOUND',
       'LEASE_LOST',
       'PAYLOAD_TOO_LARGE',
@@ -554,7 +552,6 @@ export const queueOperations = {
     minRole: 'submitter',
     codes: [
       'UNAUTHENTICATED',
-      'FORBIDDEN',
       'TASK_NOT_FOUND',
       'LEASE_LOST',
       'PAYLOAD_TOO_LARGE',

@@ -130,9 +130,9 @@ export interface paths {
     /**
      * Look up a task
      * @description The full task in any status. The grant is checked on the queue the task is stored in; there
-     *     is no global read role. An unknown, malformed, purged or expired id is 404 TASK_NOT_FOUND; a
-     *     task of a queue without a grant is 403 FORBIDDEN. The role `worker` may look up a task only
-     *     while it holds its lease, with the token in `X-Queue-Lease-Token`; otherwise it is 403.
+     *     is no global read role. An unknown, malformed, purged or expired id is 404 TASK_NOT_FOUND,
+     *     and so is a task of a queue without a grant. The role `worker` may look up a task only while
+     *     it holds its lease, with the token in `X-Queue-Lease-Token`; otherwise it is 403.
      *
      *     With `wait_ms` the answer comes when the task has ended, or else when that time is over: look
      *     at `status`.
@@ -1022,7 +1022,8 @@ export interface paths {
      * Settle many claimed tasks at once
      * @description Ends the leases of up to 100 tasks of this queue, each as `:complete` or `:fail` would. One
      *     result per item, in order: 200 with the envelope, or the refusal of that item
-     *     (TASK_NOT_FOUND, LEASE_LOST). Repeating the call with the same tokens is fine.
+     *     (TASK_NOT_FOUND, LEASE_LOST, INVALID_CLAIM for a malformed item). Repeating the call with the
+     *     same tokens is fine.
      */
     post: operations['settleTasks'];
     delete?: never;
@@ -4395,7 +4396,6 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
       404: components['responses']['TaskNotFound'];
       409: components['responses']['LeaseLost'];
       413: components['responses']['PayloadTooLarge'];
@@ -4442,7 +4442,6 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
       404: components['responses']['TaskNotFound'];
       409: components['responses']['LeaseLost'];
       413: components['responses']['PayloadTooLarge'];
@@ -4489,7 +4488,6 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
       404: components['responses']['TaskNotFound'];
       409: components['responses']['LeaseLost'];
       413: components['responses']['PayloadTooLarge'];
