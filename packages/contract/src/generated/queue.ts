@@ -259,6 +259,8 @@ export interface paths {
      * @description Dead tasks with payload and attempts, newest death first. Page on by sending `next_cursor`
      *     as `cursor` with the same filter; `next_cursor` is `""` on the last page. A page holds at
      *     most 8 MiB (but always one task), so it can be shorter than `limit` without being the last.
+     *     The embedded store reads at most 100,000 dead tasks for a page: when the filter matches few of
+     *     them, the page can be short or empty and still have a `next_cursor`.
      *
      *     The cursor is opaque. It is 410 STALE_CURSOR when it is older than 24 hours, was made for
      *     another queue or filter, when the queue was deleted and made again, or when it cannot be

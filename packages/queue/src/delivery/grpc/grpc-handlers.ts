@@ -5,8 +5,10 @@ import {
   ExecuteResponseSchema,
   Handler,
   type ExecuteRequest,
+  type ExecuteResponse,
 } from '@millrace/contract/queue-grpc';
 import { systemClock, type Clock } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
 import {
   parseGrpcTarget,
   sharedLookups,
@@ -54,6 +56,8 @@ export interface GrpcHandlersOptions {
   limits?: Partial<ChannelLimits>;
 }
 
+/** Status INTERNAL. */
+const internalCode = 13;
 const executePath = `/${Handler.typeName}/${Handler.method.execute.name}`;
 
 export class GrpcHandlerClient implements GrpcHandlers {
@@ -159,7 +163,15 @@ function answerOf(
     const outcome = executeOutcome({ code, message, retryAfterMs: null, remoteIp });
     return { outcome, stored: undefined };
   }
-  const { status, result, retryAfter } = fromBinary(ExecuteResponseSchema, ended);
+  let answer: ExecuteResponse;
+  try {
+    answer = fromBinary(ExecuteResponseSchema, ended);
+  } catch (error) {
+    const message = `The response is not a valid ExecuteResponse: ${messageOf(error)}`;
+    const invalid = { code: internalCode, message, retryAfterMs: null, remoteIp };
+    return { outcome: executeOutcome(invalid), stored: undefined };
+  }
+  const { status, result, retryAfter } = answer;
   const code = status?.code ?? 0;
   const message = status?.message ?? '';
   const retryAfterMs = retryAfter ? Math.ceil(msOf(retryAfter)) : null;
