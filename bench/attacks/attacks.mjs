@@ -169,12 +169,10 @@ function submit(server, task) {
   return callQueue(server, 'POST', '/v1/queues/mail/tasks', task);
 }
 
-async function callQueue({ http, token }, method, path, body) {
-  const answer = await fetch(`${http}${path}`, {
-    method,
-    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
+async function callQueue({ http, token }, method, path, given) {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const body = JSON.stringify(given);
+  const answer = await fetch(new Request(`${http}${path}`, { method, headers, body }));
   if (!answer.ok) throw new Error(`${method} ${path} was refused: ${await answer.text()}`);
 }
 

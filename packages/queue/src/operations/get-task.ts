@@ -62,7 +62,7 @@ async function ended(
   while (waits.isOpen) {
     const leftMs = endsAt - clock.monotonic();
     if (leftMs <= 0) break;
-    await waits.until(id, Math.min(leftMs, pollMs), check);
+    await waits.until(id, caller.principal, Math.min(leftMs, pollMs), check);
     if (await check()) break;
   }
   return found;

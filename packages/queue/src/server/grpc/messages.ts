@@ -64,7 +64,7 @@ const emptyBytes = new Uint8Array(0);
 /** The message itself, or the tasks of a batch. */
 function holders(message: object): Holder[] {
   const { tasks } = message as Holder;
-  return tasks ?? [message as Holder];
+  return tasks ?? [message];
 }
 
 function takePayload(holder: Holder, left: unknown): unknown {
