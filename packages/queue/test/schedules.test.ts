@@ -95,11 +95,11 @@ test('put: refuses more schedules or bytes than a queue may have', async () => {
     code: 'INVALID_SCHEDULE',
     detail: 'The queue mail has 3 schedules, the limit is 3. Delete one first.',
   });
-  const [kept] = (await limited.as('operator', { path: base })).body['schedules'] as [
+  const [first] = (await limited.as('operator', { path: base })).body['schedules'] as [
     { name: string },
   ];
-  expect((await write(kept.name)).status).toBe(200);
-  const large = await write(kept.name, 'A'.repeat(2_000));
+  expect((await write(first.name)).status).toBe(200);
+  const large = await write(first.name, 'A'.repeat(2_000));
   expect(large.body).toMatchObject({ code: 'INVALID_SCHEDULE' });
   expect(large.text).toContain('the limit is 2000');
 });
