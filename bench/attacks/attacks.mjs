@@ -171,8 +171,8 @@ function submit(server, task) {
 
 async function callQueue({ http, token }, method, path, given) {
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
-  const body = JSON.stringify(given);
-  const answer = await fetch(new Request(`${http}${path}`, { method, headers, body }));
+  const request = { method, headers, body: JSON.stringify(given) };
+  const answer = await fetch(`${http}${path}`, request);
   if (!answer.ok) throw new Error(`${method} ${path} was refused: ${await answer.text()}`);
 }
 
