@@ -75,6 +75,74 @@ export const attacks = {
         onRefused,
       }),
   },
+  'queue-grpc-gzip': {
+    server: 'queue',
+    title: '60 finished gRPC messages of 16 KB without a token that inflate to 15.9 MiB',
+    run({ grpc }, onRefused) {
+      const bomb = grpcMessage(gzipSync(Buffer.alloc(15.9 * mebibyte)), 1);
+      const session = openSession(grpc);
+      for (let n = 0; n < 60; n++) {
+        openCall(session, submitPath, { 'grpc-encoding': 'gzip' }, onRefused).end(bomb);
+      }
+    },
+  },
+  'queue-grpc-unfinished': {
+    server: 'queue',
+    title: '40 unfinished gRPC messages of 15.5 MiB without a token on one connection',
+    run({ grpc }, onRefused) {
+      const begun = grpcMessage(Buffer.alloc(15.5 * mebibyte), 0).subarray(0, -1);
+      const session = openSession(grpc);
+      for (let n = 0; n < 40; n++) openCall(session, submitPath, {}, onRefused).write(begun);
+    },
+  },
+  'queue-grpc-silent': {
+    server: 'queue',
+    title: '3,000 silent connections to the gRPC port of the queue',
+    run({ grpc }, onRefused) {
+      for (let n = 0; n < 3_000; n++) openSocket(grpc, () => {}).on('close', onRefused);
+    },
+  },
+  'queue-grpc-streams': {
+    server: 'queue',
+    title: '20,000 gRPC streams without a body and without a token on one connection',
+    run({ grpc }, onRefused) {
+      const session = openSession(grpc);
+      for (let n = 0; n < 20_000; n++) openCall(session, submitPath, {}, onRefused);
+    },
+  },
+  'queue-grpc-unread': {
+    server: 'queue',
+    title: '40 Claim streams of a worker that reads nothing, with 400 tasks of 1 MiB',
+    prepare: fillPullQueue,
+    run({ grpc, token }, onRefused) {
+      // Fields queue, worker and max_outstanding.
+      const body = Buffer.from('\x0a\x04mail\x12\x01w\x18\x32', 'latin1');
+      const session = openSession(grpc, { initialWindowSize: 0 });
+      const headers = { authorization: `Bearer ${token}` };
+      for (let n = 0; n < 40; n++) {
+        openCall(session, claimPath, headers, onRefused).end(grpcMessage(body, 0));
+      }
+    },
+  },
+  'queue-claims': {
+    server: 'queue',
+    title: '12,000 Claim streams with filters of their own, and 20 submits',
+    prepare: fillPullQueue,
+    run({ grpc, http, token }, onRefused) {
+      const headers = { authorization: `Bearer ${token}` };
+      for (let n = 0; n < 12_000; n += 100) {
+        const session = openSession(grpc);
+        for (let stream = 0; stream < 100; stream++) {
+          const handler = `h${n + stream}`.padEnd(8, 'x');
+          const body = Buffer.from(`\x0a\x04mail\x12\x01w\x2a\x08${handler}`, 'latin1');
+          openCall(session, claimPath, headers, onRefused).end(grpcMessage(body, 0));
+        }
+      }
+      for (let n = 0; n < 20; n++) {
+        setTimeout(() => void submit({ http, token }, { handler_ref: `h${n}` }), 4_000 + 200 * n);
+      }
+    },
+  },
   'daemon-unfinished': {
     server: 'daemon',
     title: '900 unfinished bodies of 1 MiB on the daemon',
@@ -95,6 +163,31 @@ for (const count of [100, 1_000, 3_000]) {
       }
     },
   };
+}
+
+const submitPath = '/queue.v1.Queue/Submit';
+const claimPath = '/queue.v1.Queue/Claim';
+
+async function fillPullQueue(server) {
+  await callQueue(server, 'PUT', '/v1/admin/queues/mail/config', {
+    callback: { protocol: 'pull' },
+    limits: { max_in_flight: 10_000 },
+  });
+  const payload = Buffer.alloc(mebibyte).toString('base64');
+  const tasks = Array.from({ length: 10 }, () => ({ handler_ref: 'a', payload }));
+  for (let n = 0; n < 40; n++)
+    await callQueue(server, 'POST', '/v1/queues/mail/tasks:batch', tasks);
+}
+
+function submit(server, task) {
+  return callQueue(server, 'POST', '/v1/queues/mail/tasks', task);
+}
+
+async function callQueue({ http, token }, method, path, given) {
+  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' };
+  const request = { method, headers, body: JSON.stringify(given) };
+  const answer = await fetch(`${http}${path}`, request);
+  if (!answer.ok) throw new Error(`${method} ${path} was refused: ${await answer.text()}`);
 }
 
 const insertPath = '/millrace.db.v1.Database/Insert';

@@ -22,6 +22,7 @@ async function startQueue(root, home) {
     { mode: 0o600 },
   );
   const flags = ['--metrics-listen', '127.0.0.1:0', '--tokens-file', tokens];
+  flags.push('--grpc', '127.0.0.1:0', '--max-waiting-claims', '20000');
   return start(root, home, ['queue', 'serve', '--data', join(home, 'queue'), ...flags], token);
 }
 
@@ -38,11 +39,14 @@ async function start(root, home, args, token) {
     [join(root, 'bin', 'ctl'), ...args, '--listen', '127.0.0.1:0'],
     { stdio: ['ignore', 'pipe', logFile(home, 'server')], env: environment },
   );
+  const urls = {};
+  const wanted = args.includes('--grpc') ? ['http', 'grpc'] : ['http'];
   for await (const line of createInterface({ input: server.stdout })) {
     const { event, listener, url } = JSON.parse(line);
-    if (event !== 'listening' || listener !== 'http') continue;
+    if (event === 'listening') urls[listener] = url.replace('grpc:', 'http:');
+    if (!wanted.every((name) => urls[name])) continue;
     server.stdout.resume();
-    return { http: url, token, pid: server.pid, stop: () => stop(server) };
+    return { ...urls, token, pid: server.pid, stop: () => stop(server) };
   }
   throw new Error(`ctl ${args.join(' ')} ended before it was ready: see ${home}/server.log`);
 }

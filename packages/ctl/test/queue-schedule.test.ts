@@ -27,7 +27,8 @@ test('set writes a schedule from flags, list shows it', async () => {
     {
       name: 'digest',
       jitter_ms: 5_000,
-      task: { payload: 'eyJhIjoxfQ==', payload_content_type: 'application/json' },
+      // Lists have no payloads.
+      task: { handler_ref: 'mail.digest', payload_content_type: 'application/json' },
     },
     { name: 'poll', every_ms: 7_200_000, overlap: 'allow', catch_up: 'none' },
   ]);

@@ -44,6 +44,10 @@ describe.each(guarded)('%s', (id) => {
       // Admin of queues, but of others: what comes is cut to those.
       expect(status).toBe(200);
       expect(text).not.toContain(grounds.queue);
+    } else if (['task', 'job'].includes(String(extensions['x-grant-scope'])) && held.length === 0) {
+      // Whether the id exists is not shown.
+      const code = extensions['x-grant-scope'] === 'job' ? 'JOB_NOT_FOUND' : 'TASK_NOT_FOUND';
+      expect([status, body['code']]).toEqual([404, code]);
     } else {
       expect([status, body['code']]).toEqual([403, 'FORBIDDEN']);
     }
@@ -75,6 +79,22 @@ describe('an ungranted queue', () => {
       expect([status, body['code']]).toEqual([403, 'FORBIDDEN']);
     }
   });
+});
+
+test('submit: an id of a queue without a grant does not show where it is in use', async () => {
+  const { queue } = await newGrounds(server);
+  await makeQueue(server, 'other.ids');
+  const body = { id: '01JD3Z8Q4M7X2N5V9RTBKWCH6F', handler_ref: 'a' };
+  const submit = (who: Who, to: string) =>
+    server.as(who, { method: 'POST', path: `/v1/queues/${to}/tasks`, body });
+  expect((await submit('root', queue)).status).toBe(202);
+  const known = await submit('root', 'other.ids');
+  const foreign = await submit('stranger', 'other.ids');
+  for (const answer of [known, foreign]) {
+    expect([answer.status, answer.body['code']]).toEqual([409, 'ID_CONFLICT']);
+  }
+  expect(known.body['detail']).toContain('in use in another queue');
+  expect(foreign.body['detail']).toContain('cannot be used in this queue');
 });
 
 test('a star in a grant crosses dots, and a name without one is exact', async () => {

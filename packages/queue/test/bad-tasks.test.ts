@@ -100,6 +100,8 @@ describe('tasks', () => {
     badTask('a priority as text', { priority: '4' }),
     badTask('an empty group', { group_key: '' }),
     badTask('a group with a line break', { group_key: 'a\nb' }),
+    badTask('a group with a C1 control', { group_key: 'a\u009b' }),
+    badTask('a unique key with an escape', { unique_key: 'a\u001b[2J' }),
     badTask('a group with half a surrogate pair', { group_key: 'a\ud800' }),
     badTask('a group of 257 characters', { group_key: 'a'.repeat(257) }),
     badTask('a group that is a number', { group_key: 5 }),

@@ -117,6 +117,11 @@ const commonSpoils: Partial<Record<QueueCode, Spoil>> = {
   STORAGE_UNAVAILABLE: (good) => away.send(asRoot(good)),
 };
 
+/** Without any grant a task or a job does not exist, so a role that is too low is needed. */
+const asSubmitter: Partial<Record<QueueCode, Spoil>> = {
+  FORBIDDEN: (good) => ({ ...good, token: tokens.submitter }),
+};
+
 /** The ways of one operation alone. */
 const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoil>>>> = {
   submitTask: {
@@ -142,18 +147,27 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
     QUEUE_NOT_PULL: (good, { queue, pullQueue }) => withPath(good, pullQueue, queue),
   },
   updateTask: {
+    ...asSubmitter,
     TASK_NOT_PENDING: (good, { pendingId, deadId }) => withPath(good, pendingId, deadId),
   },
   cancelTask: {
+    ...asSubmitter,
     TASK_FINISHED: (good, { pendingId, deadId }) => withPath(good, pendingId, deadId),
   },
   runTaskNow: {
+    ...asSubmitter,
     TASK_NOT_PENDING: (good, { pendingId, running }) => withPath(good, pendingId, running.id),
   },
-  getTask: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?wait_ms=60001` }) },
+  getTask: {
+    FORBIDDEN: (good) => ({ ...good, token: tokens.worker }),
+    INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?wait_ms=60001` }),
+  },
+  getJob: asSubmitter,
   redriveDlq: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?async=maybe` }) },
   purgeDlq: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?async=maybe` }) },
+  listSchedules: { INVALID_QUERY: (good) => ({ ...good, path: `${good.path}?limit=x` }) },
   cancelJob: {
+    ...asSubmitter,
     JOB_FINISHED: async (good) => {
       await server.send(good);
       return server.send(good);

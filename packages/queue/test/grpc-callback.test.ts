@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { createServer as createHttp2Server } from 'node:http2';
 import { createServer, type AddressInfo } from 'node:net';
 import * as grpc from '@grpc/grpc-js';
 import { systemClock } from '@millrace/kit/clock';
@@ -270,8 +271,7 @@ describe('client', () => {
     expect(outcome).toMatchObject({ errorType: 'TARGET_BLOCKED', remoteIp: '127.0.0.1' });
     // One address that is open does not help the other.
     addresses = ['127.0.0.1', '169.254.169.254'];
-    const limits = { addressesMs: 0 };
-    const second = newClient([{ ...entries[0], networks: ['127.0.0.0/8'] }], { resolver, limits });
+    const second = newClient([{ ...entries[0], networks: ['127.0.0.0/8'] }], { resolver });
     const { outcome: mixed } = await executeAt(second, `grpc://h.test:${port}`);
     expect(mixed).toMatchObject({ errorType: 'TARGET_BLOCKED', remoteIp: '169.254.169.254' });
     const { outcome: unlisted } = await executeAt(second, `grpc://other.test:${port}`);
@@ -312,6 +312,23 @@ describe('client', () => {
     const aborted = executeAt(never, 'grpc://h.test:1', { signal });
     signal.abort();
     expect((await aborted).outcome.kind).toBe('interrupted');
+  });
+
+  test('response: one that is not an ExecuteResponse is a failed attempt', async () => {
+    const server = createHttp2Server();
+    onTestFinished(() => void server.close());
+    server.on('stream', (stream) => {
+      stream.respond({ 'content-type': 'application/grpc' }, { waitForTrailers: true });
+      stream.on('wantTrailers', () => stream.sendTrailers({ 'grpc-status': '0' }));
+      stream.end(Buffer.from([0, 0, 0, 0, 2, 0xff, 0xff]));
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    const client = newClient([{ ...loopback, scheme: 'grpc' }]);
+    const { outcome } = await executeAt(client, `grpc://127.0.0.1:${port}`);
+    expect(outcome).toMatchObject({ kind: 'failed', errorType: 'INTERNAL', mayRetry: true });
+    expect(outcome.message).toContain('not a valid ExecuteResponse');
+    client.close();
   });
 
   test('channels: one for each target, closed when idle and above the limit', async () => {

@@ -172,6 +172,23 @@ test('complete: keeps the result and the progress of a task', async () => {
   expect(await call('Stats', { queue: 'mail' })).toHaveProperty('succeeded_total');
 });
 
+test('task: one of a queue without a grant does not exist for the caller', async () => {
+  const { id } = await call('Submit', { queue: 'mail', handler_ref: 'a', delay_ms: 60_000 });
+  const settle = { id, lease_token: 'x' };
+  for (const [method, request] of [
+    ['GetTask', { id }],
+    ['CancelTask', { id }],
+    ['Complete', settle],
+    ['Fail', settle],
+    ['Extend', { ...settle, extend_ms: 1_000 }],
+  ] as const) {
+    const refused = await failureOf(call(method, request, 'stranger'));
+    expect(refused, method).toEqual(['NOT_FOUND', 'TASK_NOT_FOUND']);
+  }
+  const low = call('CancelTask', { id }, 'submitter');
+  expect(await failureOf(low)).toEqual(['PERMISSION_DENIED', 'FORBIDDEN']);
+});
+
 const beyondTime = { seconds: 1e15 };
 
 test.each([
@@ -206,6 +223,7 @@ test.each([
   [{ queue: 'mail.push' }, 'worker', 'ABORTED', 'QUEUE_NOT_PULL'],
   [{ max_outstanding: 101 }, 'worker', 'INVALID_ARGUMENT', 'INVALID_CLAIM'],
   [{ worker: '' }, 'worker', 'INVALID_ARGUMENT', 'INVALID_CLAIM'],
+  [{ worker: 'a\u001b[2J' }, 'worker', 'INVALID_ARGUMENT', 'INVALID_CLAIM'],
   [{}, 'submitter', 'PERMISSION_DENIED', 'FORBIDDEN'],
 ] as const)('claim %j as %s fails with %s %s', async (request, who, code, reason) => {
   const { ended } = claim(request, who);

@@ -111,8 +111,10 @@ test('a job is shown to operators of its queue alone', async () => {
   const path = '/v1/queues/other.jobs/dlq:purge?async=true';
   const answer = await server.as('root', { method: 'POST', path, body: { filter: {} } });
   const { id } = (answer.body as { job: { id: string } }).job;
-  for (const who of ['operator', 'submitter'] as const) {
-    expect((await server.as(who, { path: `/v1/jobs/${id}` })).status).toBe(403);
+  for (const who of ['operator', 'submitter', 'nobody'] as const) {
+    // As if it did not exist.
+    const answer = await server.as(who, { path: `/v1/jobs/${id}` });
+    expect([answer.status, answer.body['code']]).toEqual([404, 'JOB_NOT_FOUND']);
   }
   expect((await server.as('stranger', { path: `/v1/jobs/${id}` })).status).toBe(200);
 });

@@ -137,6 +137,9 @@ test('settle: ends up to 100 tasks, each with a result', async () => {
     item(b, { outcome: 'fail', retry: false, message: 'no such mailbox', error_type: 'BAD' }),
     item(c, { outcome: 'complete', lease_token: 'stale' }),
     item(c, { outcome: 'complete', id: 'nonsense' }),
+    item(c, { outcome: 'maybe' }),
+    'text',
+    { id: c!.id, outcome: 'complete' },
   ];
   const answer = await server.post('worker', path, { items });
   expect(answer.status, answer.text).toBe(207);
@@ -145,6 +148,9 @@ test('settle: ends up to 100 tasks, each with a result', async () => {
     { index: 1, status: 200, envelope: { status: 'DEAD', last_error: { error_type: 'BAD' } } },
     { index: 2, status: 409, error: { code: 'LEASE_LOST', status: 409 } },
     { index: 3, status: 404, error: { code: 'TASK_NOT_FOUND', status: 404 } },
+    { index: 4, status: 422, error: { code: 'INVALID_CLAIM', status: 422 } },
+    { index: 5, status: 422, error: { code: 'INVALID_CLAIM' } },
+    { index: 6, status: 422, error: { code: 'INVALID_CLAIM' } },
   ]);
   const many = await server.post('worker', path, {
     items: Array.from({ length: 101 }, () => item(a, { outcome: 'complete' })),
@@ -157,6 +163,8 @@ test.each([
   [{}],
   [{ worker: '' }],
   [{ worker: 'w'.repeat(129) }],
+  [{ worker: 'a\0b' }],
+  [{ worker: 'a\nb' }],
   [{ worker: 'w', limit: 0 }],
   [{ worker: 'w', limit: 101 }],
   [{ worker: 'w', wait_ms: -1 }],

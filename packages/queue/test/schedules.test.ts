@@ -37,11 +37,71 @@ test('a schedule gets every default, and is read and listed as it was written', 
     version: 1,
   });
   expect(await ok(send('GET', '/nightly'))).toEqual(body);
-  expect(await ok(send('GET', ''))).toEqual({ schedules: [body] });
+  expect(await ok(send('GET', ''))).toEqual({ schedules: [body], next_cursor: '' });
   const changed = await ok(put('nightly', { cron: '0 3 * * *', task, description: 'x' }));
   expect(changed).toMatchObject({ version: 2, description: 'x', next_run_at: body['next_run_at'] });
   expect((await send('DELETE', '/nightly')).status).toBe(204);
   expect((await send('DELETE', '/nightly')).body).toMatchObject({ code: 'SCHEDULE_NOT_FOUND' });
+});
+
+test('list: pages by name, without payloads', async () => {
+  await makeQueue(server, 'mail.pages');
+  const path = '/v1/queues/mail.pages/schedules';
+  const payload = Buffer.alloc(700_000).toString('base64');
+  for (const name of ['b', 'a', 'd', 'c', 'f', 'e', 'h', 'g']) {
+    const body = { cron: '0 3 * * *', task: { ...task, payload } };
+    expect(
+      (await server.as('operator', { method: 'PUT', path: `${path}/${name}`, body })).status,
+    ).toBe(200);
+  }
+  const pages: string[][] = [];
+  const all = async (query: string) => {
+    pages.length = 0;
+    let cursor = '';
+    do {
+      const found = await server.as('operator', { path: `${path}?${query}&cursor=${cursor}` });
+      expect(found.status, found.text).toBe(200);
+      const { schedules } = found.body as unknown as {
+        schedules: { name: string; task: object }[];
+      };
+      expect(schedules.map((schedule) => schedule.task)).toEqual(schedules.map(() => task));
+      pages.push(schedules.map(({ name }) => name));
+      cursor = String(found.body['next_cursor']);
+    } while (cursor !== '');
+    return pages.flat().join('');
+  };
+  expect(await all('limit=3')).toBe('abcdefgh');
+  expect(pages[0]).toEqual(['a', 'b', 'c']);
+  // A page ends after 4 MiB of stored schedules, also below its limit.
+  expect(await all('limit=500')).toBe('abcdefgh');
+  expect(pages.length).toBe(2);
+  const one = await server.as('operator', { path: `${path}/a` });
+  expect(one.body).toMatchObject({ task: { payload } });
+});
+
+test('put: refuses more schedules or bytes than a queue may have', async () => {
+  const settings = { max_schedules: 3, max_schedule_bytes: 2_000 };
+  const limited = await startTestServer({ settings });
+  await makeQueue(limited);
+  const write = (name: string, payload = '') => {
+    const body = { cron: '0 3 * * *', task: { ...task, payload } };
+    return limited.as('operator', { method: 'PUT', path: `${base}/${name}`, body });
+  };
+  const answers = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((name) => write(name)));
+  const statuses = answers.map(({ status }) => String(status));
+  expect(statuses.toSorted()).toEqual(['200', '200', '200', '422', '422']);
+  const refused = answers.find(({ status }) => status === 422)!;
+  expect(refused.body).toMatchObject({
+    code: 'INVALID_SCHEDULE',
+    detail: 'The queue mail has 3 schedules, the limit is 3. Delete one first.',
+  });
+  const [first] = (await limited.as('operator', { path: base })).body['schedules'] as [
+    { name: string },
+  ];
+  expect((await write(first.name)).status).toBe(200);
+  const large = await write(first.name, 'A'.repeat(2_000));
+  expect(large.body).toMatchObject({ code: 'INVALID_SCHEDULE' });
+  expect(large.text).toContain('the limit is 2000');
 });
 
 test('read-only fields may be sent back as they were read, and not otherwise', async () => {
@@ -178,5 +238,5 @@ test('a deleted queue takes its schedules with it', async () => {
   await server.as('operator', { method: 'PUT', path: `${path}/a`, body: { cron, task } });
   await server.as('admin', { method: 'DELETE', path: '/v1/admin/queues/mail.gone' });
   await makeQueue(server, 'mail.gone');
-  expect((await server.as('operator', { path })).body).toEqual({ schedules: [] });
+  expect((await server.as('operator', { path })).body).toEqual({ schedules: [], next_cursor: '' });
 });

@@ -8,5 +8,5 @@ export type {
   RequestStreamMethod,
 } from './grpc/methods.js';
 export type { RequestQueue } from './grpc/requests.js';
-export { errorStatus, type GrpcStatus } from './grpc/status.js';
+export { errorStatus, type GrpcCode, type GrpcStatus, type TransportFault } from './grpc/status.js';
 export type { GrpcTransport } from './grpc/transport.js';

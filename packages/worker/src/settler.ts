@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { pause } from './pause.js';
-import { codeOf, type QueueTransport, type SettleItem } from './transport.js';
+import { codeOf, ErrorReporter, type QueueTransport, type SettleItem } from './transport.js';
 
 interface Entry {
   item: SettleItem;
@@ -49,6 +49,7 @@ export class Settler {
 
   async #send(batch: readonly Entry[]): Promise<void> {
     let left = batch;
+    const errors = new ErrorReporter(this.onError);
     for (let retryMs = firstRetryMs; left.length > 0; retryMs = Math.min(retryMs * 2, maxRetryMs)) {
       try {
         const items = left.map(({ item }) => item);
@@ -58,9 +59,9 @@ export class Settler {
         }
         return;
       } catch (error) {
-        this.onError(error);
+        const leastMs = errors.failed(error);
         if (codeOf(error) === 'FORBIDDEN' || codeOf(error) === 'INVALID_CLAIM') return;
-        await pause(retryMs);
+        await pause(Math.max(leastMs, retryMs));
         const now = Date.now();
         left = left.filter(({ leaseEnd }) => leaseEnd() > now);
       }

@@ -51,6 +51,27 @@ export function httpTransport(options: ClientOptions): QueueTransport {
   };
 }
 
+/** Refusals in a row after which an overloaded server is reported. */
+const maxQuietRefusals = 10;
+
+/** Reports errors, but not that a server is briefly overloaded: the call is repeated anyway. */
+export class ErrorReporter {
+  #refusals = 0;
+
+  constructor(private readonly report: (error: unknown) => void) {}
+
+  /** Returns the least time until the next try. */
+  failed(error: unknown): number {
+    this.#refusals = codeOf(error) === 'RATE_LIMITED' ? this.#refusals + 1 : 0;
+    if (this.#refusals === 0 || this.#refusals % maxQuietRefusals === 0) this.report(error);
+    return error instanceof ApiError ? (error.retryAfterMs ?? 0) : 0;
+  }
+
+  succeeded(): void {
+    this.#refusals = 0;
+  }
+}
+
 /** The machine code of a refusal, whatever the transport; undefined for any other error. */
 export function codeOf(error: unknown): string | undefined {
   if (error instanceof ApiError) return error.code;

@@ -7,6 +7,7 @@ import { RunningTask } from './running-task.js';
 import { Settler } from './settler.js';
 import type { Tasks, TaskTypes } from './tasks.js';
 import {
+  ErrorReporter,
   httpTransport,
   type ClaimedTask,
   type QueueTransport,
@@ -164,8 +165,10 @@ class PullWorker implements Worker {
 
   async #claimLoop(): Promise<void> {
     const { signal } = this.#stopping;
+    const errors = new ErrorReporter(this.#onError);
     let retryMs = firstRetryMs;
     while (!signal.aborted) {
+      let leastMs = 0;
       const free = this.#concurrency - this.#running.size;
       if (free <= 0) {
         await new Promise<void>((onSlot) => (this.#onSlot = onSlot));
@@ -174,6 +177,7 @@ class PullWorker implements Worker {
       try {
         const startedAt = Date.now();
         const tasks = await this.#claim(Math.min(free, maxPerClaim));
+        errors.succeeded();
         for (const task of tasks) this.#run(task);
         // A server that shuts down does not wait.
         const wasCutShort = tasks.length === 0 && Date.now() - startedAt < waitMs / 2;
@@ -183,9 +187,9 @@ class PullWorker implements Worker {
         }
       } catch (error) {
         if (signal.aborted) return;
-        this.#onError(error);
+        leastMs = errors.failed(error);
       }
-      await pause(retryMs * (0.5 + Math.random() / 2), signal);
+      await pause(Math.max(leastMs, retryMs * (0.5 + Math.random() / 2)), signal);
       retryMs = Math.min(retryMs * 2, maxRetryMs);
     }
   }

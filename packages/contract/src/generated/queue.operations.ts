@@ -299,6 +299,8 @@ export const queueOperations = {
       'UNAUTHENTICATED',
       'FORBIDDEN',
       'QUEUE_NOT_FOUND',
+      'STALE_CURSOR',
+      'INVALID_QUERY',
       'RATE_LIMITED',
       'INTERNAL',
       'STORAGE_UNAVAILABLE',
@@ -515,7 +517,6 @@ export const queueOperations = {
     minRole: 'submitter',
     codes: [
       'UNAUTHENTICATED',
-      'FORBIDDEN',
       'TASK_NOT_FOUND',
       'LEASE_LOST',
       'PAYLOAD_TOO_LARGE',
@@ -534,7 +535,6 @@ export const queueOperations = {
     minRole: 'submitter',
     codes: [
       'UNAUTHENTICATED',
-      'FORBIDDEN',
       'TASK_NOT_FOUND',
       'LEASE_LOST',
       'PAYLOAD_TOO_LARGE',
@@ -552,7 +552,6 @@ export const queueOperations = {
     minRole: 'submitter',
     codes: [
       'UNAUTHENTICATED',
-      'FORBIDDEN',
       'TASK_NOT_FOUND',
       'LEASE_LOST',
       'PAYLOAD_TOO_LARGE',

@@ -130,9 +130,9 @@ export interface paths {
     /**
      * Look up a task
      * @description The full task in any status. The grant is checked on the queue the task is stored in; there
-     *     is no global read role. An unknown, malformed, purged or expired id is 404 TASK_NOT_FOUND; a
-     *     task of a queue without a grant is 403 FORBIDDEN. The role `worker` may look up a task only
-     *     while it holds its lease, with the token in `X-Queue-Lease-Token`; otherwise it is 403.
+     *     is no global read role. An unknown, malformed, purged or expired id is 404 TASK_NOT_FOUND,
+     *     and so is a task of a queue without a grant. The role `worker` may look up a task only while
+     *     it holds its lease, with the token in `X-Queue-Lease-Token`; otherwise it is 403.
      *
      *     With `wait_ms` the answer comes when the task has ended, or else when that time is over: look
      *     at `status`.
@@ -259,6 +259,8 @@ export interface paths {
      * @description Dead tasks with payload and attempts, newest death first. Page on by sending `next_cursor`
      *     as `cursor` with the same filter; `next_cursor` is `""` on the last page. A page holds at
      *     most 8 MiB (but always one task), so it can be shorter than `limit` without being the last.
+     *     The embedded store reads at most 100,000 dead tasks for a page: when the filter matches few of
+     *     them, the page can be short or empty and still have a `next_cursor`.
      *
      *     The cursor is opaque. It is 410 STALE_CURSOR when it is older than 24 hours, was made for
      *     another queue or filter, when the queue was deleted and made again, or when it cannot be
@@ -512,7 +514,9 @@ export interface paths {
     };
     /**
      * List the schedules of a queue
-     * @description All schedules of the queue, by name.
+     * @description Schedules of the queue, by name, without the payloads of their tasks: read one schedule for
+     *     its payload. Request the next page with `next_cursor` as `cursor`; `next_cursor` is `""` on
+     *     the last page. A page can be shorter than `limit` when schedules are large.
      */
     get: operations['listSchedules'];
     put?: never;
@@ -1020,7 +1024,8 @@ export interface paths {
      * Settle many claimed tasks at once
      * @description Ends the leases of up to 100 tasks of this queue, each as `:complete` or `:fail` would. One
      *     result per item, in order: 200 with the envelope, or the refusal of that item
-     *     (TASK_NOT_FOUND, LEASE_LOST). Repeating the call with the same tokens is fine.
+     *     (TASK_NOT_FOUND, LEASE_LOST, INVALID_CLAIM for a malformed item). Repeating the call with the
+     *     same tokens is fine.
      */
     post: operations['settleTasks'];
     delete?: never;
@@ -1910,10 +1915,12 @@ export interface components {
       /** @description 1 for a new schedule, one more with each write. */
       version: number;
     };
-    /** @description Schedules of a queue. */
+    /** @description One page of schedules. */
     ScheduleList: {
-      /** @description By name. */
+      /** @description By name, without `task.payload`. */
       schedules: components['schemas']['Schedule'][];
+      /** @description The `cursor` of the next page; `""` on the last one. */
+      next_cursor: string;
     };
     /** @description The history of a queue. */
     QueueMetrics: {
@@ -3854,7 +3861,18 @@ export interface operations {
   };
   listSchedules: {
     parameters: {
-      query?: never;
+      query?: {
+        /**
+         * @description Schedules per page. More than 500 is taken as 500.
+         * @example 100
+         */
+        limit?: number;
+        /**
+         * @description The `next_cursor` of the page before. Absent or empty starts at the first page.
+         * @example c1.AZWq0Lk3.h7Rk2v9Q
+         */
+        cursor?: components['parameters']['Cursor'];
+      };
       header?: never;
       path: {
         /**
@@ -3879,6 +3897,8 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
+      410: components['responses']['StaleCursor'];
+      422: components['responses']['InvalidQuery'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];
@@ -4378,7 +4398,6 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
       404: components['responses']['TaskNotFound'];
       409: components['responses']['LeaseLost'];
       413: components['responses']['PayloadTooLarge'];
@@ -4425,7 +4444,6 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
       404: components['responses']['TaskNotFound'];
       409: components['responses']['LeaseLost'];
       413: components['responses']['PayloadTooLarge'];
@@ -4472,7 +4490,6 @@ export interface operations {
         };
       };
       401: components['responses']['Unauthenticated'];
-      403: components['responses']['Forbidden'];
       404: components['responses']['TaskNotFound'];
       409: components['responses']['LeaseLost'];
       413: components['responses']['PayloadTooLarge'];

@@ -88,8 +88,8 @@ const readers: Readonly<Record<LiveKind, Reader>> = {
     const api = await queueOf(line, tools);
     const queue = operandsAfter(line, /\bschedule\s+\S+\s+/)[0];
     if (queue === undefined) return [];
-    const { body } = await api.call('listSchedules', { queue });
-    return body.schedules.map(({ name }) => name);
+    const { allSchedules } = await import('../queue/schedules.js');
+    return (await allSchedules(api, queue)).map(({ name }) => name);
   },
   tasks: async (line, tools) => {
     const api = await queueOf(line, tools);

@@ -30,13 +30,26 @@ export async function listSchedules(
   queue: string,
   { terminal }: Shows,
 ): Promise<void> {
-  const { body } = await api.call('listSchedules', { queue });
+  const schedules = await allSchedules(api, queue);
   const { out, json } = terminal;
   out.write(
     json
-      ? `${JSON.stringify(body, null, 2)}\n`
-      : schedulesTable(body.schedules, systemClock.now(), out),
+      ? `${JSON.stringify({ schedules, next_cursor: '' }, null, 2)}\n`
+      : schedulesTable(schedules, systemClock.now(), out),
   );
+}
+
+/** All pages. A server of 0.1.0 has one, without a cursor. */
+export async function allSchedules(api: QueueApi, queue: string): Promise<Schedule[]> {
+  const schedules: Schedule[] = [];
+  let cursor: string | undefined;
+  do {
+    const query = cursor === undefined ? {} : { query: { cursor } };
+    const { body } = await api.call('listSchedules', { queue, ...query });
+    schedules.push(...body.schedules);
+    cursor = body.next_cursor || undefined;
+  } while (cursor !== undefined);
+  return schedules;
 }
 
 export function schedulesTable(schedules: readonly Schedule[], now: number, sheet: Sheet): string {

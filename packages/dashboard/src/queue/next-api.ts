@@ -185,6 +185,22 @@ const configAt = (queue: string) => `${base}/v1/admin/queues/${encodeURIComponen
 
 const refetchInterval = 3_000;
 
+/** All pages; the server sends at most 500 schedules in one. */
+async function allSchedules(queue: string): Promise<Schedule[]> {
+  const schedules: Schedule[] = [];
+  let cursor = '';
+  do {
+    const query = cursor === '' ? '' : `?cursor=${encodeURIComponent(cursor)}`;
+    const page = await requestJson<{ schedules: Schedule[]; next_cursor?: string }>(
+      'GET',
+      `${at(queue)}/schedules${query}`,
+    );
+    schedules.push(...page.schedules);
+    cursor = page.next_cursor ?? '';
+  } while (cursor !== '');
+  return schedules;
+}
+
 export const nextQueries = {
   features: () =>
     queryOptions({
@@ -213,8 +229,7 @@ export const nextQueries = {
   schedules: (queue: string) =>
     queryOptions({
       queryKey: ['schedules', queue],
-      queryFn: async () =>
-        (await requestJson<{ schedules: Schedule[] }>('GET', `${at(queue)}/schedules`)).schedules,
+      queryFn: () => allSchedules(queue),
       refetchInterval,
     }),
   jobs: (queue: string) =>

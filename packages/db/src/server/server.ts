@@ -1,5 +1,5 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
-import { isLoopback } from '@millrace/kit/config';
+import { isLoopback, readTls } from '@millrace/kit/config';
 import { createMetrics } from '@millrace/kit/metrics';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import type { World } from '@millrace/kit/world';
@@ -15,7 +15,6 @@ import { drain } from './drain.js';
 import { Health } from './grpc/health.js';
 import { Admission } from './limits/admission.js';
 import { openListeners, type ListenerAddress } from './listeners/listeners.js';
-import { readTls } from './base/tls.js';
 import { openCluster, type OpenedCluster } from './cluster/open-cluster.js';
 import { nodeIdOf } from './base/node-id.js';
 import { measureDatabase } from './observe/database-metrics.js';

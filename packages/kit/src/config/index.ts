@@ -10,6 +10,7 @@ export { loadConfig, type ConfigInputs, type FlagValue, type LoadedConfig } from
 export { editDistance, nearest, suggestion } from './nearest.js';
 export type { SettingNotes } from './schema.js';
 export { sourceText, type Source } from './source.js';
+export { readTls, tlsOptions, type TlsFiles } from './tls.js';
 export {
   parseYamlFile,
   parseYamlText,

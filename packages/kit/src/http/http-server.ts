@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { Socket } from 'node:net';
-import type { SecureContextOptions, TlsOptions } from 'node:tls';
+import type { TlsOptions } from 'node:tls';
 import type { Clock, Timer } from '../base/clock.js';
 import {
   ConnectionLimit,
@@ -27,6 +27,8 @@ export interface HttpServerLimits {
   /** Timeout for receiving a complete request. */
   requestTimeoutMs?: number | undefined;
   keepAliveTimeoutMs?: number | undefined;
+  /** Absent: without TLS. */
+  tls?: TlsOptions | undefined;
 }
 
 export interface HttpServerOptions extends HttpServerLimits {
@@ -37,7 +39,6 @@ export interface HttpServerOptions extends HttpServerLimits {
   malformed: (status: number, detail: string) => MalformedResponse;
   /** Called after the response to a malformed request. */
   onMalformed: (status: number, reason: string | undefined) => void;
-  tls?: (SecureContextOptions & TlsOptions) | undefined;
 }
 
 const defaultKeepAliveMs = 72_000;

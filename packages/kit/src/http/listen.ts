@@ -27,7 +27,7 @@ export async function listen(
   const { server } = app;
   const bound = await listenAt(server.node, { host, port }, flag);
   return {
-    url: urlOf(bound),
+    url: urlOf(bound, 'setSecureContext' in server.node ? 'https' : 'http'),
     close: async () => {
       const closed = server.close();
       server.closeAll();

@@ -27,6 +27,8 @@ export interface ScheduleState {
   openIds: readonly string[];
   /** Who wrote the schedule; the submitter of its tasks. */
   by: string;
+  /** Size of the definition as JSON; absent before 0.2.0. */
+  bytes?: number;
 }
 
 export interface ScheduleKey {

@@ -106,6 +106,8 @@ export class Coordinator {
   handle(event: DeliveryEvent): void {
     switch (event.kind) {
       case 'submitted':
+        this.#wake(this.queue(event.queue), event.handlers);
+        break;
       case 'due':
         this.#wake(this.queue(event.queue));
         break;
@@ -176,9 +178,10 @@ export class Coordinator {
     this.#hasGivenUp = true;
   }
 
-  #wake(state: QueueState): void {
+  /** `handlers`: those that got work; undefined: any. */
+  #wake(state: QueueState, handlers?: ReadonlySet<string>): void {
     state.mayHaveWork = true;
-    state.waiting.wake();
+    state.waiting.wake(handlers);
     this.#considerClaim(state);
   }
 

@@ -105,7 +105,7 @@ export class Delivery {
   async start(): Promise<void> {
     const { store } = this.options;
     const stops = [
-      store.onWork((queue) => this.workArrived(queue)),
+      store.onWork((queue, handlers) => this.workArrived(queue, handlers)),
       store.onCancelled((id) => this.#coordinator.inFlight.abort(id)),
     ];
     this.#stopListening = () => stops.forEach((stop) => stop());
@@ -118,8 +118,9 @@ export class Delivery {
     this.#coordinator.handle({ kind: 'config_changed', queue });
   }
 
-  workArrived(queue: string): void {
-    this.#coordinator.handle({ kind: 'submitted', queue });
+  /** `handlers`: those that may have work; undefined: any. */
+  workArrived(queue: string, handlers?: ReadonlySet<string>): void {
+    this.#coordinator.handle({ kind: 'submitted', queue, handlers });
   }
 
   /** An operator cancelled tasks of the queue; `leaseToken`: the one that is revoked, if any. */
@@ -181,6 +182,11 @@ export class Delivery {
       signal?.addEventListener('abort', disconnected);
       this.#coordinator.addClaim(queue, claim);
     });
+  }
+
+  /** How many claims of a principal wait for tasks of the queue. */
+  waitingClaims(queue: string, principal: string): number {
+    return this.#coordinator.queue(queue).waiting.countOf(principal);
   }
 
   /** Calls the listener with the token of each lease of a worker that ends on this server. */

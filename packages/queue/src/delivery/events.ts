@@ -2,8 +2,11 @@ import type { Verdict } from '../core/verdict.js';
 
 /** Everything outside the coordinator that can change what it does next. */
 export type DeliveryEvent =
-  /** The queue may have new work: a submit, a redrive, a resume, also on another server. */
-  | { kind: 'submitted'; queue: string }
+  /**
+   * The queue may have new work: a submit, a redrive, a resume, also on another server.
+   * `handlers`: those that may have it; absent: any.
+   */
+  | { kind: 'submitted'; queue: string; handlers?: ReadonlySet<string> | undefined }
   /** The timer of the queue rang: a task falls due, a rate or a breaker allows more. */
   | { kind: 'due'; queue: string }
   /** The config, the pause, the allowlist or a secret of the queue changed. */

@@ -14,7 +14,7 @@ export async function cancelTask(
   { id, body: given }: { id: string; body: unknown },
 ): Promise<Envelope> {
   const { store, clock, checks, delivery } = context;
-  const { task, queue } = await requireTask(context, id, (task) =>
+  const { task, queue } = await requireTask(context, caller, id, (task) =>
     requireGrant(caller, task.queue, 'operator'),
   );
   const { reason } = checks.cancel.read(given ?? {});

@@ -25,7 +25,9 @@ export interface BodyChecks {
   cancelTasks: BodyCheck<QueueSchema<'CancelSelector'>>;
   /** Fills in the defaults. */
   claim: BodyCheck<Required<Omit<Claim, 'handlers'>> & Pick<Claim, 'handlers'>>;
-  settle: BodyCheck<QueueSchema<'SettleTasksRequest'>>;
+  /** The list alone; its items are checked one by one. */
+  settle: BodyCheck<{ items: readonly unknown[] }>;
+  settleItem: BodyCheck<QueueSchema<'SettleItem'>>;
   /** Fills in the defaults. */
   config: BodyCheck<QueueSchema<'QueueConfigInput'>>;
   /** Fills in the defaults. */
@@ -45,11 +47,33 @@ export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
     extend: bodyCheck('INVALID_TASK', schemas.named('ExtendTaskRequest')),
     schedule: bodyCheck('INVALID_SCHEDULE', schemas.named('ScheduleInput', { fillDefaults: true })),
     claim: bodyCheck('INVALID_CLAIM', schemas.named('ClaimRequest', { fillDefaults: true })),
-    settle: bodyCheck('INVALID_CLAIM', schemas.named('SettleTasksRequest')),
+    settle: listCheck('INVALID_CLAIM', schemas.named('SettleTasksRequest'), maxSettled),
+    settleItem: bodyCheck('INVALID_CLAIM', schemas.named('SettleItem')),
     cancel: bodyCheck('INVALID_TASK', schemas.named('CancelTaskRequest')),
     update: bodyCheck('INVALID_TASK', schemas.named('UpdateTaskRequest')),
     cancelTasks: bodyCheck('INVALID_SELECTOR', schemas.named('CancelSelector')),
     config: bodyCheck('INVALID_CONFIG', schemas.named('QueueConfigInput', { fillDefaults: true })),
+  };
+}
+
+/** `maxItems` of SettleTasksRequest. */
+const maxSettled = 100;
+
+/** Checks everything but the items. */
+function listCheck(
+  code: InvalidCode,
+  check: Check,
+  maxItems: number,
+): BodyCheck<{ items: readonly unknown[] }> {
+  return {
+    read: (body) => {
+      const items = (body as { items?: unknown } | null)?.items;
+      const shown = Array.isArray(items) ? { ...(body as object), items: [] } : body;
+      if (!check.accepts(shown)) throw failBody(code, check.faults(shown));
+      const list = items as readonly unknown[];
+      if (list.length <= maxItems) return { items: list };
+      throw failBody(code, [{ pointer: '/items', message: `must have at most ${maxItems} items` }]);
+    },
   };
 }
 

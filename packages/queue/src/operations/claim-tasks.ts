@@ -3,7 +3,9 @@ import type { QueueContext } from './context.js';
 import { toWholeTask } from './envelope.js';
 import { requireQueue } from './find.js';
 import type { Principal } from './principal.js';
-import { fail } from './refusal.js';
+import { fail, rateLimited } from './refusal.js';
+
+const waitingClaimRetryMs = 1_000;
 
 export interface ClaimTasksRequest {
   queue: string;
@@ -12,6 +14,8 @@ export interface ClaimTasksRequest {
   remoteIp: string | null;
   /** Aborted when the client disconnects. */
   signal?: AbortSignal | undefined;
+  /** True while the client reads too slowly to get more tasks. */
+  isCongested?: (() => boolean) | undefined;
 }
 
 /** Hands back claimed tasks that did not reach their worker. */
@@ -26,7 +30,7 @@ export function handBackTasks(
 export async function claimTasks(
   context: QueueContext,
   { principal }: Principal,
-  { queue: name, body, remoteIp, signal }: ClaimTasksRequest,
+  { queue: name, body, remoteIp, signal, isCongested }: ClaimTasksRequest,
 ): Promise<QueueSchema<'ClaimResult'>> {
   const queue = await requireQueue(context, name);
   const { worker, limit, wait_ms, lease_ms, handlers } = context.checks.claim.read(body);
@@ -36,7 +40,16 @@ export async function claimTasks(
       `The queue ${name} delivers by callback. Set callback.protocol to pull to claim from it.`,
     );
   }
-  const tasks = await context.delivery.claim(name, {
+  const { maxWaitingClaims, delivery } = context;
+  if (delivery.waitingClaims(name, principal) >= maxWaitingClaims) {
+    throw rateLimited({
+      name: 'claims',
+      detail: `${principal} has ${maxWaitingClaims} claims waiting in the queue ${name}, the limit.`,
+      retryAfterMs: waitingClaimRetryMs,
+      quota: maxWaitingClaims,
+    });
+  }
+  const tasks = await delivery.claim(name, {
     worker,
     principal,
     remoteIp,
@@ -45,6 +58,7 @@ export async function claimTasks(
     leaseMs: lease_ms,
     handlers,
     signal,
+    isCongested,
   });
   return {
     tasks: tasks.map((task) =>

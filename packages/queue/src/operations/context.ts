@@ -11,6 +11,7 @@ import type { Cursors } from './cursors.js';
 import type { SubmitLimits } from './limits/submit-limits.js';
 import type { Readiness } from './readiness.js';
 import type { TaskWaits } from './task-waits.js';
+import type { TurnsByKey } from './turns-by-key.js';
 
 /** The dependencies of every operation. */
 export interface QueueContext {
@@ -30,6 +31,11 @@ export interface QueueContext {
   readonly checks: BodyChecks;
   readonly readiness: Readiness;
   readonly waits: TaskWaits;
+  readonly scheduleLimits: { readonly maxCount: number; readonly maxBytes: number };
+  /** Writes of schedules, one at a time for each queue. */
+  readonly scheduleWrites: TurnsByKey;
+  /** Maximum waiting claims of a principal on a queue. */
+  readonly maxWaitingClaims: number;
 }
 
 /** The calls of delivery that operations make. */
@@ -39,6 +45,7 @@ export type DeliveryControl = Pick<
   | 'queueChanged'
   | 'waitingFor'
   | 'claim'
+  | 'waitingClaims'
   | 'handBack'
   | 'workers'
   | 'onPulledLeaseEnded'

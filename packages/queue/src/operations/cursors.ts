@@ -3,7 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 
 /** The list that a cursor belongs to; for any other list it is stale. */
 export interface CursorScope {
-  list: 'dlq' | 'audit' | 'tasks';
+  list: 'dlq' | 'audit' | 'tasks' | 'schedules';
   /** All parameters of the request except the page size. */
   filter: Readonly<Record<string, string | number | undefined>>;
   /** Distinguishes a queue from a later one with the same name. */

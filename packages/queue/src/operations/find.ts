@@ -1,6 +1,7 @@
 import type { Queue } from '../core/queue.js';
 import type { FullTask } from '../core/task.js';
 import type { QueueContext } from './context.js';
+import { hasGrant, type Principal } from './principal.js';
 import { fail } from './refusal.js';
 
 export async function requireQueue({ store }: QueueContext, name: string): Promise<Queue> {
@@ -21,15 +22,17 @@ export interface FoundTask {
   queue: Queue;
 }
 
-/** The task and its queue, if the caller may act on it. */
+/** The task and its queue, if the caller has a grant there and may act on it. */
 export async function requireTask(
   { store }: QueueContext,
+  caller: Principal,
   id: string,
-  authorize: (task: FullTask) => void,
+  authorize?: (task: FullTask) => void,
 ): Promise<FoundTask> {
   const found = await store.getTask(id.toUpperCase());
-  if (!found || 'purgedAt' in found) throw taskNotFound(id);
-  authorize(found);
+  // Others do not learn that the id exists.
+  if (!found || 'purgedAt' in found || !hasGrant(caller, found.queue)) throw taskNotFound(id);
+  authorize?.(found);
   const queue = await store.getQueue(found.queue);
   // The queue was deleted in between, and the task with it.
   if (!queue) throw taskNotFound(id);

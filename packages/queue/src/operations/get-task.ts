@@ -38,7 +38,7 @@ function findTask(
   caller: Principal,
   { id, leaseToken }: GetTaskRequest,
 ): Promise<FoundTask> {
-  return requireTask(context, id, (found) => {
+  return requireTask(context, caller, id, (found) => {
     const { queue: name, lease } = found;
     const isHeld = lease?.token === leaseToken && (lease?.expiresAt ?? 0) > context.clock.now();
     if (!isHeld || !caller.grants.allows(name, 'worker')) requireGrant(caller, name, 'submitter');
@@ -62,7 +62,7 @@ async function ended(
   while (waits.isOpen) {
     const leftMs = endsAt - clock.monotonic();
     if (leftMs <= 0) break;
-    await waits.until(id, Math.min(leftMs, pollMs), check);
+    await waits.until(id, caller.principal, Math.min(leftMs, pollMs), check);
     if (await check()) break;
   }
   return found;

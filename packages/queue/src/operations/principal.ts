@@ -16,15 +16,15 @@ export const anonymous: Principal = {
   expiresAt: undefined,
 };
 
+/** Whether the caller has any role on the queue. If not, its tasks and jobs do not exist for it. */
+export function hasGrant({ grants }: Principal, queue: string): boolean {
+  return grants.allows(queue, 'submitter') || grants.allows(queue, 'worker');
+}
+
 /** The refusal does not reveal whether the queue exists. */
 export function requireGrant({ grants }: Principal, queue: string, role: Role): void {
   if (grants.allows(queue, role)) return;
   throw fail('FORBIDDEN', `This needs the role ${role} on the queue ${queue}, which you lack.`);
-}
-
-/** The role that a handler or a worker needs to settle a task. */
-export function requireHandlerGrant(caller: Principal, queue: string): void {
-  if (!caller.grants.allows(queue, 'worker')) requireGrant(caller, queue, 'submitter');
 }
 
 export function requireGrantSomewhere({ grants }: Principal, role: Role): void {

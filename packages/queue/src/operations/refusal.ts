@@ -20,7 +20,7 @@ export function failBody(
 
 export interface HitLimit {
   /** Name of the limit in the RateLimit header. */
-  name: 'queue' | 'principal' | 'pending' | 'load';
+  name: 'queue' | 'principal' | 'pending' | 'claims' | 'load';
   detail: string;
   retryAfterMs: number;
   /** Quota and window in seconds; load has no quota, `max_pending` no window. */

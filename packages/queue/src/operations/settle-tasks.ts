@@ -11,18 +11,20 @@ import { rejected } from './submit-batch.js';
 type Item = QueueSchema<'SettleItem'>;
 type ItemResult = QueueSchema<'SettleItemResult'>;
 
-/** Settles many tasks of a queue; a result for each, in order. */
+/** Settles many tasks of a queue; a result for each, in order, also for malformed items. */
 export async function settleTasks(
   context: QueueContext,
   { queue: name, body }: { queue: string; body: unknown },
 ): Promise<ItemResult[]> {
   const queue = await requireQueue(context, name);
-  const { items } = context.checks.settle.read(body);
+  const { checks } = context;
+  const { items } = checks.settle.read(body);
   const results: ItemResult[] = [];
-  const reports: { index: number; report: TaskReport }[] = [];
-  items.forEach((item, index) => {
+  const reports: { index: number; id: string; report: TaskReport }[] = [];
+  items.forEach((given, index) => {
     try {
-      reports.push({ index, report: toReport(item) });
+      const item = checks.settleItem.read(given);
+      reports.push({ index, id: item.id, report: toReport(item) });
     } catch (error) {
       results[index] = rejected(index, error);
     }
@@ -31,8 +33,8 @@ export async function settleTasks(
     queue,
     reports.map(({ report }) => report),
   );
-  reports.forEach(({ index }, i) => {
-    results[index] = toItemResult(items[index]!, index, settled[i]!, queue);
+  reports.forEach(({ index, id }, i) => {
+    results[index] = toItemResult(id, index, settled[i]!, queue);
   });
   return results;
 }
@@ -45,7 +47,7 @@ function toReport(item: Item): TaskReport {
     : { ...task, outcome, failure };
 }
 
-function toItemResult({ id }: Item, index: number, result: ReportResult, queue: Queue): ItemResult {
+function toItemResult(id: string, index: number, result: ReportResult, queue: Queue): ItemResult {
   if (result === 'not_found') return rejected(index, taskNotFound(id));
   if (result === 'cancelled' || result === 'lease_lost') {
     return rejected(index, leaseLost(id, result));

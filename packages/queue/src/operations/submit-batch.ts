@@ -57,14 +57,14 @@ export async function submitBatch(
     const stored = await context.store.insertTasks(tasks, now);
     if (stored.some(({ kind }) => kind === 'queue_not_found')) throw queueNotFound(name);
     taken.forEach(({ index, task }, at) => {
-      settle(index, () => submitOutcome(queue, task, stored[at]!).result);
+      settle(index, () => submitOutcome(caller, queue, task, stored[at]!).result);
     });
   }
   for (const { index, task } of good.slice(allowance.granted)) {
     const known = await knownTask(context, task, items[index]);
     settle(index, () => {
       if (!known) throw allowance.refusal!;
-      return submitOutcome(queue, task, known).result;
+      return submitOutcome(caller, queue, task, known).result;
     });
   }
   return results;

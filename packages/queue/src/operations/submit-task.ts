@@ -5,7 +5,7 @@ import type { InsertResult, NewTask } from '../storage/task-store.js';
 import { toEnvelope, toTombstone } from './envelope.js';
 import { queueNotFound, requireQueue } from './find.js';
 import { newTask } from './new-task.js';
-import type { Principal } from './principal.js';
+import { hasGrant, type Principal } from './principal.js';
 import { fail, rateLimited } from './refusal.js';
 
 export interface SubmitOutcome {
@@ -39,10 +39,10 @@ export async function submitTask(
     // An existing task is returned even if the limit allows no new one.
     const known = await knownTask(context, task, body);
     if (!known) throw allowance.refusal;
-    return submitOutcome(queue, task, known);
+    return submitOutcome(caller, queue, task, known);
   }
   const [result] = await store.insertTasks([task], now);
-  return submitOutcome(queue, task, result!);
+  return submitOutcome(caller, queue, task, result!);
 }
 
 /** The stored task with this id, if the submitter chose the id. */
@@ -60,16 +60,23 @@ export async function knownTask(
 }
 
 /** The result of a submit, or throws the refusal. */
-export function submitOutcome(queue: Queue, task: NewTask, result: InsertResult): SubmitOutcome {
+export function submitOutcome(
+  caller: Principal,
+  queue: Queue,
+  task: NewTask,
+  result: InsertResult,
+): SubmitOutcome {
   switch (result.kind) {
     case 'stored':
       return { result: toEnvelope(result.task, queue), isReplay: false };
     case 'existing':
       // The grant covers this queue only, so a guessed id must not return a task of another one.
-      if (result.task.queue !== queue.name) throw idConflict(task.id);
+      if (result.task.queue !== queue.name) throw idConflict(caller, task.id, result.task.queue);
       return { result: toEnvelope(result.task, queue), isReplay: true };
     case 'purged':
-      if (result.tombstone.queue !== queue.name) throw idConflict(task.id);
+      if (result.tombstone.queue !== queue.name) {
+        throw idConflict(caller, task.id, result.tombstone.queue);
+      }
       return { result: toTombstone(result.tombstone), isReplay: true };
     case 'queue_not_found':
       throw queueNotFound(queue.name);
@@ -94,6 +101,10 @@ export function queueFull({ name, config }: Queue): Error {
   });
 }
 
-function idConflict(id: string): Error {
-  return fail('ID_CONFLICT', `The id ${id} is in use in another queue; submit with a new one.`);
+/** Only callers with a grant on the other queue learn where the id is in use. */
+function idConflict(caller: Principal, id: string, queue: string): Error {
+  const reason = hasGrant(caller, queue)
+    ? 'is in use in another queue'
+    : 'cannot be used in this queue';
+  return fail('ID_CONFLICT', `The id ${id} ${reason}; submit with a new one.`);
 }

@@ -1,5 +1,9 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { TaskStore } from '../storage/task-store.js';
+import { rateLimited } from './refusal.js';
+
+/** Waits of one principal at a time: each reads its task once a second. */
+const maxWaits = 10_000;
 
 export interface TaskWaitsOptions {
   store: Pick<TaskStore, 'onEnded'>;
@@ -11,6 +15,7 @@ export interface TaskWaitsOptions {
 /** Requests that wait for the end of a task. */
 export class TaskWaits {
   readonly #waiting = new Map<string, Set<() => void>>();
+  readonly #byPrincipal = new Map<string, number>();
   readonly #stopListening: () => void;
   #isClosed = false;
 
@@ -27,8 +32,14 @@ export class TaskWaits {
    * Resolves when the task ends through this server or the time is over. `check` runs after the
    * wait has begun, so that no end is missed; true ends the wait.
    */
-  async until(id: string, waitMs: number, check: () => Promise<boolean>): Promise<void> {
+  async until(
+    id: string,
+    principal: string,
+    waitMs: number,
+    check: () => Promise<boolean>,
+  ): Promise<void> {
     const { clock, load } = this.options;
+    this.#enter(principal);
     let wake: () => void = () => undefined;
     const woken = new Promise<void>((resolve) => (wake = resolve));
     const waiting = this.#waiting.get(id) ?? new Set();
@@ -44,7 +55,23 @@ export class TaskWaits {
       timer.cancel();
       waiting.delete(wake);
       if (waiting.size === 0) this.#waiting.delete(id);
+      this.#leave(principal);
     }
+  }
+
+  #enter(principal: string): void {
+    const count = this.#byPrincipal.get(principal) ?? 0;
+    if (count >= maxWaits) {
+      const detail = `${principal} waits for ${count} tasks, the limit. Wait for fewer at a time.`;
+      throw rateLimited({ name: 'principal', detail, retryAfterMs: 1_000, quota: maxWaits });
+    }
+    this.#byPrincipal.set(principal, count + 1);
+  }
+
+  #leave(principal: string): void {
+    const left = this.#byPrincipal.get(principal)! - 1;
+    if (left > 0) this.#byPrincipal.set(principal, left);
+    else this.#byPrincipal.delete(principal);
   }
 
   /** Ends all waits, for a graceful shutdown. */

@@ -14,7 +14,7 @@ export async function updateTask(
   { id, body: given }: { id: string; body: unknown },
 ): Promise<Envelope> {
   const { clock, checks } = context;
-  const found = await requireTask(context, id, (task) =>
+  const found = await requireTask(context, caller, id, (task) =>
     requireGrant(caller, task.queue, 'operator'),
   );
   const body = checks.update.read(given);
@@ -39,7 +39,7 @@ export async function runTaskNow(
   caller: Principal,
   { id }: { id: string },
 ): Promise<Envelope> {
-  const found = await requireTask(context, id, (task) =>
+  const found = await requireTask(context, caller, id, (task) =>
     requireGrant(caller, task.queue, 'operator'),
   );
   const now = context.clock.now();

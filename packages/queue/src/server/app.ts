@@ -1,3 +1,4 @@
+import type { TlsOptions } from 'node:tls';
 import { queueCodes } from '@millrace/contract/queue';
 import { openApiDocument } from '@millrace/contract/documents';
 import { bindOperations, type BoundApp, type DocumentSchemas } from '@millrace/kit/http';
@@ -23,6 +24,7 @@ export interface QueueAppOptions {
   accessLog: AccessLog;
   peerMemory?: PeerMemory;
   maxConnections?: number;
+  tls?: TlsOptions | undefined;
   /** Called for every response that the contract does not describe. For tests. */
   onUndocumentedResponse?: ((difference: string) => void) | undefined;
 }
@@ -30,7 +32,7 @@ export interface QueueAppOptions {
 /** The HTTP API: the operations of the contract with authentication and load shedding. */
 export function queueApp(options: QueueAppOptions): BoundApp {
   const { context, schemas, tokens, load, metrics, accessLog, onUndocumentedResponse } = options;
-  const { peerMemory, maxConnections } = options;
+  const { peerMemory, maxConnections, tls } = options;
   const { clock, random, log } = context;
   return bindOperations<Served, Principal>({
     world: { clock, random, log: accessLogOf(log, accessLog) },
@@ -41,6 +43,7 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     metrics,
     peerMemory,
     maxConnections,
+    tls,
     handlers: queueHandlers(context, load),
     // An unavailable store is not a bug.
     translateError: (error) =>

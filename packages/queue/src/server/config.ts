@@ -48,6 +48,11 @@ const schema = z.strictObject({
   metrics_listen: address()
     .prefault('127.0.0.1:9464')
     .meta({ description: 'Where /metrics is served' }),
+  tls_cert: path().optional().meta({ description: 'Certificate (PEM) for the API and gRPC' }),
+  tls_key: path().optional().meta({ description: 'Private key (PEM) of the certificate' }),
+  client_ca: path()
+    .optional()
+    .meta({ description: 'Require client certificates signed by this CA (PEM)' }),
   principal_submit_per_second: z
     .number()
     .min(0)
@@ -59,6 +64,19 @@ const schema = z.strictObject({
     .min(1)
     .default(1024)
     .meta({ description: 'Maximum concurrent requests; more are shed' }),
+  max_waiting_claims: z
+    .int()
+    .min(1)
+    .default(2_000)
+    .meta({ description: 'Maximum waiting claims of a principal on a queue; beyond it, 429' }),
+  max_schedules: z
+    .int()
+    .min(1)
+    .default(1_000)
+    .meta({ description: 'Maximum schedules of a queue; beyond it, 422' }),
+  max_schedule_bytes: byteSize({ min: 1024 })
+    .prefault('16MiB')
+    .meta({ description: 'Maximum size of all schedules of a queue, payloads included' }),
   shed_target_ms: z
     .int()
     .min(0)

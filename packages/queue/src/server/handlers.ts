@@ -209,9 +209,9 @@ function adminHandlers(context: QueueContext) {
 
 function scheduleHandlers(context: QueueContext) {
   return {
-    listSchedules: async ({ params }) => ({
+    listSchedules: async ({ params, query }) => ({
       status: 200,
-      body: await listSchedules(context, params),
+      body: await listSchedules(context, { ...query, ...params }),
     }),
     getSchedule: async ({ params }) => ({ status: 200, body: await getSchedule(context, params) }),
     putSchedule: {

@@ -83,7 +83,7 @@ export async function openListeners(
   ];
   if (grpc && settings.grpc) {
     undo.add(() => grpc.close());
-    addresses.push({ listener: 'grpc', url: await grpc.listen(settings.grpc) });
+    addresses.push({ listener: 'grpc', url: await grpc.listen(settings.grpc, reject) });
   }
   return { addresses, failed };
 }

@@ -34,6 +34,7 @@ import { putQueueConfig } from '../operations/put-queue-config.js';
 import { fail } from '../operations/refusal.js';
 import { Readiness } from '../operations/readiness.js';
 import { TaskWaits } from '../operations/task-waits.js';
+import { TurnsByKey } from '../operations/turns-by-key.js';
 import { settleTasks } from '../operations/settle-tasks.js';
 import { submitTask } from '../operations/submit-task.js';
 import { openStore } from '../storage/open-store.js';
@@ -159,6 +160,9 @@ async function openContext(
     checks: bodyChecks(new DocumentSchemas(openApiDocument('queue'))),
     readiness: new Readiness({ ...world, probe: () => store.probe() }),
     waits,
+    maxWaitingClaims: Infinity,
+    scheduleLimits: { maxCount: Infinity, maxBytes: Infinity },
+    scheduleWrites: new TurnsByKey(),
   };
 }
 

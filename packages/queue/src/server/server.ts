@@ -1,7 +1,9 @@
 import { openApiDocument } from '@millrace/contract/documents';
+import { readTls, tlsOptions } from '@millrace/kit/config';
 import { DocumentSchemas, drainHttp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
 import { callbackGuard } from '@millrace/kit/outbound';
+import { ConnectionLimit, countDroppedConnections } from '@millrace/kit/connection-limit';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
@@ -26,6 +28,7 @@ import { GrpcServer } from './grpc/grpc-server.js';
 import { identityFiles } from './identity-files.js';
 import { Readiness } from '../operations/readiness.js';
 import { TaskWaits } from '../operations/task-waits.js';
+import { TurnsByKey } from '../operations/turns-by-key.js';
 
 /** Per origin. */
 const maxConnections = 10_000;
@@ -189,7 +192,16 @@ function buildApps(
     checks: bodyChecks(schemas),
     readiness,
     waits: new TaskWaits({ store, clock, load }),
+    maxWaitingClaims: settings.max_waiting_claims,
+    scheduleLimits: {
+      maxCount: settings.max_schedules,
+      maxBytes: settings.max_schedule_bytes,
+    },
+    scheduleWrites: new TurnsByKey(),
   };
+  const tls = readTls(settings);
+  const { max_connections: maxConnections } = settings;
+  const onDrop = countDroppedConnections(metrics);
   const api = queueApp({
     context,
     schemas,
@@ -198,13 +210,24 @@ function buildApps(
     metrics,
     accessLog: settings.access_log,
     peerMemory,
-    maxConnections: settings.max_connections,
+    maxConnections,
+    tls: tlsOptions(tls),
     onUndocumentedResponse,
   });
   const measured = measuredQueues({ metrics, store, load, clock, log });
   return {
     api,
-    grpc: settings.grpc && new GrpcServer({ context, tokens, load, schemas }),
+    grpc:
+      settings.grpc &&
+      new GrpcServer({
+        context,
+        tokens,
+        load,
+        schemas,
+        peerMemory,
+        connections: new ConnectionLimit({ clock, log, listener: 'grpc', maxConnections, onDrop }),
+        tls,
+      }),
     waits: context.waits,
     metrics: metricsApp(measured, world, { listen: settings.metrics_listen, peerMemory }),
   };

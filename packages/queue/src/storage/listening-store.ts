@@ -1,12 +1,13 @@
 import type { TaskStatus } from '../core/task.js';
+import type { WorkListener } from './task-store.js';
 
 /** The listeners of a task store. */
 export abstract class ListeningStore {
-  readonly #work = new Set<(queue: string) => void>();
+  readonly #work = new Set<WorkListener>();
   readonly #cancelled = new Set<(id: string) => void>();
   readonly #ended = new Set<(id: string) => void>();
 
-  onWork(listener: (queue: string) => void): () => void {
+  onWork(listener: WorkListener): () => void {
     this.#work.add(listener);
     return () => this.#work.delete(listener);
   }
@@ -21,8 +22,8 @@ export abstract class ListeningStore {
     return () => this.#ended.delete(listener);
   }
 
-  protected notifyWork(queue: string): void {
-    for (const listener of this.#work) listener(queue);
+  protected notifyWork(queue: string, handlers?: ReadonlySet<string>): void {
+    for (const listener of this.#work) listener(queue, handlers);
   }
 
   protected notifyCancelled(id: string): void {

@@ -15,7 +15,12 @@ export interface RecordKey {
   name: string;
 }
 
-export type RecordQuery = Pick<RecordKey, 'kind'> & Partial<RecordKey>;
+export interface RecordQuery extends Partial<RecordKey> {
+  kind: RecordKind;
+  /** Only names after this one; needs a queue. */
+  after?: string | undefined;
+  limit?: number | undefined;
+}
 
 /** JSON. */
 export type RecordPart = object;

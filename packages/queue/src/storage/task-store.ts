@@ -22,6 +22,9 @@ import type {
 import type { TaskChanging } from './task-changes.js';
 import type { TaskListing } from './task-list.js';
 
+/** `handlers`: those that may have work in the queue; absent: any. */
+export type WorkListener = (queue: string, handlers?: ReadonlySet<string>) => void;
+
 /**
  * The storage port of the queue. Each call is atomic, durable when it resolves, and safe to
  * repeat. Time is passed as `now`. A store contains no policy: retry delays, dead-lettering and
@@ -103,7 +106,7 @@ export interface TaskStore extends TaskListing, TaskChanging {
    * false, and a lost hint only costs time. It may come before the call that adds the work
    * resolves; a claim after the hint finds that work. Returns the unsubscribe function.
    */
-  onWork(listener: (queue: string) => void): () => void;
+  onWork(listener: WorkListener): () => void;
 
   // Workers
 
@@ -144,8 +147,8 @@ export interface TaskStore extends TaskListing, TaskChanging {
 
   /** By queue and name. */
   listRecords(query: RecordQuery): Promise<StoredRecord[]>;
-  /** The states of all records of a kind, without their bodies. */
-  listRecordStates(kind: RecordKind): Promise<RecordState[]>;
+  /** The states of all records of a kind, or of those of a queue, without their bodies. */
+  listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]>;
   /** Writes a record, and in the same commit stores tasks and adds to the audit log. */
   writeRecord(write: RecordWrite): Promise<RecordWriteResult>;
   /** False if there is no such record. */

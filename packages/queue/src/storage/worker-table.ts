@@ -2,6 +2,8 @@ import type { WorkerIdentity, WorkerNote, WorkerStats } from './task-store.js';
 
 /** How long a worker that is no longer seen is remembered: longer than any first lease. */
 export const workerMemoryMs = 2 * 3_600_000;
+/** The workers seen longest ago are forgotten above this. */
+const maxWorkers = 20_000;
 
 interface Entry extends Omit<WorkerNote, 'identity'> {
   identity: WorkerIdentity;
@@ -9,6 +11,7 @@ interface Entry extends Omit<WorkerNote, 'identity'> {
 
 /** Workers of stores that only one process uses: they are forgotten when it ends. */
 export class WorkerTable {
+  /** In the order in which they were seen last. */
   readonly #entries = new Map<string, Entry>();
 
   note(notes: readonly WorkerNote[], now: number): void {
@@ -16,10 +19,13 @@ export class WorkerTable {
       const id = `${note.queue} ${note.key}`;
       const before = this.#entries.get(id);
       const identity = note.identity ?? before?.identity;
-      if (identity) this.#entries.set(id, sum(before, { ...note, identity }));
+      if (!identity) continue;
+      this.#entries.delete(id);
+      this.#entries.set(id, sum(before, { ...note, identity }));
     }
     for (const [id, { seenAt }] of this.#entries) {
-      if (seenAt < now - workerMemoryMs) this.#entries.delete(id);
+      const isSurplus = this.#entries.size > maxWorkers;
+      if (isSurplus || seenAt < now - workerMemoryMs) this.#entries.delete(id);
     }
   }
 

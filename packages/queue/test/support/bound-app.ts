@@ -1,4 +1,5 @@
 import { TaskWaits } from '../../src/operations/task-waits.js';
+import { TurnsByKey } from '../../src/operations/turns-by-key.js';
 import { openApiDocument } from '@millrace/contract/documents';
 import { systemClock } from '@millrace/kit/clock';
 import { DocumentSchemas } from '@millrace/kit/http';
@@ -39,6 +40,9 @@ export function boundApp() {
       submitLimits: new SubmitLimits(systemClock, 0),
       checks: bodyChecks(schemas),
       readiness: new Readiness({ ...world, probe: () => store.probe() }),
+      maxWaitingClaims: 2_000,
+      scheduleLimits: { maxCount: 1_000, maxBytes: 2 ** 24 },
+      scheduleWrites: new TurnsByKey(),
       waits: new TaskWaits({
         store,
         clock: systemClock,

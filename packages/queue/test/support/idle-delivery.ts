@@ -45,6 +45,7 @@ export function idleDelivery(store: TaskStore): RunningDelivery {
     start: () => Promise.resolve(),
     stop: () => Promise.resolve(),
     queueChanged: () => undefined,
+    waitingClaims: () => 0,
     breakerOf: () => 'closed',
     waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),
     claim: () => Promise.resolve([]),

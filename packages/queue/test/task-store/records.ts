@@ -46,6 +46,21 @@ export function recordTests(fixture: Fixture): void {
       expect(await list()).toMatchObject([{ body: { cron: '0 4 * * *' }, revision: 3 }]);
     });
 
+    test('records are listed by name, after a name and up to a limit', async () => {
+      await fixture.queue();
+      for (const name of ['b', 'a', 'ab', 'c']) await write({ name });
+      const { store } = fixture;
+      const names = async (query: object) => {
+        const found = await store.listRecords({ kind: 'schedule', queue: 'mail', ...query });
+        return found.map(({ name }) => name);
+      };
+      expect(await names({})).toEqual(['a', 'ab', 'b', 'c']);
+      expect(await names({ after: 'a', limit: 2 })).toEqual(['ab', 'b']);
+      expect(await names({ after: 'c' })).toEqual([]);
+      expect(await store.listRecordStates('schedule', 'mail')).toHaveLength(4);
+      expect(await store.listRecordStates('schedule', 'other')).toEqual([]);
+    });
+
     test('a write with another revision changes nothing', async () => {
       await fixture.queue();
       expect(await write({ ifRevision: 1 })).toEqual({ kind: 'conflict' });

@@ -1,4 +1,5 @@
 import { grpcCodes, type GrpcCode } from '../grpc/status.js';
+import type { Failure } from '../http1/failure.js';
 import type { ResponseHeaders } from './response-headers.js';
 
 /** Why a call failed: the status of the server, or of this client if the server sent none. */
@@ -11,6 +12,8 @@ export class CallError extends Error {
     readonly details: string,
     /** An encoded google.rpc.Status, if the server sent one. */
     readonly statusDetails?: Buffer,
+    /** Why there is no connection. */
+    override readonly cause?: Failure,
   ) {
     super(details);
   }
@@ -18,6 +21,11 @@ export class CallError extends Error {
 
 export function callError(code: GrpcCode, details: string): CallError {
   return new CallError(grpcCodes[code], details);
+}
+
+/** The error of calls whose connection was not opened, or was lost. */
+export function connectionError(cause: Failure): CallError {
+  return new CallError(grpcCodes.UNAVAILABLE, cause.message, undefined, cause);
 }
 
 /** The error that a response ends with; undefined for status OK. */

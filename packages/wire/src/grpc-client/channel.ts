@@ -1,12 +1,14 @@
+import type { Socket } from 'node:net';
 import type { Clock } from '@millrace/kit/clock';
-import { messageOf } from '@millrace/kit/errors';
+import type { RequestSignal } from '@millrace/kit/outbound';
 import { PeerMemory } from '@millrace/kit/peer-memory';
 import { HeaderList } from '../header-list.js';
-import type { ByteSource } from '../http2/byte-source.js';
+import { Failure, failureOf } from '../http1/failure.js';
+import { chunksOf, type ByteSource } from '../http2/byte-source.js';
 import { ConnectionMemory } from '../http2/connection-memory.js';
 import { DeferredFlush } from '../http2/deferred-flush.js';
 import { FrameWriter } from '../http2/frame-writer.js';
-import { callError, type CallError } from './call-error.js';
+import { callError, connectionError, type CallError } from './call-error.js';
 import { ClientCall, type CallObserver } from './client-call.js';
 import { ClientConnection } from './client-connection.js';
 import { Deadlines } from './deadlines.js';
@@ -14,11 +16,18 @@ import { dial, type ClientTls, type Place } from './dial.js';
 import { Keepalive } from './keepalive.js';
 import { MessageQueue } from './message-queue.js';
 
+/** Connects by the rules of its caller; rejects when that fails or `signal` is aborted. */
+export type OpenSocket = (signal: AbortSignal) => Promise<Socket>;
+
 export interface ChannelOptions {
-  readonly place: Place;
+  readonly place: Place | OpenSocket;
   /** Undefined: without TLS. */
   readonly tls?: ClientTls | undefined;
+  /** The `:authority` of requests, if it is not that of the place. */
+  readonly authority?: string | undefined;
   readonly clock: Clock;
+  /** Until the server has sent its SETTINGS. */
+  readonly connectTimeoutMs?: number | undefined;
   /** Sent with every call. */
   readonly headers?: Readonly<Record<string, string>> | undefined;
   readonly maxMessageBytes: number;
@@ -27,10 +36,12 @@ export interface ChannelOptions {
 export interface CallOptions {
   /** Milliseconds since the epoch. */
   readonly deadline?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: (RequestSignal & { readonly reason?: unknown }) | undefined;
+  /** Sent with this call. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
-const dialTimeoutMs = 10_000;
+const defaultConnectTimeoutMs = 10_000;
 const maxConnections = 8;
 
 /**
@@ -66,7 +77,7 @@ export class Channel {
           count++;
         },
         takeEnd: (error) => {
-          if (error) reject(options.signal?.aborted ? options.signal.reason : error);
+          if (error) reject(options.signal?.reason ?? error);
           else if (response && count === 1) resolve(response);
           else reject(callError('INTERNAL', `A unary response has ${count} messages.`));
         },
@@ -86,8 +97,7 @@ export class Channel {
     try {
       for (let next = await queue.next(); next; next = await queue.next()) yield next;
     } catch (error) {
-      options.signal?.throwIfAborted();
-      throw error;
+      throw options.signal?.reason ?? error;
     } finally {
       if (!call.isOver) call.fail(callError('CANCELLED', 'The reader has left.'));
     }
@@ -103,11 +113,11 @@ export class Channel {
   #start(
     path: string,
     message: Uint8Array,
-    { deadline = Infinity, signal }: CallOptions,
+    { deadline = Infinity, signal, headers: own }: CallOptions,
     observer: CallObserver,
   ): ClientCall {
     const { maxMessageBytes } = this.options;
-    const headers = this.#headersOf(path, deadline);
+    const headers = this.#headersOf(path, deadline, own);
     const call = new ClientCall({ headers, message, deadline, maxMessageBytes }, observer);
     const onAbort = signal && (() => call.fail(callError('CANCELLED', 'The call was aborted.')));
     call.onOver = () => {
@@ -115,7 +125,7 @@ export class Channel {
       if (onAbort) signal.removeEventListener('abort', onAbort);
     };
     if (signal?.aborted) onAbort!();
-    else if (onAbort) signal.addEventListener('abort', onAbort, { once: true });
+    else if (onAbort) signal.addEventListener('abort', onAbort);
     this.#deadlines.add(call);
     this.#place(call);
     return call;
@@ -145,24 +155,27 @@ export class Channel {
   }
 
   async #dial(): Promise<void> {
-    const { place, tls, clock } = this.options;
+    const { place, tls, clock, connectTimeoutMs = defaultConnectTimeoutMs } = this.options;
     const stop = new AbortController();
     this.#dialing = stop;
-    const late = () => stop.abort(new Error(`no connection within ${dialTimeoutMs} ms`));
-    const timer = clock.after(dialTimeoutMs, late);
+    const late = new Failure('TIMEOUT', `no connection within ${connectTimeoutMs} ms`);
+    const timer = clock.after(connectTimeoutMs, () => stop.abort(late));
     const settle = () => {
       timer.cancel();
       if (this.#dialing === stop) this.#dialing = undefined;
     };
     try {
-      const source = await dial(place, tls, stop.signal);
+      const source =
+        typeof place === 'function'
+          ? chunksOf(await place(stop.signal))
+          : await dial(place, tls, stop.signal);
       const connection = this.#connect(source, settle);
       stop.signal.addEventListener('abort', () => {
-        connection.destroy(callError('UNAVAILABLE', messageOf(stop.signal.reason)));
+        connection.destroy(connectionError(failureOf(stop.signal.reason)));
       });
     } catch (error) {
       settle();
-      this.#fail(callError('UNAVAILABLE', messageOf(error)));
+      this.#fail(connectionError(failureOf(error)));
     }
   }
 
@@ -202,23 +215,24 @@ export class Channel {
   }
 
   /** Identical header blocks are cheap for both sides, so the last one of a method is cached. */
-  #headersOf(path: string, deadline: number): HeaderList {
+  #headersOf(path: string, deadline: number, own?: Readonly<Record<string, string>>): HeaderList {
     const timeout = deadline === Infinity ? '' : timeoutText(deadline - this.options.clock.now());
-    const known = this.#headerLists.get(path);
+    const known = own ? undefined : this.#headerLists.get(path);
     if (known?.timeout === timeout) return known.list;
-    const { place, tls, headers } = this.options;
+    const { place, tls, headers, authority } = this.options;
     const list = new HeaderList({
       ':method': 'POST',
       ':scheme': tls ? 'https' : 'http',
       ':path': path,
-      ':authority': 'host' in place ? authorityOf(place) : 'localhost',
+      ':authority': authority ?? ('host' in place ? authorityOf(place) : 'localhost'),
       te: 'trailers',
       'content-type': 'application/grpc+proto',
       'user-agent': 'millrace-grpc',
       ...(timeout === '' ? {} : { 'grpc-timeout': timeout }),
       ...headers,
+      ...own,
     });
-    this.#headerLists.set(path, { timeout, list });
+    if (!own) this.#headerLists.set(path, { timeout, list });
     return list;
   }
 }

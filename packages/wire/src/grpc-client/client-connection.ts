@@ -26,7 +26,8 @@ import {
 import { SendQueue, type SendQueueHost } from '../http2/send-queue.js';
 import { Http2Stream } from '../http2/stream.js';
 import { streamWindowBytes } from '../http2/streams.js';
-import { callError, resetError, type CallError } from './call-error.js';
+import { Failure, failureOf } from '../http1/failure.js';
+import { callError, connectionError, resetError, type CallError } from './call-error.js';
 import type { CallHost, ClientCall } from './client-call.js';
 import { maxResponseHeaderBytes, ResponseHeaders } from './response-headers.js';
 
@@ -81,9 +82,9 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
     const { socket } = source;
     this.#sendQueue = new SendQueue(socket, parts, this.#peer, this);
     source.take = (bytes, end) => this.#take(bytes, end);
-    let reason = 'The connection was closed.';
-    socket.on('error', (error) => (reason = error.message));
-    socket.on('close', () => this.#end(callError('UNAVAILABLE', reason)));
+    let reason = new Failure('CONNECTION_RESET', 'The connection was closed.');
+    socket.on('error', (error) => (reason = failureOf(error)));
+    socket.on('close', () => this.#end(connectionError(reason)));
     this.#sendQueue.sendControl(clientPreface);
   }
 
@@ -104,7 +105,8 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
   start(call: ClientCall): void {
     const id = this.#nextId;
     this.#nextId += 2;
-    if (this.#nextId > maxStreamId) this.#stopOpening('stream IDs are used up');
+    if (this.#nextId > maxStreamId)
+      this.#stopOpening(callError('UNAVAILABLE', 'stream IDs are used up'));
     const stream = new Http2Stream(this, id, this.#peer.initialWindowBytes, streamWindowBytes);
     // An open call keeps the process alive; an idle connection does not.
     if (this.#open.size === 0) this.source.socket.ref();
@@ -118,7 +120,7 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
 
   /** Closes when the open streams have ended. */
   close(): void {
-    this.#stopOpening('This client closed the connection.');
+    this.#stopOpening(callError('UNAVAILABLE', 'This client closed the connection.'));
     if (this.#open.size === 0) this.#hangUp();
   }
 
@@ -289,7 +291,7 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
     const lastId = bytes.readUInt32BE(start) & 0x7fffffff;
     const text = bytes.toString('latin1', start + 8, end);
     const reason = `GOAWAY with error code ${bytes.readUInt32BE(start + 4)}${text && `: ${text}`}`;
-    this.#stopOpening(reason);
+    this.#stopOpening(callError('UNAVAILABLE', reason));
     // The peer did not process these, so that they can be retried.
     for (const stream of this.#open.all()) {
       if (stream.id > lastId) this.#drop(stream, callError('UNAVAILABLE', reason));
@@ -341,10 +343,10 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
     this.parts.onRoom();
   }
 
-  #stopOpening(reason: string): void {
+  #stopOpening(reason: CallError): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
-    this.parts.onClosed(callError('UNAVAILABLE', reason), this.#hasSettings);
+    this.parts.onClosed(reason, this.#hasSettings);
   }
 
   #hangUp(): void {
@@ -357,7 +359,7 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
   }
 
   #end(error: CallError): void {
-    this.#stopOpening(error.details);
+    this.#stopOpening(error);
     if (this.isOver) return;
     this.isOver = true;
     for (const stream of this.#open.all()) this.#drop(stream, error);

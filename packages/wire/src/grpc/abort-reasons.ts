@@ -1,5 +1,11 @@
 import { connectionsExceeded } from '@millrace/kit/connection-limit';
-import { errorStatus, type GrpcCode, type GrpcStatus } from './status.js';
+import {
+  errorStatus,
+  faultStatus,
+  type GrpcCode,
+  type GrpcStatus,
+  type TransportFault,
+} from './status.js';
 
 /** Why the work of a call is aborted. */
 export class CallAborted extends Error {
@@ -21,6 +27,13 @@ export interface CallAbortReasons {
   expired(): { readonly status: GrpcStatus; readonly reason: unknown };
   /** Status of a call for whose connection there is no room. */
   noConnection(): GrpcStatus;
+  /** Adds the error details of the service to a status of the transport. */
+  explain?(status: GrpcStatus, fault: TransportFault): GrpcStatus;
+}
+
+/** A status as it is sent. */
+export function explained(status: GrpcStatus, { explain }: CallAbortReasons): GrpcStatus {
+  return status.fault && explain ? explain(status, status.fault) : status;
 }
 
 export const defaultAbortReasons: CallAbortReasons = {
@@ -28,7 +41,7 @@ export const defaultAbortReasons: CallAbortReasons = {
   expired: () => {
     const text = 'The deadline of the call passed.';
     return {
-      status: errorStatus('DEADLINE_EXCEEDED', text),
+      status: faultStatus('DEADLINE_EXCEEDED', text, 'too_late'),
       reason: new CallAborted('DEADLINE_EXCEEDED', text),
     };
   },

@@ -5,17 +5,18 @@ import type { ServerStream, StreamUser } from '../server-stream.js';
 import { decompressed } from './compression.js';
 import {
   Deframer,
+  invalid,
   isOneMessage,
   messagePrefixBytes,
   outOfMemory,
   type MessageSink,
 } from './deframer.js';
-import type { CallAbortReasons } from './abort-reasons.js';
+import { explained, type CallAbortReasons } from './abort-reasons.js';
 import type { CallHeaders } from './headers.js';
 import type { Method, ServerCall, SingleRequestMethod, Work } from './methods.js';
 import { Outbox } from './outbox.js';
 import { RequestQueue, type ReceivedMessage, type RequestSource } from './requests.js';
-import { errorStatus, ok, type GrpcStatus } from './status.js';
+import { faultStatus, ok, type GrpcStatus } from './status.js';
 
 /** A call as its request headers describe it. */
 export interface CallRequest {
@@ -138,7 +139,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   end(status: GrpcStatus = ok): void {
     if (this.#isOver) return;
     this.#settle();
-    this.outbox.end(status);
+    this.outbox.end(explained(status, this.abortReasons));
   }
 
   pause(): void {
@@ -168,7 +169,9 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
     const message = { bytes, isCompressed };
     if (this.#requests) this.#requests.push(message);
     else if (this.#request)
-      this.#refuse(errorStatus('UNIMPLEMENTED', 'Send one message, not several.'));
+      this.#refuse(
+        faultStatus('UNIMPLEMENTED', 'Send one message, not several.', 'invalid_request'),
+      );
     else this.#request = message;
   }
 
@@ -188,11 +191,14 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   takeEnd(): void {
     if (this.#isOver) return;
     if (this.#deframer?.hasPartialMessage) {
-      return this.#refuse(errorStatus('INTERNAL', 'The request ends in the middle of a message.'));
+      return this.#refuse(invalid('The request ends in the middle of a message.'));
     }
     if (this.#requests) return this.#requests.end();
     if (this.#request) this.#start(this.#request);
-    else this.end(errorStatus('UNIMPLEMENTED', 'Send one message; there was none.'));
+    else
+      this.end(
+        faultStatus('UNIMPLEMENTED', 'Send one message; there was none.', 'invalid_request'),
+      );
   }
 
   /** The stream is closed: by us when the call is over, otherwise by the client or the network. */
@@ -206,7 +212,9 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   /** Ends calls whose client neither finishes its request nor reads the response. */
   checkTimeouts(now: number): void {
     if (!this.#isOver && !this.#hasStarted && now - this.#openedAt >= maxRequestMs) {
-      return this.end(errorStatus('DEADLINE_EXCEEDED', 'The request did not arrive in time.'));
+      return this.end(
+        faultStatus('DEADLINE_EXCEEDED', 'The request did not arrive in time.', 'too_late'),
+      );
     }
     if (this.isExemptFromReadRate) return;
     const isWaiting = this.unsentBytes > 0 && this.stream.isWindowExhausted;

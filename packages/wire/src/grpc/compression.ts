@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
-import { outOfMemory } from './deframer.js';
-import { errorStatus, type GrpcStatus } from './status.js';
+import { invalid, outOfMemory } from './deframer.js';
+import { tooLarge, type GrpcStatus } from './status.js';
 
 const encodings: ReadonlyMap<string, (() => Transform) | undefined> = new Map([
   ['identity', undefined],
@@ -28,9 +28,7 @@ export function decompressed(bytes: Buffer, options: DecompressOptions): Promise
   const create = encodings.get(encoding);
   return new Promise((resolve, reject: (status: GrpcStatus) => void) => {
     if (!create) {
-      return reject(
-        errorStatus('INTERNAL', 'A message is compressed, but the call has no grpc-encoding.'),
-      );
+      return reject(invalid('A message is compressed, but the call has no grpc-encoding.'));
     }
     const stream = create();
     const chunks: Buffer[] = [];
@@ -44,14 +42,14 @@ export function decompressed(bytes: Buffer, options: DecompressOptions): Promise
       length += chunk.length;
       if (length > maxBytes) {
         const text = `A decompressed message exceeds the limit of ${maxBytes} bytes.`;
-        return refuse(errorStatus('RESOURCE_EXHAUSTED', text));
+        return refuse(tooLarge(text, maxBytes));
       }
       if (!tryReserve(chunk.length)) return refuse(outOfMemory);
       chunks.push(chunk);
     });
     stream.on('end', () => resolve(Buffer.concat(chunks, length)));
     stream.on('error', (error) =>
-      refuse(errorStatus('INTERNAL', `A message is not valid ${encoding}: ${error.message}.`)),
+      refuse(invalid(`A message is not valid ${encoding}: ${error.message}.`)),
     );
     stream.end(bytes);
   });

@@ -1,5 +1,5 @@
 import { blockBytes, returnBlock, takeBlock } from './block-pool.js';
-import { errorStatus, type GrpcStatus } from './status.js';
+import { faultStatus, tooLarge, type GrpcStatus } from './status.js';
 
 /** Receives complete messages. */
 export interface MessageSink {
@@ -59,11 +59,10 @@ export class Deframer {
   }
 
   #problem(): GrpcStatus | undefined {
-    if (this.#flag > 1)
-      return errorStatus('INTERNAL', 'The compressed flag of a gRPC message is not 0 or 1.');
+    if (this.#flag > 1) return invalid('The compressed flag of a gRPC message is not 0 or 1.');
     if (this.#length <= this.#maxBytes) return undefined;
     const text = `A message of ${this.#length} bytes exceeds the limit of ${this.#maxBytes} bytes.`;
-    return errorStatus('RESOURCE_EXHAUSTED', text);
+    return tooLarge(text, this.#maxBytes);
   }
 
   #takeHead(chunk: Buffer, at: number, end: number): number {
@@ -134,10 +133,16 @@ export class Deframer {
 }
 
 /** Ends a call that needs more memory than its connection or the process may hold. */
-export const outOfMemory: GrpcStatus = errorStatus(
+export const outOfMemory: GrpcStatus = faultStatus(
   'RESOURCE_EXHAUSTED',
   'The memory limit for this connection or for all connections is reached. Retry later.',
+  'out_of_memory',
 );
+
+/** Ends a call whose request breaks the protocol. */
+export function invalid(message: string): GrpcStatus {
+  return faultStatus('INTERNAL', message, 'invalid_request');
+}
 
 /** Whether these bytes are exactly one message. */
 export function isOneMessage(bytes: Buffer, start: number, end: number): boolean {

@@ -28,7 +28,7 @@ export function openCall(
 ): GrpcCall | undefined {
   const { clock, methods, abortReasons = defaultAbortReasons } = options;
   const known = headers.parsed as CallRequest | undefined;
-  const request = known ?? parseRequest(stream, headers, methods);
+  const request = known ?? parseRequest(stream, headers, methods, abortReasons);
   if (!request) return undefined;
   headers.parsed = request;
   const call = new GrpcCall(stream, request, peer, clock, abortReasons, slot);

@@ -12,6 +12,18 @@ const prefixBytes = 5;
 // Sent pieces are removed in batches of this size.
 const maxSentPieces = 64;
 
+const refusals = new WeakMap<GrpcStatus, HeaderList>();
+
+/** The only headers of a response without messages. Encoded once for a status that is shared. */
+function refusalOf(status: GrpcStatus): HeaderList {
+  let list = refusals.get(status);
+  if (!list) {
+    list = new HeaderList({ ...refusalHeaders, ...trailersOf(status) });
+    refusals.set(status, list);
+  }
+  return list;
+}
+
 /** Queue of response messages of one call, waiting for flow control. */
 export class Outbox implements OutgoingBytes {
   readonly #stream: ServerStream;
@@ -59,9 +71,10 @@ export class Outbox implements OutgoingBytes {
   end(status: GrpcStatus): void {
     if (this.#hasStatus) return;
     this.#hasStatus = true;
-    const trailers = status.code === 0 ? okTrailers : new HeaderList(trailersOf(status));
-    if (this.#stream.hasHeaders) return this.#stream.end(trailers);
-    this.#stream.respond(new HeaderList({ ...refusalHeaders, ...trailers.fields }));
+    if (this.#stream.hasHeaders) {
+      return this.#stream.end(status.code === 0 ? okTrailers : new HeaderList(trailersOf(status)));
+    }
+    this.#stream.respond(refusalOf(status));
     this.#stream.end();
   }
 

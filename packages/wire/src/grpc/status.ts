@@ -27,12 +27,35 @@ export interface GrpcStatus {
   readonly message: string;
   /** An encoded google.rpc.Status. */
   readonly details?: Buffer;
+  /** Set when the transport refused the call, not its method. */
+  readonly fault?: TransportFault;
+}
+
+/** Why the transport refused a call. */
+export interface TransportFault {
+  readonly kind: 'unknown_method' | 'invalid_request' | 'too_large' | 'out_of_memory' | 'too_late';
+  /** The limit of a message that is too large. */
+  readonly limitBytes?: number;
 }
 
 export const ok: GrpcStatus = { code: 0, message: '' };
 
 export function errorStatus(code: GrpcCode, message: string): GrpcStatus {
   return { code: grpcCodes[code], message };
+}
+
+/** A status of the transport itself. */
+export function faultStatus(
+  code: GrpcCode,
+  message: string,
+  kind: TransportFault['kind'],
+): GrpcStatus {
+  return { code: grpcCodes[code], message, fault: { kind } };
+}
+
+export function tooLarge(message: string, limitBytes: number): GrpcStatus {
+  const code = grpcCodes.RESOURCE_EXHAUSTED;
+  return { code, message, fault: { kind: 'too_large', limitBytes } };
 }
 
 const okTrailers: Readonly<Record<string, string>> = { 'grpc-status': '0' };

@@ -156,20 +156,21 @@ export class Dial {
       const reason = `The connection reached another address: ${denyReason}`;
       return this.#fail(new Failure('TARGET_BLOCKED', reason, remoteIp));
     }
-    if (this.params.target.scheme === 'http') return this.#finish(socket, remoteIp);
+    if (!isSecure(this.params.target)) return this.#finish(socket, remoteIp);
     this.#secure(socket, remoteIp);
   }
 
   #secure(socket: Socket, remoteIp: string): void {
     this.phase = 'in the TLS handshake';
-    const { host, isAddress } = this.params.target;
+    const { host, isAddress, scheme } = this.params.target;
+    const protocol = scheme === 'grpcs' ? 'h2' : 'http/1.1';
     const { secureContext } = this.tools;
     const secured = connectTls({
       socket,
       host,
       // Server names are names (RFC 6066); an address is still checked against the certificate.
       servername: isAddress ? '' : host,
-      ALPNProtocols: ['http/1.1'],
+      ALPNProtocols: [protocol],
       // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot disable it.
       rejectUnauthorized: true,
       ...(secureContext === undefined ? {} : { secureContext }),
@@ -178,7 +179,13 @@ export class Dial {
     this.#sockets.delete(socket);
     this.#sockets.add(secured);
     socket.on('error', (error) => secured.destroy(error));
-    secured.once('secureConnect', () => this.#finish(secured, remoteIp));
+    secured.once('secureConnect', () => {
+      // HTTP/1.1 servers need not know ALPN; HTTP/2 has no other way to be agreed on.
+      if (protocol === 'http/1.1' || secured.alpnProtocol === protocol) {
+        return this.#finish(secured, remoteIp);
+      }
+      this.#fail(new Failure('TLS_FAILURE', 'The server does not offer HTTP/2', remoteIp));
+    });
     secured.on('error', (error) => this.#fail(handshakeFailure(error, remoteIp)));
     secured.once('close', () => {
       const message = 'The peer closed during the TLS handshake';
@@ -220,6 +227,33 @@ export class Dial {
     for (const socket of this.#sockets) socket.destroy();
     this.#sockets.clear();
   }
+}
+
+function isSecure({ scheme }: Target): boolean {
+  return scheme === 'https' || scheme === 'grpcs';
+}
+
+/** Opens a connection as `Dial` does; rejects with a Failure. */
+export function dialTarget(
+  params: DialParams,
+  tools: DialTools,
+  signal: AbortSignal,
+): Promise<Dialled> {
+  return new Promise((resolve, reject) => {
+    const abort = () => dial.cancel(failureOf(signal.reason));
+    const dial = new Dial(
+      params,
+      tools,
+      () => undefined,
+      (result) => {
+        signal.removeEventListener('abort', abort);
+        if (result instanceof Failure) reject(result);
+        else resolve(result);
+      },
+    );
+    signal.addEventListener('abort', abort);
+    if (signal.aborted) abort();
+  });
 }
 
 function handshakeFailure(error: Error, remoteIp: string): Failure {

@@ -1,3 +1,4 @@
-export type { Connect } from './dial.js';
+export { dialTarget, systemConnect, type Connect, type DialTools } from './dial.js';
+export { Failure } from './failure.js';
 export type { PoolLimits } from './connection-pools.js';
 export { createOutbound, type OutboundOptions } from './outbound.js';

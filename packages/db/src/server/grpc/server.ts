@@ -1,20 +1,28 @@
 import type { Socket } from 'node:net';
 import type { DescService } from '@bufbuild/protobuf';
-import { Database as Api, dbMethods, type DbMethod } from '@millrace/contract/db';
+import {
+  Database as Api,
+  dbMethods,
+  grpcCodes,
+  type DbMethod,
+  type DbReason,
+  type GrpcCode,
+} from '@millrace/contract/db';
 import { Health as HealthApi, reflectionV1, reflectionV1alpha } from '@millrace/contract/grpc';
 import { connectionsExceeded, type ConnectionLimit } from '@millrace/kit/connection-limit';
+import type { TlsFiles } from '@millrace/kit/config';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import {
   createTransport,
   type CallAbortReasons,
   type GrpcTransport,
+  type TransportFault,
   type TransportKind,
   type Method,
   type Methods,
 } from '@millrace/wire/grpc';
 import { refuse } from '@millrace/engine/value/refusal';
 import { TurnBytes } from '../calls/turn-bytes.js';
-import type { TlsFiles } from '../base/tls.js';
 import { statusOf } from '../base/status.js';
 import type { StreamingRpc, UnaryRpc } from '../service/call.js';
 import { grpcStatus } from './errors.js';
@@ -37,7 +45,25 @@ const abortReasons: CallAbortReasons = {
     return { status: grpcStatus(statusOf(reason)), reason };
   },
   noConnection: () => grpcStatus(statusOf(refuse('CONNECTION_LIMIT', connectionsExceeded))),
+  explain: (status, { kind, limitBytes }) => {
+    const metadata = limitBytes === undefined ? undefined : { limit_bytes: String(limitBytes) };
+    const refusal = refuse(transportReasons[kind], status.message, metadata);
+    // The protocol defines the codes of its own errors.
+    return grpcStatus({ ...statusOf(refusal), code: codeOf(status.code) });
+  },
 };
+
+const transportReasons = {
+  unknown_method: 'NO_SUCH_METHOD',
+  invalid_request: 'BAD_REQUEST',
+  too_large: 'REQUEST_TOO_LARGE',
+  out_of_memory: 'OVERLOADED',
+  too_late: 'DEADLINE_EXCEEDED',
+} as const satisfies Record<TransportFault['kind'], DbReason>;
+
+function codeOf(code: number): GrpcCode {
+  return (Object.keys(grpcCodes) as GrpcCode[]).find((name) => grpcCodes[name] === code)!;
+}
 
 /** Serves gRPC on accepted connections. */
 export class GrpcServer {

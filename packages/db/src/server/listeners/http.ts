@@ -1,4 +1,5 @@
 import type { Clock } from '@millrace/kit/clock';
+import { tlsOptions, type TlsFiles } from '@millrace/kit/config';
 import { HttpServer, type HttpServerLimits } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import { refuse } from '@millrace/engine/value/refusal';
@@ -6,7 +7,6 @@ import type { Calls } from '../calls/calls.js';
 import { statusJson } from '../rest/errors.js';
 import type { RestServer } from '../rest/server.js';
 import { statusOf } from '../base/status.js';
-import type { TlsFiles } from '../base/tls.js';
 
 // An NDJSON bulk is one request for as long as it sends lines.
 const requestTimeoutMs = 3_600_000;
@@ -40,11 +40,7 @@ export function httpServer(
       body: JSON.stringify(statusJson(statusOf(refuse('BAD_REQUEST', `${detail}.`)))),
     }),
     onMalformed: (status, reason) => log.info({ status, reason }, 'malformed HTTP request'),
-    tls: tls && {
-      cert: tls.cert,
-      key: tls.key,
-      ...(tls.clientCa && { ca: tls.clientCa, requestCert: true, rejectUnauthorized: true }),
-    },
+    tls: tlsOptions(tls),
   });
   return server;
 }

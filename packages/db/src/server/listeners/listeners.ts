@@ -1,5 +1,5 @@
 import { createServer, type Server } from 'node:net';
-import type { Address } from '@millrace/kit/config';
+import type { Address, TlsFiles } from '@millrace/kit/config';
 import type { Clock } from '@millrace/kit/clock';
 import { ConnectionLimit, countDroppedConnections } from '@millrace/kit/connection-limit';
 import { closeGracefully, listenAt, urlOf } from '@millrace/kit/http';
@@ -16,7 +16,6 @@ import { RestServer } from '../rest/server.js';
 import { Pages } from '../rest/pages.js';
 import { httpServer } from './http.js';
 import { fitsSocket, listenOnSocket } from './socket.js';
-import type { TlsFiles } from '../base/tls.js';
 
 export interface ListenerAddress {
   readonly listener: 'grpc' | 'http' | 'socket';

@@ -1,13 +1,6 @@
 import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { durationMs as msOf, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
-  connectivityState,
-  Metadata,
-  status as codes,
-  type ClientUnaryCall,
-  type ServiceError,
-} from '@grpc/grpc-js';
-import {
   ExecuteRequestSchema,
   ExecuteResponseSchema,
   Handler,
@@ -15,17 +8,18 @@ import {
   type ExecuteResponse,
 } from '@millrace/contract/queue-grpc';
 import { systemClock, type Clock } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
 import {
   parseGrpcTarget,
   sharedLookups,
   systemResolver,
-  type AddressPolicy,
   type FailureType,
   type Guard,
   type OutboundFailure,
   type Resolver,
-  type Target,
 } from '@millrace/kit/outbound';
+import { CallError } from '@millrace/wire/grpc-client';
+import { Failure } from '@millrace/wire/http1';
 import { executeOutcome, executeResult } from '../../core/execute-outcome.js';
 import { outcomeOf, type Outcome } from '../../core/outcome.js';
 import type { StoredResult } from '../../core/result.js';
@@ -34,9 +28,8 @@ import { callbackHeaders, type CallbackParams, type CallbackTask } from '../call
 import {
   defaultChannelLimits,
   HandlerChannels,
-  type Channel,
   type ChannelLimits,
-  type ChannelResult,
+  type HandlerChannel,
 } from './handler-channels.js';
 
 export interface GrpcAnswer {
@@ -63,10 +56,9 @@ export interface GrpcHandlersOptions {
   limits?: Partial<ChannelLimits>;
 }
 
-const ok: number = codes.OK;
+/** Status INTERNAL. */
+const internalCode = 13;
 const executePath = `/${Handler.typeName}/${Handler.method.execute.name}`;
-const serialize = (request: ExecuteRequest) => Buffer.from(toBinary(ExecuteRequestSchema, request));
-const deserialize = (bytes: Buffer) => fromBinary(ExecuteResponseSchema, bytes);
 
 export class GrpcHandlerClient implements GrpcHandlers {
   readonly #clock: Clock;
@@ -106,137 +98,86 @@ export class GrpcHandlerClient implements GrpcHandlers {
     if (!parsed.ok) return failed('TARGET_BLOCKED', parsed.reason);
     const verdict = this.options.guard(parsed.target);
     if ('blocked' in verdict) return failed('TARGET_BLOCKED', verdict.blocked);
-    const opened = await this.#open(parsed.target, verdict.policy, params);
-    if (opened === 'ABORTED') return failed('ABORTED', 'The call was aborted');
-    if (opened === 'TIMEOUT') {
-      return failed('TIMEOUT', `No address within ${params.timeoutMs} ms`);
-    }
-    if (opened.kind === 'unknown_host') return failed('DNS_FAILURE', opened.message);
-    if (opened.kind === 'blocked') {
-      return failed('TARGET_BLOCKED', opened.message, opened.address);
-    }
-    const { channel } = opened;
+    const { connect_timeout_ms: connectMs } = callback;
+    const channel = this.#channels.open(parsed.target, verdict.policy, connectMs);
+    let ended: Ended;
     try {
-      const ended = await this.#call(channel, task, params);
-      const durationMs = elapsed();
-      if ('failure' in ended) {
-        return failed(ended.failure, ended.message, ended.remoteIp ?? channel.addresses[0]);
-      }
-      const facts = { httpStatus: null, remoteIp: ended.remoteIp ?? null };
-      return evaluated(facts, () => ({ ...answerOf(ended, callback.keep_result), durationMs }));
+      ended = await call(channel, task, params);
     } finally {
       this.#channels.release(channel);
     }
+    const durationMs = elapsed();
+    if (ended instanceof Failure) {
+      return failed(ended.errorType, ended.message, ended.remoteIp ?? channel.remoteIp);
+    }
+    const answer = ended;
+    const facts = { httpStatus: null, remoteIp: channel.remoteIp ?? null };
+    return evaluated(facts, () => ({
+      ...answerOf(answer, facts.remoteIp, callback.keep_result),
+      durationMs,
+    }));
   }
 
   close(): void {
     this.#channels.close();
   }
+}
 
-  /** A name server that does not answer takes no longer than the call may. */
-  #open(
-    target: Target,
-    policy: AddressPolicy,
-    { timeoutMs, signal }: CallbackParams,
-  ): Promise<ChannelResult | 'TIMEOUT' | 'ABORTED'> {
-    const opening = this.#channels.open(target, policy);
-    return new Promise((resolve, reject) => {
-      let isOver = false;
-      const end = (result: ChannelResult | 'TIMEOUT' | 'ABORTED') => {
-        isOver = true;
-        timer.cancel();
-        signal?.removeEventListener('abort', abort);
-        resolve(result);
-      };
-      const abort = () => end('ABORTED');
-      const timer = this.#clock.after(timeoutMs, () => end('TIMEOUT'));
-      signal?.addEventListener('abort', abort);
-      opening.then((result) => {
-        if (!isOver) end(result);
-        else if (result.kind === 'open') this.#channels.release(result.channel);
-      }, reject);
-    });
-  }
+/** The response message, the status of the call, or why there is neither. */
+type Ended = Buffer | CallError | Failure;
 
-  #call(channel: Channel, task: CallbackTask, params: CallbackParams): Promise<Ended> {
-    const { timeoutMs, signal, config } = params;
-    const { connect_timeout_ms: connectMs } = config.callback;
-    return new Promise((resolve) => {
-      if (signal?.aborted) return resolve({ failure: 'ABORTED', message: 'The call was aborted' });
-      let stopped: { failure: FailureType; message: string } | undefined;
-      const stop = (failure: FailureType, message: string) => {
-        stopped ??= { failure, message };
-        call.cancel();
-      };
-      const call: ClientUnaryCall = channel.client.makeUnaryRequest(
-        executePath,
-        serialize,
-        deserialize,
-        executeRequest(task, params),
-        metadataOf(task, params),
-        // The handler sees it too.
-        { deadline: params.now + timeoutMs },
-        (error, answer) => {
-          connecting.cancel();
-          signal?.removeEventListener('abort', abort);
-          const remoteIp = peerIp(call);
-          if (stopped) resolve({ ...stopped, remoteIp });
-          else if (error) resolve(ofError(error, remoteIp));
-          else resolve({ answer: answer!, remoteIp });
-        },
-      );
-      const abort = () => stop('ABORTED', 'The call was aborted');
-      const connecting = this.#clock.after(connectMs, () => {
-        const state = channel.client.getChannel().getConnectivityState(false);
-        if (state === connectivityState.READY) return;
-        stop('TIMEOUT', `No connection within ${connectMs} ms`);
-      });
-      signal?.addEventListener('abort', abort);
+async function call(
+  { channel }: HandlerChannel,
+  task: CallbackTask,
+  params: CallbackParams,
+): Promise<Ended> {
+  const { signal, now, timeoutMs } = params;
+  const message = framed(toBinary(ExecuteRequestSchema, executeRequest(task, params)));
+  try {
+    return await channel.unary(executePath, message, {
+      // The handler sees it too.
+      deadline: now + timeoutMs,
+      signal,
+      headers: metadataOf(task, params),
     });
+  } catch (error) {
+    if (!(error instanceof CallError)) throw error;
+    if (signal?.aborted) return new Failure('ABORTED', 'The call was aborted');
+    return error.cause ?? error;
   }
 }
 
-type Ended =
-  | { failure: FailureType; message: string; remoteIp?: string | undefined }
-  | { status: { code: number; message: string }; remoteIp: string | undefined }
-  | { answer: ExecuteResponse; remoteIp: string | undefined };
-
-/** The library reports a connection that failed as UNAVAILABLE, with the cause in its text. */
-const transportFailures: readonly [RegExp, FailureType][] = [
-  [/\bECONNREFUSED\b/, 'CONNECTION_REFUSED'],
-  [/\b(?:ECONNRESET|EPIPE)\b|^Connection dropped$/, 'CONNECTION_RESET'],
-  [/certificate|\bERR_(?:SSL|TLS)_|SSL routines/, 'TLS_FAILURE'],
-];
-
-function ofError({ code, details }: ServiceError, remoteIp: string | undefined): Ended {
-  if (code === codes.UNAVAILABLE) {
-    const known = transportFailures.find(([pattern]) => pattern.test(details));
-    if (known) return { failure: known[1], message: details, remoteIp };
-  }
-  return { status: { code, message: details }, remoteIp };
+function framed(message: Uint8Array): Buffer {
+  const head = Buffer.alloc(5);
+  head.writeUInt32BE(message.length, 1);
+  return Buffer.concat([head, message]);
 }
 
 function answerOf(
-  ended: Exclude<Ended, { failure: FailureType }>,
+  ended: Buffer | CallError,
+  remoteIp: string | null,
   keepsResult: boolean,
 ): Omit<GrpcAnswer, 'durationMs'> {
-  const remoteIp = ended.remoteIp ?? null;
-  if ('status' in ended) {
-    const outcome = executeOutcome({ ...ended.status, retryAfterMs: null, remoteIp });
+  if (ended instanceof CallError) {
+    const { code, details: message } = ended;
+    const outcome = executeOutcome({ code, message, retryAfterMs: null, remoteIp });
     return { outcome, stored: undefined };
   }
-  const { status, result, retryAfter } = ended.answer;
-  const code = status?.code ?? ok;
+  let answer: ExecuteResponse;
+  try {
+    answer = fromBinary(ExecuteResponseSchema, ended);
+  } catch (error) {
+    const message = `The response is not a valid ExecuteResponse: ${messageOf(error)}`;
+    const invalid = { code: internalCode, message, retryAfterMs: null, remoteIp };
+    return { outcome: executeOutcome(invalid), stored: undefined };
+  }
+  const { status, result, retryAfter } = answer;
+  const code = status?.code ?? 0;
   const message = status?.message ?? '';
   const retryAfterMs = retryAfter ? Math.ceil(msOf(retryAfter)) : null;
   const outcome = executeOutcome({ code, message, retryAfterMs, remoteIp });
-  const isStored = keepsResult && code === ok;
+  const isStored = keepsResult && code === 0;
   return { outcome, stored: isStored ? executeResult(result) : undefined };
-}
-
-function peerIp(call: ClientUnaryCall): string | undefined {
-  const [, ip] = /^\[?([^\]]+)\]?:\d+$/.exec(call.getPeer()) ?? [];
-  return ip;
 }
 
 function executeRequest(task: CallbackTask, params: CallbackParams): ExecuteRequest {
@@ -264,11 +205,9 @@ function executeRequest(task: CallbackTask, params: CallbackParams): ExecuteRequ
 const ownNames = new Set(['content-type', 'user-agent']);
 
 /** The headers of an HTTP callback; those of the task are in the message. */
-function metadataOf(task: CallbackTask, params: CallbackParams): Metadata {
-  const metadata = new Metadata();
-  const headers = callbackHeaders({ ...task, headers: {} }, params);
-  for (const [name, value] of Object.entries(headers)) {
-    if (!ownNames.has(name.toLowerCase())) metadata.set(name, value);
-  }
-  return metadata;
+function metadataOf(task: CallbackTask, params: CallbackParams): Record<string, string> {
+  const headers = Object.entries(callbackHeaders({ ...task, headers: {} }, params))
+    .map(([name, value]) => [name.toLowerCase(), value] as const)
+    .filter(([name]) => !ownNames.has(name));
+  return Object.fromEntries(headers);
 }

@@ -24,6 +24,7 @@ export interface PullServerOptions {
 }
 
 const maxPerClaim = 200;
+const maxTurnMs = 10;
 
 /** Claims tasks of pull queues for the workers that wait for them. */
 export class PullServer {
@@ -32,7 +33,13 @@ export class PullServer {
   /** Serves waiting claims until none can be served. True: some came short of their limit. */
   async serve(state: QueueState, queue: Queue): Promise<boolean> {
     let isShort = false;
+    let turnEndsAt = this.options.clock.monotonic() + maxTurnMs;
     for (;;) {
+      // A store in this process may answer without a turn of the event loop.
+      if (this.options.clock.monotonic() > turnEndsAt) {
+        await new Promise((resolve) => setImmediate(resolve));
+        turnEndsAt = this.options.clock.monotonic() + maxTurnMs;
+      }
       const claims = state.waiting.nextAlike(maxPerClaim);
       if (claims.length === 0) {
         state.waiting.endUnservable();
@@ -50,7 +57,7 @@ export class PullServer {
       const tasks = await this.#serve(state, queue, claims, limit);
       if (tasks.length >= limit) continue;
       isShort = true;
-      if (!state.mayHaveWork) state.waiting.drained(claims[0]!.filter);
+      if (!state.mayHaveWork) state.waiting.drained(claims[0]!);
     }
   }
 

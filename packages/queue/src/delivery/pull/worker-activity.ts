@@ -19,6 +19,8 @@ export interface WorkerActivityOptions {
 
 const flushMs = 1_000;
 const listedMs = 600_000;
+/** Workers noted in one flush; the statistics of more are dropped. */
+const maxNotes = 5_000;
 
 /** Counts what workers do on this server, and passes it on to the store once a second. */
 export class WorkerActivity {
@@ -92,7 +94,7 @@ export class WorkerActivity {
     }
     const counts = { claimed: 0, completed: 0, failed: 0, returned: 0 };
     note = { queue, key, identity: undefined, seenAt, ...counts };
-    this.#notes.set(id, note);
+    if (this.#notes.size < maxNotes) this.#notes.set(id, note);
     this.#alarm.ringIn(flushMs);
     return note;
   }

@@ -1,10 +1,10 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import { jobAct, newJobState, type JobDefinition } from '../../core/job.js';
+import { jobAct, newJobState, type JobDefinition, type JobState } from '../../core/job.js';
 import type { QueueContext } from '../context.js';
 import { queueNotFound, requireQueue } from '../find.js';
 import type { Principal } from '../principal.js';
 import { redriveGapMs } from '../redrive-dlq.js';
-import { failBody } from '../refusal.js';
+import { failBody, rateLimited } from '../refusal.js';
 import { readSelector } from '../selector.js';
 import { toWireJob } from './job-record.js';
 
@@ -23,6 +23,7 @@ export async function createJob(
   const { store, clock, random, background } = context;
   await requireQueue(context, queue);
   const definition = readJob(context, caller, action, body);
+  await makeRoom(context, queue);
   const now = clock.now();
   const key = { kind: 'job', queue, name: random.ulid(now) } as const;
   const written = await store.writeRecord({
@@ -36,6 +37,24 @@ export async function createJob(
   if (written.kind !== 'written') throw queueNotFound(queue);
   background.jobsChanged();
   return { job: toWireJob({ ...written.record, body: definition }) };
+}
+
+const maxRunning = 100;
+const maxEnded = 1_000;
+
+/** Refuses more jobs than a queue may run, and forgets the oldest that have ended. */
+async function makeRoom({ store }: QueueContext, queue: string): Promise<void> {
+  const jobs = await store.listRecordStates('job', queue);
+  const ended = jobs.filter(({ state }) => (state as JobState).status !== 'running');
+  const running = jobs.length - ended.length;
+  if (running >= maxRunning) {
+    const detail = `The queue ${queue} runs ${running} jobs, the limit. Wait for one to end.`;
+    throw rateLimited({ name: 'queue', detail, retryAfterMs: 1_000, quota: maxRunning });
+  }
+  // By name, which is a ULID.
+  for (const { name } of ended.slice(0, Math.max(0, ended.length - maxEnded + 1))) {
+    await store.deleteRecord({ kind: 'job', queue, name });
+  }
 }
 
 function readJob(

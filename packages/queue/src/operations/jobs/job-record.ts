@@ -3,7 +3,7 @@ import type { JobDefinition, JobState } from '../../core/job.js';
 import type { StoredRecord } from '../../storage/stored-record.js';
 import type { QueueContext } from '../context.js';
 import { timeOrNull, timeText } from '../envelope.js';
-import { requireGrant, type Principal } from '../principal.js';
+import { hasGrant, requireGrant, type Principal } from '../principal.js';
 import { fail } from '../refusal.js';
 
 /** The job, if the caller is operator of its queue. */
@@ -13,7 +13,7 @@ export async function requireJob(
   id: string,
 ): Promise<StoredRecord> {
   const [record] = await store.listRecords({ kind: 'job', name: id.toUpperCase() });
-  if (!record) {
+  if (!record || !hasGrant(caller, record.queue)) {
     throw fail('JOB_NOT_FOUND', `There is no job ${id}; it may have ended over a week ago.`);
   }
   requireGrant(caller, record.queue, 'operator');

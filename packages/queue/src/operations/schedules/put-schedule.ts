@@ -1,13 +1,18 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { messageOf, Refusal, type FieldError } from '@millrace/kit/errors';
 import type { Queue } from '../../core/queue.js';
-import { newScheduleState, nextRun, type ScheduleDefinition } from '../../core/schedule.js';
+import {
+  newScheduleState,
+  nextRun,
+  type ScheduleDefinition,
+  type ScheduleState,
+} from '../../core/schedule.js';
 import type { QueueContext } from '../context.js';
 import { queueNotFound, requireQueue } from '../find.js';
 import { newTask } from '../new-task.js';
 import type { Principal } from '../principal.js';
 import { readOnlyFaults } from '../read-only.js';
-import { failBody } from '../refusal.js';
+import { fail, failBody } from '../refusal.js';
 import { retryOnConflict } from '../retry-on-conflict.js';
 import { findSchedule, toWireSchedule, type ScheduleRequest } from './schedule-record.js';
 
@@ -21,13 +26,16 @@ export async function putSchedule(
   const { queue: queueName, schedule: name } = request;
   const queue = await requireQueue(context, queueName);
   const { definition, readOnly } = readSchedule(context, queue, body);
-  const written = await retryOnConflict('The schedule', async () => {
+  const bytes = Buffer.byteLength(JSON.stringify(definition));
+  const write = async () => {
     const before = await findSchedule(context, request);
     const current = before ? toWireSchedule(before) : { name, queue: queueName, paused: false };
     const faults = readOnlyFaults(readOnly, { ...current }, 'schedule');
     if (faults.length > 0) throw failBody('INVALID_SCHEDULE', faults);
+    await checkRoom(context, request, bytes);
     const now = clock.now();
-    const state = newScheduleState(definition, before, { now, by: caller.principal });
+    const by = caller.principal;
+    const state = { ...newScheduleState(definition, before, { now, by }), bytes };
     const result = await store.writeRecord({
       kind: 'schedule',
       queue: queueName,
@@ -39,9 +47,37 @@ export async function putSchedule(
     });
     if (result.kind === 'queue_not_found') throw queueNotFound(queueName);
     return result.kind === 'conflict' ? 'conflict' : { record: result.record, state };
-  });
+  };
+  // One at a time, so that concurrent writes cannot pass the limits together.
+  const written = await context.scheduleWrites.run(queueName, () =>
+    retryOnConflict('The schedule', write),
+  );
   background.schedulesChanged();
   return toWireSchedule({ ...written, definition });
+}
+
+/** Refuses a schedule for which its queue has no room. */
+async function checkRoom(
+  { store, scheduleLimits }: QueueContext,
+  { queue, schedule: name }: ScheduleRequest,
+  bytes: number,
+): Promise<void> {
+  const { maxCount, maxBytes } = scheduleLimits;
+  const states = await store.listRecordStates('schedule', queue);
+  const others = states.filter((record) => record.name !== name);
+  const isNew = others.length === states.length;
+  if (isNew && others.length >= maxCount) {
+    const detail = `The queue ${queue} has ${others.length} schedules, the limit is ${maxCount}.`;
+    throw fail('INVALID_SCHEDULE', `${detail} Delete one first.`);
+  }
+  const sizes = others.map(({ state }) => (state as ScheduleState).bytes ?? 0);
+  const total = sizes.reduce((sum, size) => sum + size, bytes);
+  if (total <= maxBytes) return;
+  throw fail(
+    'INVALID_SCHEDULE',
+    `The schedules of the queue ${queue} would have ${total} bytes, the limit is ${maxBytes}. ` +
+      'Make payloads smaller or delete a schedule.',
+  );
 }
 
 interface ReadSchedule {

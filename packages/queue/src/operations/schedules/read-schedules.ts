@@ -1,6 +1,9 @@
 import type { QueueSchema } from '@millrace/contract/queue';
+import type { StoredRecord } from '../../storage/stored-record.js';
 import type { QueueContext } from '../context.js';
+import type { CursorScope } from '../cursors.js';
 import { requireQueue } from '../find.js';
+import { staleCursor } from '../list-dlq.js';
 import {
   requireSchedule,
   toStored,
@@ -15,11 +18,54 @@ export async function getSchedule(
   return toWireSchedule(await requireSchedule(context, request));
 }
 
+export interface ListSchedulesRequest {
+  queue: string;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+const defaultLimit = 500;
+/** A page ends when the stored schedules that were read for it have this many bytes. */
+const maxReadBytes = 4 * 2 ** 20;
+const maxChunk = 64;
+
+/** One page of schedules without payloads. They are read in chunks, since they may be large. */
 export async function listSchedules(
   context: QueueContext,
-  { queue }: { queue: string },
+  { queue: name, limit = defaultLimit, cursor = '' }: ListSchedulesRequest,
 ): Promise<QueueSchema<'ScheduleList'>> {
-  await requireQueue(context, queue);
-  const records = await context.store.listRecords({ kind: 'schedule', queue });
-  return { schedules: records.map((record) => toWireSchedule(toStored(record))) };
+  const { store, cursors } = context;
+  const { incarnation } = await requireQueue(context, name);
+  const scope: CursorScope = { list: 'schedules', filter: { queue: name }, incarnation };
+  const opened = cursor === '' ? [undefined] : cursors.open(scope, cursor);
+  if (!opened) throw staleCursor();
+  let after = opened[0] as string | undefined;
+  let readBytes = 0;
+  const schedules: QueueSchema<'Schedule'>[] = [];
+  for (let chunk = 1; ; chunk = Math.min(2 * chunk, maxChunk)) {
+    const left = limit - schedules.length;
+    const isFull = left <= 0 || readBytes > maxReadBytes;
+    const wanted = isFull ? 1 : Math.min(chunk, left);
+    const query = { kind: 'schedule', queue: name, after, limit: wanted } as const;
+    const records = await store.listRecords(query);
+    if (isFull && records.length > 0) {
+      return { schedules, next_cursor: cursors.seal(scope, [after!]) };
+    }
+    for (const record of records) {
+      readBytes += sizeOf(record);
+      schedules.push(withoutPayload(record));
+    }
+    if (records.length < wanted) return { schedules, next_cursor: '' };
+    after = records.at(-1)!.name;
+  }
+}
+
+function sizeOf({ body }: StoredRecord): number {
+  return JSON.stringify(body).length;
+}
+
+function withoutPayload(record: StoredRecord): QueueSchema<'Schedule'> {
+  const { task, ...schedule } = toWireSchedule(toStored(record));
+  const { payload: _payload, ...rest } = task;
+  return { ...schedule, task: rest };
 }

@@ -12,7 +12,7 @@ import { requireGrant, type Principal } from '../../operations/principal.js';
 import { failBody } from '../../operations/refusal.js';
 import { submitBatch } from '../../operations/submit-batch.js';
 import { submitTask } from '../../operations/submit-task.js';
-import { bodyOf, textIn } from './request-fields.js';
+import { bodyOf, textIn } from './messages.js';
 import type { QueryReaders } from './query-readers.js';
 
 export interface CallContext {

@@ -1,10 +1,12 @@
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { QueueSchema } from '@millrace/contract/queue';
+import type { ServerCall } from '@millrace/wire/grpc';
 import { isClaimed } from '../../core/attempt-record.js';
 import { claimTasks, handBackTasks } from '../../operations/claim-tasks.js';
 import type { QueueContext } from '../../operations/context.js';
 import { requireGrant, type Principal } from '../../operations/principal.js';
-import { bodyOf, textIn } from './request-fields.js';
+import { rateLimited } from '../../operations/refusal.js';
+import { bodyOf, textIn } from './messages.js';
 
 type ClaimedTask = QueueSchema<'ClaimResult'>['tasks'][number];
 
@@ -13,49 +15,106 @@ const firstCheckMs = 1_000;
 const maxCheckMs = 10_000;
 
 export interface ClaimStream {
+  call: ServerCall;
   request: JsonObject;
-  remoteIp: string | null;
+  /** Checks the token again: a stream may outlive it. */
+  identify: () => Principal;
   /** Aborted when the call ends. */
   signal: AbortSignal;
-  /** Resolves when more can be written; calls `sent` when the task has left this process. */
-  write: (task: object, sent: () => void) => Promise<void>;
+  encode: (task: ClaimedTask) => Uint8Array;
+  /** True while all peers together hold too much. */
+  isMemoryFull: () => boolean;
 }
 
 /** Streams tasks as they become available, at most `max_outstanding` unsettled ones. */
-export async function streamTasks(
-  context: QueueContext,
-  caller: Principal,
-  { request, remoteIp, signal, write }: ClaimStream,
-): Promise<void> {
+export async function streamTasks(context: QueueContext, stream: ClaimStream): Promise<void> {
+  const { call, request, identify, signal, encode, isMemoryFull } = stream;
   const { max_outstanding: most = 1 } = request;
   const body = bodyOf(request, 'queue', 'max_outstanding');
   const queue = textIn(request, 'queue');
-  requireGrant(caller, queue, 'worker');
+  const remoteIp = call.peer.replace(/:\d+$/, '');
   const { draining } = context.readiness;
   const outstanding = new Outstanding(context, [signal, draining]);
-  const unsent = new Set<ClaimedTask>();
+  const sender = new TaskSender(call, signal);
+  const isCongested = () => call.isCongested || isMemoryFull();
   try {
     while (!signal.aborted) {
+      await sender.room();
+      if (isMemoryFull()) throw memoryFull();
       const limit = Number(most) - outstanding.count;
       if (limit <= 0 && outstanding.count > 0) {
         if (draining.aborted) return;
         await outstanding.fewer();
         continue;
       }
+      const caller = identify();
+      requireGrant(caller, queue, 'worker');
       const claim = { ...body, limit, wait_ms: maxWaitMs };
-      const { tasks } = await claimTasks(context, caller, { queue, body: claim, remoteIp, signal });
+      const claimed = { queue, body: claim, remoteIp, signal, isCongested };
+      const { tasks } = await claimTasks(context, caller, claimed);
       if (tasks.length === 0 && draining.aborted) return;
-      for (const task of tasks) unsent.add(task);
       for (const task of tasks) {
-        if (signal.aborted) break;
         outstanding.add(task);
-        await write(task, () => unsent.delete(task));
+        sender.send(task, encode(task));
       }
     }
   } finally {
     outstanding.close();
     // A graceful end still sends what was written.
-    if (signal.aborted && unsent.size > 0) await handBackTasks(context, [...unsent]);
+    const { unsent } = sender;
+    if (signal.aborted && unsent.length > 0) await handBackTasks(context, unsent);
+  }
+}
+
+function memoryFull(): Error {
+  const detail = 'The server holds too many unread responses; claim again in a moment.';
+  return rateLimited({ name: 'load', detail, retryAfterMs: 1_000 });
+}
+
+// Enough to keep the connection busy while the next tasks are claimed.
+const maxUnsentBytes = 2 ** 20;
+const prefixBytes = 5;
+
+/** Sends tasks and keeps those that have not left this process. */
+class TaskSender {
+  /** Each with the number of bytes of the stream up to its end. */
+  #unsent: { task: ClaimedTask; end: number }[] = [];
+  #queuedBytes = 0;
+  #wake = () => {};
+
+  constructor(
+    private readonly call: ServerCall,
+    private readonly signal: AbortSignal,
+  ) {
+    call.onSent = () => {
+      const sentBytes = this.#queuedBytes - call.unsentBytes;
+      const first = this.#unsent.findIndex(({ end }) => end > sentBytes);
+      this.#unsent = first === -1 ? [] : this.#unsent.slice(first);
+      this.#wake();
+    };
+    signal.addEventListener('abort', () => this.#wake());
+  }
+
+  get unsent(): ClaimedTask[] {
+    return this.#unsent.map(({ task }) => task);
+  }
+
+  send(task: ClaimedTask, message: Uint8Array): void {
+    this.#queuedBytes += prefixBytes + message.length;
+    this.#unsent.push({ task, end: this.#queuedBytes });
+    this.call.send(message);
+  }
+
+  /** Resolves when the peer has read enough to get more, or has disconnected. */
+  async room(): Promise<void> {
+    const { call, signal } = this;
+    while (!signal.aborted && (call.unsentBytes > maxUnsentBytes || call.isCongested)) {
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+        // Other calls of the connection may hold it up.
+        if (call.isCongested) call.whenDrained(resolve);
+      });
+    }
   }
 }
 

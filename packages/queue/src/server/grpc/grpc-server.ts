@@ -1,148 +1,169 @@
-import {
-  logVerbosity,
-  Server,
-  ServerCredentials,
-  setLogVerbosity,
-  type handleServerStreamingCall,
-  type handleUnaryCall,
-  type ServiceDefinition,
-  type UntypedServiceImplementation,
-} from '@grpc/grpc-js';
+import { createServer } from 'node:net';
 import { Queue } from '@millrace/contract/queue-grpc';
 import type { Clock } from '@millrace/kit/clock';
-import { addressText, type Address } from '@millrace/kit/config';
-import { listenError, urlOf, type DocumentSchemas } from '@millrace/kit/http';
+import type { Address, TlsFiles } from '@millrace/kit/config';
+import type { ConnectionLimit } from '@millrace/kit/connection-limit';
+import { listenAt, urlOf, type DocumentSchemas } from '@millrace/kit/http';
+import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { TokenSet } from '@millrace/kit/tokens';
+import {
+  createTransport,
+  type GrpcStatus,
+  type GrpcTransport,
+  type Method,
+  type ServerCall,
+} from '@millrace/wire/grpc';
 import type { QueueContext } from '../../operations/context.js';
 import type { Load } from '../../operations/limits/load.js';
-import type { Role } from '../../operations/principal.js';
+import type { Principal, Role } from '../../operations/principal.js';
 import { authenticate } from '../access.js';
 import { unaryCalls, type UnaryCall } from './calls.js';
 import { streamTasks } from './claim-stream.js';
-import { methodDefinition, readRequest, type Received } from './messages.js';
+import { MethodCodec } from './messages.js';
 import { queryReaders, type QueryReaders } from './query-readers.js';
-import { toServiceError } from './status.js';
+import { abortReasons, statusOf } from './status.js';
 
 export interface GrpcServerOptions {
   context: QueueContext;
   tokens: { readonly current: TokenSet<Role> };
   load: Load;
   schemas: DocumentSchemas;
+  /** Shared with the HTTP listeners. */
+  peerMemory: PeerMemory;
+  connections: ConnectionLimit;
+  tls: TlsFiles | undefined;
 }
 
-// The library writes plain text to stderr; every failure reaches our own log as well.
-setLogVerbosity(logVerbosity.NONE);
-
 const maxMessageBytes = 16 * 2 ** 20;
+const maxClaimBytes = 2 ** 20;
 
 /** The service `queue.v1.Queue`: the operations of the REST API over gRPC. */
 export class GrpcServer {
-  readonly #server = new Server({
-    'grpc.max_receive_message_length': maxMessageBytes,
-    'grpc.max_send_message_length': maxMessageBytes,
+  readonly #transport: GrpcTransport;
+  readonly #listener = createServer({ noDelay: true, keepAlive: true }, (socket) => {
+    // The transport handles the close; this only keeps the error from being thrown.
+    socket.on('error', () => socket.destroy());
+    this.#transport.take(socket);
   });
 
   readonly #queries: QueryReaders;
+  /** The status of calls without a token. */
+  #noToken: GrpcStatus | undefined;
 
   constructor(private readonly options: GrpcServerOptions) {
-    this.#queries = queryReaders(options.schemas);
-    const definition: Record<string, ServiceDefinition[string]> = {};
-    const handlers: Record<string, UntypedServiceImplementation[string]> = {};
+    const { context, peerMemory: memory, connections, schemas, tls } = options;
+    const { clock } = context;
+    this.#queries = queryReaders(schemas);
+    const methods = new Map<string, Method>();
     for (const method of Queue.methods) {
-      definition[method.name] = methodDefinition(method);
-      const call = unaryCalls[method.name];
-      handlers[method.name] = call ? this.#unary(call) : this.#claim();
+      const codec = new MethodCodec(method);
+      const unary = unaryCalls[method.name];
+      methods.set(codec.path, unary ? this.#unary(codec, unary) : this.#claim(codec));
     }
-    this.#server.addService(definition, handlers);
+    this.#transport = createTransport(
+      'own',
+      { clock, memory, methods, abortReasons, connections },
+      tls,
+    );
   }
 
   /** Resolves with the URL. */
-  listen(address: Address): Promise<string> {
-    return new Promise((resolve, reject) => {
-      const credentials = ServerCredentials.createInsecure();
-      this.#server.bindAsync(addressText(address), credentials, (error, port) => {
-        if (error) reject(bindError(error, address));
-        else resolve(urlOf({ ...address, port }, 'grpc'));
-      });
-    });
+  async listen(address: Address, onError: (error: unknown) => void): Promise<string> {
+    const bound = await listenAt(this.#listener, address, '--grpc');
+    this.#listener.on('error', onError);
+    return urlOf(bound, this.options.tls ? 'grpcs' : 'grpc');
   }
 
   /** Lets calls finish until the deadline. */
   async drain(clock: Clock, deadlineMs: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = clock.after(deadlineMs, () => this.#server.forceShutdown());
-      this.#server.tryShutdown(() => {
-        timer.cancel();
-        resolve();
-      });
-    });
+    const late = new AbortController();
+    const timer = clock.after(deadlineMs, () => late.abort());
+    await this.#close(late.signal);
+    timer.cancel();
   }
 
-  close(): void {
-    this.#server.forceShutdown();
+  /** Aborts all calls. */
+  close(): Promise<void> {
+    return this.#close(AbortSignal.abort());
   }
 
-  #caller(metadata: { get(name: string): unknown[] }) {
-    const [value] = metadata.get('authorization');
-    const header = typeof value === 'string' ? value : undefined;
-    return authenticate(header, this.options.tokens.current, this.options.context.clock);
+  async #close(signal: AbortSignal): Promise<void> {
+    const closed = new Promise((resolve) => this.#listener.close(resolve));
+    await this.#transport.close(signal);
+    await closed;
   }
 
-  #unary({ urgency, run }: UnaryCall): handleUnaryCall<Received, object> {
+  #caller({ headers }: ServerCall): Principal {
+    const { tokens, context } = this.options;
+    return authenticate(headers.authorization, tokens.current, context.clock);
+  }
+
+  /** Identifies the caller by the headers, before any of its message is kept. */
+  #accept(call: ServerCall): void {
+    // An error with its stack would be most of the cost.
+    if (call.headers.authorization === undefined && this.#noToken) return call.end(this.#noToken);
+    try {
+      this.#caller(call);
+    } catch (error) {
+      const status = statusOf(error, this.options.context.log);
+      if (call.headers.authorization === undefined) this.#noToken = status;
+      call.end(status);
+    }
+  }
+
+  #refuse(call: ServerCall, error: unknown): void {
+    call.end(statusOf(error, this.options.context.log));
+  }
+
+  #unary(codec: MethodCodec, { urgency, run }: UnaryCall): Method {
     const { context, load } = this.options;
     const queries = this.#queries;
-    return ({ metadata, request }, respond) => {
-      const answer = async () => {
-        const caller = this.#caller(metadata);
-        load.enter(0);
-        try {
-          load.admit(urgency);
-          return await run({ context, caller, queries }, readRequest(request));
-        } finally {
-          load.leave(0);
-        }
-      };
-      answer().then(
-        (result) => respond(null, result),
-        (error: unknown) => respond(toServiceError(error, context.log)),
-      );
+    const respond = async (call: ServerCall, request: Buffer): Promise<void> => {
+      load.enter(request.length);
+      try {
+        // The token may have been revoked while the message arrived.
+        const caller = this.#caller(call);
+        load.admit(urgency);
+        const answer = await run({ context, caller, queries }, codec.read(request));
+        call.respond(codec.write(answer));
+      } catch (error) {
+        this.#refuse(call, error);
+      } finally {
+        load.leave(request.length);
+      }
     };
+    const start = (call: ServerCall, request: Buffer): void => {
+      // Builds no more responses for a peer that does not read those it has.
+      if (call.isCongested) call.whenDrained(() => start(call, request));
+      else void respond(call, request);
+    };
+    return { takes: 'one', maxMessageBytes, accept: (call) => this.#accept(call), start };
   }
 
-  #claim(): handleServerStreamingCall<Received, object> {
-    const { context } = this.options;
-    return (call) => {
+  #claim(codec: MethodCodec): Method {
+    const { context, peerMemory } = this.options;
+    const respond = async (call: ServerCall, bytes: Buffer): Promise<void> => {
       const ended = new AbortController();
-      call.on('cancelled', () => ended.abort());
-      const write = (task: object, sent: () => void) =>
-        new Promise<void>((resolve) => {
-          const hasRoom = call.write(task, (error: unknown) => error || sent());
-          if (hasRoom || ended.signal.aborted) return resolve();
-          const go = () => {
-            call.off('drain', go);
-            ended.signal.removeEventListener('abort', go);
-            resolve();
-          };
-          call.on('drain', go);
-          ended.signal.addEventListener('abort', go);
+      call.work = ended;
+      try {
+        await streamTasks(context, {
+          call,
+          identify: () => this.#caller(call),
+          request: codec.read(bytes),
+          signal: ended.signal,
+          encode: (task) => codec.write(task),
+          isMemoryFull: () => peerMemory.isOverLimit,
         });
-      const run = async () => {
-        const caller = this.#caller(call.metadata);
-        const request = readRequest(call.request);
-        const remoteIp = call.getPeer().replace(/:\d+$/, '');
-        await streamTasks(context, caller, { request, remoteIp, signal: ended.signal, write });
-      };
-      run().then(
-        () => call.end(),
-        (error: unknown) => call.emit('error', toServiceError(error, context.log)),
-      );
+        call.end();
+      } catch (error) {
+        this.#refuse(call, error);
+      }
+    };
+    return {
+      takes: 'one',
+      maxMessageBytes: maxClaimBytes,
+      accept: (call) => this.#accept(call),
+      start: (call, request) => void respond(call, request),
     };
   }
-}
-
-/** The library reports the cause in the text only. */
-function bindError(error: Error, address: Address): unknown {
-  const [code] = /\bE[A-Z]{4,}\b/.exec(error.message) ?? [];
-  const cause = code === undefined ? error : Object.assign(new Error(error.message), { code });
-  return listenError(cause, addressText(address), '--grpc');
 }

@@ -1,60 +1,104 @@
 import { create, toBinary } from '@bufbuild/protobuf';
-import { anyPack } from '@bufbuild/protobuf/wkt';
-import { Metadata, status as codes, type ServiceError } from '@grpc/grpc-js';
+import { anyPack, durationFromMs, type Any } from '@bufbuild/protobuf/wkt';
 import { queueCodes, type QueueCode } from '@millrace/contract/queue';
-import { ErrorInfoSchema, StatusSchema } from '@millrace/contract/queue-grpc';
+import { ErrorInfoSchema, RetryInfoSchema, StatusSchema } from '@millrace/contract/queue-grpc';
+import { connectionsExceeded } from '@millrace/kit/connection-limit';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
+import {
+  errorStatus,
+  type CallAbortReasons,
+  type GrpcCode,
+  type GrpcStatus,
+  type TransportFault,
+} from '@millrace/wire/grpc';
 import { StorageUnavailable } from '../../storage/task-store.js';
 
 const domain = 'queue.millrace';
 
 /** The gRPC twin of an HTTP status. */
-const byHttpStatus: Readonly<Record<number, codes>> = {
-  401: codes.UNAUTHENTICATED,
-  403: codes.PERMISSION_DENIED,
-  404: codes.NOT_FOUND,
-  409: codes.ABORTED,
-  410: codes.FAILED_PRECONDITION,
-  412: codes.FAILED_PRECONDITION,
-  413: codes.RESOURCE_EXHAUSTED,
-  422: codes.INVALID_ARGUMENT,
-  429: codes.RESOURCE_EXHAUSTED,
-  503: codes.UNAVAILABLE,
+const byHttpStatus: Readonly<Record<number, GrpcCode>> = {
+  401: 'UNAUTHENTICATED',
+  403: 'PERMISSION_DENIED',
+  404: 'NOT_FOUND',
+  409: 'ABORTED',
+  410: 'FAILED_PRECONDITION',
+  412: 'FAILED_PRECONDITION',
+  413: 'RESOURCE_EXHAUSTED',
+  422: 'INVALID_ARGUMENT',
+  429: 'RESOURCE_EXHAUSTED',
+  503: 'UNAVAILABLE',
 };
 
-const byCode: Partial<Record<QueueCode, codes>> = {
-  LEASE_LOST: codes.FAILED_PRECONDITION,
-  ID_CONFLICT: codes.ALREADY_EXISTS,
+const byCode: Partial<Record<QueueCode, GrpcCode>> = {
+  LEASE_LOST: 'FAILED_PRECONDITION',
+  ID_CONFLICT: 'ALREADY_EXISTS',
 };
 
 /** An error as the status of a call, with the code of the REST API as ErrorInfo.reason. */
-export function toServiceError(error: unknown, log: Log): Partial<ServiceError> {
+export function statusOf(error: unknown, log: Log): GrpcStatus {
   if (error instanceof Refusal && Object.hasOwn(queueCodes, error.code)) {
     const reason = error.code as QueueCode;
-    const twin = byHttpStatus[queueCodes[reason].status] ?? codes.INTERNAL;
-    const { reason: cause } = error.extra.members ?? {};
-    const more = typeof cause === 'string' ? { reason: cause } : {};
-    return statusOf(byCode[reason] ?? twin, reason, error.detail, more);
+    const twin = byHttpStatus[queueCodes[reason].status] ?? 'INTERNAL';
+    const { members, retryAfterMs } = error.extra;
+    const cause = members?.['reason'];
+    const metadata = typeof cause === 'string' ? { reason: cause } : {};
+    return withInfo(errorStatus(byCode[reason] ?? twin, error.detail), reason, {
+      metadata,
+      retryAfterMs,
+    });
   }
   if (error instanceof StorageUnavailable) {
     const detail = 'The task store does not respond; retry, a submit with the same id.';
-    return statusOf(codes.UNAVAILABLE, 'STORAGE_UNAVAILABLE', detail);
+    return withInfo(errorStatus('UNAVAILABLE', detail), 'STORAGE_UNAVAILABLE');
   }
   log.error({ err: error }, `gRPC call failed: ${messageOf(error)}`);
-  return statusOf(codes.INTERNAL, 'INTERNAL', 'Internal error');
+  return withInfo(errorStatus('INTERNAL', 'Internal error'), 'INTERNAL');
 }
 
-function statusOf(
-  code: codes,
-  reason: QueueCode,
-  message: string,
-  more: Record<string, string> = {},
-): Partial<ServiceError> {
-  const fields = { reason, domain, metadata: more };
-  const info = anyPack(ErrorInfoSchema, create(ErrorInfoSchema, fields));
-  const whole = create(StatusSchema, { code, message, details: [info] });
-  const metadata = new Metadata();
-  metadata.set('grpc-status-details-bin', Buffer.from(toBinary(StatusSchema, whole)));
-  return { code, details: message, metadata };
+/** REST has no deadline of the caller, so its list of codes has no reason for one. */
+type Reason = QueueCode | 'DEADLINE_EXCEEDED';
+
+const reasons: Readonly<Record<TransportFault['kind'], Reason>> = {
+  unknown_method: 'NOT_FOUND',
+  invalid_request: 'INVALID_TASK',
+  too_large: 'PAYLOAD_TOO_LARGE',
+  out_of_memory: 'RATE_LIMITED',
+  too_late: 'DEADLINE_EXCEEDED',
+};
+
+/** Gives errors of the transport their ErrorInfo as well. */
+export const abortReasons: CallAbortReasons = {
+  cancelled: () => new Error('The caller cancelled the call.'),
+  expired: () => {
+    const reason = new Error('The deadline of the call passed.');
+    const status = errorStatus('DEADLINE_EXCEEDED', reason.message);
+    return { reason, status: withInfo(status, 'DEADLINE_EXCEEDED') };
+  },
+  noConnection: () => withInfo(errorStatus('UNAVAILABLE', connectionsExceeded), 'RATE_LIMITED'),
+  explain: (status, { kind }) => withInfo(status, reasons[kind]),
+};
+
+interface MoreInfo {
+  metadata?: Record<string, string>;
+  retryAfterMs?: number | undefined;
+}
+
+// Clients limit the size of headers, which carry the message.
+const maxMessageLength = 400;
+
+function withInfo(
+  { code, message: whole }: GrpcStatus,
+  reason: Reason,
+  { metadata = {}, retryAfterMs }: MoreInfo = {},
+): GrpcStatus {
+  const message = whole.slice(0, maxMessageLength).toWellFormed();
+  const info = create(ErrorInfoSchema, { reason, domain, metadata });
+  const details: Any[] = [anyPack(ErrorInfoSchema, info)];
+  if (retryAfterMs !== undefined) {
+    const retry = create(RetryInfoSchema, { retryDelay: durationFromMs(retryAfterMs) });
+    details.push(anyPack(RetryInfoSchema, retry));
+  }
+  const status = create(StatusSchema, { code, message, details });
+  return { code, message, details: Buffer.from(toBinary(StatusSchema, status)) };
 }

@@ -10,16 +10,25 @@ import type { StoredTask } from './task-codec.js';
 /** Scheduled tasks made ready by one claim, the earliest first; the next claim continues. */
 const maxMadeReady = 4_096;
 
+export interface ClaimResult {
+  tasks: WholeTask[];
+  /** True: `max_in_flight` kept it from taking more. */
+  isLimited: boolean;
+}
+
+const none: ClaimResult = { tasks: [], isLimited: false };
+
 /** Undefined: the rows of the queue must be converted to the other ordering first. */
-export function claimDue(step: Step, request: ClaimRequest): WholeTask[] | undefined {
+export function claimDue(step: Step, request: ClaimRequest): ClaimResult | undefined {
   const queue = step.queue(request.queue);
-  if (!isClaimable(queue?.stored, request) || !queue) return [];
+  if (!isClaimable(queue?.stored, request) || !queue) return none;
   const { counters } = queue;
   if (counters.fifo !== request.fifoGroups || counters.converting !== null) return undefined;
   makeReady(step, queue, request.now);
+  const slots = request.maxInFlight - counters.inFlight;
   const limit = Math.min(
     request.limit,
-    request.maxInFlight - counters.inFlight,
+    slots,
     mayStart(counters.starts, request.now, request.dispatchPerSecond),
   );
   const claimed = pick(step, queue, limit, request).map((task) => step.claim(task, request));
@@ -31,7 +40,7 @@ export function claimDue(step: Step, request: ClaimRequest): WholeTask[] | undef
       request.dispatchPerSecond,
     );
   }
-  return claimed;
+  return { tasks: claimed, isLimited: slots < request.limit };
 }
 
 /** Moves scheduled tasks that have fallen due to the ready rows. */

@@ -3,7 +3,7 @@ import { DeadGroups, matchesDeadFilter, pageBytes } from '../dead-letters.js';
 import { redriveRow } from '../task-row.js';
 import type { DeadTaskQuery, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';
 import { factsOf } from './dead-facts.js';
-import { after, idKey, idOf, keyBefore, kinds, queueKey, queueTimeKey } from './keys.js';
+import { after, idKey, idOf, keyBefore, kinds, queueKey, queueTimeKey, timeOf } from './keys.js';
 import type { Step } from './step.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
 import { holdKeyAgain } from './unique-keys.js';
@@ -11,6 +11,8 @@ import { showWhole } from './whole-tasks.js';
 
 /** Rows read in one slice, before other work runs. */
 const sliceRows = 2_000;
+/** Rows read for one page; a filter that matches little gets a short page and a cursor. */
+const maxPageRows = 100_000;
 
 /** Reads one page in slices. */
 export class DeadPageReader {
@@ -18,6 +20,7 @@ export class DeadPageReader {
   #at: Buffer;
   readonly #end: Buffer;
   #bytes = 0;
+  #readRows = 0;
 
   constructor(
     queue: number,
@@ -33,14 +36,20 @@ export class DeadPageReader {
     const reverse = this.query.order === 'newest_first';
     const range = { start: this.#at, end: this.#end, reverse, limit: sliceRows };
     let seen = 0;
+    let last: Buffer | undefined;
     for (const row of rows.range(range)) {
       const { key } = row;
       seen++;
       const isWanted = matchesDeadFilter(factsOf(row), this.query.filter);
       if (isWanted && !this.#add(rows, idOf(key))) return true;
       this.#at = reverse ? keyBefore(key) : Buffer.concat([key, Buffer.of(0)]);
+      last = key;
     }
-    return seen < sliceRows;
+    this.#readRows += seen;
+    if (seen < sliceRows) return true;
+    if (this.#readRows < maxPageRows) return false;
+    this.page.next = { deadAt: timeOf(last!), id: idOf(last!) };
+    return true;
   }
 
   /** False: the page is full, and the task starts the next one. */

@@ -48,7 +48,7 @@ import type {
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
 import { ListeningStore } from '../listening-store.js';
 import { Batcher } from './batcher.js';
-import { claimDue } from './claims.js';
+import { claimDue, type ClaimResult } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
 import { DueTimes } from './due-times.js';
 import * as history from './history-rows.js';
@@ -86,6 +86,8 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   /** The engine's writer runs calls in the order in which they arrive. */
   readonly capabilities = { claimsFollowSettlements: true };
   readonly #due = new DueTimes();
+  /** Queues whose last claim was cut short by `max_in_flight`. */
+  readonly #limited = new Set<string>();
   readonly #recent = new RecentTasks();
   readonly #workers = new WorkerTable();
   /** Configs as last read; this process is the only writer. */
@@ -106,7 +108,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     this.#inserts = new Batcher({
       ...shared,
       run: (step, { task, now }) => insertTask(step, task, now),
-      notify: (queue) => this.notifyWork(queue),
+      notify: (queue, handlers) => this.notifyWork(queue, handlers),
     });
     this.#settlements = new Batcher({ ...shared, run: settle });
   }
@@ -163,15 +165,15 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   }
 
   async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
-    const queues = new Set<string>();
-    for (const task of tasks) queues.add(task.queue);
+    const work = handlersByQueue(tasks);
+    const queues = new Set(work.keys());
     this.#due.beginInsert(queues);
     try {
       // Listeners are notified before the commit: a claim made now runs behind the insert in the
       // writer's queue and mostly shares its commit. Neither resolves before that is on disk.
       return await this.#inserts.add(
         tasks.map((task) => ({ task, now })),
-        queues,
+        work,
       );
     } finally {
       this.#due.endInsert(queues);
@@ -227,28 +229,35 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     const { queue, now } = request;
     const mayBeDue = (rows: RowReader) => this.#due.isDue(queue, now, rows);
     if (!this.#due.isAssumedDue(queue) && !this.#read(mayBeDue)) return [];
-    let claimed: WholeTask[] | undefined;
-    while (!(claimed = await this.#transact((step) => claimDue(step, request)))) {
+    let result: ClaimResult | undefined;
+    while (!(result = await this.#transact((step) => claimDue(step, request)))) {
       await this.#untilDone((step) => reorder(step, queue, request.fifoGroups));
     }
+    const { tasks, isLimited } = result;
+    if (isLimited) this.#limited.add(queue);
     // After a full claim there is probably more: the next one need not read first.
-    if (claimed.length === request.limit) this.#due.assumeDue(queue);
+    if (tasks.length === request.limit) this.#due.assumeDue(queue);
     else this.#due.forget(queue);
-    return claimed;
+    return tasks;
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
     const results = await this.#settlements.add(settlements);
-    const queues = new Set<string>();
-    for (const result of results) {
-      if (result.kind !== 'settled') continue;
-      const { task } = result;
-      queues.add(task.queue);
+    const settled = results.flatMap((result) => (result.kind === 'settled' ? [result.task] : []));
+    for (const task of settled) {
       // A success makes nothing due, except the next task of its group.
       if (task.status !== 'SUCCEEDED' || task.groupKey !== null) this.#due.forget(task.queue);
       this.notifyEnded(task);
     }
-    for (const queue of queues) this.notifyWork(queue);
+    for (const queue of new Set(settled.map((task) => task.queue))) {
+      const tasks = settled.filter((task) => task.queue === queue);
+      // A free slot of `max_in_flight` or the end of a task of a group can be for any handler.
+      const isForAny =
+        this.#limited.delete(queue) || tasks.some(({ groupKey }) => groupKey !== null);
+      const pending = tasks.filter(({ status }) => status === 'PENDING');
+      const handlers = new Set(pending.map(({ handlerRef }) => handlerRef));
+      this.notifyWork(queue, isForAny ? undefined : handlers);
+    }
     return results;
   }
 
@@ -337,8 +346,10 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     return this.#read((rows) => records.list(rows, query));
   }
 
-  async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
-    return this.#read((rows) => records.listStates(rows, { kind }));
+  async listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]> {
+    return this.#read((rows) =>
+      records.listStates(rows, { kind, ...(queue !== undefined && { queue }) }),
+    );
   }
 
   async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
@@ -465,6 +476,16 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     this.#due.forget(queue);
     this.notifyWork(queue);
   }
+}
+
+function handlersByQueue(tasks: readonly NewTask[]): Map<string, Set<string>> {
+  const found = new Map<string, Set<string>>();
+  for (const { queue, handlerRef } of tasks) {
+    const handlers = found.get(queue);
+    if (handlers) handlers.add(handlerRef);
+    else found.set(queue, new Set([handlerRef]));
+  }
+  return found;
 }
 
 function unavailable(error: unknown): StorageUnavailable {

@@ -34,7 +34,8 @@ export function list(rows: RowReader, query: RecordQuery): StoredRecord[] {
   });
 }
 
-export function listStates(rows: RowReader, { kind, queue, name }: RecordQuery): RecordState[] {
+export function listStates(rows: RowReader, query: RecordQuery): RecordState[] {
+  const { kind, queue, name, after: previous, limit = Infinity } = query;
   const number = queue === undefined ? undefined : readQueue(rows, queue)?.number;
   if (queue !== undefined && number === undefined) return [];
   const start =
@@ -42,7 +43,10 @@ export function listStates(rows: RowReader, { kind, queue, name }: RecordQuery):
       ? Buffer.of(kinds.recordState)
       : recordKey(kinds.recordState, number, kind, name ?? '');
   const found: RecordState[] = [];
-  for (const { key, value } of rows.range({ start, end: after(start) })) {
+  const from =
+    previous === undefined ? start : Buffer.concat([start, Buffer.from(`${previous}\0`)]);
+  for (const { key, value } of rows.range({ start: from, end: after(start) })) {
+    if (found.length >= limit) break;
     const shown = key.toString('utf8', 6);
     if (key[5] !== kindNumbers[kind] || (name !== undefined && shown !== name)) continue;
     found.push({ kind, name: shown, ...(JSON.parse(value.toString()) as StateRow) });

@@ -356,8 +356,10 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     return this.#records.list(query);
   }
 
-  async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
-    return this.#records.list({ kind }).map(({ body: _body, ...state }) => state);
+  async listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]> {
+    return this.#records
+      .list({ kind, ...(queue !== undefined && { queue }) })
+      .map(({ body: _body, ...state }) => state);
   }
 
   async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {

@@ -12,15 +12,17 @@ import { compareText } from './claim-order.js';
 export class RecordMap {
   readonly #records = new Map<string, StoredRecord>();
 
-  list({ kind, queue, name }: RecordQuery): StoredRecord[] {
+  list({ kind, queue, name, after = '', limit }: RecordQuery): StoredRecord[] {
     return [...this.#records.values()]
       .filter(
         (record) =>
           record.kind === kind &&
           (queue === undefined || record.queue === queue) &&
-          (name === undefined || record.name === name),
+          (name === undefined || record.name === name) &&
+          record.name > after,
       )
       .toSorted((a, b) => compareText(a.queue, b.queue) || compareText(a.name, b.name))
+      .slice(0, limit)
       .map((record) => structuredClone(record));
   }
 

@@ -171,8 +171,8 @@ export class DatabaseTimeStore extends PostgresStore {
     return found.map((record) => this.#ownRecord(record));
   }
 
-  override async listRecordStates(kind: RecordKind): Promise<RecordState[]> {
-    const found = await super.listRecordStates(kind);
+  override async listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]> {
+    const found = await super.listRecordStates(kind, queue);
     return found.map((record) => this.#ownRecord(record));
   }
 

@@ -13,6 +13,7 @@ import { workers } from './migrations/0008-workers.sql.js';
 import { taskLists } from './migrations/0009-task-lists.sql.js';
 import { history } from './migrations/0010-history.sql.js';
 import { results, resultsTuning } from './migrations/0011-results.sql.js';
+import { deadFilters } from './migrations/0012-dead-filters.sql.js';
 import { statement } from './statement.js';
 
 interface Migration {
@@ -34,6 +35,7 @@ const migrations: readonly Migration[] = [
   { texts: taskLists, tuning: [] },
   { texts: history, tuning: [] },
   { texts: results, tuning: resultsTuning },
+  { texts: deadFilters, tuning: [] },
 ];
 
 export const schemaVersion = migrations.length;

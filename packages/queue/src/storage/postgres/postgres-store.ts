@@ -216,7 +216,11 @@ export class PostgresStore extends ListeningStore implements TaskStore {
       queues.add(result.task.queue);
     });
     this.#counters.added(queues);
-    this.#notify(queues);
+    this.#notifications.send(queues);
+    for (const queue of queues) {
+      const inserted = tasks.filter((task) => task.queue === queue);
+      this.notifyWork(queue, new Set(inserted.map(({ handlerRef }) => handlerRef)));
+    }
     return results;
   }
 
@@ -385,8 +389,8 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     return records.listRecords(this.#connections, query);
   }
 
-  listRecordStates(kind: RecordKind): Promise<RecordState[]> {
-    return records.listRecordStates(this.#connections, kind);
+  listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]> {
+    return records.listRecordStates(this.#connections, kind, queue);
   }
 
   async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {

@@ -42,8 +42,10 @@ export async function listRecords(
 export async function listRecordStates(
   connections: Connections,
   kind: RecordKind,
+  queue?: string,
 ): Promise<RecordState[]> {
-  const rows = await connections.query<StateColumns>(statements.listRecordStates, [kind]);
+  const values = [kind, queue ?? null];
+  const rows = await connections.query<StateColumns>(statements.listRecordStates, values);
   return rows.map(toState);
 }
 

@@ -4,12 +4,14 @@ import { statement, type Statement } from '../statement.js';
 const stateColumns = 'r.kind, q.name AS queue, r.name, r.state, r.revision, r.created_at';
 const fromRecords = 'FROM millrace.records r JOIN millrace.queues q ON q.no = r.queue_no';
 
+/** $2: the queue, or null for all. */
 export const listRecordStates = statement(
   'list_record_states',
-  `SELECT ${stateColumns} ${fromRecords} WHERE r.kind = $1 ORDER BY q.name, r.name`,
+  `SELECT ${stateColumns} ${fromRecords}
+  WHERE r.kind = $1 AND ($2::text IS NULL OR q.name = $2) ORDER BY q.name, r.name`,
 );
 
-export function listRecords({ kind, queue, name }: RecordQuery): {
+export function listRecords({ kind, queue, name, after, limit }: RecordQuery): {
   statement: Statement;
   values: unknown[];
 } {
@@ -24,8 +26,14 @@ export function listRecords({ kind, queue, name }: RecordQuery): {
     where.push(`r.name = $${values.push(name)}`);
     names.push('name');
   }
+  if (after !== undefined) {
+    where.push(`r.name > $${values.push(after)}`);
+    names.push('after');
+  }
+  const most = limit === undefined ? '' : ` LIMIT $${values.push(limit)}`;
+  if (most !== '') names.push('limit');
   const text = `SELECT ${stateColumns}, r.body ${fromRecords}
-    WHERE ${where.join(' AND ')} ORDER BY q.name, r.name`;
+    WHERE ${where.join(' AND ')} ORDER BY q.name, r.name${most}`;
   return { statement: statement(names.join('_'), text), values };
 }
 

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { createSecureContext } from 'node:tls';
-import { messageOf, UsageError } from '@millrace/kit/errors';
+import { createSecureContext, type TlsOptions } from 'node:tls';
+import { messageOf, UsageError } from '../base/errors.js';
 
 /** One certificate for both ports; with a client CA, callers need a certificate signed by it. */
 export interface TlsFiles {
@@ -13,6 +13,14 @@ export interface TlsSettings {
   tls_cert?: string | undefined;
   tls_key?: string | undefined;
   client_ca?: string | undefined;
+}
+
+/** The files as options of a server of Node. */
+export function tlsOptions(files: TlsFiles | undefined): TlsOptions | undefined {
+  if (!files) return undefined;
+  const { cert, key, clientCa } = files;
+  const callers = clientCa && { ca: clientCa, requestCert: true, rejectUnauthorized: true };
+  return { cert, key, ...callers };
 }
 
 /** Reads and validates the files; undefined when TLS is off. */

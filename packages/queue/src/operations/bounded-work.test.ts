@@ -1,0 +1,83 @@
+import { systemClock } from '@millrace/kit/clock';
+import { systemRandom } from '@millrace/kit/random';
+import { expect, test } from 'vitest';
+import type { RecordState } from '../storage/stored-record.js';
+import { WorkerTable } from '../storage/worker-table.js';
+import type { QueueContext } from './context.js';
+import { createJob } from './jobs/create-job.js';
+import { anonymous } from './principal.js';
+import { TaskWaits } from './task-waits.js';
+
+test('get task: a principal waits for at most 10,000 tasks at a time', async () => {
+  const store = { onEnded: () => () => undefined };
+  const load = { enter: () => undefined, leave: () => undefined };
+  const waits = new TaskWaits({ store, clock: systemClock, load });
+  const wait = (principal: string) =>
+    waits.until('01JD3Z8Q4M7X2N5V9RTBKWCH6E', principal, 60_000, () => Promise.resolve(false));
+  const waiting = Array.from({ length: 10_000 }, () => wait('ada'));
+  await expect(wait('ada')).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+  const other = wait('bob');
+  waits.close();
+  await Promise.all([...waiting, other]);
+  // All have left.
+  await wait('ada');
+});
+
+test('job: a queue runs at most 100, and the oldest ended ones above 1,000 are forgotten', async () => {
+  const stateOf = (status: string, index: number): RecordState => ({
+    kind: 'job',
+    queue: 'mail',
+    name: `J${String(index).padStart(5, '0')}`,
+    state: { status },
+    revision: 1,
+    createdAt: 0,
+  });
+  let states: RecordState[] = [];
+  const deleted: string[] = [];
+  const context = {
+    store: {
+      getQueue: async () => ({ name: 'mail' }),
+      listRecordStates: async () => states,
+      deleteRecord: async ({ name }: { name: string }) => void deleted.push(name),
+      writeRecord: async (write: object) => ({
+        kind: 'written',
+        record: { ...write, createdAt: 0 },
+      }),
+    },
+    clock: systemClock,
+    random: systemRandom,
+    background: { jobsChanged: () => undefined },
+    checks: { purge: { read: () => ({ filter: {} }) } },
+  } as unknown as QueueContext;
+  const create = () => createJob(context, anonymous, { queue: 'mail', action: 'purge', body: {} });
+  states = Array.from({ length: 100 }, (_, i) => stateOf('running', i));
+  await expect(create()).rejects.toMatchObject({ code: 'RATE_LIMITED' });
+  states = Array.from({ length: 1_002 }, (_, i) => stateOf(i === 0 ? 'running' : 'done', i));
+  expect((await create()).job).toMatchObject({ status: 'running' });
+  expect(deleted).toEqual(['J00001', 'J00002']);
+});
+
+test('workers: those seen longest ago are forgotten above 20,000', () => {
+  const table = new WorkerTable();
+  const note = (worker: number, seenAt: number) => ({
+    queue: 'mail',
+    key: `k${worker}`,
+    identity: { worker: `w${worker}`, principal: 'ada', remoteIp: null },
+    seenAt,
+    claimed: 0,
+    completed: 0,
+    failed: 0,
+    returned: 0,
+  });
+  for (let i = 0; i < 20_000; i += 5_000) {
+    table.note(
+      Array.from({ length: 5_000 }, (_, n) => note(i + n, 1_000)),
+      1_000,
+    );
+  }
+  table.note([note(0, 2_000), note(20_000, 2_000)], 2_000);
+  const workers = table.list({ queue: 'mail', seenSince: 0 }).map(({ worker }) => worker);
+  expect(workers).toHaveLength(20_000);
+  expect(workers).toContain('w0');
+  expect(workers).not.toContain('w1');
+});
