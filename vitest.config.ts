@@ -39,7 +39,7 @@ class LongestFirst extends BaseSequencer {
       shortest!.files.push(file);
       shortest!.seconds += secondsOf(file);
     }
-    return shards[index - 1]!.files;
+    return shards.at(index - 1)?.files ?? [];
   }
 }
 

@@ -8,6 +8,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { isFullCampaign } from './support/campaign.js';
 import { exceptionOf } from './support/exceptions.js';
 import { demandInstalled } from './support/installed.js';
 import { commandsOf, pagesWithCommands, root } from './support/markdown.js';
@@ -23,12 +24,15 @@ beforeAll(async () => {
 });
 afterAll(() => sandbox.end());
 
+const longRun = /^npm run (?:bench|conformance|crash|failover|simulate|soak)\b/;
 const commands = [...new Set(pagesWithCommands.flatMap((file) => commandsOf(file)))]
   .filter(isOfRepository)
   .map((command) => exceptionOf(command) ?? { command, instead: command })
   .flatMap(({ command, instead }) => (instead ? [{ command, instead }] : []))
   // It formats all there is, so it gets a place of its own.
-  .filter(({ command }) => command !== 'npm run format');
+  .filter(({ command }) => command !== 'npm run format')
+  // Campaigns and benchmarks, which `npm run test:campaigns` runs.
+  .filter(({ command }) => isFullCampaign || !longRun.test(command));
 
 test.each(commands)('$command', async ({ instead }) => {
   const at = instead.startsWith('node ') ? aside() : root;

@@ -7,6 +7,7 @@ import { createQueueClient } from '@millrace/client';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ctl } from '../packages/ctl/test/run-ctl.js';
 import { installFakeAgent } from '../packages/daemon/test/support/fake-agent.js';
+import { campaignSize } from './support/campaign.js';
 import { anyPorts, patient, processes, Up } from './support/up.js';
 
 /*
@@ -90,7 +91,9 @@ async function leftIn(up: Up, queue: string): Promise<number> {
   return stats.pending + stats.in_flight;
 }
 
-test('a thousand tasks, some of them agents, come to their ends although every server is killed', async () => {
+const perRound = campaignSize({ quick: 25, full: 100 });
+
+test(`${10 * perRound} tasks, some of them agents, come to their ends although every server is killed`, async () => {
   const up = await start();
   await makeQueue(up, 'work', '/take');
   await makeQueue(up, 'doomed', '/refuse');
@@ -102,17 +105,17 @@ test('a thousand tasks, some of them agents, come to their ends although every s
     payload_content_type: 'application/json',
   };
   const kills = ['queue', 'daemon', 'db'];
-  for (let hundred = 0; hundred < 10; hundred++) {
-    const batch = Array.from({ length: 100 }, async (_, i) => {
-      const queue = i === 0 && hundred % 3 === 0 ? 'agents' : i % 20 === 1 ? 'doomed' : 'work';
+  for (let round = 0; round < 10; round++) {
+    const batch = Array.from({ length: perRound }, async (_, i) => {
+      const queue = i === 0 && round % 3 === 0 ? 'agents' : i % 20 === 1 ? 'doomed' : 'work';
       const { id } = await submit(queue, queue === 'agents' ? agent : {});
       wanted.set(id, queue === 'doomed' ? 'DEAD' : 'SUCCEEDED');
     });
-    if (hundred % 3 === 1) process.kill(up.parts().get(kills.shift()!)!, 'SIGKILL');
+    if (round % 3 === 1) process.kill(up.parts().get(kills.shift()!)!, 'SIGKILL');
     await Promise.all(batch);
   }
   expect(kills).toEqual([]);
-  expect(wanted.size).toBe(1_000);
+  expect(wanted.size).toBe(10 * perRound);
   for (const queue of ['work', 'doomed', 'agents']) {
     await expect.poll(() => leftIn(up, queue), { ...patient, timeout: 170_000 }).toBe(0);
   }

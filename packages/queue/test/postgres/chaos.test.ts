@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
-import { campaignSize } from '../../../../test/support/campaign.js';
+import { campaignSize, isFullCampaign } from '../../../../test/support/campaign.js';
 import type { Attempt } from '../../src/core/task.js';
 import { attemptsOf } from '../../src/storage/postgres/history.js';
 import { newDirectory } from '../support/server.js';
@@ -241,6 +241,8 @@ function checkSpread(ended: readonly Ended[]): void {
     const { nodeId } = attemptsOf(attempts.at(-1)!)[0]!;
     counts.set(nodeId, (counts.get(nodeId) ?? 0) + 1);
   }
+  // A server that starts again on a busy machine may come too late for the tasks of a short run.
+  if (!isFullCampaign) return expect(counts.size).toBeGreaterThan(1);
   expect(counts.size).toBe(3);
-  for (const count of counts.values()) expect(count).toBeGreaterThan(taskCount / 50);
+  for (const count of counts.values()) expect(count).toBeGreaterThan(taskCount / 20);
 }
