@@ -53,6 +53,7 @@ export function fuzz({ root, name, seed, seconds, only }) {
       resolve({ runs: state[0], kept: 0, seconds: took, ...result });
     };
     const fail = (problem) => {
+      if (isOver) return;
       const input = Buffer.from(bytes.slice(0, state[1]));
       end({ fault: `${problem}\n  input: ${save(root, name, input)}` });
     };

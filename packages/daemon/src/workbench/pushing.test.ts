@@ -96,6 +96,17 @@ test('push: the credential helper of the user is asked', async () => {
   expect(readFileSync(trace, 'utf8')).toContain('get');
 });
 
+test('push: the SSH command of the user is used, not that of the repository', async () => {
+  const trace = join(bench.shop.directory, 'asked');
+  const script = (name: string) => `sh -c 'echo ${name} >> ${trace}; exit 1'`;
+  const config = `[core]\n\tsshCommand = "${script('user')}"\n`;
+  writeFileSync(join(bench.shop.directory, '.gitconfig'), config);
+  bench.repo.git('config', 'core.sshCommand', script('repository'));
+  bench.repo.git('remote', 'set-url', 'origin', 'ssh://nobody@127.0.0.1:9/x');
+  await expect(push()).rejects.toMatchObject({ code: 'GIT_FAILED' });
+  expect(readFileSync(trace, 'utf8')).toBe('user\n');
+});
+
 test('open-pr: pushes and calls gh', async () => {
   const commit = bench.work.commit('mine');
   bench.shop.gh('echo https://github.com/ada/mill/pull/7');
