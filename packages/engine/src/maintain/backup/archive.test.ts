@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { memoryLog } from '@millrace/kit/log';
 import { expect, test } from 'vitest';
@@ -161,6 +161,28 @@ test('archive: continues after a restart, also after files that were never finis
   await again.collection('counter').upsert('only', { n: 12 });
   await again.archiveLog();
   expect(await counted(await restoredTo([archive], 12))).toBe(12);
+});
+
+test('archive: continues after a crash from its last commit, not from a later base backup', async () => {
+  const { db, archive } = await openArchived();
+  const start = scratch.clock.now();
+  const put = async (n: number) => {
+    scratch.clock.advance(1_000);
+    await db.collection('counter').upsert('only', { n });
+  };
+  await put(1);
+  await db.archiveLog();
+  await put(2);
+  await db.writeBackup(join(archive, baseBackupName(2)));
+  await put(3);
+  const crashed = join(scratch.directory(), 'crashed');
+  cpSync(db.directory, crashed, { recursive: true, filter: (path) => !path.endsWith('LOCK') });
+  const { db: next } = await openArchived(crashed, archive);
+  await next.archiveLog();
+  for (const n of [1, 2, 3]) {
+    const to = new Date(start + n * 1_000 + 500);
+    expect(await counted(await restoredTo([archive], to))).toBe(n);
+  }
 });
 
 test('archive: the log retains what is not archived yet', async () => {

@@ -8,7 +8,7 @@ import type { BackupHeader } from './parts.js';
 export type RestoreTarget = number | Date;
 
 /** A file of a log archive: a base backup, or the commits from `firstSeq` to `seq`. */
-interface ArchiveFile {
+export interface ArchiveFile {
   path: string;
   /** 0 for a base backup. */
   firstSeq: number;

@@ -7,7 +7,13 @@ import { lineageOf } from '../../storage/file/state.js';
 import type { Hash64 } from '../../value/hash.js';
 import { syncDirectory } from '../../storage/file/directory.js';
 import { sameHash } from '../../watch/token.js';
-import { archiveFiles, baseBackupName, logBackupName, readHeader } from './archive.js';
+import {
+  archiveFiles,
+  baseBackupName,
+  logBackupName,
+  readHeader,
+  type ArchiveFile,
+} from './archive.js';
 import { chainAt } from './backup.js';
 import { writeBackup } from './file.js';
 
@@ -53,21 +59,22 @@ export class LogArchiver {
     for (const name of readdirSync(directory)) {
       if (name.startsWith(unfinishedName)) rmSync(join(directory, name), { force: true });
     }
-    const [newest] = archiveFiles(directory);
+    const files = archiveFiles(directory);
+    const [newest] = files;
     if (!newest) {
       const archiver = new LogArchiver(core, options, undefined);
       // At once, so that the first commit and every later one can be restored to.
       if (core.durable.seq === 0) await archiver.#archiveOrLog();
       return archiver;
     }
-    const { lineageId, seq, chainHash } = await readHeader(newest.path);
+    const { lineageId } = await readHeader(newest.path);
     if (lineageId !== lineageOf(core.tables)) {
       throw new UsageError(
         `${directory} is the log archive of another database (lineage ${lineageId}). ` +
           'Set log_archive to a directory of its own.',
       );
     }
-    return new LogArchiver(core, options, { path: newest.path, seq, chain: chainHash });
+    return new LogArchiver(core, options, await lastFile(core, files));
   }
 
   /** Commits that are not archived yet. */
@@ -111,7 +118,7 @@ export class LogArchiver {
     const { directory } = this.options;
     // An empty follower gets its lineage with the first copy of its leader.
     if (core.durable.seq === 0 && core.sealed) return;
-    const continues = last !== undefined && this.#continues(last);
+    const continues = last !== undefined && logContinues(core, last);
     if (continues && last.seq === core.durable.seq) return;
     const { signal } = this.#stop;
     if (!continues && signal.aborted) return;
@@ -127,21 +134,34 @@ export class LogArchiver {
     this.#pin.seq = seq + 1;
   }
 
-  /**
-   * False when the log does not go on from there: it was trimmed, commits were taken back, or the
-   * file is gone.
-   */
-  #continues({ path, seq, chain }: LastFile): boolean {
-    const { durable } = this.core;
-    if (!existsSync(path)) return false;
-    if (seq > durable.seq || seq + 1 < durable.oldestSeq) return false;
-    return sameHash(chainAt(this.core, durable, seq), chain);
-  }
-
   async #archiveOrLog(): Promise<void> {
     await this.archive().catch((error: unknown) => {
       if (error === this.#stop.signal.reason) return;
       this.core.log.error({ err: error, directory: this.options.directory }, 'log archive failed');
     });
   }
+}
+
+/**
+ * The file to continue: the oldest one from the last log file on that the log still continues. A
+ * base backup may be newer than the last archived commit, and the commits before it must not be
+ * missing from the archive.
+ */
+async function lastFile(core: Core, files: readonly ArchiveFile[]): Promise<LastFile | undefined> {
+  const logEnd = files.find(({ firstSeq }) => firstSeq > 0)?.seq ?? 0;
+  let found: LastFile | undefined;
+  for (const { path, seq } of files.filter((file) => file.seq >= logEnd)) {
+    const { chainHash } = await readHeader(path);
+    const file = { path, seq, chain: chainHash };
+    if (logContinues(core, file)) found = file;
+  }
+  return found;
+}
+
+/** False when the log was trimmed, commits were taken back, or the file is missing. */
+function logContinues(core: Core, { path, seq, chain }: LastFile): boolean {
+  const { durable } = core;
+  if (!existsSync(path)) return false;
+  if (seq > durable.seq || seq + 1 < durable.oldestSeq) return false;
+  return sameHash(chainAt(core, durable, seq), chain);
 }
