@@ -1,12 +1,12 @@
 /**
- * `npm run conformance -- h2spec|mcp|grpc`: runs programs of others against the database server, the
- * daemon's MCP server or the queue's gRPC. What is not installed is skipped, and named.
+ * `npm run conformance -- h2spec|mcp|grpc`: runs programs of others against the gRPC ports of
+ * database and queue, the daemon's MCP server or the queue's gRPC. What is not installed is skipped, and named.
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startMillrace } from '../bench/db-server/servers.mjs';
+import { startServer } from '../bench/attacks/servers.mjs';
 import { runGrpc } from '../conformance/grpc.mjs';
 import { runMcp } from '../conformance/mcp.mjs';
 import { hasCommand } from '../bench/shared/processes.mjs';
@@ -30,10 +30,16 @@ if (!hasCommand('h2spec')) {
   process.exit(0);
 }
 prepare();
-const home = mkdtempSync(join(tmpdir(), 'millrace-h2spec-'));
-const server = await startMillrace(root, home);
-const { hostname, port } = new URL(server.grpc);
-const { status } = spawnSync('h2spec', ['-h', hostname, '-p', port, ...args], { stdio: 'inherit' });
-await server.stop();
-rmSync(home, { recursive: true, force: true });
-process.exit(status ?? 1);
+let failed = 0;
+for (const kind of ['db', 'queue']) {
+  say(`h2spec: gRPC port of ${kind}`);
+  const home = mkdtempSync(join(tmpdir(), 'millrace-h2spec-'));
+  const server = await startServer(kind, root, home);
+  const { hostname, port } = new URL(server.grpc);
+  const options = ['-h', hostname, '-p', port, ...args];
+  const { status } = spawnSync('h2spec', options, { stdio: 'inherit' });
+  if (status !== 0) failed++;
+  await server.stop();
+  rmSync(home, { recursive: true, force: true });
+}
+process.exit(failed > 0 ? 1 : 0);

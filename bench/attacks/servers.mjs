@@ -22,7 +22,9 @@ async function startQueue(root, home) {
     { mode: 0o600 },
   );
   const flags = ['--metrics-listen', '127.0.0.1:0', '--tokens-file', tokens];
-  flags.push('--grpc', '127.0.0.1:0', '--max-waiting-claims', '20000');
+  flags.push('--grpc', '127.0.0.1:0');
+  // In the environment, where an older build ignores it.
+  process.env['MILLRACE_QUEUE_MAX_WAITING_CLAIMS'] = '20000';
   return start(root, home, ['queue', 'serve', '--data', join(home, 'queue'), ...flags], token);
 }
 
