@@ -25,9 +25,7 @@ const files = [
     (name) => `packages/contract/src/generated/${name}.openapi.json`,
   ),
   'packages/dashboard/dist/site',
-  ...['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png', 'LICENSE'].map(
-    (name) => `node_modules/swagger-ui-dist/${name}`,
-  ),
+  'packages/kit/dist/assets',
   // Its name leads to the package with the binary of the platform.
   'node_modules/lmdb/package.json',
 ];
@@ -37,10 +35,6 @@ const withoutModules = (path) => path.replace('node_modules/', 'lib/');
 
 /** Paths that packages resolve through node_modules, which the published package does not have. */
 const replacements = [
-  [
-    "resolve('swagger-ui-dist/package.json')",
-    "createRequire(import.meta.filename).resolve('../lib/swagger-ui-dist/swagger-ui.css')",
-  ],
   [
     "dirname(resolve('@millrace/dashboard/package.json')), 'dist', 'site'",
     "dirname(createRequire(import.meta.filename).resolve('../packages/dashboard/dist/site/index.html'))",

@@ -5,7 +5,7 @@
  */
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -50,8 +50,19 @@ function isInstalled(packages) {
 
 export function build() {
   run(process.execPath, [bin('typescript', 'tsc'), '--build', 'tsconfig.json']);
+  copyDocsAssets();
   run(process.execPath, [join(root, 'packages', 'dashboard', 'scripts', 'build.mjs')]);
   run(process.execPath, [join(root, 'scripts', 'bundle.mjs')]);
+}
+
+/** The page that shows an API: copied, because the package would report each installation. */
+function copyDocsAssets() {
+  const from = join(root, 'node_modules', 'swagger-ui-dist');
+  const to = join(root, 'packages', 'kit', 'dist', 'assets', 'swagger-ui');
+  mkdirSync(to, { recursive: true });
+  for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js', 'favicon-32x32.png', 'LICENSE']) {
+    copyFileSync(join(from, name), join(to, name));
+  }
 }
 
 /** Runs a command in the repository, shown as it goes; ends this process if it fails. */

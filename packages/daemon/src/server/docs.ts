@@ -13,7 +13,6 @@ const site = docsSite({
   title: 'Millrace agent daemon',
   document: '/api/docs/openapi.yaml',
   assets: '/api/docs/assets',
-  resolveFrom: import.meta.url,
 });
 
 /** Serves the API documentation page and the OpenAPI document, without network access. */

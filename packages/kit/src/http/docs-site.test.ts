@@ -5,7 +5,6 @@ const site = docsSite({
   title: 'A server',
   document: '/openapi.yaml',
   assets: '/docs/files',
-  resolveFrom: import.meta.url,
 });
 
 test('the page refers to files that it has, and to the document', () => {

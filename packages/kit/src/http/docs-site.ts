@@ -1,6 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
 
 /** A static file. */
 export interface Asset {
@@ -14,8 +12,6 @@ export interface DocsSiteOptions {
   document: string;
   /** The path prefix of the page's files, without a trailing slash. */
   assets: string;
-  /** `import.meta.url` of the package that depends on `swagger-ui-dist`. */
-  resolveFrom: string;
 }
 
 /** The interactive documentation of a server, self-contained. */
@@ -27,6 +23,8 @@ export interface DocsSite {
   readonly headers: Readonly<Record<string, string>>;
 }
 
+/** Files of Swagger UI, which the build copies here. */
+const home = new URL('../../dist/assets/swagger-ui/', import.meta.url);
 const bundled: Readonly<Record<string, string>> = {
   'swagger-ui.css': 'text/css; charset=utf-8',
   'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
@@ -58,9 +56,7 @@ export function docsSite(options: DocsSiteOptions): DocsSite {
       if (known) return known;
       const contentType = Object.hasOwn(bundled, name) ? bundled[name] : undefined;
       if (contentType === undefined) return undefined;
-      const { resolve } = createRequire(options.resolveFrom);
-      const home = dirname(resolve('swagger-ui-dist/package.json'));
-      const asset = { contentType, bytes: readFileSync(join(home, name)) };
+      const asset = { contentType, bytes: readFileSync(new URL(name, home)) };
       cached.set(name, asset);
       return asset;
     },

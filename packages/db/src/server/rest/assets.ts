@@ -4,7 +4,6 @@ const site = docsSite({
   title: 'Millrace database',
   document: '/openapi.yaml',
   assets: '/docs',
-  resolveFrom: import.meta.url,
 });
 
 export const docsHeaders = site.headers;
