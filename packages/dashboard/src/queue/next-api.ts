@@ -232,6 +232,14 @@ export const nextQueries = {
       queryFn: () => allSchedules(queue),
       refetchInterval,
     }),
+  /** One schedule with its payload, which lists leave out; read again for every edit. */
+  schedule: (queue: string, name: string) =>
+    queryOptions({
+      queryKey: ['schedule', queue, name],
+      queryFn: () =>
+        requestJson<Schedule>('GET', `${at(queue)}/schedules/${encodeURIComponent(name)}`),
+      gcTime: 0,
+    }),
   jobs: (queue: string) =>
     queryOptions({
       queryKey: ['jobs', queue],

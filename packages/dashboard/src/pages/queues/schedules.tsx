@@ -121,7 +121,7 @@ function ScheduleRow({ queue, schedule }: { queue: string; schedule: Schedule })
             Delete
           </button>
         </div>
-        {dialog === 'edit' && <ScheduleDialog {...{ queue, schedule }} onClose={close} />}
+        {dialog === 'edit' && <Edit {...{ queue, name }} onClose={close} />}
         {dialog === 'delete' && <Delete {...{ queue, name }} onClose={close} />}
       </td>
     </tr>
@@ -132,6 +132,15 @@ function ScheduleRow({ queue, schedule }: { queue: string; schedule: Schedule })
 function timesText({ cron, every_ms, timezone }: Schedule): string {
   if (cron) return timezone === 'UTC' ? cron : `${cron} in ${timezone}`;
   return `every ${duration(every_ms)}`;
+}
+
+function Edit({ queue, name, onClose }: { queue: string; name: string; onClose: () => void }) {
+  const schedule = useQuery(nextQueries.schedule(queue, name));
+  return (
+    <Loaded query={schedule}>
+      {(one) => <ScheduleDialog {...{ queue, onClose }} schedule={one} />}
+    </Loaded>
+  );
 }
 
 function Delete({ queue, name, onClose }: { queue: string; name: string; onClose: () => void }) {
