@@ -55,6 +55,7 @@ export class PullServer {
       // Work that arrives from now on may be missed by the claim.
       state.mayHaveWork = false;
       const tasks = await this.#serve(state, queue, claims, limit);
+      if (tasks.length > 0) state.waiting.served(claims[0]!);
       if (tasks.length >= limit) continue;
       isShort = true;
       if (!state.mayHaveWork) state.waiting.drained(claims[0]!);

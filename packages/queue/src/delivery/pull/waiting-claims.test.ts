@@ -48,9 +48,20 @@ test('drained: one claim of the store answers for every filter with the same han
   expect(tried()).toHaveLength(12_000);
   waiting.wake(new Set(['shared']));
   expect(tried()).toHaveLength(1);
+});
+
+test('served: claims that share a handler take turns in getting tasks', () => {
+  const { waiting, add, tried } = setUp();
+  const first = add('w1', ['shared', 'a']);
+  add('w2', ['shared', 'b']);
+  expect(tried()).toEqual(['w1', 'w2']);
   waiting.wake(new Set(['shared']));
-  // They take turns.
   expect(tried()).toEqual(['w1']);
+  waiting.served(first);
+  waiting.wake(new Set(['shared']));
+  expect(tried()).toEqual(['w2']);
+  waiting.wake(new Set(['shared']));
+  expect(tried()).toEqual(['w2']);
 });
 
 test('claims: those with the same filter are served together, in the order of arrival', () => {

@@ -159,7 +159,6 @@ export class WaitingClaims {
   nextAlike(maxTasks: number): WaitingClaim[] {
     const alike: WaitingClaim[] = [];
     for (let group = this.#next(); group && alike.length === 0; group = this.#next()) {
-      this.#moveBack(group);
       let wanted = 0;
       for (const claim of group.claims) {
         if (claim.request.isCongested?.()) {
@@ -172,6 +171,20 @@ export class WaitingClaims {
       }
     }
     return alike;
+  }
+
+  /**
+   * Claims of this kind got tasks: lets those that share a handler with them go first the next
+   * time. Not when they got none, or one that hands all its tasks back could be first every time.
+   */
+  served({ kind }: WaitingClaim): void {
+    const group = this.#groups.get(kind);
+    if (!group) return;
+    const sets = group.handlers?.map((handler) => this.#byHandler.get(handler)!);
+    for (const groups of sets ?? [this.#unfiltered]) {
+      groups.delete(group);
+      groups.add(group);
+    }
   }
 
   /** Nothing can be claimed now: ends the claims that do not wait. */
@@ -199,14 +212,6 @@ export class WaitingClaims {
       : filtered;
   }
 
-  /** Lets groups that share a handler take turns. */
-  #moveBack(group: ClaimGroup): void {
-    const sets = group.handlers?.map((handler) => this.#byHandler.get(handler)!);
-    for (const groups of sets ?? [this.#unfiltered]) {
-      groups.delete(group);
-      groups.add(group);
-    }
-  }
 }
 
 function firstOf<Item>(items: ReadonlySet<Item>): Item | undefined {
