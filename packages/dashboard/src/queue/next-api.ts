@@ -232,6 +232,14 @@ export const nextQueries = {
       queryFn: () => allSchedules(queue),
       refetchInterval,
     }),
+  /** With its payload, which lists leave out; read again by every form. */
+  schedule: (queue: string, name: string) =>
+    queryOptions({
+      queryKey: ['schedule', queue, name],
+      queryFn: () => requestJson<Schedule>('GET', scheduleAt(queue, name)),
+      refetchInterval: false,
+      gcTime: 0,
+    }),
   jobs: (queue: string) =>
     queryOptions({
       queryKey: ['jobs', queue],

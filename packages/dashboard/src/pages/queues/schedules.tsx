@@ -121,7 +121,7 @@ function ScheduleRow({ queue, schedule }: { queue: string; schedule: Schedule })
             Delete
           </button>
         </div>
-        {dialog === 'edit' && <ScheduleDialog {...{ queue, schedule }} onClose={close} />}
+        {dialog === 'edit' && <Edit {...{ queue, name }} onClose={close} />}
         {dialog === 'delete' && <Delete {...{ queue, name }} onClose={close} />}
       </td>
     </tr>
@@ -132,6 +132,24 @@ function ScheduleRow({ queue, schedule }: { queue: string; schedule: Schedule })
 function timesText({ cron, every_ms, timezone }: Schedule): string {
   if (cron) return timezone === 'UTC' ? cron : `${cron} in ${timezone}`;
   return `every ${duration(every_ms)}`;
+}
+
+function Edit({ queue, name, onClose }: { queue: string; name: string; onClose: () => void }) {
+  const schedule = useQuery(nextQueries.schedule(queue, name));
+  if (schedule.data) return <ScheduleDialog {...{ queue, onClose }} schedule={schedule.data} />;
+  if (!schedule.error) return null;
+  return (
+    <FormDialog
+      title={`Edit the schedule ${name}`}
+      submitLabel="Retry"
+      busy={schedule.isFetching}
+      error={schedule.error}
+      onSubmit={() => void schedule.refetch()}
+      onClose={onClose}
+    >
+      The schedule could not be read.
+    </FormDialog>
+  );
 }
 
 function Delete({ queue, name, onClose }: { queue: string; name: string; onClose: () => void }) {
