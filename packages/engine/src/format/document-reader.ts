@@ -2,8 +2,8 @@ import { isFieldName, type Json, type JsonObject } from '../value/documents.js';
 import type { Shapes } from './shapes.js';
 
 /**
- * Texts are slices of one string made of so many bytes, which takes half the time of making each
- * of them. A longer string would stay in memory for one text that is kept.
+ * Texts are slices of one string of this size, which takes half the time of making each of them.
+ * A longer string would stay in memory for one text that is kept.
  */
 const windowBytes = 4_096;
 /** A longer text is made alone. */

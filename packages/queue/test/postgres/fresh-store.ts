@@ -24,7 +24,7 @@ export async function freshStore(): Promise<TaskStore> {
   return openPostgresStore(url, world);
 }
 
-/** With a database to copy: making all tables anew takes several times as long. */
+/** With a database to copy: making all tables again takes several times as long. */
 async function startWithTables(): Promise<PostgresServer> {
   const server = await startPostgres();
   const store = await openPostgresStore(await server.database('tables'), world);
