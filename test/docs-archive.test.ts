@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => sandbox.end());
 
 async function run(command: string): Promise<string> {
-  const { code, out } = await sandbox.run(command);
+  const { code, out } = await sandbox.runHere(command);
   expect(code, out).toBe(0);
   return out;
 }

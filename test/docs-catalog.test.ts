@@ -28,7 +28,7 @@ const shown: Readonly<Record<string, RegExp>> = {
 const pages = ['docs/how-to/model-index-validate.md', 'docs/how-to/import-and-export.md'];
 
 test.each(pages.flatMap((page) => commandsOf(page)))('%s', async (command) => {
-  const { code, out } = await sandbox.run(command);
+  const { code, out } = await sandbox.runHere(command);
   expect(code, out).toBe(0);
   expect(out).toMatch(shown[command] ?? /^/);
 });

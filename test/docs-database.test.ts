@@ -27,7 +27,7 @@ async function serve(address: string, command: string): Promise<void> {
 const ctl = (line: string) => run(`millrace ${line}`);
 
 async function run(command: string): Promise<string> {
-  const { code, out } = await sandbox.run(here(command));
+  const { code, out } = await sandbox.runHere(here(command));
   expect(code, out).toBe(0);
   return out;
 }

@@ -75,7 +75,7 @@ async function freePort(): Promise<number> {
 }
 
 async function ok(command: string): Promise<string> {
-  const { code, out } = await sandbox.run(command);
+  const { code, out } = await sandbox.runHere(command);
   expect(code, out).toBe(0);
   return out;
 }
@@ -180,7 +180,10 @@ async function run(command: string): Promise<string> {
   const isRequested =
     / queue (?:redrive|purge) \S+ --/.test(command) && !/ --(?:dry-run|yes)\b/.test(command);
   const typed = [{ after: /\[y\/N\]/i, keys: 'y\r' }];
-  const { code, out } = await sandbox.run(here(command), isRequested ? { typed } : {});
+  const isProcess = isRequested || commandsOf(tutorial).includes(command);
+  const { code, out } = isProcess
+    ? await sandbox.run(here(command), isRequested ? { typed } : {})
+    : await sandbox.runHere(here(command));
   expect(code, out).toBe(0);
   if (command.includes('--principal me')) {
     sandbox.env['MILLRACE_QUEUE_TOKEN'] = /^ {2}(mr_\S+)$/m.exec(out)?.[1] ?? '';

@@ -8,7 +8,8 @@ import { isOfRepository, pagesOfServers } from './support/pages.js';
 import { noTmux, Sandbox, type Outcome } from './support/sandbox.js';
 import { patient } from './support/up.js';
 
-/* Every `ctl` command of the pages that speak of a running Millrace, as a newcomer types them. */
+/* Every `ctl` command of the pages that speak of a running Millrace, as a newcomer types them:
+ * those of README and tutorials as processes, of the others those that need one. */
 
 const detach = '\u0002d';
 let sandbox: Sandbox;
@@ -24,10 +25,10 @@ beforeAll(async () => {
   writeFileSync(join(sandbox.work, 'connectors.yaml'), connectors);
 });
 afterAll(async () => {
-  const { out } = await sandbox.run('millrace agent list --json');
+  const { out } = await sandbox.runHere('millrace agent list --json');
   const { sessions } = JSON.parse(out) as { sessions: { id: string }[] };
   // Agents outlive the daemon, and must not outlive this test.
-  for (const { id } of sessions) await sandbox.run(`millrace agent stop ${id}`);
+  for (const { id } of sessions) await sandbox.runHere(`millrace agent stop ${id}`);
   await sandbox.end();
 });
 
@@ -52,7 +53,7 @@ const preparations: Readonly<Record<string, () => Promise<unknown>>> = {
 
 async function untilAtRest(agent: string): Promise<{ worktree: string }> {
   return vi.waitFor(async () => {
-    const { out } = await sandbox.run(`millrace agent show ${agent} --json`);
+    const { out } = await sandbox.runHere(`millrace agent show ${agent} --json`);
     const session = JSON.parse(out) as { status: string; worktree: string };
     expect(['idle', 'done']).toContain(session.status);
     return session;
@@ -61,14 +62,14 @@ async function untilAtRest(agent: string): Promise<{ worktree: string }> {
 
 async function untilIdle(agent: string): Promise<void> {
   await vi.waitFor(async () => {
-    const { out } = await sandbox.run(`millrace agent show ${agent} --json`);
+    const { out } = await sandbox.runHere(`millrace agent show ${agent} --json`);
     expect(JSON.parse(out)).toMatchObject({ status: 'idle' });
   }, patient);
 }
 
 async function untilAsking(agent: string): Promise<void> {
   await vi.waitFor(async () => {
-    const { out } = await sandbox.run(`millrace agent show ${agent} --json`);
+    const { out } = await sandbox.runHere(`millrace agent show ${agent} --json`);
     expect(JSON.parse(out)).toMatchObject({ status: 'waiting_for_input' });
   }, patient);
 }
@@ -77,7 +78,7 @@ function expectOk({ code, out }: Outcome): void {
   expect(code, out).toBe(0);
 }
 
-async function run(command: string): Promise<void> {
+async function run(command: string, isTutorial: boolean): Promise<void> {
   await preparations[command]?.();
   if (command === 'npm start' || command === 'millrace up') {
     const at = command === 'npm start' ? root : sandbox.work;
@@ -90,7 +91,10 @@ async function run(command: string): Promise<void> {
   } else if (command.includes(' logs -f ')) {
     const { out } = await sandbox.run(command, { until: /\S/ });
     expect(out).toContain('Fix the failing upload test');
-  } else expectOk(await sandbox.run(exceptionOf(command)?.instead ?? command));
+  } else {
+    const instead = exceptionOf(command)?.instead ?? command;
+    expectOk(await (isTutorial ? sandbox.run(instead) : sandbox.runHere(instead)));
+  }
 }
 
 /** Nobody can type into an agent that has no terminal. */
@@ -100,11 +104,14 @@ function needsTmux(command: string): boolean {
 
 describe.each(pagesOfServers)('%s', (file) => {
   const commands = commandsOf(file).filter((command) => !isOfRepository(command));
+  const isTutorial = file === 'README.md' || file.startsWith('docs/tutorials/');
 
   test('has commands', () => expect(commands.length).toBeGreaterThan(0));
 
   for (const command of commands) {
     const reason = needsTmux(command) ? noTmux : undefined;
-    test.skipIf(reason)(`${command}${reason ? ` (${reason})` : ''}`, () => run(command));
+    test.skipIf(reason)(`${command}${reason ? ` (${reason})` : ''}`, () =>
+      run(command, isTutorial),
+    );
   }
 });

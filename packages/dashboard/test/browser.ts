@@ -83,23 +83,29 @@ let shared: Promise<TestBrowser | undefined> | undefined;
 
 /** A real browser with a temporary profile. */
 export class TestBrowser {
-  readonly #browser: BrowserContext;
+  /** Undefined after it ended, as one does that the system kills for its memory. */
+  #browser: BrowserContext | undefined;
   /** A tab without a page, for the next test: a new tab takes 0.2 s of CPU time. */
   #idle: Page | undefined;
 
-  private constructor(browser: BrowserContext) {
-    this.#browser = browser;
-  }
+  private constructor(private readonly program: Program) {}
 
   /** Undefined when there is no browser; skip the tests with `missingBrowser` then. */
   static start(): Promise<TestBrowser | undefined> {
-    shared ??= TestBrowser.#launch();
+    shared ??= TestBrowser.#make();
     return shared;
   }
 
-  static async #launch(): Promise<TestBrowser | undefined> {
+  static async #make(): Promise<TestBrowser | undefined> {
     const program = await findProgram();
     if (!program) return undefined;
+    const browser = new TestBrowser(program);
+    browser.#browser = await browser.#launch();
+    return browser;
+  }
+
+  async #launch(): Promise<BrowserContext> {
+    const { program } = this;
     const profile = mkdtempSync(join(tmpdir(), 'mr-browser-'));
     const isRoot = process.getuid?.() === 0;
     const context = await chromium.launchPersistentContext(profile, {
@@ -110,12 +116,17 @@ export class TestBrowser {
     });
     // The browser itself ends with this process.
     process.once('exit', () => rmSync(profile, { recursive: true, force: true, maxRetries: 5 }));
-    return new TestBrowser(context);
+    context.once('close', () => {
+      this.#browser = undefined;
+      this.#idle = undefined;
+    });
+    return context;
   }
 
   /** Opens a page of the dashboard and records its problems. */
   async open(url: string, options: OpenOptions = {}): Promise<WatchedPage> {
     const { width = widths.desktop, theme = 'light', needsOwnTab = false } = options;
+    this.#browser ??= await this.#launch();
     const page = (!needsOwnTab && this.#takeIdle()) || (await this.#browser.newPage());
     page.setDefaultTimeout(45_000);
     await page.setViewportSize({ width, height: width < 700 ? 844 : 900 });
@@ -151,6 +162,7 @@ export class TestBrowser {
   /** Leaves nothing for the next test file: no pages, no cookies, no permissions. */
   async close(): Promise<void> {
     this.#idle = undefined;
+    if (!this.#browser) return;
     const [first, ...rest] = this.#browser.pages();
     // A browser without a page may end.
     await first?.goto('about:blank');

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { cpuMsOf } from '../../../../test/support/cpu-time.js';
 import { resetTimeIn } from './reset-time.js';
 
 const now = Date.UTC(2026, 0, 15, 9, 30, 0);
@@ -55,9 +56,7 @@ test.each([
   expect(resetTimeIn(text, now)).toBe(undefined);
 });
 
-test('a long output is read in good time', () => {
+test('a long output is read in good time', async () => {
   const text = 'resets '.repeat(1_000) + '1 d '.repeat(1_000);
-  const start = performance.now();
-  resetTimeIn(text, now);
-  expect(performance.now() - start).toBeLessThan(1_000);
+  expect(await cpuMsOf(() => resetTimeIn(text, now))).toBeLessThan(1_000);
 });

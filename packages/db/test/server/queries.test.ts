@@ -300,7 +300,8 @@ test('cancel: a caller that disconnects ends its call, on gRPC and REST', async 
     signal: abort.signal,
   });
   const gone = expect(call).rejects.toThrow('aborted');
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  const metrics = async () => (await rest.send('GET', '/metrics')).text;
+  await expect.poll(metrics).toContain('millrace_db_calls_in_flight 2\n');
   stream.cancel();
   abort.abort();
   await Promise.all([ended, gone]);

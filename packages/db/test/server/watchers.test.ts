@@ -83,7 +83,7 @@ test('watch: a broken connection releases the watch', async () => {
   await expect.poll(() => server.database.watches.size).toBe(6);
   for (const socket of sockets) socket.resetAndDestroy();
   session.destroy();
-  await expect.poll(() => server.database.watches.size, { timeout: 5_000 }).toBe(0);
+  await expect.poll(() => server.database.watches.size).toBe(0);
   const { text: metrics } = await both.rest.send('GET', '/metrics');
   expect(metrics).toContain('millrace_db_watches 0');
   expect(await grpc.health()).toEqual({ status: 'SERVING' });

@@ -8,8 +8,11 @@ import { Client } from '../../src/storage/postgres/client.js';
 /** A PostgreSQL, or databases of one that the test files of a worker share. */
 export interface PostgresServer {
   port: number;
-  /** The URL of a database, which is made if it is not there. Other test files have others. */
-  database(name: string): Promise<string>;
+  /**
+   * The URL of a database, which is made if it is not there, as a copy of another if that is named.
+   * Other test files have others.
+   */
+  database(name: string, template?: string): Promise<string>;
   /** Asks one of its databases. */
   sql(url: string, text: string): Promise<Record<string, unknown>[]>;
   /** Closes the connection of `sql` to a database. */
@@ -42,9 +45,9 @@ export async function startPostgres(): Promise<PostgresServer> {
     start: refuse,
     stop: refuse,
     crash: refuse,
-    database: (name) => {
+    database: (name, template) => {
       made.add(`${prefix}_${name}`);
-      return server.database(`${prefix}_${name}`);
+      return server.database(`${prefix}_${name}`, template && `${prefix}_${template}`);
     },
     remove: async () => {
       const admin = await server.database('postgres');
@@ -98,10 +101,10 @@ export async function ownPostgres({ isDurable = true } = {}): Promise<PostgresSe
       clients.delete(at);
       await client?.end();
     },
-    database: async (name) => {
+    database: async (name, template = 'template1') => {
       const found = `SELECT 1 FROM pg_database WHERE datname = '${name}'`;
       if ((await sql(url('postgres'), found)).length === 0) {
-        await sql(url('postgres'), `CREATE DATABASE "${name}"`);
+        await sql(url('postgres'), `CREATE DATABASE "${name}" TEMPLATE "${template}"`);
       }
       return url(name);
     },
