@@ -88,8 +88,8 @@ interface Current {
 const maxTries = 10;
 
 /**
- * Applies a merge patch to a document whose whole has to be valid: reads it, merges, and replaces
- * it if nobody else changed it in between. A repeated request id is refused, not applied twice.
+ * Applies a merge patch to a document that must be valid as a whole: reads it, merges, and replaces
+ * it unless it changed in between. A repeated request id is refused, not applied twice.
  */
 export async function mergeChecked<Result>(
   patch: object,

@@ -29,7 +29,7 @@ export interface Codec {
     text: string,
     utf8: Uint8Array,
   ): boolean;
-  /** The document as JSON text. Valid until the next call: copy what is to stay. */
+  /** The document as JSON text. Valid until the next call: copy it to keep it. */
   json(bytes: Uint8Array, start: number, end: number): Buffer;
   /** Writes that text. */
   writeJson(to: GrowingBytes, bytes: Uint8Array, start: number, end: number): void;
@@ -60,7 +60,7 @@ export class StoreCodec implements Codec {
     this.#json = new JsonWriter(shapes);
   }
 
-  /** Encodes a document that is meant to be clean: refuses BAD_DATA when it is not. */
+  /** Encodes a document that should be clean: refuses BAD_DATA when it is not. */
   encode(data: JsonObject): Buffer {
     return this.writer.write(data, 0) ?? this.writer.write(toDocument(data), 0)!;
   }

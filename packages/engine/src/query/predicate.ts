@@ -7,7 +7,7 @@ import { compileRegex } from '../value/regex.js';
 export type Predicate<Subject = Row> = (subject: Subject) => boolean;
 type ValueTest = (value: Json) => boolean;
 
-/** A function that says whether a record meets the condition. */
+/** Compiles a condition to a test of a record. */
 export function compilePredicate(condition: Condition): Predicate {
   return compileWith<Path, Row>(condition, anyOfPath);
 }
@@ -72,7 +72,7 @@ function compileTest<Field extends FilterField, Subject>(
   }
 }
 
-/** A test that only one text passes. */
+/** A test that only one text can pass. */
 type TextTest = ValueTest & { readonly only?: string };
 
 function anyOfPath(path: Path, test: TextTest): Predicate {
@@ -83,7 +83,7 @@ function negate<Subject>(predicate: Predicate<Subject>): Predicate<Subject> {
   return (subject) => !predicate(subject);
 }
 
-// Two and three are by far the most frequent, and a chain of calls is faster than a loop.
+// Two and three parts are by far the most frequent, and chained calls are faster than a loop.
 function allOf<Subject>(parts: Predicate<Subject>[]): Predicate<Subject> {
   const [first, second, third] = parts;
   if (!first) return () => true;
@@ -116,7 +116,7 @@ function equalTo(value: Json): TextTest {
 }
 
 function oneOf(values: readonly Json[]): ValueTest {
-  // A set compares as `===` does, and takes -0 for 0.
+  // A set compares like `===`, and treats -0 as 0.
   const plain = new Set<Json>(
     values.filter((value) => typeof value !== 'object' || value === null),
   );

@@ -2,7 +2,7 @@ import { refuse } from './refusal.js';
 
 export type UpdateMode = 'replace' | 'merge';
 
-/** Whether the caller asks for a merge. Anything but the two modes, in either case, is refused. */
+/** Whether the mode is a merge. Refuses anything but the two modes, in upper or lower case. */
 export function isMerge(mode: string | undefined): boolean {
   if (mode === undefined || mode === 'replace' || mode === 'REPLACE') return false;
   if (mode === 'merge' || mode === 'MERGE') return true;

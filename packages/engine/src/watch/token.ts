@@ -29,7 +29,7 @@ export function writeToken(lineage: string, { seq, chain }: ResumePosition): str
 export function readToken(lineage: string, token: string): ResumePosition {
   const bytes = Buffer.from(token, 'base64url');
   const known = bytes.length === lengths.plain || bytes.length === lengths.withChain;
-  // Node passes over what is not base64url, so only the way back shows that all of it was.
+  // Node ignores characters that are not base64url, so the result is encoded again and compared.
   if (!known || bytes[0] !== version || bytes.toString('base64url') !== token) {
     throw badToken('cannot be read');
   }

@@ -42,6 +42,6 @@ export interface BulkOptions {
   atomic?: boolean | undefined;
   requestId?: string | undefined;
   transaction?: Transaction | undefined;
-  /** Nobody else holds the data: it need not be copied. */
+  /** The caller keeps no reference to the data, so it is not copied. */
   isDataOwn?: boolean | undefined;
 }

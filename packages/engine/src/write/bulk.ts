@@ -20,7 +20,9 @@ export const bulkCommitRecords = 1_000;
 type Operate = (target: Target, collection: CollectionInfo) => Written;
 type Prepared = Operate | Refusal;
 
-/** Thrown inside a job: an operation may have left part of its rows, so the job must not commit. */
+/**
+ * Thrown inside a job: an operation may have written some of its rows, so the job must not commit.
+ */
 class PartlyApplied extends Error {}
 
 /** Writes of many records of one collection. */
@@ -117,7 +119,9 @@ export class Bulk {
     return all;
   }
 
-  /** One commit. A unique index that refuses a record in its middle splits it into single ones. */
+  /**
+   * One commit. If a unique index refuses a record in the middle, its operations run one by one.
+   */
   async #chunk(
     collection: CollectionInfo,
     { start, list, prepared }: Chunk,
@@ -178,7 +182,7 @@ export class Bulk {
     return outcomes;
   }
 
-  /** Checks and encodes outside the writer, so that its turn is short. */
+  /** Checks and encodes outside the writer, to keep the job short. */
   #prepare(operation: BulkOperation | Refusal, i: number, options: BulkOptions): Prepared {
     try {
       if (operation instanceof Refusal) throw operation;

@@ -55,7 +55,7 @@ export interface SchemaInfo {
 const maxViolations = 20;
 const commitsPerStep = 500;
 
-/** The JSON Schemas of the collections, which every write is held against. */
+/** The JSON Schemas of the collections, which validate every write. */
 export class Schemas {
   constructor(
     private readonly core: Core,
@@ -132,7 +132,7 @@ export class Schemas {
     return seen;
   }
 
-  /** Checks what was committed meanwhile, so that little is left for the writer. */
+  /** Checks the commits since then, so that little is left for the writer. */
   async #catchUp(name: string, scan: Scan, from: number): Promise<number> {
     let seen = from;
     while (this.core.durable.seq > seen) {
@@ -158,7 +158,7 @@ export class Schemas {
   }
 }
 
-/** Thrown inside the job: records that came during the check do not match. */
+/** Thrown inside the job: records written during the check do not match. */
 class NotApplied extends Error {
   constructor(readonly scan: Scan) {
     super('Records do not match the schema');

@@ -12,7 +12,7 @@ import { chainAt } from './backup.js';
 import { writeBackup } from './file.js';
 
 export interface LogArchiveOptions {
-  /** Holds one database: base backups and the commits after them. */
+  /** Archive of one database: base backups and the commits after them. */
   directory: string;
   /** How often new commits are archived; 10 s by default. */
   intervalMs?: number;
@@ -56,7 +56,7 @@ export class LogArchiver {
     const [newest] = archiveFiles(directory);
     if (!newest) {
       const archiver = new LogArchiver(core, options, undefined);
-      // At once, so that the first commit and every later one can be restored to.
+      // At once, so that every commit can be restored to, from the first on.
       if (core.durable.seq === 0) await archiver.#archiveOrLog();
       return archiver;
     }
@@ -88,8 +88,8 @@ export class LogArchiver {
   }
 
   /**
-   * Archives the new commits, but no base backup, which may take long. A failure is logged: the
-   * next start continues from the log.
+   * Archives the new commits, but makes no base backup, which may take long. A failure is logged:
+   * the next start continues from the log.
    */
   async close(): Promise<void> {
     this.stop();
@@ -128,8 +128,8 @@ export class LogArchiver {
   }
 
   /**
-   * False when the log does not go on from there: it was trimmed, commits were taken back, or the
-   * file is gone.
+   * False when the log does not continue from there: it was trimmed, commits were rolled back, or
+   * the file does not exist any more.
    */
   #continues({ path, seq, chain }: LastFile): boolean {
     const { durable } = this.core;

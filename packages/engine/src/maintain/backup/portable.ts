@@ -30,7 +30,7 @@ const recordHead = idLength + 4;
 const commitHead = 6 + 6 + 4 + 8 + 4;
 const changeHead = 1 + 4 + idLength + 4;
 
-/** The document as JSON. Refuses CORRUPT when it is not the one that was stored. */
+/** The document as JSON. Refuses CORRUPT when its hash does not match. */
 export function checkedJson(image: RecordImage, collection: CollectionInfo): string {
   if (contentHash(image.data) === image.contentHash) return JSON.stringify(image.data);
   throw refuse(

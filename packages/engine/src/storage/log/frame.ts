@@ -75,7 +75,7 @@ export function encodeFrame(content: FrameContent): Buffer {
     at += 4 + bytes.length;
   }
   const rowsAt = at;
-  // At most: a row may have been written twice, or refer to an image.
+  // Upper bound: a row may have been written twice, or refer to an image.
   const most = at + writes.bytes + writes.count * (rowHeadLength + 4) + alignment;
   const bytes = Buffer.allocUnsafe(most);
   writeCommits(bytes, commits);
@@ -127,12 +127,12 @@ function writeRow(
   return end + value.length;
 }
 
-/** Puts the checksum in place: the last step before a frame is written. */
+/** Writes the checksum: the last step before a frame is written. */
 export function sealFrame(frame: Buffer, salt: number): void {
   frame.writeUInt32BE(crc32(frame.subarray(8), salt), 4);
 }
 
-/** The head of the frame that begins at `at`; undefined when no frame can begin there. */
+/** The head of the frame at `at`; undefined when there is no valid one. */
 export function readHead(bytes: Buffer, at: number): FrameHead | undefined {
   if (at + frameHeadLength > bytes.length) return undefined;
   const length = bytes.readUInt32BE(at);
@@ -147,15 +147,15 @@ export function readHead(bytes: Buffer, at: number): FrameHead | undefined {
   };
 }
 
-/** Whether these bytes, which must be as long as their head says, are a frame of this segment. */
+/** Whether these bytes, whose length must match the head, are a valid frame of this segment. */
 export function isSound(frame: Buffer, salt: number): boolean {
   return crc32(frame.subarray(8), salt) === frame.readUInt32BE(4);
 }
 
-/** The rows of a sound frame. Keys and values are windows into it. */
+/** The rows of a valid frame. Keys and values share its buffer. */
 export function* frameRows(frame: Buffer): Iterable<FrameRow> {
   let at = frame.readUInt32BE(34);
-  // What is left after the last row is padding.
+  // Anything after the last row is padding.
   while (frame.length - at >= rowHeadLength && frame[at] !== 0) {
     const flags = frame[at]!;
     const table = tablesByNumber.get(flags & tableMask);
