@@ -1,9 +1,9 @@
+import type { UpdateMode } from '../value/documents.js';
 import type { DeletedRecord, StoredRecord } from '../format/stored-record.js';
 import type { AggregateResult } from '../query/aggregate.js';
 import type { Filter as PlainFilter } from '../query/filter.js';
 import type { PlanReport } from '../query/source.js';
 import type { Filter } from '../query/typed-query.js';
-import type { UpdateMode } from '../value/update-mode.js';
 import type { LiveResult } from '../watch/live.js';
 import type { WatchChange, WatchMessage } from '../watch/message.js';
 import type { WatchOptions } from '../watch/watches.js';

@@ -18,8 +18,7 @@ import type {
   Path,
   Projected,
 } from '../query/typed-query.js';
-import type { Patch } from '../value/documents.js';
-import { isMerge } from '../value/update-mode.js';
+import { type Patch, isMerge } from '../value/documents.js';
 import type { LiveResult } from '../watch/live.js';
 import type { WatchChange, WatchMessage } from '../watch/message.js';
 import type { ManyResult } from '../write/bulk-filter.js';

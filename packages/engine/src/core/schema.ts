@@ -1,7 +1,6 @@
-import { mergePatch, type JsonObject } from '../value/documents.js';
+import { mergePatch, type JsonObject, isMerge } from '../value/documents.js';
 import { Refusal } from '@millrace/kit/errors';
 import { refuse } from '../value/refusal.js';
-import { isMerge } from '../value/update-mode.js';
 
 /** A schema of zod, valibot, arktype and others: https://standardschema.dev, version 1. */
 export interface StandardSchema<Input = unknown, Output = Input> {

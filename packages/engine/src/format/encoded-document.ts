@@ -35,7 +35,7 @@ export class EncodedDocument {
   }
 
   /** The document as an object; undefined when it would have to be decoded. */
-  get dataAtHand(): JsonObject | undefined {
+  get decodedData(): JsonObject | undefined {
     return this.#data;
   }
 

@@ -12,12 +12,12 @@ import { sortedNames } from '../value/order.js';
  *   object    tag | each name (as a string) and its value, in order of name | 00
  *   element   tag | an element of an array, so that `contains` finds it apart from plain values
  *
- * No encoded value is the beginning of another, so values can stand side by side (a compound
- * index) and the id can follow, without changing the order.
+ * No encoded value is a prefix of another, so values can be concatenated (a compound index) and
+ * followed by the id without changing the order.
  *
- * A value longer than its share of a key is cut there, and 16 bytes of a hash of the whole follow:
- * equal values still have equal bytes, and order holds up to the cut. Because no value begins
- * another one, a cut value needs no mark to be distinguished from the rest.
+ * A value longer than its share of a key is cut there, and 16 bytes of a hash of all of it
+ * follow: equal values still have equal bytes, and the order is exact up to the cut. Because no
+ * value is a prefix of another, a cut value needs no mark.
  */
 export const tags = {
   end: 0x00,

@@ -116,11 +116,6 @@ export function entryKey(index: number, values: Uint8Array, id: string): Buffer 
   return key;
 }
 
-/** The number of a commit in the change log of format 1. */
-export function seqOfKey(key: Uint8Array): number {
-  return readUint48(key, 2);
-}
-
 export function readUint48(source: Uint8Array, offset: number): number {
   const high = source[offset]! * 0x100 + source[offset + 1]!;
   const low =

@@ -25,7 +25,7 @@ export interface IndexPlace {
 }
 
 // A seek costs as much as reading some dozens of entries.
-const leastChunk = 32;
+const minChunkLength = 32;
 const maxFirstChunk = 256;
 const maxChunk = 1024;
 const zero = Buffer.from([0]);
@@ -61,7 +61,7 @@ export class IndexWalk implements Walk {
     this.#idsGrow = this.#reverse && (options.idsGrow ?? false);
     this.#ranges = this.#reverse ? access.ranges.toReversed() : [...access.ranges];
     this.#seen = access.index.multi ? new Set() : undefined;
-    const wanted = Math.max(options.wanted ?? leastChunk, leastChunk);
+    const wanted = Math.max(options.wanted ?? minChunkLength, minChunkLength);
     this.#chunkLength = Math.min(wanted, maxFirstChunk);
     if (options.resume) this.#resume(options.resume);
   }

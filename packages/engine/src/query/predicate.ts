@@ -13,9 +13,9 @@ export function compilePredicate(condition: Condition): Predicate {
 }
 
 /**
- * Compiles over any kind of subject. `anyOf` turns a field and a test of one value into a test of
- * the subject: does any value of the field pass? It answers false for a missing field, and `ne`,
- * `nin` and `exists: false` are negations, so that they alone match a missing one.
+ * Compiles a condition for any kind of subject. `anyOf` turns a field and a test of one value into
+ * a test of the subject: does any value of the field pass? It returns false for a missing field;
+ * `ne`, `nin` and `exists: false` are negations, so only they match a missing one.
  */
 export function compileWith<Field extends FilterField, Subject>(
   condition: Condition<Field>,

@@ -94,10 +94,12 @@ export function membersOf<Name extends string>(
   return input;
 }
 
-export function listOf(value: unknown, place: string, most: number): unknown[] {
+export function listOf(value: unknown, place: string, maxLength: number): unknown[] {
   if (value === undefined) return [];
   if (!Array.isArray(value)) throw bad(place, `must be a list, not ${describe(value)}`);
-  if (value.length > most) throw bad(place, `has ${value.length} items, at most ${most} go`);
+  if (value.length > maxLength) {
+    throw bad(place, `has ${value.length} items; the maximum is ${maxLength}`);
+  }
   return value;
 }
 

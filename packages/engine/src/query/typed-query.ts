@@ -125,8 +125,8 @@ type ByPath<T> = [T] extends [never]
 
 /**
  * Which records: an object by path, or `{field, op, value}`, or `and`, `or`, `not` over filters. A
- * document's own fields named field, op, and, or, not need the second form. Without a type only
- * the forms that fit every collection.
+ * document's own fields named field, op, and, or, not need the second form. Untyped
+ * collections accept only the forms that every collection has.
  */
 export type Filter<T = never> = FieldCondition<T> | ObjectFilter<T>;
 

@@ -36,7 +36,7 @@ interface FoldedStore {
  * Folds the overlay: moves its layers into LMDB, the oldest first, each in one synced transaction.
  * So the file always ends at a complete batch, and stores which one.
  */
-export class Folder {
+export class OverlayFold {
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
   #isClosed = false;

@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Hash64 } from '../value/hash.js';
-import { Folder } from './fold.js';
+import { OverlayFold } from './fold.js';
 import type { CommitRow } from '../format/changes.js';
 import type { WriteAheadLog } from './log/write-ahead-log.js';
 import { Overlay, type Layer } from './overlay/overlay.js';
@@ -42,7 +42,7 @@ const maxOverlayBytes = 16 * 2 ** 20;
  */
 export class Store {
   readonly overlay = new Overlay();
-  readonly #folder: Folder;
+  readonly #fold: OverlayFold;
   /** The last batch visible to readers. */
   #visibleLsn: number;
   #openReaders = 0;
@@ -54,7 +54,7 @@ export class Store {
     readonly options: StoreOptions,
   ) {
     this.#visibleLsn = log?.lastLsn ?? 0;
-    this.#folder = new Folder(this, options);
+    this.#fold = new OverlayFold(this, options);
   }
 
   /** The LMDB file, without the rows of the overlay. */
@@ -119,7 +119,7 @@ export class Store {
     };
     await log.append(batch, relaxed ? show : undefined);
     if (!relaxed) show();
-    this.#folder.schedule();
+    this.#fold.schedule();
   }
 
   /** True when the writer must wait for a fold. */
@@ -129,22 +129,22 @@ export class Store {
 
   /** The last batch in the file. */
   get foldedLsn(): number {
-    return this.#folder.foldedLsn;
+    return this.#fold.foldedLsn;
   }
 
   /** The error of the last fold; undefined when it succeeded. */
   get foldFailure(): unknown {
-    return this.#folder.failure;
+    return this.#fold.failure;
   }
 
   /** Folds everything durable into the file. Throws when that fails. */
   fold(): Promise<void> {
-    return this.#folder.foldAll();
+    return this.#fold.foldAll();
   }
 
   /** Starts a fold unless one is running. */
   foldSoon(): void {
-    this.#folder.start();
+    this.#fold.start();
   }
 
   /** Switches to another file with the same rows. Only when nothing is left to fold. */
@@ -155,7 +155,7 @@ export class Store {
 
   /** Tries to fold the rest, then closes the log. */
   async close(): Promise<void> {
-    await this.#folder.close();
+    await this.#fold.close();
     await this.log?.idle();
     this.log?.close();
   }

@@ -218,3 +218,18 @@ export function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
 export function isObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
+
+/** Refuses BAD_SCHEMA for anything but an object; used in process and in the client. */
+export function checkSchemaObject(schema: unknown): asserts schema is object {
+  if (typeof schema === 'object' && schema !== null && !Array.isArray(schema)) return;
+  throw refuse('BAD_SCHEMA', 'The schema cannot be used: it must be a JSON object.');
+}
+
+export type UpdateMode = 'replace' | 'merge';
+
+/** Whether the mode is a merge. Refuses anything but the two modes, in upper or lower case. */
+export function isMerge(mode: string | undefined): boolean {
+  if (mode === undefined || mode === 'replace' || mode === 'REPLACE') return false;
+  if (mode === 'merge' || mode === 'MERGE') return true;
+  throw refuse('BAD_REQUEST', `mode must be "replace" or "merge", not ${JSON.stringify(mode)}.`);
+}

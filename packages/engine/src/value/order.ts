@@ -1,14 +1,14 @@
 import type { Json, JsonObject } from './documents.js';
 
 /**
- * The one order of all values, in sorts, in ranges and in the bytes of an index:
+ * The order of all values, in sorts, in ranges and in the bytes of an index:
  *
  *   missing < null < false < true < numbers < strings < arrays < objects
  *
- * Strings go by code point, which is the order of their UTF-8 bytes. Arrays go element by element,
- * a shorter one before a longer one that begins with it. Objects go as the arrays of their
- * `[name, value]` pairs with the names in order, so the order in which fields were written does
- * not matter. -0 is 0.
+ * Strings are compared by code point, which is the order of their UTF-8 bytes. Arrays are compared
+ * element by element; a prefix sorts first. Objects are compared as arrays of their
+ * `[name, value]` pairs, sorted by name, so the order in which fields were written does not
+ * matter. -0 is 0.
  */
 export const ranks = {
   missing: 0,

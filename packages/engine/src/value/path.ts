@@ -19,9 +19,9 @@ export interface Row {
 /**
  * A dotted path into a record's data, or one of its own fields (`$id`, ...).
  *
- * A name that meets an array goes on into each of its elements, so one path may reach several
- * values; a number that meets an array picks that element. A path that ends at an array has the
- * array itself as its value. On an object a number is a name like any other.
+ * In an array a name applies to each element, so one path may reach several values, and a number
+ * selects that element. The value of a path that ends at an array is the array itself. In an object
+ * a number is a name like any other.
  */
 export interface Path {
   readonly text: string;

@@ -18,19 +18,19 @@ export class RecentCommits<Entry extends OfCommit> {
   #forgotten = 0;
 
   constructor(
-    private readonly most: number,
+    private readonly capacity: number,
     private readonly maxBytes: number,
   ) {
-    this.#places = Array.from({ length: most }, () => undefined);
+    this.#places = Array.from({ length: capacity }, () => undefined);
   }
 
   find(seq: number): Entry | undefined {
-    const entry = this.#places[seq % this.most];
+    const entry = this.#places[seq % this.capacity];
     return entry?.commit.seq === seq ? entry : undefined;
   }
 
   keep(entry: Entry): void {
-    const place = entry.commit.seq % this.most;
+    const place = entry.commit.seq % this.capacity;
     const before = this.#places[place];
     // A reader that is far behind must not evict what all others are about to read.
     if (before && before.commit.seq > entry.commit.seq) return;
@@ -42,7 +42,7 @@ export class RecentCommits<Entry extends OfCommit> {
 
   /** Drops the commits up to this one. */
   forgetTo(seq: number): void {
-    const last = Math.max(this.#forgotten, seq - this.most);
+    const last = Math.max(this.#forgotten, seq - this.capacity);
     for (let next = last + 1; next <= seq; next++) this.#forget(next);
     this.#forgotten = Math.max(this.#forgotten, seq);
   }
@@ -55,9 +55,9 @@ export class RecentCommits<Entry extends OfCommit> {
   }
 
   #forget(seq: number): void {
-    const entry = this.#places[seq % this.most];
+    const entry = this.#places[seq % this.capacity];
     if (!entry || entry.commit.seq > seq) return;
-    this.#places[seq % this.most] = undefined;
+    this.#places[seq % this.capacity] = undefined;
     this.#bytes -= entry.bytes;
   }
 }

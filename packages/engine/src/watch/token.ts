@@ -3,9 +3,9 @@ import { refuse } from '../value/refusal.js';
 import { readUint48 } from '../format/keys.js';
 
 /**
- * A resume token names a position in one history: the last commit that its holder has seen and,
- * where it is known, the chain up to there. So it is of no use in another database, nor after a
- * fail-over that lost the commit.
+ * A resume token is a position in one history: the last commit that was delivered and, if known,
+ * the chain hash there. So it is refused by another database, and after a failover that lost the
+ * commit.
  *
  *   version u8 | lineage hash 8 | seq u48 | chain 8 when known
  */

@@ -1,6 +1,6 @@
+import type { UpdateMode } from '../value/documents.js';
 import type { Refusal } from '@millrace/kit/errors';
 import type { WriteOptions } from './operations.js';
-import type { UpdateMode } from '../value/update-mode.js';
 import type { RecordImage } from '../format/record.js';
 import type { Transaction } from './transactions.js';
 

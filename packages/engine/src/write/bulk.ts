@@ -5,14 +5,13 @@ import type { BulkOperation, BulkOptions, BulkOutcome, Place } from './bulk-oper
 import type { CollectionInfo } from '../core/catalog.js';
 import { CommitTarget } from './commit-target.js';
 import type { Core } from '../core/core.js';
-import { ownDocument, toDocument } from '../value/documents.js';
+import { ownDocument, toDocument, isMerge, type UpdateMode } from '../value/documents.js';
 import { encodeValue } from '../format/encoded-document.js';
 import * as operations from './operations.js';
 import type { Address, Document, Target, Written } from './operations.js';
 import { refuse } from '../value/refusal.js';
 import { checkRequestId, once } from './requests.js';
 import type { Transaction } from './transactions.js';
-import { isMerge, type UpdateMode } from '../value/update-mode.js';
 
 /** Records per commit of a bulk that is not atomic. */
 export const bulkCommitRecords = 1_000;

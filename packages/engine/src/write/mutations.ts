@@ -120,7 +120,7 @@ export class CommitBuilder {
     document: EncodedDocument,
   ): RecordImage {
     const image = new RecordImage(id, bytes, bytes.length, this.core.codec);
-    const after = image.withData(document.dataAtHand);
+    const after = image.withData(document.decodedData);
     const op = before ? 'update' : 'insert';
     this.#apply(collection, { op, collection: collection.id, id, before, after });
     return after;

@@ -1,10 +1,9 @@
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
 import type { CollectionInfo } from '../core/catalog.js';
-import { checkKey, mergePatch, type JsonObject } from '../value/documents.js';
+import { checkKey, mergePatch, type JsonObject, type UpdateMode } from '../value/documents.js';
 import type { EncodedDocument } from '../format/encoded-document.js';
 import type { RecordImage } from '../format/record.js';
 import { refuse } from '../value/refusal.js';
-import type { UpdateMode } from '../value/update-mode.js';
 
 /**
  * Where an operation reads and writes: directly into a commit, or into the private writes of an
@@ -226,7 +225,7 @@ function revMismatch(collection: CollectionInfo, record: RecordImage, expected: 
   return refuse(
     'REV_MISMATCH',
     `The record of "${collection.name}" is at revision ${record.rev}, not ${expected}: ` +
-      'read it again and decide again.',
+      'read the record again and retry.',
     { current_rev: String(record.rev) },
   );
 }

@@ -1,7 +1,7 @@
 import { decodeCommit } from '../format/changes.js';
 import type { Core } from '../core/core.js';
 import { commitDeclarations, keyOf, putDeclaration, removeDeclaration } from './declarations.js';
-import { checkCollectionName, type JsonObject } from '../value/documents.js';
+import { checkCollectionName, type JsonObject, checkSchemaObject } from '../value/documents.js';
 import {
   compileSchema,
   maxSchemaBytes,
@@ -12,7 +12,6 @@ import {
 import type { Queries } from './queries.js';
 import type { RecordImage } from '../format/record.js';
 import { refuse } from '../value/refusal.js';
-import { checkSchemaObject } from '../value/schema-object.js';
 
 export interface SetSchemaOptions {
   /** `strict` (default) refuses documents that do not match; `warn` logs and counts them. */

@@ -1,13 +1,12 @@
 import type { CollectionInfo } from '../core/catalog.js';
 import { CommitTarget } from './commit-target.js';
 import type { Core } from '../core/core.js';
-import { ownDocument, toDocument } from '../value/documents.js';
+import { ownDocument, toDocument, type UpdateMode } from '../value/documents.js';
 import { encodeDocument, encodeValue } from '../format/encoded-document.js';
 import * as operations from './operations.js';
 import type { Address, Document, Target, WriteOptions } from './operations.js';
 import { once, type Outcome } from './requests.js';
 import type { Transaction } from './transactions.js';
-import type { UpdateMode } from '../value/update-mode.js';
 
 /** Options of every write. */
 export interface CallOptions extends WriteOptions {

@@ -27,7 +27,8 @@ export class ChainCheck {
   take(commits: readonly PortableCommit[]): void {
     for (const commit of commits) {
       const { seq, chain } = commit;
-      if (seq !== this.#next) throw this.#broken(`commit ${seq} stands where ${this.#next} should`);
+      if (seq !== this.#next)
+        throw this.#broken(`it has commit ${seq} where ${this.#next} is expected`);
       this.#next = seq + 1;
       // With only some collections the chain cannot be computed, only taken from the commits.
       this.#chain = this.catalog.only ? chain : this.#after(commit);

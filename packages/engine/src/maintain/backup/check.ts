@@ -78,8 +78,8 @@ function whyNotAfter(before: CheckedBackup, increment: CheckedBackup): string | 
   const { overlapChain } = increment;
   if (header.sinceSeq !== before.header.seq && !overlapChain) {
     return (
-      `builds on commit ${header.sinceSeq}, but ${before.file} stands at ${before.header.seq}: ` +
-      'name the increments in order, without leaving one out'
+      `builds on commit ${header.sinceSeq}, but ${before.file} ends at commit ${before.header.seq}: ` +
+      'list the increments in order, without a gap'
     );
   }
   if (!sameHash(overlapChain ?? hashFromHex(catalog.since_chain ?? ''), before.header.chainHash)) {

@@ -116,7 +116,7 @@ export async function* fileParts(path: string): AsyncGenerator<BackupPart, void,
     yield { kind: 'header', header: await reader.header() };
     for (;;) {
       const frame = await reader.frame();
-      if (!frame) throw refuse('CORRUPT', `${path} is not whole: it ends without a trailer.`);
+      if (!frame) throw refuse('CORRUPT', `${path} is incomplete: it ends without a trailer.`);
       if (frame.kind === frameKinds.trailer) {
         if (await reader.frame()) throw damagedAt(path, frame.at, 'something follows the trailer');
         yield { kind: 'trailer', trailer: jsonOf(frame, path) as BackupTrailer };
@@ -158,7 +158,7 @@ class FileReader {
     }
     this.#frames.push(start.subarray(magic.length));
     const frame = await this.frame();
-    if (!frame) throw refuse('CORRUPT', `${this.path} is not whole: it ends before its header.`);
+    if (!frame) throw refuse('CORRUPT', `${this.path} is incomplete: it ends before its header.`);
     if (frame.kind !== frameKinds.header) throw damagedAt(this.path, frame.at, 'no header');
     return headerFromJson(jsonOf(frame, this.path) as Record<string, unknown>);
   }

@@ -140,9 +140,9 @@ function imageOf(id: string, payload: Buffer, start: number, end: number): Recor
 function problemOf(image: RecordImage): string | undefined {
   try {
     const problem = documentProblem(image.data);
-    return problem ?? (contentHash(image.data) === image.contentHash ? undefined : 'is not whole');
+    return problem ?? (contentHash(image.data) === image.contentHash ? undefined : 'is damaged');
   } catch (error) {
-    if (error instanceof SyntaxError) return 'is not whole';
+    if (error instanceof SyntaxError) return 'is damaged';
     throw error;
   }
 }

@@ -69,7 +69,7 @@ export async function* readBackup(
   }
   throw refuse(
     'CORRUPT',
-    `${source} is not whole: it ends after ${bytes} data bytes, without trailer.`,
+    `${source} is incomplete: it ends after ${bytes} data bytes, without trailer.`,
   );
 }
 
@@ -130,7 +130,7 @@ function checkTrailer(said: BackupTrailer, found: BackupTrailer, source: string)
   if (said.bytes !== found.bytes) {
     throw refuse(
       'CORRUPT',
-      `${source} is not whole: it has ${found.bytes} data bytes, its trailer says ${said.bytes}.`,
+      `${source} is incomplete: it has ${found.bytes} data bytes, its trailer says ${said.bytes}.`,
     );
   }
   if (said.sha256 !== found.sha256) {

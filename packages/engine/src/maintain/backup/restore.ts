@@ -116,7 +116,7 @@ async function fill(
     const report = await verifyCore(core);
     if (!report.ok) {
       const [problem] = report.problems;
-      throw new Error(`The restored database is not whole: ${problem?.where}: ${problem?.detail}`);
+      throw new Error(`The restored database is damaged: ${problem?.where}: ${problem?.detail}`);
     }
     return { seq: core.durable.seq, records: report.records, lineageId: lineageOf(tables) };
   } finally {

@@ -22,7 +22,7 @@ export interface IncomingCommit {
   /** The leader's chain hash over this commit and all before it. */
   chain: Hash64;
   changes: IncomingChange[];
-  /** Results of the requests in the commit; leaders of version 0.1.0 send none. */
+  /** Results of the requests in the commit. Leaders of 0.1.0 send none; required from 1.0.0 on. */
   results?: readonly RequestResult[];
 }
 

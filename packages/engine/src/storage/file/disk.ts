@@ -12,7 +12,7 @@ import { dirname } from 'node:path';
 import { messageOf, systemCode } from '@millrace/kit/errors';
 
 // With less than this free, a failed write counts as a full disk.
-const nextToNothing = 4 * 2 ** 20;
+const minFreeBytes = 4 * 2 ** 20;
 /** Upper estimate of the size of one commit. */
 const maxCommitBytes = 32 * 2 ** 20;
 
@@ -40,7 +40,7 @@ export function isDiskFull(error: unknown, path: string): boolean {
   if (/no space left|quota exceeded|disk full|MDB_MAP_FULL|file too large/i.test(text)) return true;
   // LMDB reports an input/output error when only a part of its pages was written.
   if (!/input\/output error/i.test(text)) return false;
-  return freeBytes(path) < nextToNothing || !canGrow(path);
+  return freeBytes(path) < minFreeBytes || !canGrow(path);
 }
 
 /**

@@ -46,16 +46,8 @@ export function encodeState(state: DatabaseState): Buffer {
 
 export function decodeState(bytes: Buffer | undefined): DatabaseState {
   if (!bytes) return freshState;
-  const { logBytes: _before2, ...state } = JSON.parse(bytes.toString()) as StoredState;
-  // Before clusters a commit always had the epoch of the state.
-  return { ...freshState, ...state, commitEpoch: state.commitEpoch ?? state.epoch };
+  return { ...freshState, ...(JSON.parse(bytes.toString()) as Partial<DatabaseState>) };
 }
-
-/** Format 1 stored the size of the log there, too. */
-type StoredState = Omit<DatabaseState, 'commitEpoch'> & {
-  commitEpoch?: number;
-  logBytes?: number;
-};
 
 /** The state after one more commit. Written by hand because it is built for every commit. */
 export function afterCommit(state: DatabaseState, seq: number, chain: Hash64): DatabaseState {

@@ -135,15 +135,15 @@ class StoreFile {
 
   /** The error for a referenced page that is not in the file. */
   #pageMissing({ lastPage, pageSize }: Meta) {
-    const whole = (lastPage + 1) * pageSize;
-    if (this.#size >= whole) return this.#damaged('names a page that it cannot have');
-    return this.#damaged(`was cut short: ${this.#size} bytes are left of ${whole}`);
+    const expected = (lastPage + 1) * pageSize;
+    if (this.#size >= expected) return this.#damaged('refers to a page that it cannot have');
+    return this.#damaged(`was cut short: it has ${this.#size} of ${expected} bytes`);
   }
 
   #damaged(what: string) {
     return refuse(
       'CORRUPT',
-      `${this.name} is not a whole store: it ${what}. Nothing was changed; put the file back as ` +
+      `${this.name} is not an intact store: it ${what}. Nothing was changed; put the file back as ` +
         'it was, or restore a backup into a new directory.',
     );
   }

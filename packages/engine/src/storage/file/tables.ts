@@ -175,9 +175,9 @@ export class Tables {
     return rows === named.length;
   }
 
-  /** The change log of format 1, which was a table. */
-  legacyLog(): LegacyLog {
-    const handle = openTable(this.#root, 'log' as TableName);
+  /** A table that is not in `tableNames`, for upgrades of older formats. */
+  formerTable(name: string): FormerTable {
+    const handle = openTable(this.#root, name);
     return {
       rows: () => handle.getRange(rangeOptions({}, undefined)) as Iterable<TableRow>,
       drop: () => void handle.drop(),
@@ -203,7 +203,7 @@ function openRoot(path: string): Root {
   } as Parameters<typeof open>[0]);
 }
 
-function openTable(root: Root, name: TableName): Handle {
+function openTable(root: Root, name: string): Handle {
   const options = { name, keyEncoder, encoder: valueEncoder } as object as { name: string };
   return root.openDB<Buffer, Buffer>(options);
 }
@@ -218,7 +218,7 @@ async function whyCommitFailed(error: unknown): Promise<unknown> {
   return error;
 }
 
-export interface LegacyLog {
+export interface FormerTable {
   rows(): Iterable<TableRow>;
   /** Only within a commit. */
   drop(): void;

@@ -12,8 +12,8 @@ import type { PendingWrites } from '../overlay/pending.js';
  *   then per commit: length u32, bytes (see changes.ts)
  *   then per row: table and flags u8 | key length u16 | value length u32 | key | value
  *
- * The length is that of the whole frame, padded to 8 bytes. The checksum covers everything behind
- * it and is seeded with the salt of the segment, so a frame of the file's earlier life never counts.
+ * The length is that of the whole frame, padded to 8 bytes. The checksum covers everything after
+ * it and is seeded with the salt of the segment, so frames from an earlier use of the file are invalid.
  * A row may refer to bytes of a commit instead of repeating them: its value is then the offset u32.
  */
 export const frameHeadLength = 40;
@@ -76,8 +76,8 @@ export function encodeFrame(content: FrameContent): Buffer {
   }
   const rowsAt = at;
   // Upper bound: a row may have been written twice, or refer to an image.
-  const most = at + writes.bytes + writes.count * (rowHeadLength + 4) + alignment;
-  const bytes = Buffer.allocUnsafe(most);
+  const maxLength = at + writes.bytes + writes.count * (rowHeadLength + 4) + alignment;
+  const bytes = Buffer.allocUnsafe(maxLength);
   writeCommits(bytes, commits);
   writes.forEach((table, row) => (at = writeRow(bytes, at, table, row, images)));
   const length = Math.ceil(at / alignment) * alignment;

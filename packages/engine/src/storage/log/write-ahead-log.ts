@@ -354,7 +354,7 @@ export class WriteAheadLog {
   #damaged(name: string, problem: string) {
     return refuse(
       'CORRUPT',
-      `The log ${join(this.options.directory, name)} is not whole: ${problem}. Nothing was ` +
+      `The log ${join(this.options.directory, name)} is incomplete: ${problem}. Nothing was ` +
         'changed. Put the file back as it was, or restore a backup into a new directory with ' +
         '"ctl db restore".',
     );
