@@ -2,7 +2,7 @@ import type { ToolCall, ToolCallContent, ToolCallUpdate } from '@agentclientprot
 import { changedLines, type HostEvent } from './host-events.js';
 import type { PendingPermission } from './state.js';
 
-interface Known {
+interface ToolCallState {
   title: string;
   kind: string;
   status: string;
@@ -16,7 +16,7 @@ const maxDiffLength = 200_000;
 
 /** The tool calls of a session: updates name only what changed. */
 export class ToolCalls {
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, ToolCallState>();
 
   /** Takes an update in, and returns what is new for a reader. */
   take(update: ToolCall | ToolCallUpdate): HostEvent[] {
@@ -59,7 +59,10 @@ export class ToolCalls {
   }
 }
 
-function merged(before: Known | undefined, update: ToolCall | ToolCallUpdate): Known {
+function merged(
+  before: ToolCallState | undefined,
+  update: ToolCall | ToolCallUpdate,
+): ToolCallState {
   return {
     title: update.title ?? before?.title ?? 'a tool',
     kind: update.kind ?? before?.kind ?? 'other',
@@ -71,7 +74,7 @@ function merged(before: Known | undefined, update: ToolCall | ToolCallUpdate): K
 }
 
 /** The command, the diff, or the files. */
-function bodyOf({ kind, title, content, rawInput, paths }: Known): string {
+function bodyOf({ kind, title, content, rawInput, paths }: ToolCallState): string {
   const command = commandIn(rawInput);
   if (command !== undefined) return command;
   const parts = content.flatMap((each) => {

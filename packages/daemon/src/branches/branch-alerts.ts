@@ -20,7 +20,7 @@ export class BranchAlerts {
     const raisedKinds = new Set<string>();
     for (const { session, inspection } of found) {
       const repository = session.repo ?? session.workdir;
-      const branch = JSON.stringify([repository, inspection.standing.branch]);
+      const branch = JSON.stringify([repository, inspection.status.branch]);
       const owner = { agentId: session.id, repository };
       for (const { alert, once } of alertsOf(owner, inspection)) {
         if (raisedKinds.has(`${branch} ${alert.kind}`)) continue;

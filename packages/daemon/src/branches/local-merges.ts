@@ -62,7 +62,7 @@ interface Tips {
   defaultBase: string | undefined;
 }
 
-/** No tips when git fails: the standing of the branch has the reason. */
+/** No tips when git fails: the status of the branch has the reason. */
 async function readTips(cwd: string, call: Call): Promise<Tips> {
   const format = '--format=%(refname)%00%(objectname)%00%(symref)';
   const end = await call('git', ['for-each-ref', format, 'refs/heads', originHead], cwd);

@@ -10,7 +10,7 @@ import {
   type HostCommand,
   type HostReply,
 } from '../acp-host/state.js';
-import type { Driver, Known, Launch, ProcessView, Started } from './driver.js';
+import type { Driver, KnownAgent, Launch, ProcessView, Started } from './driver.js';
 import { HeadlessDriver } from './headless.js';
 import { acpSocket, sessionDirectory } from './places.js';
 
@@ -62,7 +62,7 @@ export class AcpDriver implements Driver {
     });
   }
 
-  async inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>> {
+  async inspect(agents: readonly KnownAgent[]): Promise<Map<string, ProcessView>> {
     const views = await this.#processes.inspect(agents);
     for (const [id, { pid }] of views) if (pid !== undefined) this.#link(id);
     return views;

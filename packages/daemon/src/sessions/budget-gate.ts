@@ -25,7 +25,7 @@ export type BudgetBasis = 'greater' | 'contract' | 'exact';
  */
 export class BudgetGate {
   readonly #parts: BudgetParts;
-  /** Sessions that have passed the gate and are not in the book yet. */
+  /** Sessions that have passed the gate and are not in the store yet. */
   #promised = 0;
   #turn: Promise<unknown> = Promise.resolve();
 

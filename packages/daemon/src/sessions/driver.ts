@@ -31,7 +31,7 @@ export interface ProcessView {
 }
 
 /** What a driver must know to find an agent again. */
-export interface Known {
+export interface KnownAgent {
   id: string;
   directory: string;
   token: string;
@@ -44,7 +44,7 @@ export interface Driver {
   readonly name: DaemonSchema<'Driver'>;
   start(launch: Launch): Promise<Started>;
   /** Looks at these agents, which may have been started by a daemon before. */
-  inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>>;
+  inspect(agents: readonly KnownAgent[]): Promise<Map<string, ProcessView>>;
   /** Cancels the turn of an agent that is about to be ended. Resolves soon, even if it goes on. */
   cancelTurn?(id: string): Promise<void>;
   /** Lets go of what is left of an agent whose process has ended. */

@@ -8,7 +8,7 @@ import { usesPermissionTool } from './command-lines.js';
 import type { Driver, ProcessView, TalkingDriver } from './driver.js';
 import type { Entry } from './handle.js';
 import { windowByName } from './context-window.js';
-import { Listener } from './last-words.js';
+import { OutputReader } from './output-reader.js';
 import { OutputLog } from './output-log.js';
 import { PaneWatch } from './pane-watch.js';
 import type { PermissionRequests } from './permission-requests.js';
@@ -38,7 +38,7 @@ export class Observation {
   readonly starts: number;
   readonly log: OutputLog;
   readonly pane: PaneWatch;
-  readonly #listener: Listener;
+  readonly #listener: OutputReader;
   readonly #transcript: TranscriptWatch;
   #lastOutputAt: number;
   /** The permissions that it waits for; undefined when its driver does not say. */
@@ -53,7 +53,7 @@ export class Observation {
     this.starts = handle.starts;
     this.log = new OutputLog(sessionDirectory(parts.dataDir, session.id));
     this.pane = new PaneWatch(parts);
-    this.#listener = new Listener(this.log, handle.format, handle.outputStart);
+    this.#listener = new OutputReader(this.log, handle.format, handle.outputStart);
     this.#transcript = new TranscriptWatch(parts);
     this.#lastOutputAt = parts.clock.monotonic();
     this.wasAlive = false;

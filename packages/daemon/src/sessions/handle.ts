@@ -33,11 +33,11 @@ export interface Handle {
   restartAt: number | null;
   /** Where in its output that of the last start begins. */
   outputStart: number;
-  worktree: WorktreeMark | null;
+  worktree: WorktreeOrigin | null;
 }
 
-/** What must be known to take a worktree away again. */
-export interface WorktreeMark {
+/** How a worktree was made, as needed to remove it. */
+export interface WorktreeOrigin {
   /** The repository that it belongs to. */
   root: string;
   branch: string;

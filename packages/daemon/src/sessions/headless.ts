@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf, systemCode } from '@millrace/kit/errors';
-import type { Driver, Known, Launch, ProcessView, Started } from './driver.js';
+import type { Driver, KnownAgent, Launch, ProcessView, Started } from './driver.js';
 import { OutputLog } from './output-log.js';
 import { isSameProcess, startMarkOf } from './processes.js';
 import { readExit, writeRunScript } from './run-script.js';
@@ -63,7 +63,7 @@ export class HeadlessDriver implements Driver {
     }
   }
 
-  async inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>> {
+  async inspect(agents: readonly KnownAgent[]): Promise<Map<string, ProcessView>> {
     const views = await Promise.all(
       agents.map(async (agent) => [agent.id, await this.#inspectOne(agent)] as const),
     );
@@ -82,7 +82,7 @@ export class HeadlessDriver implements Driver {
     return startMark !== null && isSameProcess(pid, startMark);
   }
 
-  async #inspectOne({ id, directory, pid, startMark }: Known): Promise<ProcessView> {
+  async #inspectOne({ id, directory, pid, startMark }: KnownAgent): Promise<ProcessView> {
     if (pid !== null && (await this.#isRunning(id, pid, startMark)))
       return { pid, exit: undefined };
     // Written before the script ends, so what is not there now never will be.

@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
 import { withFacts } from '../core/session.js';
-import type { SessionBook } from './book.js';
+import type { SessionStore } from './session-store.js';
 import type { Entry } from './handle.js';
 
 export interface RestartParts {
-  book: SessionBook;
+  store: SessionStore;
   clock: Clock;
   /** Starts it again. */
   revive: (id: string) => Promise<void>;
@@ -29,13 +29,13 @@ export class Restarts {
 
   /** Takes up what was planned before the daemon went away. */
   resume(): void {
-    for (const entry of this.#parts.book.all()) this.#arm(entry);
+    for (const entry of this.#parts.store.all()) this.#arm(entry);
   }
 
   /** Plans the restart of a session that has just ended, if it is to have one. */
   async plan(id: string): Promise<void> {
-    const { book, clock } = this.#parts;
-    const planned = await book.change(id, (entry) => {
+    const { store, clock } = this.#parts;
+    const planned = await store.change(id, (entry) => {
       const now = clock.now();
       const delay = delayFor(entry, now);
       if (delay === undefined) return entry;

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } fr
 import { rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
-import type { Known, Launch, ProcessView, Started, TalkingDriver } from './driver.js';
+import type { KnownAgent, Launch, ProcessView, Started, TalkingDriver } from './driver.js';
 import { OutputLog } from './output-log.js';
 import { sessionsDirectory, tmuxSocket } from './places.js';
 import { startMarkOf } from './processes.js';
@@ -82,7 +82,7 @@ export class TmuxDriver implements TalkingDriver {
     return { pid, startMark: (await startMarkOf(pid)) ?? 'ended' };
   }
 
-  async inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>> {
+  async inspect(agents: readonly KnownAgent[]): Promise<Map<string, ProcessView>> {
     const panes = await this.#panes();
     // When tmux does not answer, nothing is known, which is not the same as gone.
     if (!panes) return new Map();

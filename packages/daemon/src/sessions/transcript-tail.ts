@@ -47,7 +47,7 @@ export async function claudeTranscript(
   return undefined;
 }
 
-export interface CodexWish {
+export interface CodexOptions {
   /** Null when it is not known yet. */
   id: string | null;
   cwd: string;
@@ -63,7 +63,7 @@ export interface CodexWish {
  */
 export async function codexTranscript(
   places: Places,
-  { id, cwd, since, taken }: CodexWish,
+  { id, cwd, since, taken }: CodexOptions,
 ): Promise<{ path: string; id: string } | undefined> {
   for (const root of codexReader.roots(places)) {
     for (const path of await recentRollouts(root, since)) {

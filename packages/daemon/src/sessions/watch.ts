@@ -3,7 +3,7 @@ import type { Log } from '@millrace/kit/log';
 import type { PendingPermission } from '../acp-host/state.js';
 import { isEnded, judge } from '../core/session.js';
 import { SharedRuns } from '../registry/shared-runs.js';
-import type { SessionBook } from './book.js';
+import type { SessionStore } from './session-store.js';
 import type { Dialog } from './dialog.js';
 import type { Driver, ProcessView } from './driver.js';
 import { isTalking, Observation, type EvidenceParts } from './evidence.js';
@@ -12,7 +12,7 @@ import { sessionDirectory } from './places.js';
 import { endLeftovers } from './processes.js';
 
 export interface WatchParts extends EvidenceParts {
-  book: SessionBook;
+  store: SessionStore;
   log: Log;
   clock: Clock;
   drivers: readonly Driver[];
@@ -78,7 +78,7 @@ export class Watch {
   }
 
   #running(): Entry[] {
-    return this.#parts.book.all().filter(({ session }) => !isEnded(session));
+    return this.#parts.store.all().filter(({ session }) => !isEnded(session));
   }
 
   async #inspect(): Promise<void> {
@@ -119,14 +119,14 @@ export class Watch {
     views: ReadonlyMap<string, ProcessView>,
   ): Promise<void> {
     const { id, pid } = entry.session;
-    const { book, clock } = this.#parts;
+    const { store, clock } = this.#parts;
     const view = views.get(id);
     if (!view) return;
     const observation = this.#observe(entry);
     const evidence = await observation.gather(entry, view, driver);
     const wasSeen = observation.wasAlive;
     if (!evidence.exit && (await this.#isAnswered(entry, driver, observation))) return;
-    const after = await book.change(id, (now) => {
+    const after = await store.change(id, (now) => {
       // It was restarted during this inspection.
       if (now.handle.starts !== entry.handle.starts) return now;
       // Its end may have been asked for while this looked.

@@ -1,7 +1,7 @@
 import { access, constants, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { git, type GitEnd, type GitParts } from './git.js';
-import type { WorktreeMark } from './handle.js';
+import type { WorktreeOrigin } from './handle.js';
 
 /** A directory that a session is to work in, and what git knows of it. */
 export interface RepoFacts {
@@ -53,7 +53,7 @@ export interface WantedWorktree {
 
 export interface Worktree {
   path: string;
-  mark: WorktreeMark;
+  mark: WorktreeOrigin;
 }
 
 /** Makes a worktree in `<repository>-worktrees/`, with its branch where that is not there yet. */
@@ -183,7 +183,7 @@ async function exists(path: string): Promise<boolean> {
 export async function removeWorktree(
   parts: GitParts,
   path: string,
-  mark: WorktreeMark,
+  mark: WorktreeOrigin,
 ): Promise<{ isRetained: false } | { isRetained: true; reason: string }> {
   const retained = (reason: string) => ({ isRetained: true as const, reason });
   if (!(await exists(path))) {
@@ -233,7 +233,7 @@ async function isMerged(
   parts: GitParts,
   path: string,
   head: string,
-  { base, baseBranch, branch }: WorktreeMark,
+  { base, baseBranch, branch }: WorktreeOrigin,
 ): Promise<boolean> {
   if (head === base) return true;
   const targets = ['refs/remotes/origin/HEAD', `refs/remotes/origin/${branch}`];

@@ -1,4 +1,4 @@
-import type { Tokens } from '../transcripts/sighting.js';
+import type { Tokens } from '../transcripts/detection.js';
 
 /*
  * Row format of the tally. Every key begins with `spend:` and the letter of its kind; figures have

@@ -10,7 +10,7 @@ import {
   type Places,
   type TranscriptReader,
 } from './reader.js';
-import { noTokens, type Sighting, type Tokens } from './sighting.js';
+import { noTokens, type Detection, type Tokens } from './detection.js';
 
 const backend = 'claude';
 
@@ -43,7 +43,7 @@ function configDirectories({ home, environment }: Places): string[] {
   ];
 }
 
-function sightingIn(line: JsonObject, file: string, offset: number): Sighting | undefined {
+function sightingIn(line: JsonObject, file: string, offset: number): Detection | undefined {
   const type = line['type'];
   // The report of a tool may carry the usage of a subagent, whose own file has it too.
   if (type !== 'assistant' && type !== undefined) return undefined;

@@ -10,7 +10,7 @@ import {
   type LineReader,
   type TranscriptReader,
 } from './reader.js';
-import { noTokens, type Sighting } from './sighting.js';
+import { noTokens, type Detection } from './detection.js';
 
 const backend = 'codex';
 
@@ -68,7 +68,7 @@ class CodexLines implements LineReader {
     return { ...this.#carry };
   }
 
-  read(line: JsonObject): Sighting | undefined {
+  read(line: JsonObject): Detection | undefined {
     const payload = objectIn(line, 'payload');
     if (!payload) return undefined;
     switch (line['type']) {
@@ -108,7 +108,7 @@ class CodexLines implements LineReader {
     carry.turn = textIn(context, 'turn_id') || carry.turn;
   }
 
-  #count(line: JsonObject, payload: JsonObject): Sighting | undefined {
+  #count(line: JsonObject, payload: JsonObject): Detection | undefined {
     const carry = this.#carry;
     const info = objectIn(payload, 'info');
     const total = info && totalsIn(info, 'total_token_usage');

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Sighting } from './sighting.js';
+import type { Detection } from './detection.js';
 
 /** Knows the transcripts of one command line: where they are and what their lines mean. */
 export interface TranscriptReader {
@@ -33,7 +33,7 @@ export interface LineReader {
    * What a line shows, or nothing. Throws a `BrokenLine` when the line should mean something and
    * does not.
    */
-  read(line: JsonObject, offset: number): Sighting | undefined;
+  read(line: JsonObject, offset: number): Detection | undefined;
   /** What must be known to go on behind the last line: plain JSON, small. */
   carry(): unknown;
 }

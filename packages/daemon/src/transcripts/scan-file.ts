@@ -9,7 +9,7 @@ import {
   type LineReader,
   type TranscriptReader,
 } from './reader.js';
-import type { Sighting } from './sighting.js';
+import type { Detection } from './detection.js';
 
 /** How far a transcript has been read. */
 export interface FileState extends FileFacts {
@@ -27,7 +27,7 @@ export interface FileState extends FileFacts {
 
 export interface ScanSink {
   readonly conversations: Conversations;
-  see(sighting: Sighting): void;
+  see(detection: Detection): void;
   /** Is it time to write down what was seen? */
   readonly isFull: boolean;
   /** Writes down what was seen together with how far the file has been read. */
@@ -148,8 +148,8 @@ class FileScan {
 
   #line(lines: LineReader, bytes: Buffer, offset: number): void {
     try {
-      const sighting = lines.read(objectOf(bytes), offset);
-      if (sighting) this.sink.see(sighting);
+      const detection = lines.read(objectOf(bytes), offset);
+      if (detection) this.sink.see(detection);
     } catch (error) {
       if (!(error instanceof BrokenLine)) throw error;
       this.#note(offset, error.message);
@@ -170,8 +170,8 @@ class FileScan {
     const { reader, path } = this.found;
     const peeking = reader.begin(path, this.#lines.carry(), this.sink.conversations);
     try {
-      const sighting = peeking.read(line, offset);
-      if (sighting) this.sink.see(sighting);
+      const detection = peeking.read(line, offset);
+      if (detection) this.sink.see(detection);
     } catch (error) {
       // It is noted when its end has come.
       if (!(error instanceof BrokenLine)) throw error;

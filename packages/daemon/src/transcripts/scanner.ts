@@ -4,11 +4,11 @@ import { findFiles, type FileFacts } from './find-files.js';
 import { LineWalker } from './lines.js';
 import type { Conversations, Places, TranscriptReader } from './reader.js';
 import { isUnchanged, scanFile, type FileState, type ScanSink } from './scan-file.js';
-import { joined, type Sighting } from './sighting.js';
+import { joined, type Detection } from './detection.js';
 
 /** What one scan found that is not on disk yet: all of it becomes one commit. */
 export interface Batch {
-  sightings: readonly Sighting[];
+  detections: readonly Detection[];
   states: readonly FileState[];
   /** Paths where there is no transcript any more. */
   removed: readonly string[];
@@ -143,7 +143,7 @@ export class Scanner {
 
 /** Gathers what is seen, and writes it down while the reading goes on. */
 class Batches implements ScanSink {
-  #sightings = new Map<string, Sighting>();
+  #detections = new Map<string, Detection>();
   #states = new Map<string, FileState>();
   #last: FileState | undefined;
   #committing: Promise<void> = Promise.resolve();
@@ -159,7 +159,7 @@ class Batches implements ScanSink {
   ) {}
 
   get isFull(): boolean {
-    return this.#sightings.size >= (this.options.batchMessages ?? defaultBatchMessages);
+    return this.#detections.size >= (this.options.batchMessages ?? defaultBatchMessages);
   }
 
   /** Something seen could not be written down. */
@@ -167,9 +167,9 @@ class Batches implements ScanSink {
     return this.#hasFailed;
   }
 
-  see(sighting: Sighting): void {
-    const existing = this.#sightings.get(sighting.key);
-    this.#sightings.set(sighting.key, existing ? joined(existing, sighting) : sighting);
+  see(detection: Detection): void {
+    const existing = this.#detections.get(detection.key);
+    this.#detections.set(detection.key, existing ? joined(existing, detection) : detection);
   }
 
   async save(state: FileState): Promise<void> {
@@ -220,11 +220,11 @@ class Batches implements ScanSink {
   /** Returns when the batch before is on disk, so there are two in memory at most. */
   async #commit(removed: readonly string[]): Promise<void> {
     const batch = {
-      sightings: [...this.#sightings.values()],
+      detections: [...this.#detections.values()],
       states: [...this.#states.values()],
       removed,
     };
-    this.#sightings = new Map();
+    this.#detections = new Map();
     this.#states = new Map();
     await this.#committing;
     this.#committing = this.options.tally.commit(batch);

@@ -12,13 +12,13 @@ import {
 } from '../questions/question.js';
 import type { Questions } from '../questions/questions.js';
 import { contentOf, permissionRef } from './acp-evidence.js';
-import type { SessionBook } from './book.js';
+import type { SessionStore } from './session-store.js';
 import type { Dialog } from './dialog.js';
 import type { Entry } from './handle.js';
 import type { SessionChange } from './port.js';
 
-export interface AskingParts {
-  book: SessionBook;
+export interface PendingQuestionsParts {
+  store: SessionStore;
   log: Log;
   questions: Questions;
   /** `permissions.policy`. */
@@ -31,20 +31,20 @@ export interface AskingParts {
 }
 
 /** Turns what agents ask into questions, and answers those that the policy decides. */
-export class Asking {
-  readonly #parts: AskingParts;
+export class PendingQuestions {
+  readonly #parts: PendingQuestionsParts;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(parts: AskingParts) {
+  constructor(parts: PendingQuestionsParts) {
     this.#parts = parts;
-    parts.book.onChange((change) => this.#handleChange(change));
+    parts.store.onChange((change) => this.#handleChange(change));
   }
 
   /** Closes the questions of agents that ended while no daemon ran. */
   async begin(): Promise<void> {
-    const { book, questions } = this.#parts;
+    const { store, questions } = this.#parts;
     for (const id of questions.askingSessions()) {
-      const entry = book.get(id);
+      const entry = store.get(id);
       if (!entry || isEnded(entry.session)) await this.#closeAll(id);
     }
   }
@@ -58,9 +58,9 @@ export class Asking {
    * has answered it.
    */
   async observe({ session, handle }: Entry, dialog: Dialog | undefined): Promise<boolean> {
-    const { book, questions } = this.#parts;
+    const { store, questions } = this.#parts;
     // It was given an answer or a text since its screen was read.
-    if (book.get(session.id)?.handle.inputAt !== handle.inputAt) return false;
+    if (store.get(session.id)?.handle.inputAt !== handle.inputAt) return false;
     const open = questions.openOf(session.id).filter(({ ref }) => ref === null);
     const isShown = ({ question }: StoredQuestion) => !!dialog && isSameQuestion(question, dialog);
     for (const each of open) {

@@ -22,7 +22,7 @@ function trustFailure(cli: string): string {
 }
 
 /** Reads what an agent puts out as it comes, and remembers what matters of it. */
-export class Listener {
+export class OutputReader {
   #at: number;
   #rest = '';
   #words: string[] = [];

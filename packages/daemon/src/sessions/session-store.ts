@@ -20,7 +20,7 @@ const collections = { sessions: 'sessions', handles: 'session_handles', keys: 's
  * All sessions, on disk and in memory. This process alone writes them, so memory is what is true;
  * listeners are called when a change is on disk. Changes of one session happen one after the other.
  */
-export class SessionBook {
+export class SessionStore {
   readonly #entries = new Map<string, Entry>();
   readonly #turns = new Turns();
   readonly #listeners = new Set<(change: SessionChange) => void>();
@@ -30,10 +30,10 @@ export class SessionBook {
     private readonly log: Log,
   ) {}
 
-  static async open(database: Database, log: Log): Promise<SessionBook> {
-    const book = new SessionBook(database, log);
-    await book.#load();
-    return book;
+  static async open(database: Database, log: Log): Promise<SessionStore> {
+    const store = new SessionStore(database, log);
+    await store.#load();
+    return store;
   }
 
   /** Newest first. */
@@ -140,8 +140,8 @@ function putHandle(target: CommitTarget, id: string, handle: Handle): void {
 }
 
 /** The session; refuses an unknown id. */
-export function entryOf(book: SessionBook, id: string): Entry {
-  const entry = book.get(id);
+export function entryOf(store: SessionStore, id: string): Entry {
+  const entry = store.get(id);
   if (!entry) throw notFound(id);
   return entry;
 }

@@ -11,7 +11,7 @@ import {
 } from './pane-markers.js';
 import { Turns } from './turns.js';
 
-export interface TalkParts {
+export interface ConversationParts {
   clock: Clock;
   driver: TalkingDriver;
 }
@@ -32,11 +32,11 @@ const stillMs = 600;
 const stepMs = 60;
 
 /** Types into the agents of a driver. */
-export class Talk {
-  readonly #parts: TalkParts;
+export class Conversation {
+  readonly #parts: ConversationParts;
   readonly #turns = new Turns();
 
-  constructor(parts: TalkParts) {
+  constructor(parts: ConversationParts) {
     this.#parts = parts;
   }
 
