@@ -6,7 +6,7 @@ import type { Inspection } from './inspection.js';
 
 /** Raises alerts for the findings of a round, in the background; failures are logged. */
 export class BranchAlerts {
-  /** What was raised since the start; the sink knows what was raised before. */
+  /** Alerts raised since the start; the sink has those raised before. */
   readonly #raised = new Map<string, string>();
   #latest: Promise<void> = Promise.resolve();
 

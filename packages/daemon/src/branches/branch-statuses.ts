@@ -5,8 +5,8 @@ import type { BranchStatus } from './inspection.js';
 const maxStatuses = 10_000;
 
 /**
- * The statuses by agent, on disk and in memory. A status is written only when it differs, so
- * that watchers get changes alone.
+ * The branch statuses by agent, on disk and in memory. A status is written only when it differs, so
+ * that watchers get only changes.
  */
 export class BranchStatuses {
   readonly #latest = new Map<string, BranchStatus>();

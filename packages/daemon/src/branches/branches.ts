@@ -88,8 +88,8 @@ export class Branches {
   }
 
   /**
-   * The ids of those whose branch is merged: into the local base now, or into that of the remote when
-   * it was last inspected, without commits since.
+   * The ids of candidates whose branch is merged: into the local base now, or into that of the
+   * remote at the last inspection, without commits since.
    */
   async merged(candidates: readonly MergeCandidate[]): Promise<ReadonlySet<string>> {
     const { clock, environment, isOn } = this.parts;

@@ -3,10 +3,10 @@ import type { ComparisonCache } from './inspection.js';
 import type { Call } from './programs.js';
 import { defaultNames, originHead } from './refs.js';
 
-/** What a comparison needs to know of a session. */
+/** The fields of a session that a comparison needs. */
 export type MergeCandidate = Pick<Session, 'id' | 'repo' | 'branch' | 'base_branch'>;
 
-/** A branch beside its local base. */
+/** A branch and its local base. */
 export interface LocalMerge {
   id: string;
   /** The tip of the branch. */

@@ -14,18 +14,18 @@ export interface AdoptionParts {
   clock: Clock;
   log: Log;
   dataDir: string;
-  /** The driver that keeps agents by name, whoever started them. */
+  /** The driver whose agents can be listed by name, whichever daemon started them. */
   keeper: TalkingDriver;
   /** This very daemon is starting it right now. */
   isStarting: (id: string) => boolean;
 }
 
 /**
- * Finds the agents of a daemon before this one. Those whose start was cut short are found by their
- * token, or are lost; what runs under our name without a session is ended.
+ * Finds the agents of the previous daemon. Agents whose start was interrupted are found by their
+ * token, or marked as lost; processes under our name without a session are ended.
  */
 export async function adopt(parts: AdoptionParts): Promise<void> {
-  // Whoever never ran an agent need not look at every process of the machine.
+  // Without sessions of an earlier daemon there is no need to list all processes.
   const hasFolders = foldersIn(sessionsDirectory(parts.dataDir)).length > 0;
   if (!hasFolders && parts.store.all().length === 0) return;
   const wrappers = await findWrappers(parts.dataDir);
@@ -73,7 +73,7 @@ async function finishStart(
   });
 }
 
-/** Ends what can only be ours and that no session knows of. */
+/** Ends processes that are certainly ours and belong to no session. */
 async function reap(
   { store, clock, log, dataDir, keeper }: AdoptionParts,
   wrappers: ReadonlyMap<string, Wrapper>,

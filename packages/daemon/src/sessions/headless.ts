@@ -8,13 +8,13 @@ import { isSameProcess, startMarkOf } from './processes.js';
 import { readExit, writeRunScript } from './run-script.js';
 
 /**
- * Runs an agent as a process of its own group, with files at stdin, stdout and stderr: nothing ties
- * it to this daemon, so it goes on when the daemon is gone, and the next one finds it by its
- * process id and the moment of its start.
+ * Runs an agent in its own process group, with files as stdin, stdout and stderr: it does not
+ * depend on this daemon, so it keeps running when the daemon ends, and the next one finds it by its
+ * process id and start time.
  */
 export class HeadlessDriver implements Driver {
   readonly name = 'headless';
-  /** Those that this very process has started. */
+  /** Agents that this process has started. */
   readonly #children = new Set<string>();
   /** How they ended. */
   readonly #ends = new Map<string, { code: number | null; signal: string | null }>();
@@ -77,7 +77,7 @@ export class HeadlessDriver implements Driver {
   }
 
   async #isRunning(id: string, pid: number, startMark: string | null): Promise<boolean> {
-    // Of its own children the system tells this process, also how they ended.
+    // For its own children this process gets exit events.
     if (this.#children.has(id)) return !this.#ends.has(id);
     return startMark !== null && isSameProcess(pid, startMark);
   }
@@ -85,7 +85,7 @@ export class HeadlessDriver implements Driver {
   async #inspectOne({ id, directory, pid, startMark }: KnownAgent): Promise<ProcessView> {
     if (pid !== null && (await this.#isRunning(id, pid, startMark)))
       return { pid, exit: undefined };
-    // Written before the script ends, so what is not there now never will be.
+    // Written before the script ends, so a missing record will never appear.
     return { pid: undefined, exit: readExit(directory) ?? this.#ends.get(id) };
   }
 }

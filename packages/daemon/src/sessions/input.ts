@@ -19,14 +19,14 @@ export interface InputParts {
   conversation: Conversation;
   acp: AcpDriver;
   requests: PermissionRequests;
-  /** Looks at the agents now. */
+  /** Inspects the agents now. */
   wake: () => Promise<void>;
 }
 
 /** Sends prompts, texts and answers to agents. */
 export class Input {
   readonly #parts: InputParts;
-  /** Agents that are being told their first prompt. */
+  /** Agents whose first prompt is being sent. */
   readonly #prompting = new Map<string, Promise<void>>();
 
   constructor(parts: InputParts) {
@@ -46,7 +46,7 @@ export class Input {
     }
     const inputAt = this.#parts.clock.now();
     const isTaken = await this.#say({ session, handle }, text).catch(async (error: unknown) => {
-      // Most likely it has ended meanwhile, which is no fault of ours.
+      // Most likely it has ended meanwhile.
       await this.#parts.wake();
       this.#talkative(id);
       throw error;
@@ -124,7 +124,7 @@ export class Input {
     void wake();
   }
 
-  /** Tells an agent its first prompt, which it could not be given at its start. */
+  /** Sends an agent its first prompt, if it could not be passed at its start. */
   prompt(id: string): void {
     if (this.#prompting.has(id)) return;
     const work = this.#sendPrompt(id)

@@ -26,11 +26,11 @@ export interface PendingQuestionsParts {
   clock: Clock;
   /** `permissions.timeout`: a headless agent that waits this long is denied. */
   permissionTimeoutMs: () => number;
-  /** Gives an answer to the agent; `message` goes to one that is denied a permission. */
+  /** Delivers an answer to the agent; `message` goes to one that is denied a permission. */
   answer: (stored: StoredQuestion, answer: string, message?: string) => Promise<'taken' | 'gone'>;
 }
 
-/** Turns what agents ask into questions, and answers those that the policy decides. */
+/** Turns requests of agents into questions, and answers those that the policy decides. */
 export class PendingQuestions {
   readonly #parts: PendingQuestionsParts;
   #work: Promise<void> = Promise.resolve();
@@ -59,7 +59,7 @@ export class PendingQuestions {
    */
   async observe({ session, handle }: Entry, dialog: Dialog | undefined): Promise<boolean> {
     const { store, questions } = this.#parts;
-    // It was given an answer or a text since its screen was read.
+    // It got an answer or a text since its screen was read.
     if (store.get(session.id)?.handle.inputAt !== handle.inputAt) return false;
     const open = questions.openOf(session.id).filter(({ ref }) => ref === null);
     const isShown = ({ question }: StoredQuestion) => !!dialog && isSameQuestion(question, dialog);
@@ -91,7 +91,7 @@ export class PendingQuestions {
     return isAnswered;
   }
 
-  /** Nobody may be there to answer, and a run with nobody at the keyboard has to end. */
+  /** There may be no person to answer, and a headless run has to end. */
   async #denyExpired(id: string): Promise<void> {
     const { questions, clock } = this.#parts;
     const timeoutMs = this.#parts.permissionTimeoutMs();
@@ -118,7 +118,7 @@ export class PendingQuestions {
     return true;
   }
 
-  /** Answers without a person; false when the agent did not take it. */
+  /** Answers without a person; false when the agent did not accept it. */
   async #answer(id: string, option: string, by: string, message?: string): Promise<boolean> {
     const { questions, log } = this.#parts;
     try {

@@ -10,11 +10,11 @@ export interface RestartParts {
   revive: (id: string) => Promise<void>;
 }
 
-/** So often in a row is an agent restarted that nobody asks for. */
+/** Maximum number of consecutive automatic restarts. */
 export const maxAutoRestarts = 5;
 const firstDelayMs = 2_000;
 const maxDelayMs = 300_000;
-/** Whoever has worked this long is not failing in a circle. */
+/** An agent that has worked this long is not in a crash loop. */
 const soundMs = 600_000;
 
 /** Restarts agents with `auto_restart`, with growing delays and a maximum count. */
@@ -27,7 +27,7 @@ export class Restarts {
     this.#parts = parts;
   }
 
-  /** Takes up what was planned before the daemon went away. */
+  /** Resumes restarts planned before the daemon stopped. */
   resume(): void {
     for (const entry of this.#parts.store.all()) this.#arm(entry);
   }
@@ -71,7 +71,7 @@ export class Restarts {
   }
 }
 
-/** How long to wait with a restart; undefined when there is none to be. */
+/** Delay before a restart; undefined when there is none. */
 export function delayFor({ session, handle }: Entry, now: number): number | 'never' | undefined {
   const { auto_restart, status, limited_until } = session;
   if (!auto_restart || handle.isStopping) return undefined;

@@ -36,7 +36,7 @@ export interface RunnerParts {
   random: Random;
   log: Log;
   dataDir: string;
-  /** What the program of a backend gets in its environment. */
+  /** Environment variables of a backend's program. */
   variablesFor: (backend: string) => Record<string, string>;
   extra: readonly ExtraCli[];
   /** `agents.trust_workspace`: backends whose own trust check is skipped. */
@@ -49,7 +49,7 @@ export interface RunnerParts {
   resumePrompt: () => string;
   /** Is there something of the backend's own session that can be resumed? */
   hasTranscript: (entry: Entry) => Promise<boolean>;
-  /** Told when an agent was started. */
+  /** Called after an agent was started. */
   onStart: () => void;
 }
 
@@ -76,7 +76,7 @@ export class Runner {
     await Promise.all(this.#starting.values());
   }
 
-  /** Starts the agent of a session that is in the store; what goes wrong is written into it. */
+  /** Starts the agent of a stored session; errors are recorded in the session. */
   start(id: string, how: StartKind): Promise<void> {
     const start = this.#start(id, how)
       .catch(async (error: unknown) => {
@@ -144,7 +144,7 @@ export class Runner {
     });
   }
 
-  /** Flags for a command line that speaks ACP itself. */
+  /** Flags for a command line that supports ACP itself. */
   async #acpArgs(session: Session, handle: Entry['handle'], file: string): Promise<string[]> {
     const flags = acpFlags(handle.cli);
     const variables = this.#parts.variablesFor(session.backend);
@@ -254,7 +254,7 @@ export class Runner {
     });
   }
 
-  /** Ends the agent's process with all that it started. Resolves when they are gone. */
+  /** Ends the agent's process and all its descendants. Resolves when they have ended. */
   async end(id: string): Promise<void> {
     const { store, clock } = this.#parts;
     await this.#starting.get(id);
@@ -264,7 +264,7 @@ export class Runner {
     }));
     if (!entry) return;
     const { session, handle } = entry;
-    // Its number may be somebody else's by now.
+    // The pid may have been reused.
     const isOurs = session.pid !== null && handle.startMark !== null;
     if (isOurs && (await isSameProcess(session.pid!, handle.startMark!))) {
       await this.#cancelTurn(session);
@@ -282,7 +282,7 @@ export class Runner {
     }
   }
 
-  /** Lets go of what the driver still holds of it. */
+  /** Releases the driver's resources of it. */
   async release(session: Session): Promise<void> {
     await this.#parts.driverOf(session).release(session.id);
   }
@@ -297,7 +297,7 @@ export class Runner {
       },
       handle: {
         ...handle,
-        // Until it is started there is no process to look at.
+        // Before the start there is no process to inspect.
         startMark: null,
         isStopping: false,
         restartAt: null,

@@ -65,7 +65,7 @@ export interface SessionsParts extends World {
   budget: SpawnerParts['budget'];
   /** `worktrees.hooks`: whether hooks and filters of repositories run. */
   runsHooks: boolean;
-  /** What the program of a backend gets in its environment. */
+  /** Environment variables of a backend's program. */
   variablesFor: (backend: string) => Record<string, string>;
 }
 
@@ -83,7 +83,7 @@ export class AgentSessions implements Sessions {
   readonly #restarts: Restarts;
   readonly #spawner: Spawner;
   readonly #pendingQuestions: PendingQuestions;
-  /** Of what starts and ends the agent of a session, one after the other. */
+  /** Serializes starts and stops of the agent of a session. */
   readonly #turns = new Turns();
 
   private constructor(parts: SessionsParts, store: SessionStore) {
@@ -162,7 +162,7 @@ export class AgentSessions implements Sessions {
     for (const { session, handle } of this.#store.all()) {
       // The daemon before this one was ending it.
       if (handle.isStopping && !isEnded(session)) this.#finishStop(session.id);
-      // What ended before its end could be followed by anything.
+      // Sessions that ended while the daemon was down.
       if (isEnded(session) && handle.restartAt === null) await this.#restarts.plan(session.id);
     }
     this.#restarts.resume();
@@ -294,7 +294,7 @@ export class AgentSessions implements Sessions {
     return entry.session;
   }
 
-  /** A session that works, or was removed meanwhile, is left as it is. */
+  /** A session that works, or was removed meanwhile, is not changed. */
   async setMerged(id: string, isMerged: boolean): Promise<void> {
     const now = this.#parts.clock.now();
     await this.#store.change(id, ({ session, handle }) => {
@@ -325,7 +325,7 @@ export class AgentSessions implements Sessions {
     return this.#store.onChange(listener);
   }
 
-  /** Lets go of the agents, which run on for the next daemon. */
+  /** Detaches from running agents; the next daemon adopts them. */
   async close(): Promise<void> {
     this.#restarts.close();
     await this.#runner.settled();
@@ -342,7 +342,8 @@ export class AgentSessions implements Sessions {
     await this.#watch.wake();
     const entry = this.#store.get(id);
     if (!entry || isEnded(entry.session)) return;
-    // Its process is gone, and tmux does not say so yet: a stop was requested, so it has ended.
+    // The process has ended, but tmux does not report it yet: a stop was requested, so it counts as
+    // ended.
     await this.#runner.release(entry.session);
     await this.#store.change(id, ({ session, handle }) => {
       const now = this.#parts.clock.now();

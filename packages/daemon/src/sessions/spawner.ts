@@ -35,7 +35,7 @@ export interface SpawnerParts extends World {
   start: (id: string) => void;
 }
 
-/** Takes requests for sessions through the gates and into the store. */
+/** Checks spawn requests and creates their sessions. */
 export class Spawner {
   readonly #parts: SpawnerParts;
   readonly #gate: BudgetGate;
@@ -56,7 +56,7 @@ export class Spawner {
   ): Promise<{ session: Session; isReplay: boolean }> {
     const { idempotencyKey: key } = origin;
     if (key === undefined) return { session: await this.#spawn(request, origin), isReplay: false };
-    // Whoever comes with the same key waits for the first one, and then is answered from the store.
+    // Requests with the same key wait for the first one, and then get the stored session.
     for (;;) {
       const other = this.#spawning.get(key);
       if (!other) break;
@@ -135,7 +135,7 @@ export class Spawner {
     return hasTmux ? 'tmux' : 'headless';
   }
 
-  /** Asks the program itself, once, and remembers the answer for the list of backends. */
+  /** Asks the program itself, once, and stores the answer for the list of backends. */
   async #hasAcp(backend: Backend, isRequested = false): Promise<boolean> {
     const found = await this.#parts.acp.find(backend, { isRequested });
     await this.#parts.backends.noteAcp(backend.id, found);

@@ -94,7 +94,7 @@ export async function worktreeTargetFor(
   return { repo: facts, cwd, wantsWorktree };
 }
 
-/** Without a worktree the agent works on what is checked out. */
+/** Without a worktree the agent works on the checked-out branch. */
 async function checkBranch(parts: GitParts, cwd: string, branch: string | undefined) {
   if (branch === undefined) return;
   const checkedOut = (await repoFacts(parts, cwd))?.branch;
@@ -131,7 +131,7 @@ export interface NewEntryParts {
   extra: readonly ExtraCli[];
 }
 
-/** Refuses what the backend's command line cannot do, before anything is made. */
+/** Refuses what the backend's command line cannot do, before anything is created. */
 export function checkRun(
   backend: string,
   driver: Session['driver'],
@@ -251,7 +251,7 @@ async function worktreeFor(
   return made;
 }
 
-/** Takes back what `newEntry` made, when the session cannot be kept after all. */
+/** Removes what `newEntry` created, when the session cannot be stored. */
 export async function discardEntry(
   git: GitParts,
   { session, handle }: { session: Session; handle: Handle },

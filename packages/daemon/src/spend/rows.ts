@@ -75,7 +75,7 @@ export function recentKey(at: number, message = ''): Buffer {
   return key;
 }
 
-/** What was counted of a message, and as whose. */
+/** The counted tokens of a message, and their owner. */
 export interface Counted {
   at: number;
   place: number;

@@ -14,12 +14,12 @@ import { noTokens, type Detection, type Tokens } from './detection.js';
 
 const backend = 'claude';
 
-/** What the command line itself says in the place of a model, such as an error: it costs nothing. */
+/** Messages of the command line itself, such as errors: they cost nothing. */
 const noModel = '<synthetic>';
 
 /**
  * `<config>/projects/<project>/<session>.jsonl`, and those of subagents below that. Every line of
- * an answer bears the usage of the whole message so far, named by `message.id` and `requestId`.
+ * an answer has the usage of the whole message so far, identified by `message.id` and `requestId`.
  */
 export const claudeReader: TranscriptReader = {
   backend,
@@ -86,7 +86,7 @@ function filesIn(content: unknown): readonly string[] {
 
 const editing = new Set(['Edit', 'MultiEdit', 'Write', 'NotebookEdit']);
 
-/** By what the provider named it; a line without any name is known by where it stands. */
+/** The provider's id; a line without one is identified by its position. */
 function keyOf(line: JsonObject, messageId: string, file: string, offset: number): string {
   const requestId = textIn(line, 'requestId');
   if (messageId !== '' || requestId !== '') return nameOf(backend, `${messageId}:${requestId}`);

@@ -16,10 +16,10 @@ const backend = 'codex';
 
 /**
  * `$CODEX_HOME/sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. Events of the type
- * `token_count` bear what the conversation has used in all, so what counts is by how much that
- * grew. A file of a fork begins with a copy of the conversation it was forked from, with
- * new times; so an event is named by the whole row of totals that led to it, from the root of
- * the conversation on, and the copy bears the name of the original.
+ * `token_count` have the running total of the conversation, so each counts with its increase. The
+ * file of a fork starts with a copy of its parent conversation, with new times; so an event is
+ * identified by all totals before it, from the root of the conversation on, and the copy gets the
+ * same id as the original.
  */
 export const codexReader: TranscriptReader = {
   backend,

@@ -4,9 +4,9 @@ export interface Tokens {
   input: number;
   output: number;
   cacheRead: number;
-  /** All tokens written to the cache, those that live long included. */
+  /** All tokens written to the cache, including long-lived ones. */
   cacheWrite: number;
-  /** Those of them that live for an hour, which cost more than those of five minutes. */
+  /** Those with a TTL of one hour, which cost more than those of five minutes. */
   cacheWriteLong: number;
 }
 
@@ -46,9 +46,9 @@ export const noTokens: Readonly<Tokens> = {
 };
 
 /**
- * Two detections of one message as one. The greatest of each figure counts, since a message only
- * grows while it is streamed; the earliest line says whose it is and when it was. Nothing here
- * depends on which line was read first or how often, so neither do the totals.
+ * Merges two detections of one message. The greatest of each count is used, because a message only
+ * grows while it is streamed; the earliest line determines owner and time. The result does not
+ * depend on the order or number of reads, so neither do the totals.
  */
 export function joined(a: Detection, b: Detection): Detection {
   const { at, place } = isEarlier(b, a) ? b : a;
