@@ -257,7 +257,7 @@ describe('backup, restore, verify', () => {
       const refused = await ctl(['db', ...args]);
       expect([refused.code, refused.err]).toEqual([
         1,
-        expect.stringMatching(/^ctl: .*(damaged|not whole).*\n$/),
+        expect.stringMatching(/^ctl: .*(damaged|incomplete).*\n$/),
       ]);
     }
     expect(existsSync(target)).toBe(false);

@@ -7,7 +7,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { SessionBook } from '../../daemon/src/sessions/book.js';
+import { SessionStore } from '../../daemon/src/sessions/session-store.js';
 import type { Entry } from '../../daemon/src/sessions/handle.js';
 import type { Session } from '../../daemon/src/sessions/port.js';
 import { openStore } from '../../daemon/src/storage/store.js';
@@ -112,7 +112,7 @@ function withStaticImports(folder: string, entries: readonly string[]): string[]
 async function seedSessions(home: string): Promise<void> {
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const { database, close } = await openStore(join(home, 'data', 'daemon'), world);
-  const book = await SessionBook.open(database, silentLog);
+  const store = await SessionStore.open(database, silentLog);
   const document = openApiDocument('daemon') as any;
   const example = document.components.examples.Session.value as Session;
   const entries = Array.from({ length: sessionCount }, (_, index): Entry => {
@@ -150,6 +150,6 @@ async function seedSessions(home: string): Promise<void> {
       },
     };
   });
-  await Promise.all(entries.map((entry) => book.add(entry)));
+  await Promise.all(entries.map((entry) => store.add(entry)));
   await close();
 }

@@ -11,9 +11,9 @@ import { readLaunch, writeState } from './state.js';
 import { Terminals } from './terminals.js';
 import { Workspace } from './workspace.js';
 
-/*
- * Runs one agent over the Agent Client Protocol, apart from the daemon, which may come and go:
- * events go to stdout, the state into a file, and commands come through a Unix socket.
+/**
+ * Runs one agent over the Agent Client Protocol in its own process, which outlives the daemon:
+ * events go to stdout, the state to a file, and commands come through a Unix socket.
  */
 const directory = process.argv[2]!;
 const launch = readLaunch(directory);
@@ -53,7 +53,7 @@ const host = new AcpHost({
 control = new Control((command) => host.handle(command));
 await control.listen(launch.socket);
 
-/** What a file or terminal request answers; its refusals are for the agent to read. */
+/** The response to a file or terminal request; errors are returned to the agent. */
 async function served<Result>(run: () => Promise<Result> | Result): Promise<Result> {
   try {
     return await run();

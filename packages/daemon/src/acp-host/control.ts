@@ -30,7 +30,7 @@ export class Control {
     });
   }
 
-  /** Tells every daemon that watches that the state has changed. */
+  /** Notifies connected daemons that the state has changed. */
   changed(): void {
     for (const socket of this.#watchers) socket.write(lineOf({ reply: 'changed' }));
   }

@@ -1,4 +1,4 @@
-/** What the host writes to the output of a session: one line of JSON for each. */
+/** Events that the host writes to the output of a session, one JSON line each. */
 export type HostEvent =
   | { type: 'prompt'; text: string }
   /** `isRest`: continues the line of the event before, which was written while the agent paused. */

@@ -41,7 +41,7 @@ interface Waiting {
   resolve: (response: RequestPermissionResponse) => void;
 }
 
-/** Text without an end of line is written after this pause, so that a long turn shows it. */
+/** Text without a line break is written after this pause, so that a long turn shows it. */
 const pauseMs = 2_000;
 const cancelled: RequestPermissionResponse = { outcome: { outcome: 'cancelled' } };
 
@@ -131,7 +131,9 @@ export class AcpHost {
     }
   }
 
-  /** Waits until somebody answers, the turn is cancelled or the agent takes the request back. */
+  /**
+   * Waits until the request is answered, the turn is cancelled or the agent cancels the request.
+   */
   requestPermission(
     { toolCall, options }: RequestPermissionRequest,
     signal: AbortSignal,
@@ -150,12 +152,12 @@ export class AcpHost {
     });
   }
 
-  /** Says what keeps the agent from going on. */
+  /** Records the error that stops the agent. */
   fail(error: unknown): void {
     this.#emit({ type: 'error', text: errorText(error) });
   }
 
-  /** Writes what has no end of line yet. */
+  /** Writes text that has no line break yet. */
   flush(): void {
     this.#pause?.cancel();
     const rest = this.#text;
@@ -178,7 +180,7 @@ export class AcpHost {
     const canResume = !!agentCapabilities?.sessionCapabilities?.resume;
     if (!canResume && !agentCapabilities?.loadSession) return false;
     const request = { sessionId, cwd, mcpServers: [] };
-    // The agent repeats the whole conversation, which is in the output already.
+    // The agent replays the conversation, which is already in the output.
     this.#isLoading = true;
     try {
       const { resume, load } = methods.agent.session;
@@ -208,7 +210,7 @@ export class AcpHost {
     }
   }
 
-  /** Chooses the requested model and mode among those that the agent offers. */
+  /** Selects the requested model and mode among those that the agent offers. */
   async #choose(): Promise<void> {
     const { model } = this.#parts.launch;
     const { sessionId, modelConfigId, ...offered } = this.#state;
@@ -230,7 +232,7 @@ export class AcpHost {
     }
   }
 
-  /** The mode to choose instead of one in which the agent's permissions are not asked of us. */
+  /** The mode to use instead of one in which the agent does not ask for permissions. */
   #askingMode(): string | null {
     const { mode, modes } = this.#state;
     const instead = this.#parts.launch.modeInstead?.[mode ?? ''];
@@ -321,7 +323,7 @@ export class AcpHost {
     this.#set({ permissions, status });
   }
 
-  /** Writes whole lines as they come, so that what is shown live is rarely half a word. */
+  /** Writes complete lines, so that live output is rarely cut inside a word. */
   #addText(type: 'message' | 'thought', text: string, id: string | null): void {
     if (this.#text && (this.#text.type !== type || this.#text.id !== id)) this.flush();
     const pending = this.#text ?? { type, id, text: '', isRest: false };

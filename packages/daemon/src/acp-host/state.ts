@@ -2,7 +2,7 @@ import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemCode } from '@millrace/kit/errors';
 
-/** What the host of one agent is to do; written by the daemon before it starts the host. */
+/** Launch parameters of the host of one agent; written by the daemon before it starts the host. */
 export interface HostLaunch {
   file: string;
   args: readonly string[];
@@ -37,10 +37,10 @@ export interface Offer {
   name: string;
 }
 
-/** What the host knows of its agent, from the protocol alone. */
+/** The host's state of its agent, from the protocol alone. */
 export interface HostState {
   status: 'starting' | 'working' | 'waiting' | 'idle';
-  /** How many prompts were given to the agent. */
+  /** Number of prompts sent to the agent. */
   turns: number;
   /** Why the last turn ended; null before the first end. */
   stopReason: string | null;
@@ -87,7 +87,7 @@ export type HostCommand =
   /** Sends a line for every change of the state until the connection is closed. */
   | { do: 'watch' };
 
-/** `taken`; or why not: `gone` for a permission that is not pending any more. */
+/** `taken`, or why not: `gone` for a permission that is no longer pending. */
 export interface HostReply {
   reply: 'taken' | 'gone' | 'refused' | 'changed';
   detail?: string;

@@ -93,7 +93,7 @@ export class Terminals {
   }
 }
 
-/** Keeps the end of the output, cut at a character. */
+/** Keeps the end of the output, cut between characters. */
 function append(terminal: Terminal, bytes: Buffer): void {
   const all = Buffer.concat([terminal.output, bytes]);
   if (all.length <= terminal.limit) {
@@ -106,7 +106,7 @@ function append(terminal: Terminal, bytes: Buffer): void {
   terminal.isTruncated = true;
 }
 
-/** The command with all that it started: it has a process group of its own. */
+/** Ends the command and all its children: it has its own process group. */
 function end({ child, exit }: Terminal): void {
   if (exit || child.pid === undefined) return;
   try {

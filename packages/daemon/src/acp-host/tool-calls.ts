@@ -2,7 +2,7 @@ import type { ToolCall, ToolCallContent, ToolCallUpdate } from '@agentclientprot
 import { changedLines, type HostEvent } from './host-events.js';
 import type { PendingPermission } from './state.js';
 
-interface Known {
+interface ToolCallState {
   title: string;
   kind: string;
   status: string;
@@ -14,11 +14,11 @@ interface Known {
 const maxBodyLength = 4_000;
 const maxDiffLength = 200_000;
 
-/** The tool calls of a session: updates name only what changed. */
+/** The tool calls of a session: updates contain only the changed fields. */
 export class ToolCalls {
-  readonly #known = new Map<string, Known>();
+  readonly #known = new Map<string, ToolCallState>();
 
-  /** Takes an update in, and returns what is new for a reader. */
+  /** Applies an update, and returns the new events for readers. */
   take(update: ToolCall | ToolCallUpdate): HostEvent[] {
     const id = update.toolCallId;
     const before = this.#known.get(id);
@@ -36,7 +36,7 @@ export class ToolCalls {
     return [...(isNew ? [{ type: 'tool' as const, id, title, kind, status }] : []), ...diffs];
   }
 
-  /** The tool that runs now, in words. */
+  /** A description of the running tool. */
   get doing(): string | null {
     const running = [...this.#known.values()].findLast(({ status }) => status === 'in_progress');
     return running ? `${running.kind}: ${running.title.split('\n')[0]!}` : null;
@@ -53,13 +53,16 @@ export class ToolCalls {
     return { title: title.split('\n')[0]!, tool, body: bodyOf(call).slice(0, maxBodyLength) };
   }
 
-  /** A new turn: what the last one left unfinished does not run any more. */
+  /** A new turn: unfinished tool calls of the last one do not run any more. */
   clear(): void {
     this.#known.clear();
   }
 }
 
-function merged(before: Known | undefined, update: ToolCall | ToolCallUpdate): Known {
+function merged(
+  before: ToolCallState | undefined,
+  update: ToolCall | ToolCallUpdate,
+): ToolCallState {
   return {
     title: update.title ?? before?.title ?? 'a tool',
     kind: update.kind ?? before?.kind ?? 'other',
@@ -71,7 +74,7 @@ function merged(before: Known | undefined, update: ToolCall | ToolCallUpdate): K
 }
 
 /** The command, the diff, or the files. */
-function bodyOf({ kind, title, content, rawInput, paths }: Known): string {
+function bodyOf({ kind, title, content, rawInput, paths }: ToolCallState): string {
   const command = commandIn(rawInput);
   if (command !== undefined) return command;
   const parts = content.flatMap((each) => {

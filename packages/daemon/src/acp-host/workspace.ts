@@ -46,7 +46,7 @@ export class Workspace {
   async write(path: string, content: string): Promise<void> {
     const real = await this.inside(path);
     await mkdir(dirname(real), { recursive: true });
-    // Somebody may have put a link there since it was looked at.
+    // A link may have been created there since the check.
     const { O_WRONLY, O_CREAT, O_TRUNC, O_NOFOLLOW } = constants;
     const file = await open(
       join(await this.inside(dirname(real)), basename(real)),
@@ -61,7 +61,7 @@ export class Workspace {
   }
 }
 
-/** The real path, also of what does not exist yet below a directory that does. */
+/** The real path, also for a file that does not exist yet in an existing directory. */
 async function realOf(path: string): Promise<string> {
   try {
     return await realpath(path);

@@ -15,8 +15,8 @@ export function alertsOf(
   { agentId, repository }: BranchOwner,
   inspection: Inspection,
 ): { alert: Alert; once: Once }[] {
-  const { standing, head, fork } = inspection;
-  const { branch, base, ci, behind, merged } = standing;
+  const { status, head, fork } = inspection;
+  const { branch, base, ci, behind, merged } = status;
   if (branch === null || head === null) return [];
   // Agents come and go; the event is that of the branch.
   const onceFor = (topic: string, commit: string, ...keys: string[]): Once => {

@@ -6,7 +6,7 @@ import type { Inspection } from './inspection.js';
 
 /** Raises alerts for the findings of a round, in the background; failures are logged. */
 export class BranchAlerts {
-  /** What was raised since the start; the sink knows what was raised before. */
+  /** Alerts raised since the start; the sink has those raised before. */
   readonly #raised = new Map<string, string>();
   #latest: Promise<void> = Promise.resolve();
 
@@ -20,7 +20,7 @@ export class BranchAlerts {
     const raisedKinds = new Set<string>();
     for (const { session, inspection } of found) {
       const repository = session.repo ?? session.workdir;
-      const branch = JSON.stringify([repository, inspection.standing.branch]);
+      const branch = JSON.stringify([repository, inspection.status.branch]);
       const owner = { agentId: session.id, repository };
       for (const { alert, once } of alertsOf(owner, inspection)) {
         if (raisedKinds.has(`${branch} ${alert.kind}`)) continue;

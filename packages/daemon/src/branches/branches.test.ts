@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Alert, AlertSink, Once } from '../notify/alert.js';
 import { memorySessions, type MemorySessions } from '../sessions/sessions.test-support.js';
 import { Branches, type BranchesParts } from './branches.js';
-import type { Standing } from './inspection.js';
+import type { BranchStatus } from './inspection.js';
 import { Workshop, type Repository } from './repositories.test-support.js';
 
 /** Real time for the programs; what is to happen in a minute happens when the test says so. */
@@ -101,12 +101,12 @@ function agentOn(branch: string) {
 
 const failing = { workflowName: 'test', status: 'completed', conclusion: 'failure' };
 const stored = async () =>
-  (await database.collection<Standing>('branches').find()).records.map(({ data, rev }) => ({
+  (await database.collection<BranchStatus>('branches').find()).records.map(({ data, rev }) => ({
     ...data,
     rev,
   }));
 
-test('each agent on a branch has a standing, sorted by agent; the others have none', async () => {
+test('each agent on a branch has a status, sorted by agent; the others have none', async () => {
   const [one, two] = [agentOn('one'), agentOn('two')];
   sessions.add({ repo: null, worktree: null, branch: null });
   one.work.commit('a');
@@ -151,7 +151,7 @@ test('they are looked at soon after they come, and every minute as long as there
   await eventually(async () => (await stored()).length).toBe(0);
 });
 
-test('a standing is written when it differs, not when it is seen again', async () => {
+test('a status is written when it differs, not when it is seen again', async () => {
   const { work, session } = agentOn('one');
   await branches.refresh();
   await branches.refresh();
@@ -303,7 +303,7 @@ test('branches: a failed round is logged, and the next one runs', async () => {
   expect(clock.due).toEqual([]);
 });
 
-test('switched off, there are no standings and no looks', async () => {
+test('switched off, there are no statuses and no looks', async () => {
   agentOn('one');
   await branches.close();
   clock.due.length = 0;

@@ -11,12 +11,12 @@ import {
   ComparisonCache,
   Round,
   type Inspection,
-  type Standing,
+  type BranchStatus,
 } from './inspection.js';
 import { localMerges, type MergeCandidate } from './local-merges.js';
 import { programCalls } from './programs.js';
 import { BranchAlerts } from './branch-alerts.js';
-import { Standings } from './standings.js';
+import { BranchStatuses } from './branch-statuses.js';
 
 export interface BranchesParts {
   database: Database;
@@ -58,14 +58,14 @@ export class Branches {
 
   private constructor(
     private readonly parts: BranchesParts,
-    private readonly standings: Standings,
+    private readonly statuses: BranchStatuses,
   ) {
     this.#runs = new SharedRuns(() => this.#run());
     this.#alerts = new BranchAlerts(parts.alerts, parts.log);
   }
 
   static async open(parts: BranchesParts): Promise<Branches> {
-    return new Branches(parts, await Standings.open(parts.database));
+    return new Branches(parts, await BranchStatuses.open(parts.database));
   }
 
   /** Runs every minute while there are tracked sessions. */
@@ -77,19 +77,19 @@ export class Branches {
     this.#soon();
   }
 
-  /** Last known standings, sorted by agent. */
-  async list(): Promise<Standing[]> {
+  /** Last known statuses, sorted by agent. */
+  async list(): Promise<BranchStatus[]> {
     if (!this.parts.isOn) return [];
     const sessions = (await this.parts.sessions.list()).filter(isTracked).toSorted(byId);
     return sessions.map((session) => ({
-      ...(this.standings.get(session.id) ?? unknownStanding(session)),
+      ...(this.statuses.get(session.id) ?? unknownStatus(session)),
       name: session.name,
     }));
   }
 
   /**
-   * The ids of those whose branch is merged: into the local base now, or into that of the remote when
-   * it was last inspected, without commits since.
+   * The ids of candidates whose branch is merged: into the local base now, or into that of the
+   * remote at the last inspection, without commits since.
    */
   async merged(candidates: readonly MergeCandidate[]): Promise<ReadonlySet<string>> {
     const { clock, environment, isOn } = this.parts;
@@ -103,7 +103,7 @@ export class Branches {
       if (local?.isMerged) return true;
       const inspected = this.#heads.get(id);
       const hasMoved = local !== undefined && inspected !== undefined && inspected !== local.head;
-      return !hasMoved && this.standings.get(id)?.merged === true;
+      return !hasMoved && this.statuses.get(id)?.merged === true;
     };
     return new Set(candidates.filter(isMerged).map(({ id }) => id));
   }
@@ -170,23 +170,23 @@ export class Branches {
     this.#alerts.consider(due.map((session, at) => ({ session, inspection: inspections[at]! })));
     const ids = new Set(tracked.map(({ id }) => id));
     for (const id of this.#heads.keys()) if (!ids.has(id)) this.#heads.delete(id);
-    await this.standings.deleteAllExcept(ids);
+    await this.statuses.deleteAllExcept(ids);
   }
 
   #isDue(session: Session, isRequested: boolean): boolean {
-    const observedAt = this.standings.get(session.id)?.observed_at;
+    const observedAt = this.statuses.get(session.id)?.observed_at;
     if (!observedAt || !hasEnded(session)) return true;
     const now = this.parts.clock.now();
     if (now - Date.parse(session.status_since) > endedForMs) return false;
     return isRequested || now - Date.parse(observedAt) >= endedEveryMs;
   }
 
-  async #save(session: Session, { standing, head }: Inspection): Promise<void> {
+  async #save(session: Session, { status, head }: Inspection): Promise<void> {
     this.#heads.set(session.id, head);
-    await this.standings.put({
+    await this.statuses.put({
       agent_id: session.id,
       name: session.name,
-      ...standing,
+      ...status,
       observed_at: formatTimestamp(this.parts.clock.now()),
     });
   }
@@ -200,7 +200,7 @@ function affectsBranches({ before, after }: SessionChange): boolean {
   return before.branch !== after.branch || before.worktree !== after.worktree;
 }
 
-function unknownStanding({ id, name, branch }: Session): Standing {
+function unknownStatus({ id, name, branch }: Session): BranchStatus {
   return {
     agent_id: id,
     name,

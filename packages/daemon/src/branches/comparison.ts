@@ -17,7 +17,7 @@ export interface Compared {
   base: { name: string; commit: string };
 }
 
-/** git failed: the reason becomes the standing's error. */
+/** git failed: the reason becomes the status's error. */
 class Unanswered extends Error {}
 
 /** Counts commits ahead and behind, and detects whether the branch is merged. Read-only. */

@@ -2,7 +2,7 @@ import { Branches, type BranchesParts } from './branches.js';
 
 export type { Branches } from './branches.js';
 
-/** Opens the standings of the branches and looks after them from now on. */
+/** Opens the branch statuses and starts to update them. */
 export async function openBranches(parts: BranchesParts): Promise<Branches> {
   const branches = await Branches.open(parts);
   branches.start();

@@ -24,7 +24,7 @@ async function inspect(at: Repository | Session, clock: Clock = systemClock) {
   const { signal } = new AbortController();
   const call = programCalls({ clock, environment: shop.environment, signal });
   const session = 'id' in at ? at : sessionIn(at);
-  return (await new Round(call, memory).inspect(session)).standing;
+  return (await new Round(call, memory).inspect(session)).status;
 }
 
 describe('against its base', () => {
@@ -76,10 +76,10 @@ describe('against its base', () => {
     const old = shop.repository('old', 'master');
     expect(await inspect(old.worktree('one'))).toMatchObject({ base: 'master', ahead: 0 });
     const odd = shop.repository('odd', 'develop');
-    const standing = await inspect(odd.worktree('two'));
-    expect(standing).toMatchObject({ branch: 'two', base: null, ahead: null, behind: null });
-    expect(standing).toMatchObject({ merged: null, ci: { state: 'none' } });
-    expect(standing.error).toBe('no base branch: there is no origin/HEAD, no main and no master');
+    const status = await inspect(odd.worktree('two'));
+    expect(status).toMatchObject({ branch: 'two', base: null, ahead: null, behind: null });
+    expect(status).toMatchObject({ merged: null, ci: { state: 'none' } });
+    expect(status.error).toBe('no base branch: there is no origin/HEAD, no main and no master');
   });
 
   test('no branch, no commit and no repository are unknown, each in words', async () => {
@@ -272,9 +272,9 @@ describe('CI', () => {
     ];
     for (const [prepare, error] of cases) {
       prepare();
-      const standing = await inspect(work);
-      expect(standing).toMatchObject({ ...ours, ...unknown });
-      expect(standing.error).toMatch(error);
+      const status = await inspect(work);
+      expect(status).toMatchObject({ ...ours, ...unknown });
+      expect(status.error).toMatch(error);
     }
   });
 });
@@ -306,9 +306,9 @@ describe('a program that takes too long', () => {
     const clock = impatient(() => shop.hasHung(), limits);
     const round = new Round(programCalls({ clock, environment: shop.environment, signal }), memory);
     const slow = { ci: { state: null }, error: 'gh took longer than 10 seconds', ahead: 0 };
-    expect((await round.inspect(sessionIn(first!))).standing).toMatchObject(slow);
+    expect((await round.inspect(sessionIn(first!))).status).toMatchObject(slow);
     const after = await round.inspect(sessionIn(second!));
-    expect(after.standing).toMatchObject({ ...slow, ahead: 1 });
+    expect(after.status).toMatchObject({ ...slow, ahead: 1 });
     expect(shop.ghCalls).toHaveLength(before + 1);
     expect(limits).toContain(10_000);
   });

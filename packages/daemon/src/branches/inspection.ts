@@ -6,11 +6,11 @@ import { compare, type Comparison } from './comparison.js';
 import type { Call } from './programs.js';
 import { readRefs, type Place, type Refs } from './refs.js';
 
-export type Standing = DaemonSchema<'BranchStanding'>;
+export type BranchStatus = DaemonSchema<'BranchStanding'>;
 
 /** The state of a session's branch. */
 export interface Inspection {
-  standing: Omit<Standing, 'agent_id' | 'name' | 'observed_at'>;
+  status: Omit<BranchStatus, 'agent_id' | 'name' | 'observed_at'>;
   /** The tip of the branch, and its merge base. */
   head: string | null;
   fork: string | null;
@@ -69,7 +69,7 @@ export class Round {
     ]);
     const errors = [refs.error, comparison.error, report.error].filter((each) => each !== null);
     return {
-      standing: {
+      status: {
         branch,
         base: base?.name ?? null,
         ci: report.ci,

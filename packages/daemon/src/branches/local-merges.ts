@@ -3,10 +3,10 @@ import type { ComparisonCache } from './inspection.js';
 import type { Call } from './programs.js';
 import { defaultNames, originHead } from './refs.js';
 
-/** What a comparison needs to know of a session. */
+/** The fields of a session that a comparison needs. */
 export type MergeCandidate = Pick<Session, 'id' | 'repo' | 'branch' | 'base_branch'>;
 
-/** A branch beside its local base. */
+/** A branch and its local base. */
 export interface LocalMerge {
   id: string;
   /** The tip of the branch. */
@@ -62,7 +62,7 @@ interface Tips {
   defaultBase: string | undefined;
 }
 
-/** No tips when git fails: the standing of the branch has the reason. */
+/** No tips when git fails: the status of the branch has the reason. */
 async function readTips(cwd: string, call: Call): Promise<Tips> {
   const format = '--format=%(refname)%00%(objectname)%00%(symref)';
   const end = await call('git', ['for-each-ref', format, 'refs/heads', originHead], cwd);

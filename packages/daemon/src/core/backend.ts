@@ -22,7 +22,7 @@ export interface Backend {
   enabled: boolean;
   /** Skipped by the router until then; 0 when it was never limited. */
   limited_until: number;
-  /** How it speaks the Agent Client Protocol; absent until it was looked for. */
+  /** How it supports the Agent Client Protocol; absent until it was checked. */
   acp?: AcpRow | null;
 }
 

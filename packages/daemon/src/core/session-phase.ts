@@ -32,7 +32,7 @@ export function phaseOf({
   }
 }
 
-/** True when the two are the same for whoever waits for the session. */
+/** True when the two are the same for a waiting job or task. */
 export function isSamePhase(a: Session | undefined, b: Session | undefined): boolean {
   if (!a || !b) return a === b;
   return (

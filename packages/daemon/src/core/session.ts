@@ -23,7 +23,7 @@ export interface Exit {
   signal: string | null;
   /** A user or the daemon stopped it. */
   wasStopped: boolean;
-  /** The process is gone without an exit record. */
+  /** The process has ended without an exit record. */
   isLost: boolean;
   /** A provider limit found in its last output. */
   limit: { reason: string; until: number } | null;

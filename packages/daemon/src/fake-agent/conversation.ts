@@ -18,7 +18,7 @@ const rule = '─'.repeat(60);
 const frames = ['✻', '✶', '✳', '✢'];
 const frameMs = 120;
 
-/** A conversation at a terminal, until somebody ends it. Resolves with the exit code. */
+/** An interactive conversation at a terminal. Resolves with the exit code. */
 export function converse(parts: ConversationParts): Promise<number> {
   return new Promise((resolve) => new Conversation(parts, resolve).begin());
 }

@@ -24,5 +24,5 @@ const isConversation = !options.isPrint && process.stdin.isTTY && process.stdout
 process.exitCode = isConversation
   ? await converse({ transcript, cwd, prompt: options.prompt })
   : await printRun({ transcript, cwd, options, sessionId });
-// What waits for input must not keep a finished agent alive.
+// Pending reads of input must not keep a finished agent alive.
 process.exit();

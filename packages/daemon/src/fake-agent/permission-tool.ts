@@ -24,7 +24,7 @@ export async function callPermissionTool(
     mcpServers: Record<string, ServerConfig>;
   };
   const server = mcpServers[serverName];
-  // Nobody is there to allow it.
+  // There is no permission tool that could allow it.
   if (!server) return { behavior: 'deny', message: 'Nobody can be asked.' };
   const child = spawn(server.command, server.args ?? [], { stdio: ['pipe', 'pipe', 'inherit'] });
   const unknown = new RpcError(-32_601, 'Method not found');

@@ -10,7 +10,7 @@ export interface PrintParts {
   sessionId: string;
 }
 
-/** One run with nobody at the keyboard. Answers the exit code. */
+/** One headless run. Returns the exit code. */
 export async function printRun({
   transcript,
   cwd,

@@ -1,4 +1,4 @@
-/** What is typed at the fake agent's terminal, taken apart. */
+/** Parsed input of the fake agent's terminal. */
 export type Key =
   | { key: 'text'; text: string; isPaste: boolean }
   | { key: 'enter' }
@@ -9,7 +9,7 @@ export type Key =
 const pasteStart = '\u001b[200~';
 const pasteEnd = '\u001b[201~';
 
-/** Takes what a terminal sends apart into keys and pastes. */
+/** Splits terminal input into keys and pastes. */
 export class Keys {
   #paste: string | undefined;
 
@@ -54,8 +54,8 @@ function nextKey(rest: string): [string, Key | undefined] {
 }
 
 /**
- * Draws what was said from top to bottom, and below it a part that is drawn again and again: the
- * work under way, a question, or the line that is typed into.
+ * Prints messages from top to bottom, and redraws a part below them: the current work, a question,
+ * or the input line.
  */
 export class Screen {
   #bottomLines = 0;

@@ -64,7 +64,7 @@ export function stepsOf(prompt: string): Step[] {
   return steps;
 }
 
-/** What it says at the end of a turn whose prompt says nothing about the answer. */
+/** The answer at the end of a turn when the prompt does not set one. */
 export function answerTo(prompt: string): string {
   const line = prompt.trim().split('\n')[0]!.slice(0, 100);
   return `Done: ${line}`;
@@ -85,7 +85,7 @@ export interface Options {
 
 const flagsWithValue = new Set(['--output-format', '--permission-mode', '--add-dir']);
 
-/** Takes the arguments that claude takes, as far as they matter here. */
+/** Parses the arguments of claude that matter here. */
 export function optionsOf(args: readonly string[]): Options {
   const options: Options = {
     isPrint: false,
@@ -115,7 +115,7 @@ export function optionsOf(args: readonly string[]): Options {
   return options;
 }
 
-/** The value of a flag that is one word with it. */
+/** The value of a flag in the form `--flag=value`. */
 function valueOf(args: readonly string[], flag: string): string | undefined {
   return args.find((arg) => arg.startsWith(`${flag}=`))?.slice(flag.length + 1);
 }

@@ -13,7 +13,7 @@ export interface TranscriptOptions {
 const freshContext = 12_000;
 const perTurn = 2_000;
 
-/** Where claude keeps the transcript of a session. */
+/** Where claude stores the transcript of a session. */
 export function transcriptFile({
   sessionId,
   cwd,
@@ -82,7 +82,7 @@ export class Transcript {
     return this.#answer([{ type: 'text', text }], 'end_turn');
   }
 
-  /** What claude writes when the provider refuses. */
+  /** The line that claude writes when the provider refuses. */
   refused(text: string): void {
     this.#write({
       type: 'assistant',
@@ -127,7 +127,7 @@ export class Transcript {
     appendFileSync(this.#file, `${JSON.stringify({ ...common, ...line })}\n`);
   }
 
-  /** Goes on where the session was left. */
+  /** Continues a resumed session. */
   #recall(): void {
     for (const line of readFileSync(this.#file, 'utf8').split('\n')) {
       if (!line.includes('"cache_read_input_tokens"')) continue;

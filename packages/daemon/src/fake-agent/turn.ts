@@ -5,10 +5,10 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { answerTo, stepsOf, type Step } from './script.js';
 import type { Transcript } from './transcript.js';
 
-/** What a turn needs of whoever shows it. */
+/** The output of a turn: a terminal or JSON. */
 export interface TurnUi {
   say(text: string): void;
-  /** A message of the model, for those who report in JSON. */
+  /** A message of the model, for JSON output. */
   message(message: object): void;
   /** Resolves with whether it may; rejects when the turn is interrupted. */
   requestPermission(question: string, command: string): Promise<boolean>;
@@ -52,7 +52,7 @@ export async function runTurn(parts: TurnParts, prompt: string): Promise<TurnEnd
   return { kind: 'answered', text: answer };
 }
 
-/** Answers how the turn ends, if it does; or what is to be said at its end. */
+/** Returns how the turn ends, if it does, or its final text. */
 async function runStep(
   { transcript, ui, cwd, signal }: TurnParts,
   step: Step,

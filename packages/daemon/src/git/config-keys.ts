@@ -43,7 +43,7 @@ export function isAllowedKey(kind: IsolationKind, name: string): boolean {
   return allowed[kind].test(name);
 }
 
-/** A dot stands for itself, and `.+` for a subsection. */
+/** A dot matches itself, and `.+` matches a subsection. */
 function anyOf(patterns: readonly string[]): RegExp {
   const sources = patterns.map((each) => each.replaceAll(/\.(?!\+)/g, String.raw`\.`));
   return new RegExp(`^(?:${sources.join('|')})$`, 's');

@@ -105,8 +105,8 @@ test('git: a repository runs no command at a spawn, a listing or a deletion', as
   const { signal } = new AbortController();
   const call = programCalls({ ...parts, signal });
   const session = { worktree: path, workdir: path, repo, branch: 'side', status: 'idle', pid: 1 };
-  const { standing } = await new Round(call, new ComparisonCache()).inspect(session as never);
-  expect(standing).toMatchObject({ branch: 'side', base: 'main', ahead: 0, behind: 0 });
+  const { status } = await new Round(call, new ComparisonCache()).inspect(session as never);
+  expect(status).toMatchObject({ branch: 'side', base: 'main', ahead: 0, behind: 0 });
   expect(traced()).toBe('');
 
   writeFileSync(join(path, 'wheel.txt'), 'iron\n');
@@ -130,8 +130,8 @@ test('git: comparing a branch that has commits runs no command', async () => {
   const { signal } = new AbortController();
   const session = { worktree: path, workdir: path, repo, branch: 'ahead', status: 'idle', pid: 1 };
   const call = programCalls({ ...parts, signal });
-  const { standing } = await new Round(call, new ComparisonCache()).inspect(session as never);
-  expect(standing).toMatchObject({ ahead: 1, behind: 1, merged: false });
+  const { status } = await new Round(call, new ComparisonCache()).inspect(session as never);
+  expect(status).toMatchObject({ ahead: 1, behind: 1, merged: false });
   expect(traced()).toBe('');
 });
 

@@ -147,7 +147,7 @@ function agentOf({ id, pid, context_tokens }: Session, from: Reading, to: Readin
   const isMeasured = before && after && wallMs > 0;
   return {
     id,
-    // CPU time of a child that nobody waited for is lost, so the sum can decrease.
+    // CPU time of a child without a wait() is lost, so the sum can decrease.
     cpu_pct: isMeasured
       ? hundredths((Math.max(0, after.cpuMs - before.cpuMs) / wallMs) * 100)
       : null,

@@ -9,7 +9,7 @@ export interface SessionAlertsParts extends Pick<World, 'clock' | 'log'> {
   sessions: Pick<Sessions, 'list' | 'find' | 'onChange'>;
   questions: Pick<Questions, 'openOf'>;
   alerts: AlertSink;
-  /** Called when a session is gone. */
+  /** Called when a session was deleted. */
   deleteMarks: (agentId: string) => Promise<void>;
   /** Idle time of an agent before an alert. */
   stuckAfterMs: number;
@@ -62,7 +62,7 @@ export class SessionAlerts {
     this.#do(() => this.#parts.alerts.raise(alert, { topic: 'status', value }));
   }
 
-  /** The question that the agent asked last is the one that it waits with. */
+  /** Adds the latest question of the agent, which is the one it waits for. */
   #withQuestion(alert: Alert | undefined): Alert | undefined {
     if (alert?.kind !== 'waiting_for_input' || alert.agentId === null) return alert;
     const question = this.#parts.questions.openOf(alert.agentId).at(-1)?.question;

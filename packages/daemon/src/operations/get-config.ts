@@ -11,7 +11,7 @@ export function getConfig(
   return { ...view, entries: view.entries.map((entry) => withoutSecretPath(entry)) };
 }
 
-/** Who knows the path of a webhook can post to it, so that a read-only caller sees the host only. */
+/** The path of a webhook is enough to post to it, so a read-only caller sees only the host. */
 function withoutSecretPath(entry: DaemonSchema<'ConfigEntry'>): DaemonSchema<'ConfigEntry'> {
   const { key, value } = entry;
   if (key !== 'notify.webhook_url' || typeof value !== 'string' || value === '') return entry;

@@ -6,7 +6,7 @@ type Input = Readonly<Record<string, unknown>>;
 
 const maxTitleLength = 200;
 
-/** What claude's call of a tool is shown as. */
+/** How a tool call of claude is shown. */
 export function describe(tool: string, input: Input): Omit<PermissionRequest, 'id'> {
   const name = tool.slice(0, maxTitleLength);
   const about = textIn(input, 'description')?.split('\n')[0]?.slice(0, maxTitleLength);

@@ -41,7 +41,7 @@ async function answerTo(id: string, signal: AbortSignal): Promise<PermissionAnsw
   }
 }
 
-/** What claude expects: a decision as JSON text. */
+/** The result in claude's format: a decision as JSON text. */
 async function requestPermission(call: unknown, signal: AbortSignal): Promise<string> {
   const { tool_name: tool, input } = argumentsSchema.parse(call);
   const id = Buffer.from(systemRandom.bytes(16)).toString('hex');
@@ -88,7 +88,7 @@ server.setRequestHandler(CallToolRequestSchema, async ({ params }, { signal }) =
   };
 });
 
-/** Nobody waits for the answers any more. */
+/** Claude has ended and no longer waits for the answers. */
 function leave(): void {
   for (const id of open) removeRequest(directory, id);
   process.exit();

@@ -13,9 +13,9 @@ import { systemCode } from '@millrace/kit/errors';
 import { z } from 'zod';
 import { maxBodyLength } from '../questions/question.js';
 
-/*
- * How the permission tool and the daemon talk: through files in the session's directory, so that
- * either side may be restarted and the tool of one session cannot ask in the name of another.
+/**
+ * The permission tool and the daemon communicate through files in the session's directory, so that
+ * either side may be restarted and the tool of one session cannot send requests for another.
  */
 
 const requestSchema = z.object({
@@ -97,7 +97,7 @@ function namesIn(directory: string): string[] {
   }
 }
 
-/** Undefined when the file is not there, or not one of ours. */
+/** Undefined when the file does not exist or is invalid. */
 function readFile<Schema extends z.ZodType>(
   file: string,
   schema: Schema,

@@ -1,6 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 
-/** What a node of a database cluster says of itself. */
+/** The role that a node of a database cluster reports. */
 export interface NodeRole {
   role: string;
   epoch: number;
@@ -13,11 +13,11 @@ export interface LeaderChoiceParts {
   clock: Clock;
 }
 
-/** How long the leader is taken for granted. */
+/** How long a known leader is used without another check. */
 const validMs = 1_000;
 const roleTimeoutMs = 2_000;
 
-/** Finds the node that leads among several; one address is taken as it is. */
+/** Finds the leader among several nodes; a single address is used without a check. */
 export class LeaderChoice {
   readonly #parts: LeaderChoiceParts;
   #chosen: { url: URL; at: number } | undefined;
@@ -60,7 +60,7 @@ export class LeaderChoice {
     try {
       return { url, ...(await roleOf(url, timeout.signal)) };
     } catch {
-      // Whoever sends the request to it hears why.
+      // The request that is sent to it then reports the error.
       return undefined;
     } finally {
       timer.cancel();

@@ -13,14 +13,14 @@ export interface UpstreamRequest {
   target: string;
   headers: OutgoingHttpHeaders;
   body: Uint8Array | undefined;
-  /** Aborted when the caller is gone. */
+  /** Aborted when the caller has disconnected. */
   signal: AbortSignal;
 }
 
 interface UpstreamParts {
   /** Name in messages: `queue server`. */
   name: string;
-  /** One address, or those of the nodes of a cluster, by commas. */
+  /** One address, or those of the nodes of a cluster, separated by commas. */
   url: string;
   /** The setting that holds the url, and the one that holds the credentials. */
   keys: { url: string; credentials: string };

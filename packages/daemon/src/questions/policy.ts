@@ -5,7 +5,7 @@ import { maxBodyLength, type Question } from './question.js';
 export interface PolicyRule {
   /** Backend id, or a pattern with `*`; absent means every backend. */
   backend?: string | undefined;
-  /** `execute`, `edit(*.md)`, `mcp__github__*`; `*` stands for anything. */
+  /** `execute`, `edit(*.md)`, `mcp__github__*`; `*` matches anything. */
   tool: string;
   action: 'allow' | 'ask' | 'deny';
 }
@@ -29,14 +29,14 @@ const kinds: Readonly<Record<string, string>> = {
   WebSearch: 'fetch',
 };
 
-/** The kind of tool behind the name that an agent uses; unknown names stay as they are. */
+/** The tool kind for an agent's tool name; unknown names are returned unchanged. */
 export function toolKind(name: string): string {
   return Object.hasOwn(kinds, name) ? kinds[name]! : name;
 }
 
 /**
- * What the first matching rule answers; undefined when a person has to. A question whose tool is
- * not known is never answered, and `allow` only ever chooses an option that allows once.
+ * The answer of the first matching rule; undefined when a person has to decide. A question about an
+ * unknown tool is never answered, and `allow` only selects an option that allows once.
  */
 export function decide(
   rules: readonly PolicyRule[],
@@ -64,7 +64,7 @@ function matches(rule: PolicyRule, backend: string, tool: string, body: string):
   if (rule.action === 'deny') {
     return body.split('\n').some((line) => globMatches(args, line.trim()));
   }
-  // What was cut off might be anything.
+  // The body was truncated, so the rule cannot be checked.
   if (body.length >= maxBodyLength) return false;
   return globMatches(args, body.trim()) && (!args.includes('*') || isOneCommand(body.trim()));
 }

@@ -8,19 +8,19 @@ export type AnswerRequest = DaemonSchema<'AnswerRequest'>;
 /** Drivers cut the body of a question here. */
 export const maxBodyLength = 4_000;
 
-/** What an agent asks. */
+/** The content of an agent's question. */
 export type QuestionContent = Pick<Question, 'kind' | 'title' | 'body' | 'tool' | 'options'> & {
   /** How the driver finds the request again; undefined for a dialog on the screen. */
   ref?: string | undefined;
 };
 
-/** A question with what only its driver needs. */
+/** A question with the fields that only its driver needs. */
 export interface StoredQuestion {
   question: Question;
   ref: string | null;
 }
 
-/** The answer of a request; refuses one that the question does not take. */
+/** The answer in a request; refuses one that the question does not offer. */
 export function answerOf(question: Question, { option_id, text }: AnswerRequest): string {
   if (option_id !== undefined) {
     if (question.options.some(({ id }) => id === option_id)) return option_id;
@@ -36,7 +36,7 @@ function choices({ options }: Question): string {
   return `Answer with one of: ${each.join(', ')}.`;
 }
 
-/** Refuses an answer to a question that waits for none. */
+/** Refuses an answer to a question that is not open. */
 export function checkOpen({ id, status, answered_by: by }: Question): void {
   if (status === 'open') return;
   const what =

@@ -16,7 +16,7 @@ export interface QuestionsParts extends World {
   database: Database;
 }
 
-/** Gives an answer to the agent; `gone` when it does not wait for one any more. */
+/** Delivers an answer to the agent; `gone` when it no longer waits for one. */
 export type Deliver = (stored: StoredQuestion, answer: string) => Promise<'taken' | 'gone'>;
 
 export interface QuestionFilter {
@@ -34,8 +34,8 @@ export const maxQuestions = 1000;
 export const questionsCollection = 'questions';
 
 /**
- * The questions of all agents, on disk and in memory. This process alone writes them. Answered ones
- * stay as the record of who allowed what, up to `maxQuestions`.
+ * The questions of all agents, on disk and in memory. Only this process writes them. Answered ones
+ * are kept as an audit record, up to `maxQuestions`.
  */
 export class Questions {
   readonly #stored = new Map<string, StoredQuestion>();
@@ -71,7 +71,7 @@ export class Questions {
       .toSorted((a, b) => (a.question.id < b.question.id ? -1 : 1));
   }
 
-  /** Whether this request of a driver has been asked already. */
+  /** Whether this request of a driver was already added. */
   hasRef(sessionId: string, wanted: string): boolean {
     return [...this.#stored.values()].some(
       ({ question, ref }) => ref === wanted && question.session_id === sessionId,
@@ -96,8 +96,9 @@ export class Questions {
   }
 
   /**
-   * Adds a question once, whatever observes it at the same time: the same request of a driver, or the
-   * same dialog while it is open. Nothing else runs between the check and the note in memory.
+   * Adds a question once, even when it is observed twice at the same time: by the driver's request
+   * id, or by its dialog while that is open. There is no await between the check and the insert in
+   * memory.
    */
   async add(sessionId: string, content: QuestionContent): Promise<AddedQuestion> {
     const { clock, random, log } = this.parts;
@@ -126,8 +127,8 @@ export class Questions {
   }
 
   /**
-   * Answers a question: the answer is checked, given to the agent, and recorded. Answers to one
-   * question wait for one another, and only the first is given.
+   * Answers a question: the answer is checked, delivered to the agent, and recorded. Answers to one
+   * question are serialized, and only the first is delivered.
    */
   async answer(
     id: string,

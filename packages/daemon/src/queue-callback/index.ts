@@ -23,7 +23,7 @@ export interface QueueCallbackParts {
   outbound: Outbound;
   dataDir: string;
   settings: QueueSettings;
-  /** What a session has cost so far; null when that is not known. */
+  /** Cost of a session so far; null when it is unknown. */
   exactUsdOf: (session: Session) => Promise<number | null>;
 }
 

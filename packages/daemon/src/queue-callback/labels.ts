@@ -4,7 +4,7 @@ export type Labels = Readonly<Record<string, string>>;
 
 const systemNames: Readonly<Record<string, string>> = { darwin: 'macos', win32: 'windows' };
 
-/** What every daemon knows about its machine; settings override it. */
+/** Labels that every daemon sets for its machine; settings override them. */
 export function machineLabels(configured: Labels): Labels {
   const os = systemNames[process.platform] ?? process.platform;
   return { os, arch: process.arch, host: hostname(), ...configured };

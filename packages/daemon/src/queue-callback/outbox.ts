@@ -16,7 +16,7 @@ export interface OutboxParts {
   client: QueueClient;
   /** Length of the leases; default: 15 minutes. */
   leaseMs?: number | undefined;
-  /** What a session has cost so far; null when that is not known. */
+  /** Cost of a session so far; null when it is unknown. */
   exactUsdOf?: ((session: Session) => Promise<number | null>) | undefined;
   /** Reported with each extension of a lease. */
   progressOf?: ((session: Session) => string) | undefined;

@@ -15,12 +15,12 @@ export type Report =
       retry_after_ms?: number;
     };
 
-/** The result of a task: its session and the end of what the agent said. */
+/** The result of a task: its session and the end of the agent's output. */
 export type TaskResult = Pick<Session, 'backend' | 'model' | 'branch'> & {
   session_id: string;
   /** The last answer of the agent, or the end of its output. */
   output: string;
-  /** At the exact prices of its models; null when that is not known. */
+  /** At the exact prices of its models; null when it is unknown. */
   exact_usd: number | null;
 };
 

@@ -158,7 +158,7 @@ export class Backends {
     }
   }
 
-  /** Remembers how a backend speaks the Agent Client Protocol. */
+  /** Stores how a backend supports the Agent Client Protocol. */
   async noteAcp(id: string, row: AcpRow | undefined): Promise<void> {
     const backend = await this.find(id);
     if (JSON.stringify(row ?? null) === JSON.stringify(backend.acp ?? null)) return;

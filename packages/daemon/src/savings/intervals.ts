@@ -19,7 +19,7 @@ export function intervalsOf(
   { from, to }: { from: number; to: number },
   local: LocalTime,
 ): Interval[] {
-  // A day may have 25 hours, and nobody counts the hours since the year 1.
+  // A day may have 25 hours; without this limit a range could start in year 1.
   const earliest = Math.max(from, to - (maxIntervals + 2) * widthMs[granularity]);
   const starts = granularity === 'day' ? days(earliest, to, local) : hours(earliest, to, local);
   return starts.slice(-maxIntervals).map((start) => ({
@@ -46,7 +46,7 @@ function hours(from: number, to: number, local: LocalTime): number[] {
   return starts;
 }
 
-/** Which interval a moment belongs to. What lies before the first or after the last joins them. */
+/** The interval of a time. Times before the first or after the last count for those. */
 export function indexOf(intervals: readonly Interval[], at: number): number {
   let [low, high] = [0, intervals.length - 1];
   while (low < high) {

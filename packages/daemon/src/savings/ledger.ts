@@ -6,7 +6,7 @@ import { Columns } from './columns.js';
 import { entryOf } from './entry.js';
 
 const chunkBytes = 1_048_576;
-/** No line of ours comes near it; what is longer is damage and must not fill the memory. */
+/** Far longer than any valid line: a longer one is damaged and must not fill the memory. */
 const maxLineBytes = 65_536;
 const lineBreak = 0x0a;
 
@@ -14,7 +14,7 @@ const lineBreak = 0x0a;
 export class Ledger {
   readonly #columns = new Columns();
   readonly #reading = new SharedRuns(() => this.#readOn());
-  /** Where the first line begins that is not in the columns yet. */
+  /** Offset of the first line that is not in the columns yet. */
   #offset = 0;
   #inode = 0;
   #broken = 0;
@@ -45,7 +45,7 @@ export class Ledger {
     }
     try {
       const { ino, size } = await handle.stat();
-      // Somebody has put another file in its place, or cut it.
+      // The file was replaced or truncated.
       if (ino !== this.#inode || size < this.#offset) this.#startOver(ino);
       await this.#readFrom(handle);
     } finally {
@@ -63,7 +63,7 @@ export class Ledger {
   async #readFrom(handle: FileHandle): Promise<void> {
     const buffer = Buffer.allocUnsafe(chunkBytes);
     let rest: Buffer = Buffer.alloc(0);
-    // The bytes of a line that is too long are passed over as they come.
+    // The bytes of a line that is too long are skipped.
     let isTooLong = false;
     for (;;) {
       const position = this.#offset + rest.length;
@@ -85,7 +85,7 @@ export class Ledger {
     if (!isTooLong) this.#takeLast(rest);
   }
 
-  /** Whole lines; the first one is the end of a line that is too long if so told. */
+  /** Complete lines; with `startsInTooLong` the first one is the end of a line that is too long. */
   #take(lines: Buffer, startsInTooLong: boolean): false {
     let isSkipped = startsInTooLong;
     for (let start = 0; start < lines.length;) {
@@ -106,8 +106,8 @@ export class Ledger {
   }
 
   /**
-   * The last line may still be under way, or was torn by a crash: then it is no JSON, for no part
-   * of an object is one, and is left for the next time. If it is whole, only its end is missing.
+   * The last line may be incomplete, or torn by a crash: then it is not valid JSON, and is read
+   * again next time. If it is valid, only its line break is missing.
    */
   #takeLast(line: Buffer): void {
     const entry = line.length === 0 ? undefined : entryOf(line.toString('utf8'));

@@ -1,6 +1,6 @@
 const dayMs = 86_400_000;
 const hourMs = 3_600_000;
-/** Local midnight lies within these of midnight in UTC, wherever one is. */
+/** Maximum distance of local midnight from midnight in UTC, in any time zone. */
 const [maxBeforeMs, maxAfterMs] = [15 * hourMs, 13 * hourMs];
 
 const maxCached = 10_000;
@@ -89,7 +89,7 @@ export class LocalTime {
   }
 
   #fields(at: number): number[] {
-    // Made with the first question: the library behind it takes its time to load.
+    // Created on first use: Intl takes long to load.
     this.#format ??= fieldsIn(this.zone);
     const parts = this.#format.formatToParts(at);
     const named = Object.fromEntries(parts.map(({ type, value }) => [type, Number(value)]));

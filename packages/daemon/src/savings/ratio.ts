@@ -11,7 +11,7 @@ export interface Ratio {
 
 export const heuristicRatio: Ratio = { bytesPerToken: 4, basis: 'HEURISTIC' };
 
-/** Texts of any language lie within; anything else is a mistake of whoever counted. */
+/** Texts of any language are within these; anything else is a counting error. */
 const [minBytes, maxBytes] = [0.5, 50];
 
 export function isPlausible(bytesPerToken: unknown): bytesPerToken is number {
@@ -24,7 +24,7 @@ export function tokensIn(bytes: number, { bytesPerToken }: Ratio): number {
   return Math.ceil(bytes / bytesPerToken);
 }
 
-/** The calibrated ratio, or the heuristic where nobody has calibrated. */
+/** The calibrated ratio, or the heuristic without a calibration. */
 export async function readRatio(
   dataDir: string,
   onBroken: (file: string) => void = () => {},

@@ -19,7 +19,7 @@ export interface ReportOptions {
   local: LocalTime;
 }
 
-/** Nobody knows which model would have read it, and unknown models are of the top tier. */
+/** The model that would have read it is unknown, and unknown models are priced at the top tier. */
 const rates = ratesOf('claude', 'unknown')!;
 
 /** Savings of one ledger row, in tokens of the current ratio. */

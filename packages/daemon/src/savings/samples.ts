@@ -8,7 +8,7 @@ export type Sample = DaemonSchema<'SavingsSample'>;
 
 /** Maximum number of samples; the oldest are deleted. */
 const maxSamples = 200;
-/** More of a text tells nothing new about how it is shortened. */
+/** A longer sample would not change the measured ratio. */
 export const maxSampleLength = 32_768;
 
 /** Stores a sample of raw and shortened text. File names sort by time. */

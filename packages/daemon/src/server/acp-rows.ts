@@ -6,8 +6,8 @@ import type { Backends } from '../registry/backends.js';
 const delayMs = 10_000;
 
 /**
- * Fills in how installed backends speak the Agent Client Protocol, soon after the start and in the
- * background. Returns what waits for the end of it.
+ * Checks how installed backends support the Agent Client Protocol, soon after the start and in the
+ * background. Returns a function that waits for its end.
  */
 export function fillAcpRows({
   backends,

@@ -44,7 +44,7 @@ export function workbenchHandlers(
   };
 }
 
-/** Answers, and logs who changed which branch to what. */
+/** Responds, and logs the caller and the branch change. */
 function audited<Result extends object>(log: Log, { name }: Caller, action: string, body: Result) {
   log.info({ principal: name, action, ...body }, 'branch changed');
   return { status: 200 as const, body };

@@ -48,7 +48,7 @@ export function waitingSign(permission: PendingPermission | undefined): Sign {
   return { status, reason: `it asks: ${title}${detail}` };
 }
 
-/** What the agent says of itself, in the form of the API. */
+/** The agent's own description of itself, in the form of the API. */
 export function acpFacts(state: HostState): DaemonSchema<'AcpFacts'> {
   const { agent, mode, modes, models } = state;
   return { agent, mode, modes, models };
@@ -80,7 +80,7 @@ function optionKind(kind: string): QuestionOption['kind'] {
   }
 }
 
-/** Ids of permissions begin again with every start of the agent. */
+/** Permission ids restart with every start of the agent. */
 export function permissionRef(starts: number, id: string): string {
   return `${starts}-${id}`;
 }

@@ -4,7 +4,7 @@ import { findProgram } from '../registry/search-path.js';
 import { cliOf, type ExtraCli } from './command-lines.js';
 import type { OfferedFlags } from './offered-flags.js';
 
-/** How a backend speaks the Agent Client Protocol. */
+/** How a backend supports the Agent Client Protocol. */
 export interface AcpSource {
   via: 'native' | 'adapter';
   /** The program and its arguments. */
@@ -21,7 +21,7 @@ export interface AcpSourcesParts {
   variablesFor: (backend: string) => Record<string, string>;
 }
 
-/** What makes a command line speak the protocol; used only where its `--help` lists it. */
+/** Arguments that start the protocol; used only if `--help` lists them. */
 const native: Readonly<Record<string, readonly string[]>> = {
   gemini: ['--acp', '--experimental-acp'],
   qwen: ['--acp', '--experimental-acp'],
@@ -31,19 +31,19 @@ const native: Readonly<Record<string, readonly string[]>> = {
   auggie: ['--acp'],
 };
 
-/** Programs from npm that speak the protocol for a command line. */
+/** npm programs that implement the protocol for a command line. */
 const adapters: Readonly<Record<string, readonly string[]>> = {
   claude: ['claude-agent-acp', 'claude-code-acp'],
   codex: ['codex-acp'],
 };
 
-/** Finds how backends speak the Agent Client Protocol; nothing is ever downloaded. */
+/** Finds how backends support the Agent Client Protocol; nothing is ever downloaded. */
 export class AcpSources {
   constructor(private readonly parts: AcpSourcesParts) {}
 
   /**
    * May run the program for its `--help`. When the driver was requested by name, a program that is
-   * too slow to answer counts as one that speaks the protocol.
+   * too slow to answer counts as supporting the protocol.
    */
   async find(
     { id, installed, binary_path: file }: Backend,

@@ -10,7 +10,7 @@ import {
   type HostCommand,
   type HostReply,
 } from '../acp-host/state.js';
-import type { Driver, Known, Launch, ProcessView, Started } from './driver.js';
+import type { Driver, KnownAgent, Launch, ProcessView, Started } from './driver.js';
 import { HeadlessDriver } from './headless.js';
 import { acpSocket, sessionDirectory } from './places.js';
 
@@ -29,9 +29,9 @@ const cancelLimitMs = 2_000;
 const cancelStepMs = 40;
 
 /**
- * Runs agents over the Agent Client Protocol. Each is a child of a small host process of its own,
- * which outlives the daemon: the next daemon reads its state from a file and talks to it through
- * a Unix socket in the session's directory.
+ * Runs agents over the Agent Client Protocol. Each is a child of its own small host process, which
+ * outlives the daemon: the next daemon reads its state from a file and connects through a Unix
+ * socket in the session's directory.
  */
 export class AcpDriver implements Driver {
   readonly name = 'acp';
@@ -62,7 +62,7 @@ export class AcpDriver implements Driver {
     });
   }
 
-  async inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>> {
+  async inspect(agents: readonly KnownAgent[]): Promise<Map<string, ProcessView>> {
     const views = await this.#processes.inspect(agents);
     for (const [id, { pid }] of views) if (pid !== undefined) this.#link(id);
     return views;
@@ -119,7 +119,7 @@ export class AcpDriver implements Driver {
     for (const id of this.#links.keys()) this.#unlink(id);
   }
 
-  /** Keeps a connection on which the host says that something has changed. */
+  /** Keeps a connection on which the host reports changes. */
   #link(id: string): void {
     if (this.#isClosed || this.#links.has(id)) return;
     const socket = connect(acpSocket(this.#parts.dataDir, id));
@@ -127,7 +127,7 @@ export class AcpDriver implements Driver {
     const command: HostCommand = { do: 'watch' };
     socket.on('connect', () => socket.write(`${JSON.stringify(command)}\n`));
     socket.on('data', () => this.#parts.onNews());
-    // A host that does not listen yet is tried again at the next look.
+    // A host that does not listen yet is tried again at the next inspection.
     socket.on('error', () => undefined);
     socket.on('close', () => {
       if (this.#links.get(id) === socket) this.#links.delete(id);

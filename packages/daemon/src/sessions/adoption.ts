@@ -3,33 +3,33 @@ import { join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { isEnded, withFacts, withStatus } from '../core/session.js';
-import type { SessionBook } from './book.js';
+import type { SessionStore } from './session-store.js';
 import type { TalkingDriver } from './driver.js';
 import type { Entry } from './handle.js';
 import { sessionsDirectory } from './places.js';
 import { endFamily, listProcesses, startMarkOf } from './processes.js';
 
 export interface AdoptionParts {
-  book: SessionBook;
+  store: SessionStore;
   clock: Clock;
   log: Log;
   dataDir: string;
-  /** The driver that keeps agents by name, whoever started them. */
+  /** The driver whose agents can be listed by name, whichever daemon started them. */
   keeper: TalkingDriver;
   /** This very daemon is starting it right now. */
   isStarting: (id: string) => boolean;
 }
 
 /**
- * Finds the agents of a daemon before this one. Those whose start was cut short are found by their
- * token, or are lost; what runs under our name without a session is ended.
+ * Finds the agents of the previous daemon. Agents whose start was interrupted are found by their
+ * token, or marked as lost; processes under our name without a session are ended.
  */
 export async function adopt(parts: AdoptionParts): Promise<void> {
-  // Whoever never ran an agent need not look at every process of the machine.
+  // Without sessions of an earlier daemon there is no need to list all processes.
   const hasFolders = foldersIn(sessionsDirectory(parts.dataDir)).length > 0;
-  if (!hasFolders && parts.book.all().length === 0) return;
+  if (!hasFolders && parts.store.all().length === 0) return;
   const wrappers = await findWrappers(parts.dataDir);
-  for (const entry of parts.book.all()) {
+  for (const entry of parts.store.all()) {
     const { session, handle } = entry;
     if (isEnded(session) || handle.startMark !== null || parts.isStarting(session.id)) continue;
     await finishStart(parts, entry, wrappers.get(session.id));
@@ -54,12 +54,12 @@ async function findWrappers(dataDir: string): Promise<Map<string, Wrapper>> {
 }
 
 async function finishStart(
-  { book, clock }: AdoptionParts,
+  { store, clock }: AdoptionParts,
   { session: { id } }: Entry,
   wrapper: Wrapper | undefined,
 ): Promise<void> {
   const startMark = wrapper && (await startMarkOf(wrapper.pid));
-  await book.change(id, ({ session, handle }) => {
+  await store.change(id, ({ session, handle }) => {
     const now = clock.now();
     if (wrapper && startMark !== undefined && wrapper.token === handle.token) {
       const found = withFacts(session, { pid: wrapper.pid }, now);
@@ -73,13 +73,13 @@ async function finishStart(
   });
 }
 
-/** Ends what can only be ours and that no session knows of. */
+/** Ends processes that are certainly ours and belong to no session. */
 async function reap(
-  { book, clock, log, dataDir, keeper }: AdoptionParts,
+  { store, clock, log, dataDir, keeper }: AdoptionParts,
   wrappers: ReadonlyMap<string, Wrapper>,
 ): Promise<void> {
   const isWanted = (id: string, token?: string) => {
-    const entry = book.get(id);
+    const entry = store.get(id);
     if (!entry || isEnded(entry.session)) return false;
     return token === undefined || token === entry.handle.token;
   };
@@ -92,7 +92,7 @@ async function reap(
     if (!isWanted(id)) await keeper.release(id);
   }
   for (const name of foldersIn(sessionsDirectory(dataDir))) {
-    if (/^[0-9A-Z]{26}$/.test(name) && !book.get(name)) {
+    if (/^[0-9A-Z]{26}$/.test(name) && !store.get(name)) {
       rmSync(join(sessionsDirectory(dataDir), name), { recursive: true, force: true });
     }
   }

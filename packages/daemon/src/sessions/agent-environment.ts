@@ -1,4 +1,4 @@
-/** The environment of an agent: what its backend is given, and who it is, for the command line. */
+/** The environment of an agent: the variables of its backend, and its session id for `ctl`. */
 export function agentEnvironment(
   variables: Readonly<Record<string, string>>,
   { id, dataDir, cwd }: { id: string; dataDir: string; cwd: string },

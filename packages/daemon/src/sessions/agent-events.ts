@@ -4,17 +4,17 @@ import type { OutputFormat } from './command-lines.js';
 type EventFormat = Exclude<OutputFormat, 'text'>;
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What a line of an agent's reports says, for the daemon. */
+/** The parts of one output line of an agent that the daemon uses. */
 export interface AgentEvent {
   /** The backend's own session. */
   sessionId?: string | undefined;
   model?: string | undefined;
   contextTokens?: number | undefined;
-  /** What the model's context can hold. */
+  /** Size of the model's context window. */
   contextWindow?: number | undefined;
-  /** What it is doing now, in words. */
+  /** A description of the current activity. */
   doing?: string | undefined;
-  /** How the run ended, by its own account. */
+  /** How the run ended, as reported by the agent. */
   result?: { isError: boolean; text: string } | undefined;
 }
 
@@ -32,7 +32,7 @@ export function readEvent(format: EventFormat, line: string): AgentEvent | undef
   }
 }
 
-/** The lines that a person is shown of a report; undefined when the line is none. */
+/** The lines to show for an event; undefined when the line is not one. */
 export function renderEvent(format: EventFormat, line: string): string[] | undefined {
   const report = objectOf(line);
   if (!report) return undefined;
@@ -71,7 +71,7 @@ function claudeEvent(report: JsonObject): AgentEvent {
       const doing = tool
         ? `it uses the tool ${textIn(tool, 'name') ?? 'unknown'}`
         : 'it is answering';
-      // What a subagent holds is not what the agent itself holds.
+      // The context of a subagent is not that of the agent.
       const isOwn = typeof report['parent_tool_use_id'] !== 'string' && !isSynthetic(message);
       const contextTokens = isOwn ? claudeContext(objectIn(message, 'usage')) : undefined;
       return { sessionId, doing, contextTokens };
@@ -108,7 +108,7 @@ function windowIn(report: JsonObject): number | undefined {
   return largest > 0 ? largest : undefined;
 }
 
-/** The first tool call that nobody was there to allow. */
+/** The first tool call that was denied because no person could allow it. */
 function denialIn(report: JsonObject): string | undefined {
   const denials = report['permission_denials'];
   const first: unknown = Array.isArray(denials) ? denials[0] : undefined;
@@ -117,7 +117,7 @@ function denialIn(report: JsonObject): string | undefined {
   return `permission denied: ${toolLine({ name, input })}`;
 }
 
-/** What was in the context of an answer: what was sent, whether new or cached. */
+/** Context size of an answer: all input tokens, new and cached. */
 export function claudeContext(usage: JsonObject | undefined): number | undefined {
   if (!usage) return undefined;
   const names = ['input_tokens', 'cache_read_input_tokens', 'cache_creation_input_tokens'];
@@ -177,7 +177,7 @@ function claudeLines(report: JsonObject): string[] {
         return [];
       });
     case 'result':
-      // What went well was said by the last answer.
+      // On success the last answer was already shown.
       return report['is_error'] === true ? splitText(textIn(report, 'result')) : [];
     default:
       return [];

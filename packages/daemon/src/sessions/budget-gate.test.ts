@@ -69,7 +69,7 @@ test('what was let in and has not spent yet counts as much as agents cost on ave
   await expect(pass(gate)).rejects.toMatchObject({ code: 'BUDGET_CONFIRMATION_REQUIRED' });
 });
 
-test('who is in the book counts until the figures show it or it has ended', async () => {
+test('who is in the store counts until the figures show it or it has ended', async () => {
   const agents = { a: 2 };
   const waiting = { status: 'working', pid: 1, backend_session_id: 'x' };
   const figures = { daily: 9, agents };

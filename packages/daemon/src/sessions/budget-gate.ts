@@ -12,20 +12,20 @@ export interface BudgetParts {
   basis: () => BudgetBasis;
   spend: () => Promise<Rollup>;
   sessions: () => readonly Session[];
-  /** What a session counts as long as no session's cost is known. */
+  /** Assumed cost of a session while no session's cost is known. */
   assumedSessionUsd: () => number;
 }
 
 export type BudgetBasis = 'greater' | 'contract' | 'exact';
 
 /**
- * Asks before a session is started although a cap is reached. Sessions that are under way and have
- * not shown up in the figures count as much as sessions have cost so far on average, or an assumed
- * cost on a fresh system, so that many that are started at once do not all pass below the cap.
+ * Checks the budget caps before a session is started. Running sessions that are not in the figures
+ * yet count with the average cost of sessions so far, or an assumed cost on a fresh system, so that
+ * many sessions started at once do not all pass below the cap.
  */
 export class BudgetGate {
   readonly #parts: BudgetParts;
-  /** Sessions that have passed the gate and are not in the book yet. */
+  /** Sessions that have passed the gate and are not in the store yet. */
   #promised = 0;
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -34,8 +34,8 @@ export class BudgetGate {
   }
 
   /**
-   * Lets the work pass, one after the other; refuses with the figures when a cap is reached. What
-   * is promised to it stands until the work is done, and the session speaks for itself.
+   * Runs work one after the other; refuses with the figures when a cap is reached. The reserved
+   * cost counts until the work is done and the session itself counts.
    */
   async pass<Result>(isForced: boolean, work: () => Promise<Result>): Promise<Result> {
     if (!isForced) await this.#inTurn(() => this.#check());
@@ -76,7 +76,7 @@ export class BudgetGate {
     return Array.from({ length: waiting.length + this.#promised }, () => ({ usd }));
   }
 
-  /** Where no model has an exact price, the rates of its family count on every basis. */
+  /** If no model has an exact price, the rates of its family are used on every basis. */
   #measured(usd: number, exactUsd: number | null | undefined): number {
     const basis = this.#parts.basis();
     if (basis === 'contract' || typeof exactUsd !== 'number') return usd;

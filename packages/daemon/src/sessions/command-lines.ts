@@ -1,13 +1,13 @@
 import { invocationOf, oneShotOf, promptPlace } from '../think/one-shot.js';
 
-/** What an agent's output consists of: text, or reports as lines of JSON. */
+/** The format of an agent's output: text, or events as JSON lines. */
 export type OutputFormat = 'text' | 'claude-json' | 'codex-json' | 'acp-json';
 
-/** How a command line is run with nobody at the keyboard, to do work. */
+/** Arguments of a headless run. */
 interface HeadlessLine {
-  /** In which `{prompt}` stands for the prompt; where none does, the prompt goes to stdin. */
+  /** `{prompt}` is replaced by the prompt; without it, the prompt goes to stdin. */
   args: readonly string[];
-  /** Behind these comes what resumes a session. */
+  /** The arguments that resume a session follow these. */
   resume?: (id: string) => readonly string[];
   format: OutputFormat;
 }
@@ -17,7 +17,7 @@ interface InteractiveLine {
   args: readonly string[];
   /** Flags that are added when the program's `--help` lists them. */
   whenOffered?: readonly string[];
-  /** Arguments that bear the first prompt; without them it is pasted. */
+  /** Arguments that pass the first prompt; without them it is pasted. */
   prompt?: (text: string) => readonly string[];
   resume?: (id: string) => readonly string[];
 }
@@ -27,9 +27,9 @@ interface CliLine {
   interactive?: InteractiveLine;
   /** The flag that names the model. */
   model?: string;
-  /** The flag that gives a new session the id that it is to have. */
+  /** The flag that sets the id of a new session. */
   sessionId?: string;
-  /** Older versions do not know `sessionId`, so `--help` decides. */
+  /** Older versions lack `sessionId`, so `--help` decides. */
   isSessionIdNew?: true;
   /** The flag that skips the program's own check whether a workspace is trusted. */
   skipTrust?: string;
@@ -38,9 +38,9 @@ interface CliLine {
 }
 
 /**
- * By id. Runs with nobody at the keyboard may edit files where they work, for otherwise they could
- * do nothing; none may do more without asking than its maker calls safe. Those that are not listed
- * are run as for a question, and in a conversation their prompt is pasted.
+ * By id. Headless runs may edit files in their workspace, because otherwise they could do nothing;
+ * none has more permissions than its vendor considers safe. CLIs that are not listed run as for a
+ * one-shot prompt, and in a conversation their prompt is pasted.
  */
 const lines: Readonly<Record<string, CliLine>> = {
   claude: {
@@ -123,7 +123,7 @@ const lines: Readonly<Record<string, CliLine>> = {
   droid: { model: '--model' },
 };
 
-/** Reads its prompt from stdin when told so by a dash in its place. */
+/** Reads its prompt from stdin when a dash replaces it. */
 const dashForStdin = new Set(['codex']);
 
 /** A row of `backends.extra`. */
@@ -141,19 +141,19 @@ export interface Run {
   model: string | null;
   /** The id that the backend's own session has or is to have. */
   session: { id: string; isThere: boolean } | undefined;
-  /** Those of `optionalFlags` that the installed program knows. */
+  /** Those of `optionalFlags` that the installed program supports. */
   offered?: ReadonlySet<string>;
   /** Skip the program's own check whether the workspace is trusted. */
   isTrusted?: boolean;
-  /** Flags with which a headless run asks for permissions. */
+  /** Flags for permission requests of a headless run. */
   permissionFlags?: readonly string[];
 }
 
 export interface PreparedRun {
   args: readonly string[];
-  /** What stands at stdin. */
+  /** Content of stdin. */
   input: string;
-  /** What is to be pasted once the agent is ready. */
+  /** Text to paste once the agent is ready. */
   paste: string | undefined;
   format: OutputFormat;
 }
@@ -167,7 +167,7 @@ export function takesModel(cli: string): boolean {
   return lineOf(cli).model !== undefined;
 }
 
-/** Can its sessions be given an id of our making? */
+/** Whether new sessions can be given an id chosen by the daemon. */
 export function takesSessionId(cli: string, offered: ReadonlySet<string>): boolean {
   const { sessionId, isSessionIdNew } = lineOf(cli);
   return sessionId !== undefined && (!isSessionIdNew || offered.has(sessionId));
@@ -183,7 +183,7 @@ export function optionalFlags(cli: string): readonly string[] {
   ];
 }
 
-/** Flags that are passed to a command line that speaks ACP itself, where it lists them. */
+/** Flags for a command line that supports ACP itself, if its help lists them. */
 export function acpFlags(cli: string): {
   model: string | undefined;
   skipTrust: string | undefined;
@@ -193,16 +193,16 @@ export function acpFlags(cli: string): {
 }
 
 /**
- * Modes over ACP to choose instead of an agent's own, so that a person decides: codex-acp starts
- * in `agent`, in which a model reviews commands that leave the sandbox.
+ * ACP modes to use instead of an agent's default, so that a person decides: codex-acp starts in
+ * `agent`, in which a model reviews commands that leave the sandbox.
  */
 export function askingModes(cli: string): Readonly<Record<string, string>> | undefined {
   return cli === 'codex' ? { agent: 'workspace-write' } : undefined;
 }
 
 /**
- * May the program ask whether the workspace is trusted? After the answer gemini starts again with
- * the same arguments, so a prompt among them would run twice and a session id would be taken.
+ * Whether the program may ask if the workspace is trusted. After the answer gemini restarts with
+ * the same arguments, so a prompt among them would run twice and a session id would be in use.
  * Versions without the flag do not ask.
  */
 export function mayRequestTrust(
@@ -222,7 +222,7 @@ export function usesPermissionTool(cli: string): boolean {
   return lineOf(cli).usesPermissionTool === true;
 }
 
-// Linux takes no argument longer than 128 KiB.
+// Linux limits an argument to 128 KiB.
 const maxPromptArgumentBytes = 120_000;
 
 export function prepareRun(

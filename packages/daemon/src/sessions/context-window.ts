@@ -9,7 +9,7 @@ export function windowByName(names: readonly (string | null | undefined)[]): num
 /** The first screen of claude names the model: `Opus 4.8 (1M context) · API Usage Billing`. */
 const banner = /^[\s│]*[A-Z][a-z]+ \d+(?:\.\d+)?( \(1M context\))?(?: with \w+ effort)? · /m;
 
-/** Transcripts of claude do not say how much its context can hold; its first screen does. */
+/** Transcripts of claude do not contain the size of its context window; its first screen does. */
 export function windowOnScreen(cli: string, screen: string): number | undefined {
   if (cli !== 'claude' || !screen.includes('Claude Code')) return undefined;
   const found = banner.exec(screen);

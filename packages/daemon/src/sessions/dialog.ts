@@ -2,7 +2,7 @@ import type { QuestionContent, QuestionOption } from '../questions/question.js';
 import { plainOpencodeScreen } from './opencode-screen.js';
 import { choosesByArrows, readPane } from './pane-markers.js';
 
-/** A dialog on an agent's screen: what it asks, and where the cursor is. */
+/** A dialog on an agent's screen, and the position of its cursor. */
 export interface Dialog extends QuestionContent {
   /** The id of the option that the cursor is at. */
   selected: string | undefined;
@@ -62,7 +62,7 @@ function numberedOptions(lines: readonly string[]): Found {
       wrapped.push(trimmed(line));
       continue;
     }
-    // What stands between two options is the rest of the first one.
+    // Lines between two options continue the first one.
     if (labels.length > 0 && wrapped.length > 0) {
       labels[labels.length - 1] += ` ${wrapped.join(' ')}`;
     }
@@ -96,7 +96,7 @@ function optionKind(label: string): QuestionOption['kind'] {
   return isLasting.test(label) ? 'allow_always' : 'allow_once';
 }
 
-/** The question and what it is about: below it, or above it up to the dialog's border. */
+/** The question and its details: below it, or above it up to the dialog's border. */
 function textIn(above: readonly string[]): { title: string; body: string[] } {
   const ending = above.findLastIndex((line) => /\?\W*$/.test(line.replaceAll(/[│|]/g, '')));
   const at = ending === -1 ? above.findLastIndex((line) => /\?\s/.test(line)) : ending;
@@ -123,7 +123,7 @@ function trimmed(line: string): string {
   return line.replaceAll(/^[\s│|⎿]+|[\s│|]+$/g, '');
 }
 
-/** Which kind of tool the agent wants to use, in the words of the Agent Client Protocol. */
+/** The tool kind of the request, as in the Agent Client Protocol. */
 function toolIn(text: string, body: readonly string[]): string | null {
   const isCommand =
     /\bBash command\b|\bfollowing command\b|\ballow command\b|\bShell command\b|\[Shell\]|\? Shell\b/i;
@@ -134,7 +134,7 @@ function toolIn(text: string, body: readonly string[]): string | null {
   return /\bfetch (?:this|content|the)\b|\? WebFetch\b/i.test(text) ? 'fetch' : null;
 }
 
-/** The command without what a dialog puts around it. */
+/** The command without the decoration of the dialog. */
 function commandIn(body: readonly string[]): string[] {
   const marked = body.filter((line) => /^\$ \S/.test(line));
   if (marked.length > 0) return marked.map((line) => line.slice(2));

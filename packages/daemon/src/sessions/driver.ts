@@ -1,19 +1,19 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { HostLaunch } from '../acp-host/state.js';
 
-/** What is to be run. */
+/** The program to run. */
 export interface Launch {
   id: string;
-  /** The session's own directory, in which its output goes to `output.log`. */
+  /** The session's directory; its output goes to `output.log` there. */
   directory: string;
   token: string;
   file: string;
   args: readonly string[];
-  /** What stands at stdin of a run with nobody at the keyboard. */
+  /** stdin of a headless run. */
   input: string;
   cwd: string;
   environment: Readonly<Record<string, string | undefined>>;
-  /** What the host of an agent over the Agent Client Protocol must know. */
+  /** Launch parameters of an ACP host. */
   acp?:
     | Pick<HostLaunch, 'resume' | 'prompt' | 'resumePrompt' | 'model' | 'mode' | 'modeInstead'>
     | undefined;
@@ -23,15 +23,15 @@ export interface Launch {
 
 export type Started = { pid: number; startMark: string } | { failure: string };
 
-/** What a driver sees of one agent. */
+/** A driver's view of one agent. */
 export interface ProcessView {
-  /** Undefined: its process is gone, and what the driver knows of its end is in `exit`. */
+  /** Undefined: the process has ended, and `exit` has what the driver knows about it. */
   pid: number | undefined;
   exit: { code: number | null; signal: string | null } | undefined;
 }
 
-/** What a driver must know to find an agent again. */
-export interface Known {
+/** What a driver needs to find an agent again. */
+export interface KnownAgent {
   id: string;
   directory: string;
   token: string;
@@ -43,22 +43,25 @@ export interface Known {
 export interface Driver {
   readonly name: DaemonSchema<'Driver'>;
   start(launch: Launch): Promise<Started>;
-  /** Looks at these agents, which may have been started by a daemon before. */
-  inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>>;
-  /** Cancels the turn of an agent that is about to be ended. Resolves soon, even if it goes on. */
+  /** Inspects these agents, which an earlier daemon may have started. */
+  inspect(agents: readonly KnownAgent[]): Promise<Map<string, ProcessView>>;
+  /**
+   * Cancels the turn of an agent that is about to be ended. Resolves soon, even if the turn
+   * continues.
+   */
   cancelTurn?(id: string): Promise<void>;
-  /** Lets go of what is left of an agent whose process has ended. */
+  /** Releases the resources of an agent whose process has ended. */
   release(id: string): Promise<void>;
 }
 
 /** A driver whose agents can be talked to. */
 export interface TalkingDriver extends Driver {
-  /** What the agent's screen shows. */
+  /** The content of the agent's screen. */
   screen(id: string): Promise<string | undefined>;
   paste(id: string, text: string): Promise<void>;
   /** Types a short text key by key, as a person would. */
   type(id: string, text: string): Promise<void>;
   press(id: string, key: 'Enter' | 'Escape' | 'C-u' | 'Right'): Promise<void>;
-  /** Every agent that it knows of, whoever started it. */
+  /** All its agents, including those of earlier daemons. */
   agents(): Promise<string[]>;
 }

@@ -8,7 +8,7 @@ import { usesPermissionTool } from './command-lines.js';
 import type { Driver, ProcessView, TalkingDriver } from './driver.js';
 import type { Entry } from './handle.js';
 import { windowByName } from './context-window.js';
-import { Listener } from './last-words.js';
+import { OutputReader } from './output-reader.js';
 import { OutputLog } from './output-log.js';
 import { PaneWatch } from './pane-watch.js';
 import type { PermissionRequests } from './permission-requests.js';
@@ -30,15 +30,15 @@ type ContextFacts = Partial<Pick<TranscriptTail, 'contextTokens' | 'contextWindo
 /** No output for this long is reported; it does not change the status. */
 const staleMs = 600_000;
 const livelyMs = 5_000;
-/** A transcript that lacks the end of its turn is not believed beside a prompt at rest this long. */
+/** After this time an idle prompt overrides a transcript without the end of its turn. */
 const restMs = 10_000;
 
-/** What is remembered of a living agent between two looks at it. */
+/** State of a live agent between two inspections. */
 export class Observation {
   readonly starts: number;
   readonly log: OutputLog;
   readonly pane: PaneWatch;
-  readonly #listener: Listener;
+  readonly #listener: OutputReader;
   readonly #transcript: TranscriptWatch;
   #lastOutputAt: number;
   /** The permissions that it waits for; undefined when its driver does not say. */
@@ -53,7 +53,7 @@ export class Observation {
     this.starts = handle.starts;
     this.log = new OutputLog(sessionDirectory(parts.dataDir, session.id));
     this.pane = new PaneWatch(parts);
-    this.#listener = new Listener(this.log, handle.format, handle.outputStart);
+    this.#listener = new OutputReader(this.log, handle.format, handle.outputStart);
     this.#transcript = new TranscriptWatch(parts);
     this.#lastOutputAt = parts.clock.monotonic();
     this.wasAlive = false;
@@ -64,7 +64,7 @@ export class Observation {
     return this.parts.clock.monotonic() - this.#lastOutputAt < livelyMs;
   }
 
-  /** Everything that a look at the agent finds out. */
+  /** Collects everything about the agent in one inspection. */
   async gather(entry: Entry, view: ProcessView, driver: Driver): Promise<Evidence> {
     const { session, handle } = entry;
     const isOver = view.pid === undefined;
@@ -180,12 +180,12 @@ export class Observation {
     return isNews && doing !== undefined ? { status: 'working', reason: doing } : undefined;
   }
 
-  /** What the transcript says of the turn that the last input began. */
+  /** The transcript's view of the turn that the last input started. */
   #turn(tail: TranscriptTail | undefined, inputAt: number, pane?: Sign): Sign | undefined {
     if (!tail?.turn || tail.turn.at < inputAt) return undefined;
     const { sign, at } = tail.turn;
     const isAtRest = pane?.status === 'idle' && this.pane.quietMs > restMs;
-    // A dialog keeps the agent from going on before the transcript has anything about it.
+    // A dialog blocks the agent before the transcript mentions it.
     const isAsking = this.pane.dialog !== undefined && pane?.status !== 'working';
     if (sign.status === 'working' && (isAtRest || isAsking)) return undefined;
     if (sign.status !== 'rate_limited') return sign;

@@ -1,15 +1,15 @@
 import { isFurniture, promptLineIn } from './pane-markers.js';
 
-/*
- * Finds the error message of an agent that failed. What its screen shows at all times, and what a runtime
- * prints around an error, stands lower than the words that tell, and says nothing.
+/**
+ * Finds the error message of a failed agent. Lines that its screen always shows, and what a runtime
+ * prints around an error, are below the message and are ignored.
  */
 
-/** How far up from the end the words are looked for. */
+/** How many lines from the end are searched. */
 const lastTelling = 8;
 const maxWordsLength = 300;
 
-/** Where a runtime was when an error came, and who prints it. */
+/** Stack frames and version lines of runtimes. */
 const runtimeChatter =
   /^\s+at \S|^\s*File ".*", line \d|^Node\.js v\d|^note: run with .RUST_BACKTRACE|^\s*\d+: 0x[\da-f]|^Pane is dead\b|^goroutine \d+ \[/i;
 
@@ -21,15 +21,15 @@ const systemError = /\bE(?:ACCES|CONN[A-Z]+|MFILE|NOENT|NOMEM|NOSPC|PERM|PIPE|TI
 /** Fields of a line of state, such as people have drawn below their prompt. */
 const stateFields = /[|│·•]|\d%|\$\d/;
 
-/** The words of an output that tell best what went wrong; undefined when there are none. */
+/** The most informative error lines of an output; undefined when there are none. */
 export function failureIn(lines: readonly string[]): string | undefined {
   const telling = lines.filter(isTelling).slice(-lastTelling);
   return wordsOf(telling, errorIn(telling) ?? telling.length - 1);
 }
 
 /**
- * The same of a screen. A program that goes down prints its reason below what it drew last, or has
- * drawn its prompt once more below the reason.
+ * The same for a screen. A program that exits prints its error below its last frame, or has redrawn
+ * its prompt below the error.
  */
 export function failureOnScreen(cli: string, lines: readonly string[]): string | undefined {
   const prompt = promptLineIn(cli, lines);
@@ -45,7 +45,7 @@ export function failureOnScreen(cli: string, lines: readonly string[]): string |
 }
 
 function isTelling(line: string): boolean {
-  // What is only drawn says nothing.
+  // Lines with drawing characters only are ignored.
   return /[\p{L}\p{N}]/u.test(line) && !runtimeChatter.test(line);
 }
 
@@ -54,7 +54,7 @@ function errorIn(lines: readonly string[]): number | undefined {
   return at === -1 ? undefined : at;
 }
 
-/** Without what is drawn around it, and with the next line where it only announces that. */
+/** The text without decoration, and the next line where this one only introduces it. */
 function wordsOf(lines: readonly string[], at: number): string | undefined {
   const [line, next] = [lines[at], lines[at + 1]].map((each) =>
     each?.replaceAll(/^[\s│|●•■⏺✻⎿✕✖✗×⚠>❯›]+|[\s│|]+$/g, ''),

@@ -10,9 +10,9 @@ export interface GitParts {
 
 export interface GitEnd {
   isOk: boolean;
-  /** Without the end of its last line. */
+  /** Without the final line break. */
   stdout: string;
-  /** What went wrong, in git's words or ours. */
+  /** The error, from git or the daemon. */
   trouble: string;
 }
 
@@ -20,7 +20,7 @@ const timeoutMs = 120_000;
 /** For the names of all files. */
 const maxBytes = 64 * 1_048_576;
 
-/** Runs git in a directory. It never asks anybody anything; whatever happens is a value. */
+/** Runs git in a directory. It never prompts; failures are returned, not thrown. */
 export async function git(
   { clock, environment, runsHooks: isTrusted }: GitParts,
   cwd: string,

@@ -1,24 +1,24 @@
 import type { OutputFormat } from './command-lines.js';
 import type { Session } from './port.js';
 
-/** What the daemon keeps of a session for itself, beside what everybody sees. */
+/** Internal state of a session, beside what the API shows. */
 export interface Handle {
-  /** In the arguments of the agent's wrapper: proves that a process is ours. */
+  /** An argument of the agent's wrapper script: proves that a process is ours. */
   token: string;
   /** Start time of the process `pid`; detects a reused process id. */
   startMark: string | null;
   /** How many times it was started. */
   starts: number;
   startedAt: number;
-  /** When it was last given something to do. */
+  /** Time of the last input. */
   inputAt: number;
-  /** The turn, by the time of its input, whose limit has been told. */
+  /** The turn, by the time of its input, whose limit was already reported. */
   limitTurn: number | null;
   /** Its first prompt still has to be pasted. */
   isPromptPending: boolean;
   /** The request named the directory to work in; sessions of older versions do not say. */
   isWorkspaceNamed?: boolean;
-  /** Somebody asked for its end. */
+  /** A stop was requested. */
   isStopping: boolean;
   /** The row of the tables that describes its command line. */
   cli: string;
@@ -27,21 +27,21 @@ export interface Handle {
   model: string | null;
   /** The requested mode of an agent over ACP. */
   mode?: string;
-  /** Restarts that nobody asked for, in a row. */
+  /** Consecutive automatic restarts. */
   autoRestarts: number;
   /** When it is to be started again. */
   restartAt: number | null;
-  /** Where in its output that of the last start begins. */
+  /** Offset in the output where the last start begins. */
   outputStart: number;
-  worktree: WorktreeMark | null;
+  worktree: WorktreeOrigin | null;
 }
 
-/** What must be known to take a worktree away again. */
-export interface WorktreeMark {
+/** How a worktree was made, as needed to remove it. */
+export interface WorktreeOrigin {
   /** The repository that it belongs to. */
   root: string;
   branch: string;
-  /** The commit that it began at. */
+  /** The commit that it started at. */
   base: string;
   /** The branch that was checked out where it was made from. */
   baseBranch: string | null;

@@ -2,19 +2,19 @@ import { spawn } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf, systemCode } from '@millrace/kit/errors';
-import type { Driver, Known, Launch, ProcessView, Started } from './driver.js';
+import type { Driver, KnownAgent, Launch, ProcessView, Started } from './driver.js';
 import { OutputLog } from './output-log.js';
 import { isSameProcess, startMarkOf } from './processes.js';
 import { readExit, writeRunScript } from './run-script.js';
 
 /**
- * Runs an agent as a process of its own group, with files at stdin, stdout and stderr: nothing ties
- * it to this daemon, so it goes on when the daemon is gone, and the next one finds it by its
- * process id and the moment of its start.
+ * Runs an agent in its own process group, with files as stdin, stdout and stderr: it does not
+ * depend on this daemon, so it keeps running when the daemon ends, and the next one finds it by its
+ * process id and start time.
  */
 export class HeadlessDriver implements Driver {
   readonly name = 'headless';
-  /** Those that this very process has started. */
+  /** Agents that this process has started. */
   readonly #children = new Set<string>();
   /** How they ended. */
   readonly #ends = new Map<string, { code: number | null; signal: string | null }>();
@@ -63,7 +63,7 @@ export class HeadlessDriver implements Driver {
     }
   }
 
-  async inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>> {
+  async inspect(agents: readonly KnownAgent[]): Promise<Map<string, ProcessView>> {
     const views = await Promise.all(
       agents.map(async (agent) => [agent.id, await this.#inspectOne(agent)] as const),
     );
@@ -77,15 +77,15 @@ export class HeadlessDriver implements Driver {
   }
 
   async #isRunning(id: string, pid: number, startMark: string | null): Promise<boolean> {
-    // Of its own children the system tells this process, also how they ended.
+    // For its own children this process gets exit events.
     if (this.#children.has(id)) return !this.#ends.has(id);
     return startMark !== null && isSameProcess(pid, startMark);
   }
 
-  async #inspectOne({ id, directory, pid, startMark }: Known): Promise<ProcessView> {
+  async #inspectOne({ id, directory, pid, startMark }: KnownAgent): Promise<ProcessView> {
     if (pid !== null && (await this.#isRunning(id, pid, startMark)))
       return { pid, exit: undefined };
-    // Written before the script ends, so what is not there now never will be.
+    // Written before the script ends, so a missing record will never appear.
     return { pid: undefined, exit: readExit(directory) ?? this.#ends.get(id) };
   }
 }

@@ -45,7 +45,7 @@ export class HelpTexts {
   #save(): void {
     if (!this.stored) return;
     const { file, log } = this.stored;
-    // An empty text may be the fault of one run; a program that is gone needs no entry.
+    // An empty text may be a failed run; an uninstalled program needs no entry.
     const lasting = [...this.#entries].filter(
       ([path, { text }]) => text.trim() !== '' && existsSync(path),
     );

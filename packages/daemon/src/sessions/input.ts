@@ -4,29 +4,29 @@ import { fail } from '../core/refusals.js';
 import { isEnded, withFacts, withStatus } from '../core/session.js';
 import type { StoredQuestion } from '../questions/question.js';
 import type { AcpDriver } from './acp.js';
-import { notTaken } from './asking.js';
-import { entryOf, notFound, type SessionBook } from './book.js';
+import { notTaken } from './pending-questions.js';
+import { entryOf, notFound, type SessionStore } from './session-store.js';
 import type { Entry, Handle } from './handle.js';
 import type { PermissionRequests } from './permission-requests.js';
 import type { Session } from './port.js';
 import { invalid } from './spawning.js';
-import type { Talk } from './talk.js';
+import type { Conversation } from './conversation.js';
 
 export interface InputParts {
-  book: SessionBook;
+  store: SessionStore;
   clock: Clock;
   log: Log;
-  talk: Talk;
+  conversation: Conversation;
   acp: AcpDriver;
   requests: PermissionRequests;
-  /** Looks at the agents now. */
+  /** Inspects the agents now. */
   wake: () => Promise<void>;
 }
 
 /** Sends prompts, texts and answers to agents. */
 export class Input {
   readonly #parts: InputParts;
-  /** Agents that are being told their first prompt. */
+  /** Agents whose first prompt is being sent. */
   readonly #prompting = new Map<string, Promise<void>>();
 
   constructor(parts: InputParts) {
@@ -46,7 +46,7 @@ export class Input {
     }
     const inputAt = this.#parts.clock.now();
     const isTaken = await this.#say({ session, handle }, text).catch(async (error: unknown) => {
-      // Most likely it has ended meanwhile, which is no fault of ours.
+      // Most likely it has ended meanwhile.
       await this.#parts.wake();
       this.#talkative(id);
       throw error;
@@ -78,7 +78,7 @@ export class Input {
       await this.send(id, answer);
       return 'taken';
     }
-    const outcome = await this.#parts.talk.choose(id, handle.cli, question, answer);
+    const outcome = await this.#parts.conversation.choose(id, handle.cli, question, answer);
     if (outcome === 'stuck') throw notTaken();
     if (outcome === 'gone') return outcome;
     const isPromptPending = handle.isPromptPending && session.status !== 'idle';
@@ -110,21 +110,21 @@ export class Input {
   }
 
   async #say({ session, handle }: Entry, text: string): Promise<boolean> {
-    const { talk, acp } = this.#parts;
+    const { conversation, acp } = this.#parts;
     const { id, driver } = session;
-    if (driver !== 'acp') return talk.say(id, handle.cli, text);
+    if (driver !== 'acp') return conversation.say(id, handle.cli, text);
     return (await acp.call(id, { do: 'prompt', text })).reply === 'taken';
   }
 
   async interrupt(id: string): Promise<void> {
-    const { talk, acp, wake } = this.#parts;
+    const { conversation, acp, wake } = this.#parts;
     const { session } = this.#talkative(id);
     if (session.driver === 'acp') await acp.call(id, { do: 'cancel' });
-    else await talk.interrupt(id);
+    else await conversation.interrupt(id);
     void wake();
   }
 
-  /** Tells an agent its first prompt, which it could not be given at its start. */
+  /** Sends an agent its first prompt, if it could not be passed at its start. */
   prompt(id: string): void {
     if (this.#prompting.has(id)) return;
     const work = this.#sendPrompt(id)
@@ -136,19 +136,19 @@ export class Input {
   }
 
   async #sendPrompt(id: string): Promise<void> {
-    const { book, clock, talk } = this.#parts;
-    const entry = book.get(id);
+    const { store, clock, conversation } = this.#parts;
+    const entry = store.get(id);
     if (!entry?.handle.isPromptPending || isEnded(entry.session)) return;
     const { session, handle } = entry;
     const inputAt = clock.now();
-    const isTaken = await talk.say(id, handle.cli, session.prompt);
+    const isTaken = await conversation.say(id, handle.cli, session.prompt);
     if (!isTaken) await this.#note(id, 'its prompt was typed, but nothing shows that it was taken');
     await this.#atWork(id, { inputAt, isPromptPending: false }, 'it was given its prompt');
   }
 
   async #note(id: string, trouble: string): Promise<void> {
-    const { book, clock } = this.#parts;
-    await book.change(id, ({ session, handle }) => ({
+    const { store, clock } = this.#parts;
+    await store.change(id, ({ session, handle }) => ({
       session: withFacts(session, { last_error: trouble }, clock.now()),
       handle,
     }));
@@ -159,8 +159,8 @@ export class Input {
     input: Pick<Handle, 'inputAt' | 'isPromptPending'>,
     reason: string,
   ): Promise<Session> {
-    const { book, clock, wake } = this.#parts;
-    const entry = await book.change(id, ({ session, handle }) => ({
+    const { store, clock, wake } = this.#parts;
+    const entry = await store.change(id, ({ session, handle }) => ({
       session: isEnded(session) ? session : working(session, reason, clock.now()),
       handle: { ...handle, ...input },
     }));
@@ -170,7 +170,7 @@ export class Input {
   }
 
   #running(id: string): Entry {
-    const entry = entryOf(this.#parts.book, id);
+    const entry = entryOf(this.#parts.store, id);
     const { session } = entry;
     if (!isEnded(session)) return entry;
     throw fail(

@@ -8,7 +8,7 @@ type JsonObject = Readonly<Record<string, unknown>>;
 /** Answers are in the end of a transcript, also below large outputs of tools. */
 const maxBytes = 4 * 1_048_576;
 
-/** What the agent said last, by its own transcript; undefined when there is none. */
+/** The agent's last answer, from its own transcript; undefined when there is none. */
 export async function lastAnswer(
   parts: Pick<TranscriptParts, 'places' | 'taken'>,
   entry: Entry,
@@ -21,7 +21,7 @@ export async function lastAnswer(
   return cli === 'claude' ? claudeAnswer(lines) : codexAnswer(lines);
 }
 
-/** Claude writes each block of a message as a line of its own, with the id of the message. */
+/** Claude writes each block of a message as a separate line with the message id. */
 export function claudeAnswer(lines: readonly JsonObject[]): string | undefined {
   const said = lines.flatMap((line) => {
     const message = objectIn(line, 'message');

@@ -7,7 +7,7 @@ export class NameReservations {
 
   constructor(private readonly sessions: () => readonly Session[]) {}
 
-  /** Runs with the wanted name or a free variant of it, which nobody else gets meanwhile. */
+  /** Runs with the wanted name or a free variant of it, which stays reserved meanwhile. */
   async reserve<Result>(wanted: string, run: (name: string) => Promise<Result>): Promise<Result> {
     const live = this.sessions().filter(isLive);
     const name = freeName(wanted, new Set([...live.map((each) => each.name), ...this.#reserved]));

@@ -24,7 +24,7 @@ export class OfferedFlags {
   readonly #parts: OfferedFlagsParts;
   readonly #signal: AbortSignal;
   readonly #running = new Map<string, Promise<string>>();
-  /** What this daemon has run already, with or without an answer. */
+  /** Programs that this daemon has already run, with or without an answer. */
   readonly #tried = new Set<string>();
 
   constructor(parts: OfferedFlagsParts) {

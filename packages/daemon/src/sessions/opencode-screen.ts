@@ -32,7 +32,9 @@ export function plainOpencodeScreen(screen: string): string {
   return [...above, `> ${inputOf(typed.join(''), choices[0])}`, ...raw.slice(end + 1)].join('\n');
 }
 
-/** Enter takes the selected choice, so the box does not hold a command that is not selected. */
+/**
+ * Enter runs the selected command, so the input is shown with it when that is not the typed one.
+ */
 function inputOf(typed: string, selected: string | undefined): string {
   return selected === undefined || selected === typed ? typed : `${typed} (${selected})`;
 }
@@ -61,7 +63,7 @@ function failureLine(lines: readonly string[]): number {
   return isBelowMessage ? last.find((index) => contentOf(lines[index]!) !== '')! : -1;
 }
 
-/** Three spaces behind a word begin the sidebar. */
+/** Three spaces after a word start the sidebar. */
 function withoutSidebar(line: string): string {
   return line.replace(/(\S) {3,}\S.*$/, '$1');
 }

@@ -15,13 +15,13 @@ import { systemCode } from '@millrace/kit/errors';
 
 const currentName = 'output.log';
 const oldName = /^output-(\d{1,15})\.old$/;
-/** Half of what is kept of an output: the file it is written to, and the one before. */
+/** Half of the retained output: the current file, and the one before. */
 const halfBytes = 4_194_304;
 
 /**
- * The output of a session. The agent itself writes the file, so that its output goes on when no
- * daemon is there; when it is long, the daemon moves what it holds to a second file. Positions
- * count from the first byte ever written.
+ * The output of a session. The agent itself writes the file, so that its output continues without a
+ * daemon; when it is long, the daemon moves its content to a second file. Positions count from the
+ * first byte ever written.
  */
 export class OutputLog {
   readonly path: string;
@@ -33,12 +33,12 @@ export class OutputLog {
     this.path = join(directory, currentName);
   }
 
-  /** The position behind the last byte. */
+  /** The position after the last byte. */
   end(): number {
     return this.#base() + sizeOf(this.path);
   }
 
-  /** The position of the oldest byte that is kept. */
+  /** The position of the oldest retained byte. */
   start(): number {
     return this.#old()?.start ?? 0;
   }
@@ -59,11 +59,11 @@ export class OutputLog {
     return { from: begin, bytes: Buffer.concat(parts) };
   }
 
-  /** Keeps the files from growing without end. */
+  /** Limits the size of the files. */
   trim(): void {
     if (sizeOf(this.path) < this.half) return;
     const source = openSync(this.path, 'r+');
-    // Of what was written while no daemon was there the end is enough.
+    // Of output written while no daemon ran, the end is enough.
     const skipped = Math.max(0, fstatSync(source).size - 2 * this.half);
     const target = join(this.directory, `output-${this.#base() + skipped}.old`);
     const before = this.#old()?.path;
@@ -71,7 +71,7 @@ export class OutputLog {
     try {
       let copied = skipped;
       const piece = Buffer.alloc(1_048_576);
-      // The agent goes on writing: what it wrote while this copied is taken, too.
+      // The agent keeps writing: bytes written during the copy are copied, too.
       while (copied < fstatSync(source).size) {
         const length = readSync(source, piece, 0, piece.length, copied);
         writeSync(copy, piece, 0, length);

@@ -5,15 +5,15 @@ import type { OutputLog } from './output-log.js';
 import { TerminalText } from './terminal-text.js';
 
 const pieceBytes = 1_048_576;
-/** The most that a look at the end of an output reads. */
+/** Maximum number of bytes read for the end of an output. */
 const maxTailBytes = 2_097_152;
-/** A line without an end is taken for one when it is this long. */
+/** A longer line without a line break is split. */
 const maxLineBytes = 65_536;
 
 export interface OutputView {
   log: OutputLog;
   format: OutputFormat;
-  /** Nothing more will come: a last line without an end is whole. */
+  /** The run has ended: a last line without a line break is complete. */
   isOver: boolean;
 }
 
@@ -26,7 +26,7 @@ export function readOutput(
 }
 
 function linesFrom(view: OutputView, after: number, limit: number) {
-  // Of one report that makes many lines, the position inside it counts those already told.
+  // For an event with several lines, the position inside it counts the lines already returned.
   const shown = view.format === 'text' ? 0 : shownInside(view.log, after);
   const { from, bytes } = view.log.read(after - shown, pieceBytes);
   const writer = writerFor(view.format);
@@ -47,7 +47,7 @@ function linesFrom(view: OutputView, after: number, limit: number) {
   return { lines, next: from + Math.min(at - 1, lineStart + inLast - remaining) };
 }
 
-/** How far a position lies inside of a line. */
+/** The offset of a position inside a line. */
 function shownInside(log: OutputLog, after: number): number {
   const begin = Math.max(log.start(), after - pieceBytes);
   if (after <= begin || after > log.end()) return 0;
@@ -72,7 +72,7 @@ function lastLines(view: OutputView, limit: number) {
   return { lines: writer.lines().slice(-limit), next: from + at };
 }
 
-/** Where the line that begins at `at` ends, its end mark included. */
+/** The end of the line that starts at `at`, including its line break. */
 function lineEnd(bytes: Buffer, at: number, isLast: boolean): number | undefined {
   const found = bytes.indexOf(10, at);
   if (found !== -1) return found + 1;
@@ -108,7 +108,7 @@ class TextLines implements LineWriter {
 
   lines(): string[] {
     const rows = this.#terminal.rows.map((row) => row.trimEnd());
-    // Behind the last end of a line nothing has been written yet.
+    // Nothing was written after the last line break.
     return rows.at(-1) === '' ? rows.slice(0, -1) : rows;
   }
 }
@@ -142,7 +142,9 @@ class EventLines implements LineWriter {
     }
   }
 
-  /** The report with the start of its line, whose lines are taken back, if it is the rest of one. */
+  /**
+   * The event from the start of its line, replacing lines shown before, if it is the rest of one.
+   */
   #joined(report: string): string {
     const rest = this.#last === undefined ? undefined : restOfLine(this.format, report);
     if (rest === undefined) return report;

@@ -1,13 +1,13 @@
-/*
- * What the screens of the command lines look like when they work, ask and wait: one row for each.
- * The words are those that their makers print; what none of them fits is unknown, never idle.
+/**
+ * How the screens of the command lines look when they work, ask and wait: one row for each. The
+ * texts are those of the programs; a screen that matches none is unknown, never idle.
  */
 
 import { plainOpencodeScreen } from './opencode-screen.js';
 
 export interface PaneReading {
   kind: 'busy' | 'question' | 'prompt' | 'unknown';
-  /** The evidence in words. */
+  /** The evidence as text. */
   reason: string;
   /** Text in the input box, if there is one. */
   input: string | undefined;
@@ -22,9 +22,9 @@ interface Markers {
   busy: RegExp;
   /** Shown only while a choice is to be made. */
   question: RegExp;
-  /** The line that is typed into; the group is what was typed. */
+  /** The input line; the group is the typed text. */
   prompt: RegExp;
-  /** Stands in an empty input box. */
+  /** Shown in an empty input box. */
   placeholder: RegExp;
   /** Shown around the input box at all times, whatever happens. */
   footer: RegExp;
@@ -80,7 +80,7 @@ const rows: Readonly<Record<string, Markers>> = {
 /** The same screens under another name. */
 const sameAs: Readonly<Record<string, string>> = { agy: 'gemini', qwen: 'gemini' };
 
-/** Programs whose choices stand side by side: arrow keys move between them, digits do nothing. */
+/** Programs with choices in one row: arrow keys move between them, digits do nothing. */
 export function choosesByArrows(cli: string): boolean {
   return cli === 'opencode';
 }
@@ -90,11 +90,11 @@ export function hasMarkers(cli: string): boolean {
   return Object.hasOwn(rows, sameAs[cli] ?? cli);
 }
 
-/** What is shown lower down is newer, and only that counts. */
+/** Lower lines are newer, and only these are read. */
 const lastLines = 20;
 const linesAbove = 8;
 
-/** What a screen says. */
+/** The state that a screen shows. */
 export function readPane(cli: string, screen: string): PaneReading {
   const markers = markersOf(cli);
   const lines = (cli === 'opencode' ? plainOpencodeScreen(screen) : screen)
@@ -125,7 +125,7 @@ export function readPane(cli: string, screen: string): PaneReading {
 
 const busyReason = 'its screen shows a turn under way';
 
-/** What the screen says of attempts to reach the provider again. */
+/** The screen's message about retries of the provider. */
 function retryIn(lines: readonly string[]): string | undefined {
   const line = lines.findLast((each) =>
     /\b(?:retrying (?:in|attempt)|reconnecting\b.*\d\/\d)/i.test(each),
@@ -144,12 +144,13 @@ export function failureAbove(cli: string, { above }: PaneReading): string | unde
   return undefined;
 }
 
-/** A line that shows what was typed before. */
+/** A line that shows earlier input. */
 export const typedLine = /^[\s│|]*[>❯›][ \u00a0]\S/;
 
 /**
- * Does the input box hold exactly this text? Boxes wrap lines and draw borders, so white space and
- * borders do not count. Many lines are shown as a note, and of a very long text only a part is.
+ * Whether the input box contains exactly this text. Boxes wrap lines and draw borders, so white
+ * space and borders are ignored. Many lines are shown as a summary, and a very long text only in
+ * part.
  */
 export function holdsInput({ below, input }: PaneReading, text: string): boolean {
   if (input === undefined || below.length === 0) return false;
@@ -166,7 +167,7 @@ export function holdsInput({ below, input }: PaneReading, text: string): boolean
   return head.length >= minPartLength && wanted.includes(head);
 }
 
-/** So much of a text that is cut at the edge of its box is enough to know it by. */
+/** Minimum length of a text cut at the edge of its box that still identifies it. */
 const minPartLength = 60;
 
 function squeeze(line: string): string {
@@ -183,7 +184,7 @@ function trimDrawing(line: string): string {
 
 const maxReason = 300;
 
-/** Which of these lines is last typed into; -1 for none. */
+/** The last input line among these; -1 for none. */
 export function promptLineIn(cli: string, lines: readonly string[]): number {
   const { prompt } = markersOf(cli);
   return lines.findLastIndex((line) => prompt.test(line));
@@ -211,10 +212,10 @@ const unknownScreen: Markers = {
 
 const maxQuestionLength = 160;
 
-/** The last line that asks, without what is drawn around it, and the command it is about. */
+/** The last question line, without decoration, and its command. */
 function questionIn(lines: readonly string[]): string {
   const ending = lines.findLastIndex((line) => /\?\W*$/.test(line.replaceAll(/[│|]/g, '')));
-  // Some dialogs explain themselves behind the question.
+  // Some dialogs have an explanation after the question.
   const at = ending === -1 ? lines.findLastIndex((line) => /\?\s/.test(line)) : ending;
   const line = ending === -1 ? (lines[at] ?? '').replace(/\?\s.*$/, '?') : (lines[at] ?? '');
   const text = line.replaceAll(/^[\s│|●❯›>*-]+|[\s│|]+$/g, '');
@@ -224,7 +225,7 @@ function questionIn(lines: readonly string[]): string {
   return `it asks: ${text.slice(0, maxQuestionLength)}${about}`;
 }
 
-/** Claude shows the command below "Bash command", codex behind `$`, gemini behind "? Shell". */
+/** Claude shows the command below "Bash command", codex after `$`, gemini after "? Shell". */
 function commandIn(lines: readonly string[], questionAt: number): string | undefined {
   const marked = lines.slice(questionAt).find((line) => /^\s*\$ \S/.test(line));
   if (marked !== undefined) return marked.trim().slice(2);

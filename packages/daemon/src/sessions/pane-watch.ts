@@ -33,12 +33,12 @@ export class PaneWatch {
   #window: number | undefined;
   #dialog: Dialog | undefined;
   #turn = -1;
-  /** The turn that it was seen at work in, by the time of its input. */
+  /** The turn in which it was seen working, by the time of its input. */
   #busyTurn = -1;
 
   constructor(private readonly parts: PaneParts) {}
 
-  /** Looks at the screen, if something was drawn since. */
+  /** Reads the screen, if it was redrawn since. */
   async inspect(
     driver: TalkingDriver,
     { session, handle }: Entry,
@@ -63,7 +63,7 @@ export class PaneWatch {
     return this.#dialog;
   }
 
-  /** A dialog counts when two looks see the same one: a screen may be half drawn. */
+  /** A dialog counts when two inspections see the same one: a screen may be half drawn. */
   async #settledDialog(
     driver: TalkingDriver,
     id: string,
@@ -81,7 +81,7 @@ export class PaneWatch {
     return undefined;
   }
 
-  /** What the context of its model can hold, if its screen has said so. */
+  /** Size of the model's context window, if its screen has shown it. */
   get contextWindow(): number | undefined {
     return this.#window;
   }
@@ -99,7 +99,7 @@ export class PaneWatch {
       case 'busy':
         return { status: 'working', reason: reading.reason };
       case 'question': {
-        // A dialog may say that a limit is reached, and ask what to do about it.
+        // A dialog may report a limit, and ask how to continue.
         const isReported = handle.limitTurn === handle.inputAt;
         const limit = isReported ? undefined : this.#limit(handle.cli, reading);
         return limit ?? { status: 'waiting_for_input', reason: reading.reason };
@@ -120,7 +120,7 @@ export class PaneWatch {
     }
   }
 
-  /** What there is to say of an agent whose screens nobody knows. */
+  /** The status of an agent whose screens are unknown. */
   blindSign({ session, handle }: Entry): Sign | undefined {
     if (
       hasMarkers(handle.cli) ||
@@ -146,7 +146,7 @@ export class PaneWatch {
   #limit(cli: string, { above }: PaneReading): Sign | undefined {
     const now = this.parts.clock.now();
     for (const line of above.toReversed()) {
-      // Above what was last typed stands what was said before.
+      // Lines above the last input belong to earlier turns.
       if (typedLine.test(line)) return undefined;
       const stdout = line.replaceAll(/^[\s│|⎿●•✻■⏺]+|[\s│|]+$/g, '');
       const found = signalIn({ id: cli, succeeded: true, stdout, stderr: '' }, now);

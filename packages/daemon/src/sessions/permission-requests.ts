@@ -12,7 +12,7 @@ import { sessionDirectory } from './places.js';
 
 export interface PermissionRequestsParts {
   dataDir: string;
-  /** Called when an agent asks. */
+  /** Called when an agent has a new request. */
   onNews: () => void;
   /** The program of the tool; for tests. */
   program?: string | undefined;
@@ -25,7 +25,7 @@ const options = [
   { id: rejectOption, label: 'Reject', kind: 'reject_once' },
 ];
 
-/** What headless agents ask through the permission tool. */
+/** Permission requests of headless agents, made through the permission tool. */
 export class PermissionRequests {
   readonly #parts: PermissionRequestsParts;
   readonly #watchers = new Map<string, FSWatcher>();
@@ -34,7 +34,7 @@ export class PermissionRequests {
     this.#parts = parts;
   }
 
-  /** Prepares a start: the flags with which the agent asks. */
+  /** Prepares a start: the flags for permission requests. */
   prepare(id: string): string[] {
     this.release(id);
     resetRequests(this.#directory(id));
@@ -42,13 +42,13 @@ export class PermissionRequests {
     return permissionFlags(program, sessionDirectory(this.#parts.dataDir, id));
   }
 
-  /** What the agent waits for; reports news of it from now on. */
+  /** The pending requests of the agent; reports new ones from now on. */
   pending(id: string): PendingPermission[] {
     this.#watch(id);
     return openRequests(this.#directory(id)).map((request) => ({ ...request, options }));
   }
 
-  /** `gone` when the agent does not wait for the answer any more. */
+  /** `gone` when the agent no longer waits for the answer. */
   answer(id: string, request: string, option: string, message?: string): 'taken' | 'gone' {
     const isAllowed = option === allowOption;
     const text = message ?? 'The permission was denied.';
@@ -65,7 +65,7 @@ export class PermissionRequests {
     for (const id of this.#watchers.keys()) this.release(id);
   }
 
-  /** Requests are also found without it, when agents are looked at. */
+  /** Without it, requests are still found when agents are inspected. */
   #watch(id: string): void {
     if (this.#watchers.has(id)) return;
     try {

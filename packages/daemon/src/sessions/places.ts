@@ -1,23 +1,23 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 
-/** Everything of all sessions: a directory for each, and what they share. */
+/** The directory of all sessions: one directory for each, and shared files. */
 export function sessionsDirectory(dataDir: string): string {
   return join(dataDir, 'sessions');
 }
 
-/** What belongs to one session: its output, its prompt, how it ended. */
+/** The files of one session: its output, its prompt, its exit record. */
 export function sessionDirectory(dataDir: string, id: string): string {
   return join(sessionsDirectory(dataDir), id);
 }
 
-// The address of a socket holds 108 bytes on Linux and 104 on macOS, its end mark included.
+// A socket path is limited to 108 bytes on Linux and 104 on macOS, including the NUL.
 const maxSocketPath = 100;
 
 /**
- * The socket of the tmux server that the agents run in, `<data>/sessions/tmux.sock`. A data
- * directory whose path is too long for a socket has it in /tmp, under a name made from that path.
- * The tmux session of an agent bears the session's id: `tmux -S <socket> attach -t <id>`.
+ * The socket of the tmux server that the agents run in, `<data>/sessions/tmux.sock`. If the path of
+ * the data directory is too long for a socket, it is in /tmp, under a name derived from that path.
+ * The tmux session of an agent is named by the session's id: `tmux -S <socket> attach -t <id>`.
  */
 export function tmuxSocket(dataDir: string): string {
   return socketPath(join(sessionsDirectory(dataDir), 'tmux.sock'), dataDir);

@@ -19,8 +19,8 @@ export interface SessionChange {
 }
 
 /**
- * What the rest of the daemon asks of sessions. Every method but `find` refuses an unknown id with
- * SESSION_NOT_FOUND; what it answers is on disk.
+ * The sessions, for the rest of the daemon. Every method but `find` refuses an unknown id with
+ * SESSION_NOT_FOUND; returned states are on disk.
  */
 export interface Sessions {
   /** Passes the gates, then starts: the budget gate refuses with its verdict unless `force`. */
@@ -35,13 +35,13 @@ export interface Sessions {
     id: string,
     from: { after?: number; limit: number },
   ): Promise<DaemonSchema<'SessionOutput'>>;
-  /** What the agent said last, by its own transcript; undefined when that is not known. */
+  /** The agent's last answer, from its own transcript; undefined when it is unknown. */
   lastAnswer(id: string): Promise<string | undefined>;
-  /** Pastes the text and presses Enter; refuses with SESSION_STATE when the turn did not begin. */
+  /** Pastes the text and presses Enter; refuses with SESSION_STATE when the turn did not start. */
   send(id: string, text: string): Promise<Session>;
   /**
-   * Gives the agent the answer to its question; `gone` when it does not wait for one any more.
-   * Refuses with SESSION_STATE when the agent does not take it.
+   * Delivers the answer to the agent; `gone` when it no longer waits for one. Refuses with
+   * SESSION_STATE when the agent does not accept it.
    */
   answer(question: StoredQuestion, answer: string): Promise<'taken' | 'gone'>;
   /** Presses Escape. Whether the turn ended shows in the status. */
@@ -52,6 +52,6 @@ export interface Sessions {
   setForceCompact(id: string, state: DaemonSchema<'ForceCompactChoice'>): Promise<Session>;
   /** Records that its branch was merged here, or has commits again that were not. */
   setMerged(id: string, isMerged: boolean): Promise<void>;
-  /** Told after each change is on disk, in order. Returns how to stop listening. */
+  /** Called after each change is on disk, in order. Returns a function to unsubscribe. */
   onChange(listener: (change: SessionChange) => void): () => void;
 }

@@ -3,7 +3,7 @@ import { systemClock, type Clock } from '@millrace/kit/clock';
 import { systemCode } from '@millrace/kit/errors';
 import { runProgram } from '../think/program.js';
 
-/** A process of this machine, as far as the system tells. */
+/** A process of this machine, as the system reports it. */
 export interface ProcessRow {
   pid: number;
   parent: number;
@@ -14,8 +14,8 @@ export interface ProcessRow {
 const isLinux = process.platform === 'linux';
 
 /**
- * When a process was started, in a form that is only good for comparing: a number alone may have
- * been given to another process since. Undefined when there is no such process, or only its shell.
+ * The start time of a process, only for comparisons: pids are reused. Undefined when there is no
+ * such process, or it is a zombie.
  */
 export async function startMarkOf(pid: number): Promise<string | undefined> {
   if (!isLinux) {
@@ -41,10 +41,10 @@ interface Stat {
 async function statOf(pid: number): Promise<Stat | undefined> {
   const text = await orGone(readFile(`/proc/${pid}/stat`, 'utf8'));
   if (text === undefined) return undefined;
-  // The name stands in brackets and may hold anything.
+  // The name is in parentheses and may contain anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   const [state, parent, group] = fields;
-  // A process that has ended and that nobody has asked about yet.
+  // A zombie: ended, but not waited for yet.
   if (state === 'Z' || state === 'X') return undefined;
   return { parent: Number(parent), group: Number(group), startedAt: fields[19] ?? '' };
 }
@@ -120,9 +120,9 @@ function isSharedServer({ args }: ProcessRow): boolean {
 }
 
 /**
- * Ends a process with all it has started, except servers that others use: SIGTERM first, SIGKILL
- * after a while. Resolves when none of them is left. The process leads a group of its own; what it
- * started may have groups too.
+ * Ends a process with all its descendants, except servers that others use: SIGTERM first, SIGKILL
+ * after a while. Resolves when none of them is left. The process leads its own group; its children
+ * may have groups too.
  */
 export async function endFamily(pid: number, clock: Clock): Promise<void> {
   await endAll(await familyOf(pid), pid, clock);
@@ -135,7 +135,7 @@ async function endAll(family: Map<number, number>, pid: number, clock: Clock): P
     if (!(await areSomeLeft(family))) return;
     await clock.sleep(stepMs);
   }
-  // What it started meanwhile goes with it.
+  // Children started meanwhile are ended too.
   const late = await familyOf(pid);
   const all = new Map([...family, ...late]);
   signalAll(all, pid, 'SIGKILL');
@@ -143,8 +143,8 @@ async function endAll(family: Map<number, number>, pid: number, clock: Clock): P
 }
 
 /**
- * Ends what is left of the group of a process that has ended. While somebody of the group is left,
- * the system gives its number to no other process.
+ * Ends the rest of the group of a process that has ended. The system does not reuse a pid while its
+ * process group still has members.
  */
 export async function endLeftovers(pid: number, clock: Clock): Promise<void> {
   const group = (await listProcesses()).filter((row) => row.group === pid && !isSharedServer(row));
@@ -175,7 +175,7 @@ function signalAll(
 ): void {
   const groups = new Set<number>();
   for (const [pid, group] of family) {
-    // A group is theirs when all of it is; never the one that this very process is in.
+    // Signal a whole group only if its leader is a descendant; never the group of this process.
     if (group === leader || family.has(group)) groups.add(group);
     else send(pid, signal);
   }
@@ -186,7 +186,7 @@ function send(target: number, signal: 'SIGTERM' | 'SIGKILL'): void {
   try {
     process.kill(target, signal);
   } catch (error) {
-    // Gone already, which is what we want.
+    // It has already ended.
     if (!['ESRCH', 'EPERM'].includes(systemCode(error))) throw error;
   }
 }

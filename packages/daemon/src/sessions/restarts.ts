@@ -1,20 +1,20 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
 import { withFacts } from '../core/session.js';
-import type { SessionBook } from './book.js';
+import type { SessionStore } from './session-store.js';
 import type { Entry } from './handle.js';
 
 export interface RestartParts {
-  book: SessionBook;
+  store: SessionStore;
   clock: Clock;
   /** Starts it again. */
   revive: (id: string) => Promise<void>;
 }
 
-/** So often in a row is an agent restarted that nobody asks for. */
+/** Maximum number of consecutive automatic restarts. */
 export const maxAutoRestarts = 5;
 const firstDelayMs = 2_000;
 const maxDelayMs = 300_000;
-/** Whoever has worked this long is not failing in a circle. */
+/** An agent that has worked this long is not in a crash loop. */
 const soundMs = 600_000;
 
 /** Restarts agents with `auto_restart`, with growing delays and a maximum count. */
@@ -27,15 +27,15 @@ export class Restarts {
     this.#parts = parts;
   }
 
-  /** Takes up what was planned before the daemon went away. */
+  /** Resumes restarts planned before the daemon stopped. */
   resume(): void {
-    for (const entry of this.#parts.book.all()) this.#arm(entry);
+    for (const entry of this.#parts.store.all()) this.#arm(entry);
   }
 
   /** Plans the restart of a session that has just ended, if it is to have one. */
   async plan(id: string): Promise<void> {
-    const { book, clock } = this.#parts;
-    const planned = await book.change(id, (entry) => {
+    const { store, clock } = this.#parts;
+    const planned = await store.change(id, (entry) => {
       const now = clock.now();
       const delay = delayFor(entry, now);
       if (delay === undefined) return entry;
@@ -71,7 +71,7 @@ export class Restarts {
   }
 }
 
-/** How long to wait with a restart; undefined when there is none to be. */
+/** Delay before a restart; undefined when there is none. */
 export function delayFor({ session, handle }: Entry, now: number): number | 'never' | undefined {
   const { auto_restart, status, limited_until } = session;
   if (!auto_restart || handle.isStopping) return undefined;

@@ -12,16 +12,16 @@ export interface RunScript {
 const scriptName = 'run.sh';
 const exitName = 'exit';
 
-/** The file of a session's script; with the token behind it, it is how its process is known. */
+/** The script file of a session; with the token it identifies its process. */
 export function scriptFile(directory: string): string {
   return join(directory, scriptName);
 }
 
 /**
- * Writes the script that runs an agent and writes down how it ended, for a daemon that may be away
- * when that happens. A file, since neither a prompt nor a path is safe in a command that a shell
- * takes apart, and since tmux takes no long commands. It catches the signals that are meant for
- * the agent, and so is still there when the agent has ended by them.
+ * Writes the script that runs an agent and records its exit, even when no daemon is running. A
+ * file, because prompts and paths are not safe in a shell command, and tmux limits the length of
+ * commands. It traps the signals meant for the agent, so it outlives the agent and records its
+ * exit.
  */
 export function writeRunScript({ directory, file, args }: RunScript): string {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -32,7 +32,7 @@ export function writeRunScript({ directory, file, args }: RunScript): string {
     "trap ':' HUP INT QUIT TERM",
     [file, ...args].map(quoted).join(' '),
     'code=$?',
-    // Nothing but the shell itself: the search path of an agent may hold no other program.
+    // Only shell builtins: the agent's search path may contain no other program.
     `printf '%s\\n' "$code" > ${exit}`,
     'exit "$code"',
     '',
@@ -65,7 +65,7 @@ export function readExit(
   return signal === undefined ? { code, signal: null } : { code: null, signal };
 }
 
-/** Those whose numbers are the same everywhere. */
+/** Signals whose numbers are the same on all systems. */
 export const signalNames: Readonly<Record<number, string>> = {
   1: 'SIGHUP',
   2: 'SIGINT',

@@ -6,7 +6,7 @@ import type { Random } from '@millrace/kit/random';
 import { starting, withFacts, withStatus } from '../core/session.js';
 import type { Backends } from '../registry/backends.js';
 import { agentEnvironment } from './agent-environment.js';
-import type { SessionBook } from './book.js';
+import type { SessionStore } from './session-store.js';
 import {
   acpFlags,
   askingModes,
@@ -30,13 +30,13 @@ import { endFamily, isSameProcess } from './processes.js';
 import type { Session } from './port.js';
 
 export interface RunnerParts {
-  book: SessionBook;
+  store: SessionStore;
   backends: Backends;
   clock: Clock;
   random: Random;
   log: Log;
   dataDir: string;
-  /** What the program of a backend gets in its environment. */
+  /** Environment variables of a backend's program. */
   variablesFor: (backend: string) => Record<string, string>;
   extra: readonly ExtraCli[];
   /** `agents.trust_workspace`: backends whose own trust check is skipped. */
@@ -49,7 +49,7 @@ export interface RunnerParts {
   resumePrompt: () => string;
   /** Is there something of the backend's own session that can be resumed? */
   hasTranscript: (entry: Entry) => Promise<boolean>;
-  /** Told when an agent was started. */
+  /** Called after an agent was started. */
   onStart: () => void;
 }
 
@@ -76,7 +76,7 @@ export class Runner {
     await Promise.all(this.#starting.values());
   }
 
-  /** Starts the agent of a session that is in the book; what goes wrong is written into it. */
+  /** Starts the agent of a stored session; errors are recorded in the session. */
   start(id: string, how: StartKind): Promise<void> {
     const start = this.#start(id, how)
       .catch(async (error: unknown) => {
@@ -92,8 +92,8 @@ export class Runner {
   }
 
   async #start(id: string, how: StartKind): Promise<void> {
-    const { book, backends, extra } = this.#parts;
-    const entry = book.get(id);
+    const { store, backends, extra } = this.#parts;
+    const entry = store.get(id);
     if (!entry) return;
     const { session, handle } = entry;
     if (session.driver === 'acp') return this.#startAcp(entry, how);
@@ -144,7 +144,7 @@ export class Runner {
     });
   }
 
-  /** Flags for a command line that speaks ACP itself. */
+  /** Flags for a command line that supports ACP itself. */
   async #acpArgs(session: Session, handle: Entry['handle'], file: string): Promise<string[]> {
     const flags = acpFlags(handle.cli);
     const variables = this.#parts.variablesFor(session.backend);
@@ -160,10 +160,10 @@ export class Runner {
   }
 
   async #mark(id: string, own: string | null, { paste, format }: PreparedRun) {
-    const { book, clock, dataDir } = this.#parts;
+    const { store, clock, dataDir } = this.#parts;
     const now = clock.now();
     const outputStart = new OutputLog(sessionDirectory(dataDir, id)).end();
-    return book.change(id, (before) => ({
+    return store.change(id, (before) => ({
       session: withFacts(before.session, { backend_session_id: own }, now),
       handle: {
         ...before.handle,
@@ -187,7 +187,7 @@ export class Runner {
     hasPrompt: boolean,
     acp?: Launch['acp'],
   ): Promise<void> {
-    const { book, clock, dataDir, variablesFor } = this.#parts;
+    const { store, clock, dataDir, variablesFor } = this.#parts;
     const { id, backend, workdir: cwd } = session;
     const started = await this.#parts.driverOf(session).start({
       id,
@@ -202,7 +202,7 @@ export class Runner {
     });
     if ('failure' in started) return this.#failed(id, started.failure);
     const isAtWork = hasPrompt && paste === undefined;
-    await book.change(id, (before) => {
+    await store.change(id, (before) => {
       const now = clock.now();
       const running = withFacts(before.session, { pid: started.pid }, now);
       return {
@@ -246,25 +246,25 @@ export class Runner {
   }
 
   async #failed(id: string, reason: string): Promise<void> {
-    const { book, clock } = this.#parts;
-    await book.change(id, ({ session, handle }) => {
+    const { store, clock } = this.#parts;
+    await store.change(id, ({ session, handle }) => {
       const now = clock.now();
       const failed = withFacts(session, { pid: null, last_error: reason }, now);
       return { handle, session: withStatus(failed, 'errored', `it did not start: ${reason}`, now) };
     });
   }
 
-  /** Ends the agent's process with all that it started. Resolves when they are gone. */
+  /** Ends the agent's process and all its descendants. Resolves when they have ended. */
   async end(id: string): Promise<void> {
-    const { book, clock } = this.#parts;
+    const { store, clock } = this.#parts;
     await this.#starting.get(id);
-    const entry = await book.change(id, ({ session, handle }) => ({
+    const entry = await store.change(id, ({ session, handle }) => ({
       session,
       handle: { ...handle, isStopping: true, restartAt: null },
     }));
     if (!entry) return;
     const { session, handle } = entry;
-    // Its number may be somebody else's by now.
+    // The pid may have been reused.
     const isOurs = session.pid !== null && handle.startMark !== null;
     if (isOurs && (await isSameProcess(session.pid!, handle.startMark!))) {
       await this.#cancelTurn(session);
@@ -282,22 +282,22 @@ export class Runner {
     }
   }
 
-  /** Lets go of what the driver still holds of it. */
+  /** Releases the driver's resources of it. */
   async release(session: Session): Promise<void> {
     await this.#parts.driverOf(session).release(session.id);
   }
 
   /** Puts a session back to the beginning, to be started again. */
   async rewind(id: string, reason: string, isRequested: boolean): Promise<Entry | undefined> {
-    const { book, clock } = this.#parts;
-    return book.change(id, ({ session, handle }) => ({
+    const { store, clock } = this.#parts;
+    return store.change(id, ({ session, handle }) => ({
       session: {
         ...starting(session, reason, clock.now()),
         restart_count: session.restart_count + 1,
       },
       handle: {
         ...handle,
-        // Until it is started there is no process to look at.
+        // Before the start there is no process to inspect.
         startMark: null,
         isStopping: false,
         restartAt: null,

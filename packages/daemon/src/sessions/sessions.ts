@@ -13,10 +13,10 @@ import type { Backends } from '../registry/backends.js';
 import { AcpDriver } from './acp.js';
 import type { AcpSources } from './acp-sources.js';
 import { adopt } from './adoption.js';
-import { Asking } from './asking.js';
-import { entryOf, notFound, SessionBook } from './book.js';
+import { PendingQuestions } from './pending-questions.js';
+import { entryOf, notFound, SessionStore } from './session-store.js';
 import type { EvidenceParts } from './evidence.js';
-import type { Entry, WorktreeMark } from './handle.js';
+import type { Entry, WorktreeOrigin } from './handle.js';
 import { HeadlessDriver } from './headless.js';
 import { Input } from './input.js';
 import { readOutput } from './output.js';
@@ -30,7 +30,7 @@ import { Restarts } from './restarts.js';
 import { Runner } from './runner.js';
 import { Spawner, type SpawnerParts } from './spawner.js';
 import { usable } from './spawning.js';
-import { Talk } from './talk.js';
+import { Conversation } from './conversation.js';
 import { TmuxDriver } from './tmux.js';
 import { placesOf } from './transcript-tail.js';
 import { lastAnswer } from './last-answer.js';
@@ -65,14 +65,14 @@ export interface SessionsParts extends World {
   budget: SpawnerParts['budget'];
   /** `worktrees.hooks`: whether hooks and filters of repositories run. */
   runsHooks: boolean;
-  /** What the program of a backend gets in its environment. */
+  /** Environment variables of a backend's program. */
   variablesFor: (backend: string) => Record<string, string>;
 }
 
 /** The agents that this daemon runs. */
 export class AgentSessions implements Sessions {
   readonly #parts: SessionsParts;
-  readonly #book: SessionBook;
+  readonly #store: SessionStore;
   readonly #tmux: TmuxDriver;
   readonly #acp: AcpDriver;
   readonly #transcripts: Parameters<typeof lastAnswer>[0];
@@ -82,13 +82,13 @@ export class AgentSessions implements Sessions {
   readonly #watch: Watch;
   readonly #restarts: Restarts;
   readonly #spawner: Spawner;
-  readonly #asking: Asking;
-  /** Of what starts and ends the agent of a session, one after the other. */
+  readonly #pendingQuestions: PendingQuestions;
+  /** Serializes starts and stops of the agent of a session. */
   readonly #turns = new Turns();
 
-  private constructor(parts: SessionsParts, book: SessionBook) {
+  private constructor(parts: SessionsParts, store: SessionStore) {
     this.#parts = parts;
-    this.#book = book;
+    this.#store = store;
     const headless = new HeadlessDriver(() => void this.#watch.wake());
     this.#tmux = new TmuxDriver(parts);
     const { dataDir, clock, acpHost: program } = parts;
@@ -101,15 +101,15 @@ export class AgentSessions implements Sessions {
       onNews: () => void wake(),
     });
     this.#requests = requests;
-    const talk = new Talk({ clock: parts.clock, driver: this.#tmux });
-    this.#input = new Input({ ...parts, book, talk, acp: this.#acp, requests, wake });
+    const conversation = new Conversation({ clock: parts.clock, driver: this.#tmux });
+    this.#input = new Input({ ...parts, store, conversation, acp: this.#acp, requests, wake });
     this.#transcripts = {
       places: placesOf(parts.environment),
       taken: (id: string) => this.#ownSessions(id),
     };
     this.#runner = new Runner({
       ...parts,
-      book,
+      store,
       requests,
       driverOf: ({ driver }) => drivers[driver],
       hasTranscript: async (entry) =>
@@ -118,36 +118,36 @@ export class AgentSessions implements Sessions {
     });
     this.#restarts = new Restarts({
       ...parts,
-      book,
+      store,
       revive: (id) => this.#turns.in(id, () => this.#revive(id)),
     });
-    this.#asking = new Asking({
+    this.#pendingQuestions = new PendingQuestions({
       ...parts,
-      book,
+      store,
       answer: (...answer) => this.#input.answer(...answer),
     });
     this.#watch = new Watch({
       ...parts,
       ...this.#transcripts,
-      book,
+      store,
       requests,
       drivers: [headless, this.#tmux, this.#acp],
       isStarting: (id) => this.#runner.isStarting(id),
-      onDialog: (entry, dialog) => this.#asking.observe(entry, dialog),
-      onPermissions: (entry, all) => this.#asking.observePermissions(entry, all),
+      onDialog: (entry, dialog) => this.#pendingQuestions.observe(entry, dialog),
+      onPermissions: (entry, all) => this.#pendingQuestions.observePermissions(entry, all),
       onReady: (id) => this.#input.prompt(id),
       onEnd: (id) => this.#restarts.plan(id),
     });
     this.#spawner = new Spawner({
       ...parts,
-      book,
+      store,
       start: (id) => void this.#runner.start(id, 'first'),
     });
   }
 
   static async open(parts: SessionsParts): Promise<AgentSessions> {
     mkdirSync(sessionsDirectory(parts.dataDir), { recursive: true, mode: 0o700 });
-    return new AgentSessions(parts, await SessionBook.open(parts.database, parts.log));
+    return new AgentSessions(parts, await SessionStore.open(parts.database, parts.log));
   }
 
   /**
@@ -156,13 +156,13 @@ export class AgentSessions implements Sessions {
    */
   async begin(): Promise<void> {
     const isStarting = (id: string) => this.#runner.isStarting(id);
-    await adopt({ ...this.#parts, book: this.#book, keeper: this.#tmux, isStarting });
-    await this.#asking.begin();
+    await adopt({ ...this.#parts, store: this.#store, keeper: this.#tmux, isStarting });
+    await this.#pendingQuestions.begin();
     await this.#watch.wake();
-    for (const { session, handle } of this.#book.all()) {
+    for (const { session, handle } of this.#store.all()) {
       // The daemon before this one was ending it.
       if (handle.isStopping && !isEnded(session)) this.#finishStop(session.id);
-      // What ended before its end could be followed by anything.
+      // Sessions that ended while the daemon was down.
       if (isEnded(session) && handle.restartAt === null) await this.#restarts.plan(session.id);
     }
     this.#restarts.resume();
@@ -182,11 +182,11 @@ export class AgentSessions implements Sessions {
   }
 
   list(): Promise<Session[]> {
-    return Promise.resolve(this.#book.all().map(({ session }) => session));
+    return Promise.resolve(this.#store.all().map(({ session }) => session));
   }
 
   find(id: string): Promise<Session | undefined> {
-    return Promise.resolve(this.#book.get(id)?.session);
+    return Promise.resolve(this.#store.get(id)?.session);
   }
 
   async output(
@@ -262,7 +262,7 @@ export class AgentSessions implements Sessions {
       worktree !== null && handle.worktree
         ? await this.#removeWorktree(id, worktree, handle.worktree)
         : { isRetained: false as const };
-    await this.#book.remove(id);
+    await this.#store.remove(id);
     rmSync(sessionDirectory(this.#parts.dataDir, id), { recursive: true, force: true });
     return {
       id,
@@ -273,8 +273,8 @@ export class AgentSessions implements Sessions {
     };
   }
 
-  async #removeWorktree(id: string, path: string, mark: WorktreeMark) {
-    const other = this.#book
+  async #removeWorktree(id: string, path: string, mark: WorktreeOrigin) {
+    const other = this.#store
       .all()
       .find(({ session }) => session.id !== id && isWithin(path, session.workdir));
     if (!other) return removeWorktree(this.#parts, path, mark);
@@ -286,7 +286,7 @@ export class AgentSessions implements Sessions {
 
   async setForceCompact(id: string, state: DaemonSchema<'ForceCompactChoice'>): Promise<Session> {
     this.#entry(id);
-    const entry = await this.#book.change(id, ({ session, handle }) => ({
+    const entry = await this.#store.change(id, ({ session, handle }) => ({
       handle,
       session: withFacts(session, { force_compact: state }, this.#parts.clock.now()),
     }));
@@ -294,10 +294,10 @@ export class AgentSessions implements Sessions {
     return entry.session;
   }
 
-  /** A session that works, or was removed meanwhile, is left as it is. */
+  /** A session that works, or was removed meanwhile, is not changed. */
   async setMerged(id: string, isMerged: boolean): Promise<void> {
     const now = this.#parts.clock.now();
-    await this.#book.change(id, ({ session, handle }) => {
+    await this.#store.change(id, ({ session, handle }) => {
       const mergedAt = isMerged ? formatTimestamp(now) : null;
       const isUnchanged = session.status === 'working' || (!isMerged && !session.merged_at);
       return {
@@ -310,8 +310,8 @@ export class AgentSessions implements Sessions {
   /** Compares every context with the limits, which have changed. */
   async updateContextStates(): Promise<void> {
     const { clock, contextLimits } = this.#parts;
-    for (const { session } of this.#book.all()) {
-      await this.#book.change(session.id, (entry) => {
+    for (const { session } of this.#store.all()) {
+      await this.#store.change(session.id, (entry) => {
         const { context_tokens: tokens, context_window: window } = entry.session;
         const state = contextState(tokens, thresholdsFor(contextLimits(), window));
         if (state === entry.session.context_state) return entry;
@@ -322,16 +322,16 @@ export class AgentSessions implements Sessions {
   }
 
   onChange(listener: (change: SessionChange) => void): () => void {
-    return this.#book.onChange(listener);
+    return this.#store.onChange(listener);
   }
 
-  /** Lets go of the agents, which run on for the next daemon. */
+  /** Detaches from running agents; the next daemon adopts them. */
   async close(): Promise<void> {
     this.#restarts.close();
     await this.#runner.settled();
     await this.#watch.close();
     await this.#input.settled();
-    await this.#asking.settled();
+    await this.#pendingQuestions.settled();
     this.#acp.close();
     this.#requests.close();
     await this.#tmux.tidy();
@@ -340,11 +340,12 @@ export class AgentSessions implements Sessions {
   async #end(id: string): Promise<void> {
     await this.#runner.end(id);
     await this.#watch.wake();
-    const entry = this.#book.get(id);
+    const entry = this.#store.get(id);
     if (!entry || isEnded(entry.session)) return;
-    // Its process is gone, and tmux does not say so yet: a stop was requested, so it has ended.
+    // The process has ended, but tmux does not report it yet: a stop was requested, so it counts as
+    // ended.
     await this.#runner.release(entry.session);
-    await this.#book.change(id, ({ session, handle }) => {
+    await this.#store.change(id, ({ session, handle }) => {
       const now = this.#parts.clock.now();
       const over = withFacts(session, { pid: null }, now);
       return { handle, session: withStatus(over, 'done', 'it was stopped', now) };
@@ -352,7 +353,7 @@ export class AgentSessions implements Sessions {
   }
 
   async #noRestart(id: string): Promise<void> {
-    await this.#book.change(id, ({ session, handle }) => ({
+    await this.#store.change(id, ({ session, handle }) => ({
       session,
       handle: { ...handle, isStopping: true, restartAt: null },
     }));
@@ -360,7 +361,7 @@ export class AgentSessions implements Sessions {
 
   /** Starts an agent again that has ended by itself. */
   async #revive(id: string): Promise<void> {
-    const entry = this.#book.get(id);
+    const entry = this.#store.get(id);
     if (!entry || entry.handle.restartAt === null || !isEnded(entry.session)) return;
     await this.#runner.rewind(id, 'it is restarted by itself', false);
     await this.#runner.start(id, 'revived');
@@ -368,12 +369,12 @@ export class AgentSessions implements Sessions {
 
   /** The backend's own sessions of all agents but one. */
   #ownSessions(but: string): Set<string> {
-    const others = this.#book.all().filter(({ session }) => session.id !== but);
+    const others = this.#store.all().filter(({ session }) => session.id !== but);
     return new Set(others.map(({ session }) => session.backend_session_id ?? ''));
   }
 
   #entry(id: string): Entry {
-    return entryOf(this.#book, id);
+    return entryOf(this.#store, id);
   }
 }
 

@@ -4,7 +4,7 @@ import { fail } from '../core/refusals.js';
 import type { Backends } from '../registry/backends.js';
 import { findProgram } from '../registry/search-path.js';
 import type { AcpSources } from './acp-sources.js';
-import type { SessionBook } from './book.js';
+import type { SessionStore } from './session-store.js';
 import { BudgetGate, type BudgetParts } from './budget-gate.js';
 import type { ExtraCli } from './command-lines.js';
 import { NameReservations } from './name-reservations.js';
@@ -13,7 +13,7 @@ import {
   backendFor,
   checkRun,
   discardEntry,
-  groundFor,
+  worktreeTargetFor,
   hashOf,
   invalid,
   nameFrom,
@@ -21,7 +21,7 @@ import {
 } from './spawning.js';
 
 export interface SpawnerParts extends World {
-  book: SessionBook;
+  store: SessionStore;
   backends: Backends;
   dataDir: string;
   environment: Readonly<Record<string, string | undefined>>;
@@ -31,11 +31,11 @@ export interface SpawnerParts extends World {
   acp: Pick<AcpSources, 'find'>;
   /** `drivers.default`. */
   defaultDriver: () => 'auto' | Session['driver'];
-  /** Starts the agent of a session that is in the book. */
+  /** Starts the agent of a session that is in the store. */
   start: (id: string) => void;
 }
 
-/** Takes requests for sessions through the gates and into the book. */
+/** Checks spawn requests and creates their sessions. */
 export class Spawner {
   readonly #parts: SpawnerParts;
   readonly #gate: BudgetGate;
@@ -45,7 +45,7 @@ export class Spawner {
 
   constructor(parts: SpawnerParts) {
     this.#parts = parts;
-    const sessions = () => parts.book.all().map(({ session }) => session);
+    const sessions = () => parts.store.all().map(({ session }) => session);
     this.#gate = new BudgetGate({ ...parts.budget, sessions });
     this.#names = new NameReservations(sessions);
   }
@@ -56,7 +56,7 @@ export class Spawner {
   ): Promise<{ session: Session; isReplay: boolean }> {
     const { idempotencyKey: key } = origin;
     if (key === undefined) return { session: await this.#spawn(request, origin), isReplay: false };
-    // Whoever comes with the same key waits for the first one, and then is answered from the book.
+    // Requests with the same key wait for the first one, and then get the stored session.
     for (;;) {
       const other = this.#spawning.get(key);
       if (!other) break;
@@ -72,8 +72,8 @@ export class Spawner {
   }
 
   async #spawnOnce(key: string, request: SpawnRequest, origin: SpawnOrigin) {
-    const known = await this.#parts.book.spawnKey(key);
-    const there = known && this.#parts.book.get(known.sessionId);
+    const known = await this.#parts.store.spawnKey(key);
+    const there = known && this.#parts.store.get(known.sessionId);
     if (known && there) {
       if (known.hash === hashOf(request)) return { session: there.session, isReplay: true };
       throw fail(
@@ -90,10 +90,10 @@ export class Spawner {
     const backend = await backendFor(backends, request.backend);
     const driver = await this.#driverFor(request, backend);
     checkRun(backend.id, driver, request, extra);
-    if (request.parent_id !== undefined && !this.#parts.book.get(request.parent_id)) {
-      throw invalid('parent_id', 'names no session that is there');
+    if (request.parent_id !== undefined && !this.#parts.store.get(request.parent_id)) {
+      throw invalid('parent_id', 'is not the id of a session; GET /api/v1/sessions lists all sessions');
     }
-    const ground = await groundFor(this.#parts, request);
+    const target = await worktreeTargetFor(this.#parts, request);
     const entry = await this.#gate.pass(request.force ?? false, async () => {
       const now = clock.now();
       const id = random.ulid(now);
@@ -104,11 +104,11 @@ export class Spawner {
       return this.#names.reserve(request.name ?? nameFrom(request.prompt), async (name) => {
         const made = await newEntry(
           { id, now, git: this.#parts, dataDir, token, extra },
-          { backend: backend.id, driver, ground },
+          { backend: backend.id, driver, target },
           { ...request, name },
           origin,
         );
-        await this.#parts.book.add(made, key).catch(async (error: unknown) => {
+        await this.#parts.store.add(made, key).catch(async (error: unknown) => {
           await discardEntry(this.#parts, made);
           throw error;
         });
@@ -135,7 +135,7 @@ export class Spawner {
     return hasTmux ? 'tmux' : 'headless';
   }
 
-  /** Asks the program itself, once, and remembers the answer for the list of backends. */
+  /** Asks the program itself, once, and stores the answer for the list of backends. */
   async #hasAcp(backend: Backend, isRequested = false): Promise<boolean> {
     const found = await this.#parts.acp.find(backend, { isRequested });
     await this.#parts.backends.noteAcp(backend.id, found);

@@ -8,7 +8,7 @@ import { fail } from '../core/refusals.js';
 import type { Backends } from '../registry/backends.js';
 import { cliOf, prepareRun, takesModel, type ExtraCli } from './command-lines.js';
 import { git, type GitParts } from './git.js';
-import type { Handle, WorktreeMark } from './handle.js';
+import type { Handle, WorktreeOrigin } from './handle.js';
 import type { Session, SpawnOrigin, SpawnRequest } from './port.js';
 import { addWorktree, removeWorktree, repoFacts, type RepoFacts } from './worktrees.js';
 
@@ -64,14 +64,17 @@ export function invalid(field: string, message: string): Error {
 }
 
 /** Where a session is to work. */
-export interface Ground {
+export interface WorktreeTarget {
   repo: RepoFacts | undefined;
   cwd: string | undefined;
   wantsWorktree: boolean;
 }
 
 /** Checks the places that a request names. */
-export async function groundFor(parts: GitParts, request: SpawnRequest): Promise<Ground> {
+export async function worktreeTargetFor(
+  parts: GitParts,
+  request: SpawnRequest,
+): Promise<WorktreeTarget> {
   const { repo, cwd, branch } = request;
   if (repo !== undefined) await checkDirectory('repo', repo);
   if (cwd !== undefined) await checkDirectory('cwd', cwd);
@@ -81,7 +84,7 @@ export async function groundFor(parts: GitParts, request: SpawnRequest): Promise
   if (!facts && (repo !== undefined || wantsWorktree)) await checkGit(parts);
   if (repo !== undefined && !facts) {
     const other = 'name a directory without one in `cwd` (`--cwd`)';
-    throw invalid('repo', `names ${repo}, which is no git repository; ${other}`);
+    throw invalid('repo', `names ${repo}, which is not a git repository; ${other}`);
   }
   if (wantsWorktree && !facts) {
     const field = branch === undefined ? 'worktree' : 'branch';
@@ -91,14 +94,14 @@ export async function groundFor(parts: GitParts, request: SpawnRequest): Promise
   return { repo: facts, cwd, wantsWorktree };
 }
 
-/** Without a worktree the agent works on what is checked out. */
+/** Without a worktree the agent works on the checked-out branch. */
 async function checkBranch(parts: GitParts, cwd: string, branch: string | undefined) {
   if (branch === undefined) return;
   const checkedOut = (await repoFacts(parts, cwd))?.branch;
   if (checkedOut === branch) return;
   const found =
     checkedOut === undefined
-      ? 'which is no git repository'
+      ? 'which is not a git repository'
       : `where ${checkedOut ?? 'no branch'} is checked out`;
   const next = 'leave out `worktree: false` to work on it in a worktree';
   throw invalid('branch', `must be checked out in ${cwd}, ${found}; ${next}`);
@@ -107,11 +110,11 @@ async function checkBranch(parts: GitParts, cwd: string, branch: string | undefi
 /** Without git nothing can be said about a repository. */
 async function checkGit(parts: GitParts): Promise<void> {
   const { isOk, trouble } = await git(parts, '/', '--version');
-  if (!isOk) throw invalid('repo', `cannot be looked into: ${trouble}`);
+  if (!isOk) throw invalid('repo', `cannot be read, because git failed: ${trouble}`);
 }
 
 async function checkDirectory(field: 'repo' | 'cwd', path: string): Promise<void> {
-  if (path.includes('\0')) throw invalid(field, 'holds a NUL, which no path can');
+  if (path.includes('\0')) throw invalid(field, 'contains a NUL character; remove it');
   if (!isAbsolute(path)) throw invalid(field, 'must be an absolute path');
   const facts = await stat(path).catch(() => undefined);
   if (!facts)
@@ -128,7 +131,7 @@ export interface NewEntryParts {
   extra: readonly ExtraCli[];
 }
 
-/** Refuses what the backend's command line cannot do, before anything is made. */
+/** Refuses what the backend's command line cannot do, before anything is created. */
 export function checkRun(
   backend: string,
   driver: Session['driver'],
@@ -152,15 +155,19 @@ export function checkRun(
 /** The session of a request that passed all gates. Makes its worktree where it is to have one. */
 export async function newEntry(
   parts: NewEntryParts,
-  { backend, driver, ground }: { backend: string; driver: Session['driver']; ground: Ground },
+  {
+    backend,
+    driver,
+    target,
+  }: { backend: string; driver: Session['driver']; target: WorktreeTarget },
   request: SpawnRequest,
   origin: SpawnOrigin,
 ): Promise<{ session: Session; handle: Handle }> {
   const { id, now } = parts;
   const name = request.name ?? nameFrom(request.prompt);
-  const made = ground.wantsWorktree ? await worktreeFor(parts, ground, request, name) : undefined;
+  const made = target.wantsWorktree ? await worktreeFor(parts, target, request, name) : undefined;
   const stamp = formatTimestamp(now);
-  const { repo } = ground;
+  const { repo } = target;
   const session: Session = {
     id,
     name,
@@ -173,7 +180,7 @@ export async function newEntry(
     worktree: made?.path ?? null,
     branch: made?.mark.branch ?? repo?.branch ?? null,
     ...(made && { base_branch: made.mark.baseBranch, base_commit: made.mark.base }),
-    workdir: ground.cwd ?? made?.path ?? request.repo ?? process.cwd(),
+    workdir: target.cwd ?? made?.path ?? request.repo ?? process.cwd(),
     prompt: request.prompt,
     tags: request.tags ?? [],
     parent_id: request.parent_id ?? null,
@@ -203,7 +210,7 @@ function newHandle(
   { token, now, extra }: NewEntryParts,
   backend: string,
   model: string | null,
-  worktree: WorktreeMark | null,
+  worktree: WorktreeOrigin | null,
 ): Handle {
   return {
     token,
@@ -226,7 +233,7 @@ function newHandle(
 
 async function worktreeFor(
   { git, dataDir, id }: NewEntryParts,
-  { repo }: Ground,
+  { repo }: WorktreeTarget,
   request: SpawnRequest,
   name: string,
 ) {
@@ -244,7 +251,7 @@ async function worktreeFor(
   return made;
 }
 
-/** Takes back what `newEntry` made, when the session cannot be kept after all. */
+/** Removes what `newEntry` created, when the session cannot be stored. */
 export async function discardEntry(
   git: GitParts,
   { session, handle }: { session: Session; handle: Handle },

@@ -16,7 +16,7 @@ export class TerminalText {
   #row = 0;
   #column = 0;
 
-  /** Takes the next stretch of output. */
+  /** Processes the next part of the output. */
   write(text: string): void {
     for (const [token, parameters, final] of text.matchAll(tokens)) {
       if (final !== undefined) this.#control(final, parameters ?? '');
@@ -88,7 +88,7 @@ export class TerminalText {
     else this.rows[this.#row] = '';
   }
 
-  /** Clearing the whole screen is no reason to forget what stood there. */
+  /** Clearing the whole screen does not discard the text that was on it. */
   #eraseBelow(part: number): void {
     if (part !== 0) return;
     this.#eraseLine(0);

@@ -4,10 +4,10 @@ import { runProgram } from '../think/program.js';
 
 export interface TmuxParts {
   clock: Clock;
-  /** Where tmux is looked for. */
+  /** Its PATH is searched for tmux. */
   environment: Readonly<Record<string, string | undefined>>;
   socket: string;
-  /** What the server reads when it starts. */
+  /** The configuration that the server reads at start. */
   configFile: string;
 }
 
@@ -20,8 +20,8 @@ export interface TmuxEnd {
 const timeoutMs = 10_000;
 
 /**
- * Runs tmux on the daemon's own socket. The environment is that of the session to be made, which
- * tmux takes over from whoever asks for it.
+ * Runs tmux on the daemon's own socket. The environment is that of the new session: tmux copies it
+ * from the client.
  */
 export async function tmux(
   { clock, environment, socket, configFile }: TmuxParts,

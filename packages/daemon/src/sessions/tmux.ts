@@ -2,17 +2,17 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } fr
 import { rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
-import type { Known, Launch, ProcessView, Started, TalkingDriver } from './driver.js';
+import type { KnownAgent, Launch, ProcessView, Started, TalkingDriver } from './driver.js';
 import { OutputLog } from './output-log.js';
 import { sessionsDirectory, tmuxSocket } from './places.js';
 import { startMarkOf } from './processes.js';
 import { quoted, readExit, signalNames, writeRunScript } from './run-script.js';
 import { isNothingThere, tmux, type TmuxEnd, type TmuxParts } from './tmux-command.js';
 
-/** Fixed, so that a screen looks the same whoever looks at it. */
+/** Fixed, so that a screen has the same layout for every viewer. */
 const columns = 160;
 const rows = 50;
-/** How long tmux may take to learn how a program ended. */
+/** How long tmux may take to report how a program ended. */
 const patienceMs = 2_000;
 
 /** A pane stays and shows how its agent ended. */
@@ -62,8 +62,8 @@ export class TmuxDriver implements TalkingDriver {
     const script = writeRunScript(launch);
     const log = new OutputLog(directory).path;
     writeFileSync(log, '', { flag: 'a', mode: 0o600 });
-    // tmux gives a session those variables of whoever asks for it that are listed, and takes from
-    // it those that are listed and not there: what another agent started the server with.
+    // tmux copies the listed variables from the client to a new session, and unsets listed ones
+    // that the client lacks: those of the agent that started the server.
     const names = namesIn({ ...this.#tmux.environment, ...env });
     const list = ['set-option', '-g', 'update-environment', names];
     const size = ['-x', String(columns), '-y', String(rows)];
@@ -82,16 +82,16 @@ export class TmuxDriver implements TalkingDriver {
     return { pid, startMark: (await startMarkOf(pid)) ?? 'ended' };
   }
 
-  async inspect(agents: readonly Known[]): Promise<Map<string, ProcessView>> {
+  async inspect(agents: readonly KnownAgent[]): Promise<Map<string, ProcessView>> {
     const panes = await this.#panes();
-    // When tmux does not answer, nothing is known, which is not the same as gone.
+    // When tmux does not answer, the state is unknown, which does not mean that the agents ended.
     if (!panes) return new Map();
     return new Map(
       agents.map(({ id, directory }): [string, ProcessView] => {
         const pane = panes.get(id);
         if (pane && !pane.isDead) return [id, { pid: pane.pid, exit: undefined }];
         const exit = readExit(directory) ?? pane?.exit;
-        // A pane is dead a moment before tmux knows how its program ended.
+        // A pane is dead shortly before tmux knows how its program ended.
         if (pane && !exit && this.#isFresh(id)) return [id, { pid: pane.pid, exit }];
         return [id, { pid: undefined, exit }];
       }),
@@ -120,7 +120,7 @@ export class TmuxDriver implements TalkingDriver {
     return shown.isOk ? shown.stdout : undefined;
   }
 
-  /** What the screen shows, with what has scrolled off it. */
+  /** The content of the screen and its scrollback. */
   async history(id: string): Promise<string | undefined> {
     const args = ['capture-pane', '-p', '-J', '-S', '-', '-t', paneOf(id)];
     const shown = await tmux(this.#tmux, args);
@@ -131,7 +131,7 @@ export class TmuxDriver implements TalkingDriver {
     const buffer = `millrace-${id}`;
     const loaded = await tmux(this.#tmux, ['load-buffer', '-b', buffer, '-'], { input: text });
     if (!loaded.isOk) throw new Error(`tmux took no text: ${loaded.trouble}`);
-    // As one paste for programs that can tell, with its line ends as they are.
+    // As a bracketed paste for programs that support it, with its line breaks unchanged.
     const args = ['paste-buffer', '-d', '-p', '-r', '-b', buffer, '-t', paneOf(id)];
     const pasted = await tmux(this.#tmux, args);
     if (!pasted.isOk) throw new Error(`tmux could not paste: ${pasted.trouble}`);
@@ -147,13 +147,13 @@ export class TmuxDriver implements TalkingDriver {
     if (!pressed.isOk) throw new Error(`tmux could not press ${key}: ${pressed.trouble}`);
   }
 
-  /** Takes the socket away when no server listens at it any more. */
+  /** Removes the socket when no server listens on it. */
   async tidy(): Promise<void> {
     if (!existsSync(this.#tmux.socket)) return;
     const listed = await tmux(this.#tmux, ['list-sessions']);
     if (!isNothingThere(listed)) return;
     rmSync(this.#tmux.socket, { force: true });
-    // Outside of the data directory it had a directory of its own, unless others use it, too.
+    // Outside of the data directory it has its own directory, which others may use, too.
     if (dirname(this.#tmux.socket) !== dirname(this.#tmux.configFile)) {
       await rmdir(dirname(this.#tmux.socket)).catch(() => undefined);
     }
@@ -201,7 +201,7 @@ function paneOf(id: string): string {
   return `=${id}:`;
 }
 
-/** tmux takes `#` for the start of a format, and a last `;` for the end of a command. */
+/** tmux treats `#` as the start of a format, and a final `;` as the end of a command. */
 function plain(text: string): string {
   return text.replaceAll('#', '##').replace(/;$/, '\\;');
 }
@@ -210,7 +210,7 @@ function expectNothingWorse(end: TmuxEnd): void {
   if (!end.isOk && !isNothingThere(end)) throw new Error(`tmux: ${end.trouble}`);
 }
 
-/** A directory that nobody else can write to: whoever can use the socket can type into agents. */
+/** A directory that only its owner can write: access to the socket allows typing into agents. */
 function privateSocketFolder(folder: string): string | undefined {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const facts = lstatSync(folder);

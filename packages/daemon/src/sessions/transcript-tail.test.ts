@@ -176,12 +176,17 @@ describe('a transcript is found', () => {
     write(first, '/elsewhere', 1);
     const two = write(second, '/src/mill', 2);
     const three = write(third, '/src/mill', 3);
-    const wish = { id: null, cwd: '/src/mill', since, taken: new Set<string>() };
-    expect(await codexTranscript(places(), wish)).toEqual({ path: two, id: second });
+    const options = { id: null, cwd: '/src/mill', since, taken: new Set<string>() };
+    expect(await codexTranscript(places(), options)).toEqual({ path: two, id: second });
     const taken = new Set([second]);
-    expect(await codexTranscript(places(), { ...wish, taken })).toEqual({ path: three, id: third });
-    expect(await codexTranscript(places(), { ...wish, id: third })).toMatchObject({ path: three });
-    const late = { ...wish, since: since + 3_600_000 };
+    expect(await codexTranscript(places(), { ...options, taken })).toEqual({
+      path: three,
+      id: third,
+    });
+    expect(await codexTranscript(places(), { ...options, id: third })).toMatchObject({
+      path: three,
+    });
+    const late = { ...options, since: since + 3_600_000 };
     expect(await codexTranscript(places(), late)).toBeUndefined();
   });
 

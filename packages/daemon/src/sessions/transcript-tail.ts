@@ -10,10 +10,10 @@ import { claudeContext, isSynthetic, objectIn, textIn } from './agent-events.js'
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-/** What the end of a backend's own transcript tells. */
+/** What the end of a backend's own transcript contains. */
 export interface TranscriptTail {
   contextTokens: number | undefined;
-  /** What the model's context can hold, where the transcript says so. */
+  /** Size of the model's context window, if the transcript has it. */
   contextWindow?: number | undefined;
   model: string | undefined;
   /** State of the turn, and since when; undefined when unknown. */
@@ -28,8 +28,8 @@ export function placesOf(environment: Places['environment']): Places {
 }
 
 /**
- * The transcript of claude's session of this id, which works in that directory; `isWide`: looks
- * into the other directories, too.
+ * The transcript of claude's session with this id in that directory; `isWide`: also searches the
+ * other directories.
  */
 export async function claudeTranscript(
   places: Places,
@@ -47,7 +47,7 @@ export async function claudeTranscript(
   return undefined;
 }
 
-export interface CodexWish {
+export interface CodexOptions {
   /** Null when it is not known yet. */
   id: string | null;
   cwd: string;
@@ -58,12 +58,12 @@ export interface CodexWish {
 }
 
 /**
- * The transcript of codex's session: by its id, or else the first one that was begun in that
- * directory since the agent's start and that is nobody else's.
+ * The transcript of codex's session: by its id, or else the first one started in that directory
+ * since the agent's start that belongs to no other session.
  */
 export async function codexTranscript(
   places: Places,
-  { id, cwd, since, taken }: CodexWish,
+  { id, cwd, since, taken }: CodexOptions,
 ): Promise<{ path: string; id: string } | undefined> {
   for (const root of codexReader.roots(places)) {
     for (const path of await recentRollouts(root, since)) {
@@ -83,7 +83,7 @@ export async function codexTranscript(
   return undefined;
 }
 
-/** Those of the days from the start on, oldest first. */
+/** Rollouts from the start day on, oldest first. */
 async function recentRollouts(root: string, since: number): Promise<string[]> {
   const found: string[] = [];
   const dayMs = 86_400_000;
@@ -105,7 +105,7 @@ async function recentRollouts(root: string, since: number): Promise<string[]> {
 }
 
 async function namesIn(directory: string): Promise<string[]> {
-  // What is not there, or not ours to read, holds nothing for us.
+  // Missing or unreadable directories count as empty.
   const names: string[] = await readdir(directory).catch(() => []);
   return names.sort();
 }
@@ -132,7 +132,7 @@ async function piece(path: string, from: number, length: number): Promise<string
   }
 }
 
-/** Reads the end of a transcript, unless it is as long as it was at the last look. */
+/** Reads the end of a transcript, unless its length has not changed. */
 export async function readTail(
   backend: 'claude' | 'codex',
   path: string,
@@ -144,7 +144,7 @@ export async function readTail(
   return { tail: backend === 'claude' ? claudeTail(objects) : codexTail(objects), size };
 }
 
-/** The whole lines in the last bytes of a transcript. */
+/** The complete lines in the last bytes of a transcript. */
 export async function lastLines(path: string, maxBytes: number): Promise<JsonObject[]> {
   const { size } = await stat(path);
   const text = await piece(path, Math.max(0, size - maxBytes), Math.min(size, maxBytes));
@@ -191,7 +191,7 @@ function claudeTurn(line: JsonObject): TranscriptTail['turn'] {
     return { sign: { status: 'working', reason: 'its transcript waits for an answer' }, at };
   }
   if (line['isApiErrorMessage'] === true) return claudeError(line, at);
-  // A tool that is to be used may be running, or wait for a permission: the screen knows.
+  // A requested tool may be running, or wait for a permission: the screen shows which.
   if (message?.['stop_reason'] !== 'end_turn') return undefined;
   return over('its transcript ends with a whole answer', at);
 }
@@ -254,7 +254,7 @@ function windowIn(info: JsonObject | undefined): number | undefined {
   return typeof window === 'number' && window > 0 ? window : undefined;
 }
 
-/** Where the last turn begins. */
+/** The start of the last turn. */
 function startOf(lines: readonly JsonObject[]): number {
   return lines.findLastIndex((line) => payloadType(line) === 'task_started');
 }
@@ -268,12 +268,12 @@ function codexTurn(line: JsonObject, error: JsonObject | undefined): TranscriptT
     case 'turn_aborted':
       return over('its turn was interrupted', at);
     default:
-      // While it asks for a permission its turn is under way, too: the screen knows.
+      // A turn that waits for a permission is still running: the screen shows it.
       return undefined;
   }
 }
 
-/** The end of a turn names its error; older versions write a record of its own before. */
+/** The end of a turn contains its error; older versions write a separate record before it. */
 function codexError(
   end: JsonObject,
   record: JsonObject | undefined,

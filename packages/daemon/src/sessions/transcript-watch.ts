@@ -16,7 +16,7 @@ export interface TranscriptParts {
   taken: (id: string) => ReadonlySet<string>;
 }
 
-/** A wide search goes through many directories: not with every look. */
+/** A wide search reads many directories, so it is not done at every inspection. */
 const searchMs = 5_000;
 
 export function hasTranscripts(cli: string): cli is 'claude' | 'codex' {
@@ -48,7 +48,7 @@ export class TranscriptWatch {
 
   constructor(private readonly parts: TranscriptParts) {}
 
-  /** What its end tells now; undefined while there is none. */
+  /** What its end contains now; undefined while there is none. */
   async inspect(
     entry: Entry,
     { isOver }: { isOver: boolean },

@@ -3,7 +3,7 @@ import type { Log } from '@millrace/kit/log';
 import type { PendingPermission } from '../acp-host/state.js';
 import { isEnded, judge } from '../core/session.js';
 import { SharedRuns } from '../registry/shared-runs.js';
-import type { SessionBook } from './book.js';
+import type { SessionStore } from './session-store.js';
 import type { Dialog } from './dialog.js';
 import type { Driver, ProcessView } from './driver.js';
 import { isTalking, Observation, type EvidenceParts } from './evidence.js';
@@ -12,29 +12,31 @@ import { sessionDirectory } from './places.js';
 import { endLeftovers } from './processes.js';
 
 export interface WatchParts extends EvidenceParts {
-  book: SessionBook;
+  store: SessionStore;
   log: Log;
   clock: Clock;
   drivers: readonly Driver[];
   isStarting: (id: string) => boolean;
-  /** Told of an agent that is ready for its first prompt, which it was not given at its start. */
+  /**
+   * Called for an agent that is ready for its first prompt, if that was not passed at its start.
+   */
   onReady: (id: string) => void;
   /**
-   * Told which dialog the screen of an agent shows, before its status changes. True when the dialog
-   * was answered without a person: then this look says nothing any more.
+   * Called with the dialog on the screen of an agent, before its status changes. True when the
+   * dialog was answered without a person: then the rest of this inspection is ignored.
    */
   onDialog: (entry: Entry, dialog: Dialog | undefined) => Promise<boolean>;
   /** Likewise, which permissions an agent without a screen waits for. */
   onPermissions: (entry: Entry, pending: readonly PendingPermission[]) => Promise<boolean>;
-  /** Told of a session whose process was seen to end. */
+  /** Called after the process of a session has ended. */
   onEnd: (id: string) => Promise<void>;
 }
 
-/** How often agents are looked at that have just said something, and those that are quiet. */
+/** Inspection intervals for active and for quiet agents. */
 const livelyMs = 300;
 const quietMs = 1_500;
 
-/** Looks at the agents that run, again and again, and writes down what it finds. */
+/** Inspects the running agents periodically, and stores the results. */
 export class Watch {
   readonly #parts: WatchParts;
   readonly #observations = new Map<string, Observation>();
@@ -48,7 +50,7 @@ export class Watch {
     this.#inspections = new SharedRuns(() => this.#inspect());
   }
 
-  /** Looks now, and goes on as long as something runs. */
+  /** Inspects now, and continues as long as an agent runs. */
   wake(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
     this.#timer?.cancel();
@@ -78,7 +80,7 @@ export class Watch {
   }
 
   #running(): Entry[] {
-    return this.#parts.book.all().filter(({ session }) => !isEnded(session));
+    return this.#parts.store.all().filter(({ session }) => !isEnded(session));
   }
 
   async #inspect(): Promise<void> {
@@ -107,7 +109,7 @@ export class Watch {
     try {
       await this.#judge(driver, entry, views);
     } catch (error) {
-      // What is wrong with one must not keep the others from being looked at.
+      // A failure of one agent must not stop the inspection of the others.
       const { id } = entry.session;
       this.#parts.log.error({ err: error, session: id }, 'failed to inspect agent');
     }
@@ -119,17 +121,17 @@ export class Watch {
     views: ReadonlyMap<string, ProcessView>,
   ): Promise<void> {
     const { id, pid } = entry.session;
-    const { book, clock } = this.#parts;
+    const { store, clock } = this.#parts;
     const view = views.get(id);
     if (!view) return;
     const observation = this.#observe(entry);
     const evidence = await observation.gather(entry, view, driver);
     const wasSeen = observation.wasAlive;
     if (!evidence.exit && (await this.#isAnswered(entry, driver, observation))) return;
-    const after = await book.change(id, (now) => {
+    const after = await store.change(id, (now) => {
       // It was restarted during this inspection.
       if (now.handle.starts !== entry.handle.starts) return now;
-      // Its end may have been asked for while this looked.
+      // A stop may have been requested during this inspection.
       const exit = evidence.exit && { ...evidence.exit, wasStopped: now.handle.isStopping };
       // An observation from before the last input says nothing about the new turn.
       // Nor is a turn over that was cancelled to stop the agent.
@@ -148,14 +150,14 @@ export class Watch {
       return;
     }
     this.#observations.delete(id);
-    // What it left behind goes with it, unless its number may long be somebody else's.
+    // Its remaining children are ended too, unless its pid may have been reused.
     if (pid !== null && wasSeen) await endLeftovers(pid, clock);
     await driver.release(id);
     this.#parts.requests.release(id);
     await this.#parts.onEnd(id);
   }
 
-  /** Reports what it asks; true when that was answered without a person. */
+  /** Reports its requests; true when they were answered without a person. */
   #isAnswered(entry: Entry, driver: Driver, observation: Observation): Promise<boolean> {
     const { pane, permissions } = observation;
     if (isTalking(driver)) return this.#parts.onDialog(entry, pane.dialog);

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { groundFor } from './spawning.js';
+import { worktreeTargetFor } from './spawning.js';
 import { addWorktree, removeWorktree, repoFacts, slugOf, type Worktree } from './worktrees.js';
 
 const environment = {
@@ -68,7 +68,7 @@ test('a repository is known from any directory inside, a worktree of it too', as
 
 test('a branch that is checked out needs no worktree when none is wanted', async () => {
   const wants = async (request: object) =>
-    (await groundFor(parts, { prompt: 'x', cwd: repo, ...request })).wantsWorktree;
+    (await worktreeTargetFor(parts, { prompt: 'x', cwd: repo, ...request })).wantsWorktree;
   expect(await wants({ branch: 'main', worktree: false })).toBe(false);
   expect(await wants({ branch: 'main' })).toBe(true);
   await expect(wants({ branch: 'other', worktree: false })).rejects.toThrow(

@@ -1,9 +1,9 @@
 import { access, constants, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { git, type GitEnd, type GitParts } from './git.js';
-import type { WorktreeMark } from './handle.js';
+import type { WorktreeOrigin } from './handle.js';
 
-/** A directory that a session is to work in, and what git knows of it. */
+/** The git repository of a session's directory. */
 export interface RepoFacts {
   /** The top of the working tree that the directory is in. */
   top: string;
@@ -41,19 +41,19 @@ export async function repoFacts(
 
 export interface WantedWorktree {
   repo: RepoFacts;
-  /** Undefined: one is made up from the name. */
+  /** Undefined: derived from the name. */
   branch: string | undefined;
-  /** What the worktree is called when no branch is named. */
+  /** Name of the worktree when no branch is given. */
   name: string;
-  /** Tells two of the same name apart. */
+  /** Distinguishes worktrees with the same name. */
   suffix: string;
-  /** Where worktrees go when the directory beside the repository cannot be written. */
+  /** Where worktrees go when the directory beside the repository is not writable. */
   fallback: string;
 }
 
 export interface Worktree {
   path: string;
-  mark: WorktreeMark;
+  mark: WorktreeOrigin;
 }
 
 /** Makes a worktree in `<repository>-worktrees/`, with its branch where that is not there yet. */
@@ -101,7 +101,7 @@ export async function addWorktree(
   };
 }
 
-/** Git checks files out in a step of its own, without hooks and filters unless they may run. */
+/** Git checks out files in a separate step, without hooks and filters unless they are allowed. */
 async function addCheckout(
   parts: GitParts,
   { root, path, args }: { root: string; path: string; args: readonly string[] },
@@ -157,7 +157,7 @@ async function homeFor(root: string, fallback: string): Promise<string> {
     await access(beside, constants.W_OK);
     return beside;
   } catch {
-    // Not ours to write: the data directory always is.
+    // Not writable; the data directory always is.
     const home = join(fallback, basename(root));
     await mkdir(home, { recursive: true, mode: 0o700 });
     return home;
@@ -177,13 +177,13 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /**
- * Takes a worktree away, unless something would be lost with it: then says why it is kept. The
- * branch goes too when it was made for the worktree and nothing was committed to it.
+ * Removes a worktree, unless work would be lost: then returns why it is kept. The branch is removed
+ * too if it was created for the worktree and has no commits of its own.
  */
 export async function removeWorktree(
   parts: GitParts,
   path: string,
-  mark: WorktreeMark,
+  mark: WorktreeOrigin,
 ): Promise<{ isRetained: false } | { isRetained: true; reason: string }> {
   const retained = (reason: string) => ({ isRetained: true as const, reason });
   if (!(await exists(path))) {
@@ -222,9 +222,9 @@ async function uncommittedChanges(parts: GitParts, path: string, head: string): 
   return git(parts, path, 'ls-files', ...fresh);
 }
 
-/** The directory that holds the worktrees goes with the last one. */
+/** Removes the parent directory with its last worktree. */
 async function removeIfEmpty(directory: string): Promise<void> {
-  // It holds others, or is not ours to remove: then it stays.
+  // It has others, or may not be removed: then it stays.
   await rmdir(directory).catch(() => undefined);
 }
 
@@ -233,7 +233,7 @@ async function isMerged(
   parts: GitParts,
   path: string,
   head: string,
-  { base, baseBranch, branch }: WorktreeMark,
+  { base, baseBranch, branch }: WorktreeOrigin,
 ): Promise<boolean> {
   if (head === base) return true;
   const targets = ['refs/remotes/origin/HEAD', `refs/remotes/origin/${branch}`];

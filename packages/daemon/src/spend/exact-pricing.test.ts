@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { noTokens } from '../transcripts/sighting.js';
+import { noTokens } from '../transcripts/detection.js';
 import { exactDollarsOf, exactPriceOf, exactRatesOf } from './exact-pricing.js';
 
 const million = 1_000_000;

@@ -1,4 +1,4 @@
-import type { Tokens } from '../transcripts/sighting.js';
+import type { Tokens } from '../transcripts/detection.js';
 
 /*
  * List prices by exact model, in thousandths of a dollar per million tokens,

@@ -1,4 +1,4 @@
-import type { Place } from '../transcripts/sighting.js';
+import type { Place } from '../transcripts/detection.js';
 
 /** A place with the repository of its directory. */
 export interface KnownPlace extends Place {

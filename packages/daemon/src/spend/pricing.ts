@@ -1,4 +1,4 @@
-import type { Tokens } from '../transcripts/sighting.js';
+import type { Tokens } from '../transcripts/detection.js';
 
 /*
  * The one table of prices. Dollars per million tokens, in tenths of a dollar, so that every price

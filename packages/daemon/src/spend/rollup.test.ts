@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { noTokens, type Tokens } from '../transcripts/sighting.js';
+import { noTokens, type Tokens } from '../transcripts/detection.js';
 import { daysIn, mondayOf } from './local-day.js';
 import type { KnownPlace } from './place-numbers.js';
 import { rollup } from './rollup.js';

@@ -23,7 +23,7 @@ export interface RollupOptions {
 
 const weekMs = 7 * 86_400_000;
 
-/** Everything that was spent, by whom, where, when and on what. */
+/** All spend, by agent, directory, day and model. */
 export function rollup(sums: Sums, { now, dayOf, basis }: RollupOptions): Rollup {
   const today = dayOf(now);
   const monday = mondayOf(today);
@@ -42,7 +42,7 @@ export function rollup(sums: Sums, { now, dayOf, basis }: RollupOptions): Rollup
     const exactPrice = exact && exactPriceOf(exact, tokens);
     const spent = { ...tokens, price: rates && priceOf(rates, tokens), exactPrice };
     if (!exact && tokens.input + tokens.output > 0) unpriced.add(place.model);
-    // A slot that the week begins in counts whole.
+    // A slot in which the week starts counts completely.
     if ((slot + 1) * slotMs > now - weekMs) ofTrailingWeek.add(spent);
     let day = days.get(slot);
     if (day === undefined) days.set(slot, (day = dayOf(slot * slotMs)));

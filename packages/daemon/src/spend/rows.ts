@@ -1,4 +1,4 @@
-import type { Tokens } from '../transcripts/sighting.js';
+import type { Tokens } from '../transcripts/detection.js';
 
 /*
  * Row format of the tally. Every key begins with `spend:` and the letter of its kind; figures have
@@ -75,7 +75,7 @@ export function recentKey(at: number, message = ''): Buffer {
   return key;
 }
 
-/** What was counted of a message, and as whose. */
+/** The counted tokens of a message, and their owner. */
 export interface Counted {
   at: number;
   place: number;

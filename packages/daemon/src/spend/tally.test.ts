@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { nameOf } from '../transcripts/reader.js';
-import { noTokens, type Sighting } from '../transcripts/sighting.js';
+import { noTokens, type Detection } from '../transcripts/detection.js';
 import { TranscriptHome } from '../../test/support/transcripts.js';
 
 const now = Date.now();
 
 /** Few names and few figures, so that everything meets everything. */
 const small = fc.integer({ min: 0, max: 3 });
-const sighting: fc.Arbitrary<Sighting> = fc.record({
+const detection: fc.Arbitrary<Detection> = fc.record({
   key: small.map((each) => nameOf(String(each))),
   // Some of the trailing week, and some older than is kept to the millisecond.
   at: fc.constantFrom(now - 1_200_000, now - 600_000, now - 1, now - 30 * 86_400_000),
@@ -29,7 +29,7 @@ const sighting: fc.Arbitrary<Sighting> = fc.record({
 });
 
 /** A list, and the same with everything twice, in another order and in batches. */
-const readings = fc.array(sighting, { minLength: 1, maxLength: 10 }).chain((list) => {
+const readings = fc.array(detection, { minLength: 1, maxLength: 10 }).chain((list) => {
   const twice = [...list, ...list];
   const batches = fc
     .tuple(
@@ -64,10 +64,10 @@ test('in any order, any number of times and in any batches the sums are the same
       const [once, again] = [new TranscriptHome(), new TranscriptHome()];
       try {
         await once.open();
-        await once.tally.commit({ sightings: list, states: [], removed: [] });
+        await once.tally.commit({ detections: list, states: [], removed: [] });
         await again.open();
-        for (const sightings of batches) {
-          await again.tally.commit({ sightings, states: [], removed: [] });
+        for (const detections of batches) {
+          await again.tally.commit({ detections, states: [], removed: [] });
         }
         expect(totals(again)).toEqual(totals(once));
         await again.reopen();
@@ -85,9 +85,9 @@ test('nothing is left of a sum that a correction has emptied', async () => {
   try {
     const place = { backend: 'claude', agent: 'a', cwd: '/x', model: 'opus', rank: 0 as const };
     const late = { key: nameOf('m'), at: now, place, tokens: { ...noTokens, input: 5 } };
-    await home.tally.commit({ sightings: [late], states: [], removed: [] });
+    await home.tally.commit({ detections: [late], states: [], removed: [] });
     const early = { ...late, at: now - 3_600_000 };
-    await home.tally.commit({ sightings: [early], states: [], removed: [] });
+    await home.tally.commit({ detections: [early], states: [], removed: [] });
     expect([...home.tally.cells()]).toHaveLength(1);
     expect(home.tally.used(now - 1_000, now).size).toBe(0);
     const before = totals(home);

@@ -4,7 +4,7 @@ import { GitRoots } from '../transcripts/git-root.js';
 import { nameOf } from '../transcripts/reader.js';
 import type { FileState } from '../transcripts/scan-file.js';
 import type { Batch, TallyKeeper } from '../transcripts/scanner.js';
-import { greatest, isEarlier, type Sighting, type Tokens } from '../transcripts/sighting.js';
+import { greatest, isEarlier, type Detection, type Tokens } from '../transcripts/detection.js';
 import { PlaceNumbers, type KnownPlace } from './place-numbers.js';
 import * as row from './rows.js';
 
@@ -81,14 +81,14 @@ export class Tally implements TallyKeeper {
     return sums;
   }
 
-  async commit({ sightings, states, removed }: Batch): Promise<void> {
-    for (const { place } of sightings) {
+  async commit({ detections, states, removed }: Batch): Promise<void> {
+    for (const { place } of detections) {
       if (this.#places.numberOf(place) !== undefined) continue;
       const repo = await this.#repos.rootOf(place.cwd);
       this.#places.add({ ...place, repo: repo || 'unknown' });
     }
     const newPlaces = this.#places.unsaved();
-    const histories = this.#historiesWith(sightings);
+    const histories = this.#historiesWith(detections);
     const changed = await this.database.transact(({ rows, now }) => {
       for (const number of newPlaces) {
         rows.put(row.placeKey(number), Buffer.from(JSON.stringify(this.#places.at(number))));
@@ -101,7 +101,7 @@ export class Tally implements TallyKeeper {
         rows.put(row.sessionKey(nameOf(key)), Buffer.from(JSON.stringify(history)));
       }
       const sums = new CellChanges();
-      for (const sighting of sightings) this.#count(rows, sums, sighting, now - recentMs);
+      for (const detection of detections) this.#count(rows, sums, detection, now - recentMs);
       deleteOld(rows, now - recentMs);
       return sums.write(rows);
     });
@@ -114,9 +114,9 @@ export class Tally implements TallyKeeper {
   }
 
   /** Histories of the sessions of these messages. */
-  #historiesWith(sightings: readonly Sighting[]): Map<string, SessionHistory> {
+  #historiesWith(detections: readonly Detection[]): Map<string, SessionHistory> {
     const changed = new Map<string, SessionHistory>();
-    for (const { at, place: seen, files = [], isFailure = false } of sightings) {
+    for (const { at, place: seen, files = [], isFailure = false } of detections) {
       const place = this.#places.at(this.#places.numberOf(seen)!);
       const key = historyKey(place);
       const before = changed.get(key) ?? this.#histories.get(key);
@@ -126,30 +126,30 @@ export class Tally implements TallyKeeper {
   }
 
   /** Counts a message, or corrects its earlier count. */
-  #count(rows: RowWriter, sums: CellChanges, sighting: Sighting, since: number): void {
-    const key = row.messageKey(sighting.key);
+  #count(rows: RowWriter, sums: CellChanges, detection: Detection, since: number): void {
+    const key = row.messageKey(detection.key);
     const bytes = rows.get(key);
     const before = bytes && row.decodeMessage(bytes);
-    const after = this.#joined(before, sighting);
+    const after = this.#joined(before, detection);
     if (before) {
       if (row.encodeMessage(after).equals(bytes)) return;
       sums.add(before, -1);
-      rows.remove(row.recentKey(before.at, sighting.key));
+      rows.remove(row.recentKey(before.at, detection.key));
     }
     sums.add(after, 1);
     rows.put(key, row.encodeMessage(after));
     if (after.at >= since) {
-      rows.put(row.recentKey(after.at, sighting.key), row.encodeRecent(after));
+      rows.put(row.recentKey(after.at, detection.key), row.encodeRecent(after));
     }
   }
 
-  #joined(before: row.Counted | undefined, sighting: Sighting): row.Counted {
-    const place = this.#places.numberOf(sighting.place)!;
-    const seen = { at: sighting.at, place, tokens: sighting.tokens };
+  #joined(before: row.Counted | undefined, detection: Detection): row.Counted {
+    const place = this.#places.numberOf(detection.place)!;
+    const seen = { at: detection.at, place, tokens: detection.tokens };
     if (!before) return seen;
     const old = { at: before.at, place: this.#places.at(before.place) };
-    const owner = isEarlier(sighting, old) ? seen : before;
-    const tokens = greatest(before.tokens, sighting.tokens);
+    const owner = isEarlier(detection, old) ? seen : before;
+    const tokens = greatest(before.tokens, detection.tokens);
     return { at: owner.at, place: owner.place, tokens };
   }
 

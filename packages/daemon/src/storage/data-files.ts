@@ -38,12 +38,12 @@ export function webhookSecretFile(dataDir: string): string {
   return join(dataDir, 'webhook-secret');
 }
 
-/** Holds the URL of the running daemon, one line; gone when it has stopped cleanly. */
+/** Contains the URL of the running daemon, one line; removed at a clean stop. */
 export function addressFile(dataDir: string): string {
   return join(dataDir, 'daemon.url');
 }
 
-/** What installed programs print with `--help`; it can be deleted at any time. */
+/** Output of `--help` of installed programs; can be deleted at any time. */
 export function programHelpFile(dataDir: string): string {
   return join(dataDir, 'program-help.json');
 }

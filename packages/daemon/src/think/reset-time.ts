@@ -127,7 +127,7 @@ function wallClock(zone: string | undefined) {
       hourCycle: 'h23',
     });
   } catch (error) {
-    // A zone that is none of ours: better no time than a wrong one.
+    // An unknown time zone: better no time than a wrong one.
     if (error instanceof RangeError) return undefined;
     throw error;
   }

@@ -1,9 +1,9 @@
 import { resetTimeIn } from './reset-time.js';
 
-/** Why a backend would not work for us, as far as its output tells. */
+/** Why a backend refuses work, according to its output. */
 export interface Signal {
   kind: SignalKind;
-  /** Our own words for it; never the program's output, which may name accounts. */
+  /** A fixed text; never the program's output, which may name accounts. */
   reason: string;
   /** When the program says that it will work again. */
   resetAt: number | undefined;
@@ -16,8 +16,8 @@ interface Sign {
   reason: string;
   pattern: RegExp;
   /**
-   * The program may say this where an answer should stand, with exit code 0. Such a pattern
-   * covers a whole line, so that an answer that talks about limits is not taken for one.
+   * The program may print this instead of an answer, with exit code 0. Such a pattern matches a
+   * complete line, so that an answer about limits is not mistaken for it.
    */
   insteadOfAnswer?: true;
 }
@@ -30,7 +30,7 @@ const usageLimit: Sign = {
   insteadOfAnswer: true,
 };
 
-/** Signs of single command lines, by id. They are looked for before the common ones. */
+/** Patterns of single command lines, by id. Checked before the common ones. */
 const signsById: Readonly<Record<string, readonly Sign[]>> = {
   claude: [
     {
@@ -87,7 +87,7 @@ function quotaCode(code: string): Sign {
 /** The same program under another name. */
 const sameSignsAs: Readonly<Record<string, string>> = { agy: 'gemini', qwen: 'gemini' };
 
-/** What any of them may say when it ends with an error. */
+/** Patterns that any of them may print with an error. */
 const commonSigns: readonly Sign[] = [
   {
     kind: 'spend_limited',
@@ -116,22 +116,22 @@ const maxTailCharacters = 8_192;
 
 export interface Ending {
   id: string;
-  /** True when the program says that all went well. */
+  /** True when the program reports success. */
   succeeded: boolean;
   stdout: string;
   stderr: string;
 }
 
 /**
- * What the end of a run tells. A program that claims success is believed unless its output ends
- * with a line that only a refusal has; one that failed is searched more widely.
+ * Interprets the end of a run. Reported success is believed unless the output ends with a line that
+ * only a refusal has; the output of a failed run is searched more widely.
  */
 export function signalIn(
   { id, succeeded, stdout, stderr }: Ending,
   now: number,
 ): Signal | undefined {
   const own = signsById[sameSignsAs[id] ?? id] ?? [];
-  // Success without an answer is none.
+  // Success without an answer counts as a failure.
   const isAnswer = succeeded && stdout.trim() !== '';
   const signs = isAnswer
     ? [...own, ...commonSigns].filter((sign) => sign.insteadOfAnswer)

@@ -1,5 +1,5 @@
 import { nameOf } from './reader.js';
-import { noTokens, type Sighting } from './sighting.js';
+import { noTokens, type Detection } from './detection.js';
 
 /** One answer of a model, as gemini, qwen and opencode record it. */
 export interface Answer {
@@ -18,7 +18,7 @@ export interface Answer {
   cacheWrite?: number;
 }
 
-export function sightingOf(answer: Answer): Sighting {
+export function sightingOf(answer: Answer): Detection {
   const { backend, agent, ids, at, cwd, model, input, output, cacheRead, cacheWrite = 0 } = answer;
   return {
     key: nameOf(backend, agent, ...ids),

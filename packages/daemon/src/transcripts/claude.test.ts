@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { noTokens } from './sighting.js';
+import { noTokens } from './detection.js';
 import {
   claudeLine,
   claudeNoise,

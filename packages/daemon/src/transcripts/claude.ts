@@ -10,16 +10,16 @@ import {
   type Places,
   type TranscriptReader,
 } from './reader.js';
-import { noTokens, type Sighting, type Tokens } from './sighting.js';
+import { noTokens, type Detection, type Tokens } from './detection.js';
 
 const backend = 'claude';
 
-/** What the command line itself says in the place of a model, such as an error: it costs nothing. */
+/** Messages of the command line itself, such as errors: they cost nothing. */
 const noModel = '<synthetic>';
 
 /**
  * `<config>/projects/<project>/<session>.jsonl`, and those of subagents below that. Every line of
- * an answer bears the usage of the whole message so far, named by `message.id` and `requestId`.
+ * an answer has the usage of the whole message so far, identified by `message.id` and `requestId`.
  */
 export const claudeReader: TranscriptReader = {
   backend,
@@ -43,7 +43,7 @@ function configDirectories({ home, environment }: Places): string[] {
   ];
 }
 
-function sightingIn(line: JsonObject, file: string, offset: number): Sighting | undefined {
+function sightingIn(line: JsonObject, file: string, offset: number): Detection | undefined {
   const type = line['type'];
   // The report of a tool may carry the usage of a subagent, whose own file has it too.
   if (type !== 'assistant' && type !== undefined) return undefined;
@@ -86,7 +86,7 @@ function filesIn(content: unknown): readonly string[] {
 
 const editing = new Set(['Edit', 'MultiEdit', 'Write', 'NotebookEdit']);
 
-/** By what the provider named it; a line without any name is known by where it stands. */
+/** The provider's id; a line without one is identified by its position. */
 function keyOf(line: JsonObject, messageId: string, file: string, offset: number): string {
   const requestId = textIn(line, 'requestId');
   if (messageId !== '' || requestId !== '') return nameOf(backend, `${messageId}:${requestId}`);

@@ -10,16 +10,16 @@ import {
   type LineReader,
   type TranscriptReader,
 } from './reader.js';
-import { noTokens, type Sighting } from './sighting.js';
+import { noTokens, type Detection } from './detection.js';
 
 const backend = 'codex';
 
 /**
  * `$CODEX_HOME/sessions/<year>/<month>/<day>/rollout-<time>-<id>.jsonl`. Events of the type
- * `token_count` bear what the conversation has used in all, so what counts is by how much that
- * grew. A file of a fork begins with a copy of the conversation it was forked from, with
- * new times; so an event is named by the whole row of totals that led to it, from the root of
- * the conversation on, and the copy bears the name of the original.
+ * `token_count` have the running total of the conversation, so each counts with its increase. The
+ * file of a fork starts with a copy of its parent conversation, with new times; so an event is
+ * identified by all totals before it, from the root of the conversation on, and the copy gets the
+ * same id as the original.
  */
 export const codexReader: TranscriptReader = {
   backend,
@@ -68,7 +68,7 @@ class CodexLines implements LineReader {
     return { ...this.#carry };
   }
 
-  read(line: JsonObject): Sighting | undefined {
+  read(line: JsonObject): Detection | undefined {
     const payload = objectIn(line, 'payload');
     if (!payload) return undefined;
     switch (line['type']) {
@@ -108,7 +108,7 @@ class CodexLines implements LineReader {
     carry.turn = textIn(context, 'turn_id') || carry.turn;
   }
 
-  #count(line: JsonObject, payload: JsonObject): Sighting | undefined {
+  #count(line: JsonObject, payload: JsonObject): Detection | undefined {
     const carry = this.#carry;
     const info = objectIn(payload, 'info');
     const total = info && totalsIn(info, 'total_token_usage');

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { systemCode } from '@millrace/kit/errors';
 import type { Places, TranscriptReader } from './reader.js';
 
-/** What a look at a file tells without reading it. */
+/** Metadata of a file. */
 export interface FileFacts {
   path: string;
   /** Names the file itself, whatever it is called. */
@@ -16,7 +16,7 @@ export interface FoundFile extends FileFacts {
   reader: TranscriptReader;
 }
 
-/** Absent or not ours to read: there is nothing to see, and nothing wrong. */
+/** Absent or unreadable files are skipped without an error. */
 const nothingThere = new Set(['ENOENT', 'ENOTDIR', 'ELOOP']);
 
 /**
@@ -43,7 +43,7 @@ export async function* findFiles(
   }
 }
 
-/** Files that are looked at together: one after the other, thousands take seconds. */
+/** Number of files inspected in parallel: one after the other, thousands take seconds. */
 const groupSize = 64;
 
 async function* inGroups(

@@ -10,7 +10,7 @@ import {
   type JsonObject,
   type TranscriptReader,
 } from './reader.js';
-import type { Sighting } from './sighting.js';
+import type { Detection } from './detection.js';
 
 const backend = 'gemini';
 
@@ -49,7 +49,7 @@ function projectRoot(file: string): string {
 function sightingIn(
   line: JsonObject,
   { agent, cwd }: { agent: string; cwd: string },
-): Sighting | undefined {
+): Detection | undefined {
   const tokens = objectIn(line, 'tokens');
   if (line['type'] !== 'gemini' || !tokens) return undefined;
   // The input count includes cached tokens; the output count excludes thoughts.

@@ -4,9 +4,9 @@ import { dirname, isAbsolute, join, resolve } from 'node:path';
 const maxCached = 10_000;
 
 /**
- * Finds the repository that a directory is in, by looking for `.git` from there upwards. A
- * directory in no repository, or one that is gone, stands for itself. A worktree belongs to the
- * repository it was made from.
+ * Finds the repository of a directory, by searching `.git` upwards. A directory without a
+ * repository, or one that no longer exists, is its own root. A worktree belongs to its main
+ * repository.
  */
 export class GitRoots {
   readonly #known = new Map<string, string>();
@@ -31,7 +31,7 @@ async function findRoot(directory: string): Promise<string | undefined> {
   }
 }
 
-/** The `.git` of a worktree is a file that names `<repository>/.git/worktrees/<name>`. */
+/** The `.git` of a worktree is a file that refers to `<repository>/.git/worktrees/<name>`. */
 async function mainOf(mark: string): Promise<string | undefined> {
   const text = await readFile(mark, 'utf8').catch(() => '');
   const target = /^gitdir: *(.+?)\s*$/m.exec(text)?.[1];
@@ -43,7 +43,7 @@ async function kindOf(path: string): Promise<'file' | 'directory' | undefined> {
   try {
     return (await stat(path)).isDirectory() ? 'directory' : 'file';
   } catch {
-    // Gone, or not ours to see: then it does not say where the repository is.
+    // Missing or unreadable.
     return undefined;
   }
 }

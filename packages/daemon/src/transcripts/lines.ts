@@ -1,16 +1,16 @@
 import type { FileHandle } from 'node:fs/promises';
 
 export interface LineVisitor {
-  /** A whole line that holds one of the markers, without its end. The bytes are lent. */
+  /** A complete line that contains a marker, without its line break. The buffer is reused. */
   line(bytes: Buffer, offset: number): void;
-  /** A line that is no JSON object at all, by the looks of its ends. */
+  /** A line that does not start and end like a JSON object. */
   broken(offset: number, reason: string): void;
 }
 
 export interface Scanned {
-  /** Just behind the last whole line. */
+  /** The offset after the last complete line. */
   offset: number;
-  /** What stands behind it without an end, if it holds a marker: it may be half a line. */
+  /** The incomplete line after it, if it contains a marker. */
   rest: Buffer | undefined;
 }
 
@@ -20,9 +20,9 @@ const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
 /**
- * Walks through files line by line in large pieces. Only where a line ends is looked for in every
- * line; the rest is one search for the markers over the whole piece. One walker has one buffer,
- * so it walks through one file at a time.
+ * Reads files line by line in large pieces. In every line only the line break is searched; the
+ * markers are searched once over the whole piece. A walker has one buffer, so it reads one file at
+ * a time.
  */
 export class LineWalker {
   #buffer: Buffer;
@@ -34,7 +34,7 @@ export class LineWalker {
     this.#buffer = Buffer.allocUnsafe(pieceBytes);
   }
 
-  /** From `from`, where a line begins, to the end of the file. */
+  /** From `from`, the start of a line, to the end of the file. */
   async walk(
     file: FileHandle,
     from: number,
@@ -42,10 +42,10 @@ export class LineWalker {
     visitor: LineVisitor,
     onPiece: (offset: number) => Promise<void> | undefined = () => undefined,
   ): Promise<Scanned> {
-    /** Where in the file the buffer begins, and how much of it is filled. */
+    /** The file offset of the buffer, and its used length. */
     let base = from;
     let filled = 0;
-    /** Where a line begins that is too long to be kept, while its end is looked for. */
+    /** Offset of a line that is too long, while its end is searched. */
     let skipped: number | undefined;
     for (;;) {
       const { bytesRead } = await file.read(
@@ -91,7 +91,7 @@ export class LineWalker {
   }
 }
 
-/** Visits every whole line and answers where the first one begins that is not. */
+/** Visits every complete line and returns the offset of the first incomplete one. */
 function visitLines(
   bytes: Buffer,
   from: number,
@@ -99,7 +99,7 @@ function visitLines(
   markers: readonly Buffer[],
   visitor: LineVisitor,
 ): number {
-  // Where each marker is next; behind the end when it is nowhere.
+  // The next position of each marker; after the end when there is none.
   const next = markers.map(() => -1);
   let start = from;
   for (;;) {

@@ -8,7 +8,7 @@ import {
   type JsonObject,
   type TranscriptReader,
 } from './reader.js';
-import type { Sighting } from './sighting.js';
+import type { Detection } from './detection.js';
 
 const backend = 'qwen';
 
@@ -27,7 +27,7 @@ export const qwenReader: TranscriptReader = {
   }),
 };
 
-function sightingIn(line: JsonObject, file: string): Sighting | undefined {
+function sightingIn(line: JsonObject, file: string): Detection | undefined {
   const payload = objectIn(line, 'systemPayload');
   const event = payload && objectIn(payload, 'uiEvent');
   if (!event || event['event.name'] !== 'qwen-code.api_response') return undefined;

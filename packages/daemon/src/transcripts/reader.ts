@@ -1,22 +1,22 @@
 import { hash } from 'node:crypto';
-import type { Sighting } from './sighting.js';
+import type { Detection } from './detection.js';
 
-/** Knows the transcripts of one command line: where they are and what their lines mean. */
+/** Reads the transcripts of one command line: where they are and what their lines mean. */
 export interface TranscriptReader {
   /** The id of the backend. */
   readonly backend: string;
-  /** Directories below which its transcripts are, whether they exist or not. */
+  /** Directories with its transcripts, which may not exist. */
   roots(places: Places): readonly string[];
-  /** Is a file of this name a transcript? */
+  /** Whether a file of this name is a transcript. */
   isTranscript(name: string): boolean;
   /**
-   * A line that holds none of these texts means nothing to the reader and is never parsed. A text
-   * with its quotes is a name or a whole value of the JSON: inside a text they would be escaped.
+   * Lines without any of these texts are irrelevant to the reader and never parsed. A text with its
+   * quotes is a name or a whole value of the JSON: inside a string they would be escaped.
    */
   readonly markers: readonly string[];
-  /** Begins a file, or goes on with what `carry` said when it was left. */
+  /** Starts a file, or continues from an earlier `carry`. */
   begin(file: string, carry: unknown, conversations: Conversations): LineReader;
-  /** Restores what `carry` knew of other conversations, after a restart. */
+  /** Restores what `carry` contains about other conversations, after a restart. */
   recall?(carry: unknown, conversations: Conversations): void;
 }
 
@@ -27,18 +27,15 @@ export interface Places {
   readonly dataDir?: string | undefined;
 }
 
-/** Reads the lines of one file in their order. */
+/** Reads the lines of one file in order. */
 export interface LineReader {
-  /**
-   * What a line shows, or nothing. Throws a `BrokenLine` when the line should mean something and
-   * does not.
-   */
-  read(line: JsonObject, offset: number): Sighting | undefined;
-  /** What must be known to go on behind the last line: plain JSON, small. */
+  /** The detection in a line, if any. Throws a `BrokenLine` when a relevant line is invalid. */
+  read(line: JsonObject, offset: number): Detection | undefined;
+  /** The state needed to continue after the last line: small, plain JSON. */
   carry(): unknown;
 }
 
-/** Which conversation a conversation was copied from, as far as the files so far have told. */
+/** The original of each copied conversation, as far as files were read. */
 export interface Conversations {
   rootOf(id: string): string | undefined;
   learnRoot(id: string, root: string): void;
@@ -50,7 +47,7 @@ export class BrokenLine extends Error {
   override readonly name = 'BrokenLine';
 }
 
-/** A short name that is the same for the same parts alone. */
+/** A short id derived from the parts. */
 export function nameOf(...parts: readonly string[]): string {
   const digest = hash('sha256', JSON.stringify(parts), 'buffer') as unknown as Buffer;
   return digest.toString('latin1', 0, 16);
@@ -61,13 +58,13 @@ export function objectIn(line: JsonObject, name: string): JsonObject | undefined
   return typeof value === 'object' && value !== null ? (value as JsonObject) : undefined;
 }
 
-/** The text of that name, or "" when there is none. */
+/** The string with that name, or "" when there is none. */
 export function textIn(line: JsonObject, name: string): string {
   const value = line[name];
   return typeof value === 'string' ? value : '';
 }
 
-/** A figure that is absent is 0; one that is no count at all is a broken line. */
+/** An absent count is 0; an invalid one makes the line broken. */
 export function countIn(usage: JsonObject, name: string): number {
   const value = usage[name] ?? 0;
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) {
@@ -76,7 +73,7 @@ export function countIn(usage: JsonObject, name: string): number {
   throw new BrokenLine(`${name} is not a count of tokens`);
 }
 
-/** More than any model takes in at once by far, and small enough that sums stay exact. */
+/** Far more than any model accepts, and small enough that sums stay exact. */
 const maxTokens = 1e12;
 
 export function timeIn(line: JsonObject): number {

@@ -9,16 +9,16 @@ import {
   type LineReader,
   type TranscriptReader,
 } from './reader.js';
-import type { Sighting } from './sighting.js';
+import type { Detection } from './detection.js';
 
 /** How far a transcript has been read. */
 export interface FileState extends FileFacts {
   backend: string;
-  /** Everything before this has been counted; a line begins here. */
+  /** Everything before this was counted; a line starts here. */
   offset: number;
-  /** What stood just before the offset: a file that has something else there is another one. */
+  /** The bytes before the offset: if they differ, the file was replaced. */
   tail: string;
-  /** What the reader must know to go on. */
+  /** The reader's state to continue from. */
   carry: unknown;
   /** Lines that could not be read, and the first of them. */
   broken: number;
@@ -27,23 +27,23 @@ export interface FileState extends FileFacts {
 
 export interface ScanSink {
   readonly conversations: Conversations;
-  see(sighting: Sighting): void;
-  /** Is it time to write down what was seen? */
+  see(detection: Detection): void;
+  /** Whether it is time to commit. */
   readonly isFull: boolean;
-  /** Writes down what was seen together with how far the file has been read. */
+  /** Stores the detections together with the position in the file. */
   save(state: FileState): Promise<void>;
-  /** Throws when the scan is to end now. */
+  /** Throws when the scan must stop. */
   checkStop(): void;
-  /** Called as a file is read: to which offset, and by how many bytes. */
+  /** Called while a file is read, with the offset and the number of bytes. */
   advance(path: string, offset: number, bytes: number): void;
 }
 
-/** Has nothing happened to the file since? */
+/** Whether the file is unchanged since. */
 export function isUnchanged(before: FileState, { inode, size, modifiedMs }: FileFacts): boolean {
   return before.inode === inode && before.size === size && before.modifiedMs === modifiedMs;
 }
 
-/** Reads what is new in a file. Answers how many bytes that was. */
+/** Reads what is new in a file. Returns the number of bytes. */
 export async function scanFile(
   walker: LineWalker,
   found: FoundFile,
@@ -61,7 +61,9 @@ export async function scanFile(
   }
 }
 
-/** A truncated, replaced or rewritten file is read from its start: what was counted counts once. */
+/**
+ * A truncated, replaced or rewritten file is read from its start: messages are counted only once.
+ */
 async function goesOn(file: FileHandle, now: FileFacts, before: FileState): Promise<boolean> {
   if (before.inode !== now.inode || now.size < before.offset) return false;
   return (await tailAt(file, before.offset)) === before.tail;
@@ -121,7 +123,7 @@ class FileScan {
     this.sink.checkStop();
     this.#advance(offset);
     if (!this.sink.isFull) return undefined;
-    // No file has this size: after a crash it is looked into again.
+    // No file has this size, so after a crash it is read again.
     return this.#state(offset, -1).then((state) => this.sink.save(state));
   }
 
@@ -148,8 +150,8 @@ class FileScan {
 
   #line(lines: LineReader, bytes: Buffer, offset: number): void {
     try {
-      const sighting = lines.read(objectOf(bytes), offset);
-      if (sighting) this.sink.see(sighting);
+      const detection = lines.read(objectOf(bytes), offset);
+      if (detection) this.sink.see(detection);
     } catch (error) {
       if (!(error instanceof BrokenLine)) throw error;
       this.#note(offset, error.message);
@@ -157,8 +159,8 @@ class FileScan {
   }
 
   /**
-   * A last line that lacks only its end is whole when it is an object, for nothing can follow one.
-   * It is counted, and stays to be read again: it is the same message then.
+   * A last line without a line break is complete when it is a valid object. It is counted, and read
+   * again later as the same message.
    */
   #peek(rest: Buffer, offset: number): void {
     let line: JsonObject;
@@ -170,10 +172,10 @@ class FileScan {
     const { reader, path } = this.found;
     const peeking = reader.begin(path, this.#lines.carry(), this.sink.conversations);
     try {
-      const sighting = peeking.read(line, offset);
-      if (sighting) this.sink.see(sighting);
+      const detection = peeking.read(line, offset);
+      if (detection) this.sink.see(detection);
     } catch (error) {
-      // It is noted when its end has come.
+      // It is counted as broken when its line break has arrived.
       if (!(error instanceof BrokenLine)) throw error;
     }
   }

@@ -4,20 +4,20 @@ import { findFiles, type FileFacts } from './find-files.js';
 import { LineWalker } from './lines.js';
 import type { Conversations, Places, TranscriptReader } from './reader.js';
 import { isUnchanged, scanFile, type FileState, type ScanSink } from './scan-file.js';
-import { joined, type Sighting } from './sighting.js';
+import { joined, type Detection } from './detection.js';
 
-/** What one scan found that is not on disk yet: all of it becomes one commit. */
+/** Results of a scan that are not on disk yet; they become one commit. */
 export interface Batch {
-  sightings: readonly Sighting[];
+  detections: readonly Detection[];
   states: readonly FileState[];
   /** Paths where there is no transcript any more. */
   removed: readonly string[];
 }
 
-/** Where counts and offsets are kept, together. */
+/** Stores counts and offsets together. */
 export interface TallyKeeper {
   readonly states: ReadonlyMap<string, FileState>;
-  /** All or nothing. Batches come one after the other. */
+  /** Atomic. Batches are committed one after the other. */
   commit(batch: Batch): Promise<void>;
 }
 
@@ -33,7 +33,7 @@ export interface ScannerOptions {
 
 export interface ScanReport {
   files: number;
-  /** Those of them with something new. */
+  /** Files with new content. */
   filesRead: number;
   bytesRead: number;
   brokenLines: number;
@@ -42,11 +42,11 @@ export interface ScanReport {
 /** How far a scan in progress is. */
 interface ScanProgress {
   bytesRead: number;
-  /** Including what is read already. */
+  /** Including what is already read. */
   bytesTotal: number;
 }
 
-/** Brings the tally up to what the transcripts say now. One scan at a time. */
+/** Updates the tally from the transcripts. One scan at a time. */
 export class Scanner {
   readonly #options: ScannerOptions;
   readonly #walker: LineWalker;
@@ -76,7 +76,7 @@ export class Scanner {
       await this.#readAll(batches, report, removed, onTrouble);
       await batches.finish([...removed]);
     } finally {
-      // Nothing of this scan may still be on its way to the disk when the next one begins.
+      // All commits of this scan must be on disk before the next one starts.
       await batches.settled();
       this.#current = undefined;
     }
@@ -93,7 +93,7 @@ export class Scanner {
     return { bytesRead, bytesTotal: Math.max(total, bytesRead) };
   }
 
-  /** What was read and what is left, file by file: the scan goes on meanwhile. */
+  /** Computes what was read and what is left, file by file, while the scan continues. */
   async #total(batches: Batches): Promise<number> {
     const { readers, places, tally } = this.#options;
     let total = 0;
@@ -141,9 +141,9 @@ export class Scanner {
   }
 }
 
-/** Gathers what is seen, and writes it down while the reading goes on. */
+/** Collects detections, and commits them while reading continues. */
 class Batches implements ScanSink {
-  #sightings = new Map<string, Sighting>();
+  #detections = new Map<string, Detection>();
   #states = new Map<string, FileState>();
   #last: FileState | undefined;
   #committing: Promise<void> = Promise.resolve();
@@ -159,7 +159,7 @@ class Batches implements ScanSink {
   ) {}
 
   get isFull(): boolean {
-    return this.#sightings.size >= (this.options.batchMessages ?? defaultBatchMessages);
+    return this.#detections.size >= (this.options.batchMessages ?? defaultBatchMessages);
   }
 
   /** Something seen could not be written down. */
@@ -167,9 +167,9 @@ class Batches implements ScanSink {
     return this.#hasFailed;
   }
 
-  see(sighting: Sighting): void {
-    const existing = this.#sightings.get(sighting.key);
-    this.#sightings.set(sighting.key, existing ? joined(existing, sighting) : sighting);
+  see(detection: Detection): void {
+    const existing = this.#detections.get(detection.key);
+    this.#detections.set(detection.key, existing ? joined(existing, detection) : detection);
   }
 
   async save(state: FileState): Promise<void> {
@@ -178,7 +178,7 @@ class Batches implements ScanSink {
     if (this.isFull || this.#states.size >= maxStates) await this.#commit([]);
   }
 
-  /** The newest state of a file, and how many of its lines were found broken by this scan. */
+  /** The newest state of a file, and the number of broken lines that this scan found in it. */
   lastOf(path: string, before: FileState | undefined) {
     const state = this.#last?.path === path ? this.#last : undefined;
     // A file that was read from its start is counted from 0.
@@ -220,15 +220,15 @@ class Batches implements ScanSink {
   /** Returns when the batch before is on disk, so there are two in memory at most. */
   async #commit(removed: readonly string[]): Promise<void> {
     const batch = {
-      sightings: [...this.#sightings.values()],
+      detections: [...this.#detections.values()],
       states: [...this.#states.values()],
       removed,
     };
-    this.#sightings = new Map();
+    this.#detections = new Map();
     this.#states = new Map();
     await this.#committing;
     this.#committing = this.options.tally.commit(batch);
-    // The reason is heard by whoever waits for it next.
+    // The rejection is reported to the next caller that waits.
     this.#committing.catch(() => {
       this.#hasFailed = true;
     });

@@ -55,7 +55,7 @@ function optionalIn(answer: unknown): UsageWindow[] {
 function windowIn(answer: unknown): UsageWindow | undefined {
   const given = recordOf(answer)?.['five_hour'];
   const found = recordOf(given);
-  // null is the provider's word for a window that nothing is known of.
+  // null means that the provider has no data for a window.
   if (found === null && given !== null) return undefined;
   if (found !== null && !('utilization' in found)) return undefined;
   return {

@@ -8,7 +8,7 @@ export type AppServerAnswer =
   | { readonly kind: 'result'; readonly result: unknown }
   | { readonly kind: 'refused'; readonly code: number | null; readonly message: string }
   | { readonly kind: 'missing' | 'unstartable' | 'aborted' }
-  /** It went away; `hasSpoken` when there were lines that are no answer. */
+  /** The process ended; `hasSpoken` when it wrote lines that are not answers. */
   | { readonly kind: 'ended'; readonly hasSpoken: boolean };
 
 export interface AppServerOptions {
@@ -19,11 +19,11 @@ export interface AppServerOptions {
 const maxBufferedChars = 1_048_576;
 /** Between SIGTERM and SIGKILL. */
 const graceMs = 1_000;
-/** Between the end of the process and the end of its output. */
+/** Between the exit of the process and the end of its output. */
 const lastWordsMs = 100;
 
 /**
- * Asks `codex app-server` one question: a process of its own for each, which speaks JSON lines on
+ * Sends one request to `codex app-server`: each in its own process, which speaks JSON lines on
  * stdin and stdout and is ended as soon as it has answered.
  */
 export class AppServers {
@@ -76,9 +76,9 @@ class AppServer {
       resolve(answer);
       this.#end();
     };
-    // A group of its own, so that what the command line starts ends with it.
+    // Its own process group, so that its children end with it.
     this.#child = spawn(program, ['app-server'], {
-      // No project: what a folder says of itself has no say in this.
+      // No project directory, whose settings would apply.
       cwd: '/',
       env: { ...environment },
       stdio: ['pipe', 'pipe', 'ignore'],
@@ -88,7 +88,7 @@ class AppServer {
       const finish = () => {
         this.#isGone = true;
         done();
-        // Its last lines may still be on their way, but what it started may hold the pipe open.
+        // Its last lines may still arrive, but its children may keep the pipe open.
         clock.after(lastWordsMs, () => this.settle({ kind: 'ended', hasSpoken: this.#hasSpoken }));
       };
       this.#child.once('exit', finish);
@@ -109,7 +109,7 @@ class AppServer {
 
   #listen(): void {
     const { stdin, stdout } = this.#child;
-    // A process that is gone is noticed by its end; that its pipe broke tells nothing more.
+    // The end of the process is noticed by its exit; a broken pipe adds nothing.
     stdin?.on('error', () => undefined);
     stdout?.setEncoding('utf8');
     stdout?.on('data', (text: string) => this.#handleData(text));
@@ -126,7 +126,7 @@ class AppServer {
     }
   }
 
-  /** Notifications, requests to us and whatever else is not an answer to us are passed over. */
+  /** Notifications, requests and other lines that are not answers are ignored. */
   #takeLine(line: string): void {
     if (line.trim() === '') return;
     const message = messageIn(line);
@@ -160,7 +160,7 @@ class AppServer {
     const force = this.#clock.after(graceMs, () => this.#signal('SIGKILL'));
     void this.exited.then(() => {
       force.cancel();
-      // What it started may have outlived it and would hold the pipe open.
+      // Its children may have outlived it and would keep the pipe open.
       this.#signalGroup('SIGKILL');
       this.#child.stdout?.destroy();
     });
@@ -176,7 +176,7 @@ class AppServer {
     try {
       process.kill(-pid, signal);
     } catch (error) {
-      // Nobody is left in the group; macOS says so in other words.
+      // No process is left in the group; macOS reports EPERM.
       if (!['ESRCH', 'EPERM'].includes(systemCode(error))) throw error;
     }
   }

@@ -54,7 +54,7 @@ function bucketOf(value: unknown, group: string): Bucket | undefined {
   if (!fields) return undefined;
   const model = textOf(fields['modelId']);
   const names = [model ?? '', group, textOf(fields['bucketId']) ?? ''];
-  // Without any name nobody can tell whose quota it is.
+  // Without a name the quota cannot be assigned.
   const name = names.find((each) => each !== '');
   if (name === undefined) return undefined;
   return {

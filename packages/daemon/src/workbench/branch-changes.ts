@@ -49,7 +49,7 @@ export interface MergeParams {
   base?: string | undefined;
 }
 
-/** Takes the branch into its base, and into the checkout of the base where there is one. */
+/** Merges the branch into its base, and into the checkout of the base if there is one. */
 export async function merge(
   workspace: BranchWorkspace,
   params: MergeParams,

@@ -76,7 +76,7 @@ export class Git {
     return code === 0 ? stdout.replace(/\n$/, '') : undefined;
   }
 
-  /** The commit that a name stands for; undefined when it names none. */
+  /** The commit of a name; undefined when there is none. */
   commitOf(name: string): Promise<string | undefined> {
     const wanted = `${name}^{commit}`;
     return this.maybe(['rev-parse', '--verify', '--quiet', '--end-of-options', wanted]);

@@ -2,7 +2,10 @@ import { fail } from '../core/refusals.js';
 import type { Git } from './git.js';
 import { unquotePath } from './quoted-path.js';
 
-/* Merges in the object database alone: no working tree changes, so nothing can be left half done. */
+/**
+ * Merges only in the object database: no working tree changes, so a failed merge leaves nothing
+ * behind.
+ */
 
 /** The tree of a merge; refuses with MERGE_CONFLICT and the files. */
 export async function mergedTree(
@@ -36,7 +39,7 @@ export function conflict(what: string, files: readonly string[]): Error {
   );
 }
 
-/** Who commits, when the user has not told git: commits must not fail for that. */
+/** The committer when git has no identity configured, so that commits do not fail. */
 export async function identityOf(git: Git): Promise<Readonly<Record<string, string>>> {
   const known = await git.maybe(['var', 'GIT_COMMITTER_IDENT']);
   if (known !== undefined) return {};
@@ -66,8 +69,8 @@ export async function createCommit(git: Git, commit: NewCommit): Promise<string>
 }
 
 /**
- * Applies the commits of a branch one by one on another commit, and answers the new tip. Merge
- * commits and commits that change nothing there are left out, as `git rebase` does.
+ * Applies the commits of a branch one by one on another commit, and returns the new tip. Merge
+ * commits and commits that change nothing there are left out, as in `git rebase`.
  */
 export async function replay(git: Git, range: { onto: string; head: string }, what: string) {
   const { onto, head } = range;
@@ -96,7 +99,7 @@ async function pick(git: Git, commit: string, onto: string, what: string): Promi
 
 const plainShow = ['--no-show-signature'];
 
-/** Who wrote a commit, for a copy of it. */
+/** The author of a commit, for a copy of it. */
 export async function authorOf(
   git: Git,
   commit: string,

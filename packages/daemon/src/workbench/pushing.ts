@@ -5,7 +5,7 @@ import type { Git } from './git.js';
 
 export interface PushParams {
   remote?: string | undefined;
-  /** Replaces the remote branch unless somebody else has moved it. */
+  /** Replaces the remote branch unless it was moved by someone else. */
   force?: boolean | undefined;
 }
 
@@ -41,8 +41,8 @@ async function pushWithHooks(git: Git, { remote, branch, force }: Wanted): Promi
 }
 
 /**
- * Pushes the commit to each address of the remote by itself, so that no setting of the repository
- * for remotes is read; then notes what git would note.
+ * Pushes the commit to each address of the remote, without reading the repository's settings for
+ * remotes; then updates the refs as git would.
  */
 async function pushPlainly(git: Git, urls: readonly string[], wanted: Wanted): Promise<void> {
   const { remote, branch, head, force } = wanted;
@@ -78,7 +78,7 @@ export async function hasRemote(git: Git): Promise<boolean> {
   return (await git.text(['remote'])) !== '';
 }
 
-/** The ref that stands for a branch of the remote, by the refspecs that fetch uses. */
+/** The tracking ref of a remote branch, by the refspecs of fetch. */
 async function trackingRef(git: Git, remote: string, ref: string): Promise<string | undefined> {
   const listed = (await git.maybe(['config', '--get-all', `remote.${remote}.fetch`])) ?? '';
   for (const line of listed.split('\n')) {

@@ -1,3 +1,4 @@
+import { isMerge } from '@millrace/engine/value/documents';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import {
   Database,
@@ -13,7 +14,6 @@ import { checkFilterGiven, type ManyResult } from '@millrace/engine/write/bulk-f
 import { maxBulkOperations } from '@millrace/engine/write/bulk-operations';
 import type { Filter } from '@millrace/engine/query/filter';
 import { refuse } from '@millrace/engine/value/refusal';
-import { isMerge } from '@millrace/engine/value/update-mode';
 import { filterMessage } from './queries.js';
 import { durationOf, encodeData, toStored, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';

@@ -14,8 +14,7 @@ import type {
 } from '@millrace/engine/api/collection-port';
 import type { AggregateGroup } from '@millrace/engine/query/aggregate';
 import type { StoredRecord } from '@millrace/engine/format/stored-record';
-import { checkKey, type JsonObject } from '@millrace/engine/value/documents';
-import type { UpdateMode } from '@millrace/engine/value/update-mode';
+import { checkKey, type JsonObject, type UpdateMode } from '@millrace/engine/value/documents';
 import type { Address } from '@millrace/engine/write/operations';
 import { Refusal } from '@millrace/kit/errors';
 import { bulkWrite, deleteMany, updateMany } from './bulk.js';

@@ -1,7 +1,7 @@
+import { checkSchemaObject } from '@millrace/engine/value/documents';
 import type { JsonObject } from '@bufbuild/protobuf';
 import { Database, type CollectionSchema } from '@millrace/contract/db';
 import type { SchemaInfo, SetSchemaOptions, SetSchemaResult } from '@millrace/engine/write/schemas';
-import { checkSchemaObject } from '@millrace/engine/value/schema-object';
 import { CallRefusal } from './failures.js';
 import { dateOf } from './records.js';
 import type { CallOptions, Session } from './session.js';

@@ -1,9 +1,9 @@
+import type { UpdateMode } from '../value/documents.js';
 import type { DeletedRecord, StoredRecord } from '../format/stored-record.js';
 import type { AggregateResult } from '../query/aggregate.js';
 import type { Filter as PlainFilter } from '../query/filter.js';
 import type { PlanReport } from '../query/source.js';
 import type { Filter } from '../query/typed-query.js';
-import type { UpdateMode } from '../value/update-mode.js';
 import type { LiveResult } from '../watch/live.js';
 import type { WatchChange, WatchMessage } from '../watch/message.js';
 import type { WatchOptions } from '../watch/watches.js';
@@ -72,7 +72,7 @@ export interface FoundPage<T> {
   nextCursor: string;
   /** The commit whose state was read. */
   readSeq: number;
-  /** How the query was carried out, when `explain` asked for it. */
+  /** How the query was executed; only with `explain`. */
   plan?: PlanReport;
 }
 
@@ -95,7 +95,7 @@ export interface FoundBatch<T> {
   count?: number | undefined;
 }
 
-/** What a database in process, or a connection, adds to the options of the calls. */
+/** Options that an embedded database, or a connection, adds to its calls. */
 export interface CallKinds {
   read: object;
   write: object;
@@ -103,9 +103,9 @@ export interface CallKinds {
   live: object;
 }
 
-/** The calls that a collection is made of: a database in process has them, and a connection. */
+/** The operations behind a collection, implemented by the embedded database and by connections. */
 export interface CollectionPort<Kinds extends CallKinds = CallKinds> {
-  /** What collections and transactions must have in common. */
+  /** A collection can only join transactions that have the same owner. */
   readonly owner: object;
   readonly ownerName: 'database' | 'connection';
   insert<T>(

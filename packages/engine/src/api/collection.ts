@@ -18,8 +18,7 @@ import type {
   Path,
   Projected,
 } from '../query/typed-query.js';
-import type { Patch } from '../value/documents.js';
-import { isMerge } from '../value/update-mode.js';
+import { type Patch, isMerge } from '../value/documents.js';
 import type { LiveResult } from '../watch/live.js';
 import type { WatchChange, WatchMessage } from '../watch/message.js';
 import type { ManyResult } from '../write/bulk-filter.js';
@@ -313,7 +312,7 @@ export class Collection<
     if (options?.transaction) return options;
     const { transaction } = this.#scope;
     if (transaction) return { ...options, transaction } as Options;
-    // A call without a transaction may be outside by mistake.
+    // A call without a transaction inside a transaction callback may be a mistake.
     warnOutside(this.port.owner, this.name);
     return options ?? ({} as Options);
   }
@@ -325,7 +324,7 @@ export class Collection<
     return this.port.find(this.name, plainQuery(query), this.call(options));
   }
 
-  /** Only with a schema: without one a document is taken before the call returns. */
+  /** Only with a schema: without one the document is copied before the call returns. */
   #checked(data: object): Promise<object> {
     return validated(this.#scope.schema!, this.name, data);
   }
@@ -387,7 +386,7 @@ export class Collection<
   }
 }
 
-/** The same options for the replacement that a validated merge ends with. */
+/** The same options for the replace that ends a validated merge. */
 function replacing<Options extends UpdateCall>(options: Options): Options {
   return { ...options, mode: undefined };
 }

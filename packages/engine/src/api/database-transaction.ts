@@ -2,7 +2,7 @@ import { checkCollectionName } from '../value/documents.js';
 import type { Transaction } from '../write/transactions.js';
 import { EmbeddedCollection, type collectionPort } from './embedded-collection.js';
 
-/** A transaction from which collections can be had: all their calls belong to it. */
+/** A transaction with collections whose calls all belong to it. */
 export type DatabaseTransaction = Transaction & TransactionCollections;
 
 interface TransactionCollections {

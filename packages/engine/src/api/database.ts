@@ -73,13 +73,13 @@ export interface OpenOptions extends CollectionDeclarations {
    * when it is applied; a crash may lose the last commits, but never part of a commit.
    */
   durability?: 'strict' | 'full' | 'relaxed';
-  /** How much of the change log to keep: 24 h and 1 GiB unless told. */
+  /** How much of the change log to retain. Default: 24 h and 1 GiB. */
   logRetention?: Partial<LogRetention>;
   /** Archives the change log to a directory, for point-in-time restore. */
   logArchive?: LogArchiveOptions | undefined;
   /** False: refuse data of an older format instead of backing it up and upgrading it. */
   upgrade?: boolean | undefined;
-  /** Whether the opened file accepts no commits of its own: see `Core.sealed`. */
+  /** Whether the opened file refuses local commits: see `Core.sealed`. */
   seal?: (core: Core) => (() => Error) | undefined;
   clock?: Clock;
   random?: Random;
@@ -90,7 +90,7 @@ export interface OpenOptions extends CollectionDeclarations {
   logFiles?: { segmentBytes: number };
 }
 
-/** Where the change log stands. */
+/** The position of the change log. */
 export interface LogPosition {
   /** The last commit that is on disk. */
   readonly seq: number;
@@ -219,9 +219,9 @@ export class Database {
   }
 
   /**
-   * Calls `run` with a transaction and commits what it did. When another commit changed what it
-   * read, `run` is called again, ten times unless told, so it must do nothing outside that may not
-   * happen twice. A throw rolls back and comes out.
+   * Calls `run` with a transaction and commits its writes. On a conflict with another commit, `run`
+   * is called again, by default up to ten times, so it must have no side effects that may not
+   * happen twice. If `run` throws, the transaction is rolled back and the error is rethrown.
    */
   transaction<Result>(
     run: (transaction: DatabaseTransaction) => Promise<Result>,
@@ -233,9 +233,9 @@ export class Database {
   }
 
   /**
-   * Runs `step` as one atomic step in the writer: it reads the newest state, and all its writes
-   * become one commit, which many other steps may share an fsync with. It must be synchronous
-   * and touch nothing outside, for it may run twice. A throw leaves no trace.
+   * Runs `step` as one atomic job in the writer: it reads the newest state, and all its writes
+   * become one commit, which may share an fsync with other jobs. It must be synchronous and without
+   * side effects, because it may run twice. If it throws, nothing is written.
    */
   transact<Result>(step: (target: CommitTarget) => Result): Promise<Result> {
     return this.core.writer.submit(() => {
@@ -248,14 +248,14 @@ export class Database {
   }
 
   /**
-   * Calls `run` with one state of the database and returns what it returns. Reads are synchronous,
-   * so `run` must be too.
+   * Calls `run` with one snapshot of the database and returns its result. Reads are synchronous, so
+   * `run` must be too.
    */
   read<Result>(run: (snapshot: ReadSnapshot) => Result): Result {
     return readSnapshot(this.core, run);
   }
 
-  /** Calls `read` with the rows beside the records (see rows.ts) as they are at one moment. */
+  /** Calls `read` with one snapshot of the raw rows (see rows.ts). */
   readRows<Result>(read: (rows: RowReader) => Result): Result {
     return readRows(this.core, read);
   }
@@ -279,7 +279,7 @@ export class Database {
     await this.#building;
   }
 
-  /** Removes what has expired now, rather than within the next second. */
+  /** Removes expired records now instead of within the next second. */
   async sweepExpired(): Promise<void> {
     await this.#sweeper.sweep();
   }
@@ -299,7 +299,7 @@ export class Database {
     return backup(this.core, options);
   }
 
-  /** A backup in a file, which is there only when it is whole. */
+  /** Writes a backup to a file. The file appears only once the backup is complete. */
   writeBackup(file: string, options: BackupOptions = {}): Promise<WrittenBackup> {
     return writeBackup(this.core, file, options);
   }
@@ -325,9 +325,9 @@ export class Database {
   }
 
   /**
-   * Goes over to the copy of another database: a backup, which comes as parts, becomes the store
-   * that counts, and this `Database` is closed; `open` again to go on. Until the copy is whole this
-   * one serves, and when it never is, nothing has happened.
+   * Replaces this database by a copy of another one: the backup in `parts` becomes the current
+   * store, and this `Database` is closed; call `open` again to continue. This database serves until
+   * the copy is complete, and an incomplete copy changes nothing.
    */
   async giveWayTo(parts: AsyncIterable<BackupPart>, source: string): Promise<BackupHeader> {
     const { directory, core } = this;
@@ -344,18 +344,18 @@ export class Database {
     });
   }
 
-  /** Takes back every commit after `afterSeq`. The log must reach back that far. */
+  /** Rolls back every commit after `afterSeq`. The log must reach back that far. */
   async cutTail(afterSeq: number): Promise<void> {
     await cutTail(this.core, afterSeq);
     this.watches.historyCut();
   }
 
-  /** Looks at everything there is, on one snapshot and while the database serves. */
+  /** Verifies all data, on one snapshot and while the database serves. */
   verify(): Promise<VerifyReport> {
     return verifyCore(this.core);
   }
 
-  /** Finishes what is under way, then lets go of the directory. Safe to call twice. */
+  /** Finishes running work, then closes the files and unlocks the directory. Safe to call twice. */
   close(): Promise<void> {
     return (this.#closing ??= this.#close());
   }
@@ -372,7 +372,7 @@ export class Database {
     await this.#end();
   }
 
-  /** `last` is done when the file is closed and nobody else can open the directory yet. */
+  /** `last` runs after the file is closed and before the directory is unlocked. */
   async #end(last?: () => void): Promise<void> {
     this.#stop.abort();
     this.#stopTimers();
@@ -404,7 +404,7 @@ export class Database {
     this.#building = buildIndexes(this.core, this.#stop.signal);
   }
 
-  /** Makes the indexes those that are declared now. Builds follow those that are under way. */
+  /** Reconciles the indexes with those declared now. New builds run after those in progress. */
   #rebuildIndexes(): void {
     const { core } = this;
     const { signal } = this.#stop;

@@ -4,10 +4,10 @@ import { compileIndex, type IndexDefinition } from '../format/entries.js';
 
 const maxTtlMs = 100 * 366 * 86_400_000;
 
-/** What `open` needs to know of one collection. Collections not named here appear on first write. */
+/** Options of one collection for `open`. Collections not named here are created on first write. */
 export interface CollectionOptions {
   indexes?: readonly IndexDefinition[];
-  /** Lifetime of records whose writer sets none; 0 or absent: unlimited. */
+  /** TTL of records written without one; 0 or absent: they never expire. */
   defaultTtlMs?: number;
 }
 

@@ -46,12 +46,12 @@ export class EmbeddedCollection<T extends object, In extends object = T> extends
   In,
   EmbeddedKinds
 > {
-  /** As `findById`, at once. */
+  /** Synchronous `findById`. */
   getSync(id: string): StoredRecord<T> | undefined {
     return this.#record({ id });
   }
 
-  /** As `findByKey`, at once. */
+  /** Synchronous `findByKey`. */
   getByKeySync(key: string): StoredRecord<T> | undefined {
     return this.#record({ key });
   }
@@ -93,7 +93,7 @@ export function collectionPort(database: DatabaseParts): CollectionPort<Embedded
     },
     async insertMany(name, documents, { transaction, requestId, ttlMs }) {
       const operations = documents.map((data) => ({ insert: { data, ttlMs } }));
-      // Inside a transaction a failure leaves the inserts before it.
+      // Inside a transaction a failure keeps the inserts before it.
       const options = { requestId, transaction, atomic: !transaction, ordered: true };
       const outcomes = await bulk.write(name, operations, options);
       return outcomes.map((outcome) => insertedBy(outcome));

@@ -4,7 +4,9 @@ import { wholeNumber } from '../query/query.js';
 import { mergePatch, toDocument, type JsonObject } from '../value/documents.js';
 import { checkFilterGiven, type ManyResult } from '../write/bulk-filter.js';
 
-/** Merges one by one through `merge`, which validates, where a collection has a schema. */
+/**
+ * Merges records one by one through `merge`, which validates them against the collection's schema.
+ */
 export async function mergeMany(
   found: AsyncIterable<{ id: string; data: object }>,
   patch: object,

@@ -3,22 +3,22 @@ import { checkCollectionName } from '../value/documents.js';
 import type { CollectionSchema } from './json-schema.js';
 import { refuse } from '../value/refusal.js';
 
-/** A collection, by name and by the number that its rows begin with. */
+/** A collection: its name, and the number that prefixes its rows. */
 export interface CollectionInfo {
   id: number;
   name: string;
   indexes: IndexInfo[];
-  /** Lifetime of records whose writer sets none; 0: unlimited. */
+  /** TTL of records written without one; 0: they never expire. */
   defaultTtlMs: number;
   /** Validates every document that is written on this node. */
   schema: CollectionSchema | undefined;
-  /** It was dropped. The number stays, because the change log names it; it is hidden while empty. */
+  /** Dropped. The number stays, because the change log refers to it; hidden while empty. */
   isDropped: boolean;
 }
 
 /**
- * The collection that holds schemas and other declarations, a record for each. They are replicated,
- * backed up and restored as records are. Its name is not one that a caller can use.
+ * The collection of schemas and other declarations, one record each, so that they are replicated,
+ * backed up and restored like records. Callers cannot use its name.
  */
 export const systemCollection = '_catalog';
 
@@ -37,7 +37,7 @@ export interface IndexInfo {
   cut: boolean;
 }
 
-/** How the catalog lies in the table `meta`. */
+/** The format of the catalog rows in the table `meta`. */
 interface StoredCollection {
   id: number;
   name: string;
@@ -54,11 +54,11 @@ export interface StoredIndex {
 
 type PutMeta = (name: string, value: unknown) => void;
 
-/** Which collections and indexes there are. Loaded once; everything after is in memory. */
+/** The collections and indexes. Loaded once, then served from memory. */
 export class Catalog {
   readonly #byName = new Map<string, CollectionInfo>();
   readonly #byId = new Map<number, CollectionInfo>();
-  /** Whose row on disk is out of date, and of those, whose is on its way there. */
+  /** Entries whose row on disk is out of date, and those being written now. */
   readonly #unsaved = new Set<CollectionInfo | IndexInfo>();
   readonly #saving = new Set<CollectionInfo | IndexInfo>();
   #nextCollection = 1;
@@ -70,7 +70,7 @@ export class Catalog {
     this.#unsaved.clear();
   }
 
-  /** The numbers that nobody has. They count on also when a commit fails, so that none is met twice. */
+  /** The next free numbers. A failed commit does not reset them, so no number is used twice. */
   get nextCollection(): number {
     return this.#nextCollection;
   }
@@ -140,7 +140,7 @@ export class Catalog {
     this.#saving.delete(index);
   }
 
-  /** Notes what an entry showed about its index; written with the next commit. */
+  /** Records what an entry revealed about its index; stored with the next commit. */
   noteEntry(index: IndexInfo, multi: boolean, cut: boolean): void {
     if ((!multi || index.multi) && (!cut || index.cut)) return;
     index.multi ||= multi;
@@ -154,7 +154,7 @@ export class Catalog {
     this.#unsaved.add(index);
   }
 
-  /** Puts every row that is out of date. What changes from here on belongs to the next commit. */
+  /** Writes every row that is out of date. Later changes belong to the next commit. */
   saveChanges(put: PutMeta): void {
     if (this.#unsaved.size === 0) return;
     for (const info of this.#unsaved) {
@@ -170,7 +170,7 @@ export class Catalog {
     if (this.#saving.size > 0) this.#saving.clear();
   }
 
-  /** It is not: its rows go out with the next one. */
+  /** The commit failed: its rows are written with the next one. */
   notSaved(): void {
     for (const info of this.#saving) this.#unsaved.add(info);
     this.#saving.clear();

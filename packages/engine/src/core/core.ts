@@ -48,27 +48,27 @@ export class Core {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  /** The state that is on disk: what watchers and backups may speak of. */
+  /** The state on disk, which watches and backups may deliver. */
   durable: DatabaseState;
   /** The state that readers see: ahead of `durable` only in relaxed durability. */
   visible: DatabaseState;
   readonly snapshots = new Set<SnapshotView>();
   readonly files = new FileUse();
   readonly sortSpace: SortSpace;
-  /** The share of the event loop that all queries have together. */
+  /** Event-loop time shared by all queries. */
   readonly turns: LoopTurns;
-  /** Why nothing can be read any more. Those who wait by `onDurable` are called when it is set. */
+  /** Set when the database is closed: the error of all reads. Runs the `onDurable` callbacks. */
   closed: Error | undefined;
   /**
-   * Makes the refusal of every commit of its own, the sweeper's too: set where all commits come
-   * from another node, or none may come any more.
+   * Makes the error that refuses every local commit, also those of the expiry sweeper: set on
+   * followers, and when no more commits are accepted.
    */
   sealed: (() => Error) | undefined;
-  /** Called when a batch failed and its rows are gone. */
+  /** Called when a batch failed and its rows were discarded. */
   onFailed: () => void = () => undefined;
   /** Indexes that the system collection declares, by collection. */
   declaredIndexes: ReadonlyMap<string, readonly IndexDefinition[]> = new Map();
-  /** Called when the declarations of the system collection were loaded. */
+  /** Called after the declarations of the system collection were loaded. */
   onDeclarations: () => void = () => undefined;
   /** Called for every document that does not match the schema of its collection. */
   onSchemaViolation: (validate: 'strict' | 'warn') => void = () => undefined;
@@ -78,7 +78,9 @@ export class Core {
   #flushingShapes: { bytes: Uint8Array; saved: boolean } | undefined;
   readonly stats = { commits: 0, batches: 0, largestBatch: 0 };
 
-  /** Without a log, batches go straight into the file: for a store that is being filled. */
+  /**
+   * Without a log, batches are written directly to the file: for a new store that is being filled.
+   */
   constructor(
     tables: Tables,
     opened: OpenedLog | undefined,
@@ -95,8 +97,8 @@ export class Core {
       onFolded: () => this.writer.onFolded(),
     });
     opened?.loadInto(this.store.overlay);
-    // Read once and before all else: to fetch shapes while a record is looked at in place would
-    // overwrite the window that the record lies in.
+    // Must be read before any record: reading shapes later would overwrite the shared buffer of a
+    // record that is being read in place.
     const shapes = this.store.get('meta', shapesRow);
     if (shapes) this.#shapes = { bytes: shapes, saved: true };
     this.codec = new StoreCodec({
@@ -125,7 +127,7 @@ export class Core {
     this.durable = this.visible = { ...this.writer.state };
   }
 
-  /** The slice of a query. `check` runs after each pause and throws to give the query up. */
+  /** The time slice of a query. `check` runs after each pause and throws to cancel the query. */
   newSlice(check?: () => void): Slice {
     const { turns } = this;
     const pause = async (kind: TurnKind) => {
@@ -144,7 +146,7 @@ export class Core {
     return this.writer.state;
   }
 
-  /** A consistent state to read from. Give it back with `done()`. */
+  /** A consistent snapshot. Release it with `done()`. */
   snapshot(): SnapshotView {
     if (this.closed) throw this.closed;
     const endUse = this.files.begin(this.tables);
@@ -158,7 +160,7 @@ export class Core {
 
   /** The encoded commit, which must be durable; undefined when the log does not have it. */
   commitRow(seq: number): Buffer | undefined {
-    // A closed log has nothing, which must not be taken for a log that was trimmed.
+    // A closed log returns nothing, which must not be mistaken for a trimmed log.
     if (this.closed) throw this.closed;
     return this.store.log?.read(seq);
   }
@@ -177,19 +179,19 @@ export class Core {
     return pinned;
   }
 
-  /** Removes the segments of the log that nobody needs any more. */
+  /** Removes log segments that are no longer needed. */
   dropSegments(): void {
     const oldestSeq = Math.min(this.durable.oldestSeq, this.pinnedSeq);
     this.store.log?.drop(oldestSeq, this.store.foldedLsn);
   }
 
-  /** Goes on with another file that holds the same rows. Only while the writer is held. */
+  /** Switches to another file with the same rows. Only while the writer is held. */
   switchTo(tables: Tables): void {
     if (!this.writer.isHeld) throw new Error('The writer is busy');
     this.store.switchTo(tables);
   }
 
-  /** What a job reads through. Only inside a job. */
+  /** The view for reads inside a writer job. */
   view(): WriterView<DatabaseState> {
     return new WriterView(this.writer, this.codec);
   }
@@ -215,7 +217,7 @@ export class Core {
     return this.writer.submit(() => this.collectionNow(name));
   }
 
-  /** As `ensureCollection`, inside a job: another one may have been first. */
+  /** As `ensureCollection`, inside a job: an earlier job may have created it. */
   collectionNow(name: string): CollectionInfo {
     const there = name === systemCollection ? this.catalog.system : this.catalog.find(name);
     if (there) return there;
@@ -230,7 +232,7 @@ export class Core {
     return () => this.#onDurable.delete(run);
   }
 
-  /** Lets the queued writes finish, then closes the files. Open snapshots are given back. */
+  /** Finishes queued writes, then releases open snapshots and closes the files. */
   async close(reason: Error): Promise<void> {
     await this.writer.close(reason);
     this.closed = reason;
@@ -243,7 +245,8 @@ export class Core {
 
   #beforeFlush(state: DatabaseState, isCut: boolean, put: Put) {
     put('meta', stateRow, encodeState(this.#withCatalog(state)));
-    // A shape goes out with the first commit after its birth: no record that uses it is earlier.
+    // A new shape is written with the first commit after its creation, so before any record uses
+    // it.
     if (this.#shapes && !this.#shapes.saved) {
       put('meta', shapesRow, Buffer.from(this.#shapes.bytes));
       this.#flushingShapes = this.#shapes;
@@ -255,7 +258,7 @@ export class Core {
     return { epoch: state.epoch, start: { firstSeq: seq + 1, chain } };
   }
 
-  /** A failed commit takes the state back, but not the numbers that the catalog has given away. */
+  /** A failed commit resets the state, but not the numbers that the catalog has assigned. */
   #withCatalog(state: DatabaseState): DatabaseState {
     const { nextCollection, nextIndex } = this.catalog;
     if (nextCollection <= state.nextCollection && nextIndex <= state.nextIndex) return state;

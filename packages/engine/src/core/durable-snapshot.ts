@@ -9,8 +9,8 @@ export interface DurableSnapshot {
 }
 
 /**
- * A snapshot that may be spoken of outside. In relaxed durability readers see a commit before it
- * is on disk, so this one waits for the disk. A database that stops in between never gives it.
+ * A snapshot that may be delivered outside the process. With relaxed durability readers see a
+ * commit before it is on disk, so this waits for the disk. Rejects if the database closes first.
  */
 export async function durableSnapshot(core: Core): Promise<DurableSnapshot> {
   for (;;) {

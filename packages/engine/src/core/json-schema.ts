@@ -46,8 +46,9 @@ const dialect = /^https?:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;
 const require = createRequire(import.meta.url);
 
 /**
- * Compiles a JSON Schema 2020-12. Refuses BAD_SCHEMA. One that is stored already is not refused for
- * its evaluation paths, because the limit may be younger; its validations are limited all the same.
+ * Compiles a JSON Schema 2020-12. Refuses BAD_SCHEMA. A schema that is already stored is not
+ * refused for too many evaluation paths, because it may predate that limit; its validations are
+ * limited anyway.
  */
 export function compileSchema(schema: JsonObject, isStored = false): CheckDocument {
   const { $schema } = schema;
@@ -121,12 +122,12 @@ function newAjv(budget: StepBudget, refs: ResolvedRefs): Ajv2020 {
     strict: false,
     logger: false,
     ownProperties: true,
-    // Ajv would copy the code of a definition into every place that refers to it.
+    // Otherwise Ajv copies the code of a definition into every reference to it.
     inlineRefs: false,
     code: { regExp: linearRegExp },
   });
   formats.default(ajv, { mode: 'fast' });
-  // The one of ajv compares all pairs: an array of a 2 MiB document would take hours.
+  // Ajv's implementation compares all pairs: an array of a 2 MiB document would take hours.
   ajv.removeKeyword('uniqueItems');
   ajv.addKeyword({
     keyword: 'uniqueItems',
@@ -140,12 +141,12 @@ function newAjv(budget: StepBudget, refs: ResolvedRefs): Ajv2020 {
   return ajv;
 }
 
-/** RE2 takes linear time whatever the pattern. */
+/** RE2 runs in linear time for every pattern. */
 const linearRegExp = Object.assign(
   (pattern: string) => {
     const fail = (problem: string) => new PatternError(`the pattern "${pattern}" ${problem}`);
     const test = compileRegex(fromRegExpSyntax(pattern), fail);
-    // Ajv tells patterns apart by their text.
+    // Ajv distinguishes patterns by their text.
     return { test, toString: () => pattern };
   },
   // Only for code that is generated ahead of time.
@@ -181,7 +182,7 @@ function countParts(value: unknown): number {
   if (Object.hasOwn(value, '$async')) throw badSchema('$async is not part of JSON Schema');
   let count = Array.isArray(value) ? 0 : 1;
   for (const [name, part] of Object.entries(value)) {
-    // A value is no part, but may be what a $ref means.
+    // A literal value is not a subschema, but a $ref may point to it.
     const parts = countParts(part);
     if (!plainValues.has(name)) count += parts;
   }
@@ -199,10 +200,12 @@ function compileProblem(error: unknown): string {
   return messageOf(error);
 }
 
-/** Applicators add their own error after those of their parts; `if` says less than its parts. */
+/**
+ * Applicators add their own error after those of their subschemas; that of `if` is less specific.
+ */
 function issueOf(errors: readonly Partial<ErrorObject>[]): SchemaIssue {
   const last = errors.findLast(({ keyword }) => keyword !== 'if') ?? errors.at(-1) ?? {};
-  // For an unknown `type` in a schema the list of types says more than "anyOf".
+  // For an unknown `type` in a schema the list of types is more useful than "anyOf".
   const values = errors.find(({ keyword }) => keyword === 'enum');
   const isOfValues = last.keyword === 'anyOf' && values?.instancePath === last.instancePath;
   const error = isOfValues ? values! : last;

@@ -14,7 +14,7 @@ export const defaultRetention: LogRetention = { ageMs: 24 * 3_600_000, bytes: 2 
 const commitsPerTurn = 1_000;
 const trimEveryMs = 30_000;
 
-/** Where the log begins: its oldest commit and the chain before it. */
+/** The start of the log: its oldest commit and the chain hash before it. */
 interface LogBegin {
   oldestSeq: number;
   oldestChain: Hash64;
@@ -37,7 +37,7 @@ export class LogTrimmer {
     this.#timer?.cancel();
   }
 
-  /** Removes what is too old or too much; and, when asked, everything before `beforeSeq`. */
+  /** Removes commits beyond the retention limits, and all commits before `beforeSeq`. */
   async trim(beforeSeq = 0): Promise<void> {
     const { core } = this;
     const begin = await this.#target(beforeSeq);
@@ -77,7 +77,7 @@ export class LogTrimmer {
     return { oldestSeq: oldest, oldestChain: this.#chainBefore(oldest, durable) };
   }
 
-  /** The first commit from which on the log is small enough. */
+  /** The first commit from which the log is within its size limit. */
   #firstWithinBytes(from: number, end: number): number {
     const { log } = this.core.store;
     let [low, high] = [from, end];
@@ -92,7 +92,7 @@ export class LogTrimmer {
   async #firstWithinAge(from: number, end: number): Promise<number> {
     const { core } = this;
     const oldestTime = core.clock.now() - this.retention.ageMs;
-    // Of a segment that was begun before that time, all segments before it are too old.
+    // All segments before one that was started before that time are too old.
     let seq = Math.max(from, core.store.log?.firstSeqAfter(oldestTime) ?? 0);
     for (let seen = 1; seq < end; seq++, seen++) {
       const row = core.commitRow(seq);

@@ -7,12 +7,12 @@ interface Waiting {
 export type TurnKind = 'first' | 'next';
 
 /**
- * The turns of the event loop, shared by all queries of a database: they work a few milliseconds
- * of each turn together, however many they are. Those that wait continue in order, one per turn.
- * New queries and those that work for long take turns, so that a short one does not wait for all.
+ * Shares the event loop among all queries of a database: together they work a few milliseconds per
+ * turn, however many they are. Waiting queries continue in order, one per turn. New queries
+ * alternate with long-running ones, so that a short query does not wait for all of those.
  */
 export class LoopTurns {
-  /** Called with the time that a query has waited for its turn. */
+  /** Called with the time a query has waited for its turn. */
   onWait: (kind: TurnKind, waitedMs: number) => void = () => undefined;
   readonly #waiting: Record<TurnKind, Waiting[]> = { first: [], next: [] };
   #latest: TurnKind = 'next';
@@ -21,7 +21,7 @@ export class LoopTurns {
 
   constructor(private readonly monotonic: () => number) {}
 
-  /** When the first query of this turn began to work. */
+  /** When the first query of this turn started. */
   get startedAt(): number {
     if (this.#startedAt === undefined) {
       this.#startedAt = this.monotonic();
@@ -30,7 +30,7 @@ export class LoopTurns {
     return this.#startedAt;
   }
 
-  /** Resolves in a later turn, after those of the same kind who waited before. */
+  /** Resolves in a later turn, after earlier waiters of the same kind. */
   wait(kind: TurnKind): Promise<void> {
     return new Promise((resume) => {
       this.#waiting[kind].push({ resume, since: this.monotonic() });
@@ -53,7 +53,7 @@ export class LoopTurns {
     const waiting = this.#waiting[kind].shift();
     if (!waiting) return;
     this.#latest = kind;
-    // Before it continues: an immediate of an immediate runs in the next turn.
+    // Scheduled before it continues: an immediate set in an immediate runs in the next turn.
     if (first.length + next.length > 0) this.#schedule();
     this.onWait(kind, this.monotonic() - waiting.since);
     waiting.resume();

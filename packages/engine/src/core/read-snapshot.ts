@@ -64,7 +64,7 @@ export class SnapshotCollection<T extends object> {
   }
 }
 
-/** Calls `run` with one state of the database that nobody changes meanwhile. */
+/** Calls `run` with one snapshot of the database. */
 export function readSnapshot<Result>(core: Core, run: (snapshot: ReadSnapshot) => Result): Result {
   const view = core.snapshot();
   try {
@@ -76,10 +76,10 @@ export function readSnapshot<Result>(core: Core, run: (snapshot: ReadSnapshot) =
   }
 }
 
-/** Throws when a function that must be synchronous turns out not to be. */
+/** Throws when a function that must be synchronous returns a promise. */
 export function refusePromise(result: unknown, name: string): void {
   if (!(result instanceof Promise)) return;
-  // It goes on without its snapshot and fails; nobody else can handle that.
+  // It continues without its snapshot and fails; no caller can handle that rejection.
   result.catch(() => undefined);
   throw new TypeError(`${name} takes a synchronous function`);
 }

@@ -2,14 +2,14 @@ import type { Core } from './core.js';
 import type { KeyRange, TableRow } from '../storage/file/tables.js';
 
 /**
- * Rows of bytes beside the records: for a program in the same process that keeps an order of its
- * own and writes too much to have each write told to others. They go out in the same commits as
- * records, compaction carries them, and a full backup does. They are not in the change log, so no
- * watch, follower or increment knows of them. Keys have 1 to 1,978 bytes and sort as bytes.
+ * Raw key-value rows beside the records, for a program in the same process that keeps its own order
+ * and writes too often to publish each change. They share commits with records and are included in
+ * compaction and full backups. They are not in the change log, so watches, followers and
+ * incremental backups do not have them. Keys have 1 to 1,978 bytes and sort bytewise.
  */
 export interface RowReader {
   get(key: Buffer): Buffer | undefined;
-  /** Rows in order of their keys. Rows written while the range is walked may or may not come. */
+  /** Rows in key order. Rows written during the iteration may or may not be included. */
   range(range: KeyRange): Iterable<TableRow>;
 }
 
@@ -18,7 +18,7 @@ export interface RowWriter extends RowReader {
   remove(key: Buffer): void;
 }
 
-/** Inside a job of the writer: sees what is on its way to the file. */
+/** Inside a writer job: also sees rows that are not in the file yet. */
 export function rowWriter({ writer }: Core): RowWriter {
   return {
     get: (key) => writer.get('rows', key),
@@ -28,7 +28,7 @@ export function rowWriter({ writer }: Core): RowWriter {
   };
 }
 
-/** Calls `read` with one state of the file that nobody changes meanwhile. */
+/** Calls `read` with one snapshot of the rows. */
 export function readRows<Result>(core: Core, read: (rows: RowReader) => Result): Result {
   const view = core.snapshot();
   try {

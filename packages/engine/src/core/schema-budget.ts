@@ -3,7 +3,7 @@ import type { Ajv2020, KeywordCxt } from 'ajv/dist/2020.js';
 import type * as AjvLibrary from 'ajv/dist/2020.js';
 import type * as AjvCompile from 'ajv/dist/compile/index.js';
 
-/** Steps that one validation may take: about a second of work on a slow core. */
+/** Maximum number of steps of one validation: about a second on a slow core. */
 export const maxValidationSteps = 10_000_000;
 
 const require = createRequire(import.meta.url);
@@ -35,7 +35,7 @@ export class StepBudget {
   };
 }
 
-// Keywords that read a whole text, array or object, whatever their own value is.
+// Keywords that read a whole string, array or object, whatever their own value is.
 const readsText = new Set(['pattern', 'format', 'minLength', 'maxLength']);
 const readsItems = new Set(['items', 'contains', 'unevaluatedItems']);
 const readsKeys = new Set([
@@ -48,11 +48,11 @@ const readsKeys = new Set([
 ]);
 const comparesValues = new Set(['enum', 'const']);
 
-/** The schema that each `$ref` means, by the object that has it. */
+/** The schema that each `$ref` resolves to, by the object that contains it. */
 export type ResolvedRefs = Map<object, object>;
 
 /**
- * Makes every keyword of the schemas that `ajv` compiles spend steps of `budget`, and notes what
+ * Makes every keyword of the schemas that `ajv` compiles spend steps of `budget`, and records what
  * their `$ref`s resolve to. Call it before the first schema is compiled.
  */
 export function countSteps(ajv: Ajv2020, budget: StepBudget, refs: ResolvedRefs): void {

@@ -17,16 +17,16 @@ const schemas = [
   'unevaluatedProperties',
 ];
 
-/** A part of a schema that is applied by another, and where it is written. */
+/** A subschema that another one applies, and its location. */
 interface Part {
   readonly schema: object;
   readonly pointer: string;
 }
 
 /**
- * Counts the ways from the root of a schema to its parts, through `$ref`s and applicators: so
- * often a document may be evaluated. A recursive `$ref` counts once, because its depth is that of
- * the document.
+ * Counts the paths from the root of a schema to its subschemas, through `$ref`s and applicators: a
+ * document may be evaluated that many times. A recursive `$ref` counts once, because its depth is
+ * limited by the document.
  */
 export class EvaluationPaths {
   readonly #counts = new Map<object, number>();
@@ -41,7 +41,7 @@ export class EvaluationPaths {
     return this.#count(this.root);
   }
 
-  /** The innermost part that is over the limit by itself, and how many ways it has. */
+  /** The innermost subschema that exceeds the limit by itself, and its number of paths. */
   largest(): { pointer: string; count: number } {
     const seen = new Set<object>();
     let at: Part = { schema: this.root, pointer: '#' };

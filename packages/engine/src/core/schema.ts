@@ -1,7 +1,6 @@
-import { mergePatch, type JsonObject } from '../value/documents.js';
+import { mergePatch, type JsonObject, isMerge } from '../value/documents.js';
 import { Refusal } from '@millrace/kit/errors';
 import { refuse } from '../value/refusal.js';
-import { isMerge } from '../value/update-mode.js';
 
 /** A schema of zod, valibot, arktype and others: https://standardschema.dev, version 1. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -88,8 +87,8 @@ interface Current {
 const maxTries = 10;
 
 /**
- * Applies a merge patch to a document whose whole has to be valid: reads it, merges, and replaces
- * it if nobody else changed it in between. A repeated request id is refused, not applied twice.
+ * Applies a merge patch to a document that must be valid as a whole: reads it, merges, and replaces
+ * it unless it changed in between. A repeated request id is refused, not applied twice.
  */
 export async function mergeChecked<Result>(
   patch: object,

@@ -3,9 +3,9 @@ import type { LoopTurns, TurnKind } from './loop-turns.js';
 export interface SliceOptions {
   /** Milliseconds that never go backwards. */
   monotonic: () => number;
-  /** Shared with all other queries; without it this one has its own share of every turn. */
+  /** Shared with all other queries; without it this query has its own budget per turn. */
   turns?: LoopTurns | undefined;
-  /** Gives other work its turn. */
+  /** Yields to other work. */
   pause?: (kind: TurnKind) => Promise<void>;
   budgetMs?: number;
 }
@@ -16,19 +16,19 @@ const workPerCheck = 64;
 const minWorkMs = 1;
 
 /**
- * Keeps a long query from holding up everything else in the process: after every few
- * milliseconds of work it asks for a pause, in which the event loop has its turn.
+ * Keeps a long query from blocking the process: after every few milliseconds of work it requests a
+ * pause, in which the event loop runs other work.
  */
 export class Slice {
   readonly #monotonic: () => number;
   readonly #turns: LoopTurns | undefined;
   readonly #turn: (kind: TurnKind) => Promise<void>;
   readonly #budgetMs: number;
-  /** When the event loop last had its turn, for a slice without shared turns. */
+  /** When the event loop last ran, for a slice without shared turns. */
   #turnAt: number;
   #enteredAt: number;
   #busyMs = 0;
-  /** The first record is enough for a check: many queries may begin in one turn. */
+  /** Check at the first record: many queries may start in one turn. */
   #work = workPerCheck;
 
   constructor(options: SliceOptions) {
@@ -39,7 +39,7 @@ export class Slice {
     this.#turnAt = this.#enteredAt = this.#monotonic();
   }
 
-  /** Notes one record of this size; true when a pause is due. */
+  /** Counts one record of this size; true when a pause is due. */
   spend(bytes: number): boolean {
     this.#work += 1 + (bytes >>> 10);
     if (this.#work < workPerCheck) return false;
@@ -58,20 +58,20 @@ export class Slice {
     this.enterAnew();
   }
 
-  /** Before the work begins: waits where this turn of the event loop is used up already. */
+  /** Call before the work starts: waits if the budget of this turn is already used up. */
   async begin(): Promise<void> {
     if (this.due()) await this.pause();
   }
 
-  /** As `enter`, after a wait in which the event loop had its turn. */
+  /** As `enter`, after a wait in which the event loop has run. */
   enterAnew(): void {
     this.enter();
     this.#turnAt = this.#enteredAt;
   }
 
   /**
-   * The query waits for its caller: what follows is not its time. Nor is it a turn of the event
-   * loop, for the caller may ask for more at once.
+   * The query waits for its caller: the time until the next `enter` does not count as work. It does
+   * not count as an event-loop turn either, because the caller may ask for more at once.
    */
   leave(): void {
     this.#busyMs += this.#monotonic() - this.#enteredAt;
@@ -81,7 +81,7 @@ export class Slice {
     this.#enteredAt = this.#monotonic();
   }
 
-  /** Time spent at work so far. */
+  /** Working time so far. */
   get elapsedMs(): number {
     return this.#busyMs + this.#monotonic() - this.#enteredAt;
   }

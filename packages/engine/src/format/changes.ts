@@ -23,18 +23,18 @@ export interface Commit {
   /** Milliseconds since the epoch. */
   at: number;
   epoch: number;
-  /** Over this commit and all before it. */
+  /** Chain hash over this commit and all before it. */
   chain: Hash64;
   changes: Change[];
-  /** Of the requests that made it. */
+  /** Results of the requests that this commit contains. */
   results?: readonly RequestResult[];
 }
 
-/** An encoded commit, and where the images of its records lie in it. */
+/** An encoded commit, and the offsets of its record images. */
 export interface CommitRow {
   seq: number;
   bytes: Buffer;
-  /** In pairs: an image as it is put into `records`, and its offset in `bytes`. */
+  /** In pairs: an image as it is stored in `records`, and its offset in `bytes`. */
   images: readonly (Buffer | number)[];
 }
 
@@ -122,14 +122,14 @@ export function commitTime(bytes: Uint8Array): number {
   return readUint48(bytes, 0);
 }
 
-/** The chain after an encoded commit. */
+/** The chain hash after an encoded commit. */
 export function commitChain(bytes: Buffer): Hash64 {
   return { high: bytes.readUInt32BE(10), low: bytes.readUInt32BE(14) };
 }
 
 /**
- * The chain after a commit. It speaks of what happened, not of how the bytes lie in this file, so
- * that a follower arrives at the same value.
+ * The chain hash after a commit. It covers the content, not the encoding of this file, so that a
+ * follower computes the same value.
  */
 export function chainAfter(
   previous: Hash64,
@@ -137,12 +137,12 @@ export function chainAfter(
   nameOf: (collection: number) => string,
 ): Hash64 {
   const chain = new Hasher(previous).number(seq);
-  // Two leaders may each start their epoch at this commit, which must not look the same.
+  // Two leaders may each start an epoch at this commit, and their hashes must differ.
   if (changes.length === 0) chain.number(epoch);
   let named = -1;
   let name = 0;
   for (const { op, collection, id, after } of changes) {
-    // Most commits change one collection alone.
+    // Most commits change only one collection.
     if (collection !== named) name = hashText(nameOf((named = collection))).low;
     chain.number(opNumbers[op]).number(name).text(id);
     if (!after) continue;
@@ -153,11 +153,11 @@ export function chainAfter(
 }
 
 /**
- * Several changes of one record in one commit are one change to those who watch: from what stood
- * before the commit to what stands after it.
+ * Merges several changes of one record in one commit into one change, from its state before the
+ * commit to its state after it.
  */
 export function coalesce(changes: Change[]): Change[] {
-  // A record is inserted twice only with its removal in between.
+  // A record can be inserted twice only with a delete in between.
   if (changes.length < 2 || changes.every(({ op }) => op === 'insert')) return changes;
   const byRecord = new Map<string, Change>();
   for (const change of changes) {

@@ -293,7 +293,7 @@ test('encoded document: a value that changes afterwards does not change the docu
   const value = { a: [1] };
   const encoded = encodeValue({ codec }, value);
   value.a.push(2);
-  expect(encoded.dataAtHand).toBeUndefined();
+  expect(encoded.decodedData).toBeUndefined();
   expect(encoded.data).toEqual({ a: [1] });
   expect(encoded).toBeInstanceOf(EncodedDocument);
 });

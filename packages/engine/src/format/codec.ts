@@ -6,15 +6,15 @@ import { JsonWriter } from './json-writer.js';
 import { Shapes } from './shapes.js';
 
 /**
- * The stored format of documents: msgpack, where an object begins with the number of its shape and
- * then has the values of its fields.
+ * The stored format of documents: msgpack, where an object is the number of its shape followed by
+ * the values of its fields. Documents of 0.1.0 define their own shapes.
  *
  *   00-3f  the number itself            80-8f de df  map: an object with its field names
  *   40-5f  object of shape 0 to 31      90-9f dc dd  array
  *   60-7f  object of shape 32 to 287,   a0-bf d9-db  text
  *          with a second byte           e0-ff        -32 to -1
  *   c0 c2 c3 ca-cf d0-d3  null, false, true and numbers, as in msgpack
- *   d4 d5  with type "r": a shape that the document defines itself; only read (data of 0.1.0)
+ *   d4 d5  with type "r": a shape that the document defines itself; only read, until 1.0.0
  */
 export interface Codec {
   decode(bytes: Uint8Array, start: number, end: number): JsonObject;
@@ -29,7 +29,7 @@ export interface Codec {
     text: string,
     utf8: Uint8Array,
   ): boolean;
-  /** The document as JSON text. Valid until the next call: copy what is to stay. */
+  /** The document as JSON text. Valid until the next call: copy it to keep it. */
   json(bytes: Uint8Array, start: number, end: number): Buffer;
   /** Writes that text. */
   writeJson(to: GrowingBytes, bytes: Uint8Array, start: number, end: number): void;
@@ -60,7 +60,7 @@ export class StoreCodec implements Codec {
     this.#json = new JsonWriter(shapes);
   }
 
-  /** Encodes a document that is meant to be clean: refuses BAD_DATA when it is not. */
+  /** Encodes a document that should be clean: refuses BAD_DATA when it is not. */
   encode(data: JsonObject): Buffer {
     return this.writer.write(data, 0) ?? this.writer.write(toDocument(data), 0)!;
   }

@@ -2,10 +2,10 @@ import { crc32 } from 'node:zlib';
 import type { Json, JsonObject } from '../value/documents.js';
 
 /**
- * A hash of what a document says, whatever bytes it is kept in: a follower and a restored backup,
- * whose bytes lie otherwise, arrive at the same one. Every step is a bijection, so a change of a
- * single character or number always shows. It walks the document because writing it as JSON only
- * to hash the text took a fifth of a write.
+ * A hash of the content of a document, whatever its encoding: a follower and a restored backup,
+ * which encode it differently, compute the same hash. Every step is a bijection, so a change of a
+ * single character or number always changes the hash. It walks the document because serializing it
+ * as JSON only to hash the text took a fifth of a write.
  */
 export function contentHash(document: JsonObject): number {
   return endHash(hashObject(document, beginHash));
@@ -36,7 +36,7 @@ export const shortText = 96;
 const float = new Float64Array(1);
 const words = new Uint32Array(float.buffer);
 
-/** Names of fields come again and again. */
+/** Field names repeat, so their hashes are cached. */
 const nameHashes = new Map<string, number>();
 const maxNames = 4_096;
 

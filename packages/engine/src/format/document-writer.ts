@@ -4,7 +4,7 @@ import { beginHash, endHash, mix, mixNumber, nameHash, shortText, tags } from '.
 import type { Shapes } from './shapes.js';
 
 const chunkBytes = 32 * 1024;
-/** A chunk with less room than this is not begun with. */
+/** A chunk with less room than this is not used for another document. */
 const minRoom = 1_024;
 /** The longest value that is not text: a double. */
 const valueRoom = 9;
@@ -12,12 +12,12 @@ const valueRoom = 9;
 const nativeText = 64;
 
 /**
- * Writes documents in the stored format (see codec.ts), in one walk that also checks and hashes
- * them. Documents lie one after the other in chunks, so most need no memory of their own.
+ * Writes documents in the stored format (see codec.ts), in one pass that also checks and hashes
+ * them. Documents share chunks, so most need no buffer of their own.
  */
 export class DocumentWriter {
   #chunk = Buffer.allocUnsafeSlow(chunkBytes);
-  /** Where the document begins, and where its next byte goes. */
+  /** Offsets of the document's start and of its next byte. */
   #start = 0;
   #at = 0;
   #hash = 0;
@@ -28,14 +28,14 @@ export class DocumentWriter {
     private readonly saveShapes: (shapes: Buffer) => void,
   ) {}
 
-  /** The hash of the document that was written last (see content-hash.ts). */
+  /** The hash of the last written document (see content-hash.ts). */
   get contentHash(): number {
     return endHash(this.#hash);
   }
 
   /**
-   * The document behind `reserved` bytes that are the caller's to fill; undefined when it is not
-   * clean (see documents.ts).
+   * The document after `reserved` bytes for the caller to fill; undefined when it is not clean (see
+   * documents.ts).
    */
   write(document: object, reserved: number): Buffer | undefined {
     this.#begin(reserved);
@@ -69,7 +69,7 @@ export class DocumentWriter {
 
   #end(): Buffer {
     const bytes = this.#chunk.subarray(this.#start, this.#at);
-    // A long document has its chunk alone, so that a short one never keeps it in memory.
+    // A long document has its own chunk, so that a short one never keeps it in memory.
     if (this.#chunk.length > chunkBytes) this.#newChunk(chunkBytes);
     return bytes;
   }
@@ -186,7 +186,7 @@ export class DocumentWriter {
 
   #text(text: string): void {
     const { length } = text;
-    // At most three bytes for a unit of UTF-16, and five before them.
+    // At most three bytes per UTF-16 unit, plus a head of five.
     const room = length * 3 + 5;
     if (this.#at + room > this.#chunk.length) this.#grow(room);
     this.#hash = mix(mix(this.#hash, tags.text), length);
@@ -196,7 +196,7 @@ export class DocumentWriter {
     this.#textHead(from, headLength, end - from);
   }
 
-  /** Returns where it ends. */
+  /** Returns the end offset. */
   #shortText(text: string, from: number): number {
     const chunk = this.#chunk;
     let hash = this.#hash;

@@ -3,13 +3,13 @@ import { maxRecordBytes, toDocument, type JsonObject } from '../value/documents.
 import { encodeRecord, fixedLength, writeFixedHead, type RecordFields } from './record.js';
 import { refuse } from '../value/refusal.js';
 
-/** A document made ready for the file before its turn in the writer. */
+/** A document encoded before its job runs in the writer. */
 export class EncodedDocument {
   #isTaken = false;
   #data: JsonObject | undefined;
 
   constructor(
-    /** The document, behind room for the head of its record. */
+    /** The document, after room for the head of its record. */
     private readonly row: Buffer,
     readonly contentHash: number,
     private readonly codec: StoreCodec,
@@ -25,7 +25,7 @@ export class EncodedDocument {
     );
   }
 
-  /** Bytes of the document alone. */
+  /** Size of the document alone. */
   get size(): number {
     return this.row.length - fixedLength;
   }
@@ -34,17 +34,17 @@ export class EncodedDocument {
     return (this.#data ??= this.codec.decode(this.row, fixedLength, this.row.length));
   }
 
-  /** The document as an object if there is one; undefined when it would have to be decoded. */
-  get dataAtHand(): JsonObject | undefined {
+  /** The document as an object; undefined when it would have to be decoded. */
+  get decodedData(): JsonObject | undefined {
     return this.#data;
   }
 
-  /** For operations, which take documents that are encoded and others. */
+  /** For operations, which accept encoded and plain documents. */
   get encoded(): this {
     return this;
   }
 
-  /** The record with this document. The first one is made in place, without a copy. */
+  /** The record with this document. The first one is built in place, without a copy. */
   toRecord(fields: RecordFields): Buffer {
     if (this.#isTaken || fields.expiresAt || fields.key !== '') {
       return encodeRecord(fields, this.row.subarray(fixedLength));
@@ -55,7 +55,7 @@ export class EncodedDocument {
   }
 }
 
-/** Encodes a document that is clean and that nobody changes. */
+/** Encodes a document that is clean and will not be modified. */
 export function encodeDocument(
   { codec }: { codec: StoreCodec },
   data: JsonObject,
@@ -67,8 +67,8 @@ export function encodeDocument(
 }
 
 /**
- * Checks and encodes a value from outside. What the writer takes is clean and needs no copy.
- * `isOwn`: nobody else holds it.
+ * Checks and encodes a value from outside. A value that the writer finds clean is not copied.
+ * `isOwn`: the caller keeps no reference to it.
  */
 export function encodeValue(
   { codec }: { codec: StoreCodec },

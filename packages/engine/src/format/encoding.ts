@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../value/documents.js';
 import { sortedNames } from '../value/order.js';
 
 /**
- * Index values as bytes that sort as `value/order.ts` says. Each value is
+ * Index values as bytes that sort in the order of `value/order.ts`. Each value is
  *
  *   missing, null, false, true   its tag
  *   number    tag | IEEE-754, the sign bit flipped, all bits of a negative one
@@ -12,12 +12,12 @@ import { sortedNames } from '../value/order.js';
  *   object    tag | each name (as a string) and its value, in order of name | 00
  *   element   tag | an element of an array, so that `contains` finds it apart from plain values
  *
- * No encoded value is the beginning of another, so values can stand side by side (a compound
- * index) and the id can follow, without changing the order.
+ * No encoded value is a prefix of another, so values can be concatenated (a compound index) and
+ * followed by the id without changing the order.
  *
- * A value longer than its share of a key is cut there, and 16 bytes of a hash of the whole follow:
- * equal values still have equal bytes, and order holds up to the cut. Because no value begins
- * another one, a cut value needs no mark to be distinguished from the rest.
+ * A value longer than its share of a key is cut there, and 16 bytes of a hash of all of it
+ * follow: equal values still have equal bytes, and the order is exact up to the cut. Because no
+ * value is a prefix of another, a cut value needs no mark.
  */
 export const tags = {
   end: 0x00,
@@ -32,17 +32,17 @@ export const tags = {
   element: 0x70,
 } as const;
 
-/** Of all values of an entry. With the index's prefix and the id it stays under 1,700 bytes. */
+/** Of all values of an entry. With the index prefix and the id it stays under 1,700 bytes. */
 const maxEntryBytes = 1664;
 const hashLength = 16;
 export const maxIndexFields = 16;
 
-/** How many bytes one of `fields` values may take before it is cut. */
+/** Maximum size of one of `fields` values before it is cut. */
 function shareOf(fields: number): number {
   return Math.floor(maxEntryBytes / fields) - hashLength;
 }
 
-// A string of this length or less is faster to write by hand than through a call into C++.
+// A string of at most this length is faster to write here than through a native call.
 const shortText = 32;
 const maxRetainedScratch = 64 * 1024;
 
@@ -50,12 +50,12 @@ const double = new Float64Array(1);
 const words = new Uint32Array(double.buffer);
 const [highWord, lowWord] = new Uint8Array(new Uint16Array([1]).buffer)[0] === 1 ? [1, 0] : [0, 1];
 
-/** Writes the values of one entry side by side. One may be used for any number of entries. */
+/** Writes the values of one entry one after another. Can be reused for any number of entries. */
 export class EntryEncoder {
   #bytes = Buffer.allocUnsafe(4096);
   #at = 0;
   readonly #share: number;
-  /** Some value since `begin` was cut. */
+  /** A value since `begin` was cut. */
   cut = false;
 
   constructor(fields: number) {
@@ -76,7 +76,7 @@ export class EntryEncoder {
     return bytes;
   }
 
-  /** Bytes that were encoded before. */
+  /** Bytes that are already encoded. */
   raw(bytes: Uint8Array): this {
     this.#room(bytes.length);
     this.#bytes.set(bytes, this.#at);
@@ -99,14 +99,14 @@ export class EntryEncoder {
     return this.#limit(start);
   }
 
-  /** As much of `value` as counts for order: all of it, or what stands before a cut. */
+  /** The part of `value` that determines its order: all of it, or the part before a cut. */
   bound(value: Json): this {
     const start = this.#at;
     this.#write(value);
     return this.#crop(start);
   }
 
-  /** What all strings with this beginning have in common. */
+  /** The common prefix of all strings that start with `text`. */
   textPrefix(text: string): this {
     const start = this.#at;
     this.#byte(tags.string);
@@ -184,7 +184,7 @@ export class EntryEncoder {
   }
 
   #text(text: string): void {
-    // Three bytes of UTF-8 at most come of one unit, and each may need a second one.
+    // At most three bytes of UTF-8 per UTF-16 unit, each of which may need an escape byte.
     this.#room(text.length * 3);
     if (text.length <= shortText && this.#plainText(text)) return;
     const start = this.#at;
@@ -192,7 +192,7 @@ export class EntryEncoder {
     if (this.#bytes.subarray(start, this.#at).includes(0)) this.#escape(start);
   }
 
-  /** Writes text that is ASCII without NUL; false when it is not. */
+  /** Writes text that is ASCII without NUL; returns false for any other. */
   #plainText(text: string): boolean {
     const bytes = this.#bytes;
     let at = this.#at;
@@ -234,11 +234,11 @@ export class EntryEncoder {
   }
 }
 
-/** The first bytes after all that begin with `prefix`. */
+/** The smallest bytes that sort after everything with this prefix. */
 export function after(prefix: Uint8Array): Buffer {
   let length = prefix.length;
   while (length > 0 && prefix[length - 1] === 0xff) length--;
-  // Entries begin with a tag, and no tag is FF.
+  // Entries start with a tag, and no tag is FF.
   if (length === 0) throw new RangeError('no bytes sort after this prefix');
   const next = Buffer.from(prefix.subarray(0, length));
   next[length - 1]!++;

@@ -6,7 +6,7 @@ import { EntryEncoder, maxIndexFields } from './encoding.js';
 export interface IndexDefinition {
   /** Dotted paths into data; also `$key`, `$rev`, `$created_at`, `$updated_at`, `$expires_at`. */
   fields: readonly string[];
-  /** No two records have the same values. See `IndexEntries.unique` for what that leaves out. */
+  /** No two records have the same values. See `IndexEntries.unique` for the exceptions. */
   unique?: boolean | undefined;
   /** Records that lack all of the fields are left out. */
   sparse?: boolean | undefined;
@@ -14,31 +14,31 @@ export interface IndexDefinition {
 
 export interface CompiledIndex {
   readonly definition: IndexDefinition;
-  /** The fields with commas between. */
+  /** The fields, separated by commas. */
   readonly name: string;
   readonly paths: readonly Path[];
-  /** What the record has in the index. Throws BAD_DATA when that is too much. */
+  /** The entries of the record in the index. Throws BAD_DATA when there are too many. */
   entriesOf(row: Row): IndexEntries;
 }
 
 export interface IndexEntries {
-  /** The encoded values of each entry, without prefix and id, no two the same. */
+  /** The encoded values of each entry, without prefix and id, no duplicates. */
   values: Uint8Array[];
-  /** The record has an array in or on the way to a field, so it may have several entries. */
+  /** The record has an array in or above a field, so it may have several entries. */
   multi: boolean;
-  /** A value was too long and its order is kept only up to a point. */
+  /** A value was too long: its order is exact only up to the cut. */
   cut: boolean;
   /** `unique` is not empty. */
   constrained: boolean;
   /**
-   * In a unique index, the entries that no other record may have. As in SQL, a record that lacks
-   * one of the fields, or has null there, collides with none. An array as a value is unique as a
-   * whole: two records may share elements; through an array (`emails.address`) each value counts.
+   * In a unique index, the entries that no other record may have. As in SQL, a record in which one
+   * of the fields is missing or null conflicts with none. An array as a value is unique as a whole:
+   * two records may share elements; through an array (`emails.address`) each value counts.
    */
   unique: Uint8Array[];
 }
 
-/** One record may have this many entries in one index. */
+/** Maximum number of entries of one record in one index. */
 const maxEntries = 1000;
 
 export function indexName(fields: readonly string[]): string {
@@ -126,11 +126,11 @@ function compoundEntry(
 /** What one field contributes: its values, and the elements of those that are arrays. */
 interface Part {
   bytes: Uint8Array;
-  /** May make an entry that must be unique. */
+  /** May produce an entry that must be unique. */
   constrained: boolean;
 }
 
-/** The general case: every combination of what the fields contribute. */
+/** The general case: every combination of the values of the fields. */
 function severalEntries(
   definition: IndexDefinition,
   name: string,

@@ -6,15 +6,15 @@ const failed = -1;
 const [quote, backslash, comma, colon] = [0x22, 0x5c, 0x2c, 0x3a];
 const [openList, closeList, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d];
 const [minus, zero, point] = [0x2d, 0x30, 0x2e];
-// The longest number of JavaScript, as -1.2345678901234567e-300, and a comma.
+// The longest JavaScript number, such as -1.2345678901234567e-300, and a comma.
 const numberRoom = 32;
-// A control character takes six bytes, and text has two quotes and a comma.
+// A control character takes six bytes; text has two quotes and a comma.
 const escapeRoom = 6;
 const wordBytes = 4;
 
 /** The text before a value of a shape: `{"name":` for the first, `,"next":` for the others. */
 interface Label {
-  /** As words of four bytes, the last one filled up. */
+  /** As four-byte words, the last one padded. */
   readonly words: Int32Array;
   readonly length: number;
 }
@@ -25,17 +25,17 @@ interface Labels {
 }
 
 /**
- * Writes an encoded document as JSON text without making an object of it: the bytes that
- * `JSON.stringify` of the decoded document has.
+ * Writes an encoded document as JSON text without decoding it into an object: the same bytes as
+ * `JSON.stringify` of the decoded document.
  */
 export class JsonWriter {
   #to!: GrowingBytes;
   #bytes: Uint8Array | undefined;
   #memory: ArrayBufferLike = new ArrayBuffer(0);
   #source = new DataView(this.#memory);
-  /** Where the bytes that are read begin in `#source`, which has all of their memory. */
+  /** Offset of the input in `#source`, which covers the whole underlying buffer. */
   #base = 0;
-  /** Where the document must have ended. */
+  /** End of the document. */
   #end = 0;
   readonly #labels: (Labels | undefined)[] = [];
 
@@ -43,7 +43,7 @@ export class JsonWriter {
 
   /** False, and nothing is written, when the document defines shapes of its own or is damaged. */
   write(to: GrowingBytes, bytes: Uint8Array, start: number, end: number): boolean {
-    // Records lie in one window, or side by side: mostly it is the memory of the one before.
+    // Records share a buffer, so mostly it is the same as for the record before.
     if (bytes !== this.#bytes) this.#readFrom(bytes);
     this.#end = end;
     this.#to = to;
@@ -53,7 +53,10 @@ export class JsonWriter {
     return false;
   }
 
-  /** Node finds the buffer of an array slowly, so it is looked up for another array only. */
+  /**
+   * Node is slow to find the buffer of a typed array, so it is looked up only when the array
+   * changes.
+   */
   #readFrom(bytes: Uint8Array): void {
     const { buffer } = bytes;
     if (buffer !== this.#memory) {
@@ -64,7 +67,7 @@ export class JsonWriter {
     this.#bytes = bytes;
   }
 
-  /** Writes the value at `at` and returns the position behind it. */
+  /** Writes the value at `at` and returns the offset after it. */
   #value(bytes: Uint8Array, at: number): number {
     const token = bytes[at]!;
     if (token >= 0xa0 && token < 0xc0) return this.#text(bytes, at + 1, token - 0xa0);
@@ -184,14 +187,14 @@ export class JsonWriter {
     return start + length;
   }
 
-  /** Copies text of which every byte stands for itself; false when one does not. */
+  /** Copies text that needs no escapes; returns false when it does. */
   #plainText(start: number, length: number): boolean {
     const to = this.#to;
     const target = to.view;
     const source = this.#source;
     const from = this.#base + start;
     const { at } = to;
-    // The last word may have a part of the one before it, so that it is whole.
+    // The last word may overlap the one before it, so that it has four bytes.
     const last = length - wordBytes;
     for (let i = 0; ; i = Math.min(i + wordBytes, last)) {
       const word = source.getInt32(from + i, true);
@@ -228,7 +231,7 @@ export class JsonWriter {
     const to = this.#to;
     to.reserve(numberRoom);
     const tenths = Math.round(value * 10);
-    // No two numbers of so few digits are the same double: these are the shortest that name it.
+    // No two numbers with so few digits are the same double, so this text is the shortest.
     if (tenths / 10 === value && Math.abs(tenths) < maxTenths) this.#oneDecimal(value, tenths);
     else {
       const text = String(value);
@@ -248,7 +251,7 @@ export class JsonWriter {
     to.bytes[to.at++] = zero + decimal;
   }
 
-  /** A word that one byte at `at` stands for. */
+  /** Writes the literal that the byte at `at` encodes. */
   #word(word: string, at: number): number {
     const to = this.#to;
     to.reserve(word.length);
@@ -278,7 +281,7 @@ function labelOf(text: string): Label {
 function hasSpecial(word: number): boolean {
   const quotes = word ^ 0x22222222;
   const backslashes = word ^ 0x5c5c5c5c;
-  // Taking a number away from a smaller byte sets its highest bit, where it was not set before.
+  // Subtracting a number from a smaller byte sets its highest bit, where it was not set before.
   return (
     ((((word - 0x20202020) & ~word) |
       ((quotes - 0x01010101) & ~quotes) |
@@ -288,7 +291,7 @@ function hasSpecial(word: number): boolean {
   );
 }
 
-/** What JSON writes in place of the characters that it does not write as they are. */
+/** The JSON escapes of characters that must be escaped. */
 const escapes: string[] = [];
 for (const code of [...Array(0x20).keys(), quote, backslash]) {
   escapes[code] = JSON.stringify(String.fromCharCode(code)).slice(1, -1);

@@ -1,14 +1,14 @@
 /**
- * The keys of the tables in the file. All are bytes that sort as the things they stand for:
+ * The keys of the tables in the file. Their bytes sort in the order of the values:
  *
  *   records   collection u32 | id 16
  *   keys      collection u32 | key utf-8                   -> id 16
- *   index     index u32 | values (see index/encoding.ts) | id 16
+ *   index     index u32 | values (see encoding.ts) | id 16
  *   unique    index u32 | values                           -> id 16
- *   expiry    time u48 | kind u8 | what expires
+ *   expiry    time u48 | kind u8 | id of what expires
  *   requests  request id utf-8
  *   meta      name
- *   rows      as whoever writes them likes (see ../rows.ts)
+ *   rows      chosen by the caller (see core/rows.ts)
  */
 export const idLength = 16;
 export const prefixLength = 4;
@@ -20,8 +20,8 @@ for (let i = 10; i < 32; i++) digitOf[alphabet.charCodeAt(i) | 32] = i;
 
 /** Writes the 16 bytes of a ULID's 26 characters. */
 export function writeId(id: string, target: Uint8Array, offset: number): void {
-  // 26 characters are 130 bits; the first two bits are always zero. What is left after the first
-  // two characters, one byte, is three times eight characters of five bytes each.
+  // 26 characters are 130 bits; the first two bits are always zero. The first two characters are
+  // one byte; the rest is three groups of eight characters, five bytes each.
   target[offset] = (digit(id, 0) << 5) | digit(id, 1);
   for (let i = 2, at = offset + 1; i < 26; i += 8, at += 5) {
     const high = (digit(id, i) << 15) | (digit(id, i + 1) << 10) | (digit(id, i + 2) << 5);
@@ -40,7 +40,7 @@ function digit(id: string, at: number): number {
   return digitOf[id.charCodeAt(at)]!;
 }
 
-// Gathered as bytes: adding up 26 characters would leave a chain of strings behind for each id.
+// A buffer: concatenating 26 characters would leave a chain of strings behind for each id.
 const idText = Buffer.alloc(26);
 const alphabetBytes = Buffer.from(alphabet, 'latin1');
 
@@ -90,7 +90,7 @@ export function recordKey(collection: number, id: string): Buffer {
   return key;
 }
 
-/** The four bytes that all keys of a collection or of an index begin with. */
+/** The four-byte prefix of all keys of a collection or an index. */
 export function prefixKey(owner: number): Buffer {
   const key = Buffer.allocUnsafe(prefixLength);
   key.writeUInt32BE(owner, 0);
@@ -105,18 +105,15 @@ export function prefixed(owner: number, bytes: Uint8Array): Buffer {
   return key;
 }
 
-/** `index | values | id`: an entry of an index, made in one piece because writes make many. */
+/**
+ * `index | values | id`: the key of an index entry, built in one buffer because writes make many.
+ */
 export function entryKey(index: number, values: Uint8Array, id: string): Buffer {
   const key = Buffer.allocUnsafe(prefixLength + values.length + idLength);
   key.writeUInt32BE(index, 0);
   key.set(values, prefixLength);
   writeId(id, key, prefixLength + values.length);
   return key;
-}
-
-/** The number of a commit in the change log of format 1. */
-export function seqOfKey(key: Uint8Array): number {
-  return readUint48(key, 2);
 }
 
 export function readUint48(source: Uint8Array, offset: number): number {
@@ -127,10 +124,10 @@ export function readUint48(source: Uint8Array, offset: number): number {
   return high * 0x100000000 + low;
 }
 
-/** What a row of the table `expiry` may stand for. */
+/** The kinds of rows in the table `expiry`. */
 export const expiryKinds = { record: 1, request: 2 } as const;
 
-/** The time and the kind, before what expires. */
+/** The time and the kind, before the id of what expires. */
 export const expiryHeadLength = 7;
 
 export function expiryKey(time: number, kind: number, what: Uint8Array): Buffer {

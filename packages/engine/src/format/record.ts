@@ -24,7 +24,7 @@ export interface RecordFields {
   expiresAt: number;
   /** "": not keyed. */
   key: string;
-  /** Of the document's canonical JSON: what `verify` recomputes. */
+  /** Hash of the document (see content-hash.ts), which `verify` recomputes. */
   contentHash: number;
 }
 
@@ -43,7 +43,7 @@ export function encodeRecord(fields: RecordFields, document: Uint8Array): Buffer
   return bytes;
 }
 
-/** Writes the part of a record that all have. */
+/** Writes the fixed-length head of a record. */
 export function writeFixedHead(fields: RecordFields, flags: number, bytes: Buffer): void {
   bytes[0] = flags;
   bytes.writeUInt32BE(fields.contentHash, 1);
@@ -53,15 +53,15 @@ export function writeFixedHead(fields: RecordFields, flags: number, bytes: Buffe
   bytes.writeUIntBE(fields.updatedAt, 21, 6);
 }
 
-/** Where the 16 bytes of an id lie, for those who may never ask for its text. */
+/** The offset of the 16 bytes of an id, for callers that may not need its text. */
 export interface IdInPlace {
   bytes: Uint8Array;
   at: number;
 }
 
 /**
- * One record, read in place: nothing is decoded before it is needed. While a scan runs,
- * `bytes` may be a window that the next step overwrites; `keep()` gives a copy that stays.
+ * A record read in place: nothing is decoded before it is needed. During a scan, `bytes` may be a
+ * shared buffer that the next step overwrites; `keep()` returns a copy.
  */
 export class RecordImage {
   #data: JsonObject | undefined;
@@ -71,7 +71,7 @@ export class RecordImage {
   constructor(
     id: string | IdInPlace,
     readonly bytes: Uint8Array,
-    /** Where the record ends in `bytes`, which may be longer. */
+    /** The end of the record in `bytes`, which may be longer. */
     readonly end: number,
     private readonly codec: Codec,
   ) {
@@ -122,7 +122,7 @@ export class RecordImage {
   get data(): JsonObject {
     return (this.#data ??= this.codec.decode(this.bytes, this.documentStart, this.end));
   }
-  /** The document as JSON text, made of its bytes. Valid until the next one is read. */
+  /** The document as JSON text, written from its bytes. Valid until the next one is read. */
   get json(): Buffer {
     return this.codec.json(this.bytes, this.documentStart, this.end);
   }
@@ -132,7 +132,7 @@ export class RecordImage {
   }
   /**
    * A top-level field of the document; undefined when it has none of this name. Cheap as long as
-   * nobody asked for the whole document.
+   * the whole document was not decoded.
    */
   top(name: string): Json | undefined {
     if (this.#data === undefined && this.codec.field) {
@@ -154,7 +154,7 @@ export class RecordImage {
     return at + 2 + ((this.bytes[at]! << 8) | this.bytes[at + 1]!);
   }
 
-  /** The same image, for one who has the document at hand: it need not be decoded again. */
+  /** The same image with an already decoded document. */
   withData(data: JsonObject | undefined): this {
     this.#data = data;
     return this;
@@ -164,10 +164,10 @@ export class RecordImage {
     return (this.bytes[0]! & hasExpiry) !== 0 && this.expiresAt <= now;
   }
 
-  /** The stored form alone, safe to hold on to. */
+  /** A copy of the stored bytes, safe to keep. */
   keep(): RecordImage {
     const { end } = this;
-    // The id stays in its bytes, behind the record: many are never asked for its text.
+    // The id is stored as bytes after the record, because its text is often not needed.
     const bytes = Buffer.allocUnsafe(end + (this.#place ? idLength : 0));
     bytes.set(this.bytes.subarray(0, end));
     const place = this.#place && idBehind(this.#place, bytes, end);

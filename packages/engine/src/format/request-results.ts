@@ -1,10 +1,10 @@
 import { readUint48 } from './keys.js';
 
-/** What a request was answered, as the commit carries it to other nodes. */
+/** The result of a request, as the commit carries it to other nodes. */
 export interface RequestResult {
   /** Key of its row in `requests`. */
   key: Buffer;
-  /** The row, without the image of a record: that is among the changes of the commit. */
+  /** The row, without the record image, which is among the changes of the commit. */
   value: Buffer;
   /** Milliseconds since the epoch. */
   expiresAt: number;

@@ -11,12 +11,12 @@ export interface Shape {
 
 /** Enough for the collections of one database; objects of rarer shapes carry their field names. */
 const maxShapes = 256;
-/** An object with more fields is a dictionary, whose names hardly ever come again. */
+/** An object with more fields is a dictionary, whose names hardly ever repeat. */
 const maxShapeNames = 128;
 
 /**
  * The shapes of the objects in a database, by number. A stored object has the number of its shape
- * in place of its field names, so a shape must be on disk in or before the commit that uses it.
+ * instead of its field names, so a shape must be on disk in or before the commit that uses it.
  */
 export class Shapes {
   /** Field names by number. */
@@ -34,7 +34,7 @@ export class Shapes {
     return this.#savedCount < this.names.length;
   }
 
-  /** The shape of these names: a new one if need be, and if it may be stored. */
+  /** The shape with these names; a new one if needed and allowed. */
   of(names: readonly string[]): Shape | undefined {
     const candidates = this.#byFirstName.get(names[0] ?? '');
     if (candidates) {
@@ -56,7 +56,7 @@ export class Shapes {
     this.#savedCount = this.names.length;
   }
 
-  /** Forgets the shapes that are not stored yet. */
+  /** Discards the shapes that are not stored yet. */
   discardNew(): void {
     for (const names of this.names.splice(this.#savedCount)) {
       const first = names[0] ?? '';

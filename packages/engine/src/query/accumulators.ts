@@ -12,17 +12,17 @@ import {
 } from '../value/path.js';
 import { timeText } from './time.js';
 
-/** What one accumulator has gathered for one group. */
+/** The state of one accumulator for one group. */
 export interface Gathered {
   add(row: Row): void;
   /** The value; null when there is nothing to compute it from. */
   result(): Cell;
 }
 
-/** A value, or where it is. */
+/** A value, or a reference to one in a temporary file. */
 export type Cell = Json | HeldValue;
 
-/** Makes what one accumulator needs for each new group. */
+/** Creates the state of one accumulator for a new group. */
 export type GatheredMaker = () => Gathered;
 
 export function compileAccumulator(
@@ -51,7 +51,7 @@ export function compileAccumulator(
   }
 }
 
-/** The value of a path for a group or an answer: times as text, several values as a list. */
+/** The value of a path for a group or a result: times as text, several values as a list. */
 export function valueOf(path: Path): (row: Row) => Json | undefined {
   const read = listedValue(path);
   if (!path.isTime) return read;
@@ -96,7 +96,7 @@ class CountPresent implements Gathered {
   }
 }
 
-/** Numbers are added as they come, in doubles; what is not a number does not count. */
+/** Numbers are added as doubles, in order; other values are ignored. */
 class Sum implements Gathered {
   protected sum = 0;
   protected count = 0;
@@ -167,7 +167,7 @@ class Distinct implements Gathered {
   }
 }
 
-/** The value of the record with the lowest or the highest id, among those that have the field. */
+/** The value of the record with the lowest or highest id, among those that have the field. */
 class Edge implements Gathered {
   #id = '';
   readonly #value: HeldValue;
@@ -179,7 +179,7 @@ class Edge implements Gathered {
     this.#value = new HeldValue(space);
   }
   add(row: Row): void {
-    // Records may come in the order of an index, and a transaction's own come last.
+    // Records may come in index order, and a transaction's own come last.
     const { id } = row;
     if (!this.#value.isEmpty && (this.sign < 0 ? id > this.#id : id < this.#id)) return;
     const value = this.read(row);

@@ -19,30 +19,30 @@ export type AccumulatorOp = (typeof accumulatorOps)[number];
 
 /** One value to compute for each group. */
 export interface Accumulator {
-  /** Name of the value in the answer. */
+  /** Name of the value in the result. */
   name: string;
   op: AccumulatorOp;
-  /** Dotted path. All but `count` need one; with `count`, only records that have the field. */
+  /** Dotted path. Required except for `count`; with `count`, only records that have the field. */
   field?: string | undefined;
 }
 
 /** What to compute. */
 export interface AggregateQuery {
-  /** Which records. Left out: all. */
+  /** Which records. Default: all. */
   filter?: Filter | undefined;
-  /** Dotted paths whose values make a group. Left out: one group of everything. */
+  /** Dotted paths whose values define a group. Default: one group of all records. */
   groupBy?: readonly string[] | undefined;
   aggregates?: readonly Accumulator[] | undefined;
   /** Which groups to return. Its fields name accumulators or group fields. */
   having?: Filter | undefined;
-  /** In which order, by accumulators or group fields. Left out: by group. */
+  /** By accumulators or group fields. Default: by group. */
   orderBy?: readonly OrderBy[] | undefined;
-  /** How many groups at most. 0 or left out: all. */
+  /** Maximum number of groups. 0 or absent: all. */
   limit?: number | undefined;
   explain?: boolean | undefined;
 }
 
-/** A column of the answer: first the group fields, then the accumulators. */
+/** A column of the result: first the group fields, then the accumulators. */
 export interface Column {
   readonly text: string;
   readonly isTime: false;
@@ -55,7 +55,7 @@ export interface CheckedAccumulator {
   readonly path: Path | undefined;
 }
 
-/** An aggregate that has been checked. */
+/** A validated aggregate query. */
 export interface CheckedAggregate {
   readonly condition: Condition;
   readonly groupBy: readonly Path[];
@@ -80,7 +80,7 @@ const members = [
   'explain',
 ] as const;
 
-/** Checks an aggregate that may come from anywhere. */
+/** Validates an aggregate query from outside. */
 export function checkAggregate(input: unknown): CheckedAggregate {
   const query = membersOf(input, 'The query', members);
   const groupBy = listOf(query.groupBy, 'groupBy', maxGroupFields).map((field, i) =>
@@ -94,7 +94,7 @@ export function checkAggregate(input: unknown): CheckedAggregate {
   if (twice !== undefined) {
     throw bad('groupBy and aggregates', `name "${twice}" twice: every value needs its own name`);
   }
-  // Every group tells its number of records, so that can be asked for too.
+  // Every group has a record count, so `having` and `orderBy` may refer to it.
   if (!names.includes('count')) names.push('count');
   const columnOf = (name: unknown, place: string): Column => {
     const at = typeof name === 'string' ? names.indexOf(name) : -1;

@@ -9,7 +9,7 @@ const minSpilledBytes = 256;
 // A longer text is identified by its digest: V8 hashes long texts badly.
 const maxPlainLength = 64;
 const entryBytes = 64;
-/** For the values of all count_distinct of a database that run at the same time. */
+/** For all values of all count_distinct that run in a database at the same time. */
 const maxDistinctBytes = 256 * 1024 * 1024;
 
 /** A value of a group: in memory, or in the temporary file. */
@@ -49,7 +49,7 @@ export class HeldValue {
   }
 }
 
-/** The memory that the groups of one aggregate use. What exceeds it is in a temporary file. */
+/** The memory of the groups of one aggregate. What exceeds it goes to a temporary file. */
 export class AggregateSpace {
   readonly #leave: () => void;
   readonly #long = new Set<HeldValue>();
@@ -66,7 +66,7 @@ export class AggregateSpace {
     return this.#bytes > this.sortSpace.share && this.#long.size > 0;
   }
 
-  /** Whether some values are in the temporary file, so that comparing them takes longer. */
+  /** Whether values are in the temporary file, so that comparing them takes longer. */
   get hasSpilled(): boolean {
     return this.#file !== undefined;
   }
@@ -91,7 +91,7 @@ export class AggregateSpace {
     return this.#file!.read(block);
   }
 
-  /** Counts one more different value of a count_distinct. Refuses GROUP_LIMIT. */
+  /** Counts one more distinct value of a count_distinct. Refuses GROUP_LIMIT. */
   countDistinct(entry: string | number | boolean | null): void {
     const bytes = entryBytes + (typeof entry === 'string' ? entry.length : 0);
     this.#distinctBytes += bytes;
@@ -122,7 +122,7 @@ function digestOf(text: string): string {
   return createHash('sha256').update(text).digest('base64');
 }
 
-/** About how much memory a value takes. */
+/** Estimated memory of a value. */
 export function sizeOf(value: Json): number {
   if (typeof value === 'string') return 24 + value.length;
   if (typeof value !== 'object' || value === null) return 8;

@@ -19,7 +19,7 @@ import { reportOf, visitAll, type PlanReport, type QuerySource } from './source.
 export interface AggregateGroup {
   /** Value by path of `groupBy`; null also for records that lack the field. */
   readonly key: JsonObject;
-  /** How many records it has. */
+  /** Number of records. */
   readonly count: number;
   /** The computed values by accumulator name. */
   readonly values: JsonObject;
@@ -31,7 +31,7 @@ export interface AggregateResult {
 }
 
 const maxGroups = 100_000;
-// What one message to a client may have.
+// Maximum size of one message to a client.
 const maxAnswerBytes = 64 * 1024 * 1024;
 // Long values come from a file: a comparison may take a millisecond.
 const spilledChunkLength = 8;
@@ -45,7 +45,7 @@ interface Group {
 /** Group fields, then accumulators, then the number of records. */
 type Columns = Cell[];
 
-/** Groups records and computes over them, in bounded memory. */
+/** Groups records and computes aggregates, in bounded memory. */
 export async function aggregate(
   source: QuerySource,
   query: CheckedAggregate,
@@ -113,7 +113,7 @@ function anyColumn(column: Column, test: (value: Json) => boolean): Predicate<Co
   return (columns) => test(valueOfCell(columns[column.at]!));
 }
 
-/** As asked, and by group where that leaves it open. */
+/** The requested order, then by group. */
 function orderOf(query: CheckedAggregate): (a: Columns, b: Columns) => number {
   const steps = query.order.map(({ column, desc }) => ({ at: column.at, sign: desc ? -1 : 1 }));
   for (let at = 0; at < query.groupBy.length; at++) steps.push({ at, sign: 1 });
@@ -154,7 +154,7 @@ class Groups {
   ) {
     this.#reads = query.groupBy.map((path: Path) => valueOf(path));
     this.#makers = query.accumulators.map((each) => compileAccumulator(each, space));
-    // Over nothing at all there is one group too.
+    // Without `groupBy` there is one group even when no record matches.
     if (this.#reads.length === 0) this.#groups.set(identityOfKey([]), this.#make([]));
   }
 

@@ -4,7 +4,7 @@ import { IndexWalk } from './index-walk.js';
 import type { Access } from './plan.js';
 import { ScanWalk, type WalkSource } from './walk.js';
 
-/** Gathers the ids that an access leads to, none twice, a little at a time. */
+/** Collects the ids of an access path without duplicates, a few at a time. */
 export class IdCollector {
   readonly ids = new Set<string>();
   readonly #steps: Generator<void, void, void>;
@@ -18,7 +18,7 @@ export class IdCollector {
     this.#steps = this.#collect(access);
   }
 
-  /** True when all are there. */
+  /** True when complete. */
   step(): boolean {
     return this.#steps.next().done ?? false;
   }
@@ -61,7 +61,7 @@ export class IdCollector {
   }
 
   #addKey(key: string): void {
-    // No record has a longer key, and the file takes no such row.
+    // No record has a longer key, and LMDB refuses such a row.
     if (key.length > maxKeyBytes || Buffer.byteLength(key) > maxKeyBytes) return;
     const id = this.source.view.idOfKey(this.source.collection, key);
     if (id !== undefined) this.ids.add(id);

@@ -12,14 +12,14 @@ export interface Counted {
   rows: number;
 }
 
-/** More records past their expiry than this, and every record is read. */
+/** With more expired records than this, every record is read. */
 const maxExpired = 1_000;
 /** Longer texts may be cut in an index. */
 const maxTextLength = 64;
 const zero = Buffer.from([0]);
 const rangeOps = ['gt', 'gte', 'lt', 'lte', 'between'];
 
-/** Counts what matches. Reads entries of an index alone where they say everything. */
+/** Counts matching records. Reads only index entries where they are sufficient. */
 export async function countMatches(
   source: QuerySource,
   { condition }: Pick<CheckedFind, 'condition'>,
@@ -38,7 +38,7 @@ export async function countMatches(
   return { count, rows };
 }
 
-/** The access of the plan, if its entries are exactly one for each record that matches. */
+/** The access path of the plan, if it has exactly one entry for each matching record. */
 function coveringAccess(condition: Condition, { access }: Plan): IndexAccess | undefined {
   if (access.kind !== 'index' || access.index.multi || access.index.cut) return undefined;
   const tests = testsOf(condition);
@@ -58,7 +58,7 @@ function testsOf(condition: Condition): readonly FieldTest[] | undefined {
   return tests.length === condition.parts.length ? tests : undefined;
 }
 
-/** Whether the ranges of an index have all records that pass the test and no other. */
+/** Whether the ranges of an index contain exactly the records that pass the test. */
 function isExact({ op, value }: FieldTest, isLast: boolean): boolean {
   if (op === 'eq') return isPlain(value);
   if (op === 'in') return (value as Json[]).every(isPlain);
@@ -66,7 +66,7 @@ function isExact({ op, value }: FieldTest, isLast: boolean): boolean {
   return op === 'between' ? (value as Json[]).every(isPlain) : isPlain(value);
 }
 
-/** Null is left out: a missing field is close to it. */
+/** Null is excluded: it sorts next to missing fields. */
 function isPlain(value: Json): boolean {
   if (typeof value === 'string') return value.length <= maxTextLength;
   return typeof value === 'number' || typeof value === 'boolean';

@@ -11,7 +11,7 @@ export const cursorLifetimeMs = 24 * 60 * 60 * 1000;
 const version = 1;
 const startOver = 'start again without it';
 
-/** What a cursor is bound to: it continues this query and no other. */
+/** Identifies the query: a cursor continues this query and no other. */
 export function fingerprintOf(collection: string, condition: Condition, order: SortOrder): string {
   const steps = order.keys.map((key): Json => [key.path.text, key.desc]);
   const text = canonicalText([collection, conditionText(condition), steps, order.idDesc]);
@@ -25,7 +25,7 @@ export function writeCursor(position: Position, fingerprint: string, now: number
   return Buffer.from(text).toString('base64url');
 }
 
-/** The position behind which the query goes on. */
+/** The position after which the query continues. */
 export function readCursor(
   cursor: string,
   fingerprint: string,

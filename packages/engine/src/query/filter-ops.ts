@@ -1,4 +1,4 @@
-/** Apart from the compiler of filters: clients check names without loading it. */
+/** Separate from the filter compiler, so that clients check names without loading it. */
 export const filterOps = [
   'eq',
   'ne',

@@ -9,7 +9,7 @@ import { parseTime } from './time.js';
 import { checkJson, describe, sentence } from './values.js';
 
 /**
- * A condition on a record as the API has it: `{field, op, value}`, or `and`, `or`, `not` over
+ * A condition on a record as in the API: `{field, op, value}`, or `and`, `or`, `not` over
  * conditions. An empty one matches all; parts given together must all hold.
  */
 export interface Filter {
@@ -21,7 +21,7 @@ export interface Filter {
   not?: Filter | undefined;
 }
 
-/** What a filter means, checked. Values of times are milliseconds. */
+/** A validated filter. Times are in milliseconds. */
 export type Condition<Field extends FilterField = Path> =
   | { readonly kind: 'all' }
   | { readonly kind: 'and' | 'or'; readonly parts: readonly Condition<Field>[] }
@@ -51,14 +51,14 @@ function bad(place: string, problem: string): Error {
   return refuse('BAD_FILTER', sentence(`${place} ${problem}`));
 }
 
-/** Checks a filter on records. `undefined` and `{}` match all. */
+/** Validates a filter on records. `undefined` and `{}` match all. */
 export function parseFilter(input: unknown, place = 'filter'): Condition {
   return parseCondition(input, place, (name, at) =>
     parsePath(name, (problem) => bad(at, `${problem}: "${name}"`)),
   );
 }
 
-/** Checks a filter whose fields `fieldOf` knows. */
+/** Validates a filter whose fields `fieldOf` resolves. */
 export function parseCondition<Field extends FilterField>(
   input: unknown,
   place: string,
@@ -77,7 +77,8 @@ export function parseCondition<Field extends FilterField>(
     if (filter.and !== undefined) parts.push(...list(filter.and, `${at}.and`, depth));
     if (filter.or !== undefined) {
       const branches = list(filter.or, `${at}.or`, depth);
-      // JSON could mean "none of these" by it, and the wire format cannot distinguish it from no "or".
+      // In JSON it could mean "none of these", and the wire format cannot distinguish it from no
+      // "or".
       if (branches.length === 0) throw bad(`${at}.or`, 'is empty: leave it out to match all');
       parts.push(branches.length === 1 ? branches[0]! : { kind: 'or', parts: branches });
     }
@@ -208,7 +209,7 @@ function notForTimes(op: FilterOp, name: string, at: string): Error {
   return bad(at, `cannot be used with ${op}: ${name} is a time, use between, gte or lt`);
 }
 
-/** The condition as plain data: equal for filters that say the same in the same order. */
+/** The condition as plain data: the same for equal filters with the same order of parts. */
 export function conditionText<Field extends FilterField>(condition: Condition<Field>): Json {
   switch (condition.kind) {
     case 'all':

@@ -208,7 +208,7 @@ describe('a query of the wrong shape', () => {
     [{ orderBy: [{}] }, 'orderBy[0].field must be the path of a field, not nothing'],
     [
       { orderBy: Array.from({ length: 17 }, () => ({ field: 'a' })) },
-      'orderBy has 17 items, at most 16 go',
+      'orderBy has 17 items; the maximum is 16',
     ],
     [{ cursor: 5 }, 'cursor must be a text'],
     [{ fields: 'a' }, 'fields must be a list'],

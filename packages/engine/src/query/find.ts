@@ -6,7 +6,7 @@ import type { CheckedFind } from './query.js';
 import { RecordList, type FoundRecord, type RecordSink } from './record-sink.js';
 import { reportOf, type PlanReport, type QuerySource } from './source.js';
 
-/** At most 256 records or 256 KiB; the last one has `end`, and perhaps no records. */
+/** At most 256 records or 256 KiB; the last one has `end`, and may have no records. */
 export interface FindBatch<Records = readonly FoundRecord[]> {
   readonly records: Records;
   readonly end?: FindEnd | undefined;
@@ -20,7 +20,7 @@ export interface FindEnd {
   readonly count?: number | undefined;
 }
 
-/** Finds records, batch by batch; the caller's pace is its pace. */
+/** Finds records batch by batch, at the pace of the caller. */
 export function find(
   source: QuerySource,
   query: CheckedFind,
@@ -28,7 +28,7 @@ export function find(
   return findInto(source, query, new RecordList(query.project));
 }
 
-/** As `find`, with batches of what the sink makes of the records. */
+/** As `find`, with batches that the sink builds from the records. */
 export async function* findInto<Records>(
   source: QuerySource,
   query: CheckedFind,

@@ -3,7 +3,7 @@ import { isUlid } from '@millrace/kit/ulid';
 const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const highest = '7' + 'Z'.repeat(25);
 
-/** True for an id in the form in which records have it. */
+/** True for an id in the stored form of record ids. */
 export function isStoredId(text: string): boolean {
   return isUlid(text) && text === text.toUpperCase();
 }
@@ -13,7 +13,7 @@ export function idBefore(id: string): string | undefined {
   return step(id, '0', 'Z', -1);
 }
 
-/** The id right behind it; `undefined` behind the last. */
+/** The id right after it; `undefined` after the last. */
 export function idBehind(id: string): string | undefined {
   return id === highest ? undefined : step(id, 'Z', '0', 1);
 }

@@ -6,47 +6,47 @@ import type { IndexRange } from './ranges.js';
 import type { Visit, Walk, WalkSource } from './walk.js';
 
 export interface IndexWalkOptions {
-  /** From high to low. */
+  /** Descending. */
   reverse?: boolean | undefined;
-  /** Read backwards, records with the same values still come by growing id. */
+  /** In a descending walk, records with the same values are still in ascending order of id. */
   idsGrow?: boolean | undefined;
-  /** How many records will be asked for, as far as it is known. */
+  /** Expected number of records, if known. */
   wanted?: number | undefined;
-  /** Begin behind this place, in the direction of travel. */
+  /** Start after this position, in the direction of the walk. */
   resume?: IndexPlace | undefined;
 }
 
 export interface IndexPlace {
-  /** The encoded values, or as much of them as is known. */
+  /** The encoded values, as far as they are known. */
   values: Uint8Array;
   id: string;
-  /** `values` is only their beginning. */
+  /** `values` is only a prefix of them. */
   cut: boolean;
 }
 
-// To find a place costs as much as to read some dozens of entries from there.
-const leastChunk = 32;
+// A seek costs as much as reading some dozens of entries.
+const minChunkLength = 32;
 const maxFirstChunk = 256;
 const maxChunk = 1024;
 const zero = Buffer.from([0]);
 const noBytes = Buffer.alloc(0);
 
 /**
- * Records in the order of an index. Entries are read a chunk at a time, and nothing stays open
- * between chunks, so that the walk can rest at any place.
+ * Records in index order. Entries are read in chunks, and no LMDB cursor stays open between chunks,
+ * so that the walk can pause anywhere.
  */
 export class IndexWalk implements Walk {
   rows = 0;
-  /** In the direction of travel; the first is where the walk is. */
+  /** In the direction of the walk; the first is the current one. */
   readonly #ranges: IndexRange[];
   readonly #seen: Set<string> | undefined;
   readonly #reverse: boolean;
   readonly #idsGrow: boolean;
-  /** Entries with the same values, to be read forwards within a walk backwards. */
+  /** Entries with the same values, to be read in ascending order within a descending walk. */
   #group: IndexRange | undefined;
-  /** The last entry of the chunk before, where a walk backwards begins again. */
+  /** The last entry of the chunk before, where a descending walk continues. */
   #lastKey: Buffer | undefined;
-  /** The ids of the chunk, side by side. */
+  /** The ids of the chunk, concatenated. */
   #ids = noBytes;
   #count = 0;
   #next = 0;
@@ -61,7 +61,7 @@ export class IndexWalk implements Walk {
     this.#idsGrow = this.#reverse && (options.idsGrow ?? false);
     this.#ranges = this.#reverse ? access.ranges.toReversed() : [...access.ranges];
     this.#seen = access.index.multi ? new Set() : undefined;
-    const wanted = Math.max(options.wanted ?? leastChunk, leastChunk);
+    const wanted = Math.max(options.wanted ?? minChunkLength, minChunkLength);
     this.#chunkLength = Math.min(wanted, maxFirstChunk);
     if (options.resume) this.#resume(options.resume);
   }
@@ -81,7 +81,7 @@ export class IndexWalk implements Walk {
     }
   }
 
-  /** The ids of the next entries, none twice; `undefined` when there are no more. */
+  /** The ids of the next entries, without duplicates; `undefined` at the end. */
   nextIds(): readonly string[] | undefined {
     if (!this.#fill()) return undefined;
     return Array.from({ length: this.#count }, (_, i) => readId(this.#ids, idLength * i));
@@ -121,7 +121,7 @@ export class IndexWalk implements Walk {
     for (let i = 0; i < idLength; i++) this.#ids[to + i] = bytes[idAt + i]!;
   }
 
-  /** Reads a chunk of the range; returns what is left of it. */
+  /** Reads a chunk of the range; returns the rest of the range. */
   #forwards(range: IndexRange): IndexRange | undefined {
     let left = this.#chunkLength;
     let rest: IndexRange | undefined;
@@ -149,8 +149,8 @@ export class IndexWalk implements Walk {
   }
 
   /**
-   * Backwards by value and forwards by id. The group that the chunk ends in is left for the next
-   * one; when it alone fills the chunk, it is read forwards where it stands.
+   * Descending by value and ascending by id. The last group of the chunk is left for the next one;
+   * when it alone fills the chunk, it is read in ascending order from its start.
    */
   #byGroups(range: IndexRange): IndexRange | undefined {
     const groups: { values: Buffer; ids: Buffer[] }[] = [];

@@ -18,7 +18,7 @@ export async function sortInSlices<Item>(
   }
 }
 
-/** A merge sort that can rest after each step of some milliseconds. Returns the sorted array. */
+/** A merge sort that can pause after each step of some milliseconds. Returns the sorted array. */
 export function* sortSteps<Item>(
   items: Item[],
   compare: (a: Item, b: Item) => number,

@@ -9,13 +9,13 @@ import { IdWalk, ScanWalk, type Walk, type WalkSource } from './walk.js';
 
 export interface PageWanted {
   readonly order: SortOrder;
-  /** Behind this place. */
+  /** After this position. */
   readonly resume: Position | undefined;
-  /** How many records, as far as it is known. */
+  /** Expected number of records, if known. */
   readonly wanted: number;
 }
 
-/** The records of a plan whose access gives the order, or of which only the ids must be sorted. */
+/** The records of a plan whose access path gives the order, or needs only its ids sorted. */
 export function openInOrder(
   source: WalkSource,
   plan: Plan,
@@ -51,7 +51,7 @@ export async function openInAnyOrder(source: WalkSource, { access }: Plan): Prom
   }
 }
 
-/** Where in the index a position lies. */
+/** The place of a position in the index. */
 function placeOf(access: IndexAccess, order: SortOrder, position: Position): IndexPlace {
   const { paths } = access.index.compiled;
   const encoder = new EntryEncoder(paths.length).begin();

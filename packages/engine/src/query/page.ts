@@ -14,25 +14,25 @@ const maxBatchRecords = 256;
 const maxBatchBytes = 256 * 1024;
 
 /**
- * The records of one find, handed to the sink in order: those behind the cursor, without the ones
- * to skip, up to the limit, with a transaction's own records merged in.
+ * The records of one find, passed to the sink in order: those after the cursor, without the skipped
+ * ones, up to the limit, merged with a transaction's own records.
  */
 export class Page<Records> {
   returned = 0;
-  /** The limit is reached, and there is at least one record more. */
+  /** The limit is reached, and there is at least one more record. */
   isFull = false;
   readonly #sorter: Sorter;
   readonly #resume: Position | undefined;
   #matches: Predicate;
-  /** Records of the overlay that are still to come, in order. */
+  /** Remaining records of the overlay, in order. */
   #own: { image: RecordImage; position: Position }[] = [];
   #skip: number;
-  /** Of the batch that the sink has. */
+  /** Number of records in the current batch of the sink. */
   #batchRecords = 0;
   #batchBytes = 0;
   #full: Records[] = [];
   #sort: PositionSort | undefined;
-  /** Where the last record stands that the limit allows. */
+  /** Position of the last record within the limit. */
   #last: Position | undefined;
 
   constructor(
@@ -44,7 +44,7 @@ export class Page<Records> {
     this.#sorter = new Sorter(order);
     this.#matches = compilePredicate(condition);
     this.#resume = cursor ? readCursor(cursor, this.#fingerprint(), order, source.now) : undefined;
-    // The pages before have skipped them.
+    // Earlier pages have skipped them.
     this.#skip = this.#resume ? 0 : query.skip;
   }
 
@@ -59,7 +59,7 @@ export class Page<Records> {
       .map((image) => ({ image, position: this.#sorter.positionOf(image) }))
       .sort((a, b) => this.#sorter.compare(a.position, b.position));
     const { order, limit } = this.query;
-    // One more shows whether there is a next page.
+    // One extra record shows whether there is a next page.
     const page = { order, resume: this.#resume, wanted: this.#skip + limit + 1 };
     return openInOrder(walkSource(this.source), plan, page);
   }
@@ -74,12 +74,12 @@ export class Page<Records> {
     return this.#add(image);
   };
 
-  /** The walk has ended: what it did not come past is still to be added. */
+  /** The walk has ended: adds the remaining records of the overlay. */
   finish(): void {
     if (!this.isFull) this.#addOwn(() => true);
   }
 
-  /** A batch that could not take another record. */
+  /** A complete batch, if there is one. */
   takeBatch(): Records | undefined {
     return this.#full.shift();
   }
@@ -98,13 +98,13 @@ export class Page<Records> {
     return writeCursor(this.#last, this.#fingerprint(), this.source.now);
   }
 
-  /** Most queries neither go on from a page nor leave one to go on from. */
+  /** Computed on demand: most queries neither continue a page nor return a cursor. */
   #fingerprint(): string {
     const { condition, order } = this.query;
     return fingerprintOf(this.source.collection.name, condition, order);
   }
 
-  /** Sorts the places of all records that match, then walks them by id. */
+  /** Sorts the positions of all matching records, then walks them by id. */
   async #openSorted(plan: Plan): Promise<Walk> {
     const capacity = this.#skip + this.query.limit + 1;
     const { sortSpace, slice, overlay } = this.source;
@@ -127,7 +127,7 @@ export class Page<Records> {
     }
   }
 
-  /** True when there is enough for now. */
+  /** True when the page or the batch is full. */
   #add(image: RecordImage): boolean {
     if (this.#skip > 0) {
       this.#skip--;

@@ -10,7 +10,7 @@ interface Conditions {
   orderBy?: readonly OrderBy[] | undefined;
 }
 
-/** A query with its filters and order in the form that the engine and the wire use. */
+/** A query with its filters and order in the form of the engine and the wire protocol. */
 export function plainQuery<Query extends object>(
   query: Query,
 ): Omit<Query, keyof Conditions> & Pick<Conditions, keyof Conditions & keyof Query> {

@@ -5,8 +5,8 @@ import { indexRanges, type IndexRange, type QueryIndex } from './ranges.js';
 import type { SortOrder } from './sort.js';
 
 /**
- * How to come by the records. All of those that match are among them, perhaps with others: the
- * filter is always tested on the record itself.
+ * The access path of a query. It yields all matching records, and possibly others: the filter is
+ * always tested on the record itself.
  */
 export type Access =
   | { readonly kind: 'scan' }
@@ -26,9 +26,9 @@ export interface IdRangeAccess {
 export interface IndexAccess {
   readonly kind: 'index';
   readonly index: QueryIndex;
-  /** In order, none overlapping. */
+  /** In order, without overlap. */
   readonly ranges: readonly IndexRange[];
-  /** How many of the leading fields have one and the same value in all of the ranges. */
+  /** Number of leading fields that have one fixed value in all ranges. */
   readonly constant: number;
   /** Those values, encoded. */
   readonly constantValues: Uint8Array;
@@ -37,27 +37,27 @@ export interface IndexAccess {
 export interface Plan {
   readonly access: Access;
   /**
-   * `given`: the access yields the records in order, read backwards if `reverse`. `byId`: their
-   * ids have to be sorted, not the records. `sort`: they have to be sorted by their values.
+   * `given`: the access path yields the records in order, read backwards if `reverse`. `byId`: only
+   * their ids have to be sorted. `sort`: they have to be sorted by their values.
    */
   readonly order: 'given' | 'byId' | 'sort';
   readonly reverse: boolean;
-  /** Its fields with commas between, "" when the whole collection is read. */
+  /** Its fields, separated by commas; "" when the whole collection is read. */
   readonly indexName: string;
 }
 
 interface Candidate {
   access: Access;
-  /** The more, the fewer records are to be expected. */
+  /** A higher number means fewer expected records. */
   strength: number;
 }
 
 /**
- * Without statistics the choice goes by what usually leaves the fewest records: ids and keys, then
- * all fields of a unique index, then the most fields bound to values by eq or in, then a range
- * behind them, then a range alone, then the mere presence of a field. Among equals, the one that
- * also gives the order, then the one declared first. An index that only gives the order is the
- * last resort before reading the whole collection.
+ * There are no statistics, so the choice goes by what usually leaves the fewest records: ids and
+ * keys, then all fields of a unique index, then the most fields bound to values by eq or in, then a
+ * range after them, then a range alone, then the presence of a field. Among equals, the one that
+ * also gives the order, then the one declared first. An index that only gives the order is the last
+ * resort before reading the whole collection.
  */
 const strengths = {
   ids: 2000,
@@ -90,11 +90,11 @@ export function planQuery(
     const total = strength + (given ? strengths.givesOrder : 0);
     if (!best || total > best.strength) best = { plan, strength: total };
   }
-  // Reading by id is in order already: an index that only gives the order cannot do better.
+  // A scan is already in id order: an index that only gives the order cannot do better.
   return best?.plan ?? withOrder({ kind: 'scan' }, order);
 }
 
-/** Every way to narrow the records down by this condition. */
+/** Every access path that this condition allows. */
 function candidatesFor(condition: Condition, indexes: readonly QueryIndex[]): Candidate[] {
   const conjuncts = conjunctsOf(condition);
   const tests = conjuncts.filter((part) => part.kind === 'test');
@@ -124,7 +124,7 @@ function ownAccess({ field, op, value }: FieldTest): Candidate | undefined {
   if (op === 'eq' || op === 'in') {
     const values = op === 'eq' ? [value] : (value as Json[]);
     const texts = values.filter((one) => typeof one === 'string');
-    // A record without a key has "" for it, and is not among the keys.
+    // A record without a key has "" for it, and is not in the key table.
     if (field.text === '$key' && texts.includes('')) return undefined;
     const access: Access =
       field.text === '$id' ? { kind: 'ids', ids: texts } : { kind: 'keys', keys: texts };
@@ -158,7 +158,7 @@ function indexAccess(index: QueryIndex, tests: readonly FieldTest[]): Candidate 
   return { access: { kind: 'index', index, ranges, constant, constantValues }, strength };
 }
 
-/** The whole of an index, for its order. A sparse one must not lack a record that matches. */
+/** The whole index, for its order. A sparse one must contain every matching record. */
 function orderOnly(index: QueryIndex, tests: readonly FieldTest[]): Candidate[] {
   const { definition, paths } = index.compiled;
   if (definition.sparse && !tests.some((test) => isPresent(test, paths))) return [];
@@ -173,7 +173,9 @@ function isPresent({ field, op, value }: FieldTest, paths: CompiledIndex['paths'
   return paths.some((path) => path.text === field.text);
 }
 
-/** All of `or`, when each of its branches can be narrowed down; else the whole must be read. */
+/**
+ * The union over `or`, when every branch has an access path; otherwise all records must be read.
+ */
 function unionAccess(
   branches: readonly Condition[],
   indexes: readonly QueryIndex[],
@@ -203,14 +205,14 @@ function withOrder(access: Access, order: SortOrder): Plan {
   return { access, order: byId ? 'byId' : 'sort', reverse: order.idDesc, indexName };
 }
 
-/** Whether to read the index backwards to have the order; `undefined` when it does not give it. */
+/** Whether to read the index backwards to get the order; `undefined` when it does not give it. */
 function directionOf({ index, constant }: IndexAccess, order: SortOrder): boolean | undefined {
   const { paths } = index.compiled;
-  // Several entries of one record, or values whose end is cut off, are not in the records' order.
+  // With several entries per record, or with cut values, the index order is not the record order.
   if (index.cut || index.multi) return undefined;
   const fixed = new Set(paths.slice(0, constant).map((path) => path.text));
   const keys = order.keys.filter((key) => !fixed.has(key.path.text));
-  // A field behind the last key would come before the id.
+  // A further index field would come before the id.
   if (constant + keys.length !== paths.length) return undefined;
   if (!keys.every((key, i) => key.path.text === paths[constant + i]!.text)) return undefined;
   if (keys.length === 0) return order.idDesc;

@@ -6,37 +6,37 @@ import type { Position, Sorter } from './sort.js';
 import type { Block, SortSpace, SpillFile } from '../storage/sort-space.js';
 import { Top } from './top.js';
 
-// Beyond this, keeping all and sorting once is as good.
+// Above this, keeping all and sorting once is as fast.
 const maxTop = 100_000;
 // A position with its list and its id.
 const positionBytes = 160;
 const valueBytes = 32;
-// A text of a decoded document may hold on to the characters of all of it, up to this many.
+// A text of a decoded document may keep a shared string of up to this size in memory.
 const maxSharedBytes = 4_096;
 const blockBytes = 64 * 1024;
-/** How many sorted runs are merged to one. It bounds the blocks in memory while they are merged. */
+/** Number of sorted runs merged at a time. It limits the blocks in memory during a merge. */
 const mergeWidth = 16;
 
 type Run = readonly Block[];
 
 interface SizedPosition extends Position {
-  /** About how much memory it takes. */
+  /** Estimated memory. */
   readonly bytes: number;
 }
 
 /**
- * Sorts the positions of records in bounded memory. Of a page only the first `capacity` are kept.
- * What exceeds the memory is written to a temporary file in sorted runs, which are merged as the
+ * Sorts the positions of records in bounded memory. For a page only the first `capacity` are kept.
+ * What exceeds the memory is written to a temporary file in sorted runs, which are merged when the
  * result is read.
  */
 export class PositionSort {
   #top: Top<SizedPosition> | undefined;
   #all: SizedPosition[] = [];
   #bytes = 0;
-  /** No position from here on is among the first `capacity`. */
+  /** Positions from here on are not among the first `capacity`. */
   #bound: Position | undefined;
   #file: SpillFile | undefined;
-  /** Runs by how often they were merged. */
+  /** Runs, by the number of times they were merged. */
   readonly #levels: Run[][] = [];
   readonly #leave: () => void;
 
@@ -118,7 +118,7 @@ export class PositionSort {
     return run;
   }
 
-  /** The positions of several runs in one order, read block by block. */
+  /** Merges several sorted runs, read block by block. */
   #merged(runs: readonly Run[]): Iterator<SizedPosition> {
     if (runs.length <= 1) return this.#read(runs[0] ?? []);
     const half = runs.length >> 1;
@@ -151,7 +151,7 @@ function* mergeTwo<Item>(
   }
 }
 
-/** About how much memory a position takes; `documentBytes`: the size of its record. */
+/** Estimated memory of a position; `documentBytes`: the size of its record. */
 function sizeOf(keys: Position['keys'], documentBytes: number): number {
   let bytes = positionBytes;
   let isPlain = true;

@@ -7,15 +7,15 @@ import { compileRegex } from '../value/regex.js';
 export type Predicate<Subject = Row> = (subject: Subject) => boolean;
 type ValueTest = (value: Json) => boolean;
 
-/** A function that says whether a record meets the condition. */
+/** Compiles a condition to a test of a record. */
 export function compilePredicate(condition: Condition): Predicate {
   return compileWith<Path, Row>(condition, anyOfPath);
 }
 
 /**
- * Compiles over any kind of subject. `anyOf` turns a field and a test of one value into a test of
- * the subject: does any value of the field pass? It answers false for a missing field, and `ne`,
- * `nin` and `exists: false` are negations, so that they alone match a missing one.
+ * Compiles a condition for any kind of subject. `anyOf` turns a field and a test of one value into
+ * a test of the subject: does any value of the field pass? It returns false for a missing field;
+ * `ne`, `nin` and `exists: false` are negations, so only they match a missing one.
  */
 export function compileWith<Field extends FilterField, Subject>(
   condition: Condition<Field>,
@@ -72,7 +72,7 @@ function compileTest<Field extends FilterField, Subject>(
   }
 }
 
-/** A test that only one text passes. */
+/** A test that only one text can pass. */
 type TextTest = ValueTest & { readonly only?: string };
 
 function anyOfPath(path: Path, test: TextTest): Predicate {
@@ -83,7 +83,7 @@ function negate<Subject>(predicate: Predicate<Subject>): Predicate<Subject> {
   return (subject) => !predicate(subject);
 }
 
-// Two and three are by far the most frequent, and a chain of calls is faster than a loop.
+// Two and three parts are by far the most frequent, and chained calls are faster than a loop.
 function allOf<Subject>(parts: Predicate<Subject>[]): Predicate<Subject> {
   const [first, second, third] = parts;
   if (!first) return () => true;
@@ -116,7 +116,7 @@ function equalTo(value: Json): TextTest {
 }
 
 function oneOf(values: readonly Json[]): ValueTest {
-  // A set compares as `===` does, and takes -0 for 0.
+  // A set compares like `===`, and treats -0 as 0.
   const plain = new Set<Json>(
     values.filter((value) => typeof value !== 'object' || value === null),
   );

@@ -3,13 +3,12 @@ import type { Path } from '../value/path.js';
 
 export type Projection = (data: JsonObject) => JsonObject;
 
-/** Which members to keep, by name; `true` keeps one whole. */
+/** Which members to keep, by name; `true` keeps all of one. */
 type FieldTree = Map<string, FieldTree | true>;
 
 /**
- * Keeps the parts of a document that the paths name, where they stand. In an array a name goes on
- * into every element, and elements that have nothing of it are left out; a number keeps that
- * element alone.
+ * Keeps the parts of a document that the paths select, in their place. In an array a name applies
+ * to every element, and elements without it are left out; a number keeps only that element.
  */
 export function compileProjection(paths: readonly Path[]): Projection {
   const fields: FieldTree = new Map();

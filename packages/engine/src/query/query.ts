@@ -6,28 +6,28 @@ import { compileProjection, type Projection } from './projection.js';
 import { toSortOrder, type OrderBy, type SortOrder } from './sort.js';
 import { describe, sentence } from './values.js';
 
-/** What to find. */
+/** A query for records. */
 export interface FindQuery {
-  /** Which records. Left out: all. */
+  /** Which records. Default: all. */
   filter?: Filter | undefined;
-  /** In which order; the id is always the last tie-break. Left out: by id. */
+  /** The id is always the last tie-break. Default: by id. */
   orderBy?: readonly OrderBy[] | undefined;
-  /** How many records at most. 0 or left out: all. */
+  /** Maximum number of records. 0 or absent: all. */
   limit?: number | undefined;
-  /** How many matching records to pass over. Not counted again behind a cursor. */
+  /** Number of matching records to skip. Not skipped again after a cursor. */
   skip?: number | undefined;
-  /** `nextCursor` of the page before, with the same filter and order. */
+  /** `nextCursor` of the previous page, with the same filter and order. */
   cursor?: string | undefined;
-  /** Dotted paths of the parts of `data` to return. Left out: all. */
+  /** Dotted paths of the fields of `data` to return. Default: all. */
   fields?: readonly string[] | undefined;
   explain?: boolean | undefined;
-  /** Only count what matches, whatever limit, skip and cursor say. */
+  /** Only counts the matches, regardless of limit, skip and cursor. */
   countOnly?: boolean | undefined;
-  /** False: refuse what no index serves. */
+  /** False: refuse a query that no index serves. */
   allowFullScan?: boolean | undefined;
 }
 
-/** A query that has been checked. */
+/** A validated query. */
 export interface CheckedFind {
   readonly condition: Condition;
   readonly order: SortOrder;
@@ -60,7 +60,7 @@ export function bad(place: string, problem: string): Error {
   return refuse('BAD_REQUEST', sentence(`${place} ${problem}`));
 }
 
-/** Checks a query that may come from anywhere: BAD_FILTER for its filter, BAD_REQUEST for the rest. */
+/** Validates a query from outside: BAD_FILTER for its filter, BAD_REQUEST for the rest. */
 export function checkFind(input: unknown): CheckedFind {
   const query = membersOf(input, 'The query', findMembers);
   return {
@@ -76,7 +76,7 @@ export function checkFind(input: unknown): CheckedFind {
   };
 }
 
-/** The members of an object, none but the known ones. */
+/** The members of an object, which must all be known. */
 export function membersOf<Name extends string>(
   input: unknown,
   place: string,
@@ -94,10 +94,12 @@ export function membersOf<Name extends string>(
   return input;
 }
 
-export function listOf(value: unknown, place: string, most: number): unknown[] {
+export function listOf(value: unknown, place: string, maxLength: number): unknown[] {
   if (value === undefined) return [];
   if (!Array.isArray(value)) throw bad(place, `must be a list, not ${describe(value)}`);
-  if (value.length > most) throw bad(place, `has ${value.length} items, at most ${most} go`);
+  if (value.length > maxLength) {
+    throw bad(place, `has ${value.length} items; the maximum is ${maxLength}`);
+  }
   return value;
 }
 
@@ -120,7 +122,7 @@ export function flag(value: unknown, place: string, otherwise: boolean): boolean
   throw bad(place, `must be true or false, not ${describe(value)}`);
 }
 
-/** The steps of an order, with what `fieldOf` makes of their fields. */
+/** The steps of an order, with fields resolved by `fieldOf`. */
 export function orderSteps<Field>(
   value: unknown,
   fieldOf: (field: unknown, place: string) => Field,
@@ -151,6 +153,6 @@ function checkFields(value: unknown): Projection | undefined {
   const fields = listOf(value, 'fields', maxProjectedFields);
   if (fields.length === 0) return undefined;
   const paths = fields.map((field, i) => pathOf(field, `fields[${i}]`));
-  // The record's own fields always come with it.
+  // The record's own fields are always included.
   return compileProjection(paths.filter((path) => !path.own));
 }

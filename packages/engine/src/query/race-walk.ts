@@ -3,16 +3,15 @@ import { sortSteps } from './merge-sort.js';
 import type { Access } from './plan.js';
 import { IdWalk, ScanWalk, type Visit, type Walk, type WalkSource } from './walk.js';
 
-// Most queries that an index serves are done before that.
+// Most queries served by an index are finished before that.
 const defaultHeadStart = 4096;
 const stepLength = 4096;
 
 /**
- * Records that an index leads to, by id. To have them in that order all their ids must be known
- * and sorted, which is the better way when they are few. When they are many, reading the
- * collection by id soon finds enough of them for a page. Which it is shows only on the way, so
- * both run side by side, and whatever the scan has passed is already found: the work is at most
- * about twice that of the better way.
+ * Records selected by an index, in id order. That needs all their ids, sorted, which is best when
+ * they are few. When they are many, a scan of the collection soon finds enough of them for a page.
+ * Which is faster only shows at run time, so both run side by side, and what the scan has passed is
+ * already found: the work is at most about twice that of the faster one.
  */
 export class RaceWalk implements Walk {
   readonly #collector: IdCollector;
@@ -64,7 +63,7 @@ export class RaceWalk implements Walk {
     return stopped ? 'stopped' : 'behind';
   }
 
-  /** What is ahead of the scan, in order; a step at a time. */
+  /** The ids after the position of the scan, in order; a step at a time. */
   *#sortIds(): Generator<void, string[], void> {
     const { idDesc } = this;
     const passed = this.#scan.lastId ?? this.resumeId;

@@ -4,16 +4,18 @@ import type { CompiledIndex } from '../format/entries.js';
 import type { FieldTest } from './filter.js';
 import { equalValues, rankOf, ranks } from '../value/order.js';
 
-/** What the planner knows of an index. The flags hold for the view that is read, or are stricter. */
+/**
+ * What the planner needs of an index. The flags hold for the view that is read, or are stricter.
+ */
 export interface QueryIndex {
-  /** What `ReadView.entries` calls it. */
+  /** Its number in `ReadView.entries`. */
   readonly id: number;
   readonly compiled: CompiledIndex;
-  /** `ready`: every record of the view that is read is in it. Others are not used. */
+  /** `ready`: it contains every record of the view. Other indexes are not used. */
   readonly state: string;
-  /** Some record has or had several entries, or an array. */
+  /** A record has or had several entries, or an array. */
   readonly multi: boolean;
-  /** Some value is or was too long to be kept whole. */
+  /** A value is or was too long and was cut. */
   readonly cut: boolean;
 }
 
@@ -24,25 +26,25 @@ export interface IndexRange {
 }
 
 export interface IndexRanges {
-  /** In order, none overlapping. None at all: nothing can match. */
+  /** In order, without overlap. Empty: nothing can match. */
   readonly ranges: readonly IndexRange[];
-  /** How many of the leading fields are bound to given values. */
+  /** Number of leading fields bound to given values. */
   readonly bound: number;
-  /** How many of those to a single one. */
+  /** Number of those bound to a single value. */
   readonly constant: number;
-  /** Those, encoded. */
+  /** Those values, encoded. */
   readonly constantValues: Uint8Array;
-  /** What the field behind them is narrowed to. */
+  /** How the next field is restricted. */
   readonly narrowed?: 'range' | 'element' | 'presence' | undefined;
 }
 
-// As many as one list of `in` may have.
+// The maximum length of the list of one `in`.
 const maxRanges = 10_000;
 
 /**
- * The part of an index where all records are that pass the tests, which must all hold: leading
- * fields bound to values, then one narrowed to a range. `undefined` when the tests do not touch
- * the first field.
+ * The ranges of an index that contain all records that pass the tests, which must all hold: leading
+ * fields bound to values, then one field restricted to a range. `undefined` when the tests do not
+ * restrict the first field.
  */
 export function indexRanges(
   index: QueryIndex,
@@ -85,7 +87,7 @@ function inOrder(ranges: readonly IndexRange[]): IndexRange[] {
     .sort((a, b) => Buffer.compare(a.start, b.start));
 }
 
-/** The values that one of the tests limits the field to; `undefined` stands for a missing one. */
+/** The values that one of the tests limits the field to; `undefined` means a missing one. */
 function givenValues(
   tests: readonly FieldTest[],
   sparse: boolean,
@@ -119,8 +121,8 @@ function narrow(
 ): Narrowed | undefined {
   const limits = tests.filter((test) => isLimit(test));
   if (limits.length > 0) {
-    // Of a record with several values one may pass the first test and another the second, and no
-    // single entry both: then only one test can be made a range.
+    // In a record with several values one may pass the first test and another the second, and no
+    // single entry both: then only one test can be used as a range.
     const usable = index.multi ? [narrowest(limits)] : limits;
     const ranges = prefixes.map((prefix) =>
       usable.map((test) => limitRange(test, encoder, prefix)).reduce(overlap),
@@ -132,7 +134,7 @@ function narrow(
     const ranges = prefixes.flatMap((prefix) => elementRanges(contains.value, encoder, prefix));
     return { ranges: inOrder(ranges), narrowed: 'element' };
   }
-  // In an index that leaves no record out this would be nearly all of it.
+  // In an index of all records this would be nearly all of it.
   const present = tests.some((test) => test.op === 'exists' && test.value === true);
   if (!present || !index.compiled.definition.sparse) return undefined;
   const ranges = prefixes.map((prefix) => tagRange(prefix, tags.null, tags.element));
@@ -176,7 +178,7 @@ function limitRange(test: FieldTest, encoder: EntryEncoder, prefix: Buffer): Ind
   }
   const type = typeRange(prefix, value);
   const bytes = encoder.begin().raw(prefix).bound(value).end();
-  // Of a value that is cut only the beginning is known: what shares it may be on either side.
+  // Only the prefix of a cut value is known: values that share it may be on either side.
   const { cut } = encoder;
   if (op === 'gt') return { start: cut ? bytes : after(bytes), end: type.end };
   if (op === 'gte') return { start: bytes, end: type.end };
@@ -184,7 +186,7 @@ function limitRange(test: FieldTest, encoder: EntryEncoder, prefix: Buffer): Ind
   return { start: type.start, end: after(bytes) };
 }
 
-/** `contains` finds elements of arrays, and parts of strings, which any string may have. */
+/** `contains` finds elements of arrays, and substrings, which any string may have. */
 function elementRanges(value: Json, encoder: EntryEncoder, prefix: Buffer): IndexRange[] {
   const element = beginningWith(encoder.begin().raw(prefix).element(value).end());
   return typeof value === 'string' ? [typeRange(prefix, value), element] : [element];

@@ -2,11 +2,11 @@ import type { JsonObject } from '../value/documents.js';
 import type { RecordImage } from '../format/record.js';
 import type { Projection } from './projection.js';
 
-/** Takes the records of a find as they are met and gives them back batch by batch. */
+/** Receives the records of a find one by one and returns them in batches. */
 export interface RecordSink<Records> {
-  /** The image lies in place: it is valid only during the call. */
+  /** The image is read in place: it is valid only during the call. */
   add(image: RecordImage): void;
-  /** All since the last time. */
+  /** The records since the last call. */
   take(): Records;
 }
 

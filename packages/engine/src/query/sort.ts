@@ -2,10 +2,10 @@ import type { Json } from '../value/documents.js';
 import { compareValues } from '../value/order.js';
 import { sortValue, type Path, type Row } from '../value/path.js';
 
-/** One step of a sort as the API has it. */
+/** One step of a sort as in the API. */
 export interface OrderBy {
   field: string;
-  /** From high to low. */
+  /** Descending. */
   desc?: boolean | undefined;
 }
 
@@ -14,19 +14,19 @@ export interface SortKey {
   readonly desc: boolean;
 }
 
-/** A checked order: the keys, then the id, which makes it total. */
+/** A validated order: the keys, then the id, which makes it total. */
 export interface SortOrder {
   readonly keys: readonly SortKey[];
   readonly idDesc: boolean;
 }
 
-/** Where a record stands in an order. A missing field is `undefined`. */
+/** The position of a record in an order. A missing field is `undefined`. */
 export interface Position {
   keys: (Json | undefined)[];
   id: string;
 }
 
-/** Drops what cannot change the order: a step that is there already, and all behind the id. */
+/** Drops steps that cannot change the order: repeated ones, and all after the id. */
 export function toSortOrder(steps: readonly SortKey[]): SortOrder {
   const keys: SortKey[] = [];
   for (const step of steps) {
@@ -37,15 +37,16 @@ export function toSortOrder(steps: readonly SortKey[]): SortOrder {
 }
 
 /**
- * Records that the first step leaves equal are equal for the second. The same path the other way
- * round is not, if it may have several values: up it goes by the smallest, down by the largest.
+ * Whether records that are equal in the first step are equal in the second. The same path in the
+ * other direction is different if it may have several values: ascending compares the smallest,
+ * descending the largest.
  */
 function settles(first: SortKey, second: SortKey): boolean {
   if (first.path.text !== second.path.text) return false;
   return first.desc === second.desc || first.path.segments.length <= 1;
 }
 
-/** Reads positions and compares them; one for each query. */
+/** Reads and compares positions; one for each query. */
 export class Sorter {
   readonly #reads: ((row: Row) => Json | undefined)[];
   readonly #desc: boolean[];
@@ -67,7 +68,7 @@ export class Sorter {
     return this.#compareIds(a.id, b.id);
   };
 
-  /** As `compare`, without making a position of the record first. */
+  /** As `compare`, without creating a position for the record. */
   compareRow(row: Row, position: Position): number {
     for (let i = 0; i < this.#desc.length; i++) {
       const order = compareValues(this.#reads[i]!(row), position.keys[i]);

@@ -21,13 +21,13 @@ export interface QuerySource {
   readonly now: number;
   readonly slice: Slice;
   readonly sortSpace: SortSpace;
-  /** What to see in place of the view's records. */
+  /** Records that replace those of the view. */
   readonly overlay?: Overlay | undefined;
 }
 
-/** How a query was carried out. */
+/** How a query was executed. */
 export interface PlanReport {
-  /** Fields of the index with commas between; "" when the whole collection was read. */
+  /** Fields of the index, separated by commas; "" when the whole collection was read. */
   readonly index: string;
   /** Rows read, from an index or the collection. */
   readonly rowsScanned: number;
@@ -35,7 +35,7 @@ export interface PlanReport {
   readonly fullScan: boolean;
   /** No index gave the order. */
   readonly sortedInMemory: boolean;
-  /** Time at work, without waiting for others or for the caller. */
+  /** Working time, without waiting for other queries or the caller. */
   readonly elapsedMs: number;
 }
 
@@ -45,15 +45,15 @@ export function walkSource(source: QuerySource): WalkSource {
   return { view, collection: collection.id, now, slice, hidden };
 }
 
-/** The records of the overlay that are there. */
+/** The records of the overlay that are not deleted or expired. */
 export function overlaid({ overlay, now }: QuerySource): RecordImage[] {
   const images = [...(overlay?.values() ?? [])];
   return images.filter((image) => image !== null && !image.isExpired(now)) as RecordImage[];
 }
 
 /**
- * Shows `visit` every record that the plan leads to, in any order; returns the rows read. When
- * `visit` returns true, `rest` is awaited before the next one.
+ * Calls `visit` with every record of the plan, in any order; returns the number of rows read. When
+ * `visit` returns true, `rest` is awaited before the next record.
  */
 export async function visitAll(
   source: QuerySource,

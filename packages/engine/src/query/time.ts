@@ -1,14 +1,14 @@
 const pattern =
   /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
-/** Milliseconds of an RFC 3339 time, with what it says below them; `undefined` if it is none. */
+/** An RFC 3339 time in milliseconds, with fractions of them; `undefined` if it is invalid. */
 export function parseTime(text: string): number | undefined {
   const match = pattern.exec(text);
   if (!match) return undefined;
   const part = (group: number) => Number(match[group] ?? 0);
   const [year, month, day] = [part(1), part(2), part(3)];
   const [hour, minute, second] = [part(4), part(5), part(6)];
-  // A leap second counts as the first one of the next minute, as POSIX time has it.
+  // A leap second counts as the first one of the next minute, as in POSIX time.
   if (month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 60) {
     return undefined;
   }
@@ -21,7 +21,7 @@ export function parseTime(text: string): number | undefined {
   return date.getTime() + (hour * 60 + minute - offset) * 60_000 + second * 1000 + part(7) * 1000;
 }
 
-/** RFC 3339 with milliseconds, in UTC: its order as text is its order in time. */
+/** RFC 3339 with milliseconds, in UTC: sorts by time as text. */
 export function timeText(ms: number): string {
   return new Date(ms).toISOString();
 }

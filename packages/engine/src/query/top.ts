@@ -1,4 +1,4 @@
-/** The first `capacity` of all items that are offered, in a heap with the last of them on top. */
+/** The first `capacity` of all offered items, in a heap with the last of them on top. */
 export class Top<Item> {
   readonly #heap: Item[] = [];
 
@@ -7,12 +7,12 @@ export class Top<Item> {
     private readonly compare: (a: Item, b: Item) => number,
   ) {}
 
-  /** The item that the next one must come before to be kept; `undefined` while there is room. */
+  /** A new item must come before this one to be kept; `undefined` while there is room. */
   get last(): Item | undefined {
     return this.#heap.length < this.capacity ? undefined : this.#heap[0];
   }
 
-  /** Keeps an item. Ask `last` first. */
+  /** Keeps an item. Check `last` first. */
   add(item: Item): void {
     const heap = this.#heap;
     if (heap.length < this.capacity) {
@@ -24,7 +24,7 @@ export class Top<Item> {
     }
   }
 
-  /** All of them, in no order. */
+  /** All items, unordered. */
   items(): Item[] {
     return this.#heap;
   }

@@ -125,8 +125,8 @@ type ByPath<T> = [T] extends [never]
 
 /**
  * Which records: an object by path, or `{field, op, value}`, or `and`, `or`, `not` over filters. A
- * document's own fields named field, op, and, or, not need the second form. Without a type only
- * the forms that fit every collection.
+ * document's own fields named field, op, and, or, not need the second form. Untyped
+ * collections accept only the forms that every collection has.
  */
 export type Filter<T = never> = FieldCondition<T> | ObjectFilter<T>;
 
@@ -142,9 +142,9 @@ export interface FindOneQuery<T = never, F extends string = DefaultFields<T>> {
   filter?: Filter<T> | undefined;
   /** The id is always the last tie-break. Default: by id. */
   orderBy?: Order<T> | undefined;
-  /** Number of matching records to pass over. Not counted again behind a cursor. */
+  /** Number of matching records to skip. Not skipped again after a cursor. */
   skip?: number | undefined;
-  /** `nextCursor` of the page before, with the same filter and order. */
+  /** `nextCursor` of the previous page, with the same filter and order. */
   cursor?: string | undefined;
   /** Dotted paths of the fields of `data` to return. Default: all. */
   fields?: readonly F[] | undefined;

@@ -3,7 +3,7 @@ import { sortedNames } from '../value/order.js';
 
 const loneSurrogate = /\p{Surrogate}/u;
 
-/** A value from outside as JSON, or the error that `fail` makes of what is wrong with it. */
+/** Validates a value from outside as JSON; `fail` makes the error. */
 export function checkJson(value: unknown, fail: (problem: string) => Error, depth = 1): Json {
   if (typeof value === 'boolean' || value === null) return value;
   if (typeof value === 'number') {
@@ -11,7 +11,7 @@ export function checkJson(value: unknown, fail: (problem: string) => Error, dept
     throw fail(`has a number that JSON does not have: ${value}`);
   }
   if (typeof value === 'string') {
-    // Also the order of such text would be open.
+    // The order of such text would be undefined, too.
     if (!loneSurrogate.test(value)) return value;
     throw fail('has text with a lone surrogate, which is not Unicode');
   }
@@ -28,7 +28,7 @@ export function checkJson(value: unknown, fail: (problem: string) => Error, dept
   return object;
 }
 
-/** What kind of thing a value is, for an error text. */
+/** The type of a value, for an error text. */
 export function describe(value: unknown): string {
   if (value === null) return 'null';
   if (value === undefined) return 'nothing';
@@ -40,7 +40,7 @@ export function describe(value: unknown): string {
   return `a ${typeof value}`;
 }
 
-/** A problem as a sentence: one that ends with a question has its mark already. */
+/** A problem as a sentence: a question has its mark already. */
 export function sentence(text: string): string {
   return text.endsWith('?') ? text : `${text}.`;
 }

@@ -10,24 +10,26 @@ export interface WalkSource {
   readonly view: ReadView;
   /** The number of the collection. */
   readonly collection: number;
-  /** Records that expire by then are not there. */
+  /** Records that have expired by then are left out. */
   readonly now: number;
-  /** Records of the view that others take the place of. */
+  /** Ids of records of the view to leave out, because others replace them. */
   readonly hidden?: { has(id: string): boolean } | undefined;
   readonly slice: Slice;
 }
 
 /**
- * Called with each record where it lies, valid only during the visit: `keep()` what is to stay.
- * True ends the run; the next one goes on behind this record.
+ * Called with each record in place, valid only during the call: use `keep()` to copy it. Returning
+ * true ends the run; the next one continues after this record.
  */
 export type Visit = (image: RecordImage) => boolean;
 
-/** A way through records that can be left and taken up again at any record. */
+/** An iteration over records that can be paused and continued at any record. */
 export interface Walk {
   /** Rows read so far, from an index or the collection. */
   readonly rows: number;
-  /** Goes on until `visit` ends it or a pause is due (false), or there are no more (true). */
+  /**
+   * Continues until `visit` ends it or a pause is due (false), or there are no more records (true).
+   */
   run(visit: Visit): boolean;
 }
 
@@ -49,7 +51,7 @@ export class ScanWalk implements Walk {
     this.#after = after ?? this.#justBefore(first);
   }
 
-  /** The last record that was passed, or before which the walk began. */
+  /** The last record that was read, or the one after which the walk starts. */
   get lastId(): string | undefined {
     return this.#after;
   }
@@ -60,8 +62,8 @@ export class ScanWalk implements Walk {
     const last = this.#last;
     let beyond = false;
     let rows = 0;
-    // Everything happens inside the test, on the record in place: only where the run ends does a
-    // record come out.
+    // The work is done inside the test, on the record in place: only the record that ends the run
+    // is returned.
     const test = (image: RecordImage): boolean => {
       if (last !== undefined && this.#isBeyond(image.id, last)) return (beyond = true);
       rows++;
@@ -88,7 +90,7 @@ export class ScanWalk implements Walk {
     return this.reverse ? id < last : id > last;
   }
 
-  /** Where to start so that `first` is included; from the beginning when it is no id. */
+  /** Where to start so that `first` is included; from the beginning when it is not an id. */
   #justBefore(first: string | undefined): string | undefined {
     if (first === undefined || !isStoredId(first)) return undefined;
     return this.reverse ? idBehind(first) : idBefore(first);
@@ -103,7 +105,7 @@ export class IdWalk implements Walk {
     private readonly source: WalkSource,
     private readonly ids: Iterator<string | { readonly id: string }>,
     readonly rows: number,
-    /** Records to give in place of those of the view. */
+    /** Records that replace those of the view. */
     private readonly instead?: ReadonlyMap<string, RecordImage | null>,
   ) {}
 

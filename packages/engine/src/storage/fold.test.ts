@@ -1,12 +1,12 @@
 import { silentLog } from '@millrace/kit/log';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../test/manual-clock.test-support.js';
-import { Folder } from './fold.js';
+import { OverlayFold } from './fold.js';
 import { Overlay } from './overlay/overlay.js';
 import { PendingWrites } from './overlay/pending.js';
 import type { Tables } from './file/tables.js';
 
-/** A folder whose store has no file and counts the commits. */
+/** A fold whose store has no file and counts the commits. */
 function setUp() {
   const clock = new ManualClock();
   const overlay = new Overlay();
@@ -14,13 +14,13 @@ function setUp() {
   const commit = () => Promise.resolve(void seen.commits++);
   const tables = { get: () => undefined, commit, refresh: () => undefined } as unknown as Tables;
   const store = { tables, overlay, durableLsn: Infinity };
-  const folder = new Folder(store, { clock, log: silentLog, onFolded: () => undefined });
+  const fold = new OverlayFold(store, { clock, log: silentLog, onFolded: () => undefined });
   let lsn = 0;
   const write = (rowCount: number) => {
     const writes = new PendingWrites();
     for (let n = 0; n < rowCount; n++) writes.set('rows', Buffer.from(`${n}`), Buffer.from('x'));
     overlay.add(writes, ++lsn, -1);
-    folder.schedule();
+    fold.schedule();
   };
   return { clock, overlay, seen, write };
 }

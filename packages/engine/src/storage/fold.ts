@@ -3,17 +3,17 @@ import type { Log } from '@millrace/kit/log';
 import type { Layer, Overlay } from './overlay/overlay.js';
 import type { Tables } from './file/tables.js';
 
-/** The row of `meta` that says which batch the file has reached. */
+/** The row of `meta` with the LSN of the last batch in the file. */
 export const foldedRow = Buffer.from('folded_lsn');
 
 /**
- * How long a batch stays in the overlay before a fold is due, unless its layer is full earlier. A
- * sync of the log takes two to four times as long while a fold syncs its file, so folds are rare.
+ * How long a batch stays in the overlay before it is folded, unless its layer is full earlier. An
+ * fsync of the log takes two to four times as long while a fold syncs its file, so folds are rare.
  */
 const foldAfterMs = 1_000;
 const retryAfterMs = 1_000;
 
-/** The last batch that the file has. */
+/** The LSN of the last batch in the file. */
 export function foldedLsn(tables: Pick<Tables, 'get'>): number {
   const row = tables.get('meta', foldedRow);
   return row ? row.readUIntBE(0, 6) : 0;
@@ -33,16 +33,16 @@ interface FoldedStore {
 }
 
 /**
- * Moves layers of the overlay into LMDB, the oldest first, each in one synced transaction: the
- * file is always at a whole batch, and says at which.
+ * Folds the overlay: moves its layers into LMDB, the oldest first, each in one synced transaction.
+ * So the file always ends at a complete batch, and stores which one.
  */
-export class Folder {
+export class OverlayFold {
   #timer: Timer | undefined;
   #running: Promise<void> | undefined;
   #isClosed = false;
   /** Why the last fold failed. */
   failure: unknown;
-  /** The last batch that is in the file. */
+  /** The last batch in the file. */
   foldedLsn: number;
 
   constructor(
@@ -52,7 +52,7 @@ export class Folder {
     this.foldedLsn = foldedLsn(store.tables);
   }
 
-  /** Called after each batch: folds layers that are full now, and the rest in a while. */
+  /** Called after each batch: folds full layers now, and the rest after a delay. */
   schedule(): void {
     const oldest = this.store.overlay.layers.at(-1);
     if (this.#running || this.#isClosed || !oldest) return;
@@ -64,7 +64,7 @@ export class Folder {
     }
   }
 
-  /** Starts a fold unless one is under way. Its failure is kept in `failure`. */
+  /** Starts a fold unless one is running. An error is stored in `failure`. */
   start(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -78,9 +78,9 @@ export class Folder {
       });
   }
 
-  /** Folds everything there is. */
+  /** Folds the whole overlay. */
   async foldAll(): Promise<void> {
-    // A fold that ends may start the next one.
+    // A finished fold may start the next one.
     while (this.#running) await this.#running;
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -101,7 +101,7 @@ export class Folder {
     });
   }
 
-  /** The layer that was open when the fold began, and those that are full behind it. */
+  /** Folds the layer that was open when the fold started, and full ones after it. */
   async #foldDue(): Promise<void> {
     let isFirst = true;
     await this.#foldLayers((layer) => {
@@ -116,7 +116,7 @@ export class Folder {
     for (;;) {
       const oldest = store.overlay.layers.at(-1);
       if (!oldest || !isDue(oldest)) return;
-      // In relaxed durability readers see batches that are not durable yet: those must wait.
+      // With relaxed durability readers see batches that are not durable yet: those must wait.
       if (oldest.lastLsn > store.durableLsn) return;
       oldest.isSealed = true;
       try {

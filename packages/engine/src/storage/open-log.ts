@@ -7,21 +7,21 @@ import type { Tables } from './file/tables.js';
 import { frameRows } from './log/frame.js';
 import { WriteAheadLog, type LogOptions } from './log/write-ahead-log.js';
 
-/** The row of `meta` that names the directory of the log, beside the store. */
+/** The row of `meta` with the name of the log directory, beside the store. */
 export const logRow = Buffer.from('log');
 
-/** The name of the log that begins with a store. */
+/** The name of the log of a new store. */
 export function logNameFor(store: string): string {
   return basename(store).replace(/^store-(\d+)\.mdb$/, 'log-$1');
 }
 
-/** The directory of the log that a store goes on with. */
+/** The directory of the log of a store. */
 export function logDirectoryOf(tables: Tables): string {
   const name = tables.get('meta', logRow)?.toString() ?? logNameFor(tables.path);
   return join(dirname(tables.path), name);
 }
 
-/** A log, and the batches in it that the store does not have yet. */
+/** A log, and its batches that are not in the store yet. */
 export class OpenedLog {
   private constructor(
     readonly log: WriteAheadLog,
@@ -40,7 +40,7 @@ export class OpenedLog {
     return new OpenedLog(log, batches);
   }
 
-  /** Puts what the store lacks into its overlay. */
+  /** Loads the missing batches into the overlay. */
   loadInto(overlay: Overlay): void {
     for (const { frame, lsn } of this.batches) {
       const writes = new PendingWrites();

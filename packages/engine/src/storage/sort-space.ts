@@ -9,9 +9,11 @@ import { isDiskFull } from './file/disk.js';
 const defaultMaxBytes = 64 * 1024 * 1024;
 const minSharers = 4;
 
-/** The memory that sorts and aggregates of one database may use, and the directory of their temporary files. */
+/**
+ * The memory for sorts and aggregates of one database, and the directory of their temporary files.
+ */
 export class SortSpace {
-  /** Memory of the values that count_distinct has met, of all queries that run. */
+  /** Memory of the values of count_distinct, over all running queries. */
   distinctBytes = 0;
   #active = 0;
   #nextFile = 1;
@@ -27,7 +29,7 @@ export class SortSpace {
     return () => void this.#active--;
   }
 
-  /** Bytes that one sort may hold in memory now. */
+  /** Bytes that one sort may keep in memory now. */
   get share(): number {
     return this.maxBytes / Math.max(this.#active, minSharers);
   }
@@ -35,13 +37,13 @@ export class SortSpace {
   openFile(): SpillFile {
     const path = join(this.directory, `sort-${process.pid}-${this.#nextFile++}.tmp`);
     const file = openSync(path, 'wx+', 0o600);
-    // A file without a name does not outlive the process.
+    // An unlinked file does not outlive the process.
     unlinkSync(path);
     return new SpillFile(file, path);
   }
 }
 
-/** Where a block of items lies in a spill file. */
+/** Location of a block of items in a spill file. */
 export interface Block {
   readonly at: number;
   readonly length: number;
@@ -49,7 +51,7 @@ export interface Block {
 
 /**
  * Blocks of items in an open file. Reads and writes are synchronous, like those of the store: they
- * meet the page cache.
+ * are served by the page cache.
  */
 export class SpillFile {
   #end = 0;

@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Hash64 } from '../value/hash.js';
-import { Folder } from './fold.js';
+import { OverlayFold } from './fold.js';
 import type { CommitRow } from '../format/changes.js';
 import type { WriteAheadLog } from './log/write-ahead-log.js';
 import { Overlay, type Layer } from './overlay/overlay.js';
@@ -9,25 +9,25 @@ import { mergeRows, type PendingWrites } from './overlay/pending.js';
 import { nameOf } from './overlay/row-map.js';
 import type { KeyRange, TableName, TableRow, Tables } from './file/tables.js';
 
-/** A batch as the writer hands it over. */
+/** A batch of the writer. */
 export interface Batch {
   writes: PendingWrites;
   commits: readonly CommitRow[];
   epoch: number;
-  /** The batch takes back commits, whose numbers are given again. */
+  /** The batch rolls back commits, whose numbers are reused. */
   isCut: boolean;
-  /** The next commit before the batch, or after it where it takes commits back. */
+  /** The next commit before the batch, or after it if it rolls back commits. */
   start: { firstSeq: number; chain: Hash64 };
 }
 
 export interface StoreOptions {
   clock: Clock;
   log: Log;
-  /** Called when a layer has been folded, or could not be. */
+  /** Called after a layer was folded, or failed to be. */
   onFolded: () => void;
 }
 
-/** One state of the store that stays while others write. */
+/** A snapshot of the store. */
 export interface StoreSnapshot {
   tables: Tables;
   layers: readonly Layer[];
@@ -37,14 +37,13 @@ export interface StoreSnapshot {
 const maxOverlayBytes = 16 * 2 ** 20;
 
 /**
- * The rows of a database: the sorted store of LMDB, and over it what is in the log and not yet
- * folded into the store. Without a log, as where a new store is filled, batches go straight into
- * LMDB.
+ * The rows of a database: LMDB, and over it the overlay of rows that are in the log and not yet
+ * folded into LMDB. Without a log, as when a new store is filled, batches go directly into LMDB.
  */
 export class Store {
   readonly overlay = new Overlay();
-  readonly #folder: Folder;
-  /** The last batch that readers see. */
+  readonly #fold: OverlayFold;
+  /** The last batch visible to readers. */
   #visibleLsn: number;
   #openReaders = 0;
   #newestReader = -1;
@@ -55,10 +54,10 @@ export class Store {
     readonly options: StoreOptions,
   ) {
     this.#visibleLsn = log?.lastLsn ?? 0;
-    this.#folder = new Folder(this, options);
+    this.#fold = new OverlayFold(this, options);
   }
 
-  /** The file of LMDB, which lacks what is in the overlay. */
+  /** The LMDB file, without the rows of the overlay. */
   get tables(): Tables {
     return this.file;
   }
@@ -94,7 +93,7 @@ export class Store {
     this.file.refresh();
   }
 
-  /** Begins to read one state. Call `endSnapshot` when done. */
+  /** Opens a snapshot. Call `endSnapshot` when done. */
   snapshot(): StoreSnapshot {
     this.#openReaders++;
     this.#newestReader = this.#visibleLsn;
@@ -120,43 +119,43 @@ export class Store {
     };
     await log.append(batch, relaxed ? show : undefined);
     if (!relaxed) show();
-    this.#folder.schedule();
+    this.#fold.schedule();
   }
 
-  /** True when the writer must wait until something has been folded. */
+  /** True when the writer must wait for a fold. */
   get isFull(): boolean {
     return this.overlay.layers.length > 1 && this.overlay.bytes >= maxOverlayBytes;
   }
 
-  /** The last batch that is in the file. */
+  /** The last batch in the file. */
   get foldedLsn(): number {
-    return this.#folder.foldedLsn;
+    return this.#fold.foldedLsn;
   }
 
-  /** Why the last fold failed; undefined when it did not. */
+  /** The error of the last fold; undefined when it succeeded. */
   get foldFailure(): unknown {
-    return this.#folder.failure;
+    return this.#fold.failure;
   }
 
-  /** Folds everything that is durable now into the file. Throws when that fails. */
+  /** Folds everything durable into the file. Throws when that fails. */
   fold(): Promise<void> {
-    return this.#folder.foldAll();
+    return this.#fold.foldAll();
   }
 
-  /** Starts a fold unless one is under way. */
+  /** Starts a fold unless one is running. */
   foldSoon(): void {
-    this.#folder.start();
+    this.#fold.start();
   }
 
-  /** Goes on with another file that holds the same rows. Only when nothing is left to fold. */
+  /** Switches to another file with the same rows. Only when nothing is left to fold. */
   switchTo(tables: Tables): void {
     if (this.overlay.layers.length > 0) throw new Error('The overlay is not empty');
     this.file = tables;
   }
 
-  /** Folds what is left, if it can, and lets go of the log. */
+  /** Tries to fold the rest, then closes the log. */
   async close(): Promise<void> {
-    await this.#folder.close();
+    await this.#fold.close();
     await this.log?.idle();
     this.log?.close();
   }
@@ -173,7 +172,7 @@ export function layeredRange(
 ): Iterable<TableRow> {
   const newer = layers.filter((layer) => layer.has(table));
   if (newer.length === 0) return tables.range(table, range, txn);
-  // The limit is for what is left after removed rows, so the file is read without one.
+  // The limit applies after removed rows are left out, so the file is read without one.
   const { limit: _limit, ...unlimited } = range;
   const rows = newer.map((layer) => layer.range(table, range, lsn));
   return mergeRows(rows, tables.range(table, unlimited, txn), range);

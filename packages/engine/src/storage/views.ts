@@ -23,7 +23,7 @@ import type { Writer } from './writer.js';
 
 const noBytes = new Uint8Array(0);
 
-/** What both views share: how rows become records and entries. */
+/** Common to both views: converts rows to records and entries. */
 abstract class RowView implements ReadView {
   constructor(
     protected readonly codec: Codec,
@@ -72,14 +72,14 @@ abstract class RowView implements ReadView {
 }
 
 /**
- * A state that does not change while others write: a read transaction of LMDB and the rows that
- * were in the overlay when it began. Give it back with `done()`.
+ * A snapshot for readers: a read transaction of LMDB and the rows in the overlay when it started.
+ * Release it with `done()`.
  */
 export class SnapshotView extends RowView {
   readonly #snapshot: StoreSnapshot;
   readonly #txn: Transaction;
   readonly #options: { transaction: Transaction };
-  // One place serves all: an image is looked at before the next one comes, or kept.
+  // Reused for all: an image is read before the next one, or copied.
   readonly #place: IdInPlace = { bytes: noBytes, at: 0 };
   #isDone = false;
   #reason: Error | undefined;
@@ -146,7 +146,7 @@ export class SnapshotView extends RowView {
     return this.#whileOpen(() => inPlace.rows(bounds, this.#txn, visit));
   }
 
-  /** Gives the snapshot back. Whoever still reads from it hears `reason`. */
+  /** Releases the snapshot. Later reads throw `reason`. */
   done(reason?: Error): void {
     if (this.#isDone) return;
     this.#isDone = true;
@@ -171,7 +171,7 @@ export class SnapshotView extends RowView {
     return this.#snapshot.layers.some((layer) => layer.has(table));
   }
 
-  /** The row of the overlay; undefined when the file has the newest one. */
+  /** The row of the overlay; undefined when only the file has it. */
   #newer(table: TableName, key: Buffer): OverlayRow | undefined {
     return this.#snapshot.layers.length === 0 ? undefined : this.#newerNamed(table, nameOf(key));
   }
@@ -194,12 +194,12 @@ export class SnapshotView extends RowView {
     return false;
   }
 
-  /** Created only when it is thrown: every read returns a snapshot, and errors are expensive. */
+  /** Created only when it is thrown: every read releases a snapshot, and errors are expensive. */
   #ended(): Error {
     return this.#reason ?? new Error('The snapshot was given back');
   }
 
-  /** lmdb would go on reading from a snapshot that is gone, or crash. */
+  /** lmdb would continue to read from a released snapshot, or crash. */
   *#whileOpen<Row>(rows: () => Iterable<Row>): Iterable<Row> {
     if (this.#isDone) throw this.#ended();
     const steps = rows()[Symbol.iterator]();
@@ -216,7 +216,7 @@ export class SnapshotView extends RowView {
   }
 }
 
-/** The writer's own view: the file and everything that is on its way there. */
+/** The writer's view: the file and all writes that are not in it yet. */
 export class WriterView<State extends { seq: number }> extends RowView {
   constructor(
     private readonly writer: Writer<State>,
@@ -257,7 +257,7 @@ function scanBounds(collection: number, range: IdRange): KeyRange {
   return { start, end: prefixKey(collection + 1) };
 }
 
-/** The greatest key below `key` among keys of its length. */
+/** Changes `key` to the greatest key of its length below it. */
 function stepBack(key: Buffer): void {
   for (let i = key.length - 1; i >= prefixLength; i--) {
     if (key[i]! > 0) {
@@ -268,17 +268,17 @@ function stepBack(key: Buffer): void {
   }
 }
 
-// One buffer for all names: a page of records makes one each.
+// One buffer for all names: a page of records needs many.
 const nameBytes = Buffer.alloc(prefixLength + idLength);
 
-/** The name of the row of a record whose id lies in `ids`. */
+/** The row name of the record with the id at `at` in `ids`. */
 function recordName(collection: number, ids: Uint8Array, at: number): string {
   nameBytes.writeUInt32BE(collection, 0);
   for (let i = 0; i < idLength; i++) nameBytes[prefixLength + i] = ids[at + i]!;
   return nameOf(nameBytes);
 }
 
-/** A bound below every record of the collection and above every other's. */
+/** A bound below every record of the collection and above all lower collections. */
 function beforeFirst(collection: number): Buffer {
   return prefixKey(collection);
 }

@@ -1,10 +1,10 @@
 import type { CommitRow } from '../format/changes.js';
 import { PendingWrites } from './overlay/pending.js';
 
-/** One write and those who wait for it. */
+/** One write and its promise. */
 export class Job {
   result: unknown = undefined;
-  /** What it threw. */
+  /** The error it threw. */
   refusal: { error: unknown } | undefined = undefined;
 
   constructor(
@@ -13,7 +13,7 @@ export class Job {
     readonly reject: (reason: unknown) => void,
     /** On the monotonic clock. */
     readonly submittedAt: number,
-    /** It takes commits back, and has a batch to itself. */
+    /** It rolls back commits, and has its own batch. */
     readonly isCut: boolean,
   ) {}
 }
@@ -21,14 +21,14 @@ export class Job {
 /** Jobs that become one frame of the log. */
 export interface Batch {
   writes: PendingWrites;
-  /** In the order of their numbers, which have no gap. */
+  /** In order of their numbers, without a gap. */
   commits: CommitRow[];
   isCut: boolean;
-  /** It takes no more jobs. */
+  /** It accepts no more jobs. */
   isSealed: boolean;
-  /** In the order in which they ran, those that threw included. */
+  /** In the order in which they ran, including those that threw. */
   jobs: Job[];
-  /** How many did not throw. */
+  /** Number of jobs that did not throw. */
   done: number;
   isSettled: boolean;
 }

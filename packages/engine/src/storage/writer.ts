@@ -8,7 +8,7 @@ import type { KeyRange, TableName, TableRow } from './file/tables.js';
 import { TouchedRows } from './overlay/touched-rows.js';
 import { Job, newBatch, type Batch } from './writer-batch.js';
 
-/** What the writer needs of a store. */
+/** The parts of a store that the writer uses. */
 export type BatchStore = Pick<
   Store,
   'getNamed' | 'range' | 'refresh' | 'commit' | 'isFull' | 'foldSoon' | 'foldFailure'
@@ -18,12 +18,12 @@ export type BatchStore = Pick<
  * The single writer of a database (group commit).
  *
  * A job is a synchronous function that reads and writes through the `Writer`. Jobs run one after
- * the other and see each other's writes at once; a job that throws leaves no trace. Finished jobs
- * gather in a batch, a batch is one frame of the log, and the promise of a job settles when its
- * batch is durable, also that of a job that threw: what it saw must be there for all to see. While
- * a batch is being flushed, the next one is filled, but it is not handed over before the first is
- * durable: when a flush fails, the jobs that built upon it run again from what is really there. So
- * a job may run twice, and must touch nothing but the `Writer`.
+ * the other and see each other's writes at once; a job that throws is rolled back. Finished jobs
+ * form a batch, a batch is one frame of the log, and the promise of a job settles when its batch is
+ * durable, even if the job threw, because its error may depend on writes of that batch. While a
+ * batch is flushed, the next one is filled, but it is not written before the first is durable: when
+ * a flush fails, the jobs that depend on it run again on the state before it. So a job may run
+ * twice, and must have no effects outside the `Writer`.
  */
 export class Writer<State extends object> {
   #queue: Job[] = [];
@@ -33,17 +33,17 @@ export class Writer<State extends object> {
   #closed: Error | undefined;
   #idle: (() => void)[] = [];
   #holds = 0;
-  /** Commits of the batch before the job that runs. */
+  /** Number of commits in the batch before the running job. */
   #commitsBefore = 0;
   #held: (() => void)[] = [];
   #touched: TouchedRows | undefined;
-  /** Batches on disk of which not every job has heard yet. */
+  /** Durable batches with unresolved jobs. */
   #settling = 0;
-  /** Hears how long each job waited for its turn. */
+  /** Called with the time each job waited for its turn. */
   onWaited: ((delayMs: number) => void) | undefined;
-  /** Set after a failed write or sync of the log: no write is accepted any more. */
+  /** Set after a failed write or fsync of the log: no more writes are accepted. */
   failure: Error | undefined;
-  /** Replaced, never changed in place: a job that fails gets the old one back. */
+  /** Replaced, never modified: a failed job restores the old one. */
   state: Readonly<State>;
 
   constructor(
@@ -53,12 +53,12 @@ export class Writer<State extends object> {
     this.state = options.load();
   }
 
-  /** Runs `job` in its turn. Resolves with what it returned once that is durable. */
+  /** Runs `job` in its turn. Resolves with its result once that is durable. */
   submit<Result>(job: () => Result): Promise<Result> {
     return this.#submit(job, false);
   }
 
-  /** As `submit`, for a job that has a batch to itself because it takes commits back. */
+  /** As `submit`, for a job that rolls back commits and so has its own batch. */
   submitCut<Result>(job: () => Result): Promise<Result> {
     return this.#submit(job, true);
   }
@@ -75,7 +75,7 @@ export class Writer<State extends object> {
 
   /**
    * Runs queued jobs now instead of on the next turn of the event loop. For a caller that has
-   * submitted everything of its turn, so that the batch is no smaller.
+   * submitted all jobs of its turn, so that the batch is no smaller.
    */
   startQueued(): void {
     if (!this.#scheduled) return;
@@ -84,7 +84,7 @@ export class Writer<State extends object> {
     this.#pump();
   }
 
-  /** Jobs that wait for their turn: a measure of load. */
+  /** Number of queued jobs: a measure of load. */
   get backlog(): number {
     return this.#queue.length;
   }
@@ -101,7 +101,7 @@ export class Writer<State extends object> {
       batch?.writes.has(table) ? [batch.writes.rows(table, range)] : [],
     );
     if (layers.length === 0) return this.store.range(table, range);
-    // The limit is for what is left after removed rows, so the store is read without one.
+    // The limit applies after removed rows are left out, so the store is read without one.
     const { limit: _limit, ...unlimited } = range;
     return mergeRows(layers, this.store.range(table, unlimited), range);
   }
@@ -119,7 +119,7 @@ export class Writer<State extends object> {
     this.#filling!.commits.push(commit);
   }
 
-  /** Adds bytes to the last commit of this job. Nothing happens if the job has none. */
+  /** Appends bytes to the last commit of this job, if it has one. */
   extendCommit(more: Buffer): void {
     const { commits } = this.#filling!;
     if (commits.length === this.#commitsBefore) return;
@@ -127,7 +127,7 @@ export class Writer<State extends object> {
     commits.push({ ...last, bytes: Buffer.concat([last.bytes, more]) });
   }
 
-  /** A commit that is not durable yet; undefined when it is, or there is none. */
+  /** A commit that is not durable yet; undefined otherwise. */
   pendingCommit(seq: number): Buffer | undefined {
     for (const batch of [this.#filling, this.#flushing]) {
       const first = batch?.commits[0]?.seq;
@@ -137,7 +137,7 @@ export class Writer<State extends object> {
     return undefined;
   }
 
-  /** Called when a part of the overlay was folded into the store, or could not be. */
+  /** Called after a part of the overlay was folded into the store, or failed to be. */
   onFolded(): void {
     const { foldFailure, isFull } = this.store;
     if (isFull && foldFailure !== undefined) {
@@ -159,10 +159,7 @@ export class Writer<State extends object> {
     await this.drained();
   }
 
-  /**
-   * Runs `run` while no job does and nothing is on its way to the file. Jobs that come meanwhile
-   * wait in the queue.
-   */
+  /** Calls `run` while no job runs and no batch is being written. New jobs wait in the queue. */
   async hold<Result>(run: () => Promise<Result>): Promise<Result> {
     this.#holds++;
     try {
@@ -181,8 +178,8 @@ export class Writer<State extends object> {
   }
 
   /**
-   * The rows written since the last call; recording restarts now. The first call begins it.
-   * Rows on their way to the log count for both: a reader may not see them yet.
+   * The rows written since the last call; recording restarts now. The first call starts it. Rows of
+   * batches that are not in the log yet are in both results: a reader may not see them yet.
    */
   takeTouched(): TouchedRows {
     const taken = this.#touched ?? new TouchedRows();
@@ -191,7 +188,7 @@ export class Writer<State extends object> {
     return taken;
   }
 
-  /** Those that `takeTouched` would give now. */
+  /** The rows that `takeTouched` would return now. */
   get touched(): TouchedRows | undefined {
     return this.#touched;
   }
@@ -249,7 +246,7 @@ export class Writer<State extends object> {
     const started = clock.monotonic();
     const batch = (this.#filling ??= newBatch());
     let taken = 0;
-    // Others want the event loop too. The rest of the queue runs on the next turn.
+    // Yields to the event loop. The rest of the queue runs on the next turn.
     for (let now = started; now - started <= sliceMs; now = clock.monotonic()) {
       const job = this.#queue[taken]!;
       if (job.isCut && batch.jobs.length > 0) {
@@ -266,7 +263,7 @@ export class Writer<State extends object> {
   }
 
   #runJob(batch: Batch, job: Job): void {
-    // Jobs put another state in its place, they never change this one.
+    // Jobs replace the state and never modify it.
     const before = this.state;
     const commits = batch.commits.length;
     this.#commitsBefore = commits;
@@ -280,7 +277,7 @@ export class Writer<State extends object> {
       batch.writes.rollback();
       batch.commits.length = commits;
       this.state = before;
-      // Told with the batch: it may speak of writes that nobody else can see yet.
+      // Rejected with the batch: the error may depend on writes that are not visible yet.
       job.refusal = { error };
     }
   }
@@ -326,8 +323,8 @@ export class Writer<State extends object> {
   }
 
   /**
-   * What a caller does when it hears runs before the event loop turns again. A few hundred of them
-   * at once would hold it for longer than the writing did.
+   * Continuations of resolved promises run before the next event-loop turn. A few hundred of them
+   * at once would block it for longer than the write did.
    */
   #resolveJobs(jobs: readonly Job[], from: number): void {
     const end = Math.min(jobs.length, from + this.options.maxResolvedPerTurn);
@@ -345,7 +342,7 @@ export class Writer<State extends object> {
     });
   }
 
-  /** After a failed sync nobody knows what is on the disk: no write is taken any more. */
+  /** After a failed fsync the content of the disk is unknown: no more writes are accepted. */
   #stop(reason: Error): void {
     this.#closed = this.failure = reason;
     for (const job of this.#queue.splice(0)) job.reject(reason);
@@ -367,29 +364,29 @@ export class Writer<State extends object> {
   }
 }
 
-/** What a batch carries beside its rows and commits. */
+/** Fields of a batch beside its rows and commits. */
 type BatchHead = Pick<StoreBatch, 'epoch' | 'start'>;
 type PutInto = (table: TableName, key: Buffer, value: Buffer) => void;
 
 export interface WriterOptions<State> {
   clock: Clock;
   load(): State;
-  /** Adds what every batch carries. */
+  /** Adds the rows that every batch has. */
   beforeFlush(state: State, isCut: boolean, put: PutInto): BatchHead;
-  /** Called with the state that readers see from now on. */
+  /** Called with the state that is now visible to readers. */
   onVisible(state: State): void;
   /** Called with the state that is now on disk. */
   afterFlush(state: State, jobs: number): void;
   /** Called when a batch did not reach the disk. */
   failed(reason: unknown, jobs: number): void;
-  /** Turns an error of the storage into a refusal that says what to do. */
+  /** Turns a storage error into a refusal that says what to do. */
   explain(error: unknown): unknown;
   maxJobs: number;
   maxBytes: number;
-  /** How long jobs may hold the event loop in one go. */
+  /** Maximum time that jobs run in one turn of the event loop. */
   sliceMs: number;
-  /** How many callers hear in one turn of the event loop that their job is done. */
+  /** Maximum number of jobs resolved in one turn of the event loop. */
   maxResolvedPerTurn: number;
-  /** Resolve a job when readers can see what it did, not when that is on disk. */
+  /** Resolve a job when its writes are visible, not when they are on disk. */
   relaxed: boolean;
 }

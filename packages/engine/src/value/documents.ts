@@ -1,6 +1,6 @@
 import { refuse } from './refusal.js';
 
-/** What a document may hold: what JSON may hold. */
+/** The values of a document: JSON. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
 
@@ -17,7 +17,7 @@ export const maxKeyBytes = 1024;
 
 const collectionPattern = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
 
-/** Callers without types may pass anything. */
+/** Takes anything, because callers may be untyped. */
 export function checkCollectionName(name: unknown): void {
   if (typeof name === 'string' && collectionPattern.test(name)) return;
   const collection = String(name);
@@ -46,7 +46,7 @@ function keyProblem(key: string): string | undefined {
 
 /**
  * A clean copy of a document as JSON would carry it: no undefined, no class instances, no number
- * that JSON cannot write. The copy also protects what is stored from later changes by the caller.
+ * that JSON cannot represent. The copy also protects stored data from later changes by the caller.
  */
 export function toDocument(value: unknown, name = 'data'): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
@@ -56,8 +56,8 @@ export function toDocument(value: unknown, name = 'data'): JsonObject {
 }
 
 /**
- * As `toDocument`, of a value that nobody else holds: what is clean already, as nearly all that a
- * parser made is, is not copied.
+ * As `toDocument`, for a value to which the caller keeps no reference: a clean one, such as nearly
+ * all parsed JSON, is not copied.
  */
 export function ownDocument(value: unknown, name = 'data'): JsonObject {
   const isClean = typeof value === 'object' && value !== null && isCleanObject(value, 1);
@@ -97,12 +97,12 @@ function isCleanArray(array: readonly unknown[], depth: number): boolean {
   return true;
 }
 
-/** Whether an object of a document may have a field of this name. */
+/** Whether a field of a document may have this name. */
 export function isFieldName(name: string): boolean {
   return name !== '__proto__' && name.isWellFormed();
 }
 
-/** Where in a document we are. Made text only when something is wrong there. */
+/** A place in a document. Converted to text only for an error. */
 interface Place {
   parent: Place | undefined;
   name: string | number;
@@ -135,7 +135,7 @@ function copyValue(
       if (value.isWellFormed()) return value;
       throw refuse('BAD_DATA', `The text at "${pathOf({ parent, name })}" has a lone surrogate.`);
     case 'number':
-      // Adding 0 turns -0, which JSON cannot write, into 0.
+      // Adding 0 turns -0, which JSON cannot represent, into 0.
       if (Number.isFinite(value)) return value + 0;
       throw refuse('BAD_DATA', `JSON has no ${value} (at "${pathOf({ parent, name })}").`);
     case 'boolean':
@@ -155,7 +155,7 @@ function copyArray(array: readonly unknown[], place: Place, depth: number): Json
   const copy: Json[] = [];
   for (let i = 0; i < array.length; i++) {
     const item = array[i];
-    // A hole or undefined in an array is null, as JSON.stringify has it.
+    // A hole or undefined in an array becomes null, as in JSON.stringify.
     copy.push(item === undefined ? null : copyValue(item, place, i, depth));
   }
   return copy;
@@ -169,7 +169,7 @@ function checkPlain(value: object, place: Place | undefined): void {
         'store it in a JSON form (a Date as toISOString()).',
     );
   }
-  // Objects of another realm or decoder are plain in every way that matters.
+  // Objects of another realm or decoder count as plain.
   if (!isPlain(value))
     throw refuse('BAD_DATA', `data at "${pathOf(place)}" is ${describe(value)}.`);
 }
@@ -217,4 +217,19 @@ export function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
 
 export function isObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Refuses BAD_SCHEMA for anything but an object; used in process and in the client. */
+export function checkSchemaObject(schema: unknown): asserts schema is object {
+  if (typeof schema === 'object' && schema !== null && !Array.isArray(schema)) return;
+  throw refuse('BAD_SCHEMA', 'The schema cannot be used: it must be a JSON object.');
+}
+
+export type UpdateMode = 'replace' | 'merge';
+
+/** Whether the mode is a merge. Refuses anything but the two modes, in upper or lower case. */
+export function isMerge(mode: string | undefined): boolean {
+  if (mode === undefined || mode === 'replace' || mode === 'REPLACE') return false;
+  if (mode === 'merge' || mode === 'MERGE') return true;
+  throw refuse('BAD_REQUEST', `mode must be "replace" or "merge", not ${JSON.stringify(mode)}.`);
 }

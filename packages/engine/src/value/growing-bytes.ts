@@ -1,11 +1,11 @@
 const [minus, zero] = [0x2d, 0x30];
 
-/** Bytes that are written from front to back, in room that grows. */
+/** A buffer that is written sequentially and grows on demand. */
 export class GrowingBytes {
   bytes: Buffer;
-  /** Of the same bytes: four at a time are as cheap as one. */
+  /** Of the same bytes: writing four at a time is as cheap as one. */
   view: DataView;
-  /** Where the next byte goes. Whoever moves it has made room first. */
+  /** Offset of the next byte. Reserve room before moving it. */
   at = 0;
 
   constructor(firstBytes: number) {
@@ -13,19 +13,19 @@ export class GrowingBytes {
     this.view = viewOf(this.bytes);
   }
 
-  /** Makes room for `count` bytes. */
+  /** Reserves room for `count` bytes. */
   reserve(count: number): void {
     if (this.at + count > this.bytes.length) this.#grow(count);
   }
 
-  /** Bytes as they are. */
+  /** Appends bytes. */
   put(source: Uint8Array): void {
     this.reserve(source.length);
     this.bytes.set(source, this.at);
     this.at += source.length;
   }
 
-  /** A whole number of at most 2^53 in decimal. Whoever writes it has made room for 17 bytes. */
+  /** Appends an integer of at most 2^53 in decimal. Reserve 17 bytes first. */
   digits(value: number): void {
     const out = this.bytes;
     let rest = value;

@@ -1,7 +1,4 @@
-/**
- * A 64-bit hash in two 32-bit lanes, for noticing damage and divergence. It is not made to
- * withstand an attacker.
- */
+/** A 64-bit hash in two 32-bit halves, to detect damage and divergence. It is not cryptographic. */
 export interface Hash64 {
   high: number;
   low: number;
@@ -29,11 +26,11 @@ export class Hasher {
     }
     this.#high = high;
     this.#low = low;
-    // The length ends the text, so that "ab","c" is not "a","bc".
+    // The length terminates the text, so that "ab","c" is not "a","bc".
     return this.number(text.length);
   }
 
-  /** A whole number from 0 to 2^53. */
+  /** An integer from 0 to 2^53. */
   number(value: number): this {
     const upper = (value / 0x100000000) | 0;
     const lower = value | 0;

@@ -1,14 +1,14 @@
 import type { Json, JsonObject } from './documents.js';
 
 /**
- * The one order of all values, in sorts, in ranges and in the bytes of an index:
+ * The order of all values, in sorts, in ranges and in the bytes of an index:
  *
  *   missing < null < false < true < numbers < strings < arrays < objects
  *
- * Strings go by code point, which is the order of their UTF-8 bytes. Arrays go element by element,
- * a shorter one before a longer one that begins with it. Objects go as the arrays of their
- * `[name, value]` pairs with the names in order, so the order in which fields were written does
- * not matter. -0 is 0.
+ * Strings are compared by code point, which is the order of their UTF-8 bytes. Arrays are compared
+ * element by element; a prefix sorts first. Objects are compared as arrays of their
+ * `[name, value]` pairs, sorted by name, so the order in which fields were written does not
+ * matter. -0 is 0.
  */
 export const ranks = {
   missing: 0,
@@ -29,7 +29,7 @@ export function rankOf(value: Json | undefined): number {
   return Array.isArray(value) ? ranks.array : ranks.object;
 }
 
-/** Negative, 0 or positive, as `Array.sort` wants it; `undefined` is a missing field. */
+/** Negative, 0 or positive, as for `Array.sort`; `undefined` is a missing field. */
 export function compareValues(a: Json | undefined, b: Json | undefined): number {
   if (a === b) return 0;
   if (typeof a === 'number' && typeof b === 'number') return a - b;
@@ -71,7 +71,7 @@ const firstSurrogate = 0xd800;
 const lastSurrogate = 0xdfff;
 
 /**
- * By code point. JavaScript's own `<` goes by UTF-16 unit and puts U+1F600 (which begins with a
+ * By code point. JavaScript's `<` compares UTF-16 units and puts U+1F600 (which starts with a
  * surrogate, 0xD83D) before U+FFFD.
  */
 export function compareText(a: string, b: string): number {
@@ -84,12 +84,12 @@ export function compareText(a: string, b: string): number {
   return a.length - b.length;
 }
 
-/** Moves surrogates, which stand for the highest code points, above all other units. */
+/** Moves surrogates, which encode the highest code points, above all other units. */
 function byCodePoint(unit: number): number {
   return unit >= firstSurrogate && unit <= lastSurrogate ? unit + 0x10000 : unit;
 }
 
-/** True when `<` and `>` order the text by code point against any other text. */
+/** True when `<` and `>` compare the text by code point with any other text. */
 export function ordersByUnit(text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     if (text.charCodeAt(i) >= firstSurrogate) return false;
@@ -97,7 +97,7 @@ export function ordersByUnit(text: string): boolean {
   return true;
 }
 
-/** Same type, same value; the order of an object's fields does not matter. */
+/** Same type and value; the order of an object's fields does not matter. */
 export function equalValues(a: Json, b: Json): boolean {
   if (a === b) return true;
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false;

@@ -2,7 +2,7 @@ import type { Json, JsonObject } from './documents.js';
 import { suggestion } from '@millrace/kit/nearest';
 import { compareValues } from './order.js';
 
-/** What a query reads of a record; a `RecordImage` decodes each part when it is read. */
+/** The parts of a record that queries read; a `RecordImage` decodes each one on demand. */
 export interface Row {
   readonly id: string;
   readonly key: string;
@@ -19,23 +19,23 @@ export interface Row {
 /**
  * A dotted path into a record's data, or one of its own fields (`$id`, ...).
  *
- * A name that meets an array goes on into each of its elements, so one path may reach several
- * values; a number that meets an array picks that element. A path that ends at an array has the
- * array itself as its value. On an object a number is a name like any other.
+ * In an array a name applies to each element, so one path may reach several values, and a number
+ * selects that element. The value of a path that ends at an array is the array itself. In an object
+ * a number is a name like any other.
  */
 export interface Path {
   readonly text: string;
   /** Empty for the record's own fields. */
   readonly segments: readonly Segment[];
-  /** Reads one of the record's own fields; a time comes as milliseconds. */
+  /** Reads one of the record's own fields; times are in milliseconds. */
   readonly own?: ((row: Row) => Json | undefined) | undefined;
-  /** Its values are times: milliseconds inside, RFC 3339 outside. */
+  /** Its values are times: milliseconds internally, RFC 3339 in the API. */
   readonly isTime: boolean;
 }
 
 interface Segment {
   readonly name: string;
-  /** Which element of an array, -1 for a name. */
+  /** Index of an array element, -1 for a name. */
   readonly index: number;
   /** Every object inherits a member of this name, so only an own one counts. */
   readonly inherited: boolean;
@@ -58,7 +58,7 @@ const ownFields: Readonly<Record<string, OwnField>> = {
   $expires_at: { read: (row) => row.expiresAt || undefined, isTime: true },
 };
 
-/** Reads a path; `fail` makes the error from what is wrong with it. */
+/** Parses a path; `fail` makes the error. */
 export function parsePath(text: string, fail: (problem: string) => Error): Path {
   if (text === '') throw fail('is empty');
   if (text.length > maxPathLength) throw fail(`has more than ${maxPathLength} characters`);
@@ -84,8 +84,8 @@ function memberOf(object: JsonObject, segment: Segment): Json | undefined {
 }
 
 /**
- * Calls `visit` with each value the path reaches from `value`, until it answers true. `true` when
- * it did.
+ * Calls `visit` with each value that the path reaches from `value`, until it returns true. Returns
+ * whether it did.
  */
 function visitFrom(
   start: Json,
@@ -110,7 +110,7 @@ function visitFrom(
   return visit(value);
 }
 
-/** A test of the record: does any value that the path reaches pass? A missing one never does. */
+/** Tests whether any value that the path reaches passes. A missing one never does. */
 export function anyValue(path: Path, test: (value: Json) => boolean): (row: Row) => boolean {
   const { segments, own } = path;
   if (own) {
@@ -132,7 +132,7 @@ export function anyValue(path: Path, test: (value: Json) => boolean): (row: Row)
   };
 }
 
-/** As `anyValue` with a test for one text: a field at the top is compared where it lies. */
+/** As `anyValue` for one text: a top-level field is compared in place. */
 export function anyText(path: Path, text: string): (row: Row) => boolean {
   const [first, second] = path.segments;
   if (!first || second) return anyValue(path, (found) => found === text);
@@ -156,10 +156,10 @@ export function forEachValue(path: Path, row: Row, visit: (value: Json) => void)
   });
 }
 
-/** The path led into the elements of an array, where it may have any number of values. */
+/** The path leads through an array, so it may have any number of values. */
 export const severalValues = Symbol('several values');
 
-/** The one value of the path, `undefined` when it is missing. */
+/** The single value of the path, `undefined` when it is missing. */
 export function plainValue(path: Path): (row: Row) => Json | undefined | typeof severalValues {
   const { segments, own } = path;
   if (own) return own;
@@ -182,7 +182,7 @@ export function plainValue(path: Path): (row: Row) => Json | undefined | typeof 
   };
 }
 
-/** What a sort goes by: of several values the smallest, or the largest when it is descending. */
+/** The sort value: of several values the smallest, or the largest in a descending sort. */
 export function sortValue(path: Path, descending: boolean): (row: Row) => Json | undefined {
   const plain = plainValue(path);
   return (row) => {
@@ -197,7 +197,7 @@ export function sortValue(path: Path, descending: boolean): (row: Row) => Json |
   };
 }
 
-/** What a group goes by: the value, or through an array the list of all values. */
+/** The group value: the value, or through an array the list of all values. */
 export function listedValue(path: Path): (row: Row) => Json | undefined {
   const plain = plainValue(path);
   return (row) => {

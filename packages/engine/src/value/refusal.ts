@@ -1,11 +1,11 @@
 import type { DbReason } from '@millrace/contract/db-reasons';
 import { Refusal, type RefusalExtra } from '@millrace/kit/errors';
 
-/** A refusal of the database: `throw refuse('KEY_NOT_FOUND', '...')`. */
+/** An error of the database: `throw refuse('KEY_NOT_FOUND', '...')`. */
 export function refuse(
   reason: DbReason,
   detail: string,
-  /** What `ErrorInfo.metadata` carries, such as the current rev of a REV_MISMATCH. */
+  /** For `ErrorInfo.metadata`, such as the current rev of a REV_MISMATCH. */
   metadata?: Readonly<Record<string, string>>,
   extra: RefusalExtra = {},
 ): Refusal<DbReason> {

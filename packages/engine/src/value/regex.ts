@@ -9,20 +9,20 @@ const cache = new Map<string, Re2.RE2JS>();
 const require = createRequire(import.meta.url);
 let library: typeof Re2 | undefined;
 
-/** Loaded on demand: it is 6 % of the start-up of a server, and few use a pattern. */
+/** Loaded on demand: it is 6 % of the start-up time of a server, and patterns are rare. */
 function re2(): typeof Re2 {
   library ??= require('re2js') as typeof Re2;
   return library;
 }
 
-/** A pattern in the syntax of JavaScript, as JSON Schema has them, in the syntax of RE2. */
+/** Converts a pattern in JavaScript syntax, as in JSON Schema, to RE2 syntax. */
 export function fromRegExpSyntax(pattern: string): string {
   return re2().RE2JS.translateRegExp(pattern);
 }
 
 /**
- * A test for RE2 syntax, unanchored. RE2 runs in time linear in the text whatever the pattern;
- * what it cannot run so (backreferences, look-around) it does not accept.
+ * Compiles a pattern in RE2 syntax, unanchored. RE2 runs in linear time for every pattern; it
+ * rejects those it cannot run so (backreferences, look-around).
  */
 export function compileRegex(
   pattern: string,
@@ -33,7 +33,7 @@ export function compileRegex(
   }
   const known = cache.get(pattern);
   const regex = known ?? compile(pattern, fail);
-  // The least recently used one goes first.
+  // Evicts the least recently used one.
   cache.delete(pattern);
   cache.set(pattern, regex);
   if (cache.size > maxCached) cache.delete(cache.keys().next().value!);

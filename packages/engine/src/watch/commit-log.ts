@@ -13,8 +13,8 @@ export interface ReadCommit {
 }
 
 /**
- * The change log as those who watch read it: only commits that are on disk. The newest ones read
- * are kept decoded, for most watches stand at the same place.
+ * The change log for watches: only commits that are on disk. The newest ones are cached decoded,
+ * because most watches are at the same position.
  */
 export class CommitLog {
   readonly #cached = new RecentCommits<ReadCommit>(maxCached, maxCachedBytes);
@@ -33,7 +33,7 @@ export class CommitLog {
     return read;
   }
 
-  /** The chain after commit `seq`, which must be on disk. */
+  /** The chain hash after commit `seq`, which must be on disk. */
   chainAt(seq: number): Hash64 {
     const { durable } = this.core;
     if (seq === durable.seq) return durable.chain;
@@ -41,17 +41,17 @@ export class CommitLog {
     return this.read(seq).commit.chain;
   }
 
-  /** Forgets what it has read: the history went another way. */
+  /** Drops all cached commits: the history was rolled back. */
   clear(): void {
     this.#cached.clear();
   }
 
-  /** Forgets what it has read up to this commit. */
+  /** Drops cached commits up to this one. */
   forgetTo(seq: number): void {
     this.#cached.forgetTo(seq);
   }
 
-  /** Refuses a position from which the log cannot go on. */
+  /** Refuses a position that the log no longer reaches. */
   checkReaches(seq: number): void {
     if (seq < this.core.durable.oldestSeq) throw compacted(seq, this.core.durable.oldestSeq);
   }

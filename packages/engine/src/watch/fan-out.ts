@@ -3,21 +3,21 @@ import type { Core } from '../core/core.js';
 
 type Wake = () => void;
 
-/** A round shorter than this is nobody's burden. */
+/** After a round shorter than this no pause is needed. */
 const shortMs = 0.5;
 
-/** A round goes on for so long before others have their turn. */
+/** Maximum time of a round before it yields. */
 const sliceMs = 2;
 
 /**
- * Wakes the watches when commits are on disk. Where many watch, one round of them takes longer than
- * the next commit is away: then there is as long a rest after a round as the round took, so that
- * watches use half of the event loop at most and get several commits at a time.
+ * Wakes the watches when commits are on disk. With many watches one round may take longer than the
+ * time to the next commit: then a pause as long as the round follows it, so that watches use at
+ * most half of the event loop and get several commits at a time.
  */
 export class FanOut {
   readonly #wakes = new Set<Wake>();
   #isUnderWay = false;
-  /** There were commits after the round under way began. */
+  /** There were commits after the current round started. */
   #isBehind = false;
   #restUntil = 0;
   #rest: Timer | undefined;
@@ -30,7 +30,9 @@ export class FanOut {
     core.onDurable(() => this.#onDurable());
   }
 
-  /** Calls `wake`, which must not throw, when there may be news. Returns how to stop. */
+  /**
+   * Calls `wake`, which must not throw, when there may be new commits. Returns a function to stop.
+   */
   add(wake: Wake): () => void {
     this.#wakes.add(wake);
     return () => void this.#wakes.delete(wake);
@@ -42,7 +44,7 @@ export class FanOut {
     else if (!this.#rest && this.#wakes.size > 0) this.#start();
   }
 
-  /** The last word must not wait: nobody comes back to say it. */
+  /** The end is announced at once: no later round would do it. */
   #notifyEnd(): void {
     this.#rest?.cancel();
     for (const wake of this.#wakes) wake();
@@ -75,7 +77,7 @@ export class FanOut {
       }
       next.value();
     }
-    // Those that were woken may work in the microtasks that follow; when they are done, this runs.
+    // Woken watches may work in the microtasks that follow; this runs after them.
     setImmediate(() => this.#endRound(startedAt));
   }
 

@@ -12,11 +12,11 @@ export interface InitialWanted {
   /** Absent: all. */
   collection: string | undefined;
   filter: RecordFilter | undefined;
-  /** Asked after every pause. */
+  /** Checked after every pause. */
   isOver: () => boolean;
 }
 
-/** The records of a snapshot, in batches, each told as an insert. */
+/** The records of a snapshot, in batches, each as an insert. */
 export async function* initialBatches(
   core: Core,
   view: SnapshotView,

@@ -13,7 +13,9 @@ interface Entry<T> {
   record: StoredRecord<T>;
 }
 
-/** The records of a live query: all that match, in order, of which the first `limit` are shown. */
+/**
+ * The records of a live query: all matching ones, in order, of which the first `limit` are shown.
+ */
 export class LiveRecords<T> {
   readonly #byId = new Map<string, Entry<T>>();
   #sorted: Entry<T>[] = [];
@@ -22,16 +24,16 @@ export class LiveRecords<T> {
     private readonly sorter: Sorter,
     private readonly limit: number,
     private readonly show: (change: VisibleChange) => StoredRecord<T>,
-    /** What was shown last. */
+    /** The records shown last. */
     public window: readonly StoredRecord<T>[] = [],
   ) {}
 
-  /** The same query before its first record; what was shown last is still to be compared with. */
+  /** The same query restarted; the records shown last are kept for the comparison. */
   renewed(): LiveRecords<T> {
     return new LiveRecords(this.sorter, this.limit, this.show, this.window);
   }
 
-  /** Takes records of the start, before `settle`. */
+  /** Adds initial records, before `settle`. */
   load(changes: readonly VisibleChange[]): void {
     for (const change of changes) {
       const entry = this.#entry(change);
@@ -40,13 +42,13 @@ export class LiveRecords<T> {
     }
   }
 
-  /** All records of the start are there. */
+  /** Called when all initial records are loaded. */
   settle(): Difference<T> {
     this.#sorted.sort((a, b) => this.sorter.compare(a.position, b.position));
     return this.#show();
   }
 
-  /** Takes the changes of one commit. */
+  /** Applies the changes of one commit. */
   apply(changes: readonly VisibleChange[]): Difference<T> {
     const seen: Difference<T> = { added: [], changed: [], removed: [] };
     for (const change of changes) {
@@ -61,7 +63,7 @@ export class LiveRecords<T> {
     return seen;
   }
 
-  /** Moves the window and compares it with the one before. */
+  /** Computes the window and compares it with the previous one. */
   #show(): Difference<T> {
     const before = new Map(this.window.map((record) => [record.id, record]));
     this.window = this.#sorted.slice(0, this.limit).map((entry) => entry.record);
@@ -95,7 +97,7 @@ export class LiveRecords<T> {
     return entry;
   }
 
-  /** The first place that is not before `position`. */
+  /** The first index that is not before `position`. */
   #placeOf(position: Position): number {
     let low = 0;
     let high = this.#sorted.length;

@@ -8,29 +8,29 @@ import { LiveRecords, type Difference } from './live-records.js';
 import type { VisibleChange } from './message.js';
 import type { Watches, WatchOptions } from './watches.js';
 
-/** What a live query asks for. */
+/** A live query. */
 export type LiveQuery = Pick<FindQuery, 'filter' | 'orderBy' | 'limit'> & {
   /** Ends the query without an error. */
   signal?: AbortSignal | undefined;
 };
 
-/** The result of a live query after one commit, and how it differs from the result before. */
+/** The result of a live query after one commit, and its difference from the previous result. */
 export interface LiveResult<T> {
   /** All records of the result, in order. */
   records: readonly StoredRecord<T>[];
   /** In the first result: all of them. */
   added: readonly StoredRecord<T>[];
   changed: readonly StoredRecord<T>[];
-  /** As they last were. */
+  /** In their last state. */
   removed: readonly StoredRecord<T>[];
-  /** The commit at which this is the result. */
+  /** The commit of this result. */
   seq: number;
 }
 
 /**
- * Keeps the result of a query up to date: first the records that match, then, after every commit
- * that changes it, the new result, without gap or duplicate. All matching records are kept in
- * memory, also those beyond the limit.
+ * Keeps the result of a query up to date: first the matching records, then, after every commit that
+ * changes it, the new result, without gap or duplicate. All matching records are kept in memory,
+ * including those beyond the limit.
  */
 export function live<T>(
   watches: Watches,
@@ -71,8 +71,8 @@ async function* results<T>(
       }
       return;
     } catch (error) {
-      // Its reader was so slow that the log was trimmed past it: it restarts, and the next
-      // result has the difference.
+      // Its reader was so slow that the log was trimmed past it: it restarts, and the next result
+      // has the difference.
       if (!(error instanceof Refusal && error.code === 'WATCH_COMPACTED')) throw error;
       records = records.renewed();
     }
@@ -84,6 +84,6 @@ function isAny({ added, changed, removed }: Difference<unknown>): boolean {
 }
 
 function show<T>({ after }: VisibleChange): StoredRecord<T> {
-  // A copy: what is kept in memory is nobody's to change.
+  // A copy: callers must not change the records kept in memory.
   return toStoredRecord<T>(after!, toDocument(after!.data));
 }

@@ -13,7 +13,7 @@ import {
 import type { Batch, SharedMessages } from './shared-messages.js';
 import { badToken, sameHash, writeToken, type ResumePosition } from './token.js';
 
-/** Where a watch begins, and what it shows. */
+/** Where a watch starts, and what it shows. */
 export interface ReaderOptions<Shown> {
   /** Absent: the whole database. */
   collection: string | undefined;
@@ -27,26 +27,26 @@ export interface ReaderOptions<Shown> {
   /** The last commit not to deliver. */
   position: ResumePosition;
   show: (change: VisibleChange) => Shown;
-  /** Where watches that show the same keep what they show. */
+  /** Messages cached for watches that show the same. */
   shared: SharedMessages<Shown> | undefined;
 }
 
-/** What it reads from. */
+/** What a log reader works on. */
 export interface ReaderParts {
   core: Core;
   log: CommitLog;
   lineage: string;
-  /** Tells when it is time for a pause. */
+  /** Decides when a pause is due. */
   slice: Slice;
 }
 
 const maxBatchBytes = 64 * 1024;
 
-/** A place in the change log, and what there is to tell from there on. */
+/** A position in the change log and the changes after it. */
 export class LogReader<Shown> {
   #position: number;
   #chain: Hash64 | undefined;
-  /** The position is that of a token whose commit has not come past here yet. */
+  /** The position is from a resume token whose commit was not checked yet. */
   #unproven: boolean;
 
   constructor(
@@ -58,7 +58,7 @@ export class LogReader<Shown> {
     this.#unproven = this.#chain !== undefined;
   }
 
-  /** The last commit it has told of or passed over. */
+  /** The last commit that was delivered or skipped. */
   get position(): number {
     return this.#position;
   }
@@ -67,19 +67,19 @@ export class LogReader<Shown> {
     return this.#position < this.parts.core.durable.seq;
   }
 
-  /** Goes on after a commit whose records have been told. */
+  /** Continues after a commit whose records were delivered. */
   moveTo({ seq, chain }: { seq: number; chain: Hash64 }): void {
     this.#position = seq;
     this.#chain = chain;
   }
 
-  /** Why it cannot go on, after commits were taken back: it has told of one of them. */
+  /** Set when rolled-back commits were already delivered; the watch must restart. */
   lossOf(durableSeq: number): Error | undefined {
     if (this.#position <= durableSeq || this.#chain === undefined) return undefined;
     return badToken(`names commit ${this.#position}, which was lost in a fail-over`);
   }
 
-  /** Checks that the commit named by a token is the one that this history has. */
+  /** Checks that the commit of a resume token is in this history. */
   prove(): void {
     const { core, log } = this.parts;
     if (!this.#unproven || this.#position > core.durable.seq) return;
@@ -90,7 +90,7 @@ export class LogReader<Shown> {
     this.#unproven = false;
   }
 
-  /** The next commit with something to show; undefined at the last one, or when a pause is due. */
+  /** The next commit with visible changes; undefined at the end, or when a pause is due. */
   next(): WatchMessage<Shown> | undefined {
     while (this.hasMore) {
       const read = this.#read();
@@ -101,7 +101,7 @@ export class LogReader<Shown> {
     return undefined;
   }
 
-  /** What commits up to the last one have to show, or up to where it is enough for once. */
+  /** The messages of the next commits, up to the last one or the batch limit. */
   nextBatch(): readonly WatchMessage<Shown>[] {
     const { shared } = this.options;
     const known = shared?.batchAfter(this.#position);
@@ -133,7 +133,7 @@ export class LogReader<Shown> {
 
   bookmark(): WatchMessage<Shown> {
     const { seq, epoch, chain } = this.parts.core.durable;
-    // A watch that waits for a commit still to come stands beyond the last one.
+    // A watch that waits for a future commit has a position after the last one.
     const reached = Math.min(this.#position, seq);
     return this.message('bookmark', { seq: reached, epoch, chain: this.#chain ?? chain });
   }

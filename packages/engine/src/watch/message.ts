@@ -7,28 +7,28 @@ import { toStoredRecord, type StoredRecord } from '../format/stored-record.js';
 
 export type WatchKind = 'changes' | 'initial' | 'initial_end' | 'bookmark';
 
-/** One message of a watch. A `changes` message is one commit, whole. */
+/** One message of a watch. A `changes` message is one complete commit. */
 export interface WatchMessage<Shown = WatchChange> {
   kind: WatchKind;
   /** The last commit that this message covers. */
   seq: number;
-  /** Of the leader that committed it. */
+  /** Epoch of the leader that committed it. */
   epoch: number;
-  /** When it was committed. Only of changes. */
+  /** Commit time. Only in `changes`. */
   committedAt?: Date;
   /** In commit order; in `initial`, records that match at the start, each as an insert. */
   changes: Shown[];
-  /** Continues after this message. "" in `initial`: there is no way back into the middle of it. */
+  /** Continues after this message. "" in `initial`, which cannot be continued in the middle. */
   resumeToken: string;
-  /** The last commit there was when this message was made. */
+  /** The last commit when this message was created. */
   leaderSeq: number;
-  /** Over all commits up to `seq`. */
+  /** Chain hash over all commits up to `seq`. */
   chainHash: Hash64;
-  /** Of the requests that made the commit. Only for followers. */
+  /** Results of the requests in the commit. Only for followers. */
   results?: readonly RequestResult[];
 }
 
-/** A change that a watch may show, as the log has it. */
+/** A change that a watch may show, from the log. */
 export interface VisibleChange {
   op: ChangeOp;
   /** Name of the collection. */
@@ -51,14 +51,14 @@ export type WatchChange<T = JsonObject> = {
   entered: boolean;
   /** The record matched the filter before and does not now. */
   left: boolean;
-  /** The record before the change. Only when asked for, and not for an insert. */
+  /** The record before the change. Only on request, and not for an insert. */
   before?: StoredRecord<T>;
 } & (
   | { op: 'insert' | 'update'; record: StoredRecord<T> }
   | { op: 'delete' | 'expire'; record: RemovedRecord }
 );
 
-/** What is left to say of a record that is gone. */
+/** The remaining fields of a removed record. */
 export interface RemovedRecord {
   id: string;
   key: string;
@@ -70,7 +70,7 @@ export interface RemovedRecord {
 
 export type RecordFilter = (image: RecordImage) => boolean;
 
-/** The change as a watch with this filter sees it; undefined when it does not. */
+/** The change as a watch with this filter sees it; undefined when it is filtered out. */
 export function visibleChange(
   change: Change,
   seq: number,
@@ -88,11 +88,11 @@ export function visibleChange(
 
 export interface ShowOptions {
   includeBefore?: boolean | undefined;
-  /** Makes what is shown of a record's data. Without it the data is shared: do not change it. */
+  /** Converts the data of a record. Without it the data is shared: do not modify it. */
   fields?: ((data: JsonObject) => JsonObject) | undefined;
 }
 
-/** How changes are shown unless the caller of a watch has a way of its own. */
+/** The default conversion of changes to what a watch shows. */
 export function showChange<T = JsonObject>(
   options: ShowOptions = {},
 ): (change: VisibleChange) => WatchChange<T> {

@@ -2,37 +2,37 @@ import type { Commit } from '../format/changes.js';
 
 interface OfCommit {
   readonly commit: Commit;
-  /** Of its row in the log. */
+  /** Size of its row in the log. */
   readonly bytes: number;
 }
 
 /**
- * What was made of the newest commits, until it is forgotten or there is no room for it. A place for
- * each number and no map: the tables that a map grows out of point to the next one, and a chain of
- * them, once it is old, makes all that follows old too.
+ * A cache of the newest commits, limited in size. A ring of slots instead of a map: the outgrown
+ * tables of a map point to the next one, and once one is in the old generation of the heap, all
+ * later ones stay in memory too.
  */
 export class RecentCommits<Entry extends OfCommit> {
   readonly #places: (Entry | undefined)[];
   #bytes = 0;
-  /** The last commit that was forgotten in its turn. */
+  /** The last commit that was dropped. */
   #forgotten = 0;
 
   constructor(
-    private readonly most: number,
+    private readonly capacity: number,
     private readonly maxBytes: number,
   ) {
-    this.#places = Array.from({ length: most }, () => undefined);
+    this.#places = Array.from({ length: capacity }, () => undefined);
   }
 
   find(seq: number): Entry | undefined {
-    const entry = this.#places[seq % this.most];
+    const entry = this.#places[seq % this.capacity];
     return entry?.commit.seq === seq ? entry : undefined;
   }
 
   keep(entry: Entry): void {
-    const place = entry.commit.seq % this.most;
+    const place = entry.commit.seq % this.capacity;
     const before = this.#places[place];
-    // Whoever reads far behind must not push out what all others are about to read.
+    // A reader that is far behind must not evict what all others are about to read.
     if (before && before.commit.seq > entry.commit.seq) return;
     if (this.#bytes + entry.bytes > this.maxBytes) this.clear();
     else if (before) this.#bytes -= before.bytes;
@@ -40,14 +40,14 @@ export class RecentCommits<Entry extends OfCommit> {
     this.#bytes += entry.bytes;
   }
 
-  /** Forgets the commits up to this one. */
+  /** Drops the commits up to this one. */
   forgetTo(seq: number): void {
-    const last = Math.max(this.#forgotten, seq - this.most);
+    const last = Math.max(this.#forgotten, seq - this.capacity);
     for (let next = last + 1; next <= seq; next++) this.#forget(next);
     this.#forgotten = Math.max(this.#forgotten, seq);
   }
 
-  /** Forgets all of them, and that any was forgotten: others may come to bear their numbers. */
+  /** Drops all, and resets the position: new commits may reuse the numbers. */
   clear(): void {
     this.#places.fill(undefined);
     this.#bytes = 0;
@@ -55,9 +55,9 @@ export class RecentCommits<Entry extends OfCommit> {
   }
 
   #forget(seq: number): void {
-    const entry = this.#places[seq % this.most];
+    const entry = this.#places[seq % this.capacity];
     if (!entry || entry.commit.seq > seq) return;
-    this.#places[seq % this.most] = undefined;
+    this.#places[seq % this.capacity] = undefined;
     this.#bytes -= entry.bytes;
   }
 }

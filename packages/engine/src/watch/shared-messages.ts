@@ -3,7 +3,7 @@ import type { Hash64 } from '../value/hash.js';
 import type { WatchMessage } from './message.js';
 import { RecentCommits } from './recent-commits.js';
 
-// Watches that share stand close together: the slow ones make their messages themselves.
+// Watches that share messages are close together: slow ones build theirs themselves.
 const maxCached = 256;
 const maxCachedBytes = 512 * 1024;
 const maxBatches = 4;
@@ -15,7 +15,7 @@ interface CachedMessage<Shown> {
   readonly message: WatchMessage<Shown> | undefined;
 }
 
-/** What some commits in a row have to show. */
+/** The messages of consecutive commits. */
 export interface Batch<Shown> {
   /** The commit before the first of them. */
   readonly after: number;
@@ -26,15 +26,17 @@ export interface Batch<Shown> {
   readonly messages: readonly WatchMessage<Shown>[];
 }
 
-/** What watches of the same look show of the newest commits: made by the first, sent by all. */
+/**
+ * Messages of the newest commits, shared by watches that show the same: built once, sent by all.
+ */
 export class SharedMessages<Shown> {
-  /** How many watches have this look. */
+  /** Number of watches that share them. */
   users = 0;
   readonly #cached = new RecentCommits<CachedMessage<Shown>>(maxCached, maxCachedBytes);
-  /** The oldest first. */
+  /** Oldest first. */
   #batches: Batch<Shown>[] = [];
 
-  /** What was made of this very commit: after a fail-over another one may bear its number. */
+  /** The message of exactly this commit: after a failover another one may have its number. */
   find(commit: Commit): CachedMessage<Shown> | undefined {
     const cached = this.#cached.find(commit.seq);
     return cached?.commit === commit ? cached : undefined;
@@ -56,7 +58,7 @@ export class SharedMessages<Shown> {
     if (this.#batches.length > maxBatches) this.#batches.shift();
   }
 
-  /** Forgets what all watches of this look have told. */
+  /** Drops messages that all these watches have delivered. */
   forgetTo(seq: number): void {
     this.#cached.forgetTo(seq);
     if (this.#batches.some(({ after }) => after < seq)) {
@@ -64,7 +66,7 @@ export class SharedMessages<Shown> {
     }
   }
 
-  /** Commits were taken back, and others may come to bear their numbers. */
+  /** Commits were rolled back, and new ones may reuse their numbers. */
   historyCut(): void {
     this.#cached.clear();
     this.#batches = [];

@@ -3,9 +3,9 @@ import { refuse } from '../value/refusal.js';
 import { readUint48 } from '../format/keys.js';
 
 /**
- * A resume token names a position in one history: the last commit that its holder has seen and,
- * where it is known, the chain up to there. So it is of no use in another database, nor after a
- * fail-over that lost the commit.
+ * A resume token is a position in one history: the last commit that was delivered and, if known,
+ * the chain hash there. So it is refused by another database, and after a failover that lost the
+ * commit.
  *
  *   version u8 | lineage hash 8 | seq u48 | chain 8 when known
  */
@@ -29,7 +29,7 @@ export function writeToken(lineage: string, { seq, chain }: ResumePosition): str
 export function readToken(lineage: string, token: string): ResumePosition {
   const bytes = Buffer.from(token, 'base64url');
   const known = bytes.length === lengths.plain || bytes.length === lengths.withChain;
-  // Node passes over what is not base64url, so only the way back shows that all of it was.
+  // Node ignores characters that are not base64url, so the result is encoded again and compared.
   if (!known || bytes[0] !== version || bytes.toString('base64url') !== token) {
     throw badToken('cannot be read');
   }

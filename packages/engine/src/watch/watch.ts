@@ -8,27 +8,27 @@ import type { FanOut } from './fan-out.js';
 import { initialBatches } from './initial.js';
 import type { WatchMessage } from './message.js';
 
-/** A watch whose options have been checked. */
+/** A watch with validated options. */
 export interface CheckedWatch<Shown> extends ReaderOptions<Shown> {
   includeInitial: boolean;
   heartbeatMs: number;
   signal: AbortSignal | undefined;
-  /** Tells when there may be news. */
+  /** Wakes the watch when there may be new commits. */
   fanOut: FanOut;
 }
 
-/** Takes what there is to tell without asking for it. */
+/** Receives messages pushed to it. */
 export interface WatchSink<Shown> {
-  /** False: it accepts nothing now, and the caller of `next` gets it instead. */
+  /** False: it accepts nothing now, and the caller of `next` gets the messages instead. */
   hasRoom(): boolean;
-  /** Messages of changes. Watches of one look give the same array: do not change it. */
+  /** Messages of changes. Watches with one share key get the same array: do not modify it. */
   take(messages: readonly WatchMessage<Shown>[]): void;
 }
 
 /**
  * Follows the change log from a position. There is no buffer that could overflow: the log is read
- * when the consumer asks for more, and when there is no more the watch sleeps until the next
- * commit is on disk. It begins where the log stood when it was made, not when it is first read.
+ * when the consumer asks for more, and at its end the watch sleeps until the next commit is on
+ * disk. It starts at the position of the log when it was created, not when it is first read.
  */
 export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> {
   readonly #messages: AsyncGenerator<WatchMessage<Shown>, void, void>;
@@ -40,9 +40,12 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
   /** Set while it sleeps. */
   #wake: (() => void) | undefined;
   #sink: WatchSink<Shown> | undefined;
-  /** The records of the start have been told. */
+  /** The initial records were delivered. */
   #isLive: boolean;
-  /** Set while it sleeps, and left to run on when it wakes: most wake many times before it ends. */
+  /**
+   * Set while it sleeps, and not cancelled when it wakes: most watches wake many times before it
+   * fires.
+   */
   #alarm: Timer | undefined;
   readonly #stopListening: () => void;
 
@@ -63,12 +66,12 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
     this.#messages = this.#run();
   }
 
-  /** The last commit it has told of or passed over. */
+  /** The last commit that was delivered or skipped. */
   get position(): number {
     return this.#reader.position;
   }
 
-  /** Commits were taken back. Whoever has been told of one of them cannot just go on. */
+  /** Commits were rolled back. A watch that delivered one of them cannot continue. */
   historyCut(): void {
     const loss = this.#reader.lossOf(this.core.durable.seq);
     if (!loss) return;
@@ -80,7 +83,7 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
     return this.#messages.next();
   }
 
-  /** The next message if there is a change right now; `next` waits for one. */
+  /** The next message if one is available now; `next` waits for one. */
   poll(): WatchMessage<Shown> | undefined {
     if (!this.#isLive || this.#over || this.core.closed || this.#failure) return undefined;
     if (this.#slice.due()) return undefined;
@@ -91,8 +94,9 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
   }
 
   /**
-   * From now on what is committed while `next` waits goes to `sink` at once, and `next` waits on.
-   * Where many watch, a promise for each of them and each commit is most of what telling costs.
+   * From now on commits that arrive while `next` waits go to `sink` at once, and `next` keeps
+   * waiting. With many watches, one promise per watch and commit would be most of the cost of
+   * delivery.
    */
   pushTo(sink: WatchSink<Shown>): void {
     this.#sink = sink;
@@ -132,7 +136,7 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
     }
   }
 
-  /** The records that match now, all at one commit, from which the changes then go on. */
+  /** The records that match now, all at one commit, after which the changes continue. */
   async *#initial(): AsyncGenerator<WatchMessage<Shown>, void, void> {
     const { collection, filter, show } = this.options;
     const { view, state } = await durableSnapshot(this.core);
@@ -151,10 +155,10 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
     yield this.#reader.message('initial_end', state);
   }
 
-  /** The next commit with something to show, or a bookmark when it is time; undefined at the end. */
+  /** The next commit with visible changes, or a bookmark when one is due; undefined at the end. */
   async #nextMessage(): Promise<WatchMessage<Shown> | undefined> {
     while (!this.#isOver()) {
-      // A reader that is far behind would else never let go of the event loop.
+      // Otherwise a reader that is far behind would block the event loop.
       if (this.#slice.due()) {
         await this.#slice.pause();
         continue;
@@ -187,12 +191,14 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
     wake?.();
   }
 
-  /** A watch that does not sleep finds the news by itself, after what its reader has yet to take. */
+  /**
+   * A watch that is not asleep finds new commits itself, after those its reader has yet to read.
+   */
   #onNews(): void {
     if (this.#wake && !this.#isPushed()) this.#rouse();
   }
 
-  /** True when the sink has all there is; else the pull goes on from where the sink stopped. */
+  /** True when the sink took everything; otherwise `next` continues where the sink stopped. */
   #isPushed(): boolean {
     const sink = this.#sink;
     if (!sink || this.#over || this.core.closed || this.#failure) return false;
@@ -208,13 +214,13 @@ export class Watch<Shown> implements AsyncIterableIterator<WatchMessage<Shown>> 
       }
       return true;
     } catch (error) {
-      // For the one who waits for `next`: whoever made the commit is not to blame.
+      // Reported to the caller of `next`, not to the writer of the commit.
       this.#failure = error as Error;
       return false;
     }
   }
 
-  /** True when the consumer has had enough; throws when the database has. */
+  /** True when the consumer has stopped; throws when the database is closed. */
   #isOver(): boolean {
     if (this.#over) return true;
     if (this.core.closed) throw this.core.closed;

@@ -17,7 +17,7 @@ import { readToken, type ResumePosition } from './token.js';
 import { Watch } from './watch.js';
 
 export interface WatchOptions<Shown = WatchChange> extends ShowOptions {
-  /** Name of a collection, which need not be there yet. Absent: the whole database. */
+  /** Name of a collection, which may not exist yet. Absent: the whole database. */
   collection?: string | undefined;
   /** Shows a change when the record matched before it or matches after it. */
   filter?: RecordFilter | undefined;
@@ -25,27 +25,30 @@ export interface WatchOptions<Shown = WatchChange> extends ShowOptions {
   includeSystem?: boolean | undefined;
   /** Continues after the message that carried it. */
   resumeToken?: string | undefined;
-  /** The first commit wanted; one that is still to come is waited for. 0 or absent: from now on. */
+  /** The first commit to deliver, which may be a future one. 0 or absent: from now on. */
   startSeq?: number | undefined;
   /**
-   * First the records that match now, then `initial_end`, then the changes. A resume token wins:
-   * whoever has one has had the records.
+   * First the records that match now, then `initial_end`, then the changes. Ignored with a resume
+   * token, whose owner already has the records.
    */
   includeInitial?: boolean | undefined;
-  /** How often a quiet watch gets a bookmark: every 15 s unless told. */
+  /** How often an idle watch gets a bookmark. Default: 15 s. */
   heartbeatMs?: number | undefined;
   /** Ends the watch without an error. */
   signal?: AbortSignal | undefined;
-  /** Makes what the messages carry, in place of `includeBefore` and `fields`. */
+  /** Builds the content of the messages, instead of `includeBefore` and `fields`. */
   show?: ((change: VisibleChange) => Shown) | undefined;
   /**
-   * Names what the watch shows: those with the same one, which must have the same collection,
-   * filter and `show`, are given the same messages of changes. Do not change them.
+   * Identifies what the watch shows: watches with the same key, which must have the same
+   * collection, filter and `show`, get the same message objects. Do not modify them.
    */
   shareKey?: string | undefined;
   /** Also show commits without changes: for followers, whose history must be the same. */
   includeEmpty?: boolean | undefined;
-  /** Also show the results of requests: for followers, which may have to answer them again. */
+  /**
+   * Also show the results of requests: for followers, which may have to repeat them after a
+   * failover.
+   */
   includeResults?: boolean | undefined;
 }
 
@@ -69,20 +72,20 @@ export class Watches {
     return this.#open.size;
   }
 
-  /** The commit at which the slowest watch stands; undefined when there is none. */
+  /** Position of the slowest watch; undefined when there is none. */
   get oldestSeq(): number | undefined {
     let oldest: number | undefined;
     for (const { position } of this.#open) oldest = Math.min(oldest ?? position, position);
     return oldest;
   }
 
-  /** The chain after commit `seq`, which must be on disk. Refuses WATCH_COMPACTED. */
+  /** The chain hash after commit `seq`, which must be on disk. Refuses WATCH_COMPACTED. */
   chainAt(seq: number): Hash64 {
     if (seq < this.core.durable.oldestSeq - 1) this.#log.checkReaches(seq + 1);
     return this.#log.chainAt(seq);
   }
 
-  /** Commits were taken back: a watch that has told of one of them ends with an error. */
+  /** Commits were rolled back: a watch that delivered one of them ends with an error. */
   historyCut(): void {
     this.#log.clear();
     for (const shared of this.#sharedByKey.values()) shared.historyCut();
@@ -118,8 +121,9 @@ export class Watches {
   }
 
   /**
-   * Lets go of what every watch near the end of the log has told. What were kept until others push
-   * it out would be old by then, and to clear old things away the whole heap is gone through.
+   * Frees cached commits that all current watches have delivered. If they stayed until they are
+   * evicted, they would reach the old generation of the heap, and freeing them would take a full
+   * garbage collection.
    */
   #forgetDelivered(): void {
     const { seq } = this.core.durable;

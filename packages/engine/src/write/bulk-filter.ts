@@ -31,22 +31,22 @@ export interface ManyResult {
   seq: number;
 }
 
-/** A forgotten filter must not match all records. */
+/** A missing filter must not match all records. */
 export function checkFilterGiven(filter: unknown): void {
   if (typeof filter === 'object' && filter !== null) return;
   throw refuse('BAD_REQUEST', 'filter is missing. To match all records send {}.');
 }
 
 interface Progress extends ManyResult {
-  /** Id of the last record looked at. */
+  /** Id of the last record processed. */
   after: string;
   done: boolean;
 }
 
-/** Changes a record; false: it stays as it is. */
+/** Changes a record; false: it stays unchanged. */
 type Apply = (target: Target, collection: CollectionInfo, record: RecordImage) => boolean;
 
-/** Changes and deletes of all records that match a filter, in commits of 1,000. */
+/** Updates and deletes of all records that match a filter, in commits of 1,000. */
 export class BulkByFilter {
   constructor(
     private readonly core: Core,
@@ -117,7 +117,7 @@ export class BulkByFilter {
     }
   }
 
-  /** Each record is looked at again: it may have changed since it was found. */
+  /** Each record is tested again: it may have changed since it was found. */
   async #commit(ids: readonly string[], work: Work, isLast: boolean): Promise<void> {
     const { collection, limit, matches, apply, progress, save } = work;
     if (ids.length === 0 && !(save && progress.changed > 0)) return;

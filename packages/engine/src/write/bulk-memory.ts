@@ -30,7 +30,7 @@ export class BulkMemory {
     this.#row = Buffer.from(`b:${start}:${requestId}`);
   }
 
-  /** Only inside a job. `split`: the operations of this part are remembered one by one. */
+  /** Only inside a job. `split`: the operations of this part are stored one by one. */
   save(outcomes: readonly BulkOutcome[] | 'split'): void {
     const now = this.core.clock.now();
     const isSplit = outcomes === 'split';
@@ -60,7 +60,9 @@ export class BulkMemory {
     remember(this.core, this.#row, now, value);
   }
 
-  /** The outcomes of the same request before; undefined: it is new. Only inside a job. */
+  /**
+   * The outcomes of an earlier call with this request id; undefined: it is new. Only inside a job.
+   */
   find(collection: CollectionInfo): BulkOutcome[] | 'split' | undefined {
     const { core } = this;
     const stored = core.writer.get('requests', this.#row);

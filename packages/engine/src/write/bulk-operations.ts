@@ -1,6 +1,6 @@
+import type { UpdateMode } from '../value/documents.js';
 import type { Refusal } from '@millrace/kit/errors';
 import type { WriteOptions } from './operations.js';
-import type { UpdateMode } from '../value/update-mode.js';
 import type { RecordImage } from '../format/record.js';
 import type { Transaction } from './transactions.js';
 
@@ -42,6 +42,6 @@ export interface BulkOptions {
   atomic?: boolean | undefined;
   requestId?: string | undefined;
   transaction?: Transaction | undefined;
-  /** Nobody else holds the data: it need not be copied. */
+  /** The caller keeps no reference to the data, so it is not copied. */
   isDataOwn?: boolean | undefined;
 }

@@ -19,7 +19,7 @@ export type BulkOperation<T = Record<string, unknown>, In = T> =
   | { update: ({ id: string } | { key: string }) & Body<T, In> & { expectedRev?: number } }
   | { delete: { id: string } | { key: string } };
 
-/** What became of one write of a bulk. */
+/** The result of one write of a bulk. */
 export interface BulkResult<T> {
   status: 'OK' | 'FAILED' | 'NOT_RUN';
   id: string;

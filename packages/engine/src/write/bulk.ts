@@ -5,14 +5,13 @@ import type { BulkOperation, BulkOptions, BulkOutcome, Place } from './bulk-oper
 import type { CollectionInfo } from '../core/catalog.js';
 import { CommitTarget } from './commit-target.js';
 import type { Core } from '../core/core.js';
-import { ownDocument, toDocument } from '../value/documents.js';
+import { ownDocument, toDocument, isMerge, type UpdateMode } from '../value/documents.js';
 import { encodeValue } from '../format/encoded-document.js';
 import * as operations from './operations.js';
 import type { Address, Document, Target, Written } from './operations.js';
 import { refuse } from '../value/refusal.js';
 import { checkRequestId, once } from './requests.js';
 import type { Transaction } from './transactions.js';
-import { isMerge, type UpdateMode } from '../value/update-mode.js';
 
 /** Records per commit of a bulk that is not atomic. */
 export const bulkCommitRecords = 1_000;
@@ -20,7 +19,9 @@ export const bulkCommitRecords = 1_000;
 type Operate = (target: Target, collection: CollectionInfo) => Written;
 type Prepared = Operate | Refusal;
 
-/** Thrown inside a job: an operation may have left part of its rows, so the job must not commit. */
+/**
+ * Thrown inside a job: an operation may have written some of its rows, so the job must not commit.
+ */
 class PartlyApplied extends Error {}
 
 /** Writes of many records of one collection. */
@@ -117,7 +118,9 @@ export class Bulk {
     return all;
   }
 
-  /** One commit. A unique index that refuses a record in its middle splits it into single ones. */
+  /**
+   * One commit. If a unique index refuses a record in the middle, its operations run one by one.
+   */
   async #chunk(
     collection: CollectionInfo,
     { start, list, prepared }: Chunk,
@@ -178,7 +181,7 @@ export class Bulk {
     return outcomes;
   }
 
-  /** Checks and encodes outside the writer, so that its turn is short. */
+  /** Checks and encodes outside the writer, to keep the job short. */
   #prepare(operation: BulkOperation | Refusal, i: number, options: BulkOptions): Prepared {
     try {
       if (operation instanceof Refusal) throw operation;

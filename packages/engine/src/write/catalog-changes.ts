@@ -32,12 +32,12 @@ const maxCommitBytes = 4 * 2 ** 20;
 
 /** Drops and renames collections, creates and drops indexes. */
 export class CatalogChanges {
-  /** What the settings declare. It can only be changed there. */
+  /** Indexes declared in the settings. They can only be changed there. */
   settings: DeclaredIndexes = new Map();
 
   constructor(
     private readonly core: Core,
-    /** Resolves when the indexes in memory are those that are declared. */
+    /** Resolves when the indexes in memory match the declarations. */
     private readonly indexesDeclared: () => Promise<void>,
   ) {}
 
@@ -97,7 +97,7 @@ export class CatalogChanges {
     }
   }
 
-  /** The commit is 0 when the index was there. */
+  /** The commit is 0 when the index exists already. */
   async createIndex(
     name: string,
     definition: IndexDefinition,
@@ -123,7 +123,7 @@ export class CatalogChanges {
     return { index: made, seq };
   }
 
-  /** `indexName` is the fields with commas between. Returns the commit. */
+  /** `indexName` is the fields, separated by commas. Returns the commit. */
   async dropIndex(name: string, indexName: string): Promise<number> {
     checkCollectionName(name);
     const isNamed = ({ fields }: IndexDefinition) => fields.join(',') === indexName;
@@ -165,7 +165,7 @@ export class CatalogChanges {
     if (this.settings.has(name)) throw inSettings(name, `Collection "${name}"`);
   }
 
-  /** One commit: changes some records, or ends with `finish` when there are none left. */
+  /** One commit: changes some records, or calls `finish` when there are none left. */
   async #step(
     collection: CollectionInfo,
     change: (commit: CommitBuilder, record: RecordImage) => void,
@@ -194,7 +194,7 @@ export class CatalogChanges {
     return records;
   }
 
-  /** Remembers the rename, so that it can be repeated after a failure. */
+  /** Stores the rename, so that it can be repeated after a failure. */
   #beginRename(name: string, newName: string): CollectionInfo {
     const { core } = this;
     const begun = declarationOf(core, keyOf.rename(name));
@@ -239,7 +239,7 @@ export class CatalogChanges {
   }
 }
 
-/** Refuses when a writer has used the new name meanwhile. */
+/** Refuses when the new name was used meanwhile. */
 function move(
   core: Core,
   commit: CommitBuilder,

@@ -10,7 +10,7 @@ import { StepCollection } from './step-collection.js';
 import type { WriterView } from '../storage/views.js';
 import type { DatabaseState } from '../storage/file/state.js';
 
-/** Operations that go straight into a commit. Lives inside one job of the writer. */
+/** Operations that write directly into a commit. Used inside one job of the writer. */
 export class CommitTarget implements Target {
   readonly commit: CommitBuilder;
 
@@ -23,7 +23,7 @@ export class CommitTarget implements Target {
     return new StepCollection<T>(this.core, this, name);
   }
 
-  /** Rows of bytes beside the records. */
+  /** Raw rows beside the records. */
   get rows(): RowWriter {
     return (this.#rows ??= rowWriter(this.core));
   }
@@ -69,7 +69,7 @@ export class CommitTarget implements Target {
     this.commit.remove(collection, before);
   }
 
-  /** A record that outlived its time but not yet the sweeper is swept here and now. */
+  /** An expired record that is not swept yet is removed now. */
   #live(collection: CollectionInfo, record: RecordImage | undefined): RecordImage | undefined {
     if (!record?.isExpired(this.now)) return record;
     this.commit.remove(collection, record, 'expire');

@@ -7,7 +7,7 @@ import { encodeDocument } from '../format/encoded-document.js';
 import { CommitBuilder } from './mutations.js';
 import type { RecordImage } from '../format/record.js';
 
-/** A record of the system collection; its members say what it declares. */
+/** A record of the system collection. */
 interface Declaration {
   collection: string;
   /** As JSON: a schema may be nested deeper than a document. */
@@ -60,7 +60,7 @@ export function declarationOf(core: Core, key: string): RecordImage | undefined 
   return id === undefined ? undefined : view.record(system.id, id);
 }
 
-/** Makes the catalog in memory what the system collection says. Inside a job. */
+/** Loads the declarations of the system collection into the catalog. Inside a job. */
 export function loadDeclarations(core: Core): void {
   const { system } = core.catalog;
   if (!system) return;
@@ -110,7 +110,7 @@ function schemaOf(
     const check = compileSchema(JSON.parse(text) as JsonObject, true);
     return { text, validate, updatedAt, check, violationCount: 0, loggedAt: -Infinity };
   } catch (error) {
-    // It was valid when it was set, perhaps by another version. Reads must go on.
+    // It was valid when it was set, perhaps by another version. Reads must still work.
     core.log.error({ collection: collection.name, err: error }, 'schema failed to load');
     return undefined;
   }

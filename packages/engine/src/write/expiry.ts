@@ -14,7 +14,7 @@ const maxPerCommit = 500;
 const sweepEveryMs = 1_000;
 const maxScanned = 5_000;
 
-/** Removes what is past its time: records with an EXPIRE change, answered request ids silently. */
+/** Removes what has expired: records with an EXPIRE change, stored request results silently. */
 export class ExpirySweeper {
   #timer: Timer | undefined;
   #stopped = false;
@@ -28,7 +28,7 @@ export class ExpirySweeper {
     this.#timer?.cancel();
   }
 
-  /** Sweeps until nothing is due. Where commits come from elsewhere, so do those of the expiry. */
+  /** Sweeps until nothing is due. A follower gets the EXPIRE commits from its leader instead. */
   async sweep(): Promise<void> {
     if (this.core.sealed) {
       while (this.#anythingDue() && (await this.core.writer.submit(() => this.#sweepRequests()))) {
@@ -59,8 +59,8 @@ export class ExpirySweeper {
   }
 
   /**
-   * Deletes stored responses found among the first rows, where records may stay for long. True if
-   * more may be due.
+   * Deletes expired request results among the first rows, where records may remain for long. True
+   * if more may be due.
    */
   #sweepRequests(): boolean {
     const { clock, writer } = this.core;
@@ -76,7 +76,7 @@ export class ExpirySweeper {
     return removed > 0 && due.length === maxScanned;
   }
 
-  /** One commit's worth. True when there may be more. */
+  /** Removes expired rows in one commit. True when there may be more. */
   #sweepSome(): boolean {
     const { core } = this;
     const commit = new CommitBuilder(core);

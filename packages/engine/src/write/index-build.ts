@@ -9,13 +9,13 @@ import { prefixKey } from '../format/keys.js';
 const recordsPerStep = 200;
 const rowsPerStep = 2_000;
 
-/** Indexes as they are declared to `open`, by collection. */
+/** Indexes declared to `open`, by collection. */
 export type DeclaredIndexes = ReadonlyMap<string, readonly IndexDefinition[]>;
 
 /**
- * Makes the indexes on disk those that are declared. New ones are born in the state `building`:
- * from then on every write keeps them, while `build` adds the records that were there before, a
- * few at a time between other writes. Nothing uses an index before it is `ready`.
+ * Makes the indexes on disk match the declarations. New ones start in state `building`: from then
+ * on every write updates them, while `build` adds the existing records, a few at a time between
+ * other writes. Queries use an index only when it is `ready`.
  */
 export async function reconcileIndexes(core: Core, declared: DeclaredIndexes): Promise<void> {
   for (const name of declared.keys()) await core.ensureCollection(name);
@@ -28,7 +28,7 @@ export async function reconcileIndexes(core: Core, declared: DeclaredIndexes): P
   }
 }
 
-/** Builds what is not ready. Resolves when every index is ready or has failed. */
+/** Builds all indexes that are not ready. Resolves when every index is ready or has failed. */
 export async function buildIndexes(core: Core, signal: AbortSignal): Promise<void> {
   for (const index of core.catalog.indexes()) {
     if (index.state === 'building' && !signal.aborted) await build(core, index, signal);
@@ -93,7 +93,7 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
     if (isReady) core.log.info({ index: index.name }, 'Index is ready');
   } catch (error) {
     if (!collection.indexes.includes(index)) return;
-    // Not in a job: on a full disk it would fail as well. The next commit carries it.
+    // Not in a job: on a full disk it would fail as well. Stored with the next commit.
     core.catalog.setIndexState(index, 'failed', messageOf(error));
     core.log.error({ index: index.name, err: error }, 'Index could not be built');
   }
@@ -123,7 +123,7 @@ export function allDeclared(core: Core, settings: DeclaredIndexes): DeclaredInde
 }
 
 async function drop(core: Core, index: IndexInfo): Promise<void> {
-  // Half removed, it must not be taken for a whole one by the next `open`.
+  // A partly removed index must not look complete to the next `open`.
   await core.writer.submit(() =>
     core.catalog.setIndexState(index, 'failed', 'It is being removed.'),
   );

@@ -16,8 +16,8 @@ import { entryKey, expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '
 import { afterCommit } from '../storage/file/state.js';
 
 /**
- * One commit in the making. It lives inside a job of the writer: every change is applied at once,
- * so that what follows in the same job sees it, and `finish` writes the log.
+ * Builds one commit inside a job of the writer: every change is applied at once, so that the rest
+ * of the job sees it, and `finish` writes the log.
  */
 export class CommitBuilder {
   readonly #changes: Change[] = [];
@@ -33,7 +33,7 @@ export class CommitBuilder {
     return this.#changes.length === 0;
   }
 
-  /** Stores a record in place of `before` and returns it as it stands now. */
+  /** Stores a record in place of `before` and returns the new one. */
   store(
     collection: CollectionInfo,
     id: string,
@@ -50,7 +50,7 @@ export class CommitBuilder {
     });
   }
 
-  /** Stores a record whose every field is given. Refuses one that its schema does not allow. */
+  /** Stores a record with all fields given. Refuses one that violates its schema. */
   storeExactly(
     collection: CollectionInfo,
     id: string,
@@ -59,7 +59,8 @@ export class CommitBuilder {
     fields: Omit<RecordFields, 'contentHash' | 'seq'>,
   ): RecordImage {
     if (collection.schema) enforceSchema(this.core, collection, document.data);
-    // Spelled out, here and below: spreading an object costs more than writing the record.
+    // Written field by field, here and below: spreading an object costs more than writing the
+    // record.
     const bytes = document.toRecord({
       key: fields.key,
       expiresAt: fields.expiresAt,
@@ -73,7 +74,7 @@ export class CommitBuilder {
   }
 
   /**
-   * Stores a record whose earlier image, `base`, this commit has already removed: it goes on from
+   * Stores a record whose earlier image, `base`, this commit has already removed: it continues from
    * there, and the log shows one update.
    */
   storeAgain(
@@ -119,7 +120,7 @@ export class CommitBuilder {
     document: EncodedDocument,
   ): RecordImage {
     const image = new RecordImage(id, bytes, bytes.length, this.core.codec);
-    const after = image.withData(document.dataAtHand);
+    const after = image.withData(document.decodedData);
     const op = before ? 'update' : 'insert';
     this.#apply(collection, { op, collection: collection.id, id, before, after });
     return after;
@@ -143,7 +144,7 @@ export class CommitBuilder {
     const bytes = idBytes(id);
     if (before) {
       const row = prefixed(collection, Buffer.from(before));
-      // A record past its expiry may have lost its key to a younger one already.
+      // The key of an expired record may already belong to a newer record.
       if (writer.get('keys', row)?.equals(bytes)) writer.remove('keys', row);
     }
     if (after) writer.put('keys', prefixed(collection, Buffer.from(after)), bytes);
@@ -162,7 +163,7 @@ export class CommitBuilder {
     const { id, before, after } = change;
     const old = before ? index.compiled.entriesOf(before) : noEntries;
     const fresh = after ? index.compiled.entriesOf(after) : noEntries;
-    // Also when nothing moves: an empty array has the same entries as no value at all.
+    // Even when no entry changes: an empty array has the same entries as a missing value.
     this.core.catalog.noteEntry(index, fresh.multi, fresh.cut);
     if (sameValues(old.values, fresh.values) && sameValues(old.unique, fresh.unique)) return;
     for (const values of missingFrom(fresh.unique, old.unique)) {
@@ -171,7 +172,7 @@ export class CommitBuilder {
     moveEntries(this.core, index, id, old, fresh);
   }
 
-  /** A unique value whose holder is past its expiry is free: the holder is swept now. */
+  /** A unique value of an expired record is free: that record is removed now. */
   #makeRoom(collection: CollectionInfo, index: IndexInfo, id: string, values: Uint8Array): void {
     const view = this.core.view();
     const holder = view.idOfUnique(index.id, values);
@@ -189,7 +190,7 @@ const noEntries: Pick<IndexEntries, 'values' | 'unique' | 'multi' | 'cut'> = {
 };
 const noBytes = Buffer.alloc(0);
 
-/** Moves one record's entries in one index. Refuses a value that a unique index already has. */
+/** Updates one record's entries in one index. Refuses a value that a unique index already has. */
 export function moveEntries(
   core: Core,
   index: IndexInfo,
@@ -241,7 +242,7 @@ function sameValues(a: readonly Uint8Array[], b: readonly Uint8Array[]): boolean
   return a.length === b.length && a.every((value, i) => Buffer.compare(value, b[i]!) === 0);
 }
 
-/** What `list` has and `other` has not. */
+/** The items of `list` that are not in `other`. */
 function missingFrom(
   list: readonly Uint8Array[],
   other: readonly Uint8Array[],

@@ -1,20 +1,19 @@
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
 import type { CollectionInfo } from '../core/catalog.js';
-import { checkKey, mergePatch, type JsonObject } from '../value/documents.js';
+import { checkKey, mergePatch, type JsonObject, type UpdateMode } from '../value/documents.js';
 import type { EncodedDocument } from '../format/encoded-document.js';
 import type { RecordImage } from '../format/record.js';
 import { refuse } from '../value/refusal.js';
-import type { UpdateMode } from '../value/update-mode.js';
 
 /**
- * Where an operation reads and writes: straight into a commit, or into the private copy of an
- * interactive transaction. The operations below are written once, for both.
+ * Where an operation reads and writes: directly into a commit, or into the private writes of an
+ * interactive transaction. The operations below work on either.
  */
 export interface Target {
   readonly now: number;
   newId(): string;
   encode(data: JsonObject): EncodedDocument;
-  /** The live record; one past its expiry is not there. */
+  /** The record, unless it has expired. */
   byId(collection: CollectionInfo, id: string): RecordImage | undefined;
   byKey(collection: CollectionInfo, key: string): RecordImage | undefined;
   store(
@@ -27,18 +26,18 @@ export interface Target {
   remove(collection: CollectionInfo, before: RecordImage): void;
 }
 
-/** The document of a write: as it came, or already encoded outside the writer. */
+/** The document of a write: plain, or already encoded outside the writer. */
 export interface Document {
   data: JsonObject;
   encoded?: EncodedDocument | undefined;
 }
 
 export interface WriteOptions {
-  /** Lifetime of the record from now; 0: unlimited; absent: as before, or the default. */
+  /** TTL of the record from now on; 0: it never expires; absent: unchanged, or the default. */
   ttlMs?: number | undefined;
 }
 
-/** The last moment that RFC 3339 and protobuf can write. */
+/** The latest time that RFC 3339 and protobuf can represent. */
 const latestTime = Date.UTC(10_000, 0, 1) - 1;
 
 /** A record by its id or by its key. */
@@ -97,12 +96,12 @@ export function upsert(
   return insert(target, collection, intoNothing(document, options.mode), { ...options, key });
 }
 
-/** Merging into nothing: what the patch sets, without what it removes. */
+/** A merge that creates the record: the fields that the patch sets, without those it removes. */
 function intoNothing(document: Document, mode: UpdateMode | undefined): Document {
   return mode === 'merge' ? { data: mergePatch({}, document.data) } : document;
 }
 
-/** Changes a record only if it still has the revision that the caller has seen. */
+/** Changes a record only if its revision is the expected one. */
 export function updateIfRev(
   target: Target,
   collection: CollectionInfo,
@@ -146,7 +145,7 @@ export function checkId(id: string): string {
 
 function existing(target: Target, collection: CollectionInfo, address: Address): RecordImage {
   if ('id' in address) {
-    // What cannot be an id names no record either.
+    // Text that is not an id matches no record.
     const record = isUlid(address.id)
       ? target.byId(collection, normalizeUlid(address.id))
       : undefined;
@@ -226,7 +225,7 @@ function revMismatch(collection: CollectionInfo, record: RecordImage, expected: 
   return refuse(
     'REV_MISMATCH',
     `The record of "${collection.name}" is at revision ${record.rev}, not ${expected}: ` +
-      'read it again and decide again.',
+      'read the record again and retry.',
     { current_rev: String(record.rev) },
   );
 }

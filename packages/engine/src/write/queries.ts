@@ -11,12 +11,12 @@ import type { QuerySource } from '../query/source.js';
 import type { ReadView } from '../storage/read-view.js';
 import type { Transaction } from './transactions.js';
 
-/** What a query says of the state that it read. */
+/** The commit that a query read. */
 export interface ReadPoint {
   readSeq: number;
 }
 
-// A collection that nobody has written to yet answers like an empty one.
+// A collection without any write so far answers like an empty one.
 const noCollection: CollectionInfo = {
   id: 0,
   name: '',
@@ -26,11 +26,11 @@ const noCollection: CollectionInfo = {
   isDropped: false,
 };
 
-/** Queries over one collection: each on one snapshot, or inside a transaction. */
+/** Queries on one collection: each on one snapshot, or inside a transaction. */
 export class Queries {
   constructor(private readonly core: Core) {}
 
-  /** The records that match, in batches. The snapshot is held until the last one is taken. */
+  /** The matching records, in batches. The snapshot is held until the last one was read. */
   async *find(
     name: string,
     input: unknown,
@@ -38,7 +38,7 @@ export class Queries {
   ): AsyncGenerator<FindBatch & ReadPoint, void, void> {
     const query = checkFind(input);
     const slice = this.core.newSlice();
-    // Before the snapshot: many queries that wait must not hold as many snapshots.
+    // Before the snapshot: queries that wait must not hold snapshots.
     if (!transaction) await slice.begin();
     const [source, done] = this.#source(name, query.condition, slice, transaction);
     try {
@@ -81,7 +81,7 @@ export class Queries {
       return [from(view), () => view.done()];
     }
     transaction.use();
-    // What the query did not find must still not be there when the transaction commits.
+    // Records that the query did not find must still not exist when the transaction commits.
     transaction.notePredicate({ collection: name, matches: compilePredicate(condition) });
     const overlay = transaction.overlay(collection.id);
     const seen = { ...collection, indexes: transaction.usableIndexes(collection) };

@@ -3,19 +3,19 @@ import type { Core } from '../core/core.js';
 import type { RecordImage } from '../format/record.js';
 import { refuse } from '../value/refusal.js';
 
-/** A condition that a transaction has read by: what matched it must not have changed. */
+/** A condition that a transaction has read by: its matches must not have changed. */
 export interface ReadPredicate {
-  /** By name: it may not have been there yet. */
+  /** By name: the collection may not have existed yet. */
   collection: string;
   matches(image: RecordImage): boolean;
 }
 
-/** How much of the log is looked at before others have their turn. */
+/** Commits checked before yielding to other work. */
 const commitsAtATime = 500;
 
 /**
- * What a transaction has read from its snapshot: records, keys that were or were not there,
- * conditions. All of it must still be so when it commits.
+ * What a transaction has read from its snapshot: records, keys that did or did not exist,
+ * conditions. All of it must be unchanged when it commits.
  */
 export class ReadSet {
   readonly #records = new Map<string, { collection: number; id: string; seq: number }>();
@@ -45,8 +45,8 @@ export class ReadSet {
   }
 
   /**
-   * Holds the conditions against most of the log beside other work, and answers up to which
-   * commit, so that the writer only has to look at the rest.
+   * Checks the conditions against most of the log outside the writer, and returns up to which
+   * commit, so that the writer only has to check the rest.
    */
   async checkEarly(): Promise<number> {
     const { seq: last } = this.core.durable;
@@ -58,7 +58,7 @@ export class ReadSet {
     return Math.max(this.readSeq, last);
   }
 
-  /** Refuses TX_CONFLICT unless all is as it was read. Inside a job of the writer. */
+  /** Refuses TX_CONFLICT unless everything is as it was read. Inside a job of the writer. */
   check(checkedSeq: number): void {
     const view = this.core.view();
     for (const { collection, id, seq } of this.#records.values()) {

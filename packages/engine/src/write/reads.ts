@@ -23,7 +23,7 @@ export class Reads {
     if (transaction) {
       transaction.use();
       if (collection) return transaction.byKey(collection, key);
-      // Nothing is there to be noted as read, but someone may put it there.
+      // There is no record to track as read, but another writer may create it.
       transaction.notePredicate({ collection: name, matches: (image) => image.key === key });
     }
     if (!collection) return undefined;

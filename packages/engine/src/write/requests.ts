@@ -6,11 +6,11 @@ import { RecordImage } from '../format/record.js';
 import { refuse } from '../value/refusal.js';
 import { encodeResult, type RequestResult } from '../format/request-results.js';
 
-/** How long a repeated request is answered with what it did the first time. */
+/** How long the result of a request is stored for repetitions. */
 export const requestMemoryMs = 10 * 60_000;
 const maxRequestIdLength = 128;
 
-/** What a write did, as its repetition must hear it again. */
+/** The result of a write, as a repetition returns it. */
 export interface Outcome {
   seq: number;
   created: boolean;
@@ -19,8 +19,8 @@ export interface Outcome {
 }
 
 /**
- * Runs a write once per request id. The answer is stored in the same commit as the write, so a
- * client that lost the answer, even to a crash, can repeat the request and nothing happens twice.
+ * Runs a write once per request id. The result is stored in the same commit as the write, so a
+ * client that lost the answer, even in a crash, can repeat the request safely.
  */
 export function once(
   core: Core,
@@ -40,7 +40,7 @@ export function once(
     }
     return decodeOutcome(core, stored);
   }
-  // The sweeper must not take this answer for the one that is too old.
+  // The sweeper must not remove the new result in place of the expired one.
   if (stored) forgetResult(core, row, stored);
   const outcome = run();
   const head = Buffer.alloc(14);
@@ -48,7 +48,7 @@ export function once(
   head.writeUInt32BE(print.high, 6);
   head.writeUInt32BE(print.low, 10);
   const value = Buffer.concat([head, encodeOutcome(outcome)]);
-  // Every node encodes records in its own way, so the image stays here.
+  // Every node encodes records differently, so the image is not replicated.
   const shared = value.subarray(0, outcome.record ? imageStart : value.length);
   storeResult(core, { key: row, value: shared, expiresAt: now + requestMemoryMs }, value);
   return outcome;
@@ -68,9 +68,9 @@ export function requestIdReused(requestId: string) {
 }
 
 /**
- * Stores the answer to a request until it expires, and adds it to the commit of the same job, so
- * that a follower which is promoted knows it too. `row` is the whole value if it has more than
- * other nodes need.
+ * Stores the result of a request until it expires, and adds it to the commit of the same job, so
+ * that a promoted follower has it too. `row` is the complete value if it contains more than other
+ * nodes need.
  */
 function storeResult(core: Core, result: RequestResult, row = result.value): void {
   const { key, expiresAt } = result;
@@ -86,14 +86,14 @@ export function forgetResult(core: Core, key: Buffer, value: Buffer): void {
   core.writer.remove('expiry', expiryKey(expiresAt, expiryKinds.request, key));
 }
 
-/** Keeps a row of `requests` for ten minutes. */
+/** Stores a row of `requests` for ten minutes. */
 export function remember(core: Core, row: Buffer, now: number, value: Buffer): void {
   storeResult(core, { key: row, value, expiresAt: now + requestMemoryMs });
 }
 
 /**
- * Stores a result that came with a commit of the leader. False: it names a record that the commit
- * does not have. Only inside a job, after the commit.
+ * Stores a result that came with a commit of the leader. False: it refers to a record that is not
+ * in the commit. Only inside a job, after the commit.
  */
 export function storeLeaderResult(
   core: Core,
@@ -117,7 +117,7 @@ export function storeLeaderResult(
   return true;
 }
 
-/** The commit that a row of `requests` speaks of, 0 for none, and when the row expires. */
+/** The commit of a row of `requests`, 0 for none, and when the row expires. */
 export function aboutResult(key: Buffer, value: Buffer): { seq: number; expiresAt: number } {
   if (key[0] === transactionMark) {
     const { seq, committedAt } = JSON.parse(value.toString()) as Record<string, number>;
@@ -129,7 +129,7 @@ export function aboutResult(key: Buffer, value: Buffer): { seq: number; expiresA
   return { seq, expiresAt };
 }
 
-// First bytes of the keys of rows: single writes, changes by filter, transactions.
+// Key prefixes of the rows: single writes, changes by filter, transactions.
 const [writeMark, manyMark, transactionMark] = Buffer.from('rmt');
 const outcomeStart = 14;
 const imageStart = outcomeStart + 7 + idLength;

@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 
-/** A transaction that can be brought to an end. */
+/** A transaction that can be committed or rolled back. */
 export interface EndingTransaction {
   readonly id: string;
   commit(): Promise<unknown>;
@@ -11,9 +11,9 @@ export interface EndingTransaction {
 type Retry = <Result>(attempt: () => Promise<Result>) => Promise<Result>;
 
 export interface RunOptions {
-  /** How often `run` is called at most: 10 times unless told. */
+  /** Maximum number of calls of `run`. Default: 10. */
   tries?: number | undefined;
-  /** Makes the next attempt when it is time. */
+  /** Schedules the next attempt. */
   retry: Retry;
 }
 
@@ -21,8 +21,8 @@ const defaultTries = 10;
 const maxWaitMs = 1_000;
 
 /**
- * Begins a transaction, runs `run` in it and commits. When another commit was in the way, all of
- * it happens again. A throw of `run` rolls back and comes out.
+ * Begins a transaction, calls `run` and commits. On a conflict everything is repeated. If `run`
+ * throws, the transaction is rolled back and the error is rethrown.
  */
 export async function runTransaction<Held extends EndingTransaction, Result>(
   begin: () => Held | Promise<Held>,
@@ -37,7 +37,7 @@ export async function runTransaction<Held extends EndingTransaction, Result>(
   }
 }
 
-/** The result, or the error after which the same may succeed. */
+/** The result, or the error after which a retry may succeed. */
 async function runOnce<Held extends EndingTransaction, Result>(
   begin: () => Held | Promise<Held>,
   run: (transaction: Held) => Promise<Result>,
@@ -47,9 +47,9 @@ async function runOnce<Held extends EndingTransaction, Result>(
   try {
     result = await run(transaction);
   } catch (error) {
-    // Its server was restarted, and nothing of it was committed.
+    // The server was restarted, and nothing was committed.
     if (isAbout(error, 'TX_NOT_FOUND', transaction.id)) return { error };
-    // What went wrong in `run` matters, not that the transaction may be gone already.
+    // Report the error of `run`, not that the transaction may have ended already.
     await Promise.resolve(transaction.rollback()).catch(() => undefined);
     throw error;
   }
@@ -63,9 +63,8 @@ async function runOnce<Held extends EndingTransaction, Result>(
 }
 
 /**
- * Makes retries one after the other, so that callers who change the same record do not get into
- * each other's way again and again. The wait is limited, because a retry may itself wait for
- * another transaction.
+ * Runs retries one after the other, so that callers who change the same record do not conflict
+ * again and again. The wait is limited, because a retry may itself wait for another transaction.
  */
 export function retryInTurn(clock: Clock): Retry {
   let last: Promise<unknown> = Promise.resolve();

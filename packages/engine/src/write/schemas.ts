@@ -1,7 +1,7 @@
 import { decodeCommit } from '../format/changes.js';
 import type { Core } from '../core/core.js';
 import { commitDeclarations, keyOf, putDeclaration, removeDeclaration } from './declarations.js';
-import { checkCollectionName, type JsonObject } from '../value/documents.js';
+import { checkCollectionName, type JsonObject, checkSchemaObject } from '../value/documents.js';
 import {
   compileSchema,
   maxSchemaBytes,
@@ -12,7 +12,6 @@ import {
 import type { Queries } from './queries.js';
 import type { RecordImage } from '../format/record.js';
 import { refuse } from '../value/refusal.js';
-import { checkSchemaObject } from '../value/schema-object.js';
 
 export interface SetSchemaOptions {
   /** `strict` (default) refuses documents that do not match; `warn` logs and counts them. */
@@ -55,7 +54,7 @@ export interface SchemaInfo {
 const maxViolations = 20;
 const commitsPerStep = 500;
 
-/** The JSON Schemas of the collections, which every write is held against. */
+/** The JSON Schemas of the collections, which validate every write. */
 export class Schemas {
   constructor(
     private readonly core: Core,
@@ -132,7 +131,7 @@ export class Schemas {
     return seen;
   }
 
-  /** Checks what was committed meanwhile, so that little is left for the writer. */
+  /** Checks the commits since then, so that little is left for the writer. */
   async #catchUp(name: string, scan: Scan, from: number): Promise<number> {
     let seen = from;
     while (this.core.durable.seq > seen) {
@@ -158,7 +157,7 @@ export class Schemas {
   }
 }
 
-/** Thrown inside the job: records that came during the check do not match. */
+/** Thrown inside the job: records written during the check do not match. */
 class NotApplied extends Error {
   constructor(readonly scan: Scan) {
     super('Records do not match the schema');

@@ -10,7 +10,7 @@ export interface CommitResult {
   committedAt: number;
 }
 
-/** How a commit was answered, for ten minutes: the answer may have been lost on its way. */
+/** Stores the result of a commit for ten minutes, in case the answer was lost. */
 export function rememberCommit(core: Core, id: string, result: CommitResult): void {
   remember(core, commitRow(id), result.committedAt, Buffer.from(JSON.stringify(result)));
 }

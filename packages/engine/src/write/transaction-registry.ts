@@ -4,15 +4,15 @@ import { closed, expired, rememberedCommit, type CommitResult } from './transact
 import { Transaction, transactionLimits } from './transactions.js';
 
 export interface BeginOptions {
-  /** It will not write, and so never conflicts. */
+  /** The transaction does not write, so it never conflicts. */
   readOnly?: boolean | undefined;
-  /** How long it may live: 60 s unless told, and at most. */
+  /** Maximum lifetime. Default and maximum: 60 s. */
   timeoutMs?: number | undefined;
 }
 
 const endedMemory = 10_000;
 
-/** The transactions under way, by id, and what became of those that ended. */
+/** The open transactions by id, and the results of those that ended. */
 export class TransactionRegistry {
   readonly #open = new Map<string, Transaction>();
   readonly #committing = new Map<string, Promise<CommitResult>>();
@@ -52,7 +52,7 @@ export class TransactionRegistry {
     return transaction;
   }
 
-  /** May be repeated: the same answer for ten minutes. */
+  /** Can be repeated: returns the same answer for ten minutes. */
   async commit(id: string): Promise<CommitResult> {
     const underWay = this.#committing.get(id);
     if (underWay) return underWay;

@@ -19,11 +19,11 @@ export const transactionLimits = {
   idleMs: 10_000,
   operations: 1_000,
   bytes: 8 * 1024 * 1024,
-  /** Each holds a snapshot, and LMDB has places for a few thousand readers. */
+  /** Each holds a snapshot, and LMDB has slots for a few thousand readers. */
   open: 1_000,
 };
 
-/** What a transaction has done to one record: its new image, or null when it removed it. */
+/** The write of a transaction to one record: its new image, or null for a delete. */
 interface OwnWrite {
   collection: CollectionInfo;
   base: RecordImage | undefined;
@@ -32,15 +32,17 @@ interface OwnWrite {
 }
 
 /**
- * An interactive transaction. It reads one snapshot, keeps its own writes to itself, and
- * remembers what it read: records, keys that were not there, conditions. At the commit, inside
- * the writer, all of that must still be as it was read; then its writes become one commit. So
- * transactions behave as if they ran one after the other.
+ * An interactive transaction. It reads one snapshot, buffers its own writes, and tracks what it
+ * read: records, keys that did not exist, conditions. At the commit, inside the writer, all of that
+ * must be unchanged; then its writes become one commit. So transactions are serializable.
  */
 export class Transaction implements Target {
   readonly expiresAt: number;
   readonly view: SnapshotView;
-  /** Indexes that were complete when it began: one that was built since lacks what it sees. */
+  /**
+   * Indexes that were ready when it began: one that was built since may lack records of its
+   * snapshot.
+   */
   readonly #usableIndexes: ReadonlySet<IndexInfo>;
   readonly #own = new Map<string, OwnWrite>();
   readonly #ownKeys = new Map<string, string | null>();
@@ -80,7 +82,7 @@ export class Transaction implements Target {
     return this.#operations;
   }
 
-  /** Every call that uses the transaction begins here. */
+  /** Called first by every call that uses the transaction. */
   use(): void {
     if (this.#state === 'open') {
       this.#touch();
@@ -126,7 +128,7 @@ export class Transaction implements Target {
     return { ...outcome, record: outcome.record && this.#copyOf(outcome.record) };
   }
 
-  /** Notes that the transaction has read everything that meets a condition. */
+  /** Records that the transaction has read everything that matches a condition. */
   notePredicate(predicate: ReadPredicate): void {
     this.#reads.notePredicate(predicate);
   }
@@ -135,7 +137,7 @@ export class Transaction implements Target {
     return collection.indexes.filter((index) => this.#usableIndexes.has(index));
   }
 
-  /** Its own writes of a collection, for queries to lay over the snapshot. */
+  /** Its own writes of a collection, which queries merge with the snapshot. */
   overlay(collection: number): Map<string, RecordImage | null> {
     const own = new Map<string, RecordImage | null>();
     for (const write of this.#own.values()) {
@@ -204,7 +206,7 @@ export class Transaction implements Target {
     this.view.done(closed(this.id));
   }
 
-  /** Ends it without a word: the database closes. */
+  /** Ends it without an error: the database closes. */
   abandon(): void {
     if (this.#state !== 'open') return;
     this.#end();
@@ -213,7 +215,7 @@ export class Transaction implements Target {
 
   #commitNow(checkedSeq: number): CommitResult {
     const target = new CommitTarget(this.core);
-    // A transaction that wrote nothing saw one snapshot: that is an order of its own.
+    // A transaction without writes saw one snapshot, so it is serializable as it is.
     if (this.#own.size > 0) {
       this.#reads.check(checkedSeq);
       this.#apply(target);
@@ -228,14 +230,16 @@ export class Transaction implements Target {
     return result;
   }
 
-  /** Old images leave before new ones come, so that two records may swap a unique value. */
+  /**
+   * Old images are removed before new ones are stored, so that two records may swap a unique value.
+   */
   #apply(target: CommitTarget): void {
     const { commit } = target;
     const writes = [...this.#own.values()];
     for (const { collection, base } of writes) {
       if (base) commit.remove(collection, base);
     }
-    // Whoever is past its time gives up its id and key; to look it up is to sweep it.
+    // An expired record gives up its id and key; looking it up removes it.
     for (const { collection, base, image } of writes) {
       if (!image || base) continue;
       target.byId(collection, image.id);
@@ -250,7 +254,7 @@ export class Transaction implements Target {
     }
   }
 
-  /** Refuses at once what the commit would refuse anyway. */
+  /** Refuses now what the commit would refuse anyway. */
   #checkUnique(collection: CollectionInfo, image: RecordImage): void {
     for (const index of collection.indexes) {
       if (!index.definition.unique || index.state !== 'ready') continue;
@@ -258,13 +262,13 @@ export class Transaction implements Target {
         const holder = this.view.idOfUnique(index.id, values);
         if (holder === undefined || holder === image.id) continue;
         if (this.#own.has(nameOf(collection.id, holder))) continue;
-        // The holder counts as read: what the caller does next may rest on this refusal.
+        // The record that has the value counts as read: the caller may act on this refusal.
         if (this.byId(collection, holder)) throw uniqueViolation(index);
       }
     }
   }
 
-  /** What is handed out may be changed by the caller; what is kept may not. */
+  /** A copy: the caller may modify it, but not the transaction's own. */
   #copyOf(image: RecordImage): RecordImage {
     return new RecordImage(image.id, image.bytes, image.end, this.core.codec);
   }

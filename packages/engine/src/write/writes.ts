@@ -1,25 +1,24 @@
 import type { CollectionInfo } from '../core/catalog.js';
 import { CommitTarget } from './commit-target.js';
 import type { Core } from '../core/core.js';
-import { ownDocument, toDocument } from '../value/documents.js';
+import { ownDocument, toDocument, type UpdateMode } from '../value/documents.js';
 import { encodeDocument, encodeValue } from '../format/encoded-document.js';
 import * as operations from './operations.js';
 import type { Address, Document, Target, WriteOptions } from './operations.js';
 import { once, type Outcome } from './requests.js';
 import type { Transaction } from './transactions.js';
-import type { UpdateMode } from '../value/update-mode.js';
 
-/** What every write may carry beside its own arguments. */
+/** Options of every write. */
 export interface CallOptions extends WriteOptions {
-  /** Makes the write safe to repeat for ten minutes. */
+  /** Idempotency key: the write can be repeated safely for ten minutes. */
   requestId?: string | undefined;
-  /** Does the write inside this transaction instead of at once. */
+  /** Writes inside this transaction instead of in its own commit. */
   transaction?: Transaction | undefined;
-  /** Nobody else holds the data: it need not be copied. */
+  /** The caller keeps no reference to the data, so it is not copied. */
   isDataOwn?: boolean | undefined;
 }
 
-/** The writes of a database, each one commit of its own or a part of a transaction. */
+/** The writes of a database, each in its own commit or as part of a transaction. */
 export class Writes {
   constructor(private readonly core: Core) {}
 
@@ -90,7 +89,7 @@ export class Writes {
     );
   }
 
-  /** The outcome's record is the one that is gone. */
+  /** The record in the outcome is the deleted one. */
   remove(collection: string, address: Address, options: CallOptions = {}): Promise<Outcome> {
     const print = () => ['remove', collection, address];
     return this.#run(collection, options, print, (target, info) => ({
@@ -99,12 +98,12 @@ export class Writes {
     }));
   }
 
-  /** Checks and encodes outside the writer, so that its turn is short. */
+  /** Checks and encodes outside the writer, to keep the job short. */
   #document(data: unknown, options: CallOptions & { mode?: UpdateMode | undefined }): Document {
     const { isDataOwn, mode } = options;
     if (mode === 'merge') return { data: isDataOwn ? ownDocument(data) : toDocument(data) };
     if (isDataOwn) return encodeValue(this.core, data, true);
-    // The caller gets the copy back: making it of the packed bytes would take longer.
+    // The caller gets this copy back: decoding the stored bytes would take longer.
     return encodeDocument(this.core, toDocument(data));
   }
 
@@ -142,7 +141,7 @@ export class Writes {
 type Print = () => unknown;
 type Operate = (target: Target, collection: CollectionInfo) => operations.Written;
 
-/** A refusal comes with the promise, as that of any other write does. */
+/** A refusal rejects the promise, as for any other write. */
 async function inside(
   transaction: Transaction,
   requestId: string | undefined,

@@ -7,7 +7,7 @@ import type { Caller } from '../../core/caller.js';
 export type Access = Caller['access'];
 
 export interface TokenSources {
-  /** False under `auth: none`: nobody needs a token then. */
+  /** False under `auth: none`: no token is needed then. */
   areRequired: boolean;
   token: TokenSource;
   readOnly: TokenSource;

@@ -1,9 +1,9 @@
+import type { UpdateMode as EngineMode } from '@millrace/engine/value/documents';
 import { isUtf8 } from 'node:buffer';
 import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt';
 import { DataEncoding, UpdateMode } from '@millrace/contract/db';
 import { isTooDeepJson, jsonErrorReason, maxJsonDepth } from '@millrace/kit/http';
 import { refuse } from '@millrace/engine/value/refusal';
-import type { UpdateMode as EngineMode } from '@millrace/engine/value/update-mode';
 
 /** A refusal that names the invalid field. */
 export function badField(field: string, problem: string): Error {

@@ -1,9 +1,9 @@
+import type { UpdateMode as EngineMode } from '@millrace/engine/value/documents';
 import type { Outcome } from '@millrace/engine/write/requests';
 import type { CallOptions } from '@millrace/engine/write/writes';
 import type { Record } from '@millrace/contract/db';
 import type { Address } from '@millrace/engine/write/operations';
 import { refuse } from '@millrace/engine/value/refusal';
-import type { UpdateMode as EngineMode } from '@millrace/engine/value/update-mode';
 import type { CallContext, Request, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { documentOf, recordMessage } from './records.js';

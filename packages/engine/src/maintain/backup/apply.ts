@@ -9,21 +9,21 @@ import type { BackupCatalog, BackupHeader } from './parts.js';
 import type { PortableChange, PortableCommit } from './portable.js';
 import type { BackupStatement } from './reader.js';
 
-// Enough to fill a flush while the next frames are being decoded.
+// Enough to fill a flush while the next frames are decoded.
 const maxPending = 32;
 
 export interface ApplyOptions {
-  /** Keep the id of the history, as a follower does; a restored copy begins another one. */
+  /** Keep the lineage id, as a follower does; a restored copy starts a new lineage. */
   keepLineage?: boolean;
   onRecords?: (count: number) => void;
-  /** False for the first commit that is after the target: it and all later ones are left out. */
+  /** False for the first commit after the target: it and all later ones are left out. */
   isWithin?: ((commit: PortableCommit) => boolean) | undefined;
 }
 
 /**
- * Puts a backup into a database: a full one into an empty database, an increment into one that
- * stands at the commit it builds on. Only with the backup's last word does the database move to
- * its commit, so one that was cut off is of no use and must be thrown away.
+ * Applies a backup to a database: a full one to an empty database, an increment to one at the
+ * commit it builds on. The database moves to the backup's commit only with its last frame, so after
+ * an incomplete backup it is unusable and must be deleted.
  */
 export async function applyBackup(
   core: Core,
@@ -36,7 +36,7 @@ export async function applyBackup(
   return apply.header!;
 }
 
-/** A change ready to be written, all encoded. */
+/** An encoded change, ready to be written. */
 interface Write {
   collection: CollectionInfo;
   id: string;
@@ -50,7 +50,7 @@ class Application {
   #catalog: BackupCatalog | undefined;
   readonly #collections = new Map<number, CollectionInfo>();
   readonly #underWay: Promise<void>[] = [];
-  /** An archive may begin before the base backup does: those commits are there already. */
+  /** An archive may start before the base backup does: earlier commits are already applied. */
   readonly #startSeq: number;
   #last: PortableCommit | undefined;
   #isReached = false;
@@ -82,7 +82,7 @@ class Application {
       case 'rows':
         return this.#submit(() => {
           for (const { key, value } of statement.rows) {
-            // Copied: the frame they lie in is much larger, and would be kept for each.
+            // Copied: otherwise each row would keep its much larger frame in memory.
             this.core.writer.put('rows', Buffer.from(key), Buffer.from(value));
           }
         });
@@ -96,7 +96,9 @@ class Application {
     if (catalog.since_chain === null) await this.#makeCollections();
   }
 
-  /** Makes these collections, or all: an increment may have some that are newer than the target. */
+  /**
+   * Creates these collections, or all: an increment may have some that are newer than the target.
+   */
   async #makeCollections(numbers?: ReadonlySet<number>): Promise<void> {
     for (const { number, name } of this.#catalog!.collections) {
       if (this.#collections.has(number) || numbers?.has(number) === false) continue;
@@ -149,7 +151,7 @@ class Application {
 
   async #submit(job: () => void): Promise<void> {
     const written = this.core.writer.submit(job);
-    // Awaited below; until then its failure must not count as nobody's.
+    // Awaited below; until then a rejection must not count as unhandled.
     written.catch(() => undefined);
     this.#underWay.push(written);
     if (this.#underWay.length >= maxPending) await this.#underWay.shift();
@@ -194,14 +196,17 @@ class Application {
         epoch,
         commitEpoch: epoch,
         chain,
-        // A new log begins: what came before is in the backup only.
+        // A new log starts: earlier commits are only in the backup.
         oldestSeq: seq + 1,
         oldestChain: chain,
       };
     });
   }
 
-  /** Notes the index as one to be built; the next `open` builds it, or drops it undeclared. */
+  /**
+   * Declares an index to be built; the next `open` builds it, or drops it if it is not declared
+   * there.
+   */
   async #declare(wanted: BackupCatalog['indexes'][number]): Promise<void> {
     const { collection, fields, unique, sparse } = wanted;
     const known = this.core.catalog.find(collection)?.indexes ?? [];

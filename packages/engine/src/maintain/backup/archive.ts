@@ -27,7 +27,7 @@ export function logBackupName(firstSeq: number, seq: number): string {
   return `log-${digits(firstSeq)}-${digits(seq)}.backup`;
 }
 
-/** The files of an archive, the newest first. */
+/** The files of an archive, newest first. */
 export function archiveFiles(directory: string): ArchiveFile[] {
   const files = readdirSync(directory).flatMap((name) => {
     const found = namePattern.exec(name);
@@ -77,7 +77,7 @@ export async function planRestore(
   return plan;
 }
 
-/** What archives hold, and backup files beside them, the newest first. */
+/** Files of the archives and the given backup files, newest first. */
 async function filesOf(from: readonly string[]): Promise<ArchiveFile[]> {
   const files: ArchiveFile[] = [];
   for (const path of from) {
@@ -93,7 +93,7 @@ async function filesOf(from: readonly string[]): Promise<ArchiveFile[]> {
   return files.sort((a, b) => b.seq - a.seq);
 }
 
-/** An archive has files of its own: a link could lead anywhere. */
+/** An archive contains only regular files: a link could lead anywhere. */
 function checkOwnFile(path: string): void {
   if (lstatSync(path).isFile()) return;
   throw new UsageError(`${path} is not a file but a link or something else. Remove it.`);

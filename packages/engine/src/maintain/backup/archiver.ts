@@ -18,7 +18,7 @@ import { chainAt } from './backup.js';
 import { writeBackup } from './file.js';
 
 export interface LogArchiveOptions {
-  /** Holds one database: base backups and the commits after them. */
+  /** Archive of one database: base backups and the commits after them. */
   directory: string;
   /** How often new commits are archived; 10 s by default. */
   intervalMs?: number;
@@ -63,7 +63,7 @@ export class LogArchiver {
     const [newest] = files;
     if (!newest) {
       const archiver = new LogArchiver(core, options, undefined);
-      // At once, so that the first commit and every later one can be restored to.
+      // At once, so that every commit can be restored to, from the first on.
       if (core.durable.seq === 0) await archiver.#archiveOrLog();
       return archiver;
     }
@@ -95,8 +95,8 @@ export class LogArchiver {
   }
 
   /**
-   * Archives the new commits, but no base backup, which may take long. A failure is logged: the
-   * next start continues from the log.
+   * Archives the new commits, but makes no base backup, which may take long. A failure is logged:
+   * the next start continues from the log.
    */
   async close(): Promise<void> {
     this.stop();

@@ -18,11 +18,11 @@ import { snapshotWriter } from './snapshot.js';
 import type { BackupScope, BackupWriter } from './writer.js';
 
 export interface BackupOptions {
-  /** `snapshot` (unless told), to restore from; `ndjson`, to read elsewhere. */
+  /** `snapshot` (default) can be restored; `ndjson` is for other programs. */
   format?: BackupFormat | undefined;
-  /** Names of the only collections to take. Absent or empty: all. */
+  /** Names of the collections to back up. Absent or empty: all. */
   collections?: readonly string[] | undefined;
-  /** Only what was committed after this: an increment on a backup with that `seq`. */
+  /** Only commits after this one: an increment on a backup with that `seq`. */
   sinceSeq?: number | undefined;
   signal?: AbortSignal | undefined;
   onProgress?: ((progress: BackupProgress) => void) | undefined;
@@ -30,7 +30,7 @@ export interface BackupOptions {
 
 /** How a log archive is written. */
 export interface ArchiveOptions extends BackupOptions {
-  /** An increment also when `sinceSeq` is 0: all commits, on a backup of the empty database. */
+  /** An increment even if `sinceSeq` is 0: all commits, on a backup of the empty database. */
   fromFirst?: boolean | undefined;
 }
 
@@ -42,8 +42,8 @@ export interface BackupProgress {
 }
 
 /**
- * Backs the database up while it serves: one commit for all of it, a few milliseconds of work at
- * a time, at the pace of the consumer.
+ * Backs the database up while it serves: a snapshot at one commit, read a few milliseconds at a
+ * time, at the pace of the consumer.
  */
 export async function* backup(
   core: Core,
@@ -53,7 +53,7 @@ export async function* backup(
   for (const name of only ?? []) checkCollectionName(name);
   const format = options.format ?? 'snapshot';
   const { view, state } = await durableSnapshot(core);
-  // What is committed meanwhile stays for a follower or an increment that goes on from here.
+  // Retains later commits for a follower or an increment that continues from here.
   const pin = core.pinLog(options.sinceSeq || state.seq + 1);
   try {
     const sinceChain = sinceChainOf(core, view, state, options);
@@ -81,7 +81,7 @@ export async function* backup(
   }
 }
 
-/** The pieces of data of one backup. */
+/** Produces the data of one backup. */
 class BackupRun {
   readonly chunks = new Chunks();
   readonly #slice: Slice;
@@ -108,7 +108,7 @@ class BackupRun {
 
   async *#records(collection: CollectionInfo): AsyncGenerator<Buffer, void, void> {
     const { view } = this;
-    // Everything there is: also what is past its expiry and not yet swept.
+    // All records, including those that expired and are not swept yet.
     const source = { view, collection: collection.id, now: 0, slice: this.#slice };
     const walk = new ScanWalk(source, false);
     let piece: Buffer | undefined;
@@ -154,7 +154,7 @@ class BackupRun {
     if (last) yield last;
   }
 
-  /** Gives other work its turn when it is time, and sees whether the snapshot is still there. */
+  /** Yields when a pause is due, then checks that the snapshot is still open. */
   async #rest(): Promise<void> {
     if (this.#slice.due()) await this.#slice.pause();
     this.signal?.throwIfAborted();
@@ -162,7 +162,7 @@ class BackupRun {
   }
 }
 
-/** The chain at the commit that an increment builds on; undefined for a full backup. */
+/** The chain hash at the commit that an increment builds on; undefined for a full backup. */
 function sinceChainOf(
   core: Core,
   view: SnapshotView,

@@ -5,12 +5,12 @@ import { damagedAt } from './frames.js';
 import { hashFromHex, type BackupCatalog, type BackupHeader } from './parts.js';
 import type { PortableCommit } from './portable.js';
 
-/** Follows the chain through an increment: that it begins where it says, and leads to its end. */
+/** Checks the hash chain of an increment: that it starts and ends at the stated hashes. */
 export class ChainCheck {
   #next: number;
   #chain: Hash64;
   readonly #names: Map<number, string>;
-  /** The chain at `wantedSeq`, once that commit was seen. */
+  /** The chain hash at `wantedSeq`, once that commit was read. */
   wanted: Hash64 | undefined;
 
   constructor(
@@ -27,9 +27,10 @@ export class ChainCheck {
   take(commits: readonly PortableCommit[]): void {
     for (const commit of commits) {
       const { seq, chain } = commit;
-      if (seq !== this.#next) throw this.#broken(`commit ${seq} stands where ${this.#next} should`);
+      if (seq !== this.#next)
+        throw this.#broken(`it has commit ${seq} where ${this.#next} is expected`);
       this.#next = seq + 1;
-      // Of some collections alone the chain cannot be computed, only carried along.
+      // With only some collections the chain cannot be computed, only taken from the commits.
       this.#chain = this.catalog.only ? chain : this.#after(commit);
       if (!sameHash(this.#chain, chain)) throw this.#broken(`the chain breaks at commit ${seq}`);
       if (seq === this.wantedSeq) this.wanted = chain;

@@ -7,19 +7,19 @@ import { fileParts } from './file.js';
 import { hashFromHex, type BackupCatalog, type BackupHeader, type BackupTrailer } from './parts.js';
 import { readBackup } from './reader.js';
 
-/** A backup file that has been read from end to end and found whole. */
+/** A backup file that was read completely and is valid. */
 export interface CheckedBackup {
   file: string;
   header: BackupHeader;
   catalog: BackupCatalog;
   trailer: BackupTrailer;
-  /** For an increment: the chain at the requested commit, if it has that commit. */
+  /** For an increment: the chain hash at the requested commit, if it has that commit. */
   overlapChain: Hash64 | undefined;
 }
 
 /**
- * Reads a backup file and throws, with the place, when anything about it is not as it should be.
- * An increment that begins before `overlapSeq` has its chain there in `overlapChain`.
+ * Reads a backup file and throws, with the position, when anything is invalid. For an increment
+ * that starts before `overlapSeq`, `overlapChain` is its chain hash there.
  */
 export async function checkBackup(file: string, overlapSeq?: number): Promise<CheckedBackup> {
   let header: BackupHeader | undefined;
@@ -78,8 +78,8 @@ function whyNotAfter(before: CheckedBackup, increment: CheckedBackup): string | 
   const { overlapChain } = increment;
   if (header.sinceSeq !== before.header.seq && !overlapChain) {
     return (
-      `builds on commit ${header.sinceSeq}, but ${before.file} stands at ${before.header.seq}: ` +
-      'name the increments in order, without leaving one out'
+      `builds on commit ${header.sinceSeq}, but ${before.file} ends at commit ${before.header.seq}: ` +
+      'list the increments in order, without a gap'
     );
   }
   if (!sameHash(overlapChain ?? hashFromHex(catalog.since_chain ?? ''), before.header.chainHash)) {

@@ -3,7 +3,7 @@ import type { BackupTrailer } from './parts.js';
 
 export const maxChunkBytes = 256 * 1024;
 
-/** Gathers bytes into chunks of one size and keeps account of them all. */
+/** Collects bytes into chunks of one size, and counts and hashes them all. */
 export class Chunks {
   readonly #hash = createHash('sha256');
   #pieces: Buffer[] = [];
@@ -21,7 +21,7 @@ export class Chunks {
     return this.#have < maxChunkBytes ? undefined : this.#take(maxChunkBytes);
   }
 
-  /** What is left at the end. */
+  /** The remaining bytes at the end. */
   rest(): Buffer | undefined {
     return this.#have === 0 ? undefined : this.#take(this.#have);
   }

@@ -18,8 +18,8 @@ import {
 import { readBackup } from './reader.js';
 
 /**
- * A backup file: these bytes, a frame with the header, the data as it is, a frame with the
- * trailer. A backup as NDJSON is nothing but its lines.
+ * A backup file: these bytes, a frame with the header, the data, a frame with the trailer. An
+ * NDJSON backup has only its lines.
  */
 const magic = Buffer.from('MILLRACE BACKUP\n');
 
@@ -44,8 +44,8 @@ export interface WrittenBackup {
 }
 
 /**
- * Backs the database up into a file. The file is there once it is whole, on disk and read back; a
- * file of that name is replaced only then.
+ * Writes a backup to a file. The file appears, or replaces one of that name, only once the backup
+ * is complete, on disk and verified.
  */
 export async function writeBackup(
   core: Core,
@@ -108,7 +108,7 @@ async function checkReadable(path: string): Promise<void> {
   for await (const _ of readBackup(fileParts(path), path));
 }
 
-/** The parts of a backup file. Throws when it is none, or is cut off or goes on too long. */
+/** The parts of a backup file. Throws when it is not one, is incomplete or has extra bytes. */
 export async function* fileParts(path: string): AsyncGenerator<BackupPart, void, void> {
   await checkRegular(path);
   const reader = new FileReader(path);
@@ -116,7 +116,7 @@ export async function* fileParts(path: string): AsyncGenerator<BackupPart, void,
     yield { kind: 'header', header: await reader.header() };
     for (;;) {
       const frame = await reader.frame();
-      if (!frame) throw refuse('CORRUPT', `${path} is not whole: it ends without a trailer.`);
+      if (!frame) throw refuse('CORRUPT', `${path} is incomplete: it ends without a trailer.`);
       if (frame.kind === frameKinds.trailer) {
         if (await reader.frame()) throw damagedAt(path, frame.at, 'something follows the trailer');
         yield { kind: 'trailer', trailer: jsonOf(frame, path) as BackupTrailer };
@@ -129,7 +129,7 @@ export async function* fileParts(path: string): AsyncGenerator<BackupPart, void,
   }
 }
 
-/** A pipe would never end, and a device might not either. What is not there fails when read. */
+/** A pipe or a device might never end. A missing file fails when it is read. */
 async function checkRegular(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined);
   if (!found || found.isFile()) return;
@@ -158,7 +158,7 @@ class FileReader {
     }
     this.#frames.push(start.subarray(magic.length));
     const frame = await this.frame();
-    if (!frame) throw refuse('CORRUPT', `${this.path} is not whole: it ends before its header.`);
+    if (!frame) throw refuse('CORRUPT', `${this.path} is incomplete: it ends before its header.`);
     if (frame.kind !== frameKinds.header) throw damagedAt(this.path, frame.at, 'no header');
     return headerFromJson(jsonOf(frame, this.path) as Record<string, unknown>);
   }

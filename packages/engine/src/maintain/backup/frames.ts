@@ -7,7 +7,7 @@ import { refuse } from '../../value/refusal.js';
  *   length u32 | kind u8 | checksum of the payload u32 | checksum of these nine bytes u32 | payload
  */
 export const frameKinds = {
-  /** What the backup holds; first in a file. JSON. */
+  /** Describes the backup; first in a file. JSON. */
   header: 1,
   /** Collections and indexes; first in the data. JSON. */
   catalog: 2,
@@ -15,18 +15,18 @@ export const frameKinds = {
   records: 3,
   /** Commits of the change log. */
   commits: 4,
-  /** How to verify the whole; last in a file. JSON. */
+  /** Size and checksum of the data; last in a file. JSON. */
   trailer: 5,
-  /** Rows beside the records. */
+  /** Raw rows (see core/rows.ts). */
   rows: 6,
 } as const;
 
 export interface Frame {
   kind: number;
   payload: Buffer;
-  /** The frame itself, head and payload. */
+  /** The complete frame, head and payload. */
   bytes: Buffer;
-  /** Where it begins. */
+  /** Its offset. */
   at: number;
 }
 
@@ -45,15 +45,15 @@ export function encodeFrame(kind: number, payload: Buffer): Buffer {
   return frame;
 }
 
-/** Cuts bytes that arrive in pieces into frames. Throws where they are not what they should be. */
+/** Splits incoming bytes into frames. Throws where they are invalid. */
 export class FrameReader {
   #pieces: Buffer[] = [];
   #have = 0;
 
   constructor(
-    /** What is read, for messages. */
+    /** Names the input in errors. */
     private readonly source: string,
-    /** Where the next frame begins. */
+    /** Offset of the next frame. */
     public at = 0,
   ) {}
 
@@ -82,7 +82,7 @@ export class FrameReader {
     return frame;
   }
 
-  /** Throws unless everything that was pushed has come out. */
+  /** Throws if bytes are left over. */
   end(): void {
     if (this.#have > 0) throw this.damaged('the last frame is cut off');
   }

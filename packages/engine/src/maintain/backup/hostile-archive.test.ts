@@ -159,7 +159,7 @@ describe('restore: refuses what a forged file says', () => {
     const bytes = readFileSync(file);
     for (let length = 0; length < bytes.length; length += 37) {
       writeFileSync(file, bytes.subarray(0, length));
-      expect(await refusalOf([file])).toMatch(/not whole|damaged|not a Millrace backup/);
+      expect(await refusalOf([file])).toMatch(/incomplete|damaged|not a Millrace backup/);
     }
   });
 });

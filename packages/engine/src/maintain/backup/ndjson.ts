@@ -47,7 +47,7 @@ export function ndjsonWriter(core: Core): BackupWriter {
   };
 }
 
-/** The members of the record as the REST bridge shows it, put together around its JSON. */
+/** The members of the record as the REST bridge shows it, built around its JSON. */
 function membersOf(image: RecordImage, collection: CollectionInfo): string {
   const json = checkedJson(image, collection);
   const times = `"created_at":${timeOf(image.createdAt)},"updated_at":${timeOf(image.updatedAt)}`;

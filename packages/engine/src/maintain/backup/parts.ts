@@ -2,29 +2,29 @@ import type { Hash64 } from '../../value/hash.js';
 
 export type BackupFormat = 'snapshot' | 'ndjson';
 
-/** What a backup holds. */
+/** Describes a backup. */
 export interface BackupHeader {
   formatVersion: number;
-  /** The commit the backup stands at. */
+  /** The last commit in the backup. */
   seq: number;
   epoch: number;
-  /** The history the database belongs to. */
+  /** The lineage of the database. */
   lineageId: string;
   createdAt: Date;
   format: BackupFormat;
   /** For an increment: the commit it builds on. 0 for a full backup. */
   sinceSeq: number;
-  /** Over all commits up to `seq`. */
+  /** Chain hash over all commits up to `seq`. */
   chainHash: Hash64;
 }
 
-/** How to verify a backup. */
+/** Size and checksum of the data of a backup. */
 export interface BackupTrailer {
-  /** How many data bytes there were. */
+  /** Number of data bytes. */
   bytes: number;
   /** Over all data bytes, in lower-case hex. */
   sha256: string;
-  /** How many records there were; in an increment, how many changes. */
+  /** Number of records; in an increment, of changes. */
   records: number;
 }
 
@@ -38,9 +38,9 @@ export type BackupPart =
 export interface BackupCatalog {
   collections: { number: number; name: string }[];
   indexes: { collection: string; fields: string[]; unique: boolean; sparse: boolean }[];
-  /** The only collections the backup has; null: it has all. */
+  /** The only collections in the backup; null: all. */
   only: string[] | null;
-  /** For an increment: the chain at the commit it builds on, in hex. */
+  /** For an increment: the chain hash at the commit it builds on, in hex. */
   since_chain: string | null;
 }
 
@@ -54,7 +54,7 @@ export function hashFromHex(text: string): Hash64 {
   return { high: parseInt(text.slice(0, 8), 16), low: parseInt(text.slice(8, 16), 16) };
 }
 
-/** The header as a file has it. */
+/** The header as it is stored in a file. */
 export function headerToJson(header: BackupHeader): Record<string, unknown> {
   return {
     format_version: header.formatVersion,

@@ -3,9 +3,9 @@ import { systemCollection } from '../../core/catalog.js';
 import { compileIndex } from '../../format/entries.js';
 import type { BackupHeader, BackupTrailer } from './parts.js';
 
-/*
- * Checksums find damage, not malice: whoever makes a file can make its checksums. What a backup
- * says is checked here before anything relies on it. Each function returns what is wrong.
+/**
+ * Checksums detect damage, not malice: an attacker can compute them for any content. So the content
+ * of a backup is checked here before it is used. Each function returns the problem.
  */
 
 const maxSeq = 2 ** 48 - 1;
@@ -62,7 +62,7 @@ export function catalogProblem(catalog: unknown): string | undefined {
   return only === null || isList ? undefined : 'its catalog has no valid list of collections';
 }
 
-/** A document must be one that could have been written. */
+/** A document must satisfy the rules for writes. */
 export function documentProblem(data: unknown): string | undefined {
   if (typeof data !== 'object' || data === null || Array.isArray(data)) return 'is not an object';
   return nestedProblem(data, 1);

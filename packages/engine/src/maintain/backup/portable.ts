@@ -30,7 +30,7 @@ const recordHead = idLength + 4;
 const commitHead = 6 + 6 + 4 + 8 + 4;
 const changeHead = 1 + 4 + idLength + 4;
 
-/** The document as JSON. Refuses CORRUPT when it is not the one that was stored. */
+/** The document as JSON. Refuses CORRUPT when its hash does not match. */
 export function checkedJson(image: RecordImage, collection: CollectionInfo): string {
   if (contentHash(image.data) === image.contentHash) return JSON.stringify(image.data);
   throw refuse(
@@ -140,9 +140,9 @@ function imageOf(id: string, payload: Buffer, start: number, end: number): Recor
 function problemOf(image: RecordImage): string | undefined {
   try {
     const problem = documentProblem(image.data);
-    return problem ?? (contentHash(image.data) === image.contentHash ? undefined : 'is not whole');
+    return problem ?? (contentHash(image.data) === image.contentHash ? undefined : 'is damaged');
   } catch (error) {
-    if (error instanceof SyntaxError) return 'is not whole';
+    if (error instanceof SyntaxError) return 'is damaged';
     throw error;
   }
 }

@@ -15,7 +15,7 @@ import { catalogProblem, headerProblem, trailerProblem } from './plausible.js';
 import { decodeRows } from './row-frames.js';
 import { decodeCommitRows, decodeRecordRows, type PortableCommit } from './portable.js';
 
-/** What a backup says, in its order. The catalog comes before everything else. */
+/** The content of a backup, in order. The catalog comes first. */
 export type BackupStatement =
   | { kind: 'header'; header: BackupHeader }
   | { kind: 'catalog'; catalog: BackupCatalog }
@@ -25,9 +25,9 @@ export type BackupStatement =
   | { kind: 'end'; trailer: BackupTrailer };
 
 /**
- * Reads the parts of a backup and checks all that can be checked without knowing another one:
- * that there is a header, the checksum of every frame, the content of every record, and at the
- * end the trailer's account. Damage is reported with its position; `source` says of what.
+ * Reads the parts of a backup and checks everything that can be checked without another one: that
+ * there is a header, the checksum of every frame, the content of every record, and at the end the
+ * totals of the trailer. Damage is reported with its position; `source` names the input.
  */
 export async function* readBackup(
   parts: AsyncIterable<BackupPart>,
@@ -69,7 +69,7 @@ export async function* readBackup(
   }
   throw refuse(
     'CORRUPT',
-    `${source} is not whole: it ends after ${bytes} data bytes, without trailer.`,
+    `${source} is incomplete: it ends after ${bytes} data bytes, without trailer.`,
   );
 }
 
@@ -130,7 +130,7 @@ function checkTrailer(said: BackupTrailer, found: BackupTrailer, source: string)
   if (said.bytes !== found.bytes) {
     throw refuse(
       'CORRUPT',
-      `${source} is not whole: it has ${found.bytes} data bytes, its trailer says ${said.bytes}.`,
+      `${source} is incomplete: it has ${found.bytes} data bytes, its trailer says ${said.bytes}.`,
     );
   }
   if (said.sha256 !== found.sha256) {

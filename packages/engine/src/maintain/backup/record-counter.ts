@@ -3,7 +3,7 @@ import { frameKinds, FrameReader } from './frames.js';
 import type { BackupFormat } from './parts.js';
 
 const newline = 0x0a;
-/** The collection of a frame of records. */
+/** The collection number at the start of a frame of records. */
 const prefixLength = 4;
 
 /** Counts the records in the data of a full backup as it arrives, for progress. */

@@ -200,9 +200,9 @@ describe('files in the wrong order', () => {
     const cases: [string[], string][] = [
       [[], 'at least one'],
       [[one], 'name the full backup first'],
-      [[base, two], 'in order, without leaving one out'],
-      [[base, two, one], 'in order, without leaving one out'],
-      [[base, one, one], 'in order, without leaving one out'],
+      [[base, two], 'in order, without a gap'],
+      [[base, two, one], 'in order, without a gap'],
+      [[base, one, one], 'in order, without a gap'],
       [[base, base], 'only the first file may be one'],
       [[base, foreign], 'of another database'],
     ];

@@ -36,9 +36,9 @@ export interface RestoreOptions {
 
 export interface RestoreProgress {
   stage: 'check' | 'restore' | 'verify';
-  /** Records, and changes of increments, put in place so far. */
+  /** Records, and changes of increments, written so far. */
   records: number;
-  /** How many there are; 0 while that is not known yet. */
+  /** Their total; 0 while it is unknown. */
   of: number;
 }
 
@@ -46,14 +46,15 @@ export interface Restored {
   seq: number;
   /** Records in the restored database. */
   records: number;
-  /** The history that begins with it. */
+  /** The new lineage of the restored database. */
   lineageId: string;
 }
 
 /**
- * Makes a database of a full backup and, in order, its increments; or of log archives, which are
- * directories, and backups beside them. Everything is read and checked before anything is written. The directory must be empty or not there. Until the very end it
- * lacks the file that names its store, so what a killed restore leaves behind cannot be opened.
+ * Creates a database from a full backup and its increments, in order; or from log archives, which
+ * are directories, and backups beside them. Everything is read and checked before anything is
+ * written. The directory must be empty or absent. CURRENT, which names the store, is written last,
+ * so the remains of a killed restore cannot be opened.
  */
 export async function restore(
   from: readonly string[],
@@ -75,10 +76,10 @@ export async function restore(
   makeDirectory(directory);
   const home = realpathSync(directory);
   const lock = new DirectoryLock(home, options.clock ?? systemClock);
-  // Not the first number: an `open` that finds it without CURRENT takes it for one of its own.
+  // Not number 1: an `open` that finds number 1 without CURRENT would use it.
   const store = storeName(2);
   try {
-    // Another restore may have been first.
+    // Another restore may have finished first.
     checkEmpty(home, ['LOCK']);
     const restored = await fill(join(home, store), backups, options);
     pointTo(home, store);
@@ -115,7 +116,7 @@ async function fill(
     const report = await verifyCore(core);
     if (!report.ok) {
       const [problem] = report.problems;
-      throw new Error(`The restored database is not whole: ${problem?.where}: ${problem?.detail}`);
+      throw new Error(`The restored database is damaged: ${problem?.where}: ${problem?.detail}`);
     }
     return { seq: core.durable.seq, records: report.records, lineageId: lineageOf(tables) };
   } finally {

@@ -1,6 +1,6 @@
 import type { TableRow } from '../../storage/file/tables.js';
 
-/** A row beside the records, as a frame has it: `length of the key u32 | length of the value u32 | both`. */
+/** A raw row in a frame: `length of the key u32 | length of the value u32 | both`. */
 export function encodeRow({ key, value }: TableRow): Buffer {
   const bytes = Buffer.allocUnsafe(8 + key.length + value.length);
   bytes.writeUInt32BE(key.length, 0);

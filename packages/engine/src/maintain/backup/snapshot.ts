@@ -11,7 +11,7 @@ import { encodeCommitRow, encodeRecordRow, toPortable } from './portable.js';
 
 const frameBytes = 64 * 1024;
 
-/** The format to restore from: frames of records, or of commits for an increment. */
+/** The format that can be restored: frames of records, or of commits for an increment. */
 export function snapshotWriter(core: Core): BackupWriter {
   let kind: number = frameKinds.records;
   let rows: Buffer[] = [];
@@ -34,7 +34,7 @@ export function snapshotWriter(core: Core): BackupWriter {
     begin: (scope) => jsonFrame(frameKinds.catalog, catalogOf(scope)),
     record(collection: CollectionInfo, image: RecordImage) {
       kind = frameKinds.records;
-      // The frame is of one collection: `flush` is called between two.
+      // A frame has one collection: `flush` is called between two.
       if (bytes === 0) rows = [prefixKey(collection.id)];
       return add(encodeRecordRow(image.id, toPortable(image, collection)));
     },

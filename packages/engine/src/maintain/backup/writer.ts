@@ -4,23 +4,25 @@ import type { Hash64 } from '../../value/hash.js';
 import type { RecordImage } from '../../format/record.js';
 import type { TableRow } from '../../storage/file/tables.js';
 
-/** Makes the data of a backup in one format. What comes back goes into the data as it is. */
+/**
+ * Encodes the data of a backup in one format. Returned bytes are written to the backup as they are.
+ */
 export interface BackupWriter {
   begin(scope: BackupScope): Buffer | undefined;
-  /** Takes a record. Bytes come back when enough has gathered. */
+  /** Adds a record. Returns bytes when enough were collected. */
   record(collection: CollectionInfo, image: RecordImage): Buffer | undefined;
-  /** Takes a commit of an increment. */
+  /** Adds a commit of an increment. */
   commit(commit: Commit): Buffer | undefined;
-  /** Takes a row beside the records. What is made to be read elsewhere leaves them out. */
+  /** Adds a raw row. Formats for other programs leave them out. */
   row(row: TableRow): Buffer | undefined;
-  /** What has gathered and not come back yet. Called after each collection. */
+  /** The bytes that were collected and not returned yet. Called after each collection. */
   flush(): Buffer | undefined;
 }
 
 export interface BackupScope {
   collections: readonly CollectionInfo[];
-  /** The only collections asked for; absent: all. */
+  /** The only collections to back up; absent: all. */
   only: readonly string[] | undefined;
-  /** For an increment: the chain at the commit it builds on. */
+  /** For an increment: the chain hash at the commit it builds on. */
   sinceChain: Hash64 | undefined;
 }

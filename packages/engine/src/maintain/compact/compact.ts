@@ -13,28 +13,28 @@ import { StoreCopy } from './store-copy.js';
 const reservedBytes = 16 * 2 ** 20;
 
 export interface CompactOptions {
-  /** Trim the log before this commit, even if it is within the time it is kept. */
+  /** Trim the log before this commit, even within its retention. */
   trimBeforeSeq?: number | undefined;
-  /** Only estimates the result and changes nothing. */
+  /** Only estimate the result and change nothing. */
   dryRun?: boolean | undefined;
-  /** Called as it goes along. Throwing gives the compaction up. */
+  /** Called with progress. Throwing cancels the compaction. */
   onStage?: ((stage: CompactStage, rows: number) => void | Promise<void>) | undefined;
 }
 
 export type CompactStage = 'trim' | 'copy' | 'compare' | 'hold' | 'point' | 'done';
 
-/** How far a compaction is: every row is copied, then compared. */
+/** Progress of a compaction: every row is copied, then compared. */
 export interface CompactProgress {
   stage: CompactStage;
   /** Rows copied and rows compared. */
   rows: number;
-  /** As counted at the start; others may write meanwhile. */
+  /** As counted at the start; writes may change it. */
   totalRows: number;
   elapsedMs: number;
 }
 
 export interface Compacted {
-  /** Size of the data file before and after; after a dry run, about what it would be. */
+  /** Size of the data file before and after; after a dry run, the estimate. */
   bytesBefore: number;
   bytesAfter: number;
   /** The oldest commit that a watch can now start at. */
@@ -43,9 +43,9 @@ export interface Compacted {
 }
 
 /**
- * Trims the log and rewrites the file while reads and writes go on. The copy takes the file's
- * place only when it has been compared with it, and by the one step that a crash cannot cut in
- * two: the renaming of CURRENT. Whatever fails before leaves the database as it was.
+ * Trims the log and rewrites the file while reads and writes continue. The copy replaces the file
+ * only after a comparison, by one atomic step: renaming CURRENT. A failure before that leaves the
+ * database unchanged.
  */
 export class Compactor {
   #running: Promise<unknown> | undefined;
@@ -65,7 +65,7 @@ export class Compactor {
     );
   }
 
-  /** Runs something else that puts another store in place; compactions are refused meanwhile. */
+  /** Runs another operation that replaces the store; compactions are refused meanwhile. */
   async alone<Result>(run: () => Promise<Result>): Promise<Result> {
     if (this.#running) {
       throw refuse(
@@ -87,7 +87,7 @@ export class Compactor {
     return this.#progress?.();
   }
 
-  /** Resolves when no compaction is under way. Its failure is its caller's. */
+  /** Resolves when no compaction is running. Its failure is reported to its own caller. */
   async idle(): Promise<void> {
     await this.#running?.catch(() => undefined);
   }
@@ -135,7 +135,7 @@ export class Compactor {
       await this.#copyInto(fresh, name, options, started);
     } catch (error) {
       core.writer.forgetTouched();
-      // Before the room is there again.
+      // Computed before deleting the copy frees the space.
       const reason = this.#explain(error, join(directory, name));
       await fresh?.close();
       if (!this.#isNamed(name)) removeStore(directory, name);
@@ -189,18 +189,19 @@ export class Compactor {
     });
   }
 
-  /** Makes the copy the one that counts. Throws only when it does not count. */
+  /** Makes the copy the current store. Throws only when it is not. */
   #pointTo(name: string): void {
     try {
       pointTo(this.directory, name);
     } catch (error) {
       if (currentStore(this.directory) !== name) throw error;
-      // It is named already; what failed is the flush that makes the name outlive a power cut.
+      // CURRENT is renamed already; only the fsync that protects the rename from a power cut
+      // failed.
       this.core.log.error({ err: error }, 'CURRENT was written, but perhaps not to the disk');
     }
   }
 
-  /** Whether CURRENT names this store, or cannot be asked. */
+  /** Whether CURRENT names this store, or cannot be read. */
   #isNamed(name: string): boolean {
     try {
       return currentStore(this.directory) === name;
@@ -210,7 +211,7 @@ export class Compactor {
     }
   }
 
-  /** Leaves the last of the disk to the writers. */
+  /** Stops when the remaining disk space is needed for writes. */
   #checkRoom(): void {
     const free = freeBytes(this.core.tables.path);
     if (free >= reservedBytes) return;
@@ -221,7 +222,7 @@ export class Compactor {
     );
   }
 
-  /** The size of the file with everything in it that is still in the overlay. */
+  /** The size of the file after folding the overlay into it. */
   async #foldedBytes(): Promise<number> {
     const { store, tables } = this.core;
     try {

@@ -2,13 +2,13 @@ import type { Core } from '../../core/core.js';
 import { tableNames } from '../../storage/file/tables.js';
 import { TableWalker } from '../verify/slices.js';
 
-// What LMDB adds to each row, and how large a row may be to share a page.
+// LMDB's overhead per row, and the maximum size of a row that shares a page.
 const rowHead = 10;
 const maxInPage = 2_000;
 const pageBytes = 4_096;
 const pageHead = 16;
 
-/** About how large a copy of the file would be. */
+/** Estimated size of a copy of the file. */
 export async function estimateBytes(core: Core): Promise<number> {
   const view = core.snapshot();
   const walker = new TableWalker(core, view);

@@ -8,13 +8,16 @@ import {
   type Tables,
 } from '../../storage/file/tables.js';
 
-/** How much is done at a time. */
+/** Limits of one slice of work. */
 export const copyLimits = {
   rows: 2_000,
   bytes: 2 ** 20,
-  /** Touched rows above this count are copied again before the copy continues: their set stays small. */
+  /**
+   * Above this count touched rows are copied again before the copy continues, to keep their set
+   * small.
+   */
   touched: 20_000,
-  /** So few are left for the moment when the writer is held, if that can be had. */
+  /** Target number of rows left for the time while the writer is held. */
   calmRows: 500,
   calmRounds: 10,
 };
@@ -24,17 +27,16 @@ const foldedPlace = { table: 'meta', key: foldedRow } as const;
 type Write = { table: TableName; key: Buffer; value: Buffer | undefined };
 
 /**
- * A copy of the database's file in the making, while that file is being written. The rows are
- * copied in order, a slice at a time, each from a snapshot of its own: none is held for long, so
- * the old file need not grow. The writer notes which rows it touches meanwhile, and those behind
- * the place that the copy has reached are copied again. At the end, with the writer held, the
- * last of them are, and the two files are the same.
+ * Copies the database's file while it is being written. The rows are copied in order, a slice at a
+ * time, each from its own snapshot: none is held for long, so the old file need not grow. The
+ * writer records which rows it touches meanwhile, and those that were copied before are copied
+ * again. The last of them are copied while the writer is held, and then the two files are equal.
  */
 export class StoreCopy {
   readonly #slice: Slice;
-  /** Tables that are wholly copied. */
+  /** Tables that are completely copied. */
   readonly #copied = new Set<TableName>();
-  /** In the table that is being copied: the first key that is not. */
+  /** The table that is being copied, and its first key that is not copied yet. */
   #at: { table: TableName; from: Buffer | undefined } | undefined;
   /** Rows copied so far. */
   rows = 0;
@@ -44,14 +46,14 @@ export class StoreCopy {
   constructor(
     private readonly core: Core,
     private readonly fresh: Tables,
-    /** Called between slices; throws to give the copy up. */
+    /** Called between slices; throws to cancel the copy. */
     private readonly pulse: () => Promise<void> | void,
     private readonly limits = copyLimits,
   ) {
     this.#slice = core.newSlice();
   }
 
-  /** Copies every table once. What is written meanwhile is left to `catchUp`. */
+  /** Copies every table once. Rows written meanwhile are left to `catchUp`. */
   async copyAll(): Promise<void> {
     this.core.writer.takeTouched();
     for (const table of tableNames) {
@@ -71,7 +73,7 @@ export class StoreCopy {
     this.#at = undefined;
   }
 
-  /** Copies again until little is left to copy, or no less becomes of it. */
+  /** Copies again until few rows are left, or their number no longer decreases. */
   async calmDown(): Promise<void> {
     const { calmRounds, calmRows } = this.limits;
     for (let round = 0; round < calmRounds && this.#touched > calmRows; round++) {
@@ -80,7 +82,7 @@ export class StoreCopy {
     }
   }
 
-  /** Copies again what was written since the last time, and reads it back. */
+  /** Copies the rows written since the last time again, and reads them back. */
   async catchUp(): Promise<void> {
     const touched = [...this.core.writer.takeTouched().rows(), foldedPlace];
     const view = this.core.snapshot();
@@ -104,7 +106,7 @@ export class StoreCopy {
     }
   }
 
-  /** Compares every row of the two files, but those written since the last `catchUp`. */
+  /** Compares every row of the two files, except those written since the last `catchUp`. */
   async compareAll(): Promise<void> {
     for (const table of tableNames) {
       let from: Buffer | undefined;
@@ -116,7 +118,7 @@ export class StoreCopy {
     }
   }
 
-  /** With the writer held: that no table has a row more or less. */
+  /** While the writer is held: checks that the tables have the same number of rows. */
   compareCounts(): void {
     this.core.tables.refresh();
     this.fresh.refresh();
@@ -154,7 +156,7 @@ export class StoreCopy {
 
   #hasPassed(table: TableName, key: Buffer): boolean {
     if (this.#copied.has(table)) return true;
-    // The copy has yet to come here, and will find the row as it is then.
+    // The copy has not reached this row, and will copy its latest version.
     if (this.#at?.table !== table || !this.#at.from) return false;
     return Buffer.compare(key, this.#at.from) < 0;
   }
@@ -177,7 +179,7 @@ export class StoreCopy {
     }
   }
 
-  /** Compares some rows; returns where to go on. */
+  /** Compares some rows; returns where to continue. */
   #compare(table: TableName, from: Buffer | undefined): Buffer | undefined {
     const view = this.core.snapshot();
     this.fresh.refresh();
@@ -214,7 +216,7 @@ export class StoreCopy {
     }
   }
 
-  /** Folds change one row that no batch does. */
+  /** Folds change one row that no batch writes. */
   #isTouched(table: TableName, key: Buffer): boolean {
     const isFolded = table === 'meta' && key.equals(foldedRow);
     return isFolded || (this.core.writer.touched?.has(table, key) ?? false);

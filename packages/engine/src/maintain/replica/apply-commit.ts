@@ -17,12 +17,12 @@ export interface IncomingCommit {
   /** Milliseconds since the epoch. */
   at: number;
   epoch: number;
-  /** The newest commit that the leader had when it sent this one. */
+  /** The newest commit of the leader when it sent this one. */
   leaderSeq: number;
-  /** Over this commit and all before it, as the leader has it. */
+  /** The leader's chain hash over this commit and all before it. */
   chain: Hash64;
   changes: IncomingChange[];
-  /** Of the requests that made it; leaders of version 0.1.0 send none. */
+  /** Results of the requests in the commit. Leaders of 0.1.0 send none; required from 1.0.0 on. */
   results?: readonly RequestResult[];
 }
 
@@ -56,9 +56,10 @@ export class DoesNotFit extends Error {
 }
 
 /**
- * Makes a commit of the leader one commit of this database, with the same number, times and chain.
- * Resolves when it is on disk. Calls are carried out in their order, many to a flush; a commit that
- * does not follow the last one, or does not lead to the leader's chain, is thrown out whole.
+ * Applies a commit of the leader as one commit of this database, with the same number, times and
+ * chain hash. Resolves when it is on disk. Calls are executed in order, many per flush; a commit
+ * that does not follow the last one, or has another chain hash than the leader's, is rejected
+ * completely.
  */
 export function applyCommit(core: Core, incoming: IncomingCommit): Promise<void> {
   const images = incoming.changes.map(({ id, after }) => {

@@ -4,7 +4,7 @@ import type { RecordImage } from '../../format/record.js';
 import { aboutResult, forgetResult } from '../../write/requests.js';
 import { moveImages, type ImageMove } from './move-images.js';
 
-/** More than this is not undone in one step: such a node takes a fresh copy. */
+/** A longer tail is not rolled back in one step: such a node takes a fresh copy. */
 const maxTailBytes = 64 * 2 ** 20;
 
 /** Whether `cutTail` can go back to this commit. */
@@ -19,15 +19,15 @@ export function canCut(core: Core, afterSeq: number): boolean {
 }
 
 /**
- * Takes back every commit after `afterSeq`, as one step: the log has the image of each record
- * before each change. Answers to requests are forgotten when their commits are gone.
+ * Rolls back every commit after `afterSeq`, as one step: the log has the image of each record
+ * before each change. Stored results of requests are removed with their commits.
  */
 export function cutTail(core: Core, afterSeq: number): Promise<void> {
   return core.writer.submitCut(() => {
     const { writer, state } = core;
     if (afterSeq >= state.seq) return;
     if (afterSeq < state.oldestSeq - 1) throw new Error(`The log does not reach to ${afterSeq}`);
-    // The first image of a record that the tail has is how it stood before the tail.
+    // The first image of a record in the tail is its state before the tail.
     const images = new Map<string, Omit<ImageMove, 'before'>>();
     for (let seq = afterSeq + 1; seq <= state.seq; seq++) {
       const commit = decodeCommit(seq, rowOf(core, seq), core.codec);

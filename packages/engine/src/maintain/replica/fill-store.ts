@@ -9,8 +9,8 @@ import { nodeFiles } from '../../storage/file/files.js';
 import { Tables } from '../../storage/file/tables.js';
 
 /**
- * Makes a store of a backup beside the one that counts. It keeps the history that the backup is
- * of. Removed again when the backup turns out not to be whole.
+ * Creates a store from a backup, beside the current store. It keeps the lineage of the backup.
+ * Removed again when the backup is incomplete.
  */
 export async function fillStore(
   directory: string,

@@ -3,14 +3,14 @@ import type { Core } from '../../core/core.js';
 const name = 'leader_seq';
 
 /**
- * Notes how far the leader was, so that a follower which starts while its leader is dead still
- * knows what it lacks. Only inside a job.
+ * Stores the leader's position, so that a follower that starts while its leader is down still knows
+ * what it lacks. Only inside a job.
  */
 export function noteLeaderSeq(core: Core, seq: number, epoch: number): void {
   core.putMeta(name, { seq, epoch });
 }
 
-/** The newest commit of the leader of this epoch that is known to this node; 0: none. */
+/** The newest commit of the leader of this epoch that this node knows about; 0: none. */
 export function notedLeaderSeq(core: Core): number {
   const row = core.store.get('meta', Buffer.from(name));
   if (!row) return 0;

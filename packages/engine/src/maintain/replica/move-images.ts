@@ -6,7 +6,7 @@ import { moveEntries } from '../../write/mutations.js';
 import type { RecordImage } from '../../format/record.js';
 import { expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../../format/keys.js';
 
-/** What is to become of one record. */
+/** The new state of one record. */
 export interface ImageMove {
   collection: CollectionInfo;
   id: string;
@@ -20,9 +20,9 @@ const noEntries: Entries = { values: [], unique: [], multi: false, cut: false };
 const noBytes = Buffer.alloc(0);
 
 /**
- * Puts records in place that another node, or an earlier time, has decided upon: nothing is
- * refused. Inside a job. All old rows go before the new ones come, for two records of one commit
- * may have swapped a key or a unique value.
+ * Stores records as another node, or an earlier state, has them: nothing is refused. Inside a job.
+ * All old rows are removed before new ones are added, because two records of one commit may have
+ * swapped a key or a unique value.
  */
 export function moveImages(core: Core, moves: readonly ImageMove[]): void {
   for (const move of moves) leave(core, move);
@@ -63,8 +63,8 @@ function arrive(core: Core, { collection, id, after }: ImageMove): void {
 }
 
 /**
- * A unique index of this node alone may not fit the data of its leader. Then the index gives way,
- * as one that could not be built does, and not the data.
+ * A unique index that only this node declares may conflict with the data of its leader. Then the
+ * index is marked as failed, and the data is kept.
  */
 function addEntries(core: Core, index: IndexInfo, id: string, after: RecordImage): void {
   if (index.state === 'failed') return;

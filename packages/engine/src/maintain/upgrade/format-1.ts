@@ -1,11 +1,11 @@
 import { commitChain } from '../../format/changes.js';
 import { encodeLsn, foldedRow } from '../../storage/fold.js';
-import { seqOfKey } from '../../format/keys.js';
+import { readUint48 } from '../../format/keys.js';
 import type { CommitRow } from '../../format/changes.js';
 import { logDirectoryOf, logNameFor, logRow } from '../../storage/open-log.js';
 import { WriteAheadLog, type LogOptions } from '../../storage/log/write-ahead-log.js';
 import { PendingWrites } from '../../storage/overlay/pending.js';
-import { decodeState, stateRow } from '../../storage/file/state.js';
+import { decodeState, encodeState, stateRow } from '../../storage/file/state.js';
 import type { PutRow, Tables } from '../../storage/file/tables.js';
 
 export type UpgradeOptions = Pick<LogOptions, 'clock' | 'random' | 'log' | 'files'>;
@@ -13,18 +13,20 @@ export type UpgradeOptions = Pick<LogOptions, 'clock' | 'random' | 'log' | 'file
 const maxFrameBytes = 256 * 1024;
 
 /**
- * Writes the change log of format 1, a table of the store, to files. They count only when the
- * store names them, which it does together with the new version: a crash in between leaves the
- * directory as it was.
+ * Upgrades format 1, which version 0.1.0 wrote: its change log is a table of the store, and its
+ * state has no `commitEpoch`. The log is written to files. The store refers to them only in the
+ * commit that also sets the new version, so a crash in between leaves the directory unchanged.
  */
-export async function moveLogTable(
+export async function upgradeFormat1(
   tables: Tables,
   options: UpgradeOptions,
 ): Promise<(put: PutRow) => void> {
-  const legacy = tables.legacyLog();
+  const formerLog = tables.formerTable('log');
   const directory = logDirectoryOf(tables);
   options.files.removeDirectory(directory);
-  const { oldestSeq, oldestChain, epoch } = decodeState(tables.get('meta', stateRow));
+  const stored = tables.get('meta', stateRow);
+  const state = decodeState(stored);
+  const { oldestSeq, oldestChain, epoch } = state;
   let start = { firstSeq: oldestSeq, chain: oldestChain };
   const log = await WriteAheadLog.open({ ...options, directory }, 0, start, () => undefined);
   let commits: CommitRow[] = [];
@@ -38,8 +40,8 @@ export async function moveLogTable(
     bytes = 0;
   };
   try {
-    for (const { key, value } of legacy.rows()) {
-      commits.push({ seq: seqOfKey(key), bytes: value, images: [] });
+    for (const { key, value } of formerLog.rows()) {
+      commits.push({ seq: readUint48(key, 2), bytes: value, images: [] });
       bytes += value.length;
       if (bytes >= maxFrameBytes) await flush();
     }
@@ -47,7 +49,8 @@ export async function moveLogTable(
     await log.idle();
     const { lastLsn } = log;
     return (put) => {
-      legacy.drop();
+      formerLog.drop();
+      if (stored) put('meta', stateRow, encodeState({ ...state, commitEpoch: epoch }));
       put('meta', logRow, Buffer.from(logNameFor(tables.path)));
       put('meta', foldedRow, encodeLsn(lastLsn));
     };

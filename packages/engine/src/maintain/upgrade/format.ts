@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
 import { formatReleases } from '@millrace/kit/format-releases';
-import { moveLogTable, type UpgradeOptions } from './format-1.js';
+import { upgradeFormat1, type UpgradeOptions } from './format-1.js';
 import { logNameFor, logRow } from '../../storage/open-log.js';
 import { explainStorageError } from '../../storage/file/storage-error.js';
 import { lineageRow } from '../../storage/file/state.js';
@@ -9,18 +9,22 @@ import type { PutRow, Tables } from '../../storage/file/tables.js';
 import { backUpBeforeUpgrade, refuseUpgrade } from './upgrade-backup.js';
 
 /**
- * The version of the layout of a data directory. A newer one is refused; an older one is brought
- * up to date by the migrations below, each from its number to the next.
+ * The format version of a data directory. A newer one is refused; an older one is upgraded by the
+ * migrations below, each from its number to the next.
  *
- *   1  the change log is a table of the store
- *   2  the write-ahead log is the change log, in files of its own
+ *   1  the change log is a table of the store (version 0.1.0)
+ *   2  the write-ahead log is the change log, in its own files
+ *
+ * Version 1.0.0 no longer reads what 0.1.0 wrote. Remove then: format-1.ts and
+ * `Tables.formerTable`; documents that define their own shapes (see format/codec.ts); commits of
+ * leaders without request results (see replica/apply-commit.ts).
  */
 export const formatVersion = 2;
 
 type Migration = (tables: Tables, options: UpgradeOptions) => Promise<(put: PutRow) => void>;
 
-/** Each returns what to write together with the new version. */
-const migrations: ReadonlyMap<number, Migration> = new Map([[1, moveLogTable]]);
+/** Each returns the writes for the commit that sets the new version. */
+const migrations: ReadonlyMap<number, Migration> = new Map([[1, upgradeFormat1]]);
 
 const formatRow = Buffer.from('format');
 const releaseRow = Buffer.from('release');

@@ -8,9 +8,8 @@ import { currentStore, pointTo, syncDirectory } from '../../storage/file/directo
 import { freeBytes, isOutOfRoom } from '../../storage/file/disk.js';
 
 /**
- * Copies a database that is about to be upgraded into a directory inside its own, which the
- * version that wrote the data can open. Returns its path. An earlier copy of this name is
- * replaced.
+ * Copies a database that is about to be upgraded into a directory inside its own, which the version
+ * that wrote the data can open. Returns its path. An earlier copy of this name is replaced.
  *
  * Only while the directory is locked and nothing is written.
  */
@@ -41,7 +40,7 @@ export async function backUpBeforeUpgrade(
   return backup;
 }
 
-/** Refuses to upgrade data whose owner has turned upgrades off. */
+/** Refuses to upgrade data if upgrades are turned off. */
 export function refuseUpgrade(path: string, from: number, to: number): never {
   throw new Refusal(
     'UPGRADE_NEEDED',
@@ -65,7 +64,7 @@ async function filesOf(directory: string): Promise<{ path: string; bytes: number
   );
 }
 
-/** Shares the blocks with the original on file systems that can. */
+/** Shares the blocks with the original on file systems that support it. */
 async function copy(from: string, to: string): Promise<void> {
   await mkdir(dirname(to), { recursive: true, mode: 0o700 });
   await copyFile(from, to, constants.COPYFILE_FICLONE);

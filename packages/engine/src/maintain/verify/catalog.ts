@@ -21,7 +21,7 @@ export interface KnownCatalog {
   ready: ReadonlyMap<string, readonly IndexInfo[]>;
 }
 
-/** Reads the rows of `meta` and checks that their numbers fit each other. */
+/** Reads the rows of `meta` and checks that their numbers are consistent. */
 export function checkCatalog(core: Core, view: SnapshotView, problems: Problems): KnownCatalog {
   const state = readState(view, problems);
   const format = view.get('meta', Buffer.from('format'))?.toString();
@@ -47,7 +47,7 @@ export function checkCatalog(core: Core, view: SnapshotView, problems: Problems)
   return { state, collections, indexes, ready: readyIndexes(core, view) };
 }
 
-/** By the snapshot's own rows: an index may have become ready since. */
+/** From the rows of the snapshot: an index may have become ready since. */
 function readyIndexes(core: Core, view: SnapshotView): Map<string, IndexInfo[]> {
   const ready = new Map<string, IndexInfo[]>();
   for (const index of core.catalog.indexes()) {

@@ -12,8 +12,8 @@ import type { TableWalker } from './slices.js';
 const expiryHead = 7;
 
 /**
- * Finds rows that no record refers to. All that are referred to are known to exist, so it is
- * enough to count: only where there are more is each looked at.
+ * Finds rows that no record refers to. All referenced rows are known to exist, so counting is
+ * enough: rows are checked one by one only where there are more than expected.
  */
 export class ExtraCheck {
   constructor(

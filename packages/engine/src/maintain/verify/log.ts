@@ -10,14 +10,14 @@ import { sameHash } from '../../watch/token.js';
 import type { KnownCatalog } from './catalog.js';
 import type { Problems } from './report.js';
 
-/** Follows the change log: it is without a gap, its chain holds, and the records are as it says. */
+/** Checks the change log: no gaps, a valid hash chain, and records that match it. */
 export class LogCheck {
   entries = 0;
   #next: number;
   #chain: Hash64;
-  /** Records that are as the log left them. */
+  /** Records that match the log. */
   #found = 0;
-  /** Records that are not there although the log, so far, has not removed them. */
+  /** Records that are missing although the log, so far, has not removed them. */
   readonly #missing = new Map<string, number>();
 
   constructor(
@@ -30,7 +30,7 @@ export class LogCheck {
     this.#chain = known.state.oldestChain;
   }
 
-  /** Follows the log up to the last commit of the snapshot. */
+  /** Reads the log up to the last commit of the snapshot. */
   async run(): Promise<void> {
     const slice = this.core.newSlice();
     for (; this.#next <= this.known.state.seq; this.#next++) {
@@ -59,7 +59,7 @@ export class LogCheck {
     for (const change of commit.changes) this.#checkChange(seq, change);
   }
 
-  /** `inLog`: how many records say that the log has their last change. */
+  /** `inLog`: number of records whose last change should be in the log. */
   end(inLog: number): void {
     const { seq, chain } = this.known.state;
     if (this.#next !== seq + 1) {

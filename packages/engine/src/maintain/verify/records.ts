@@ -18,7 +18,7 @@ import type { SnapshotView } from '../../storage/views.js';
 import type { KnownCatalog } from './catalog.js';
 import type { Problems } from './report.js';
 
-/** How many rows of each kind the records ask for; more than these must not be there. */
+/** Number of rows of each kind that the records require; there must be no others. */
 export interface Expected {
   keys: number;
   expiry: number;
@@ -26,7 +26,7 @@ export interface Expected {
   unique: Map<number, number>;
 }
 
-/** Checks each record, and that every row that it should have elsewhere is there. */
+/** Checks each record, and that all its rows in other tables exist. */
 export class RecordCheck {
   records = 0;
   indexEntries = 0;
@@ -141,8 +141,8 @@ export class RecordCheck {
 }
 
 /**
- * What the record should have in the index; undefined when its data does not tell. Damaged data
- * can make anything fail, so whatever is thrown counts as that, and the caller reports it.
+ * The entries that the record should have in the index; undefined when its data is damaged. Damaged
+ * data can cause any error, so all errors count as damage, which the caller reports.
  */
 export function entriesOf(index: IndexInfo, record: RecordImage): IndexEntries | undefined {
   try {

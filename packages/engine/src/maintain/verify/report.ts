@@ -1,4 +1,4 @@
-/** What is wrong with a database, by the thing that it is wrong with. */
+/** What a problem was found in. */
 export type ProblemKind =
   'meta' | 'record' | 'key' | 'index' | 'unique' | 'expiry' | 'log' | 'chain';
 
@@ -11,22 +11,22 @@ export interface Problem {
 
 export interface VerifyReport {
   ok: boolean;
-  /** The commit whose state was looked at. */
+  /** The commit that was checked. */
   seq: number;
   records: number;
   /** Entries of all indexes that are ready. */
   indexEntries: number;
   logEntries: number;
-  /** The first hundred. */
+  /** The first hundred problems. */
   problems: Problem[];
-  /** How many there are in all. */
+  /** Total number of problems. */
   problemCount: number;
   elapsedMs: number;
 }
 
 const maxProblems = 100;
 
-/** Gathers problems, the first hundred of them in full. */
+/** Collects problems: counts all and keeps the first hundred. */
 export class Problems {
   readonly shown: Problem[] = [];
   count = 0;

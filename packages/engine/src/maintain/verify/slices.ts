@@ -4,8 +4,8 @@ import type { TableName, TableRow } from '../../storage/file/tables.js';
 import type { SnapshotView } from '../../storage/views.js';
 
 /**
- * Walks tables of a snapshot a few milliseconds at a time. Each slice opens the table again behind
- * the last row, so nothing of LMDB is held while others work.
+ * Iterates over tables of a snapshot a few milliseconds at a time. Each slice opens the table again
+ * after the last row, so no LMDB cursor stays open during pauses.
  */
 export class TableWalker {
   readonly #slice: Slice;
@@ -25,7 +25,7 @@ export class TableWalker {
     } while (start);
   }
 
-  /** Where to go on; undefined at the end. */
+  /** Where to continue; undefined at the end. */
   #walkSome(
     table: TableName,
     start: Buffer | undefined,
@@ -38,7 +38,7 @@ export class TableWalker {
     return undefined;
   }
 
-  /** Gives other work its turn, and sees whether there is still a database. */
+  /** Yields to other work, then checks that the database is still open. */
   async #rest(): Promise<void> {
     if (this.#slice.due()) await this.#slice.pause();
     if (this.core.closed) throw this.core.closed;

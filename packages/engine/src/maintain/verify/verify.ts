@@ -22,9 +22,9 @@ import { Problems, type VerifyReport } from './report.js';
 import { TableWalker } from './slices.js';
 
 /**
- * Looks at everything in an open database, on one snapshot and a few milliseconds at a time: that
- * each record is what was written, that keys, indexes and expiry follow from the records and hold
- * nothing more, that the log is whole and the records are as it says.
+ * Verifies all data of an open database, on one snapshot and a few milliseconds at a time: that
+ * each record matches its hash, that keys, indexes and expiry rows match the records exactly, that
+ * the log is complete and that the records match it.
  */
 export async function verifyCore(core: Core): Promise<VerifyReport> {
   const started = core.clock.monotonic();
@@ -39,7 +39,7 @@ export async function verifyCore(core: Core): Promise<VerifyReport> {
   }
 }
 
-/** As `verifyCore`, of a database that nobody has open. Upgrades an older format. */
+/** As `verifyCore`, for a database that is not open. Upgrades an older format. */
 export async function verify(
   directory: string,
   options: { clock?: Clock } = {},

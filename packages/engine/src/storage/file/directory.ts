@@ -19,18 +19,18 @@ import { isOpenToOthers, tightenDirectory } from '@millrace/kit/private-files';
 /**
  * The files of a database:
  *
- *   LOCK               who has it open
- *   CURRENT            the name of the store that counts
+ *   LOCK               the process that has it open
+ *   CURRENT            the name of the current store
  *   store-000001.mdb   a store; compaction writes the next one and then points CURRENT to it
  *   log-000001/        the write-ahead log of the store that names it
  *
- * So a crash at any moment leaves exactly one store that counts, and leftovers are easy to tell.
+ * So a crash at any moment leaves exactly one current store, and leftovers can be recognised.
  */
 const currentFile = 'CURRENT';
 const storePattern = /^store-(\d{6})\.mdb$/;
 const logPattern = /^log-\d{6}$/;
 
-/** Creates the directory for its owner alone, or closes one that other users can enter. */
+/** Creates the directory for its owner alone, or removes other users' access to an existing one. */
 export function makeDirectory(directory: string, log: Log = silentLog): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
@@ -47,7 +47,7 @@ export function makeDirectory(directory: string, log: Log = silentLog): void {
   }
 }
 
-/** A directory with other content, such as a project, is not ours to close. */
+/** A directory with other content, such as a project, keeps its permissions. */
 function keepPrivate(directory: string, log: Log): void {
   if (!isOpenToOthers(directory)) return;
   if (isEmptyDirectory(directory) || existsSync(join(directory, currentFile))) {
@@ -57,7 +57,7 @@ function keepPrivate(directory: string, log: Log): void {
   }
 }
 
-/** The store that counts, by name; made up when the directory has none. */
+/** The name of the current store; a new name when the directory has none. */
 export function currentStore(directory: string): string {
   const pointer = join(directory, currentFile);
   if (!existsSync(pointer)) {
@@ -75,8 +75,8 @@ export function currentStore(directory: string): string {
 }
 
 /**
- * The store to open. `isNew` when there is none, or one that an `open` was just about to make
- * when it was killed: that one must turn out to be empty.
+ * The store to open. `isNew` when there is none, or when an `open` was killed while creating it:
+ * that store must be empty.
  */
 export function storeToOpen(directory: string): { name: string; isNew: boolean } {
   if (!existsSync(join(directory, currentFile))) {
@@ -97,7 +97,7 @@ export function nextStore(name: string): string {
   return storeName(Number(storePattern.exec(name)?.[1] ?? 0) + 1);
 }
 
-/** Makes `name` the store that counts, durably: after this returns, a crash finds it. */
+/** Makes `name` the current store, durably: after this returns, it survives a crash. */
 export function pointTo(directory: string, name: string): void {
   const fresh = join(directory, `${currentFile}.new`);
   const file = openSync(fresh, 'w', 0o600);
@@ -111,7 +111,7 @@ export function pointTo(directory: string, name: string): void {
   syncDirectory(directory);
 }
 
-/** Removes what an unfinished compaction or a store that gave way left behind. */
+/** Removes what an unfinished compaction or a replaced store left behind. */
 export function removeOtherStores(directory: string, current: string, log: string): void {
   for (const name of storeFiles(directory)) {
     if (name !== current) removeStore(directory, name);

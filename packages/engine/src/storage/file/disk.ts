@@ -11,12 +11,12 @@ import {
 import { dirname } from 'node:path';
 import { messageOf, systemCode } from '@millrace/kit/errors';
 
-// A write that found no room has left the rest of the disk as good as full.
-const nextToNothing = 4 * 2 ** 20;
-/** About as much as one commit may need. */
+// With less than this free, a failed write counts as a full disk.
+const minFreeBytes = 4 * 2 ** 20;
+/** Upper estimate of the size of one commit. */
 const maxCommitBytes = 32 * 2 ** 20;
 
-/** Bytes that this user may still write beside `path`; Infinity where the system does not tell. */
+/** Bytes that this user may still write beside `path`; Infinity where the system cannot say. */
 export function freeBytes(path: string): number {
   let stats: StatsFs;
   try {
@@ -28,24 +28,24 @@ export function freeBytes(path: string): number {
   return stats.bavail * stats.bsize;
 }
 
-/** Whether the system says that there is no room. */
+/** Whether the system reports a full disk. */
 export function isOutOfRoom(error: unknown): boolean {
   return ['ENOSPC', 'EDQUOT', 'EFBIG'].includes(systemCode(error));
 }
 
-/** Whether a write to `path` failed for want of room. */
+/** Whether a write to `path` failed because the disk is full. */
 export function isDiskFull(error: unknown, path: string): boolean {
   if (isOutOfRoom(error)) return true;
   const text = messageOf(error);
   if (/no space left|quota exceeded|disk full|MDB_MAP_FULL|file too large/i.test(text)) return true;
-  // LMDB calls it an input/output error when only a part of its pages went in.
+  // LMDB reports an input/output error when only a part of its pages was written.
   if (!/input\/output error/i.test(text)) return false;
-  return freeBytes(path) < nextToNothing || !canGrow(path);
+  return freeBytes(path) < minFreeBytes || !canGrow(path);
 }
 
 /**
- * Whether there is room behind the end of a file that nobody writes to just now. Tried, because
- * nothing else knows of quotas and limits.
+ * Whether a file that is not being written can grow. It tries, because the system reports quotas
+ * and limits in no other way.
  */
 function canGrow(path: string): boolean {
   if (!existsSync(path)) return true;

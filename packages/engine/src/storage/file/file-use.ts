@@ -1,15 +1,14 @@
 import type { Tables } from './tables.js';
 
 /**
- * Who still reads which file: one that another has taken the place of stays open until the last
- * snapshot of it is given back.
+ * Counts the readers of each file: a replaced file stays open until its last snapshot is released.
  */
 export class FileUse {
   readonly #readers = new Map<Tables, number>();
   readonly #waiting = new Map<Tables, () => void>();
   readonly #retiring = new Set<Promise<void>>();
 
-  /** Notes a reader. It calls the returned function when it is done. */
+  /** Registers a reader, which calls the returned function when it is done. */
   begin(tables: Tables): () => void {
     this.#readers.set(tables, (this.#readers.get(tables) ?? 0) + 1);
     return () => {
@@ -22,7 +21,7 @@ export class FileUse {
     };
   }
 
-  /** Closes a file that nobody begins to read any more, and then calls `closed`. */
+  /** Closes a file that gets no new readers, and then calls `closed`. */
   retire(tables: Tables, closed: () => void): Promise<void> {
     const retired = this.#unused(tables)
       .then(() => tables.close())

@@ -20,15 +20,15 @@ export interface LogFile {
   write(bytes: Buffer, at: number): Promise<void> | undefined;
   /** Makes everything written so far durable. */
   sync(): Promise<void>;
-  /** Fills `target` from `at` on; returns how many bytes there were. */
+  /** Fills `target` from offset `at`; returns the number of bytes read. */
   read(target: Buffer, at: number): number;
   size(): number;
   close(): void;
 }
 
 /**
- * The file operations of the log. Tests replace them: to fail at any call, or to record every
- * write and sync and build the disk that a power cut would leave.
+ * The file operations of the log. Tests replace them: to fail at any call, or to record every write
+ * and sync and build the disk that a power cut would leave.
  */
 export interface FileLayer {
   open(path: string, mode: 'read' | 'write' | 'create'): LogFile;
@@ -40,7 +40,7 @@ export interface FileLayer {
   syncDirectory(directory: string): Promise<void>;
 }
 
-/** Above this size a copy into the page cache would hold the event loop for too long. */
+/** A larger copy into the page cache would block the event loop for too long. */
 const maxSyncWriteBytes = 128 * 1024;
 const flags = { read: 'r', write: 'r+', create: 'w+' } as const;
 

@@ -3,7 +3,7 @@ import { idLength, prefixLength } from '../../format/keys.js';
 import { rangeOptions, type KeyRange } from './key-range.js';
 import { explainDamage } from './storage-error.js';
 
-/** What a scan of records shows of each row, in place: nothing here outlives the call. */
+/** Called with each row of a scan in place: the bytes are valid only during the call. */
 export type RowVisitor<Result> = (
   keyBytes: Uint8Array,
   keyStart: number,
@@ -11,31 +11,31 @@ export type RowVisitor<Result> = (
   valueEnd: number,
 ) => Result | undefined;
 
-/** Sees a key in place; true ends the walk. */
+/** Called with a key in place; true ends the iteration. */
 export type KeyVisitor = (bytes: Uint8Array, start: number, end: number) => boolean;
 
-/** Where the id of a record lies, for a handle that writes the key by itself. */
+/** The place of a record's id, for a handle that writes the key itself. */
 interface RecordPlace {
   collection: number;
   ids: Uint8Array;
   at: number;
 }
 
-/** lmdb's own window, of which it overrides the `length`. */
+/** lmdb's shared buffer, whose `length` it overrides. */
 type SharedWindow = Uint8Array & { readonly maxLength?: number };
 
 /** Members of lmdb's handles that its types leave out. */
 interface FastReader {
   getBinaryFast(key: unknown, options: { transaction: Transaction }): SharedWindow | undefined;
-  /** The length of what was read last: the bytes are a shared window that is longer. */
+  /** Length of the last value read: the bytes are a shared buffer that is longer. */
   lastSize: number;
 }
 
 const noBytes = Buffer.alloc(0);
 
 /**
- * Reads that show bytes where lmdb leaves them, valid until the next read of any kind. Nothing is
- * copied or made for rows that are only looked at.
+ * Reads that return lmdb's shared buffer, valid until the next read of any kind. Rows that are only
+ * inspected are not copied.
  */
 export class InPlaceReads {
   readonly #rows: Database<unknown, Uint8Array>;
@@ -47,7 +47,7 @@ export class InPlaceReads {
   #keyStart = 0;
   #keyEnd = 0;
   #shared: SharedWindow = noBytes;
-  /** The same memory as a plain buffer: fields of its own make lmdb's slow to read. */
+  /** The same memory as a plain Buffer: lmdb's has extra properties, which make it slow to read. */
   #window = noBytes;
 
   constructor(
@@ -81,7 +81,7 @@ export class InPlaceReads {
     return this.#records.lastSize;
   }
 
-  /** The record whose id lies there; its bytes end at `foundLength`. */
+  /** The record with the id at this offset; its bytes end at `foundLength`. */
   record(
     collection: number,
     ids: Uint8Array,
@@ -100,7 +100,7 @@ export class InPlaceReads {
     }
   }
 
-  /** Walks records and shows each row; yields what `visit` makes of the rows it wants. */
+  /** Iterates over records and yields what `visit` returns for the rows it wants. */
   *rows<Result>(
     range: KeyRange,
     txn: Transaction | undefined,
@@ -123,7 +123,7 @@ export class InPlaceReads {
     }
   }
 
-  /** Walks entries of indexes and shows each key, until `visit` has enough. */
+  /** Iterates over index entries and passes each key to `visit`, until it returns true. */
   entries(range: KeyRange, txn: Transaction, visit: KeyVisitor): void {
     const keys = this.#keys.getKeys(rangeOptions(range, txn))[Symbol.iterator]();
     try {
@@ -147,7 +147,7 @@ export class InPlaceReads {
   }
 }
 
-/** As `recordKey` makes it, without a key of its own. */
+/** As `recordKey`, without allocating a key. */
 function writeRecordKey(
   { collection, ids, at }: RecordPlace,
   target: Uint8Array,

@@ -9,13 +9,13 @@ export interface KeyRange {
   limit?: number;
 }
 
-/** A bound that every key lies above: none is a single zero. */
+/** A bound below every key: no key is a single zero. */
 const belowAll = Buffer.of(0);
 
 /** The range as lmdb takes it. */
 export function rangeOptions(range: KeyRange, txn: Transaction | undefined) {
   const options: Record<string, unknown> = {};
-  // Without a bound of ours lmdb would take its own, byte 5, and pass over most of our keys.
+  // Without an explicit bound lmdb would use its own, byte 5, and skip most of our keys.
   const [start, end] = range.reverse
     ? [range.start, range.end ?? belowAll]
     : [range.start ?? belowAll, range.end];

@@ -13,26 +13,28 @@ import { join } from 'node:path';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import { systemCode, UsageError } from '@millrace/kit/errors';
 
-/** Who holds a directory. Enough to distinguish a live holder from a killed one. */
+/**
+ * The process that holds a directory, with enough to distinguish a live holder from a killed one.
+ */
 interface Holder {
   pid: number;
-  /** When the process began, in the system's own words: pids are used again. */
+  /** Start time of the process, as the system reports it: pids are reused. */
   started: string;
   host: string;
   token: string;
 }
 
 const beatEveryMs = 2_000;
-// Only for a holder on another host (a container that is gone), whose process cannot be looked up.
+// Only for a holder on another host (a removed container), whose process cannot be checked.
 const silentForMs = 15_000;
 
 /** Directories held by this process, so that a second `open` is not mistaken for a stale lock. */
 const heldHere = new Set<string>();
 
 /**
- * One process may have a database open. The lock is a file that names its holder and is touched
- * every two seconds; a holder that was killed leaves it behind, and the next opener sees that the
- * process is gone and takes it over.
+ * Only one process may open a database. The lock is a file that names its holder and is touched
+ * every two seconds; a killed holder leaves it behind, and the next opener sees that the process
+ * has ended and takes over.
  */
 export class DirectoryLock {
   readonly #file: string;
@@ -79,10 +81,10 @@ export class DirectoryLock {
   }
 
   /**
-   * Takes the place of a dead holder. The right to do so is a file named after that very holder,
-   * which only one opener can make; the lock itself is never absent meanwhile, so that nobody
-   * slips in. An opener that was killed with the right in hand is itself a dead holder: the right
-   * to its right bears its name, and so on.
+   * Replaces a dead holder. The claim to do so is a file named after that holder, which only one
+   * opener can create; the lock file itself always exists meanwhile, so no third process can take
+   * it. An opener that was killed while it had the claim is a dead holder too: the claim to its
+   * claim is named after it, and so on.
    */
   #takeOver(directory: string, mine: string, dead: Holder): boolean {
     const rights: string[] = [];
@@ -95,7 +97,7 @@ export class DirectoryLock {
       if (this.#isAlive(rival, right)) throw inUse(directory, rival);
       last = rival;
     }
-    // Someone may have been through with all of this since the dead holder was read.
+    // Another process may have completed all of this since the dead holder was read.
     const isStill = readHolder(this.#file)?.token === dead.token;
     if (isStill) {
       renameSync(rights.at(-1)!, this.#file);
@@ -112,7 +114,7 @@ export class DirectoryLock {
     const { started, isOver } = lifeOf(holder.pid);
     if (isOver) return false;
     if (started === '' || holder.started === '') {
-      // The system does not tell one process from a later one with its number.
+      // The system cannot distinguish a process from a later one with the same pid.
       return holder.pid === process.pid ? heldHere.has(this.#file) : exists(holder.pid);
     }
     return started === holder.started;
@@ -124,7 +126,8 @@ export class DirectoryLock {
       try {
         utimesSync(this.#file, now, now);
       } catch (error) {
-        // The directory may be gone, or the disk read-only: no reason to end the process.
+        // The directory may have been removed, or the disk be read-only: no reason to end the
+        // process.
         if (systemCode(error) === '') throw error;
       }
       this.#beat();
@@ -132,7 +135,7 @@ export class DirectoryLock {
   }
 }
 
-/** Makes `name` another name of a file, unless it is taken. */
+/** Creates `name` as a hard link to the file, unless it exists. */
 function linked(file: string, name: string): boolean {
   try {
     linkSync(file, name);
@@ -143,7 +146,7 @@ function linked(file: string, name: string): boolean {
   }
 }
 
-/** Who a lock file names; undefined when it is gone. */
+/** The holder that a lock file names; undefined when the file does not exist. */
 function readHolder(file: string): Holder | undefined {
   let text: string;
   try {
@@ -156,7 +159,7 @@ function readHolder(file: string): Holder | undefined {
   try {
     return { ...nobody, ...(JSON.parse(text) as Holder) };
   } catch (error) {
-    // Cut short when the machine went down: nobody holds it.
+    // Truncated by a crash of the machine: there is no holder.
     if (error instanceof SyntaxError) return nobody;
     throw error;
   }
@@ -171,14 +174,14 @@ function exists(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // Anything else means that it is there, but not ours to signal.
+    // Any other error means that it exists, but may not be signalled.
     return systemCode(error) !== 'ESRCH';
   }
 }
 
 /**
- * When a process began, in ticks since boot, or "" where the system does not tell. Killed
- * processes whose parent has not noticed yet are over, too.
+ * Start time of a process in ticks since boot, or "" where the system does not report it. A zombie
+ * counts as ended.
  */
 function lifeOf(pid: number): { started: string; isOver: boolean } {
   if (!(pid > 0) || !exists(pid)) return { started: '', isOver: true };

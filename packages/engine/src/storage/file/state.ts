@@ -1,7 +1,7 @@
 import type { Tables } from './tables.js';
 import { emptyHash, type Hash64 } from '../../value/hash.js';
 
-/** The numbers that commits move. Every batch writes them, as one row. */
+/** The numbers that change with each commit. Every batch writes them, as one row. */
 export interface DatabaseState {
   /** The last commit. 0 in an empty database. */
   seq: number;
@@ -10,9 +10,9 @@ export interface DatabaseState {
   /** Epoch of the leader that made the last commit: of two histories the later one is newer. */
   commitEpoch: number;
   chain: Hash64;
-  /** The oldest commit that the log still has; `seq + 1` when it has none. */
+  /** The oldest commit in the log; `seq + 1` when it has none. */
   oldestSeq: number;
-  /** The chain before `oldestSeq`, so that what is left of the log can still be verified. */
+  /** The chain hash before `oldestSeq`, so that the rest of a trimmed log can be verified. */
   oldestChain: Hash64;
   nextCollection: number;
   nextIndex: number;
@@ -32,7 +32,7 @@ export const freshState: DatabaseState = {
 export const stateRow = Buffer.from('state');
 export const lineageRow = Buffer.from('lineage');
 
-/** As JSON. Spelled out because it is made for every batch. */
+/** As JSON. Written by hand because it is built for every batch. */
 export function encodeState(state: DatabaseState): Buffer {
   const { seq, epoch, commitEpoch, chain, oldestSeq, oldestChain } = state;
   const { nextCollection, nextIndex } = state;
@@ -46,18 +46,10 @@ export function encodeState(state: DatabaseState): Buffer {
 
 export function decodeState(bytes: Buffer | undefined): DatabaseState {
   if (!bytes) return freshState;
-  const { logBytes: _before2, ...state } = JSON.parse(bytes.toString()) as StoredState;
-  // Before clusters a commit always had the epoch of the state.
-  return { ...freshState, ...state, commitEpoch: state.commitEpoch ?? state.epoch };
+  return { ...freshState, ...(JSON.parse(bytes.toString()) as Partial<DatabaseState>) };
 }
 
-/** Format 1 kept the size of the log there too. */
-type StoredState = Omit<DatabaseState, 'commitEpoch'> & {
-  commitEpoch?: number;
-  logBytes?: number;
-};
-
-/** The state after one more commit. Spelled out because it is made for every single one. */
+/** The state after one more commit. Written by hand because it is built for every commit. */
 export function afterCommit(state: DatabaseState, seq: number, chain: Hash64): DatabaseState {
   return {
     seq,
@@ -71,7 +63,7 @@ export function afterCommit(state: DatabaseState, seq: number, chain: Hash64): D
   };
 }
 
-/** Identifies the history that this file belongs to: a restored copy begins another. */
+/** The lineage: identifies the history of this file. A restored copy starts a new one. */
 export function lineageOf(tables: Tables): string {
   return tables.get('meta', lineageRow)?.toString() ?? '';
 }

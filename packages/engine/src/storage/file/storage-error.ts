@@ -4,19 +4,21 @@ import { refuse } from '../../value/refusal.js';
 import { isDiskFull } from './disk.js';
 
 /**
- * Errors of LMDB for invalid content of its file, and for a transaction that has read
- * it. MDB_BAD_VALSIZE and MDB_BAD_RSLOT are not among them: those are faults of ours.
+ * Errors of LMDB for invalid content of its file, and for a transaction that has read it.
+ * MDB_BAD_VALSIZE and MDB_BAD_RSLOT are not among them: those are our own bugs.
  */
 const damage =
   /\bMDB_(?:BAD_DBI|BAD_TXN|CORRUPTED|CURSOR_FULL|INCOMPATIBLE|INVALID|PAGE_NOTFOUND|PROBLEM|VERSION_MISMATCH)\b.*/;
 
 /**
- * The log failed for another reason than want of room. After a failed sync nobody knows what is on
- * the disk, and the next sync may succeed without having written it: the log must not go on.
+ * The log failed for another reason than a full disk. After a failed fsync the content of the disk
+ * is unknown, and the next fsync may succeed without having written it: the log must stop.
  */
 export class LogFailed extends Error {}
 
-/** What LMDB and the system say, as a refusal that says what to do; other errors as they are. */
+/**
+ * Turns errors of LMDB and the system into refusals that say what to do; returns others unchanged.
+ */
 export function explainStorageError(error: unknown, path: string): unknown {
   if (error instanceof LogFailed) return stopped(error);
   if (!isDiskFull(error, path)) return explainDamage(error, path);
@@ -38,7 +40,7 @@ function stopped(error: LogFailed) {
   );
 }
 
-/** The same where nothing is written. */
+/** The same for reads. */
 export function explainDamage(error: unknown, path: string): unknown {
   const found = damage.exec(messageOf(error));
   return found ? damaged(`The file ${basename(path)} is damaged (${found[0]}).`, error) : error;

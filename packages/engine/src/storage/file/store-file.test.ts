@@ -92,7 +92,7 @@ describe('a store file', () => {
     // The roots of both meta pages: where each table begins.
     for (const meta of [0, 4096]) bytes.writeBigUInt64LE(1n << 40n, meta + 24 + 24 + 2 * 48 - 8);
     const check = () => checkStoreFile(storeOf(bytes), { thorough: true });
-    expect(check).toThrow('names a page that it cannot have');
+    expect(check).toThrow('refers to a page that it cannot have');
   });
 
   test('with invalid bytes in the middle is reported by a full check, which never hangs', () => {

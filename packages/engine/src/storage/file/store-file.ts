@@ -4,18 +4,18 @@ import { basename } from 'node:path';
 import { refuse } from '../../value/refusal.js';
 
 export interface StoreFileOptions {
-  /** Look for every page that is in use, not only where pages seem to be missing. */
+  /** Check every page in use, not only when pages seem to be missing. */
   thorough?: boolean;
 }
 
 /**
- * LMDB maps its file into memory and trusts it: a file that was cut short, or that is something
- * else, ends the whole process with a bus error or worse. So the file is looked at before LMDB
- * is. That costs two reads, unless the file is shorter than its last page: LMDB leaves out pages
- * at the end that are free, so then every page that is in use is looked for.
+ * LMDB maps its file into memory and trusts it: a truncated file, or one of another kind, ends the
+ * whole process with a bus error or worse. So the file is checked before LMDB opens it. That costs
+ * two reads, unless the file is shorter than its last page: LMDB does not write free pages at the
+ * end, so then every page in use is checked.
  */
 export function checkStoreFile(path: string, { thorough = false }: StoreFileOptions = {}): void {
-  // The offsets below are those of a little-endian machine, and so is every one we know.
+  // The offsets below are for little-endian machines; all supported ones are.
   if (endianness() !== 'LE') return;
   const file = openSync(path, 'r');
   try {
@@ -25,18 +25,18 @@ export function checkStoreFile(path: string, { thorough = false }: StoreFileOpti
   }
 }
 
-/** Whether the file is there and not empty. */
+/** Whether the file exists and is not empty. */
 export function hasBytes(path: string): boolean {
   return existsSync(path) && statSync(path).size > 0;
 }
 
 const magic = 0xbeefc0de;
 const dataVersion = 2;
-/** Before the content of every page: number u64, transaction u64, pad u16, flags u16, ends u32. */
+/** The head of every page: number u64, transaction u64, pad u16, flags u16, ends u32. */
 const headLength = 24;
 const pageFlags = { branch: 1, leaf: 2, meta: 8 };
 const nodeFlags = { overflow: 1, table: 2 };
-/** Of a table's description, the root comes last. */
+/** The root is the last field of a table's description. */
 const tableLength = 48;
 const none = 0xffffffffffffffffn;
 
@@ -89,7 +89,7 @@ class StoreFile {
     };
   }
 
-  /** Finds every page of a tree. */
+  /** Checks every page of a tree. */
   #walk(number: bigint, meta: Meta, pages: number): void {
     if (number === none) return;
     if (number >= pages) throw this.#pageMissing(meta);
@@ -97,7 +97,7 @@ class StoreFile {
     const flags = page.readUInt16LE(18);
     const isBranch = (flags & pageFlags.branch) !== 0;
     const isKnown = isBranch || (flags & pageFlags.leaf) !== 0;
-    // A page that comes twice would lead in circles.
+    // A page that is referenced twice would cause an endless loop.
     if (page.readBigUInt64LE(0) !== number || !isKnown || this.#seen.has(number)) {
       throw this.#damaged(`has something else in the place of page ${number}`);
     }
@@ -133,17 +133,17 @@ class StoreFile {
     return bytes;
   }
 
-  /** A page is named that is not in the file. */
+  /** The error for a referenced page that is not in the file. */
   #pageMissing({ lastPage, pageSize }: Meta) {
-    const whole = (lastPage + 1) * pageSize;
-    if (this.#size >= whole) return this.#damaged('names a page that it cannot have');
-    return this.#damaged(`was cut short: ${this.#size} bytes are left of ${whole}`);
+    const expected = (lastPage + 1) * pageSize;
+    if (this.#size >= expected) return this.#damaged('refers to a page that it cannot have');
+    return this.#damaged(`was cut short: it has ${this.#size} of ${expected} bytes`);
   }
 
   #damaged(what: string) {
     return refuse(
       'CORRUPT',
-      `${this.name} is not a whole store: it ${what}. Nothing was changed; put the file back as ` +
+      `${this.name} is not an intact store: it ${what}. Nothing was changed; put the file back as ` +
         'it was, or restore a backup into a new directory.',
     );
   }

@@ -30,12 +30,11 @@ type Root = RootDatabase<Buffer, Buffer> & { _endWrites?: () => undefined };
 /** Members of lmdb's handles that its types leave out. */
 interface FastReader {
   getBinaryFast(key: Buffer, options?: { transaction: Transaction }): Uint8Array | undefined;
-  /** The length of what was read last: the bytes are a shared window that is longer. */
+  /** Length of the last value read: the bytes are a shared buffer that is longer. */
   lastSize: number;
 }
 
-// LMDB copies nothing before it has to, so neither do we: these encoders hand bytes through, and
-// `readKey` gives each key memory of its own.
+// Avoid copies: these encoders pass bytes through, and only `readKey` copies each key.
 const keyEncoder = {
   writeKey(key: Uint8Array, target: Uint8Array, at: number): number {
     target.set(key, at);
@@ -52,13 +51,13 @@ const valueEncoder = {
   decode(bytes: Uint8Array, end?: number): Buffer {
     const length = end ?? bytes.length;
     const value = Buffer.allocUnsafe(length);
-    // lmdb hands out one long shared window and overrides its `length`: `set` would not notice.
+    // lmdb returns a long shared buffer and overrides its `length`, which `set` ignores.
     value.set(bytes.subarray(0, length));
     return value;
   },
 };
 
-// Reserved address space, not memory or disk; the file grows as it is written, and past this too.
+// Reserved address space, not memory or disk; the file grows on demand, also beyond this.
 const mapBytes = 16 * 2 ** 30;
 const maxReaders = 4_096;
 
@@ -110,12 +109,12 @@ export class Tables {
   }
 
   #unread(error: unknown): unknown {
-    // A transaction that met damage reads nothing more; others may yet read the rest.
+    // A transaction that met damage cannot read any more; another one may read the rest.
     this.#root.resetReadTxn();
     return explainDamage(error, this.path);
   }
 
-  /** A snapshot that stays until `done()`. It keeps old pages from being used again. */
+  /** A snapshot that stays open until `done()`. Meanwhile LMDB cannot reuse old pages. */
   snapshot(): Transaction {
     this.#root.resetReadTxn();
     return this.#root.useReadTransaction();
@@ -127,9 +126,9 @@ export class Tables {
   }
 
   /**
-   * Queues writes as one atomic commit. Resolves when it is on disk: lmdb's own promise may come
-   * with the commit alone, so `flushed` is awaited as well, taken before anything else is queued.
-   * Calls `onVisible` as soon as readers can see it.
+   * Queues writes as one atomic commit. Resolves when it is on disk: lmdb's own promise may resolve
+   * before the fsync, so `flushed` is awaited as well, read before anything else is queued. Calls
+   * `onVisible` as soon as readers can see it.
    */
   async commit(
     writes: (put: PutRow, remove: RemoveRow) => void,
@@ -141,7 +140,8 @@ export class Tables {
         (table, key) => void this.#handles[table].remove(key),
       );
     });
-    // lmdb wraps the batch in one of its own, whose promise nobody holds: it would go unhandled.
+    // lmdb wraps the batch in one of its own; without a handler the rejection of that promise would
+    // be unhandled.
     const quiet = () => undefined;
     setImmediate(() => void this.#root.committed.then(quiet, quiet));
     const flushed = this.#root.flushed;
@@ -156,7 +156,7 @@ export class Tables {
     await flushed;
   }
 
-  /** The rows of a table and the pages they take, told without a walk. */
+  /** Number of rows and pages of a table, from LMDB's statistics. */
   stats(table: TableName): { rows: number; pages: number } {
     const stats = this.#handles[table].getStats() as Record<string, number | undefined>;
     const pages = ['treeBranchPageCount', 'treeLeafPageCount', 'overflowPages'];
@@ -166,7 +166,7 @@ export class Tables {
     };
   }
 
-  /** Nothing was ever committed but, perhaps, the format. */
+  /** True when nothing was committed except, perhaps, the format version. */
   get isEmpty(): boolean {
     const named = ['format', 'release', 'lineage', 'log'].filter((name) =>
       this.get('meta', Buffer.from(name)),
@@ -175,9 +175,9 @@ export class Tables {
     return rows === named.length;
   }
 
-  /** The change log of format 1, which was a table. */
-  legacyLog(): LegacyLog {
-    const handle = openTable(this.#root, 'log' as TableName);
+  /** A table that is not in `tableNames`, for upgrades of older formats. */
+  formerTable(name: string): FormerTable {
+    const handle = openTable(this.#root, name);
     return {
       rows: () => handle.getRange(rangeOptions({}, undefined)) as Iterable<TableRow>,
       drop: () => void handle.drop(),
@@ -185,7 +185,7 @@ export class Tables {
   }
 
   async close(): Promise<void> {
-    // After a failed commit lmdb waits for a flush that never comes; nothing is under way then.
+    // After a failed commit lmdb would wait forever for a flush; nothing is running then.
     if (this.#failed) this.#root._endWrites = () => undefined;
     await this.#root.close();
   }
@@ -203,12 +203,12 @@ function openRoot(path: string): Root {
   } as Parameters<typeof open>[0]);
 }
 
-function openTable(root: Root, name: TableName): Handle {
+function openTable(root: Root, name: string): Handle {
   const options = { name, keyEncoder, encoder: valueEncoder } as object as { name: string };
   return root.openDB<Buffer, Buffer>(options);
 }
 
-/** What lmdb hides behind "Commit failed": the error of the system, as a promise of its own. */
+/** The system error that lmdb hides, as a promise, behind "Commit failed". */
 async function whyCommitFailed(error: unknown): Promise<unknown> {
   try {
     await (error as { commitError?: Promise<unknown> }).commitError;
@@ -218,7 +218,7 @@ async function whyCommitFailed(error: unknown): Promise<unknown> {
   return error;
 }
 
-export interface LegacyLog {
+export interface FormerTable {
   rows(): Iterable<TableRow>;
   /** Only within a commit. */
   drop(): void;

@@ -1,22 +1,22 @@
 import type { RootDatabase } from 'lmdb';
 
-/** What lmdb notes of a write; `next` is that of the write after it. */
+/** lmdb's record of a write; `next` is that of the following write. */
 interface WriteNote {
   next: WriteNote | null;
-  /** The first note of the transaction after this one, when that came before this one was done. */
+  /** The first record of the next transaction, if that was queued before this one was done. */
   nextTxn?: WriteNote | undefined;
 }
 
 /**
- * lmdb notes its writes in one long list and lets go of the notes in front, but these go on pointing
- * to those behind. So when one note lives long enough to be counted among the old, all that follow
- * do, and only a collection of the whole heap clears them away. Here the list is cut after each
- * commit, at a note that lmdb is done with.
+ * lmdb keeps its writes in a linked list and drops the first entries, but these still point to the
+ * later ones. So once one entry is promoted to the old generation of the heap, all that follow are
+ * too, and only a full garbage collection frees them. Here the list is cut after each commit, at an
+ * entry that lmdb has finished with.
  */
 export function cutWrittenList(root: RootDatabase<Buffer, Buffer>): void {
   let last: WriteNote | undefined;
   root.on('aftercommit', ({ next: first }: { next: WriteNote }) => {
-    // `first` is where lmdb begins to look: what stood there the last time is behind it now.
+    // lmdb searches from `first` on: the entry that was there last time is before it now.
     if (last && last !== first) {
       last.next = null;
       if (last.nextTxn) last.nextTxn = undefined;

@@ -12,8 +12,8 @@ import type { PendingWrites } from '../overlay/pending.js';
  *   then per commit: length u32, bytes (see changes.ts)
  *   then per row: table and flags u8 | key length u16 | value length u32 | key | value
  *
- * The length is that of the whole frame, padded to 8 bytes. The checksum covers everything behind
- * it and is seeded with the salt of the segment, so a frame of the file's earlier life never counts.
+ * The length is that of the whole frame, padded to 8 bytes. The checksum covers everything after
+ * it and is seeded with the salt of the segment, so frames from an earlier use of the file are invalid.
  * A row may refer to bytes of a commit instead of repeating them: its value is then the offset u32.
  */
 export const frameHeadLength = 40;
@@ -75,9 +75,9 @@ export function encodeFrame(content: FrameContent): Buffer {
     at += 4 + bytes.length;
   }
   const rowsAt = at;
-  // At most: a row may have been written twice, or refer to an image.
-  const most = at + writes.bytes + writes.count * (rowHeadLength + 4) + alignment;
-  const bytes = Buffer.allocUnsafe(most);
+  // Upper bound: a row may have been written twice, or refer to an image.
+  const maxLength = at + writes.bytes + writes.count * (rowHeadLength + 4) + alignment;
+  const bytes = Buffer.allocUnsafe(maxLength);
   writeCommits(bytes, commits);
   writes.forEach((table, row) => (at = writeRow(bytes, at, table, row, images)));
   const length = Math.ceil(at / alignment) * alignment;
@@ -127,12 +127,12 @@ function writeRow(
   return end + value.length;
 }
 
-/** Puts the checksum in place: the last step before a frame is written. */
+/** Writes the checksum: the last step before a frame is written. */
 export function sealFrame(frame: Buffer, salt: number): void {
   frame.writeUInt32BE(crc32(frame.subarray(8), salt), 4);
 }
 
-/** The head of the frame that begins at `at`; undefined when no frame can begin there. */
+/** The head of the frame at `at`; undefined when there is no valid one. */
 export function readHead(bytes: Buffer, at: number): FrameHead | undefined {
   if (at + frameHeadLength > bytes.length) return undefined;
   const length = bytes.readUInt32BE(at);
@@ -147,15 +147,15 @@ export function readHead(bytes: Buffer, at: number): FrameHead | undefined {
   };
 }
 
-/** Whether these bytes, which must be as long as their head says, are a frame of this segment. */
+/** Whether these bytes, whose length must match the head, are a valid frame of this segment. */
 export function isSound(frame: Buffer, salt: number): boolean {
   return crc32(frame.subarray(8), salt) === frame.readUInt32BE(4);
 }
 
-/** The rows of a sound frame. Keys and values are windows into it. */
+/** The rows of a valid frame. Keys and values share its buffer. */
 export function* frameRows(frame: Buffer): Iterable<FrameRow> {
   let at = frame.readUInt32BE(34);
-  // What is left after the last row is padding.
+  // Anything after the last row is padding.
   while (frame.length - at >= rowHeadLength && frame[at] !== 0) {
     const flags = frame[at]!;
     const table = tablesByNumber.get(flags & tableMask);

@@ -18,11 +18,11 @@ interface OpenFrame {
 }
 
 /**
- * Finds commits in the segments by their number. The newest are kept in memory, for most readers
- * follow the end of the log; the others read one commit after the other.
+ * Finds commits in the segments by number. The newest are cached, because most readers follow the
+ * end of the log; the others read sequentially.
  */
 export class LogReader {
-  /** The last commits without a gap, the first of which is `#firstRecent`. */
+  /** The last commits without a gap, starting at `#firstRecent`. */
   #recent: Buffer[] = [];
   #firstRecent = 0;
   #recentBytes = 0;
@@ -49,12 +49,12 @@ export class LogReader {
     this.#recentBytes = 0;
   }
 
-  /** Forgets the frame it has read: its segment may be gone. */
+  /** Drops the frame it has read: its segment may have been removed. */
   forget(): void {
     this.#frame = undefined;
   }
 
-  /** Forgets everything: commits were taken back, and others will bear their numbers. */
+  /** Drops everything: commits were rolled back, and new ones will reuse their numbers. */
   forgetAll(): void {
     this.#frame = undefined;
     this.#forgetRecent();
@@ -105,7 +105,7 @@ export class LogReader {
   }
 }
 
-/** A commit that was taken back is in an earlier segment than the one that has its number now. */
+/** A rolled-back commit is in an earlier segment than the commit that reuses its number. */
 function ownerOf(segments: readonly Segment[], seq: number): Segment | undefined {
   return segments.findLast(({ header }) => header.firstSeq <= seq);
 }

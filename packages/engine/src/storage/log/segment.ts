@@ -15,10 +15,10 @@ export interface SegmentHeader {
   /** Seeds the checksums of its frames. */
   salt: number;
   firstLsn: number;
-  /** The next commit at the time the segment was begun. */
+  /** The next commit when the segment was started. */
   firstSeq: number;
   createdAt: number;
-  /** The chain before `firstSeq`. */
+  /** The chain hash before `firstSeq`. */
   chain: Hash64;
 }
 
@@ -52,7 +52,7 @@ export function encodeSegmentHeader(header: SegmentHeader): Buffer {
   return bytes;
 }
 
-/** The header of a segment file; undefined when the file does not begin with a sound one. */
+/** The header of a segment file; undefined when it is invalid. */
 export function readSegmentHeader(file: LogFile): SegmentHeader | undefined {
   const bytes = Buffer.alloc(segmentHeaderLength);
   if (file.read(bytes, 0) < segmentHeaderLength) return undefined;
@@ -72,19 +72,19 @@ export function readSegmentHeader(file: LogFile): SegmentHeader | undefined {
   };
 }
 
-/** Distance of frames in the index: what lies between is scanned. */
+/** Distance of frames in the index: frames in between are found by a scan. */
 const markEveryBytes = 64 * 1024;
 const headBlockBytes = 64 * 1024;
 
-/** One segment of the log: its file, how far it is filled, and where its commits lie. */
+/** One segment of the log: its file, its used length, and an index of its commits. */
 export class Segment {
-  /** Where the next frame goes. */
+  /** Offset of the next frame. */
   end = segmentHeaderLength;
-  /** Bytes of the file that are written already, with frames or zeros. */
+  /** Bytes of the file that are already written, with frames or zeros. */
   allocated = 0;
   readonly #markSeqs: number[] = [];
   readonly #markOffsets: number[] = [];
-  /** False: nobody has walked through its frames yet. */
+  /** False: the index of its frames is not built yet. */
   isIndexed = false;
   #block: { at: number; bytes: Buffer } | undefined;
 
@@ -94,7 +94,7 @@ export class Segment {
     readonly header: SegmentHeader,
   ) {}
 
-  /** Notes a frame that ends the segment for now. */
+  /** Adds a frame at the end of the segment. */
   noteFrame({ firstSeq, commits, length }: FrameHead): void {
     const last = this.#markOffsets.at(-1);
     if (commits > 0 && (last === undefined || this.end - last >= markEveryBytes)) {
@@ -104,7 +104,7 @@ export class Segment {
     this.end += length;
   }
 
-  /** Walks through the heads of all frames of a segment that is complete. */
+  /** Reads the heads of all frames of a complete segment. */
   buildIndex(): void {
     let lsn = this.header.firstLsn;
     for (;;) {
@@ -139,12 +139,12 @@ export class Segment {
     return readHead(this.#block.bytes, 0);
   }
 
-  /** Forgets what it has read: the file was written. */
+  /** Drops the cached block: the file was written. */
   forgetBlock(): void {
     this.#block = undefined;
   }
 
-  /** The frame at this place, checked; undefined when it is not sound. */
+  /** The frame at this offset, checked; undefined when it is invalid. */
   frameAt(at: number, head: FrameHead): Buffer | undefined {
     if (at + head.length > this.end) return undefined;
     const frame = Buffer.allocUnsafe(head.length);
@@ -153,8 +153,8 @@ export class Segment {
   }
 
   /**
-   * Reads the frames from the first one on and checks each. Stops at the first that is not sound
-   * or has another number than is due; `later` then says whether a sound frame lies behind it.
+   * Reads and checks all frames from the first on. Stops at the first that is invalid or has an
+   * unexpected number; `later` then says whether a valid frame follows it.
    */
   scan(visit: (frame: Buffer, head: FrameHead) => void): { nextLsn: number; later: boolean } {
     const bytes = Buffer.allocUnsafe(this.file.size());
@@ -174,7 +174,7 @@ export class Segment {
     return { nextLsn: lsn, later: this.#hasFrameBehind(all, this.end, lsn) };
   }
 
-  /** A frame is written only when the one before it is durable, so none can follow a torn one. */
+  /** A frame is written only after the one before it is durable, so none can follow a torn one. */
   #hasFrameBehind(all: Buffer, from: number, lsn: number): boolean {
     for (let at = from; at + frameHeadLength <= all.length; at += frameAlignment) {
       const head = readHead(all, at);

@@ -162,7 +162,7 @@ describe('write-ahead log', () => {
     await log.segments[0]!.file.write(Buffer.from('damage'), 700);
     log.close();
     await expect(openLog(directory)).rejects.toThrow(
-      /is not whole: the frame at byte 512.*restore/,
+      /is incomplete: the frame at byte 512.*restore/,
     );
   });
 

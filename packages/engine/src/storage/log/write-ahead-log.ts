@@ -25,23 +25,23 @@ export interface LogOptions {
   clock: Clock;
   random: Random;
   log: Log;
-  /** Leaves every file as it is. */
+  /** Changes no file. */
   readOnly?: boolean;
-  /** A segment that has reached this size is followed by another. */
+  /** Size at which a new segment is started. */
   segmentBytes?: number;
 }
 
-/** Where a log begins that has no segment yet. */
+/** Where a log without segments starts. */
 export interface LogStart {
   firstSeq: number;
   chain: Hash64;
 }
 
-/** A batch as the log takes it. */
+/** A batch as it is appended to the log. */
 export type LogEntry = Omit<FrameContent, 'lsn' | 'at'> & {
-  /** The batch takes back commits, whose numbers are given again: it begins a segment. */
+  /** The batch rolls back commits, whose numbers are reused: it starts a new segment. */
   isCut: boolean;
-  /** Where a segment begins whose first frame this is. */
+  /** The start of a segment whose first frame this is. */
   start: LogStart;
 };
 
@@ -52,26 +52,28 @@ const maxSpares = 2;
 const nextName = 'next.tmp';
 
 /**
- * The write-ahead log, which is the change log too: files of frames, one frame for each group
- * commit. A frame counts when the sync after it has returned. Frames are written one at a time,
- * so only the last can be torn.
+ * The write-ahead log, which is also the change log: files of frames, one frame per group commit. A
+ * frame is durable when the fsync after it has returned. Frames are written one at a time, so only
+ * the last can be torn.
  */
 export class WriteAheadLog {
   readonly #segments: Segment[] = [];
-  /** Files of dropped segments that will be used again. */
+  /** Files of dropped segments, to be reused. */
   readonly #spares: string[] = [];
   readonly #reader = new LogReader();
   #nextLsn = 1;
   #allocating: Promise<void> | undefined;
   #nextSpare = 0;
-  /** A segment may be there that this log does not know of: its name must be taken next. */
+  /**
+   * A failed call may have left a segment that is not in the list: the next one must replace it.
+   */
   #mustRoll = false;
 
   private constructor(private readonly options: LogOptions) {}
 
   /**
-   * Opens the log of a directory, or begins one. `visit` is called with every frame after
-   * `foldedLsn`, in order. What a crash left of an unfinished write is cut off.
+   * Opens the log of a directory, or creates one. `visit` is called with every frame after
+   * `foldedLsn`, in order. A torn frame at the end, left by a crash, is cut off.
    */
   static async open(
     options: LogOptions,
@@ -89,7 +91,7 @@ export class WriteAheadLog {
     }
   }
 
-  /** The frame that was written last. */
+  /** LSN of the last frame written. */
   get lastLsn(): number {
     return this.#nextLsn - 1;
   }
@@ -106,8 +108,8 @@ export class WriteAheadLog {
   }
 
   /**
-   * Writes a batch as one frame and makes it durable; `onWritten` is called in between. When there
-   * is no room for it nothing has happened. Whatever else fails is thrown as `LogFailed`.
+   * Writes a batch as one frame and makes it durable; `onWritten` is called in between. When the
+   * disk is full, nothing is written. Any other failure is thrown as `LogFailed`.
    */
   async append(entry: LogEntry, onWritten?: () => void): Promise<void> {
     try {
@@ -144,7 +146,7 @@ export class WriteAheadLog {
     return this.#reader.read(this.#segments, seq);
   }
 
-  /** Bytes of the log from the frame that holds this commit on. */
+  /** Bytes of the log from the frame with this commit on. */
   bytesFrom(seq: number): number {
     const place = this.#reader.locate(this.#segments, seq);
     if (!place) return 0;
@@ -155,15 +157,15 @@ export class WriteAheadLog {
     return bytes;
   }
 
-  /** The commit from which on not all segments are older than `time`. */
+  /** The first commit of which not all segments are older than `time`. */
   firstSeqAfter(time: number): number {
     const begun = this.#segments.findLast(({ header }) => header.createdAt < time);
     return begun?.header.firstSeq ?? 0;
   }
 
   /**
-   * Lets go of every segment whose commits are all before `oldestSeq` and whose rows are all in
-   * the store. Returns how many.
+   * Drops every segment whose commits are all before `oldestSeq` and whose rows are all in the
+   * store. Returns how many.
    */
   drop(oldestSeq: number, foldedLsn: number): number {
     let dropped = 0;
@@ -184,7 +186,7 @@ export class WriteAheadLog {
     this.#segments.length = 0;
   }
 
-  /** Resolves when nothing is being written any more. */
+  /** Resolves when no write is in progress. */
   async idle(): Promise<void> {
     await this.#allocating;
   }
@@ -229,7 +231,7 @@ export class WriteAheadLog {
     }
   }
 
-  /** Reads all segments that the store does not have whole. */
+  /** Reads all segments with frames that are not in the store yet. */
   async #recover(foldedLsn: number, visit: (frame: Buffer, lsn: number) => void): Promise<void> {
     const segments = this.#segments;
     if (segments[0]!.header.firstLsn > foldedLsn + 1) {
@@ -252,7 +254,7 @@ export class WriteAheadLog {
       const name = segmentName(segments.at(-1)!.header.number);
       throw this.#damaged(name, `it ends at frame ${this.lastLsn}, the store is at ${foldedLsn}`);
     }
-    // A killed process may have left frames that never reached the disk: they count from now on.
+    // A killed process may have left frames that were not synced: from now on they are durable.
     if (!this.options.readOnly) await syncOf(segments.at(-1)!);
   }
 
@@ -266,8 +268,8 @@ export class WriteAheadLog {
   }
 
   /**
-   * Makes a segment that is whole before it bears its name: a crash leaves either none or an
-   * empty one.
+   * Writes a segment to a temporary file and renames it when complete: a crash leaves either no
+   * segment or an empty one.
    */
   async #create(number: number, start: LogStart): Promise<Segment> {
     const { directory, files, clock, random } = this.options;
@@ -275,7 +277,7 @@ export class WriteAheadLog {
     const spare = this.#spares.shift();
     if (spare !== undefined) {
       files.rename(spare, temporary);
-      // Else a power cut could bring back the old name, with what is written below.
+      // Without this a power cut could restore the old name, with the content written below.
       await files.syncDirectory(directory);
     }
     const file = files.open(temporary, spare === undefined ? 'create' : 'write');
@@ -307,8 +309,8 @@ export class WriteAheadLog {
   }
 
   /**
-   * Writes zeros behind the last frame: a sync of bytes that replace others need not change the
-   * file's metadata, which takes half the time.
+   * Writes zeros after the last frame: overwriting existing bytes does not change the file's
+   * metadata, which halves the time of an fsync.
    */
   #allocateAhead(segment: Segment): void {
     const step = Math.min(Math.max(segment.end, minAllocationBytes), maxAllocationBytes);
@@ -322,13 +324,13 @@ export class WriteAheadLog {
     const { allocated } = segment;
     let file: LogFile | undefined;
     try {
-      // A descriptor of its own: the system reports a failed write to each only once.
+      // Its own descriptor: the system reports a failed write only once per descriptor.
       file = this.options.files.open(segment.path, 'write');
       await file.write(Buffer.alloc(step), allocated);
       await file.sync();
       segment.allocated = Math.max(segment.allocated, allocated + step);
     } catch (error) {
-      // Nothing was promised yet. The write that needs the space fails if there is none.
+      // Harmless: the write that needs the space fails if there is none.
       this.options.log.debug({ err: error }, 'log allocation failed');
     } finally {
       file?.close();
@@ -352,7 +354,7 @@ export class WriteAheadLog {
   #damaged(name: string, problem: string) {
     return refuse(
       'CORRUPT',
-      `The log ${join(this.options.directory, name)} is not whole: ${problem}. Nothing was ` +
+      `The log ${join(this.options.directory, name)} is incomplete: ${problem}. Nothing was ` +
         'changed. Put the file back as it was, or restore a backup into a new directory with ' +
         '"ctl db restore".',
     );
@@ -361,7 +363,7 @@ export class WriteAheadLog {
 
 const noBytes = Buffer.alloc(0);
 
-/** Of a segment whose frames were not read yet: the size of its file. */
+/** For a segment whose frames were not read yet: the size of its file. */
 function usedBytes({ isIndexed, end, file }: Segment): number {
   return (isIndexed ? end : file.size()) - segmentHeaderLength;
 }

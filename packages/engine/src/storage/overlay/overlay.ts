@@ -6,9 +6,9 @@ const maxLayerRows = 1_000;
 const maxLayerBytes = 4 * 2 ** 20;
 
 /**
- * Rows of some consecutive batches that are in the log and not yet in the store. One transaction
- * of the store takes a whole layer, so a layer is no larger than what the event loop can hand over
- * at once, unless a single batch is.
+ * Rows of consecutive batches that are in the log and not yet in the store. A layer is folded in
+ * one transaction, so it is no larger than the event loop can hand over at once, except for a
+ * single large batch.
  */
 export class Layer {
   readonly #tables = new Map<TableName, RowMap>();
@@ -17,7 +17,7 @@ export class Layer {
   lastLsn = 0;
   isSealed = false;
 
-  /** Adds a batch. Rows that it replaces stay for readers up to `newestReader`. */
+  /** Adds a batch. Replaced rows are kept for readers up to `newestReader`. */
   add(writes: PendingWrites, lsn: number, newestReader: number): void {
     writes.forEach((table, row, name) => {
       let rows = this.#tables.get(table);
@@ -36,14 +36,14 @@ export class Layer {
     return this.#tables.has(table);
   }
 
-  /** The row as of batch `lsn`; undefined when the layer does not touch it. */
+  /** The row as of batch `lsn`; undefined when it is not in the layer. */
   find(table: TableName, name: string, lsn: number): OverlayRow | undefined {
     let row = this.#tables.get(table)?.get(name);
     while (row && row.lsn > lsn) row = row.older;
     return row;
   }
 
-  /** Rows of a range as of batch `lsn`, in order, removed ones included. */
+  /** Rows of a range as of batch `lsn`, in order, including removed ones. */
   range(table: TableName, range: KeyRange, lsn: number): Iterable<OverlayRow> {
     return this.#tables.get(table)?.range(range, lsn) ?? [];
   }
@@ -57,7 +57,7 @@ export class Layer {
 
 /** All rows that are in the log and not yet in the store, the newest layer first. */
 export class Overlay {
-  /** Replaced, never changed: a reader keeps the list that it began with. */
+  /** Replaced, never modified: a reader keeps the list it started with. */
   layers: readonly Layer[] = [];
 
   get bytes(): number {

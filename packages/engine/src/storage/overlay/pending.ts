@@ -1,22 +1,22 @@
 import { nameOf, RowMap, type OverlayRow } from './row-map.js';
 import type { KeyRange, PutRow, RemoveRow, TableName, TableRow } from '../file/tables.js';
 
-/** A row of a layer; `value` undefined means that the key is removed. */
+/** A row of a layer; `value` is undefined when the key was removed. */
 type LayerRow = Pick<OverlayRow, 'key' | 'value'>;
 
 /**
- * The writes of one batch that is not in the log yet, with an undo for the job that is running: a
- * job that fails leaves nothing behind, and the others of its batch go on.
+ * The writes of one batch that is not in the log yet, with an undo list for the running job: a
+ * failed job is rolled back, and the other jobs of its batch continue.
  */
 export class PendingWrites {
   readonly #tables = new Map<TableName, RowMap>();
   // Three items for each write of the job: an object for each would be most of the garbage.
   readonly #undo: (RowMap | string | OverlayRow | undefined)[] = [];
-  /** Bytes of all keys and values that were set, and how often. */
+  /** Total size of all keys and values that were set, and number of writes. */
   bytes = 0;
   count = 0;
 
-  /** The row as this batch leaves it; undefined when the batch does not touch the key. */
+  /** The row after this batch; undefined when the batch does not write the key. */
   find(table: TableName, name: string): OverlayRow | undefined {
     return this.#tables.get(table)?.get(name);
   }
@@ -31,7 +31,7 @@ export class PendingWrites {
     this.#undo.push(rows, name, before);
   }
 
-  /** Rows of a range in order, removed ones included. */
+  /** Rows of a range in order, including removed ones. */
   rows(table: TableName, range: KeyRange): Iterable<OverlayRow> {
     return this.#tables.get(table)?.range(range) ?? [];
   }
@@ -40,7 +40,7 @@ export class PendingWrites {
     return this.#tables.has(table);
   }
 
-  /** From here on, `rollback` goes back to this point. */
+  /** `rollback` returns to this point. */
   begin(): void {
     this.#undo.length = 0;
   }
@@ -67,7 +67,7 @@ export class PendingWrites {
   }
 }
 
-/** Rows of the store under layers of newer rows, the newest layer first, in order of the range. */
+/** Merges rows of the store with layers of newer rows, the newest layer first, in range order. */
 export function* mergeRows(
   layers: readonly Iterable<LayerRow>[],
   base: Iterable<TableRow>,
@@ -77,7 +77,7 @@ export function* mergeRows(
   try {
     yield* merged(sources, range);
   } finally {
-    // An iterator of the file that is left open keeps its snapshot, and with it every old page.
+    // An open iterator keeps its snapshot, and with it all old pages.
     for (const source of sources) source.return?.();
   }
 }

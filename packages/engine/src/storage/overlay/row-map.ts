@@ -1,28 +1,28 @@
 import type { KeyRange } from '../file/key-range.js';
 
-/** A row in memory; `value` undefined means that the key is removed. */
+/** A row in memory; `value` is undefined when the key was removed. */
 export interface OverlayRow {
   key: Buffer;
   value: Buffer | undefined;
   /** The batch that wrote it; 0 while it is not in the log. */
   lsn: number;
-  /** The version before it, for readers of an earlier state. */
+  /** The version before it, for readers of an earlier snapshot. */
   older: OverlayRow | undefined;
 }
 
-/** More new names than this are sorted and merged, fewer are inserted one by one. */
+/** More new keys than this are sorted and merged, fewer are inserted one by one. */
 const maxInserted = 32;
 
 /**
- * Rows of one table by key, and in order of their keys. The order is made only when a range asks
- * for it. Keys are compared as strings of one character per byte, which sort as the bytes do.
+ * Rows of one table by key, and in key order. The order is built only when a range needs it. Keys
+ * are compared as strings with one character per byte, which sort like the bytes.
  */
 export class RowMap {
   readonly #rows = new Map<string, OverlayRow>();
-  /** May have names of rows that are gone, and names twice. */
+  /** May contain keys of removed rows, and duplicates. */
   #sorted: string[] = [];
   #unsorted: string[] = [];
-  /** Raised when the order changes: ranges under way then look for their place again. */
+  /** Increased when the order changes: running ranges then search their place again. */
   #version = 0;
 
   get(name: string): OverlayRow | undefined {
@@ -45,7 +45,7 @@ export class RowMap {
     return before;
   }
 
-  /** Takes a `put` back. */
+  /** Undoes a `put`. */
   restore(name: string, before: OverlayRow | undefined): void {
     if (before) this.#rows.set(name, before);
     else this.#rows.delete(name);
@@ -71,13 +71,13 @@ export class RowMap {
       if (version !== this.#version) {
         version = this.#version;
         at = this.#place(last, step);
-        // `last` itself is passed over above.
+        // `last` itself is skipped above.
         at -= step;
       }
     }
   }
 
-  /** The first place from `start` on in the direction of travel. */
+  /** The first place from `start` on, in the direction of the range. */
   #place(start: string | undefined, step: number): number {
     if (start === undefined) return step > 0 ? 0 : this.#sorted.length - 1;
     return step > 0 ? lowerBound(this.#sorted, start) : upperBound(this.#sorted, start) - 1;

@@ -1,7 +1,7 @@
 import type { PendingWrites } from './pending.js';
 import type { TableName } from '../file/tables.js';
 
-/** Which rows have been written, each once, whatever became of them. */
+/** The set of rows that were written. */
 export class TouchedRows {
   readonly #tables = new Map<TableName, Map<string, Buffer>>();
   #size = 0;

@@ -11,16 +11,16 @@ import {
 } from './pane-markers.js';
 import { Turns } from './turns.js';
 
-export interface TalkParts {
+export interface ConversationParts {
   clock: Clock;
   driver: TalkingDriver;
 }
 
-/** How long an agent has to show that a turn has begun, or that a choice was taken. */
+/** How long to wait for a sign that a turn has started, or that a choice was accepted. */
 const turnMs = 10_000;
-/** When nothing at all has changed, Enter was not taken, and may be pressed once more. */
+/** If the screen has not changed at all after this, Enter was lost and is pressed once more. */
 const secondEnterMs = 3_000;
-/** How long the number of a choice takes to show, where it needs no Enter. */
+/** How long to wait for the effect of a digit where no Enter is needed. */
 const choiceMs = 1_500;
 /** How long a paste may take to appear in the input box. */
 const pasteMs = 8_000;
@@ -32,25 +32,25 @@ const stillMs = 600;
 const stepMs = 60;
 
 /** Types into the agents of a driver. */
-export class Talk {
-  readonly #parts: TalkParts;
+export class Conversation {
+  readonly #parts: ConversationParts;
   readonly #turns = new Turns();
 
-  constructor(parts: TalkParts) {
+  constructor(parts: ConversationParts) {
     this.#parts = parts;
   }
 
   /**
-   * Pastes the text, presses Enter and waits for the turn to begin; false when the text did not
-   * arrive or nothing shows that the turn began. Texts for one agent go one after the other.
+   * Pastes the text, presses Enter and waits for the turn to start; false when the text did not
+   * arrive or the turn did not start. Texts for one agent are serialized.
    */
   say(id: string, cli: string, text: string): Promise<boolean> {
     return this.#turns.in(id, () => this.#say(id, cli, text));
   }
 
   /**
-   * Chooses an option of the dialog on the screen and waits until the dialog is gone. `gone`: the
-   * screen does not show this dialog any more; `stuck`: it is still there after the choice.
+   * Selects an option of the dialog on the screen and waits until the dialog closes. `gone`: the
+   * screen no longer shows this dialog; `stuck`: it is still open after the choice.
    */
   choose(
     id: string,
@@ -70,7 +70,7 @@ export class Talk {
     await this.#choose(id, cli, optionId);
     const isAnswered = (view: View) => !isShown(view);
     if (await this.#waitFor(id, cli, choiceMs, isAnswered)) return 'taken';
-    // Where a digit only moves the cursor, Enter confirms, but nothing else than this option.
+    // Where a digit only moves the cursor, Enter confirms, but only this option.
     const { screen } = await this.#screen(id, cli);
     if (readDialog(cli, screen)?.selected !== optionId) return 'stuck';
     await this.#parts.driver.press(id, 'Enter');
@@ -103,13 +103,13 @@ export class Talk {
 
   async #choose(id: string, cli: string, digit: string): Promise<void> {
     const { driver } = this.#parts;
-    // A choice is made by its number alone; an Enter behind it would answer what comes next.
+    // The digit alone selects; an Enter after it would answer the next dialog.
     if (!choosesByArrows(cli)) return driver.type(id, digit);
     for (let at = 1; at < Number(digit); at++) await driver.press(id, 'Right');
     await driver.press(id, 'Enter');
   }
 
-  /** A program that is known by its screens takes no text before it shows where to type. */
+  /** A program with known screens accepts text only after it shows its input box. */
   async #readyToPaste(id: string, cli: string, before: View): Promise<View | undefined> {
     const isReady = ({ reading }: View) =>
       !hasMarkers(cli) || reading.kind === 'question' || reading.input !== undefined;
@@ -128,7 +128,7 @@ export class Talk {
     return this.#waitFor(id, cli, turnMs - secondEnterMs, hasBegun);
   }
 
-  /** Empties an input box that holds what was pasted, so that the next text stands alone. */
+  /** Clears pasted text from the input box before the next text. */
   async #takeBack(id: string, cli: string, text: string): Promise<void> {
     const { reading } = await this.#screen(id, cli);
     const isThere = holdsInput(reading, text) || reading.input?.startsWith(`${text} (`);
@@ -189,13 +189,13 @@ function lowerPart({ screen, reading }: View): string {
   return reading.below.length === 0 ? screen : reading.below.join('\n');
 }
 
-/** Where there is an input box it must hold the text; elsewhere any screen will do. */
+/** If there is an input box it must contain the text; otherwise any screen is accepted. */
 function expectation(cli: string, before: View, text: string): (view: View) => boolean {
   const hasBox = hasMarkers(cli) && before.reading.input !== undefined;
   return hasBox ? ({ reading }) => holdsInput(reading, text) : () => true;
 }
 
-/** What was typed must be gone from the input box; where there is none, something must happen. */
+/** The typed text must have left the input box; without a box, the screen must change. */
 function hasTurnBegun(now: View, pasted: View): boolean {
   if (now.screen === pasted.screen) return false;
   const { input } = now.reading;

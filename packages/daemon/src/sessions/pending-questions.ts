@@ -12,13 +12,13 @@ import {
 } from '../questions/question.js';
 import type { Questions } from '../questions/questions.js';
 import { contentOf, permissionRef } from './acp-evidence.js';
-import type { SessionBook } from './book.js';
+import type { SessionStore } from './session-store.js';
 import type { Dialog } from './dialog.js';
 import type { Entry } from './handle.js';
 import type { SessionChange } from './port.js';
 
-export interface AskingParts {
-  book: SessionBook;
+export interface PendingQuestionsParts {
+  store: SessionStore;
   log: Log;
   questions: Questions;
   /** `permissions.policy`. */
@@ -26,25 +26,25 @@ export interface AskingParts {
   clock: Clock;
   /** `permissions.timeout`: a headless agent that waits this long is denied. */
   permissionTimeoutMs: () => number;
-  /** Gives an answer to the agent; `message` goes to one that is denied a permission. */
+  /** Delivers an answer to the agent; `message` goes to one that is denied a permission. */
   answer: (stored: StoredQuestion, answer: string, message?: string) => Promise<'taken' | 'gone'>;
 }
 
-/** Turns what agents ask into questions, and answers those that the policy decides. */
-export class Asking {
-  readonly #parts: AskingParts;
+/** Turns requests of agents into questions, and answers those that the policy decides. */
+export class PendingQuestions {
+  readonly #parts: PendingQuestionsParts;
   #work: Promise<void> = Promise.resolve();
 
-  constructor(parts: AskingParts) {
+  constructor(parts: PendingQuestionsParts) {
     this.#parts = parts;
-    parts.book.onChange((change) => this.#handleChange(change));
+    parts.store.onChange((change) => this.#handleChange(change));
   }
 
   /** Closes the questions of agents that ended while no daemon ran. */
   async begin(): Promise<void> {
-    const { book, questions } = this.#parts;
+    const { store, questions } = this.#parts;
     for (const id of questions.askingSessions()) {
-      const entry = book.get(id);
+      const entry = store.get(id);
       if (!entry || isEnded(entry.session)) await this.#closeAll(id);
     }
   }
@@ -58,9 +58,9 @@ export class Asking {
    * has answered it.
    */
   async observe({ session, handle }: Entry, dialog: Dialog | undefined): Promise<boolean> {
-    const { book, questions } = this.#parts;
-    // It was given an answer or a text since its screen was read.
-    if (book.get(session.id)?.handle.inputAt !== handle.inputAt) return false;
+    const { store, questions } = this.#parts;
+    // It got an answer or a text since its screen was read.
+    if (store.get(session.id)?.handle.inputAt !== handle.inputAt) return false;
     const open = questions.openOf(session.id).filter(({ ref }) => ref === null);
     const isShown = ({ question }: StoredQuestion) => !!dialog && isSameQuestion(question, dialog);
     for (const each of open) {
@@ -91,7 +91,7 @@ export class Asking {
     return isAnswered;
   }
 
-  /** Nobody may be there to answer, and a run with nobody at the keyboard has to end. */
+  /** There may be no person to answer, and a headless run has to end. */
   async #denyExpired(id: string): Promise<void> {
     const { questions, clock } = this.#parts;
     const timeoutMs = this.#parts.permissionTimeoutMs();
@@ -118,7 +118,7 @@ export class Asking {
     return true;
   }
 
-  /** Answers without a person; false when the agent did not take it. */
+  /** Answers without a person; false when the agent did not accept it. */
   async #answer(id: string, option: string, by: string, message?: string): Promise<boolean> {
     const { questions, log } = this.#parts;
     try {

@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { describe, expect, test } from 'vitest';
 import { readDialog } from './dialog.js';
 import type { TalkingDriver } from './driver.js';
-import { Talk } from './talk.js';
+import { Conversation } from './conversation.js';
 
 /** The dialog of gemini 0.61.0. */
 const dialog = [
@@ -36,26 +36,26 @@ function slowAgent(takesMs: number) {
       enterAt = now;
     },
   } as unknown as TalkingDriver;
-  return { talk: new Talk({ clock, driver }), pressed };
+  return { conversation: new Conversation({ clock, driver }), pressed };
 }
 
-describe('talk: choose', () => {
+describe('conversation: choose', () => {
   const content = readDialog('gemini', dialog)!;
 
   test('a choice that shows only seconds after Enter is taken', async () => {
-    const { talk, pressed } = slowAgent(6_000);
-    expect(await talk.choose('a', 'gemini', content, '1')).toBe('taken');
+    const { conversation, pressed } = slowAgent(6_000);
+    expect(await conversation.choose('a', 'gemini', content, '1')).toBe('taken');
     expect(pressed).toEqual(['1', 'Enter']);
   });
 
   test('a dialog that stays is stuck', async () => {
-    const { talk } = slowAgent(60_000);
-    expect(await talk.choose('a', 'gemini', content, '1')).toBe('stuck');
+    const { conversation } = slowAgent(60_000);
+    expect(await conversation.choose('a', 'gemini', content, '1')).toBe('stuck');
   });
 
   test('Enter does not confirm another option than the requested one', async () => {
-    const { talk, pressed } = slowAgent(0);
-    expect(await talk.choose('a', 'gemini', content, '2')).toBe('stuck');
+    const { conversation, pressed } = slowAgent(0);
+    expect(await conversation.choose('a', 'gemini', content, '2')).toBe('stuck');
     expect(pressed).toEqual(['2']);
   });
 });

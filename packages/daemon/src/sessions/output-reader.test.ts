@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { OutputFormat } from './command-lines.js';
-import { Listener } from './last-words.js';
+import { OutputReader } from './output-reader.js';
 import { OutputLog } from './output-log.js';
 
 let directory: string;
@@ -13,17 +13,17 @@ afterEach(() => rmSync(directory, { recursive: true, force: true }));
 const now = Date.UTC(2026, 0, 15, 9);
 const limitRetryMs = 900_000;
 
-function received(format: OutputFormat, ...lines: (string | object)[]): Listener {
+function received(format: OutputFormat, ...lines: (string | object)[]): OutputReader {
   const log = new OutputLog(directory);
   for (const line of lines) {
     appendFileSync(log.path, typeof line === 'string' ? line : `${JSON.stringify(line)}\n`);
   }
-  const listener = new Listener(log, format, 0);
+  const listener = new OutputReader(log, format, 0);
   listener.listen({ isOver: true });
   return listener;
 }
 
-const verdict = (listener: Listener, code: number | null) =>
+const verdict = (listener: OutputReader, code: number | null) =>
   listener.verdict('claude', { code, signal: null }, { now, limitRetryMs });
 
 test('a run that ended well has nothing to tell, also when it spoke of limits', () => {
@@ -136,7 +136,7 @@ test('what is reported is remembered, and of a start before nothing is heard', (
   const init = (id: string) =>
     `${JSON.stringify({ type: 'system', session_id: id, model: 'm' })}\n`;
   appendFileSync(log.path, init('old'));
-  const listener = new Listener(log, 'claude-json', log.end());
+  const listener = new OutputReader(log, 'claude-json', log.end());
   expect(listener.listen({ isOver: false })).toBe(false);
   appendFileSync(log.path, init('new').slice(0, 20));
   listener.listen({ isOver: false });

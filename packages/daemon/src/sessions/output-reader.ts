@@ -8,10 +8,10 @@ import type { OutputLog } from './output-log.js';
 
 const pieceBytes = 1_048_576;
 const maxLines = 30;
-/** Claude's report of a limit, and codex's word for the one that was reached. */
+/** Limit reports of claude and codex. */
 const limitReport = /"rate_limit_event"|"rateLimitReachedType"\s*:\s*"/;
 
-/** What gemini prints when it refuses to run in a folder that it does not trust. */
+/** gemini's message when it refuses to run in an untrusted folder. */
 const trustRefusal = /\bnot running in a trusted directory\b/i;
 
 function trustFailure(cli: string): string {
@@ -21,8 +21,8 @@ function trustFailure(cli: string): string {
   );
 }
 
-/** Reads what an agent puts out as it comes, and remembers what matters of it. */
-export class Listener {
+/** Reads the output of an agent as it grows, and keeps the relevant parts. */
+export class OutputReader {
   #at: number;
   #rest = '';
   #words: string[] = [];
@@ -36,7 +36,7 @@ export class Listener {
     this.#at = start;
   }
 
-  /** Takes in what is new; true when there was something. */
+  /** Reads new output; true when there was some. */
   listen({ isOver }: { isOver: boolean }): boolean {
     let isNews = false;
     for (;;) {
@@ -66,12 +66,12 @@ export class Listener {
 
   #remember(line: string): void {
     const text = stripVTControlCharacters(line).replaceAll('\r', '').trimEnd();
-    // What is only drawn says nothing.
+    // Lines with drawing characters only are ignored.
     if (!/[\p{L}\p{N}]/u.test(text)) return;
     this.#words = [...this.#words, ...text.split('\n')].slice(-maxLines);
   }
 
-  /** What the end of the run comes to. */
+  /** The outcome of the run. */
   verdict(
     cli: string,
     end: { code: number | null; signal: string | null; screen?: string | undefined },
@@ -79,7 +79,7 @@ export class Listener {
   ): Pick<Exit, 'limit' | 'failure'> {
     const { result } = this.seen;
     const succeeded = end.code === 0 && !result?.isError;
-    // A run that reports has answered, also when none of its lines is plain text.
+    // A run with events has answered, even if none of its lines is plain text.
     const said = this.#words.join('\n');
     const stdout = succeeded && said === '' ? 'done' : said;
     const found = signalIn({ id: cli, succeeded, stdout, stderr: '' }, now);
@@ -98,7 +98,7 @@ export class Listener {
   }
 }
 
-/** The report in the shape that the table of signals knows. */
+/** The report in the format of the signal table. */
 function rateLimitIn(line: string): string {
   return /\{[^{}]*"rateLimitType"[^{}]*\}/.exec(line)?.[0] ?? line;
 }

@@ -4,9 +4,9 @@ export interface Tokens {
   input: number;
   output: number;
   cacheRead: number;
-  /** All tokens written to the cache, those that live long included. */
+  /** All tokens written to the cache, including long-lived ones. */
   cacheWrite: number;
-  /** Those of them that live for an hour, which cost more than those of five minutes. */
+  /** Those with a TTL of one hour, which cost more than those of five minutes. */
   cacheWriteLong: number;
 }
 
@@ -24,7 +24,7 @@ export interface Place {
  * A message as one line of a transcript shows it. The same message is shown by several lines: while
  * it is streamed, and again in files of resumed and forked conversations.
  */
-export interface Sighting {
+export interface Detection {
   /** Names the message: sixteen bytes, as a latin1 text. */
   key: string;
   /** The line's own time, in milliseconds since the epoch. */
@@ -46,11 +46,11 @@ export const noTokens: Readonly<Tokens> = {
 };
 
 /**
- * Two sightings of one message as one. The greatest of each figure counts, since a message only
- * grows while it is streamed; the earliest line says whose it is and when it was. Nothing here
- * depends on which line was read first or how often, so neither do the totals.
+ * Merges two detections of one message. The greatest of each count is used, because a message only
+ * grows while it is streamed; the earliest line determines owner and time. The result does not
+ * depend on the order or number of reads, so neither do the totals.
  */
-export function joined(a: Sighting, b: Sighting): Sighting {
+export function joined(a: Detection, b: Detection): Detection {
   const { at, place } = isEarlier(b, a) ? b : a;
   return {
     key: a.key,
@@ -77,10 +77,10 @@ export function greatest(a: Tokens, b: Tokens): Tokens {
   };
 }
 
-type Standing = Pick<Sighting, 'at' | 'place'>;
+type Owner = Pick<Detection, 'at' | 'place'>;
 
-/** An order without ties between different sightings: time, original before copy, then names. */
-export function isEarlier(a: Standing, b: Standing): boolean {
+/** An order without ties between different detections: time, original before copy, then names. */
+export function isEarlier(a: Owner, b: Owner): boolean {
   if (a.at !== b.at) return a.at < b.at;
   const [placeA, placeB] = [a.place, b.place];
   if (placeA.rank !== placeB.rank) return placeA.rank < placeB.rank;

@@ -17,10 +17,10 @@ const keyLifeMs = 86_400_000;
 const collections = { sessions: 'sessions', handles: 'session_handles', keys: 'spawn_keys' };
 
 /**
- * All sessions, on disk and in memory. This process alone writes them, so memory is what is true;
- * listeners are called when a change is on disk. Changes of one session happen one after the other.
+ * All sessions, on disk and in memory. Only this process writes them, so memory is authoritative;
+ * listeners are called when a change is on disk. Changes of one session are serialized.
  */
-export class SessionBook {
+export class SessionStore {
   readonly #entries = new Map<string, Entry>();
   readonly #turns = new Turns();
   readonly #listeners = new Set<(change: SessionChange) => void>();
@@ -30,10 +30,10 @@ export class SessionBook {
     private readonly log: Log,
   ) {}
 
-  static async open(database: Database, log: Log): Promise<SessionBook> {
-    const book = new SessionBook(database, log);
-    await book.#load();
-    return book;
+  static async open(database: Database, log: Log): Promise<SessionStore> {
+    const store = new SessionStore(database, log);
+    await store.#load();
+    return store;
   }
 
   /** Newest first. */
@@ -45,7 +45,7 @@ export class SessionBook {
     return this.#entries.get(id);
   }
 
-  /** Told after each change is on disk, in order. */
+  /** Called after each change is on disk, in order. */
   onChange(listener: (change: SessionChange) => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);
@@ -71,8 +71,8 @@ export class SessionBook {
   }
 
   /**
-   * Changes a session; undefined when there is none of that id. A step that hands back what it was
-   * given changes nothing and writes nothing.
+   * Changes a session; undefined when the id is unknown. A step that returns its argument writes
+   * nothing.
    */
   change(id: string, step: Step): Promise<Entry | undefined> {
     return this.#turns.in(id, async () => {
@@ -111,7 +111,7 @@ export class SessionBook {
       try {
         listener(change);
       } catch (error) {
-        // Whoever listens must not keep the session from going on.
+        // A failing listener must not stop the session.
         this.log.error({ err: error }, 'session listener failed');
       }
     }
@@ -140,8 +140,8 @@ function putHandle(target: CommitTarget, id: string, handle: Handle): void {
 }
 
 /** The session; refuses an unknown id. */
-export function entryOf(book: SessionBook, id: string): Entry {
-  const entry = book.get(id);
+export function entryOf(store: SessionStore, id: string): Entry {
+  const entry = store.get(id);
   if (!entry) throw notFound(id);
   return entry;
 }
