@@ -1,4 +1,3 @@
-export { createTransport, transportKinds, type TransportKind } from './create-transport.js';
 export type { CallAbortReasons } from './grpc/abort-reasons.js';
 export type {
   Method,
@@ -9,4 +8,4 @@ export type {
 } from './grpc/methods.js';
 export type { RequestQueue } from './grpc/requests.js';
 export { errorStatus, type GrpcCode, type GrpcStatus, type TransportFault } from './grpc/status.js';
-export type { GrpcTransport } from './grpc/transport.js';
+export { GrpcTransport } from './grpc/transport.js';
