@@ -5,7 +5,7 @@ import { systemClock, type Clock } from '@millrace/kit/clock';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import type { Method, ServerCall } from './methods.js';
 import type { RequestQueue } from './requests.js';
-import { errorStatus } from './status.js';
+import { errorStatus } from '../base/status.js';
 import { GrpcTransport, type TlsKeys } from './transport.js';
 
 /** A message as gRPC frames it. */

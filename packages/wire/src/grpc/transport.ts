@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import { createServer, type Server, type TLSSocket } from 'node:tls';
-import { chunksOf, SharedBuffer, type ByteSource } from '../http2/byte-source.js';
+import { chunksOf, SharedBuffer, type ByteSource } from '../base/byte-source.js';
 import { FrameWriter } from '../http2/frame-writer.js';
 import type { SendQueueParts } from '../http2/send-queue.js';
-import { DeferredFlush } from '../http2/deferred-flush.js';
+import { DeferredFlush } from '../base/deferred-flush.js';
 import { ConnectionSlots } from './connection-slots.js';
 import { Connection } from './connection.js';
 import type { GrpcServerOptions } from './open-call.js';

@@ -1,5 +1,5 @@
 import { framingFields, parseField } from './response-head.js';
-import { malformed } from './failure.js';
+import { malformed } from '../base/failure.js';
 
 // Below 2^52, so that a number holds it exactly.
 const size = '[0-9A-Fa-f]{1,13}';

@@ -4,7 +4,7 @@ import { systemCode } from '@millrace/kit/errors';
 import { ResponseReader, type ReadResult } from './response-reader.js';
 import { Dial, type DialTools } from './dial.js';
 import type { Exchange } from './exchange.js';
-import { prematureClose, Failure, failureOf } from './failure.js';
+import { prematureClose, Failure, failureOf } from '../base/failure.js';
 import { endsConnection, writeRequest } from './request-bytes.js';
 
 /** Idle timeout when the server sends no Keep-Alive timeout. */

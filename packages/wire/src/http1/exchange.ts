@@ -1,7 +1,7 @@
 import type { ResponseSink } from './response-reader.js';
 import type { ResponseHead } from './response-head.js';
 import type { OutboundOutcome } from '@millrace/kit/outbound';
-import { Failure } from './failure.js';
+import { Failure } from '../base/failure.js';
 import type { Dial } from './dial.js';
 import type { AddressPolicy } from '@millrace/kit/outbound';
 import type { OutgoingRequest } from './request-bytes.js';

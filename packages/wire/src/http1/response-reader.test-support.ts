@@ -3,7 +3,7 @@ import { request } from 'node:http';
 import { createServer, type Socket } from 'node:net';
 import { ResponseReader } from './response-reader.js';
 import type { ResponseHead } from './response-head.js';
-import { Failure } from './failure.js';
+import { Failure } from '../base/failure.js';
 
 export interface Answer {
   status: number;

@@ -1,6 +1,6 @@
 import { ChunkReader } from './chunk-reader.js';
 import { mayBecomeHead, parseResponseHead, type ResponseHead } from './response-head.js';
-import { malformed } from './failure.js';
+import { malformed } from '../base/failure.js';
 
 /** Receives a response. Body buffers are reused after the call returns. */
 export interface ResponseSink {
