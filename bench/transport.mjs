@@ -13,7 +13,8 @@ import { Results } from './shared/results.mjs';
 import { httpClients } from './transport/http-clients.mjs';
 import { startHandler } from './transport/handler.mjs';
 
-export const summary = 'our HTTP/2 server, and our HTTP/1.1 client beside those of Node and undici';
+export const summary =
+  'our HTTP/2 server, and our HTTP/1.1 client beside node:http and bare undici';
 
 /** `help` is for `npm run bench -- NAME --help`. */
 export const options = {
@@ -74,7 +75,6 @@ async function measureClients({ rounds, seconds }, note) {
       const names = Object.keys(httpClients);
       for (const name of round % 2 === 1 ? names : names.toReversed()) {
         const client = await httpClients[name](handler.url);
-        if (!client) continue;
         results.add('POST of 300 bytes', name, await rate(client.post, seconds));
         await client.close();
       }
