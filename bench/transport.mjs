@@ -13,7 +13,8 @@ import { Results } from './shared/results.mjs';
 import { httpClients } from './transport/http-clients.mjs';
 import { startHandler } from './transport/handler.mjs';
 
-export const summary = 'our HTTP/2 server and HTTP/1.1 client beside those of Node and undici';
+export const summary =
+  'our HTTP/2 server, and our HTTP/1.1 client beside node:http and bare undici';
 
 /** `help` is for `npm run bench -- NAME --help`. */
 export const options = {
@@ -24,52 +25,46 @@ export const options = {
 const runFile = promisify(execFile);
 const watchLoad = fileURLToPath(new URL('./db-server/watch-load.mjs', import.meta.url));
 const clients = 64;
-const kinds = ['own', 'node'];
 
-/** Both sides of each comparison take turns within a round, so that both share its noise. */
+/** The HTTP/1.1 clients take turns within a round, so that all share its noise. */
 export async function run({ args, root, report, note }) {
   const { values } = parseArgs({ args, options });
   if (!hasCommand('h2load')) throw new Error('h2load is missing: apt-get install nghttp2-client');
   const loads = { rounds: Number(values.rounds), seconds: Number(values.seconds) };
-  const servers = await measureServers(root, loads, note);
-  report('HTTP/2 server under gRPC; the median of the rounds', servers.table(kinds));
+  const servers = await measureServer(root, loads, note);
+  report('HTTP/2 server under gRPC; the median of the rounds', servers.table(['own']));
   const http = await measureClients(loads, note);
   report('HTTP/1.1 client, POST per second, 64 in flight', http.table(Object.keys(httpClients)));
 }
 
-async function measureServers(root, { rounds, seconds }, note) {
+async function measureServer(root, { rounds, seconds }, note) {
   const results = new Results();
   const home = mkdtempSync(join(tmpdir(), 'millrace-bench-'));
   chmodSync(home, 0o755);
-  const servers = {};
+  const server = await startMillrace(root, home);
   try {
-    for (const kind of kinds) {
-      servers[kind] = await startMillrace(root, home, ['--grpc-transport', kind]);
-      await fillMillrace(servers[kind], 1_000);
-    }
+    await fillMillrace(server, 1_000);
     for (let round = 1; round <= rounds; round++) {
-      for (const kind of round % 2 === 1 ? kinds : kinds.toReversed()) {
-        await measureServer(results, kind, servers[kind].grpc, home, seconds);
-      }
-      note(`servers, round ${round} of ${rounds}: load average ${loadavg()[0].toFixed(1)}`);
+      await measureCalls(results, server.grpc, home, seconds);
+      note(`server, round ${round} of ${rounds}: load average ${loadavg()[0].toFixed(1)}`);
     }
   } finally {
-    for (const server of Object.values(servers)) await server.stop();
+    await server.stop();
     rmSync(home, { recursive: true, force: true });
   }
   return results;
 }
 
-async function measureServer(results, kind, url, home, seconds) {
+async function measureCalls(results, url, home, seconds) {
   const how = { clients, seconds };
   const insert = await h2load(home, url, millraceCalls.insert(1), how);
-  results.add('durable insert, 64 clients, per s', kind, insert.perSecond);
+  results.add('durable insert, 64 clients, per s', 'own', insert.perSecond);
   const read = await h2load(home, url, millraceCalls.read('k1'), how);
-  results.add('read by key, 64 clients, per s', kind, read.perSecond);
+  results.add('read by key, 64 clients, per s', 'own', read.perSecond);
   const pace = [watchLoad, 'millrace', url, 100, 1_000, seconds].map(String);
   const watch = JSON.parse((await runFile(process.execPath, pace)).stdout);
-  results.add('100 watchers, commits accepted per s', kind, watch.paced);
-  results.add('100 watchers, p99 in ms', kind, watch.p99);
+  results.add('100 watchers, commits accepted per s', 'own', watch.paced);
+  results.add('100 watchers, p99 in ms', 'own', watch.p99);
 }
 
 async function measureClients({ rounds, seconds }, note) {
@@ -80,7 +75,6 @@ async function measureClients({ rounds, seconds }, note) {
       const names = Object.keys(httpClients);
       for (const name of round % 2 === 1 ? names : names.toReversed()) {
         const client = await httpClients[name](handler.url);
-        if (!client) continue;
         results.add('POST of 300 bytes', name, await rate(client.post, seconds));
         await client.close();
       }

@@ -29,6 +29,10 @@ export const layers = {
       ['server'],
     ],
   },
+  'packages/wire/src': {
+    order: [['base'], ['http1', 'http2'], ['grpc', 'grpc-client']],
+    apart: ['http1', 'http2'],
+  },
   'packages/engine/src': {
     order: [
       ['value'],

@@ -1,6 +1,6 @@
 /**
- * HTTP/1.1 clients that connect only to an address that was checked before: ours, node:http with a
- * pinned lookup, and undici with a pool per origin where it is installed.
+ * HTTP/1.1 clients that connect only to an address that was checked before: ours (undici behind
+ * the guard), node:http with a pinned lookup, and bare undici with a pool per origin.
  */
 import { Agent, request } from 'node:http';
 import { createOutbound } from '../../packages/wire/dist/http1/index.js';
@@ -33,8 +33,7 @@ export const httpClients = {
     return { post, close: () => agent.destroy() };
   },
   undici: async (url) => {
-    const undici = await import('undici').catch(() => undefined);
-    if (!undici) return undefined;
+    const undici = await import('undici');
     const { origin } = new URL(url);
     const pool = new undici.Pool(origin, { connections: 512, pipelining: 1 });
     const post = async () => {

@@ -1,11 +1,11 @@
 import { Duplex } from 'node:stream';
 import { systemClock } from '../../packages/kit/dist/base/clock.js';
 import { PeerMemory, peerMemoryLimits } from '../../packages/kit/dist/base/peer-memory.js';
-import { HeaderList } from '../../packages/wire/dist/header-list.js';
-import { chunksOf } from '../../packages/wire/dist/http2/byte-source.js';
-import { ConnectionMemory } from '../../packages/wire/dist/http2/connection-memory.js';
+import { HeaderList } from '../../packages/wire/dist/http2/header-block.js';
+import { chunksOf } from '../../packages/wire/dist/base/byte-source.js';
+import { ConnectionMemory } from '../../packages/wire/dist/base/connection-memory.js';
 import { Http2Connection } from '../../packages/wire/dist/http2/connection.js';
-import { DeferredFlush } from '../../packages/wire/dist/http2/deferred-flush.js';
+import { DeferredFlush } from '../../packages/wire/dist/base/deferred-flush.js';
 import { FrameWriter } from '../../packages/wire/dist/http2/frame-writer.js';
 
 /* HTTP/2 frames after the preface. The first byte says in which pieces they arrive. */

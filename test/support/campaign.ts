@@ -7,6 +7,3 @@ export const isFullCampaign = process.env['MILLRACE_CAMPAIGN'] === 'full';
 export function campaignSize({ quick, full }: { quick: number; full: number }): number {
   return isFullCampaign ? full : quick;
 }
-
-/** The second HTTP/2 implementation of gRPC is nobody's default, and is tested at full size only. */
-export const testedKinds = isFullCampaign ? (['own', 'node'] as const) : (['own'] as const);

@@ -1,5 +1,5 @@
-import { grpcCodes, type GrpcCode } from '../grpc/status.js';
-import type { Failure } from '../http1/failure.js';
+import { grpcCodes, type GrpcCode } from '../base/status.js';
+import type { Failure } from '../base/failure.js';
 import type { ResponseHeaders } from './response-headers.js';
 
 /** Why a call failed: the status of the server, or of this client if the server sent none. */

@@ -1,10 +1,9 @@
 import { createServer } from 'node:net';
 import { systemClock } from '@millrace/kit/clock';
 import { afterEach, describe, expect, test } from 'vitest';
-import { testedKinds } from '../../../../test/support/campaign.js';
 import { framed, startTransport, type TestTransport } from '../grpc/transport.test-support.js';
 import { ManualClock } from '../grpc/manual-clock.test-support.js';
-import { grpcCodes } from '../grpc/status.js';
+import { grpcCodes } from '../base/status.js';
 import { Channel, timeoutText, type ChannelOptions } from './channel.js';
 
 const closing: (() => unknown)[] = [];
@@ -25,9 +24,9 @@ function openChannel(port: number, options: Partial<ChannelOptions> = {}): Chann
   return channel;
 }
 
-describe.each(testedKinds)('server %s', (kind) => {
+describe('channel', () => {
   async function start(options: Partial<ChannelOptions> = {}) {
-    const server: TestTransport = await startTransport({ kind });
+    const server: TestTransport = await startTransport();
     closing.push(() => server.close());
     return { server, channel: openChannel(server.port, options) };
   }

@@ -1,8 +1,7 @@
-import { blockBytes } from '../grpc/block-pool.js';
-import { Deframer, type MessageSink } from '../grpc/deframer.js';
-import type { HeaderList } from '../header-list.js';
+import { blockBytes, Deframer, type MessageSink } from '../base/deframer.js';
+import type { HeaderList } from '../http2/header-block.js';
 import type { Http2Stream, StreamHost } from '../http2/stream.js';
-import type { ByteWriter, OutgoingBytes, StreamUser } from '../server-stream.js';
+import type { ByteWriter, OutgoingBytes, StreamUser } from '../http2/stream-user.js';
 import { CallError, callError, errorOf } from './call-error.js';
 import { ResponseHeaders } from './response-headers.js';
 

@@ -1,7 +1,7 @@
-import type { ByteSource } from '../http2/byte-source.js';
-import type { ConnectionMemory } from '../http2/connection-memory.js';
+import type { ByteSource } from '../base/byte-source.js';
+import type { ConnectionMemory } from '../base/connection-memory.js';
 import * as frames from '../http2/control-frames.js';
-import type { DeferredFlush } from '../http2/deferred-flush.js';
+import type { DeferredFlush } from '../base/deferred-flush.js';
 import {
   checkConnectionFrame,
   checkLength,
@@ -26,7 +26,7 @@ import {
 import { SendQueue, type SendQueueHost } from '../http2/send-queue.js';
 import { Http2Stream } from '../http2/stream.js';
 import { streamWindowBytes } from '../http2/streams.js';
-import { Failure, failureOf } from '../http1/failure.js';
+import { Failure, failureOf } from '../base/failure.js';
 import { callError, connectionError, resetError, type CallError } from './call-error.js';
 import type { CallHost, ClientCall } from './client-call.js';
 import { maxResponseHeaderBytes, ResponseHeaders } from './response-headers.js';

@@ -5,7 +5,7 @@ import {
   type GrpcCode,
   type GrpcStatus,
   type TransportFault,
-} from './status.js';
+} from '../base/status.js';
 
 /** Why the work of a call is aborted. */
 export class CallAborted extends Error {

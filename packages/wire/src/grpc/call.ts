@@ -1,7 +1,8 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { ConnectionSlot } from '@millrace/kit/connection-limit';
-import { ReadRateCheck } from '../http2/read-rate-check.js';
-import type { ServerStream, StreamUser } from '../server-stream.js';
+import { ReadRateCheck } from '../base/read-rate.js';
+import type { Http2Stream } from '../http2/stream.js';
+import type { StreamUser } from '../http2/stream-user.js';
 import { decompressed } from './compression.js';
 import {
   Deframer,
@@ -10,13 +11,12 @@ import {
   messagePrefixBytes,
   outOfMemory,
   type MessageSink,
-} from './deframer.js';
+} from '../base/deframer.js';
 import { explained, type CallAbortReasons } from './abort-reasons.js';
-import type { CallHeaders } from './headers.js';
-import type { Method, ServerCall, SingleRequestMethod, Work } from './methods.js';
+import type { CallHeaders, Method, ServerCall, SingleRequestMethod, Work } from './methods.js';
 import { Outbox } from './outbox.js';
 import { RequestQueue, type ReceivedMessage, type RequestSource } from './requests.js';
-import { faultStatus, ok, type GrpcStatus } from './status.js';
+import { faultStatus, ok, type GrpcStatus } from '../base/status.js';
 
 /** A call as its request headers describe it. */
 export interface CallRequest {
@@ -55,7 +55,7 @@ export class GrpcCall implements ServerCall, MessageSink, StreamUser, RequestSou
   #readerCheck: ReadRateCheck | undefined;
 
   constructor(
-    private readonly stream: ServerStream,
+    private readonly stream: Http2Stream,
     callRequest: CallRequest,
     readonly peer: string,
     clock: Clock,

@@ -2,14 +2,13 @@ import { readFileSync } from 'node:fs';
 import { connect as connectTls } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
-import { testedKinds } from '../../../../test/support/campaign.js';
 import { framed, openSession, rawCall, startTransport } from './transport.test-support.js';
 
-describe.each(testedKinds)('transport %s', (kind) => {
+describe('transport', () => {
   const hello = framed(Buffer.from('hello'));
 
   test('close: calls in flight finish and new calls are rejected', async () => {
-    const server = await startTransport({ kind });
+    const server = await startTransport();
     const session = openSession(server.url);
     const underWay = rawCall(session, '/t.T/Hold', hello);
     await expect.poll(() => server.held.length).toBe(1);
@@ -26,7 +25,7 @@ describe.each(testedKinds)('transport %s', (kind) => {
   });
 
   test('close: the signal aborts calls that do not end', async () => {
-    const server = await startTransport({ kind });
+    const server = await startTransport();
     const session = openSession(server.url);
     const underWay = rawCall(session, '/t.T/Hold', hello);
     const idle = await server.dial();
@@ -41,7 +40,7 @@ describe.each(testedKinds)('transport %s', (kind) => {
   });
 
   test('close: a connection accepted afterwards is closed immediately', async () => {
-    const server = await startTransport({ kind });
+    const server = await startTransport();
     await server.connections.close(AbortSignal.abort());
     const socket = await server.dial();
     await new Promise((resolve) => socket.resume().on('close', resolve));
@@ -55,7 +54,7 @@ describe.each(testedKinds)('transport %s', (kind) => {
 
   test('TLS: the client must negotiate h2', async () => {
     const tls = { cert: pem('server.pem'), key: pem('server.key'), clientCa: undefined };
-    const server = await startTransport({ kind, tls });
+    const server = await startTransport({ tls });
     const ca = pem('ca.pem');
     const session = openSession(server.url, { ca });
     expect((await rawCall(session, '/t.T/Echo', hello)).body).toEqual(hello);

@@ -1,7 +1,7 @@
 import type { Transform } from 'node:stream';
 import { createGunzip, createInflate } from 'node:zlib';
-import { invalid, outOfMemory } from './deframer.js';
-import { tooLarge, type GrpcStatus } from './status.js';
+import { invalid, outOfMemory } from '../base/deframer.js';
+import { tooLarge, type GrpcStatus } from '../base/status.js';
 
 const encodings: ReadonlyMap<string, (() => Transform) | undefined> = new Map([
   ['identity', undefined],

@@ -1,10 +1,10 @@
 import type { Timer } from '@millrace/kit/clock';
 import type { ConnectionSlot } from '@millrace/kit/connection-limit';
-import type { ByteSource } from '../http2/byte-source.js';
+import type { ByteSource } from '../base/byte-source.js';
 import { Http2Connection } from '../http2/connection.js';
-import { ConnectionMemory } from '../http2/connection-memory.js';
+import { ConnectionMemory } from '../base/connection-memory.js';
 import type { SendQueueParts } from '../http2/send-queue.js';
-import { kernelBytesFor } from '../http2/kernel-bytes.js';
+import { kernelBytesFor } from '../base/read-rate.js';
 import { openCall, type GrpcServerOptions } from './open-call.js';
 
 const checkMs = 5_000;

@@ -1,15 +1,14 @@
 import { Client, credentials, Metadata, status, type ServiceError } from '@grpc/grpc-js';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { testedKinds } from '../../../../test/support/campaign.js';
 import { startTransport, type TestTransport } from './transport.test-support.js';
 
-describe.each(testedKinds)('transport %s', (kind) => {
+describe('transport', () => {
   let server: TestTransport;
   let client: Client;
   const asIs = (bytes: Buffer) => bytes;
 
   beforeAll(async () => {
-    server = await startTransport({ kind });
+    server = await startTransport();
     const options = { 'grpc.max_receive_message_length': -1 };
     client = new Client(`localhost:${server.port}`, credentials.createInsecure(), options);
   });

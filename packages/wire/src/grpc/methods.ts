@@ -1,6 +1,20 @@
-import type { CallHeaders } from './headers.js';
 import type { RequestQueue } from './requests.js';
-import type { GrpcStatus } from './status.js';
+import type { GrpcStatus } from '../base/status.js';
+
+/** The request headers that the server reads. */
+export interface CallHeaders {
+  readonly ':method': string | undefined;
+  readonly ':path': string | undefined;
+  readonly 'content-type': string | undefined;
+  readonly 'grpc-timeout': string | undefined;
+  readonly 'grpc-encoding': string | undefined;
+  readonly 'x-api-key': string | undefined;
+  readonly authorization: string | undefined;
+  /** Uncompressed size of the header list. */
+  readonly byteCount: number;
+  /** The parsed request, cached because identical header blocks share this object. */
+  parsed: unknown;
+}
 
 /** The work of a call, which can be aborted. */
 export interface Work {

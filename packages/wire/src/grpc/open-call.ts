@@ -1,12 +1,11 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { ConnectionLimit, ConnectionSlot } from '@millrace/kit/connection-limit';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
-import type { ServerStream } from '../server-stream.js';
+import type { Http2Stream } from '../http2/stream.js';
 import { GrpcCall, type CallRequest } from './call.js';
 import { defaultAbortReasons, type CallAbortReasons } from './abort-reasons.js';
-import type { CallHeaders } from './headers.js';
+import type { CallHeaders, Methods } from './methods.js';
 import { parseRequest } from './parse-request.js';
-import type { Methods } from './methods.js';
 
 export interface GrpcServerOptions {
   readonly clock: Clock;
@@ -20,7 +19,7 @@ export interface GrpcServerOptions {
 
 /** Starts the call of a stream; undefined when it was rejected. */
 export function openCall(
-  stream: ServerStream,
+  stream: Http2Stream,
   headers: CallHeaders,
   peer: string,
   options: GrpcServerOptions,

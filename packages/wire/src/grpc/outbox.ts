@@ -1,7 +1,8 @@
-import { HeaderList } from '../header-list.js';
-import type { ByteWriter, OutgoingBytes, ServerStream } from '../server-stream.js';
+import { HeaderList } from '../http2/header-block.js';
+import type { Http2Stream } from '../http2/stream.js';
+import type { ByteWriter, OutgoingBytes } from '../http2/stream-user.js';
 import { acceptedEncodings } from './compression.js';
-import { ok, trailersOf, type GrpcStatus } from './status.js';
+import { ok, trailersOf, type GrpcStatus } from '../base/status.js';
 
 const headers = { ':status': '200', 'content-type': 'application/grpc+proto' };
 const responseHeaders = new HeaderList(headers);
@@ -26,7 +27,7 @@ function refusalOf(status: GrpcStatus): HeaderList {
 
 /** Queue of response messages of one call, waiting for flow control. */
 export class Outbox implements OutgoingBytes {
-  readonly #stream: ServerStream;
+  readonly #stream: Http2Stream;
   #pieces: Uint8Array[] = [];
   /** Length of the message prefix written before each piece. */
   #heads: number[] = [];
@@ -43,7 +44,7 @@ export class Outbox implements OutgoingBytes {
   /** Called after every write. */
   onSent: (() => void) | undefined;
 
-  constructor(stream: ServerStream) {
+  constructor(stream: Http2Stream) {
     this.#stream = stream;
     stream.outgoing = this;
   }

@@ -1,7 +1,6 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { testedKinds } from '../../../../test/support/campaign.js';
 import {
   framed,
   openSession,
@@ -10,12 +9,12 @@ import {
   type TestTransport,
 } from './transport.test-support.js';
 
-describe.each(testedKinds)('transport %s', (kind) => {
+describe('transport', () => {
   let server: TestTransport;
   let session: ClientHttp2Session;
 
   beforeAll(async () => {
-    server = await startTransport({ kind });
+    server = await startTransport();
     session = openSession(server.url);
   });
   afterAll(async () => {

@@ -3,11 +3,10 @@ import { connect, type ClientHttp2Session, type IncomingHttpHeaders } from 'node
 import { connect as dial, createServer, type AddressInfo, type Socket } from 'node:net';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
-import { createTransport, type TransportKind } from '../create-transport.js';
 import type { Method, ServerCall } from './methods.js';
 import type { RequestQueue } from './requests.js';
-import { errorStatus } from './status.js';
-import type { GrpcTransport, TlsKeys } from './transport.js';
+import { errorStatus } from '../base/status.js';
+import { GrpcTransport, type TlsKeys } from './transport.js';
 
 /** A message as gRPC frames it. */
 export function framed(message: Uint8Array, flag = 0): Buffer {
@@ -32,13 +31,13 @@ export interface TestTransport {
 
 /** A server of small methods on the transport alone. */
 export async function startTransport(
-  options: { clock?: Clock; tls?: TlsKeys; memory?: PeerMemory; kind?: TransportKind } = {},
+  options: { clock?: Clock; tls?: TlsKeys; memory?: PeerMemory } = {},
 ): Promise<TestTransport> {
   const held: ServerCall[] = [];
   const aborted: unknown[] = [];
   const { clock = systemClock, tls, memory = new PeerMemory(peerMemoryLimits()) } = options;
   const methods = testMethods(held, aborted);
-  const connections = createTransport(options.kind ?? 'own', { clock, memory, methods }, tls);
+  const connections = new GrpcTransport({ clock, memory, methods }, tls);
   const server = createServer((socket) => connections.take(socket));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -23,6 +23,7 @@ export class ConnectionPool {
 
   constructor(
     readonly key: string,
+    readonly origin: string,
     readonly tools: DialTools,
     readonly limits: PoolLimits,
   ) {}
@@ -67,7 +68,7 @@ export class ConnectionPool {
 
   #newConnection(): PooledConnection | undefined {
     if (this.#connections.size >= this.limits.connectionsPerPool) return undefined;
-    const connection = new Http1Connection(this.tools, this.limits.connectionAgeMs);
+    const connection = new Http1Connection(this.tools, this.limits.connectionAgeMs, this.origin);
     this.#connections.add(connection);
     return connection;
   }
@@ -91,7 +92,7 @@ export class ConnectionPools {
     const key = this.#keyOf(target, policy);
     let pool = this.#pools.get(key);
     if (pool === undefined) {
-      pool = new ConnectionPool(key, this.tools, this.limits);
+      pool = new ConnectionPool(key, target.origin, this.tools, this.limits);
       this.#pools.set(key, pool);
     }
     pool.lastUse = ++this.#uses;

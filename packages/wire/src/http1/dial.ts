@@ -1,33 +1,23 @@
-import { connect as connectTcp, type OnReadOpts, type Socket } from 'node:net';
+import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext } from 'node:tls';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
-import { Failure, failureOf } from './failure.js';
+import { Failure, failureOf } from '../base/failure.js';
 import type { AddressPolicy } from '@millrace/kit/outbound';
 import type { Resolver } from '@millrace/kit/outbound';
 import type { Target } from '@millrace/kit/outbound';
 
-/**
- * Opens a TCP connection to an IP address, never to a name. With `onread` it may read into that
- * buffer; otherwise the socket emits data events.
- */
-export type Connect = (address: string, port: number, onread?: OnReadOpts) => Socket;
+/** Opens a TCP connection to an IP address, never to a name. */
+export type Connect = (address: string, port: number) => Socket;
 
-export const systemConnect: Connect = (address, port, onread) =>
+export const systemConnect: Connect = (address, port) =>
   connectTcp({
     host: address,
     port,
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: 60_000,
-    ...(onread === undefined ? {} : { onread }),
   });
-
-/**
- * One read buffer for all connections: each read is processed before the next. Node would allocate
- * 64 KiB for each read. Not on Windows, where several reads are in progress at once.
- */
-const readBuffer = process.platform === 'win32' ? undefined : Buffer.allocUnsafeSlow(65_536);
 
 export interface DialTools {
   clock: Clock;
@@ -71,8 +61,6 @@ export class Dial {
   constructor(
     readonly params: DialParams,
     readonly tools: DialTools,
-    /** Receives the bytes read into the shared buffer; see `Connect`. */
-    readonly arrived: (bytes: Buffer) => void,
     readonly done: (result: Dialled | Failure) => void,
   ) {
     const { host, isAddress } = params.target;
@@ -117,7 +105,7 @@ export class Dial {
     const address = this.#addresses[this.#next];
     if (this.#isOver || address === undefined) return;
     const mine = ++this.#next;
-    const socket = this.tools.connect(address, this.params.target.port, this.#onread());
+    const socket = this.tools.connect(address, this.params.target.port);
     this.#sockets.add(socket);
     socket.once('connect', () => this.#connected(socket));
     socket.on('error', (error) => {
@@ -129,17 +117,6 @@ export class Dial {
     if (mine < this.#addresses.length) {
       this.#after(nextAddressAfterMs, () => mine === this.#next && this.#tryNext());
     }
-  }
-
-  /** For plain TCP only: TLS decrypts what the socket reads. */
-  #onread(): OnReadOpts | undefined {
-    const buffer = readBuffer;
-    if (buffer === undefined || this.params.target.scheme !== 'http') return undefined;
-    const callback = (count: number) => {
-      this.arrived(buffer.subarray(0, count));
-      return true;
-    };
-    return { buffer, callback };
   }
 
   #connected(socket: Socket): void {
@@ -241,16 +218,11 @@ export function dialTarget(
 ): Promise<Dialled> {
   return new Promise((resolve, reject) => {
     const abort = () => dial.cancel(failureOf(signal.reason));
-    const dial = new Dial(
-      params,
-      tools,
-      () => undefined,
-      (result) => {
-        signal.removeEventListener('abort', abort);
-        if (result instanceof Failure) reject(result);
-        else resolve(result);
-      },
-    );
+    const dial = new Dial(params, tools, (result) => {
+      signal.removeEventListener('abort', abort);
+      if (result instanceof Failure) reject(result);
+      else resolve(result);
+    });
     signal.addEventListener('abort', abort);
     if (signal.aborted) abort();
   });

@@ -1,11 +1,20 @@
-import type { ResponseSink } from './response-reader.js';
-import type { ResponseHead } from './response-head.js';
-import type { OutboundOutcome } from '@millrace/kit/outbound';
-import { Failure } from './failure.js';
+import type {
+  AddressPolicy,
+  OutboundOutcome,
+  OutboundRequest,
+  OutboundResponse,
+  Target,
+} from '@millrace/kit/outbound';
+import { Failure } from '../base/failure.js';
 import type { Dial } from './dial.js';
-import type { AddressPolicy } from '@millrace/kit/outbound';
-import type { OutgoingRequest } from './request-bytes.js';
-import type { Target } from '@millrace/kit/outbound';
+
+export interface OutgoingRequest {
+  method: OutboundRequest['method'];
+  path: string;
+  /** Flat list of names and values, without hop-by-hop fields. */
+  headers: string[];
+  body: Uint8Array | string | undefined;
+}
 
 export interface ExchangeParams {
   target: Target;
@@ -29,7 +38,7 @@ export interface PooledConnection {
  * One request in flight. It settles once, with whatever comes first: the response, a failure, the
  * deadline or an abort. Later events are ignored.
  */
-export class Exchange implements ResponseSink {
+export class Exchange {
   isSettled = false;
   /** The connection of this request; undefined while it waits for one. */
   connection: PooledConnection | undefined;
@@ -38,7 +47,10 @@ export class Exchange implements ResponseSink {
   /** Peer address of the connection. */
   remoteIp: string | undefined;
 
-  #head: ResponseHead | undefined;
+  /** The request is being written. */
+  isSent = false;
+
+  #head: Pick<OutboundResponse, 'status' | 'headers'> | undefined;
   #chunks: Buffer[] = [];
   #length = 0;
 
@@ -47,6 +59,10 @@ export class Exchange implements ResponseSink {
     readonly elapsedMs: () => number,
     readonly settle: (outcome: OutboundOutcome) => void,
   ) {}
+
+  get status(): number | undefined {
+    return this.#head?.status;
+  }
 
   expire(): void {
     const message = `No complete response within ${this.params.timeoutMs} ms (${this.#phase()})`;
@@ -57,14 +73,14 @@ export class Exchange implements ResponseSink {
     this.#stop(new Failure('ABORTED', message, this.remoteIp));
   }
 
-  headArrived(head: ResponseHead): void {
-    this.#head = head;
+  headArrived(status: number, headers: readonly Buffer[]): void {
+    this.#head = { status, headers: responseHeaders(headers) };
   }
 
   bodyArrived(bytes: Buffer): boolean {
     const room = this.params.maxResponseBytes - this.#length;
     const taken = Math.min(bytes.length, room);
-    // Copied because all connections share the read buffer.
+    // Copied because the parser reuses its buffer.
     if (taken > 0) this.#chunks.push(Buffer.from(bytes.subarray(0, taken)));
     this.#length += taken;
     return bytes.length <= room;
@@ -112,6 +128,20 @@ export class Exchange implements ResponseSink {
   #phase(): string {
     if (this.dial !== undefined) return this.dial.phase;
     if (this.#head !== undefined) return 'reading the response';
-    return this.connection === undefined ? 'waiting for a connection' : 'waiting for the response';
+    return this.isSent ? 'waiting for the response' : 'waiting for a connection';
   }
+}
+
+/** Names in lower case; a header that came more than once is a list. */
+function responseHeaders(raw: readonly Buffer[]): OutboundResponse['headers'] {
+  const headers: Record<string, string | string[]> = Object.create(null);
+  for (let i = 0; i + 1 < raw.length; i += 2) {
+    const name = raw[i]!.toString('latin1').toLowerCase();
+    const value = raw[i + 1]!.toString('latin1');
+    const known = headers[name];
+    if (known === undefined) headers[name] = value;
+    else if (typeof known === 'string') headers[name] = [known, value];
+    else known.push(value);
+  }
+  return headers;
 }

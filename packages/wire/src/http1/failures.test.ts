@@ -274,6 +274,24 @@ describe('aborts', () => {
     expect(server.connections).toBe(1);
   });
 
+  test('a request made right after an abort is not aborted with it', async () => {
+    const server = await startHttp((_, response) => response.end());
+    let isSlow = true;
+    const connect = (address: string, port: number) =>
+      isSlow ? new Socket() : new Socket().connect(port, address);
+    const limits = { connectionsPerPool: 1 };
+    const outbound = openOutbound({ guard: loopbackGuard(), connect, limits });
+    const abort = new RequestAbort();
+    const url = `http://127.0.0.1:${server.port}/`;
+    const first = outbound.request({ url, method: 'POST', signal: abort });
+    await new Promise((resolve) => setImmediate(resolve));
+    isSlow = false;
+    abort.abort();
+    const second = outbound.request({ url, method: 'POST' });
+    expect(await first).toMatchObject({ errorType: 'ABORTED' });
+    expect(await second).toMatchObject({ ok: true });
+  });
+
   test('a signal aborts only its own requests', async () => {
     const server = await startHttp((_, response) => void setTimeout(() => response.end(), 100));
     const outbound = openOutbound({ guard: loopbackGuard() });

@@ -99,8 +99,7 @@ class GuardedOutbound implements Outbound {
       const request = {
         method: params.method,
         path: target.path,
-        host: target.authority,
-        headers: outgoingHeaders(params.headers ?? {}),
+        headers: ['host', target.authority, ...outgoingHeaders(params.headers ?? {})],
         body: params.body,
       };
       const timeoutMs = params.timeoutMs ?? 30_000;

@@ -1,6 +1,6 @@
 import type { Timer } from '@millrace/kit/clock';
-import { TokenBucket } from './token-bucket.js';
-import type { ByteSource } from './byte-source.js';
+import { TokenBucket } from '../base/token-bucket.js';
+import type { ByteSource } from '../base/byte-source.js';
 import * as frames from './control-frames.js';
 import {
   checkConnectionFrame,
@@ -12,10 +12,9 @@ import {
 } from './frame-checks.js';
 import { FrameReader, type FrameSink } from './frame-reader.js';
 import { HeaderBlockReader } from './header-block-reader.js';
-import { kernelBytesFor } from './kernel-bytes.js';
+import { kernelBytesFor, ReadRateCheck } from '../base/read-rate.js';
 import { PeerSettings } from './peer-settings.js';
 import { ConnectionError, defaultWindowBytes, flags, frameTypes } from './protocol.js';
-import { ReadRateCheck } from './read-rate-check.js';
 import { maxHeaderBytes, RequestHeaders } from './request-headers.js';
 import { SendQueue, type ConnectionSendParts, type SendQueueHost } from './send-queue.js';
 import type { Http2Stream } from './stream.js';

@@ -15,15 +15,15 @@ import {
   rstStream,
 } from '../grpc/frames.test-support.js';
 import { framed } from '../grpc/transport.test-support.js';
-import { chunksOf } from './byte-source.js';
+import { chunksOf } from '../base/byte-source.js';
 import { Http2Connection } from './connection.js';
-import { ConnectionMemory } from './connection-memory.js';
+import { ConnectionMemory } from '../base/connection-memory.js';
 import { FrameWriter } from './frame-writer.js';
-import { HeaderList } from '../header-list.js';
+import { HeaderList } from './header-block.js';
 import { frameTypes as types } from './protocol.js';
-import type { StreamUser } from '../server-stream.js';
+import type { StreamUser } from './stream-user.js';
 import type { Http2Stream } from './stream.js';
-import { DeferredFlush } from './deferred-flush.js';
+import { DeferredFlush } from '../base/deferred-flush.js';
 
 const hello = framed(Buffer.from('hello'));
 const answer = new HeaderList({ ':status': '200' });

@@ -3,6 +3,18 @@ import { staticIndexOf } from './header-tables.js';
 /** Dynamic table size update to 0: our encoder never uses the dynamic table. */
 export const emptyTable = Buffer.of(0x20);
 
+/** Header fields with their encoded HPACK block. */
+export class HeaderList {
+  #block: Buffer | undefined;
+
+  constructor(readonly fields: Readonly<Record<string, string>>) {}
+
+  /** A header block without dynamic table entries, valid on every connection. */
+  get block(): Buffer {
+    return (this.#block ??= headerBlock(this.fields));
+  }
+}
+
 /**
  * A header block without dynamic table references: it is valid on every connection, and no field
  * is added to the peer's table.

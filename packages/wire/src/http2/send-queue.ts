@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
-import type { ConnectionMemory } from './connection-memory.js';
+import type { ConnectionMemory } from '../base/connection-memory.js';
 import type { FrameWriter } from './frame-writer.js';
 import type { PeerSettings } from './peer-settings.js';
 import { ConnectionError, defaultWindowBytes, maxWindowBytes } from './protocol.js';
 import type { Http2Stream } from './stream.js';
-import type { DeferredFlush } from './deferred-flush.js';
+import type { DeferredFlush } from '../base/deferred-flush.js';
 
 export interface SendQueueParts {
   readonly writer: FrameWriter;

@@ -1,6 +1,6 @@
-import type { HeaderList } from '../header-list.js';
-import type { OutgoingBytes, ServerStream, StreamUser } from '../server-stream.js';
-import type { ConnectionMemory } from './connection-memory.js';
+import type { HeaderList } from './header-block.js';
+import type { OutgoingBytes, StreamUser } from './stream-user.js';
+import type { ConnectionMemory } from '../base/connection-memory.js';
 import type { FrameWriter } from './frame-writer.js';
 import { frameTypes, type ErrorName } from './protocol.js';
 
@@ -15,7 +15,7 @@ export interface StreamHost {
 }
 
 /** One stream: a request and its response. */
-export class Http2Stream implements ServerStream {
+export class Http2Stream {
   user: StreamUser | undefined;
   outgoing: OutgoingBytes | undefined;
   /** END_STREAM has not been received. */

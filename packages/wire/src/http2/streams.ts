@@ -1,13 +1,13 @@
 import type { Clock } from '@millrace/kit/clock';
-import { TokenBucket } from './token-bucket.js';
-import type { ConnectionMemory } from './connection-memory.js';
+import { TokenBucket } from '../base/token-bucket.js';
+import type { ConnectionMemory } from '../base/connection-memory.js';
 import { rstStream, windowUpdate } from './control-frames.js';
 import { OpenStreams } from './open-streams.js';
 import type { PeerSettings } from './peer-settings.js';
 import { ConnectionError, maxWindowBytes, type ErrorName } from './protocol.js';
 import type { RequestHeaders } from './request-headers.js';
 import type { SendQueue } from './send-queue.js';
-import type { StreamUser } from '../server-stream.js';
+import type { StreamUser } from './stream-user.js';
 import { Http2Stream, type StreamHost } from './stream.js';
 
 export const maxStreams = 1_000;

@@ -1,6 +1,5 @@
 import { address, byteSize, defineConfig, duration, path, secret } from '@millrace/kit/config';
 import { logLevels } from '@millrace/kit/log';
-import { transportKinds } from '@millrace/wire/grpc';
 import { z } from 'zod';
 
 const index = z.strictObject({
@@ -16,10 +15,10 @@ const collection = z.strictObject({
 
 const schema = z.strictObject({
   grpc: address().prefault('127.0.0.1:5433').meta({ description: 'gRPC listen address' }),
-  grpc_transport: z
-    .enum(transportKinds)
-    .default('own')
-    .meta({ description: 'HTTP/2 implementation for gRPC: own, or that of Node' }),
+  grpc_transport: z.string().optional().meta({
+    description: 'Deprecated and without effect',
+    deprecation: 'gRPC has one transport now; remove it',
+  }),
   http: address().prefault('127.0.0.1:8080').meta({ description: 'REST listen address' }),
   socket: path().optional().meta({
     description: 'Unix socket for the owner only (default: db.sock in the data directory)',

@@ -5,7 +5,7 @@ import { create, toBinary } from '@bufbuild/protobuf';
 import { reflectionV1 } from '@millrace/contract/grpc';
 import { systemClock } from '@millrace/kit/clock';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
-import { createTransport, type Method, type ServerCall } from '@millrace/wire/grpc';
+import { GrpcTransport, type Method, type ServerCall } from '@millrace/wire/grpc';
 import { expect, test } from 'vitest';
 import { Reflection } from './reflection.js';
 
@@ -27,7 +27,7 @@ test('reflection: responses wait for a caller that does not read', async () => {
     },
   };
   const memory = new PeerMemory(peerMemoryLimits());
-  const connections = createTransport('own', {
+  const connections = new GrpcTransport({
     clock: systemClock,
     memory,
     methods: new Map([['/r.R/Info', method]]),

@@ -13,11 +13,9 @@ import { connectionsExceeded, type ConnectionLimit } from '@millrace/kit/connect
 import type { TlsFiles } from '@millrace/kit/config';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import {
-  createTransport,
   type CallAbortReasons,
-  type GrpcTransport,
+  GrpcTransport,
   type TransportFault,
-  type TransportKind,
   type Method,
   type Methods,
 } from '@millrace/wire/grpc';
@@ -33,7 +31,6 @@ import { Reflection } from './reflection.js';
 export interface GrpcServerOptions extends Omit<HandlerParts, 'encoded'> {
   memory: PeerMemory;
   connections: ConnectionLimit;
-  transport: TransportKind;
   health: Health;
   tls: TlsFiles | undefined;
 }
@@ -70,10 +67,10 @@ export class GrpcServer {
   readonly #connections: GrpcTransport;
 
   constructor(options: GrpcServerOptions) {
-    const { clock, memory, connections, tls, transport } = options;
+    const { clock, memory, connections, tls } = options;
     const methods = allMethods(options);
     const parts = { clock, memory, connections, methods, abortReasons };
-    this.#connections = createTransport(transport, parts, tls);
+    this.#connections = new GrpcTransport(parts, tls);
   }
 
   take(socket: Socket): void {

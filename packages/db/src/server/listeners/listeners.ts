@@ -6,7 +6,6 @@ import { closeGracefully, listenAt, urlOf } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
-import type { TransportKind } from '@millrace/wire/grpc';
 import type { Authenticator } from '../access/authenticator.js';
 import type { Calls } from '../calls/calls.js';
 import { GrpcServer } from '../grpc/server.js';
@@ -28,7 +27,6 @@ export interface ListenerOptions {
     http: Address;
     socket: string;
     max_connections: number;
-    grpc_transport: TransportKind;
   };
   /** The configuration names the socket, so failing to open it is an error. */
   isSocketRequired: boolean;
@@ -59,7 +57,6 @@ export interface Listeners {
 
 export async function openListeners(options: ListenerOptions): Promise<Listeners> {
   const { settings, tls, parts } = options;
-  const transport = settings.grpc_transport;
   const addresses: ListenerAddress[] = [];
   const closers: ((signal: AbortSignal) => Promise<void>)[] = [];
   const failures = new Failures();
@@ -71,7 +68,7 @@ export async function openListeners(options: ListenerOptions): Promise<Listeners
     const onDrop = countDroppedConnections(parts.metrics);
     const limitOf = (listener: string) =>
       new ConnectionLimit({ ...parts, listener, maxConnections, onDrop });
-    const open = { ...parts, transport, trusted: false, tls, connections: limitOf('grpc') };
+    const open = { ...parts, trusted: false, tls, connections: limitOf('grpc') };
     const grpc = grpcListener(new GrpcServer(open), failures);
     closers.push(grpc.close);
     const grpcAt = await listenAt(grpc.server, settings.grpc, '--grpc');

@@ -6,13 +6,7 @@ import type { ConnectionLimit } from '@millrace/kit/connection-limit';
 import { listenAt, urlOf, type DocumentSchemas } from '@millrace/kit/http';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { TokenSet } from '@millrace/kit/tokens';
-import {
-  createTransport,
-  type GrpcStatus,
-  type GrpcTransport,
-  type Method,
-  type ServerCall,
-} from '@millrace/wire/grpc';
+import { type GrpcStatus, GrpcTransport, type Method, type ServerCall } from '@millrace/wire/grpc';
 import type { QueueContext } from '../../operations/context.js';
 import type { Load } from '../../operations/limits/load.js';
 import type { Principal, Role } from '../../operations/principal.js';
@@ -60,11 +54,7 @@ export class GrpcServer {
       const unary = unaryCalls[method.name];
       methods.set(codec.path, unary ? this.#unary(codec, unary) : this.#claim(codec));
     }
-    this.#transport = createTransport(
-      'own',
-      { clock, memory, methods, abortReasons, connections },
-      tls,
-    );
+    this.#transport = new GrpcTransport({ clock, memory, methods, abortReasons, connections }, tls);
   }
 
   /** Resolves with the URL. */

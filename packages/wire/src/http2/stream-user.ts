@@ -1,7 +1,3 @@
-import type { HeaderList } from './header-list.js';
-import type { ConnectionMemory } from './http2/connection-memory.js';
-import type { ErrorName } from './http2/protocol.js';
-
 /** The user of a stream. None of these methods may throw. */
 export interface StreamUser {
   /** Request bytes from `start` to `end`; the buffer is reused after this returns. */
@@ -31,24 +27,4 @@ export interface ByteWriter {
   /** The prefix of a gRPC message that is not compressed. */
   messagePrefix(length: number): void;
   bytes(source: Uint8Array, start: number, end: number): void;
-}
-
-/** One request and its response, for any HTTP/2 implementation. */
-export interface ServerStream {
-  user: StreamUser | undefined;
-  outgoing: OutgoingBytes | undefined;
-  readonly isClosed: boolean;
-  readonly hasHeaders: boolean;
-  readonly memory: ConnectionMemory;
-  /** The peer's flow-control window of this stream is exhausted. */
-  readonly isWindowExhausted: boolean;
-  /** Starts the response; later calls are ignored. */
-  respond(headers: HeaderList): void;
-  /** There is more to send. */
-  wake(): void;
-  /** Ends the response after the queued bytes. */
-  end(trailers?: HeaderList): void;
-  reset(code: ErrorName): void;
-  pause(): void;
-  resume(): void;
 }

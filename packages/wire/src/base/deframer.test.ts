@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { takeBlock } from './block-pool.js';
-import { Deframer, isOneMessage } from './deframer.js';
-import { framed } from './transport.test-support.js';
+import { takeBlock, Deframer, isOneMessage } from './deframer.js';
+import { framed } from '../grpc/transport.test-support.js';
 
 function collecting(maxBytes = 1_000_000) {
   const messages: [text: string, isCompressed: boolean][] = [];

@@ -1,4 +1,7 @@
+import type { Socket } from 'node:net';
+import type { Clock } from '@millrace/kit/clock';
 import { ReadRate } from '@millrace/kit/peer-memory';
+import { SocketQueues } from '@millrace/kit/socket-queues';
 
 /** Checks the read rate of a peer from a running total, sampled every few seconds. */
 export class ReadRateCheck {
@@ -17,4 +20,16 @@ export class ReadRateCheck {
     this.#rate.waiting(now);
     return this.#rate.isTooSlow(now);
   }
+}
+
+const maxAgeMs = 1_000;
+let latest: { readonly at: number; readonly queues: Promise<SocketQueues> } | undefined;
+
+/** What the kernel holds for a peer. Connections that ask at about the same time share a read. */
+export async function kernelBytesFor(socket: Socket, clock: Clock): Promise<number> {
+  const now = clock.monotonic();
+  if (!latest || Math.abs(now - latest.at) > maxAgeMs) {
+    latest = { at: now, queues: SocketQueues.read() };
+  }
+  return (await latest.queues).heldFor(socket);
 }

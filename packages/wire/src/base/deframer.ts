@@ -1,5 +1,23 @@
-import { blockBytes, returnBlock, takeBlock } from './block-pool.js';
 import { faultStatus, tooLarge, type GrpcStatus } from './status.js';
+
+export const blockBytes = 64 * 1024;
+
+const maxFreeBlocks = 256;
+const freeBlocks: Buffer[] = [];
+
+/**
+ * Blocks for the bodies of unfinished messages. A block that is returned is used again at once;
+ * left to the garbage collector, the bodies of rejected requests would stay in memory beside
+ * those that take their place in the memory budget.
+ */
+export function takeBlock(): Buffer {
+  return freeBlocks.pop() ?? Buffer.allocUnsafeSlow(blockBytes);
+}
+
+/** Nothing may read or write the block afterwards. */
+function returnBlock(block: Buffer): void {
+  if (freeBlocks.length < maxFreeBlocks) freeBlocks.push(block);
+}
 
 /** Receives complete messages. */
 export interface MessageSink {

@@ -1,0 +1,2 @@
+export { CallError } from './call-error.js';
+export { Channel, type CallOptions, type ChannelOptions } from './channel.js';
