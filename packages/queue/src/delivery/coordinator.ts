@@ -11,6 +11,7 @@ import {
   type SettleResult,
   type TaskStore,
 } from '../storage/task-store.js';
+import type { TaskObserver } from '../background/index.js';
 import { Alarm } from './alarm.js';
 import { sendCallback, type CallbackOptions, type CallbackResult } from './callback.js';
 import { credentialsFor, type Credentials } from './credentials.js';
@@ -27,6 +28,7 @@ import type { StoreHealth } from './store-health.js';
 
 export interface CoordinatorOptions extends CallbackOptions {
   store: TaskStore;
+  observer: TaskObserver;
   random: Random;
   metrics: DeliveryMetrics;
   pullServer: PullServer;
@@ -366,7 +368,7 @@ export class Coordinator {
 
   /** Settling can be repeated, so a failed call is retried until the lease ends. */
   async #settle(batch: readonly Finished[], failures: number): Promise<void> {
-    const { store, clock, health } = this.options;
+    const { store, observer, clock, health } = this.options;
     const isOver = this.#hasGivenUp && failures > 0;
     let current: readonly Finished[] = isOver ? [] : batch;
     if (isOver) for (const { entry } of batch) this.#abandon(entry);
@@ -375,10 +377,13 @@ export class Coordinator {
       const isHeld = ({ entry }: Finished) => entry.leaseEnd > now;
       if (!current.every(isHeld)) current = await this.#heldOf(current);
       if (current.length > 0) {
-        const results = store.settle(current.map(({ settlement }) => settlement));
+        const settlements = current.map(({ settlement }) => settlement);
+        const settling = store.settle(settlements);
         if (failures === 0 && store.capabilities.claimsFollowSettlements)
           this.#settlingNow(current);
-        this.#settled(current, await results);
+        const results = await settling;
+        observer.settled(settlements, results);
+        this.#settled(current, results);
         health.succeeded('settle');
       }
     } catch (error) {

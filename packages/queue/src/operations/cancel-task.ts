@@ -13,7 +13,7 @@ export async function cancelTask(
   caller: Principal,
   { id, body: given }: { id: string; body: unknown },
 ): Promise<Envelope> {
-  const { store, clock, checks, delivery } = context;
+  const { store, clock, checks, delivery, observer } = context;
   const { task, queue } = await requireTask(context, caller, id, (task) =>
     requireGrant(caller, task.queue, 'operator'),
   );
@@ -46,7 +46,10 @@ export async function cancelTask(
         'cancelled.',
     );
   }
-  if (result.kind === 'changed') delivery.cancelled(queue.name, 1, leaseToken);
+  if (result.kind === 'changed') {
+    observer.cancelled(queue.name, 1);
+    delivery.cancelled(queue.name, 1, leaseToken);
+  }
   return toEnvelope(result.task, queue);
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Allowlist } from '@millrace/kit/outbound';
 import type { Random } from '@millrace/kit/random';
-import type { BackgroundControl, History } from '../background/index.js';
+import type { BackgroundControl, History, TaskObserver } from '../background/index.js';
 import type { Delivery } from '../delivery/index.js';
 import type { SecretLookup } from '../core/queue.js';
 import type { TaskStore } from '../storage/task-store.js';
@@ -22,6 +22,7 @@ export interface QueueContext {
   readonly delivery: DeliveryControl;
   readonly background: BackgroundControl;
   readonly history: Pick<History, 'unsaved' | 'unsavedTotals'>;
+  readonly observer: TaskObserver;
   readonly findSecret: SecretLookup;
   /** Why the newest secrets file is not in use; undefined if it is. */
   readonly secretsFault: () => string | undefined;

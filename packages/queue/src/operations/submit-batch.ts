@@ -53,8 +53,9 @@ export async function submitBatch(
   };
   const taken = good.slice(0, allowance.granted);
   if (taken.length > 0) {
-    const tasks = taken.map(({ task }) => task);
+    const tasks = context.observer.inTrace(taken.map(({ task }) => task));
     const stored = await context.store.insertTasks(tasks, now);
+    context.observer.submitted(tasks, stored, now);
     if (stored.some(({ kind }) => kind === 'queue_not_found')) throw queueNotFound(name);
     taken.forEach(({ index, task }, at) => {
       settle(index, () => submitOutcome(caller, queue, task, stored[at]!).result);

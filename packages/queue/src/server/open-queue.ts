@@ -20,7 +20,7 @@ import {
   type Worker,
   type WorkerOptions,
 } from '@millrace/worker';
-import { Background, countedStore, History } from '../background/index.js';
+import { Background, History, TaskObserver } from '../background/index.js';
 import { createDelivery } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import { claimTasks } from '../operations/claim-tasks.js';
@@ -119,16 +119,17 @@ async function openContext(
   const world = { clock: systemClock, random: systemRandom, log };
   const metrics = createMetrics('queue');
   undo.add(() => metrics.close());
-  const opened = await openStore('embedded', { ...world, dataDirectory: data, upgrade });
-  undo.add(() => opened.close());
+  const store = await openStore('embedded', { ...world, dataDirectory: data, upgrade });
+  undo.add(() => store.close());
   const instance = world.random.ulid(world.clock.now());
-  const history = new History({ store: opened, clock: world.clock, instance });
-  const store = countedStore(opened, history);
+  const history = new History({ store, clock: world.clock, instance });
+  const observer = new TaskObserver({ history, clock: world.clock });
   const { nodeId, cursorKey } = identityFiles(data, world);
   const allowlist = parseAllowlist([]);
   const delivery = createDelivery({
     ...world,
     store,
+    observer,
     nodeId,
     metrics,
     // Queues with callbacks, of a server on the same directory, are held.
@@ -138,7 +139,7 @@ async function openContext(
   });
   await delivery.start();
   undo.add(() => delivery.stop({ timeoutMs: 0 }));
-  const background = new Background({ ...world, store, instance, history });
+  const background = new Background({ ...world, store, instance, history, observer });
   background.start();
   undo.add(() => background.storeHistory());
   undo.add(() => background.stop());
@@ -152,6 +153,7 @@ async function openContext(
     delivery,
     background,
     history,
+    observer,
     allowlist,
     findSecret: () => undefined,
     secretsFault: () => undefined,

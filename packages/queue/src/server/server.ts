@@ -8,12 +8,11 @@ import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { createOutbound } from '@millrace/wire/http1';
-import { Background, countedStore, History } from '../background/index.js';
+import { Background, History, TaskObserver } from '../background/index.js';
 import { GrpcHandlerClient } from '../delivery/grpc/grpc-handlers.js';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/checks.js';
 import type { TaskStore } from '../storage/task-store.js';
-import { tracedStore } from '../storage/traced-store.js';
 import { queueApp } from './app.js';
 import type { QueueSettings } from './config.js';
 import type { DeliveryControl, QueueContext } from '../operations/context.js';
@@ -116,13 +115,12 @@ async function openServices(
   const tokens = openTokens(settings, world, metrics);
   undo.add(() => tokens.close());
   const { nodeId, cursorKey: ownKey } = identityFiles(settings.data, world);
-  const opened = await dependencies.openStore(settings, world);
-  undo.add(() => opened.close());
+  const store = await dependencies.openStore(settings, world);
+  undo.add(() => store.close());
   const { clock } = world;
   const instance = world.random.ulid(clock.now());
-  const history = new History({ store: opened, clock, instance });
-  const counted = countedStore(opened, history);
-  const store = world.tracer ? tracedStore(counted, world.tracer, clock) : counted;
+  const history = new History({ store, clock, instance });
+  const observer = new TaskObserver({ history, clock, tracer: world.tracer });
   const secrets = openSecrets(settings, world, metrics, reviewQueues);
   undo.add(() => secrets.close());
   // `max_in_flight` of the queue limits callbacks; none should wait for a connection.
@@ -135,6 +133,7 @@ async function openServices(
   const delivery = dependencies.createDelivery({
     ...world,
     store,
+    observer,
     outbound,
     grpcHandlers,
     findSecret: (name, queue) => secrets.current.find(name, queue),
@@ -142,7 +141,7 @@ async function openServices(
     nodeId,
     metrics,
   });
-  const background = new Background({ ...world, store, instance, history });
+  const background = new Background({ ...world, store, instance, history, observer });
   const readiness = new Readiness({ ...world, probe: () => store.probe() });
   const cursorKey = store.capabilities.cursorKey ?? ownKey;
   return {
@@ -154,6 +153,7 @@ async function openServices(
     delivery,
     background,
     history,
+    observer,
     readiness,
     cursorKey,
   };
@@ -166,7 +166,7 @@ function buildApps(
   services: Services,
 ): { api: HttpApp; metrics: HttpApp; grpc: GrpcServer | undefined; waits: TaskWaits } {
   const { allowlist, metrics, tokens, secrets, store, delivery, background } = services;
-  const { readiness, cursorKey, history } = services;
+  const { readiness, cursorKey, history, observer } = services;
   const { clock, random, log } = world;
   const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
   const schemas = new DocumentSchemas(openApiDocument('queue'));
@@ -184,6 +184,7 @@ function buildApps(
     delivery,
     background,
     history,
+    observer,
     findSecret: (name, queue) => secrets.current.find(name, queue),
     secretsFault: () => secrets.lastError,
     allowlist,

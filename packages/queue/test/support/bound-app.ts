@@ -14,7 +14,7 @@ import { queueApp } from '../../src/server/app.js';
 import { Cursors } from '../../src/operations/cursors.js';
 import { Load } from '../../src/operations/limits/load.js';
 import { SubmitLimits } from '../../src/operations/limits/submit-limits.js';
-import { History } from '../../src/background/index.js';
+import { History, TaskObserver } from '../../src/background/index.js';
 import { Readiness } from '../../src/operations/readiness.js';
 import { MemoryStore } from '../../src/storage/memory/index.js';
 import { idleDelivery } from './idle-delivery.js';
@@ -32,6 +32,7 @@ export function boundApp() {
       store,
       delivery: idleDelivery(store),
       history,
+      observer: new TaskObserver({ history, clock: systemClock }),
       secretsFault: () => undefined,
       background: { schedulesChanged: () => undefined, jobsChanged: () => undefined },
       findSecret: () => undefined,

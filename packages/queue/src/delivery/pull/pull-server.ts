@@ -3,6 +3,7 @@ import type { Random } from '@millrace/kit/random';
 import { isClaimed } from '../../core/attempt-record.js';
 import type { Queue } from '../../core/queue.js';
 import { QueueChanged, type TaskStore } from '../../storage/task-store.js';
+import type { TaskObserver } from '../../background/index.js';
 import type { DeliveryMetrics } from '../delivery-metrics.js';
 import { newLeaseToken } from '../lease-token.js';
 import type { QueueState } from '../queue-state.js';
@@ -13,6 +14,7 @@ import type { WorkerActivity } from './worker-activity.js';
 
 export interface PullServerOptions {
   store: TaskStore;
+  observer: TaskObserver;
   clock: Clock;
   random: Random;
   metrics: DeliveryMetrics;
@@ -144,11 +146,11 @@ export class PullServer {
 
   /** The client disconnected during the claim. */
   async #handBack(state: QueueState, tasks: readonly PulledTask[]): Promise<void> {
-    const { store, clock, workers } = this.options;
+    const { store, observer, clock, workers } = this.options;
     const now = clock.now();
     const settlements = tasks.map((task) => handedBack(task, now));
     for (const { token } of settlements) workers.settled(state.name, token, 'handed_back');
-    await store.settle(settlements);
+    observer.settled(settlements, await store.settle(settlements));
     state.mayHaveWork = true;
   }
 }

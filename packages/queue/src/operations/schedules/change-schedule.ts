@@ -61,7 +61,7 @@ export async function runSchedule(
 }
 
 async function write(
-  { store, clock }: QueueContext,
+  { store, clock, observer }: QueueContext,
   { record, definition }: StoredSchedule,
   state: ScheduleState,
   tasks?: readonly NewTask[],
@@ -71,5 +71,6 @@ async function write(
   const result = await store.writeRecord({ kind, queue, name, ifRevision, state, tasks, now });
   // A deleted schedule or queue is found missing by the next try.
   if (result.kind !== 'written') return 'conflict';
+  if (tasks) observer.scheduled(tasks, result.inserted, now);
   return { record: result.record, definition, state };
 }

@@ -1,60 +1,22 @@
-import {
-  isSampled,
-  readTraceparent,
-  spanIdOf,
-  traceIdOf,
-  type Span,
-  type Tracer,
-} from '@millrace/kit/tracing';
-import type { Clock } from '@millrace/kit/clock';
+import { isSampled, readTraceparent, spanIdOf, traceIdOf, type Span } from '@millrace/kit/tracing';
 import { headerOf } from '../core/forwarded-headers.js';
 import type { Task } from '../core/task.js';
 import { traceOf } from '../core/trace.js';
-import type { InsertResult, NewTask, Settlement, SettleResult, TaskStore } from './task-store.js';
+import type { NewTask, Settlement } from '../storage/task-store.js';
 
 /**
- * Records the spans of a task: `submit`, one `callback` per attempt, and `task` from its submit to
- * its end. A task without `traceparent` gets one, so that all its attempts share a trace. Span ids
- * derive from the task and its leases, so that any server can record the end of a span.
+ * The spans of a task: `submit`, one `callback` per attempt, and `task` from its submit to its end.
+ * Span ids derive from the task and its leases, so that any server can record the end of a span.
  */
-export function tracedStore(store: TaskStore, tracer: Tracer, clock: Clock): TaskStore {
-  const traced: Pick<TaskStore, 'insertTasks' | 'settle'> = {
-    async insertTasks(tasks, now) {
-      const inTrace = tasks.map(withTrace);
-      const results = await store.insertTasks(inTrace, now);
-      inTrace.forEach((task, at) => {
-        record(tracer, submitSpan(task, results[at]!, now, clock.now()), task.headers);
-      });
-      return results;
-    },
-    async settle(settlements) {
-      const results = await store.settle(settlements);
-      settlements.forEach((settlement, at) => {
-        const result = results[at];
-        if (result?.kind !== 'settled') return;
-        for (const span of endSpans(settlement, result)) {
-          record(tracer, span, result.task.headers);
-        }
-      });
-      return results;
-    },
-  };
-  return new Proxy(store, {
-    get(target, name) {
-      if (name === 'insertTasks' || name === 'settle') return traced[name];
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
-}
 
 /** Respects the submitter's decision not to sample. */
-function record(tracer: Tracer, span: Span | undefined, headers: Task['headers']): void {
+export function isRecorded(headers: Task['headers']): boolean {
   const given = readTraceparent(headerOf(headers, 'traceparent') ?? '');
-  if (span && (!given || isSampled(given))) tracer.record(span);
+  return !given || isSampled(given);
 }
 
-function withTrace(task: NewTask): NewTask {
+/** A task without `traceparent` gets one, so that all its attempts share a trace. */
+export function withTrace(task: NewTask): NewTask {
   const given = headerOf(task.headers, 'traceparent');
   if (given !== undefined && readTraceparent(given)) return task;
   const traceparent = `00-${traceIdOf(task.id)}-${submitSpanId(task.id)}-01`;
@@ -64,15 +26,14 @@ function withTrace(task: NewTask): NewTask {
 const submitSpanId = (id: string) => spanIdOf(`submit ${id}`);
 const taskSpanId = (id: string, redrive: number) => spanIdOf(`task ${id} ${redrive}`);
 
-function submitSpan(
+/** Undefined: the task is not part of a trace. */
+export function submitSpan(
   { id, queue, handlerRef, headers }: NewTask,
-  result: InsertResult,
   startMs: number,
   endMs: number,
 ): Span | undefined {
   const parent = readTraceparent(headerOf(headers, 'traceparent') ?? '');
-  // A repeated submit stores nothing; the first one has the span.
-  if (!parent || result.kind !== 'stored') return undefined;
+  if (!parent) return undefined;
   const spanId = submitSpanId(id);
   return {
     traceId: parent.traceId,
@@ -86,7 +47,8 @@ function submitSpan(
   };
 }
 
-function endSpans({ verdict, attempt, token }: Settlement, { task }: Settled): Span[] {
+/** The spans that end with a settlement of the task. */
+export function endSpans({ verdict, attempt, token }: Settlement, task: Task): Span[] {
   const { traceId, traceparent } = traceOf(task.headers, token);
   const { id, queue } = task;
   const shared = { traceId, endMs: attempt.endedAt };
@@ -121,8 +83,6 @@ function endSpans({ verdict, attempt, token }: Settlement, { task }: Settled): S
   };
   return [callback, whole];
 }
-
-type Settled = Extract<SettleResult, { kind: 'settled' }>;
 
 function attributesOf(id: string, queue: string): Record<string, string> {
   return { 'millrace.task.id': id, 'millrace.queue': queue };
