@@ -14,12 +14,12 @@ import {
 import type { TaskObserver } from '../background/index.js';
 import { Alarm } from './alarm.js';
 import { sendCallback, type CallbackOptions, type CallbackResult } from './callback.js';
+import { claimRequest, newLeaseToken } from './claim-request.js';
 import { credentialsFor, type Credentials } from './credentials.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
 import type { DeliveryEvent } from './events.js';
 import { handOver } from './hand-over.js';
 import { InFlightRegistry, InFlightTask } from './in-flight.js';
-import { newLeaseToken } from './lease-token.js';
 import type { PullServer } from './pull/pull-server.js';
 import type { WaitingClaim } from './pull/waiting-claims.js';
 import { QueueState } from './queue-state.js';
@@ -294,24 +294,16 @@ export class Coordinator {
 
   async #take(state: QueueState, queue: Queue, limit: number): Promise<Claimed[]> {
     const { store, clock, random, nodeId, metrics } = this.options;
-    const { callback, lease, limits, ordering } = queue.config;
+    const { callback, lease } = queue.config;
     const leaseMs = callback.timeout_ms + lease.grace_ms;
     const now = clock.now();
     this.#reserve(state, limit);
     let taken = 0;
     try {
-      const tasks = await store.claimDue({
-        queue: state.name,
-        expected: queue,
-        limit,
-        now,
-        nodeId,
-        leaseExpiresAt: now + leaseMs,
-        newToken: () => newLeaseToken(random),
-        maxInFlight: limits.max_in_flight,
-        dispatchPerSecond: limits.dispatch_per_second,
-        fifoGroups: ordering.mode === 'group',
-      });
+      const newToken = () => newLeaseToken(random);
+      const tasks = await store.claimDue(
+        claimRequest(queue, { limit, now, nodeId, leaseMs, newToken }),
+      );
       const claimed = tasks.filter(isClaimed);
       taken = claimed.length;
       state.claimed(claimed, now);

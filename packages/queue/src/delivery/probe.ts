@@ -9,7 +9,7 @@ import { traceOf } from '../core/trace.js';
 import { callbackRequest, type CallbackParams, type CallbackTask } from './callback-request.js';
 import { credentialsOf, type Credentials } from './credentials.js';
 import type { GrpcHandlers } from './grpc/grpc-handlers.js';
-import { newLeaseToken } from './lease-token.js';
+import { newLeaseToken } from './claim-request.js';
 
 export type ProbeResult = QueueComponents['schemas']['CallbackTestResult'];
 

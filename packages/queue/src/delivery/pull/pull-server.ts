@@ -5,7 +5,7 @@ import type { Queue } from '../../core/queue.js';
 import { QueueChanged, type TaskStore } from '../../storage/task-store.js';
 import type { TaskObserver } from '../../background/index.js';
 import type { DeliveryMetrics } from '../delivery-metrics.js';
-import { newLeaseToken } from '../lease-token.js';
+import { claimRequest, newLeaseToken } from '../claim-request.js';
 import type { QueueState } from '../queue-state.js';
 import { handedBack } from './handed-back.js';
 import type { PulledLeases } from './pulled-leases.js';
@@ -91,7 +91,6 @@ export class PullServer {
     limit: number,
   ): Promise<PulledTask[]> {
     const { store, clock, random, nodeId, metrics, leaseTaken } = this.options;
-    const { limits, ordering } = queue.config;
     const { leaseMs, handlers } = claims[0]!.request;
     // Each token names the worker that gets its task. A store may use only the later ones, if it
     // has to repeat the claim.
@@ -100,17 +99,9 @@ export class PullServer {
     );
     let tokens = 0;
     const now = clock.now();
+    const newToken = () => `${newLeaseToken(random)}.${keys[tokens++ % keys.length]!}`;
     const tasks = await store.claimDue({
-      queue: state.name,
-      expected: queue,
-      limit,
-      now,
-      nodeId,
-      leaseExpiresAt: now + leaseMs,
-      newToken: () => `${newLeaseToken(random)}.${keys[tokens++ % keys.length]!}`,
-      maxInFlight: limits.max_in_flight,
-      dispatchPerSecond: limits.dispatch_per_second,
-      fifoGroups: ordering.mode === 'group',
+      ...claimRequest(queue, { limit, now, nodeId, leaseMs, newToken }),
       handlers,
       isImmediate: true,
     });
