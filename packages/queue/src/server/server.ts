@@ -117,7 +117,7 @@ async function openServices(
   const { nodeId, cursorKey: ownKey } = identityFiles(settings.data, world);
   const store = await dependencies.openStore(settings, world);
   undo.add(() => store.close());
-  const { clock } = world;
+  const clock = store.capabilities.clock ?? world.clock;
   const instance = world.random.ulid(clock.now());
   const history = new History({ store, clock, instance });
   const observer = new TaskObserver({ history, clock, tracer: world.tracer });
@@ -126,12 +126,13 @@ async function openServices(
   // `max_in_flight` of the queue limits callbacks; none should wait for a connection.
   const limits = { connectionsPerPool: maxConnections };
   const guard = callbackGuard(allowlist);
-  const outbound = createOutbound({ guard, clock, limits });
+  const outbound = createOutbound({ guard, clock: world.clock, limits });
   undo.add(() => outbound.close());
-  const grpcHandlers = new GrpcHandlerClient({ guard, clock });
+  const grpcHandlers = new GrpcHandlerClient({ guard, clock: world.clock });
   undo.add(() => grpcHandlers.close());
   const delivery = dependencies.createDelivery({
     ...world,
+    clock,
     store,
     observer,
     outbound,
@@ -141,7 +142,7 @@ async function openServices(
     nodeId,
     metrics,
   });
-  const background = new Background({ ...world, store, instance, history, observer });
+  const background = new Background({ ...world, clock, store, instance, history, observer });
   const readiness = new Readiness({ ...world, probe: () => store.probe() });
   const cursorKey = store.capabilities.cursorKey ?? ownKey;
   return {
@@ -150,6 +151,7 @@ async function openServices(
     tokens,
     secrets,
     store,
+    clock,
     delivery,
     background,
     history,
@@ -166,8 +168,8 @@ function buildApps(
   services: Services,
 ): { api: HttpApp; metrics: HttpApp; grpc: GrpcServer | undefined; waits: TaskWaits } {
   const { allowlist, metrics, tokens, secrets, store, delivery, background } = services;
-  const { readiness, cursorKey, history, observer } = services;
-  const { clock, random, log } = world;
+  const { clock, readiness, cursorKey, history, observer } = services;
+  const { random, log } = world;
   const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
   const schemas = new DocumentSchemas(openApiDocument('queue'));
   const load = new Load({

@@ -1,3 +1,4 @@
+import type { Clock } from '@millrace/kit/clock';
 import type { AuditAct, AuditRecord } from '../core/audit.js';
 import type { HistoryRow, HistoryTotals } from '../core/history.js';
 import type { Queue, QueueConfig, QueueCounts } from '../core/queue.js';
@@ -180,6 +181,8 @@ export interface StoreCapabilities {
   readonly batchSizes?: { readonly claim: number; readonly deletion: number };
   /** Several servers may share the store. */
   readonly isShared?: boolean;
+  /** Times are given in the time of this clock; absent: of the machine. */
+  readonly clock?: Clock;
   /** Signs cursors when several servers share the store. */
   readonly cursorKey?: Uint8Array;
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '@millrace/kit/clock';
+import type { Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
@@ -51,9 +51,9 @@ import { readAudit } from './audit.js';
 import { Batcher } from './batcher.js';
 import { ClaimedTasks } from './claimed-tasks.js';
 import { Claims } from './claiming/claims.js';
-import type { ClockShift } from './clock-shift.js';
 import type { Connections } from './connections.js';
 import { Counters } from './counters.js';
+import type { DatabaseClock } from './database-clock.js';
 import { purge, readDeadGroups, readDeadPage, redrive } from './dead-rows.js';
 import { Expiries } from './expiries.js';
 import type { Insert } from './insert.js';
@@ -89,9 +89,8 @@ export interface PostgresStoreParts {
   instance: string;
   /** The database supports SKIP LOCKED. */
   canSkip: boolean;
-  shift: ClockShift;
   cursorKey: Uint8Array;
-  clock: Clock;
+  clock: DatabaseClock;
   random: Random;
   log: Log;
 }
@@ -103,7 +102,7 @@ const clockIntervalMs = 10_000;
 
 /** The store on a PostgreSQL that other servers may share. Use `openPostgresStore`. */
 export class PostgresStore extends ListeningStore implements TaskStore {
-  readonly capabilities: StoreCapabilities & { readonly cursorKey: Uint8Array };
+  readonly capabilities: StoreCapabilities & { cursorKey: Uint8Array; clock: DatabaseClock };
   readonly #claimed = new ClaimedTasks();
   readonly #notifications: Notifications;
   readonly #claims: Claims;
@@ -117,17 +116,18 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   readonly #queues: Batcher<string, Queue | undefined>;
   readonly #connections: Connections;
   readonly #lists: TaskLists;
-  #clockTimer: ReturnType<Clock['after']> | undefined;
+  #clockTimer: Timer | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(protected readonly parts: PostgresStoreParts) {
+  constructor(private readonly parts: PostgresStoreParts) {
     super();
     const { connections, clock, instance, log } = parts;
     this.#connections = connections;
     this.#lists = new TaskLists(connections, clock, (queue) => this.counts(queue));
     // The key belongs to the database, so that every server accepts the cursors of the others.
     const { cursorKey } = parts;
-    this.capabilities = { isShared: true, batchSizes: { claim: 500, deletion: 200 }, cursorKey };
+    const batchSizes = { claim: 500, deletion: 200 };
+    this.capabilities = { isShared: true, batchSizes, cursorKey, clock };
     const monotonic = () => clock.monotonic();
     const counters = new Counters(connections, monotonic, log);
     this.#counters = counters;
@@ -327,7 +327,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     dueByQueue: ReadonlyMap<string, number>;
     upkeepAt: number | undefined;
   }> {
-    const now = this.parts.clock.now() + this.parts.shift.ms;
+    const now = this.parts.clock.now();
     const [due, expiry, leaseEnd] = await Promise.all([
       this.#connections.query<{ name: string; due_at: number }>(nextDue),
       this.#expiries.next(now),
@@ -446,8 +446,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
 
   /** This database as the source or the target of a transfer. */
   transferEnd(): Source & Target {
-    const { clock, shift } = this.parts;
-    return new PostgresEnd(this.#connections, clock.now() + shift.ms);
+    return new PostgresEnd(this.#connections, this.parts.clock.now());
   }
 
   async #close(): Promise<void> {
@@ -486,7 +485,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   }
 
   async #readClock(): Promise<void> {
-    await this.parts.shift.measure(async () => {
+    await this.parts.clock.measure(async () => {
       const [row] = await this.#connections.query<{ now: number; read_only: string }>(readTime);
       // A standby, or a database that was made read only.
       if (row!.read_only === 'on') throw new StorageUnavailable('PostgreSQL is read only');
@@ -497,7 +496,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   #watchClock(): void {
     this.#clockTimer = this.parts.clock.after(clockIntervalMs, () => {
       if (this.#closed) return;
-      // On failure the last measured shift stays in use.
+      // On failure the last measured difference stays in use.
       const again = () => this.#watchClock();
       this.#readClock().then(again, again);
     });

@@ -7,28 +7,30 @@ const toleranceMs = 1_000;
 const maxRoundTripMs = 2_000;
 
 /**
- * How far the clock of the database is ahead of this machine's; 0 if they agree. Leases and due times
- * use the clock of the database, so that all servers agree on them even if one has a wrong clock.
+ * Shows the time of the database, so that all servers agree on leases and due times even if the
+ * clock of one machine is wrong. Durations and timers are those of the machine.
  */
-export class ClockShift {
+export class DatabaseClock implements Clock {
+  /** How far the database is ahead of this machine; 0 if they agree. */
   #shiftMs = 0;
 
   constructor(
-    private readonly clock: Clock,
+    private readonly machine: Clock,
     private readonly log: Log,
   ) {}
 
-  get ms(): number {
-    return this.#shiftMs;
-  }
+  readonly now: Clock['now'] = () => this.machine.now() + this.#shiftMs;
+  readonly monotonic: Clock['monotonic'] = () => this.machine.monotonic();
+  readonly after: Clock['after'] = (delayMs, run) => this.machine.after(delayMs, run);
+  readonly sleep: Clock['sleep'] = (delayMs, signal) => this.machine.sleep(delayMs, signal);
 
   /** Measures the difference by the time that the database returns. */
   async measure(readTime: () => Promise<number>): Promise<void> {
-    const sentAt = this.clock.monotonic();
+    const sentAt = this.machine.monotonic();
     const time = await readTime();
-    const tripMs = this.clock.monotonic() - sentAt;
+    const tripMs = this.machine.monotonic() - sentAt;
     if (tripMs > maxRoundTripMs) return;
-    const shiftMs = Math.round(time + tripMs / 2 - this.clock.now());
+    const shiftMs = Math.round(time + tripMs / 2 - this.machine.now());
     const isRight = Math.abs(shiftMs) < toleranceMs;
     if (isRight ? this.#shiftMs === 0 : Math.abs(shiftMs - this.#shiftMs) < toleranceMs) return;
     this.#shiftMs = isRight ? 0 : shiftMs;
