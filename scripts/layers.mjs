@@ -7,8 +7,8 @@ export const layers = {
     order: [['core'], ['storage'], ['operations', 'delivery', 'background'], ['server']],
   },
   'packages/queue/src/storage': {
-    order: [['transfer'], ['embedded', 'memory', 'postgres']],
-    apart: ['embedded', 'memory', 'postgres'],
+    order: [['transfer'], ['embedded', 'postgres']],
+    apart: ['embedded', 'postgres'],
   },
   'packages/daemon/src': {
     order: [

@@ -13,7 +13,7 @@ import type { QueueConfig } from '../src/core/queue.js';
 import type { WholeTask } from '../src/core/task.js';
 import { newObserver, sampleConfig, sampleTask } from '../src/delivery/delivery.test-support.js';
 import { createDelivery } from '../src/delivery/index.js';
-import { MemoryStore } from '../src/storage/memory/index.js';
+import { MemoryStore } from './support/memory-store/index.js';
 import type { NewTask } from '../src/storage/task-store.js';
 
 interface Received {

@@ -4,7 +4,7 @@ import type { QueueCode, QueueOperationId } from '@millrace/contract/queue';
 import { contractDifferences } from '@millrace/kit/http';
 import { afterAll, describe, expect, test } from 'vitest';
 import { roleLevels } from '../src/operations/principal.js';
-import { MemoryStore } from '../src/storage/memory/index.js';
+import { MemoryStore } from './support/memory-store/index.js';
 import { StorageUnavailable, type TaskStore } from '../src/storage/task-store.js';
 import type { TestResponse, TestRequest } from './support/http-client.js';
 import { boundApp } from './support/bound-app.js';

@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import { expect, test } from 'vitest';
-import { MemoryStore } from '../src/storage/memory/index.js';
+import { MemoryStore } from './support/memory-store/index.js';
 import { StorageUnavailable } from '../src/storage/task-store.js';
 import { idleDelivery } from './support/idle-delivery.js';
 import { makeQueue, startTestServer } from './support/server.js';

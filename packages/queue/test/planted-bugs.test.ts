@@ -1,7 +1,7 @@
 import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
 import { simulateQueue } from '../simulation/index.js';
-import { MemoryStore } from '../src/storage/memory/index.js';
+import { MemoryStore } from './support/memory-store/index.js';
 import type {
   JobStep,
   JobStepResult,

@@ -3,7 +3,7 @@ import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
 import { addPoint, emptyPoint } from '../core/history.js';
 import { sampleConfig } from '../delivery/delivery.test-support.js';
-import { MemoryStore } from '../storage/memory/index.js';
+import { MemoryStore } from '../../test/support/memory-store/index.js';
 import {
   StorageUnavailable,
   type NewTask,

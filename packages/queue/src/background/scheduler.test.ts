@@ -10,7 +10,7 @@ import {
   type ScheduleState,
 } from '../core/schedule.js';
 import { newObserver, sampleConfig } from '../delivery/delivery.test-support.js';
-import { MemoryStore } from '../storage/memory/index.js';
+import { MemoryStore } from '../../test/support/memory-store/index.js';
 import type { TaskStore } from '../storage/task-store.js';
 import { Scheduler } from './scheduler.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { MemoryStore } from '../storage/memory/index.js';
+import type { MemoryStore } from '../../test/support/memory-store/index.js';
 import { StorageUnavailable } from '../storage/task-store.js';
 import { answer, newScene, type Scene } from './delivery.test-support.js';
 

@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { WholeTask } from '../../src/core/task.js';
-import { MemoryStore } from '../../src/storage/memory/index.js';
+import { MemoryStore } from '../support/memory-store/index.js';
 import type { ClaimRequest, NewTask, TaskStore } from '../../src/storage/task-store.js';
 import { someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { campaignSize } from '../../../../test/support/campaign.js';
 import { storeProblems } from '../../src/storage/embedded/consistency.test-support.js';
 import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
-import { MemoryStore } from '../../src/storage/memory/index.js';
+import { MemoryStore } from '../support/memory-store/index.js';
 import { openPostgresStore } from '../../src/storage/postgres/index.js';
 import type { TaskStore } from '../../src/storage/task-store.js';
 import { transferTasks } from '../../src/storage/transfer-tasks.js';

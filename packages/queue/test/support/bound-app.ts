@@ -16,7 +16,7 @@ import { Load } from '../../src/operations/limits/load.js';
 import { SubmitLimits } from '../../src/operations/limits/submit-limits.js';
 import { History, TaskObserver } from '../../src/background/index.js';
 import { Readiness } from '../../src/operations/readiness.js';
-import { MemoryStore } from '../../src/storage/memory/index.js';
+import { MemoryStore } from './memory-store/index.js';
 import { idleDelivery } from './idle-delivery.js';
 import { tokensYaml } from './server.js';
 

@@ -13,7 +13,7 @@ import {
   type RunningQueue,
 } from '../../src/server/server.js';
 import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
-import { MemoryStore } from '../../src/storage/memory/index.js';
+import { MemoryStore } from './memory-store/index.js';
 import type { TaskStore } from '../../src/storage/task-store.js';
 import {
   httpClient,

@@ -1,5 +1,5 @@
-import type { TaskStatus } from '../../core/task.js';
-import type { TaskRow } from '../task-row.js';
+import type { TaskStatus } from '../../../src/core/task.js';
+import type { TaskRow } from '../../../src/storage/task-row.js';
 
 export interface KeyHolder {
   id: string;

@@ -4,8 +4,8 @@ import type {
   RecordQuery,
   RecordState,
   StoredRecord,
-} from '../stored-record.js';
-import type { RecordWrite } from '../task-store.js';
+} from '../../../src/storage/stored-record.js';
+import type { RecordWrite } from '../../../src/storage/task-store.js';
 import { compareText } from './claim-order.js';
 
 /** The records of all queues. */

@@ -1,6 +1,10 @@
-import { isClaimed } from '../../core/attempt-record.js';
-import type { Attempt } from '../../core/task.js';
-import type { CancelTaskChange, TaskChangeResult, UpdateTaskChange } from '../task-changes.js';
+import { isClaimed } from '../../../src/core/attempt-record.js';
+import type { Attempt } from '../../../src/core/task.js';
+import type {
+  CancelTaskChange,
+  TaskChangeResult,
+  UpdateTaskChange,
+} from '../../../src/storage/task-changes.js';
 import {
   cancelledError,
   cancelRow,
@@ -9,7 +13,7 @@ import {
   updateRow,
   withAttempt,
   type TaskRow,
-} from '../task-row.js';
+} from '../../../src/storage/task-row.js';
 
 type Row = TaskRow & { attempts: readonly Attempt[] };
 

@@ -1,5 +1,10 @@
-import { addTotals, noTotals, type HistoryRow, type HistoryTotals } from '../../core/history.js';
-import type { HistoryQuery, HistoryWrite } from '../task-store.js';
+import {
+  addTotals,
+  noTotals,
+  type HistoryRow,
+  type HistoryTotals,
+} from '../../../src/core/history.js';
+import type { HistoryQuery, HistoryWrite } from '../../../src/storage/task-store.js';
 
 /** The history of all queues. */
 export class HistoryMap {

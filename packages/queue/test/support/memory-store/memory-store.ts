@@ -1,8 +1,8 @@
-import type { AuditAction, AuditRecord } from '../../core/audit.js';
-import type { HistoryRow, HistoryTotals } from '../../core/history.js';
-import type { Queue, QueueCounts } from '../../core/queue.js';
-import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
-import { deadFacts, DeadGroups } from '../dead-letters.js';
+import type { AuditAction, AuditRecord } from '../../../src/core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../../src/core/history.js';
+import type { Queue, QueueCounts } from '../../../src/core/queue.js';
+import type { FullTask, Task, Tombstone, WholeTask } from '../../../src/core/task.js';
+import { deadFacts, DeadGroups } from '../../../src/storage/dead-letters.js';
 import {
   cancelRow,
   expireRow,
@@ -16,7 +16,7 @@ import {
   toTombstone,
   withAttempt,
   type TaskRow,
-} from '../task-row.js';
+} from '../../../src/storage/task-row.js';
 import {
   tombstoneMs,
   type AuditQuery,
@@ -42,21 +42,21 @@ import {
   type RecordWriteResult,
   type WorkerNote,
   type WorkerStats,
-} from '../task-store.js';
+} from '../../../src/storage/task-store.js';
 import type {
   RecordKey,
   RecordKind,
   RecordQuery,
   RecordState,
   StoredRecord,
-} from '../stored-record.js';
-import { WorkerTable } from '../worker-table.js';
+} from '../../../src/storage/stored-record.js';
+import { WorkerTable } from '../../../src/storage/worker-table.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
   TaskChangeResult,
   UpdateTaskChange,
-} from '../task-changes.js';
+} from '../../../src/storage/task-changes.js';
 import {
   matchesTaskFilter,
   pageOfAll,
@@ -64,9 +64,9 @@ import {
   type TaskFilter,
   type TaskListQuery,
   type TaskPage,
-} from '../task-list.js';
-import { isClaimable } from '../claimable.js';
-import { ListeningStore } from '../listening-store.js';
+} from '../../../src/storage/task-list.js';
+import { isClaimable } from '../../../src/storage/claimable.js';
+import { ListeningStore } from '../../../src/storage/listening-store.js';
 import { AuditLog } from './audit-log.js';
 import { isDeadIn, showQueue, showWhole, type MemoryQueue, type MemoryRow } from './memory-rows.js';
 import { cancelTask, updateTask } from './task-changes.js';

@@ -1,5 +1,5 @@
-import { chainAct, type AuditAct, type AuditRecord } from '../../core/audit.js';
-import type { AuditQuery } from '../task-store.js';
+import { chainAct, type AuditAct, type AuditRecord } from '../../../src/core/audit.js';
+import type { AuditQuery } from '../../../src/storage/task-store.js';
 
 export class AuditLog {
   readonly #records: AuditRecord[] = [];
