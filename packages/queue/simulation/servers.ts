@@ -3,7 +3,7 @@ import type { Simulation, SimulatedNode } from '@millrace/kit/simulation';
 import type { Outbound } from '@millrace/kit/outbound';
 import { Background, History, TaskObserver } from '../src/background/index.js';
 import { createDelivery, type Delivery } from '../src/delivery/index.js';
-import { StorageUnavailable, type TaskStore } from '../src/storage/task-store.js';
+import { StorageUnavailable, type TaskStore } from '../src/storage/port/task-store.js';
 import type { Witness } from './witness.js';
 
 interface Server {

@@ -14,7 +14,7 @@ import type { WholeTask } from '../src/core/task.js';
 import { newObserver, sampleConfig, sampleTask } from '../src/delivery/delivery.test-support.js';
 import { createDelivery } from '../src/delivery/index.js';
 import { MemoryStore } from './support/memory-store/index.js';
-import type { NewTask } from '../src/storage/task-store.js';
+import type { NewTask } from '../src/storage/port/task-store.js';
 
 interface Received {
   method: string;

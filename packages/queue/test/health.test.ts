@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { expect, test } from 'vitest';
 import { MemoryStore } from './support/memory-store/index.js';
-import { StorageUnavailable } from '../src/storage/task-store.js';
+import { StorageUnavailable } from '../src/storage/port/task-store.js';
 import { idleDelivery } from './support/idle-delivery.js';
 import { makeQueue, startTestServer } from './support/server.js';
 

@@ -7,7 +7,7 @@ import type {
   JobStepResult,
   RecordWrite,
   RecordWriteResult,
-} from '../src/storage/task-store.js';
+} from '../src/storage/port/task-store.js';
 
 /** Makes the tasks of runs, but leaves the schedule as it is and gives each task a new id. */
 class ForgetsRuns extends MemoryStore {

@@ -1,6 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import type { TaskStore } from '../storage/task-store.js';
+import type { TaskStore } from '../storage/port/task-store.js';
 import type { History } from './history.js';
 import { Jobs } from './jobs.js';
 import { Loop } from './loop.js';

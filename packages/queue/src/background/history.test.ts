@@ -9,7 +9,7 @@ import {
   type NewTask,
   type Settlement,
   type TaskStore,
-} from '../storage/task-store.js';
+} from '../storage/port/task-store.js';
 import { History } from './history.js';
 import { TaskObserver } from './task-observer.js';
 

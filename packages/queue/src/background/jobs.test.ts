@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { jobAct, newJobState, type JobDefinition, type JobState } from '../core/job.js';
 import { sampleConfig } from '../delivery/delivery.test-support.js';
 import { MemoryStore } from '../../test/support/memory-store/index.js';
-import { StorageUnavailable, type TaskStore } from '../storage/task-store.js';
+import { StorageUnavailable, type TaskStore } from '../storage/port/task-store.js';
 import { Jobs } from './jobs.js';
 
 const start = Date.UTC(2027, 0, 4, 12);

@@ -11,7 +11,7 @@ import {
 } from '../core/schedule.js';
 import { newObserver, sampleConfig } from '../delivery/delivery.test-support.js';
 import { MemoryStore } from '../../test/support/memory-store/index.js';
-import type { TaskStore } from '../storage/task-store.js';
+import type { TaskStore } from '../storage/port/task-store.js';
 import { Scheduler } from './scheduler.js';
 
 const start = Date.UTC(2027, 0, 4, 12);

@@ -8,8 +8,8 @@ import {
   type ScheduleDefinition,
   type ScheduleState,
 } from '../core/schedule.js';
-import type { RecordState } from '../storage/stored-record.js';
-import type { NewTask, TaskStore } from '../storage/task-store.js';
+import type { RecordState } from '../storage/port/stored-record.js';
+import type { NewTask, TaskStore } from '../storage/port/task-store.js';
 import type { TaskObserver } from './task-observer.js';
 
 export interface SchedulerOptions {

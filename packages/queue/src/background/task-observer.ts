@@ -1,6 +1,11 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Tracer } from '@millrace/kit/tracing';
-import type { InsertResult, NewTask, Settlement, SettleResult } from '../storage/task-store.js';
+import type {
+  InsertResult,
+  NewTask,
+  Settlement,
+  SettleResult,
+} from '../storage/port/task-store.js';
 import type { History } from './history.js';
 import { endSpans, isRecorded, submitSpan, withTrace } from './task-spans.js';
 

@@ -2,7 +2,7 @@ import { isSampled, readTraceparent, spanIdOf, traceIdOf, type Span } from '@mil
 import { headerOf } from '../core/forwarded-headers.js';
 import type { Task } from '../core/task.js';
 import { traceOf } from '../core/trace.js';
-import type { NewTask, Settlement } from '../storage/task-store.js';
+import type { NewTask, Settlement } from '../storage/port/task-store.js';
 
 /**
  * The spans of a task: `submit`, one `callback` per attempt, and `task` from its submit to its end.

@@ -10,21 +10,21 @@ import {
   type Settlement,
   type SettleResult,
   type TaskStore,
-} from '../storage/task-store.js';
+} from '../storage/port/task-store.js';
 import type { TaskObserver } from '../background/index.js';
-import { Alarm } from './alarm.js';
-import { sendCallback, type CallbackOptions, type CallbackResult } from './callback.js';
-import { claimRequest, newLeaseToken } from './claim-request.js';
-import { credentialsFor, type Credentials } from './credentials.js';
-import type { DeliveryMetrics } from './delivery-metrics.js';
-import type { DeliveryEvent } from './events.js';
+import { Alarm } from './state/alarm.js';
+import { sendCallback, type CallbackOptions, type CallbackResult } from './callback/callback.js';
+import { claimRequest, newLeaseToken } from './state/claim-request.js';
+import { credentialsFor, type Credentials } from './callback/credentials.js';
+import type { DeliveryMetrics } from './state/delivery-metrics.js';
+import type { DeliveryEvent } from './state/events.js';
 import { handOver } from './hand-over.js';
-import { InFlightRegistry, InFlightTask } from './in-flight.js';
+import { InFlightRegistry, InFlightTask } from './state/in-flight.js';
 import type { PullServer } from './pull/pull-server.js';
-import type { WaitingClaim } from './pull/waiting-claims.js';
-import { QueueState } from './queue-state.js';
+import type { WaitingClaim } from './state/waiting-claims.js';
+import { QueueState } from './state/queue-state.js';
 import { settlementOf } from './settlements.js';
-import type { StoreHealth } from './store-health.js';
+import type { StoreHealth } from './state/store-health.js';
 
 export interface CoordinatorOptions extends CallbackOptions {
   store: TaskStore;

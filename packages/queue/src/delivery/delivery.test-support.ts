@@ -6,7 +6,7 @@ import type { Tracer } from '@millrace/kit/tracing';
 import type { Queue, QueueConfig } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
 import { MemoryStore } from '../../test/support/memory-store/index.js';
-import type { NewTask, TaskStore } from '../storage/task-store.js';
+import type { NewTask, TaskStore } from '../storage/port/task-store.js';
 import { History, TaskObserver } from '../background/index.js';
 import { createDelivery, type Delivery, type DeliveryOptions } from './index.js';
 

@@ -19,10 +19,10 @@ import {
   type Settlement,
   type SettleResult,
   type TaskStore,
-} from '../storage/task-store.js';
+} from '../storage/port/task-store.js';
 import type { TaskObserver } from '../background/index.js';
-import type { Emit } from './events.js';
-import type { InFlightRegistry } from './in-flight.js';
+import type { Emit } from './state/events.js';
+import type { InFlightRegistry } from './state/in-flight.js';
 import { handedBack } from './pull/handed-back.js';
 import type { PulledLeases } from './pull/pulled-leases.js';
 import type { WorkerActivity } from './pull/worker-activity.js';

@@ -11,8 +11,8 @@ import type { Queue } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
 import { verdictOnEndedLease } from '../core/verdict.js';
 import type { TaskObserver } from '../background/index.js';
-import type { Settlement, TaskStore } from '../storage/task-store.js';
-import type { Emit } from './events.js';
+import type { Settlement, TaskStore } from '../storage/port/task-store.js';
+import type { Emit } from './state/events.js';
 
 export interface LeaseExpiryOptions {
   store: TaskStore;

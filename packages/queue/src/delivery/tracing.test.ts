@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { readTraceparent, type Span } from '@millrace/kit/tracing';
 import { expect, test } from 'vitest';
 import { MemoryStore } from '../../test/support/memory-store/index.js';
-import type { NewTask } from '../storage/task-store.js';
+import type { NewTask } from '../storage/port/task-store.js';
 import { answer, newObserver, newScene, sampleTask } from './delivery.test-support.js';
 
 async function tracedScene() {

@@ -1,11 +1,11 @@
 import { attemptRecord, urlWithoutQuery } from '../core/attempt-record.js';
 import { cutText } from '../core/excerpt.js';
 import { maxMessageBytes } from '../core/outcome.js';
-import type { QueueContext } from './context.js';
-import { toEnvelope, type Envelope } from './envelope.js';
-import { requireTask, taskNotFound } from './find.js';
-import { requireGrant, type Principal } from './principal.js';
-import { fail } from './refusal.js';
+import type { QueueContext } from './base/context.js';
+import { toEnvelope, type Envelope } from './base/envelope.js';
+import { requireTask, taskNotFound } from './base/find.js';
+import { requireGrant, type Principal } from './base/principal.js';
+import { fail } from './base/refusal.js';
 
 /** Cancels a task that has not ended: it becomes DEAD, and a running callback is aborted. */
 export async function cancelTask(

@@ -1,11 +1,11 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import type { TaskFilter, TaskPosition } from '../storage/task-list.js';
+import type { TaskFilter, TaskPosition } from '../storage/port/task-list.js';
 import { cancelMessage } from './cancel-task.js';
-import type { QueueContext } from './context.js';
-import { requireQueue } from './find.js';
-import type { Principal } from './principal.js';
-import { failBody } from './refusal.js';
+import type { QueueContext } from './base/context.js';
+import { requireQueue } from './base/find.js';
+import type { Principal } from './base/principal.js';
+import { failBody } from './base/refusal.js';
 import { taskFilter } from './task-filter.js';
 
 const chunkSize = 500;

@@ -1,12 +1,12 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { Queue } from '../core/queue.js';
-import type { QueueContext } from './context.js';
-import type { InsertResult, NewTask } from '../storage/task-store.js';
-import { toEnvelope, toTombstone } from './envelope.js';
-import { queueNotFound, requireQueue } from './find.js';
+import type { QueueContext } from './base/context.js';
+import type { InsertResult, NewTask } from '../storage/port/task-store.js';
+import { toEnvelope, toTombstone } from './base/envelope.js';
+import { queueNotFound, requireQueue } from './base/find.js';
 import { newTask } from './new-task.js';
-import { hasGrant, type Principal } from './principal.js';
-import { fail, rateLimited } from './refusal.js';
+import { hasGrant, type Principal } from './base/principal.js';
+import { fail, rateLimited } from './base/refusal.js';
 
 export interface SubmitOutcome {
   result: QueueSchema<'SubmitResult'>;

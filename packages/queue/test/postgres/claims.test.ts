@@ -3,7 +3,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { WholeTask } from '../../src/core/task.js';
 import { MemoryStore } from '../support/memory-store/index.js';
-import type { ClaimRequest, NewTask, TaskStore } from '../../src/storage/task-store.js';
+import type { ClaimRequest, NewTask, TaskStore } from '../../src/storage/port/task-store.js';
 import { someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { openOn } from './fresh-store.js';

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { newObserver } from '../../src/delivery/delivery.test-support.js';
 import { createDelivery, type Delivery } from '../../src/delivery/index.js';
 import { openPostgresStore } from '../../src/storage/postgres/index.js';
-import type { TaskStore } from '../../src/storage/task-store.js';
+import type { TaskStore } from '../../src/storage/port/task-store.js';
 import { someConfig, someTask } from '../task-store/fixture.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { auditFault, auditToWire } from '../../src/core/audit.js';
 import type { WholeTask } from '../../src/core/task.js';
 import { openPostgresStore, type PostgresStoreOptions } from '../../src/storage/postgres/index.js';
-import type { ClaimRequest, NewTask, TaskStore } from '../../src/storage/task-store.js';
+import type { ClaimRequest, NewTask, TaskStore } from '../../src/storage/port/task-store.js';
 import { makeQueue as makeQueueAt, startTestServer } from '../support/server.js';
 import { buryTasks } from '../support/tasks.js';
 import { settlementOf, someConfig, someTask } from '../task-store/fixture.js';

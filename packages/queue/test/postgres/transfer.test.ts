@@ -11,7 +11,7 @@ import { storeProblems } from '../../src/storage/embedded/consistency.test-suppo
 import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
 import { MemoryStore } from '../support/memory-store/index.js';
 import { openPostgresStore } from '../../src/storage/postgres/index.js';
-import type { TaskStore } from '../../src/storage/task-store.js';
+import type { TaskStore } from '../../src/storage/port/task-store.js';
 import { transferTasks } from '../../src/storage/transfer-tasks.js';
 import { newDirectory } from '../support/server.js';
 import { ModelRun, operations } from '../task-store/model-run.js';

@@ -1,6 +1,6 @@
 import type { Task } from '../../src/core/task.js';
 import type { RunningDelivery } from '../../src/server/server.js';
-import type { SettleResult, TaskStore, Verdict } from '../../src/storage/task-store.js';
+import type { SettleResult, TaskStore, Verdict } from '../../src/storage/port/task-store.js';
 
 /**
  * A delivery that starts nothing by itself, for tests in which the test is the dispatcher: it

@@ -14,7 +14,7 @@ import {
 } from '../../src/server/server.js';
 import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
 import { MemoryStore } from './memory-store/index.js';
-import type { TaskStore } from '../../src/storage/task-store.js';
+import type { TaskStore } from '../../src/storage/port/task-store.js';
 import {
   httpClient,
   type SendRequest,

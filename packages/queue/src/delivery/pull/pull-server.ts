@@ -2,14 +2,14 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Random } from '@millrace/kit/random';
 import { isClaimed } from '../../core/attempt-record.js';
 import type { Queue } from '../../core/queue.js';
-import { QueueChanged, type TaskStore } from '../../storage/task-store.js';
+import { QueueChanged, type TaskStore } from '../../storage/port/task-store.js';
 import type { TaskObserver } from '../../background/index.js';
-import type { DeliveryMetrics } from '../delivery-metrics.js';
-import { claimRequest, newLeaseToken } from '../claim-request.js';
-import type { QueueState } from '../queue-state.js';
+import type { DeliveryMetrics } from '../state/delivery-metrics.js';
+import { claimRequest, newLeaseToken } from '../state/claim-request.js';
+import type { QueueState } from '../state/queue-state.js';
 import { handedBack } from './handed-back.js';
 import type { PulledLeases } from './pulled-leases.js';
-import type { PulledTask, WaitingClaim } from './waiting-claims.js';
+import type { PulledTask, WaitingClaim } from '../state/waiting-claims.js';
 import type { WorkerActivity } from './worker-activity.js';
 
 export interface PullServerOptions {

@@ -1,12 +1,12 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { hasRoom, scheduledTask } from '../../background/index.js';
 import { withPause, withRuns, type ScheduleState } from '../../core/schedule.js';
-import type { NewTask } from '../../storage/task-store.js';
-import type { QueueContext } from '../context.js';
-import { requireQueue } from '../find.js';
-import type { Principal } from '../principal.js';
+import type { NewTask } from '../../storage/port/task-store.js';
+import type { QueueContext } from '../base/context.js';
+import { requireQueue } from '../base/find.js';
+import type { Principal } from '../base/principal.js';
 import { queueFull } from '../submit-task.js';
-import { retryOnConflict } from '../retry-on-conflict.js';
+import { retryOnConflict } from '../base/retry-on-conflict.js';
 import {
   requireSchedule,
   scheduleNotFound,

@@ -13,10 +13,10 @@ import {
   type Method,
   type ServerCall,
 } from '@millrace/wire/grpc';
-import type { QueueContext } from '../../operations/context.js';
-import type { Load } from '../../operations/limits/load.js';
-import type { Principal, Role } from '../../operations/principal.js';
-import { authenticate } from '../access.js';
+import type { QueueContext } from '../../operations/base/context.js';
+import type { Load } from '../../operations/base/load.js';
+import type { Principal, Role } from '../../operations/base/principal.js';
+import { authenticate } from '../access/access.js';
 import { unaryCalls, type UnaryCall } from './calls.js';
 import { streamTasks } from './claim-stream.js';
 import { MethodCodec } from './messages.js';

@@ -5,7 +5,7 @@ import type { AuditRecord } from '../../core/audit.js';
 import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
-import { expiredError } from '../task-row.js';
+import { expiredError } from '../port/task-row.js';
 import {
   StorageUnavailable,
   type AuditQuery,
@@ -31,45 +31,45 @@ import {
   type RecordWriteResult,
   type WorkerNote,
   type WorkerStats,
-} from '../task-store.js';
+} from '../port/task-store.js';
 import type {
   RecordKey,
   RecordKind,
   RecordQuery,
   RecordState,
   StoredRecord,
-} from '../stored-record.js';
+} from '../port/stored-record.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
   TaskChangeResult,
   UpdateTaskChange,
-} from '../task-changes.js';
-import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
-import { ListeningStore } from '../listening-store.js';
-import { readAudit } from './audit.js';
-import { Batcher } from './batcher.js';
-import { ClaimedTasks } from './claimed-tasks.js';
+} from '../port/task-changes.js';
+import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
+import { ListeningStore } from '../port/listening-store.js';
+import { readAudit } from './rows/audit.js';
+import { Batcher } from './connection/batcher.js';
+import { ClaimedTasks } from './rows/claimed-tasks.js';
 import { Claims } from './claiming/claims.js';
-import type { Connections } from './connections.js';
-import { Counters } from './counters.js';
+import type { Connections } from './connection/connections.js';
+import { Counters } from './rows/counters.js';
 import type { DatabaseClock } from './database-clock.js';
-import { purge, readDeadGroups, readDeadPage, redrive } from './dead-rows.js';
-import { Expiries } from './expiries.js';
-import type { Insert } from './insert.js';
-import { insertAll } from './inserts.js';
-import { Leases } from './leases.js';
+import { purge, readDeadGroups, readDeadPage, redrive } from './rows/dead-rows.js';
+import { Expiries } from './rows/expiries.js';
+import type { Insert } from './rows/insert.js';
+import { insertAll } from './rows/inserts.js';
+import { Leases } from './rows/leases.js';
 import type { NotificationListeners, Notifications } from './notifications.js';
-import * as acts from './queue-acts.js';
-import { toQueue, type QueueAct, type QueueColumns } from './queue-acts.js';
-import * as queueHistory from './queue-history.js';
-import * as records from './records.js';
-import { Retention } from './retention.js';
-import * as columns from './task-columns.js';
-import { settleAll, settledQueues } from './settlements.js';
-import * as changes from './task-changes.js';
-import { TaskLists } from './task-lists.js';
-import type { SkippingStatement, Statement } from './statement.js';
+import * as acts from './rows/queue-acts.js';
+import { toQueue, type QueueAct, type QueueColumns } from './rows/queue-acts.js';
+import * as queueHistory from './rows/queue-history.js';
+import * as records from './rows/records.js';
+import { Retention } from './rows/retention.js';
+import * as columns from './rows/task-columns.js';
+import { settleAll, settledQueues } from './rows/settlements.js';
+import * as changes from './rows/task-changes.js';
+import { TaskLists } from './rows/task-lists.js';
+import type { SkippingStatement, Statement } from './connection/statement.js';
 import type { Source, Target } from '../transfer/moved.js';
 import { PostgresEnd } from './transfer/postgres-end.js';
 import { counts } from './statements/counts.sql.js';
@@ -80,7 +80,7 @@ import { groupIsBusy } from './statements/group-is-busy.sql.js';
 import { leaveClaimants, readTime } from './statements/instances.sql.js';
 import { nextDue } from './statements/next-due.sql.js';
 import { listQueues } from './statements/queues.sql.js';
-import { Workers } from './workers.js';
+import { Workers } from './rows/workers.js';
 
 export interface PostgresStoreParts {
   connections: Connections;

@@ -1,5 +1,5 @@
 import { chainAct, type AuditAct, type AuditRecord } from '../../../src/core/audit.js';
-import type { AuditQuery } from '../../../src/storage/task-store.js';
+import type { AuditQuery } from '../../../src/storage/port/task-store.js';
 
 export class AuditLog {
   readonly #records: AuditRecord[] = [];

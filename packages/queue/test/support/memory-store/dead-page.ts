@@ -1,6 +1,6 @@
 import type { WholeTask } from '../../../src/core/task.js';
-import { deadFacts, matchesDeadFilter, pageBytes } from '../../../src/storage/dead-letters.js';
-import type { DeadTaskQuery, DeadPage } from '../../../src/storage/task-store.js';
+import { deadFacts, matchesDeadFilter, pageBytes } from '../../../src/storage/port/dead-letters.js';
+import type { DeadTaskQuery, DeadPage } from '../../../src/storage/port/task-store.js';
 import { compareText } from './claim-order.js';
 
 /** The requested page of these dead tasks. */

@@ -4,7 +4,7 @@ import {
   type HistoryRow,
   type HistoryTotals,
 } from '../../../src/core/history.js';
-import type { HistoryQuery, HistoryWrite } from '../../../src/storage/task-store.js';
+import type { HistoryQuery, HistoryWrite } from '../../../src/storage/port/task-store.js';
 
 /** The history of all queues. */
 export class HistoryMap {

@@ -2,7 +2,7 @@ import type { AuditAction, AuditRecord } from '../../../src/core/audit.js';
 import type { HistoryRow, HistoryTotals } from '../../../src/core/history.js';
 import type { Queue, QueueCounts } from '../../../src/core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../../src/core/task.js';
-import { deadFacts, DeadGroups } from '../../../src/storage/dead-letters.js';
+import { deadFacts, DeadGroups } from '../../../src/storage/port/dead-letters.js';
 import {
   cancelRow,
   expireRow,
@@ -16,7 +16,7 @@ import {
   toTombstone,
   withAttempt,
   type TaskRow,
-} from '../../../src/storage/task-row.js';
+} from '../../../src/storage/port/task-row.js';
 import {
   tombstoneMs,
   type AuditQuery,
@@ -42,21 +42,21 @@ import {
   type RecordWriteResult,
   type WorkerNote,
   type WorkerStats,
-} from '../../../src/storage/task-store.js';
+} from '../../../src/storage/port/task-store.js';
 import type {
   RecordKey,
   RecordKind,
   RecordQuery,
   RecordState,
   StoredRecord,
-} from '../../../src/storage/stored-record.js';
-import { WorkerTable } from '../../../src/storage/worker-table.js';
+} from '../../../src/storage/port/stored-record.js';
+import { WorkerTable } from '../../../src/storage/port/worker-table.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
   TaskChangeResult,
   UpdateTaskChange,
-} from '../../../src/storage/task-changes.js';
+} from '../../../src/storage/port/task-changes.js';
 import {
   matchesTaskFilter,
   pageOfAll,
@@ -64,9 +64,9 @@ import {
   type TaskFilter,
   type TaskListQuery,
   type TaskPage,
-} from '../../../src/storage/task-list.js';
-import { isClaimable } from '../../../src/storage/claimable.js';
-import { ListeningStore } from '../../../src/storage/listening-store.js';
+} from '../../../src/storage/port/task-list.js';
+import { isClaimable } from '../../../src/storage/port/claimable.js';
+import { ListeningStore } from '../../../src/storage/port/listening-store.js';
 import { AuditLog } from './audit-log.js';
 import { isDeadIn, showQueue, showWhole, type MemoryQueue, type MemoryRow } from './memory-rows.js';
 import { cancelTask, updateTask } from './task-changes.js';

@@ -4,8 +4,8 @@ import type {
   RecordQuery,
   RecordState,
   StoredRecord,
-} from '../../../src/storage/stored-record.js';
-import type { RecordWrite } from '../../../src/storage/task-store.js';
+} from '../../../src/storage/port/stored-record.js';
+import type { RecordWrite } from '../../../src/storage/port/task-store.js';
 import { compareText } from './claim-order.js';
 
 /** The records of all queues. */

@@ -4,7 +4,7 @@ import type {
   CancelTaskChange,
   TaskChangeResult,
   UpdateTaskChange,
-} from '../../../src/storage/task-changes.js';
+} from '../../../src/storage/port/task-changes.js';
 import {
   cancelledError,
   cancelRow,
@@ -13,7 +13,7 @@ import {
   updateRow,
   withAttempt,
   type TaskRow,
-} from '../../../src/storage/task-row.js';
+} from '../../../src/storage/port/task-row.js';
 
 type Row = TaskRow & { attempts: readonly Attempt[] };
 
