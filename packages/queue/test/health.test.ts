@@ -69,7 +69,7 @@ test('while it drains the server says so, serves on, and then lets go of its por
   let finish: () => void = () => undefined;
   const drained = new Promise<void>((resolve) => (finish = resolve));
   const server = await startTestServer({
-    createDelivery: ({ store }) => ({ ...idleDelivery(store), stop: () => drained }),
+    createDelivery: (parts) => ({ ...idleDelivery(parts), stop: () => drained }),
   });
   await makeQueue(server);
   expect((await server.send({ path: '/readyz' })).status).toBe(200);

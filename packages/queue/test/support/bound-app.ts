@@ -26,13 +26,14 @@ export function boundApp() {
   const schemas = new DocumentSchemas(openApiDocument('queue'));
   const store = new MemoryStore();
   const history = new History({ store, clock: systemClock, instance: 'test' });
+  const observer = new TaskObserver({ history, clock: systemClock });
   return queueApp({
     context: {
       ...world,
       store,
-      delivery: idleDelivery(store),
+      delivery: idleDelivery({ store, observer }),
       history,
-      observer: new TaskObserver({ history, clock: systemClock }),
+      observer,
       secretsFault: () => undefined,
       background: { schedulesChanged: () => undefined, jobsChanged: () => undefined },
       findSecret: () => undefined,

@@ -169,7 +169,7 @@ export async function startTestServer(options: TestOptions = {}): Promise<TestSe
     { clock, random: systemRandom, log },
     {
       openStore: () => Promise.resolve(store),
-      createDelivery: options.createDelivery ?? ((parts) => idleDelivery(parts.store)),
+      createDelivery: options.createDelivery ?? idleDelivery,
       onUndocumentedResponse: (difference) => differences.push(difference),
     },
   );
