@@ -203,7 +203,7 @@ describe('other pages', () => {
   });
 
   test('security.md: the roles of the queue are those it knows', () => {
-    const source = read('packages/queue/src/operations/principal.ts');
+    const source = read('packages/queue/src/operations/base/principal.ts');
     const [, type = ''] = /^export type Role = (.+);$/m.exec(source) ?? [];
     const roles = Array.from(type.matchAll(/'(\w+)'/g), ([, name]) => name);
     const [line = ''] = /^\| queue token.*$/m.exec(read('docs/security.md')) ?? [];

@@ -34,6 +34,28 @@ test('set writes a schedule from flags, list shows it', async () => {
   ]);
 });
 
+test('get shows a schedule with its payload', async () => {
+  const flags = [...daily, '--payload', '{"to":"ada"}', '--jitter', '5s', '--description', 'Mail'];
+  await server.ok(['schedule', 'set', 'mail', 'greet', ...flags]);
+  const sheet = await server.ok(['schedule', 'get', 'mail', 'greet']);
+  expect(sheet).toMatch(/^when +0 9 \* \* \*$/m);
+  expect(sheet).toMatch(/^next +\S+Z \(in .+\)$/m);
+  expect(sheet).toMatch(/^last +never$/m);
+  expect(sheet).toMatch(/^payload +12 B of application\/json: \{"to":"ada"\}$/m);
+  expect(sheet).toMatch(/^description +Mail$/m);
+  const schedule = await server.json(['schedule', 'get', 'mail', 'greet']);
+  expect(faultsOf('Schedule', schedule)).toEqual([]);
+  const payload = Buffer.from('{"to":"ada"}').toString('base64');
+  expect(schedule).toMatchObject({ name: 'greet', task: { payload } });
+  await server.ok(['schedule', 'run-now', 'mail', 'greet']);
+  expect(await server.ok(['schedule', 'get', 'mail', 'greet'])).toMatch(
+    /^last +\S+Z \(task \S+\)$/m,
+  );
+  const missing = await server.ctl(['schedule', 'get', 'mail', 'nope', '--json']);
+  expect([missing.code, JSON.parse(missing.err).error.code]).toEqual([1, 'SCHEDULE_NOT_FOUND']);
+  await server.ok(['schedule', 'remove', 'mail', 'greet']);
+});
+
 test('set takes a file or flags, and names what is wrong', async () => {
   const file = server.write('s.yaml', "cron: '0 3 * * *'\ntask: {handler_ref: a}\n");
   expect(await server.ok(['schedule', 'set', 'mail', 'nightly', file])).toMatch(/^nightly runs/);

@@ -10,7 +10,7 @@ import {
   type SeedsReport,
   type Simulation,
 } from '@millrace/kit/simulation';
-import type { TaskStore } from '../src/storage/task-store.js';
+import type { TaskStore } from '../src/storage/port/task-store.js';
 import { withRealDisk } from './real-disk.js';
 import { faults, runQueueScenario, type Tally } from './scenario.js';
 

@@ -2,7 +2,7 @@ import type { Simulation } from '@millrace/kit/simulation';
 import { auditFault, auditToWire, type WireAuditRecord } from '../src/core/audit.js';
 import { isUncounted, type WholeTask } from '../src/core/task.js';
 import type { Delivery } from '../src/delivery/index.js';
-import type { TaskStore } from '../src/storage/task-store.js';
+import type { TaskStore } from '../src/storage/port/task-store.js';
 import type { Handlers } from './handlers.js';
 import { manners } from './queues.js';
 import type { Known, Witness } from './witness.js';

@@ -1,5 +1,5 @@
 import type { TaskStatus } from '../src/core/task.js';
-import type { InsertResult, NewTask } from '../src/storage/task-store.js';
+import type { InsertResult, NewTask } from '../src/storage/port/task-store.js';
 
 interface Holder {
   id: string;

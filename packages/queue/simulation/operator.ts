@@ -1,6 +1,6 @@
 import type { Simulation } from '@millrace/kit/simulation';
 import { attemptRecord } from '../src/core/attempt-record.js';
-import type { NewTask, TaskStore } from '../src/storage/task-store.js';
+import type { NewTask, TaskStore } from '../src/storage/port/task-store.js';
 import { sampleTask } from '../src/delivery/delivery.test-support.js';
 import { manners, randomConfig } from './queues.js';
 import type { Servers } from './servers.js';

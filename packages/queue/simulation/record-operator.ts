@@ -14,8 +14,8 @@ import {
   type ScheduleDefinition,
   type ScheduleState,
 } from '../src/core/schedule.js';
-import type { StoredRecord } from '../src/storage/stored-record.js';
-import type { RecordWrite, TaskStore } from '../src/storage/task-store.js';
+import type { StoredRecord } from '../src/storage/port/stored-record.js';
+import type { RecordWrite, TaskStore } from '../src/storage/port/task-store.js';
 import type { Calendar } from './calendar.js';
 import { manners } from './queues.js';
 import type { Servers } from './servers.js';

@@ -1,6 +1,6 @@
 import type { Simulation } from '@millrace/kit/simulation';
-import { MemoryStore } from '../src/storage/memory/index.js';
-import type { TaskStore } from '../src/storage/task-store.js';
+import { MemoryStore } from '../test/support/memory-store/index.js';
+import type { TaskStore } from '../src/storage/port/task-store.js';
 import { nearClockChange } from './calendar.js';
 import { Handlers } from './handlers.js';
 import { judge } from './judge.js';

@@ -1,6 +1,6 @@
 import type { ScheduleDefinition, ScheduleState } from '../src/core/schedule.js';
-import type { RecordKey } from '../src/storage/stored-record.js';
-import type { InsertResult, RecordWrite } from '../src/storage/task-store.js';
+import type { RecordKey } from '../src/storage/port/stored-record.js';
+import type { InsertResult, RecordWrite } from '../src/storage/port/task-store.js';
 import type { Calendar } from './calendar.js';
 
 export interface ScheduleWitnessOptions {

@@ -1,9 +1,9 @@
 import { silentMetrics } from './silent-metrics.js';
 import type { Simulation, SimulatedNode } from '@millrace/kit/simulation';
 import type { Outbound } from '@millrace/kit/outbound';
-import { Background, countedStore, History } from '../src/background/index.js';
+import { Background, History, TaskObserver } from '../src/background/index.js';
 import { createDelivery, type Delivery } from '../src/delivery/index.js';
-import { StorageUnavailable, type TaskStore } from '../src/storage/task-store.js';
+import { StorageUnavailable, type TaskStore } from '../src/storage/port/task-store.js';
 import type { Witness } from './witness.js';
 
 interface Server {
@@ -52,13 +52,14 @@ export class Servers {
     const { world } = this;
     const node = world.node(name);
     const { clock, random, log } = node;
-    const opened = this.#storeOf(node);
+    const store = this.#storeOf(node);
     const instance = `${name} ${node.life}`;
-    const history = new History({ store: opened, clock, instance });
-    const store = countedStore(opened, history);
+    const history = new History({ store, clock, instance });
+    const observer = new TaskObserver({ history, clock });
     const outbound = node.guard(this.outbound());
     const delivery = createDelivery({
       store,
+      observer,
       clock,
       random,
       log,
@@ -68,7 +69,15 @@ export class Servers {
       isAllowed: () => true,
       nodeId: name,
     });
-    const background = new Background({ store, clock, log, instance, history, jobChunkSize });
+    const background = new Background({
+      store,
+      clock,
+      log,
+      instance,
+      history,
+      observer,
+      jobChunkSize,
+    });
     this.#up.set(name, { node, delivery, background, isStopping: false });
     node.start(() => delivery.start());
     background.start();

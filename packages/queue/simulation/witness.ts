@@ -2,7 +2,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Simulation } from '@millrace/kit/simulation';
 import type { QueueConfig } from '../src/core/queue.js';
 import { isUncounted, type TaskStatus } from '../src/core/task.js';
-import type { CancelTaskChange, TaskChangeResult } from '../src/storage/task-changes.js';
+import type { CancelTaskChange, TaskChangeResult } from '../src/storage/port/task-changes.js';
 import type {
   ClaimRequest,
   InsertResult,
@@ -12,7 +12,7 @@ import type {
   Settlement,
   SettleResult,
   TaskStore,
-} from '../src/storage/task-store.js';
+} from '../src/storage/port/task-store.js';
 import type { Calendar } from './calendar.js';
 import { JobWitness, type Death } from './job-witness.js';
 import { KeyWitness } from './key-witness.js';

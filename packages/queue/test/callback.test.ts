@@ -11,10 +11,10 @@ import { Webhook } from 'standardwebhooks';
 import { afterEach, expect, test } from 'vitest';
 import type { QueueConfig } from '../src/core/queue.js';
 import type { WholeTask } from '../src/core/task.js';
-import { sampleConfig, sampleTask } from '../src/delivery/delivery.test-support.js';
+import { newObserver, sampleConfig, sampleTask } from '../src/delivery/delivery.test-support.js';
 import { createDelivery } from '../src/delivery/index.js';
-import { MemoryStore } from '../src/storage/memory/index.js';
-import type { NewTask } from '../src/storage/task-store.js';
+import { MemoryStore } from './support/memory-store/index.js';
+import type { NewTask } from '../src/storage/port/task-store.js';
 
 interface Received {
   method: string;
@@ -64,6 +64,7 @@ async function newPlace(handle: (request: Received, response: ServerResponse) =>
   const metrics = createMetrics('queue');
   const delivery = createDelivery({
     store,
+    observer: newObserver(store, systemClock),
     clock: systemClock,
     random: systemRandom,
     log: memoryLog(),

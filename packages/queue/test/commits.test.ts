@@ -7,7 +7,12 @@ import { silentLog } from '@millrace/kit/log';
 import { createMetrics } from '@millrace/kit/metrics';
 import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
-import { FakeOutbound, sampleConfig, sampleTask } from '../src/delivery/delivery.test-support.js';
+import {
+  FakeOutbound,
+  newObserver,
+  sampleConfig,
+  sampleTask,
+} from '../src/delivery/delivery.test-support.js';
 import { createDelivery } from '../src/delivery/index.js';
 import { EmbeddedStore } from '../src/storage/embedded/embedded-store.js';
 
@@ -22,6 +27,7 @@ async function openDelivery(maxInFlight = 64) {
   const delivery = createDelivery({
     ...world,
     store,
+    observer: newObserver(store, world.clock),
     outbound,
     metrics,
     findSecret: () => undefined,

@@ -12,7 +12,7 @@ import { storeProblems } from '../src/storage/embedded/consistency.test-support.
 import { EmbeddedStore } from '../src/storage/embedded/embedded-store.js';
 import { openEmbeddedStore } from '../src/storage/embedded/index.js';
 import { kinds, nameKey } from '../src/storage/embedded/keys.js';
-import type { TaskFilter } from '../src/storage/task-list.js';
+import type { TaskFilter } from '../src/storage/port/task-list.js';
 import { noon, settlementOf, someTask } from './task-store/fixture.js';
 
 /**

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { auditFault, type WireAuditRecord } from '../src/core/audit.js';
-import { MemoryStore } from '../src/storage/memory/index.js';
-import type { DeadTaskQuery, RedriveChange } from '../src/storage/task-store.js';
+import { MemoryStore } from './support/memory-store/index.js';
+import type { DeadTaskQuery, RedriveChange } from '../src/storage/port/task-store.js';
 import { makeQueue, newEmbeddedStore, startTestServer } from './support/server.js';
 import { buryTasks, submitOne } from './support/tasks.js';
 

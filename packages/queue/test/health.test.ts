@@ -1,7 +1,7 @@
 import { request as httpRequest } from 'node:http';
 import { expect, test } from 'vitest';
-import { MemoryStore } from '../src/storage/memory/index.js';
-import { StorageUnavailable } from '../src/storage/task-store.js';
+import { MemoryStore } from './support/memory-store/index.js';
+import { StorageUnavailable } from '../src/storage/port/task-store.js';
 import { idleDelivery } from './support/idle-delivery.js';
 import { makeQueue, startTestServer } from './support/server.js';
 
@@ -69,7 +69,7 @@ test('while it drains the server says so, serves on, and then lets go of its por
   let finish: () => void = () => undefined;
   const drained = new Promise<void>((resolve) => (finish = resolve));
   const server = await startTestServer({
-    createDelivery: ({ store }) => ({ ...idleDelivery(store), stop: () => drained }),
+    createDelivery: (parts) => ({ ...idleDelivery(parts), stop: () => drained }),
   });
   await makeQueue(server);
   expect((await server.send({ path: '/readyz' })).status).toBe(200);

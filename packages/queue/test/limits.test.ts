@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { MemoryStore } from '../src/storage/memory/index.js';
+import { MemoryStore } from './support/memory-store/index.js';
 import { makeQueue, startTestServer, type TestServer } from './support/server.js';
 
 const submit = (

@@ -1,13 +1,13 @@
 import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
 import { simulateQueue } from '../simulation/index.js';
-import { MemoryStore } from '../src/storage/memory/index.js';
+import { MemoryStore } from './support/memory-store/index.js';
 import type {
   JobStep,
   JobStepResult,
   RecordWrite,
   RecordWriteResult,
-} from '../src/storage/task-store.js';
+} from '../src/storage/port/task-store.js';
 
 /** Makes the tasks of runs, but leaves the schedule as it is and gives each task a new id. */
 class ForgetsRuns extends MemoryStore {

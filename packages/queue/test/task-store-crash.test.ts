@@ -13,7 +13,7 @@ import { campaignSize } from '../../../test/support/campaign.js';
 import { scriptFrom } from '../../../test/support/script.js';
 import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
 import { openEmbeddedStore } from '../src/storage/embedded/index.js';
-import type { TaskStore } from '../src/storage/task-store.js';
+import type { TaskStore } from '../src/storage/port/task-store.js';
 
 const rounds = campaignSize({ quick: 2, full: 5 });
 const newLine = 10;

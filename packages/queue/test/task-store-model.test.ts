@@ -10,7 +10,7 @@ import { expect, test } from 'vitest';
 import { campaignSize } from '../../../test/support/campaign.js';
 import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
 import { openEmbeddedStore } from '../src/storage/embedded/index.js';
-import { MemoryStore } from '../src/storage/memory/index.js';
+import { MemoryStore } from './support/memory-store/index.js';
 import { ModelRun, operations } from './task-store/model-run.js';
 
 const runs = Number(process.env['MILLRACE_RUNS'] ?? campaignSize({ quick: 20, full: 60 }));

@@ -8,8 +8,8 @@ import { systemRandom } from '@millrace/kit/random';
 import { afterAll, expect } from 'vitest';
 import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
 import { openEmbeddedStore } from '../src/storage/embedded/index.js';
-import { MemoryStore } from '../src/storage/memory/index.js';
-import type { TaskStore } from '../src/storage/task-store.js';
+import { MemoryStore } from './support/memory-store/index.js';
+import type { TaskStore } from '../src/storage/port/task-store.js';
 import { testTaskStore } from './task-store-conformance.js';
 
 testTaskStore('The memory store', {

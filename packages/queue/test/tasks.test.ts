@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from 'vitest';
-import { MemoryStore } from '../src/storage/memory/index.js';
-import type { NewTask } from '../src/storage/task-store.js';
+import { MemoryStore } from './support/memory-store/index.js';
+import type { NewTask } from '../src/storage/port/task-store.js';
 import { makeQueue, newEmbeddedStore, startTestServer } from './support/server.js';
 import { buryTasks, claim, end, submitOne } from './support/tasks.js';
 

@@ -14,6 +14,7 @@ export function addSchedule(queue: CtlCommand, tools: Tools): void {
     .example("ctl queue schedule set mail digest --cron '0 9 * * *' --handler mail.digest", 'daily')
     .example('ctl queue schedule list mail', 'next and last runs');
   addScheduleList(schedule, tools);
+  addScheduleGet(schedule, tools);
   addScheduleSet(schedule, tools);
   addScheduleRemove(schedule, tools);
   addAction(schedule, tools, {
@@ -52,6 +53,23 @@ function addScheduleList(schedule: CtlCommand, tools: Tools): void {
     .action(async (name: string, flags: QueueFlags) => {
       const { listSchedules } = await import('./schedules.js');
       await listSchedules(queueApi(flags, tools), name, tools);
+    });
+}
+
+function addScheduleGet(schedule: CtlCommand, tools: Tools): void {
+  const get = schedule
+    .command('get')
+    .summary('Show a schedule')
+    .description('Show a schedule: its times, its settings, and its task with the payload.')
+    .argument('<queue>', 'name of the queue')
+    .argument('<name>', 'name of the schedule')
+    .example('ctl queue schedule get mail digest', 'for people')
+    .example('ctl queue schedule get mail digest --json', 'with the whole payload, as base64');
+  withQueue(get)
+    .shown(tools)
+    .action(async (queue: string, name: string, flags: QueueFlags) => {
+      const { showSchedule } = await import('./schedules.js');
+      await showSchedule(queueApi(flags, tools), { queue, name }, tools);
     });
 }
 

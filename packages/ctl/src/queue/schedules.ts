@@ -9,6 +9,7 @@ import { timeText } from '../render/time.js';
 import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
 import { readConfigFile } from './config-file.js';
+import { payloadText } from './task-view.js';
 
 type Schedule = QueueSchema<'Schedule'>;
 type Shows = Pick<Tools, 'terminal'>;
@@ -72,6 +73,47 @@ export function schedulesTable(schedules: readonly Schedule[], now: number, shee
     rows,
     sheet,
   );
+}
+
+export async function showSchedule(
+  api: QueueApi,
+  { queue, name }: { queue: string; name: string },
+  { terminal }: Shows,
+): Promise<void> {
+  const { body: schedule } = await api.call('getSchedule', { queue, schedule: name });
+  const { out, json } = terminal;
+  out.write(
+    json
+      ? `${JSON.stringify(schedule, null, 2)}\n`
+      : scheduleSheet(schedule, systemClock.now(), out),
+  );
+}
+
+/** A schedule: when it runs, and the task that it submits. */
+function scheduleSheet(schedule: Schedule, now: number, sheet: Sheet): string {
+  const { task, next_run_at: next, last_run_at: last } = schedule;
+  const state: Cell = schedule.paused
+    ? { text: 'paused', tone: 'warn' }
+    : { text: 'active', tone: 'ok' };
+  const rows: Cell[][] = [
+    ['schedule', schedule.name],
+    ['queue', schedule.queue],
+    ['state', state],
+    ['when', whenText(schedule)],
+    ['next', next === null ? '-' : `${next} (${nextText(Date.parse(next), now, sheet)})`],
+    ['last', last === null ? 'never' : `${last} (task ${schedule.last_task_id})`],
+    ['overlap', schedule.overlap],
+    ['catch-up', schedule.catch_up],
+    ['jitter', schedule.jitter_ms === 0 ? 'none' : humanDuration(schedule.jitter_ms)],
+    ['handler', task.handler_ref],
+    ['payload', payloadText(task)],
+  ];
+  for (const [name, value] of Object.entries(task.headers ?? {}))
+    rows.push(['header', `${name}: ${value}`]);
+  if (task.priority !== undefined) rows.push(['priority', String(task.priority)]);
+  if (task.group_key !== undefined && task.group_key !== null) rows.push(['group', task.group_key]);
+  if (schedule.description !== '') rows.push(['description', schedule.description]);
+  return renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], rows, sheet);
 }
 
 function whenText({ cron, every_ms: everyMs, timezone }: Schedule): string {

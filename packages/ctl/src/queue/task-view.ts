@@ -107,10 +107,11 @@ function attemptsText(task: Task): string {
 
 const maxPreview = 200;
 
-function payloadText(task: Task): string {
+/** Size, type and beginning of a payload. */
+export function payloadText(task: { payload?: string; payload_content_type?: string }): string {
   const bytes = payloadOf(task);
   if (bytes.length === 0) return 'none';
-  const head = `${humanBytes(bytes.length)} of ${task.payload_content_type}`;
+  const head = `${humanBytes(bytes.length)} of ${task.payload_content_type ?? 'unknown type'}`;
   const text = textOf(bytes.subarray(0, maxPreview));
   if (text === undefined) return head;
   return `${head}: ${text}${bytes.length > maxPreview ? '…' : ''}`;
@@ -126,7 +127,7 @@ function textOf(bytes: Buffer): string | undefined {
   }
 }
 
-function payloadOf({ payload }: Task): Buffer {
+function payloadOf({ payload = '' }: { payload?: string }): Buffer {
   return Buffer.from(payload, 'base64');
 }
 

@@ -1,10 +1,11 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import type { TaskStore } from '../storage/task-store.js';
+import type { TaskStore } from '../storage/port/task-store.js';
 import type { History } from './history.js';
 import { Jobs } from './jobs.js';
 import { Loop } from './loop.js';
 import { Scheduler } from './scheduler.js';
+import type { TaskObserver } from './task-observer.js';
 
 export interface BackgroundOptions {
   store: TaskStore;
@@ -13,6 +14,7 @@ export interface BackgroundOptions {
   /** Identifies this run of the server. */
   instance: string;
   history: History;
+  observer: TaskObserver;
   /** Tasks of one step of a job. */
   jobChunkSize?: number | undefined;
 }
@@ -27,8 +29,8 @@ export class Background {
   readonly #history: Loop;
 
   constructor(private readonly options: BackgroundOptions) {
-    const { store, clock, log, instance, history, jobChunkSize: chunkSize } = options;
-    const scheduler = new Scheduler({ store, clock, log });
+    const { store, clock, log, instance, history, observer, jobChunkSize: chunkSize } = options;
+    const scheduler = new Scheduler({ store, clock, log, observer });
     this.#schedules = new Loop({ name: 'schedules', clock, log, run: () => scheduler.run() });
     const jobs = new Jobs({ store, clock, log, instance, chunkSize });
     this.#history = new Loop({ name: 'history', clock, log, run: () => history.flush() });

@@ -3,10 +3,15 @@ import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
 import { addPoint, emptyPoint } from '../core/history.js';
 import { sampleConfig } from '../delivery/delivery.test-support.js';
-import { MemoryStore } from '../storage/memory/index.js';
-import { StorageUnavailable, type TaskStore } from '../storage/task-store.js';
-import { countedStore } from './counted-store.js';
+import { MemoryStore } from '../../test/support/memory-store/index.js';
+import {
+  StorageUnavailable,
+  type NewTask,
+  type Settlement,
+  type TaskStore,
+} from '../storage/port/task-store.js';
 import { History } from './history.js';
+import { TaskObserver } from './task-observer.js';
 
 const start = Date.UTC(2027, 0, 4, 12);
 
@@ -100,10 +105,14 @@ test('servers add up, and nothing is written while nothing happens', async () =>
   expect(clock.time).toBe(start);
 });
 
-test('the counted store counts submits, settlements and expiries', async () => {
-  const { store: plain, newHistory } = await setUp();
+test('the observer counts submits, settlements, expiries and cancellations', async () => {
+  const { store, clock, newHistory } = await setUp();
   const history = newHistory('A');
-  const store = countedStore(plain, history);
+  const observer = new TaskObserver({ history, clock });
+  const submit = async (...tasks: NewTask[]) =>
+    observer.submitted(tasks, await store.insertTasks(tasks, start), start);
+  const settle = async (settlements: Settlement[]) =>
+    observer.settled(settlements, await store.settle(settlements));
   const random = seededRandom(1);
   const task = (over: object = {}) => ({
     id: random.ulid(start),
@@ -122,9 +131,10 @@ test('the counted store counts submits, settlements and expiries', async () => {
   });
   const first = task();
   const delayed = task({ dueAt: start + 5_000 });
-  await store.insertTasks([first, first, delayed, task({ dueAt: start + 5_000 })], start);
-  await store.insertTasks([task({ expiresAt: start + 1 })], start);
-  await store.expireTasks({ now: start + 1, limit: 9 });
+  await submit(first, first, delayed, task({ dueAt: start + 5_000 }));
+  await submit(task({ expiresAt: start + 1 }));
+  const expired = await store.expireTasks({ now: start + 1, limit: 9 });
+  for (const { queue } of expired) observer.expired(queue);
   let tokens = 0;
   const now = start + 5_010;
   const claimed = await store.claimDue({
@@ -148,17 +158,12 @@ test('the counted store counts submits, settlements and expiries', async () => {
   const settlements = claimed.map(({ id, lease }, i) => {
     return { id, token: lease!.token, now, verdict: verdicts[i]!, attempt };
   });
-  await store.settle(settlements);
-  await store.settle(settlements);
+  await settle(settlements);
+  await settle(settlements);
   const { point } = history.unsaved('mail', 0)[0]!;
   expect(point).toMatchObject({ submitted: 4, succeeded: 1, failed: 2, dead: 2, cancelled: 0 });
-  const act = { now, by: 'ada', selector: {}, message: 'no', attempt: () => attempt };
-  const retried = claimed[1]!.id;
-  for (let i = 0; i < 2; i++) await store.cancelTask({ ...act, id: retried });
-  const last = task();
-  await store.insertTasks([last], start);
-  await store.cancelPending({ ...act, queue: 'mail', ids: [last.id, retried] });
-  expect(point).toMatchObject({ submitted: 5, dead: 4, cancelled: 2 });
+  observer.cancelled('mail', 2);
+  expect(point).toMatchObject({ submitted: 4, dead: 4, cancelled: 2 });
   // One waited since its submit, two since their due time.
   expect(Object.values(point.wait).toSorted((a, b) => a - b)).toEqual([1, 2]);
   expect(Object.values(point.run)).toEqual([3]);

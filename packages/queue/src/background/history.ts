@@ -12,7 +12,7 @@ import {
 } from '../core/history.js';
 import { Histogram } from '../core/histogram.js';
 import type { QueueCounts } from '../core/queue.js';
-import type { HistoryWrite, TaskStore } from '../storage/task-store.js';
+import type { HistoryWrite, TaskStore } from '../storage/port/task-store.js';
 
 export interface HistoryOptions {
   store: TaskStore;

@@ -4,8 +4,8 @@ import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
 import { jobAct, newJobState, type JobDefinition, type JobState } from '../core/job.js';
 import { sampleConfig } from '../delivery/delivery.test-support.js';
-import { MemoryStore } from '../storage/memory/index.js';
-import { StorageUnavailable, type TaskStore } from '../storage/task-store.js';
+import { MemoryStore } from '../../test/support/memory-store/index.js';
+import { StorageUnavailable, type TaskStore } from '../storage/port/task-store.js';
 import { Jobs } from './jobs.js';
 
 const start = Date.UTC(2027, 0, 4, 12);

@@ -1,8 +1,8 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { endedJob, jobAct, type JobDefinition, type JobState } from '../core/job.js';
-import type { RecordState, StoredRecord } from '../storage/stored-record.js';
-import { StorageUnavailable, type JobStep, type TaskStore } from '../storage/task-store.js';
+import type { RecordState, StoredRecord } from '../storage/port/stored-record.js';
+import { StorageUnavailable, type JobStep, type TaskStore } from '../storage/port/task-store.js';
 
 export interface JobsOptions {
   store: TaskStore;

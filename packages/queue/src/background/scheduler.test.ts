@@ -9,9 +9,9 @@ import {
   type ScheduleDefinition,
   type ScheduleState,
 } from '../core/schedule.js';
-import { sampleConfig } from '../delivery/delivery.test-support.js';
-import { MemoryStore } from '../storage/memory/index.js';
-import type { TaskStore } from '../storage/task-store.js';
+import { newObserver, sampleConfig } from '../delivery/delivery.test-support.js';
+import { MemoryStore } from '../../test/support/memory-store/index.js';
+import type { TaskStore } from '../storage/port/task-store.js';
 import { Scheduler } from './scheduler.js';
 
 const start = Date.UTC(2027, 0, 4, 12);
@@ -46,7 +46,12 @@ async function setUp(options: Options = {}) {
   const state = newScheduleState(definition, undefined, { now: from, by: 'ada' });
   const key = { kind: 'schedule', queue: 'mail', name: 'report' } as const;
   await store.writeRecord({ ...key, ifRevision: 0, body: definition, state, now: start });
-  const scheduler = new Scheduler({ store, clock, log: silentLog });
+  const scheduler = new Scheduler({
+    store,
+    clock,
+    log: silentLog,
+    observer: newObserver(store, clock),
+  });
   return {
     store,
     clock,
@@ -132,7 +137,7 @@ test.each([
   const { store, clock } = await setUp({ definition: { every_ms: 5_000, catch_up: catchUp } });
   Object.defineProperty(store, 'capabilities', { value: { isShared } });
   clock.time = start + 10_000 + lateMs + 1;
-  await new Scheduler({ store, clock, log: silentLog }).run();
+  await new Scheduler({ store, clock, log: silentLog, observer: newObserver(store, clock) }).run();
   expect(await store.counts('mail')).toMatchObject({ pending: count });
 });
 
@@ -271,7 +276,12 @@ test('several servers that stop and start make every run once', async () => {
   const servers = [scheduler, ...Array.from({ length: 3 }, () => lateStore)].map((each) =>
     each instanceof Scheduler
       ? each
-      : new Scheduler({ store: each as TaskStore, clock, log: silentLog }),
+      : new Scheduler({
+          store: each as TaskStore,
+          clock,
+          log: silentLog,
+          observer: newObserver(store, clock),
+        }),
   );
   // Over the end of summer time in 2027, with outages of up to 20 hours.
   const end = Date.UTC(2027, 10, 8);

@@ -8,13 +8,15 @@ import {
   type ScheduleDefinition,
   type ScheduleState,
 } from '../core/schedule.js';
-import type { RecordState } from '../storage/stored-record.js';
-import type { NewTask, TaskStore } from '../storage/task-store.js';
+import type { RecordState } from '../storage/port/stored-record.js';
+import type { NewTask, TaskStore } from '../storage/port/task-store.js';
+import type { TaskObserver } from './task-observer.js';
 
 export interface SchedulerOptions {
   store: TaskStore;
   clock: Clock;
   log: Log;
+  observer: TaskObserver;
 }
 
 /** Another server may have written a schedule, or the clock may have been set. */
@@ -53,7 +55,7 @@ export class Scheduler {
 
   /** Returns the time of the next run; null if it is unknown. */
   async #advance(listed: RecordState): Promise<number | null> {
-    const { store, clock } = this.options;
+    const { store, clock, observer } = this.options;
     const { kind, queue: queueName, name } = listed;
     const queue = await store.getQueue(queueName);
     const [record] = await store.listRecords({ kind, queue: queueName, name });
@@ -67,17 +69,19 @@ export class Scheduler {
     const { runs: wanted, openIds } = await this.#withoutOverlap(definition, state, planned);
     const runs = wanted.length === 0 || (await hasRoom(store, queue)) ? wanted : [];
     for (const run of wanted.slice(runs.length)) this.#note('queue_full', key, run);
+    const tasks = runs.map((run) => scheduledTask(definition, queue, run, state.by));
     const result = await store.writeRecord({
       kind,
       queue: queueName,
       name,
       ifRevision: record.revision,
       state: withRuns({ ...state, nextRunAt, openIds }, runs),
-      tasks: runs.map((run) => scheduledTask(definition, queue, run, state.by)),
+      tasks,
       now,
     });
     // Otherwise another server was first.
     if (result.kind === 'written') {
+      observer.scheduled(tasks, result.inserted, now);
       result.inserted.forEach((inserted, i) => this.#note(inserted.kind, key, runs[i]!));
     }
     return nextRunAt;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { StorageUnavailable } from '../storage/task-store.js';
-import type { MemoryStore } from '../storage/memory/index.js';
+import { StorageUnavailable } from '../storage/port/task-store.js';
+import type { MemoryStore } from '../../test/support/memory-store/index.js';
 import { newScene } from './delivery.test-support.js';
 
 const inOrder = (store: MemoryStore, claimsFollowSettlements: boolean) =>

@@ -10,23 +10,25 @@ import {
   type Settlement,
   type SettleResult,
   type TaskStore,
-} from '../storage/task-store.js';
-import { Alarm } from './alarm.js';
-import { sendCallback, type CallbackOptions, type CallbackResult } from './callback.js';
-import { credentialsFor, type Credentials } from './credentials.js';
-import type { DeliveryMetrics } from './delivery-metrics.js';
-import type { DeliveryEvent } from './events.js';
+} from '../storage/port/task-store.js';
+import type { TaskObserver } from '../background/index.js';
+import { Alarm } from './state/alarm.js';
+import { sendCallback, type CallbackOptions, type CallbackResult } from './callback/callback.js';
+import { claimRequest, newLeaseToken } from './state/claim-request.js';
+import { credentialsFor, type Credentials } from './callback/credentials.js';
+import type { DeliveryMetrics } from './state/delivery-metrics.js';
+import type { DeliveryEvent } from './state/events.js';
 import { handOver } from './hand-over.js';
-import { InFlightRegistry, InFlightTask } from './in-flight.js';
-import { newLeaseToken } from './lease-token.js';
+import { InFlightRegistry, InFlightTask } from './state/in-flight.js';
 import type { PullServer } from './pull/pull-server.js';
-import type { WaitingClaim } from './pull/waiting-claims.js';
-import { QueueState } from './queue-state.js';
+import type { WaitingClaim } from './state/waiting-claims.js';
+import { QueueState } from './state/queue-state.js';
 import { settlementOf } from './settlements.js';
-import type { StoreHealth } from './store-health.js';
+import type { StoreHealth } from './state/store-health.js';
 
 export interface CoordinatorOptions extends CallbackOptions {
   store: TaskStore;
+  observer: TaskObserver;
   random: Random;
   metrics: DeliveryMetrics;
   pullServer: PullServer;
@@ -292,24 +294,16 @@ export class Coordinator {
 
   async #take(state: QueueState, queue: Queue, limit: number): Promise<Claimed[]> {
     const { store, clock, random, nodeId, metrics } = this.options;
-    const { callback, lease, limits, ordering } = queue.config;
+    const { callback, lease } = queue.config;
     const leaseMs = callback.timeout_ms + lease.grace_ms;
     const now = clock.now();
     this.#reserve(state, limit);
     let taken = 0;
     try {
-      const tasks = await store.claimDue({
-        queue: state.name,
-        expected: queue,
-        limit,
-        now,
-        nodeId,
-        leaseExpiresAt: now + leaseMs,
-        newToken: () => newLeaseToken(random),
-        maxInFlight: limits.max_in_flight,
-        dispatchPerSecond: limits.dispatch_per_second,
-        fifoGroups: ordering.mode === 'group',
-      });
+      const newToken = () => newLeaseToken(random);
+      const tasks = await store.claimDue(
+        claimRequest(queue, { limit, now, nodeId, leaseMs, newToken }),
+      );
       const claimed = tasks.filter(isClaimed);
       taken = claimed.length;
       state.claimed(claimed, now);
@@ -366,7 +360,7 @@ export class Coordinator {
 
   /** Settling can be repeated, so a failed call is retried until the lease ends. */
   async #settle(batch: readonly Finished[], failures: number): Promise<void> {
-    const { store, clock, health } = this.options;
+    const { store, observer, clock, health } = this.options;
     const isOver = this.#hasGivenUp && failures > 0;
     let current: readonly Finished[] = isOver ? [] : batch;
     if (isOver) for (const { entry } of batch) this.#abandon(entry);
@@ -375,10 +369,13 @@ export class Coordinator {
       const isHeld = ({ entry }: Finished) => entry.leaseEnd > now;
       if (!current.every(isHeld)) current = await this.#heldOf(current);
       if (current.length > 0) {
-        const results = store.settle(current.map(({ settlement }) => settlement));
+        const settlements = current.map(({ settlement }) => settlement);
+        const settling = store.settle(settlements);
         if (failures === 0 && store.capabilities.claimsFollowSettlements)
           this.#settlingNow(current);
-        this.#settled(current, await results);
+        const results = await settling;
+        observer.settled(settlements, results);
+        this.#settled(current, results);
         health.succeeded('settle');
       }
     } catch (error) {

@@ -1,10 +1,13 @@
+import type { Clock } from '@millrace/kit/clock';
 import { createMetrics, type Metrics } from '@millrace/kit/metrics';
 import type { Outbound, OutboundOutcome, OutboundRequest } from '@millrace/kit/outbound';
 import { simulate, type Simulation } from '@millrace/kit/simulation';
+import type { Tracer } from '@millrace/kit/tracing';
 import type { Queue, QueueConfig } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
-import { MemoryStore } from '../storage/memory/index.js';
-import type { NewTask, TaskStore } from '../storage/task-store.js';
+import { MemoryStore } from '../../test/support/memory-store/index.js';
+import type { NewTask, TaskStore } from '../storage/port/task-store.js';
+import { History, TaskObserver } from '../background/index.js';
 import { createDelivery, type Delivery, type DeliveryOptions } from './index.js';
 
 type Parts<T> = { [Key in keyof T]?: T[Key] extends object ? Partial<T[Key]> : T[Key] };
@@ -127,6 +130,12 @@ export interface Scene {
   task(id: string): Promise<WholeTask>;
 }
 
+/** Counts what happens to the tasks of a store; with a tracer, records their spans too. */
+export function newObserver(store: TaskStore, clock: Clock, tracer?: Tracer): TaskObserver {
+  const history = new History({ store, clock, instance: 'test' });
+  return new TaskObserver({ history, clock, tracer });
+}
+
 /** A store, a handler and a delivery that has started, in virtual time. */
 export async function newScene(
   options: Partial<DeliveryOptions> = {},
@@ -140,6 +149,7 @@ export async function newScene(
   const { clock, random, log } = world;
   const delivery = createDelivery({
     store: wrap(store),
+    observer: newObserver(store, clock),
     clock,
     random,
     log,

@@ -5,12 +5,13 @@ import type { World } from '@millrace/kit/world';
 import type { BreakerPhase } from '../core/breaker.js';
 import type { Queue, SecretLookup } from '../core/queue.js';
 import type { Task } from '../core/task.js';
-import type { TaskStore, WorkerStats } from '../storage/task-store.js';
+import type { TaskStore, WorkerStats } from '../storage/port/task-store.js';
+import type { TaskObserver } from '../background/index.js';
 import { Coordinator } from './coordinator.js';
-import { credentialsFor } from './credentials.js';
-import { deliveryMetrics } from './delivery-metrics.js';
-import type { Emit } from './events.js';
-import type { GrpcHandlers } from './grpc/grpc-handlers.js';
+import { credentialsFor } from './callback/credentials.js';
+import { deliveryMetrics } from './state/delivery-metrics.js';
+import type { Emit } from './state/events.js';
+import type { GrpcHandlers } from './callback/grpc-handlers.js';
 import {
   HandlerReports,
   type FailReport,
@@ -20,17 +21,19 @@ import {
 } from './handler-reports.js';
 import { LeaseExpiry } from './lease-expiry.js';
 import { Maintenance } from './maintenance.js';
-import { probe, type ProbeResult } from './probe.js';
+import { probe, type ProbeResult } from './callback/probe.js';
 import { PulledLeases } from './pull/pulled-leases.js';
 import { PullServer } from './pull/pull-server.js';
-import { WaitingClaim, type PulledTask, type PullRequest } from './pull/waiting-claims.js';
+import { WaitingClaim, type PulledTask, type PullRequest } from './state/waiting-claims.js';
 import { WorkerActivity, workerKey } from './pull/worker-activity.js';
 import { Retention } from './retention.js';
-import { StoreHealth } from './store-health.js';
+import { StoreHealth } from './state/store-health.js';
 import { waitingFor, waitingForAll, type WaitingFor } from './waiting-for.js';
 
 export interface DeliveryOptions extends World {
   store: TaskStore;
+  /** Learns of every settlement and expiry. */
+  observer: TaskObserver;
   log: Log;
   outbound: Outbound;
   /** Calls the handlers of queues with `protocol: grpc`; absent: those calls fail. */
@@ -62,7 +65,7 @@ export class Delivery {
   #stopped: Promise<void> | undefined;
 
   constructor(private readonly options: DeliveryOptions) {
-    const { store, clock, random, log } = options;
+    const { store, observer, clock, random, log } = options;
     const metrics = deliveryMetrics(options.metrics);
     const health = new StoreHealth(log, random, metrics);
     const emit: Emit = (event) => this.#coordinator.handle(event);
@@ -76,7 +79,14 @@ export class Delivery {
       pulledLeases.ended(token, 'bad');
       workers.expired(queue, token);
     };
-    const leaseExpiry = new LeaseExpiry({ store, clock, random, onLeaseExpired, emit });
+    const leaseExpiry = new LeaseExpiry({
+      store,
+      observer,
+      clock,
+      random,
+      onLeaseExpired,
+      emit,
+    });
     const retention = this.#retention;
     this.#maintenance = new Maintenance({ store, clock, health, leaseExpiry, retention, emit });
     const maxRunning = options.maxRunning ?? defaultMaxRunning;
@@ -92,6 +102,7 @@ export class Delivery {
     const { inFlight } = this.#coordinator;
     this.#reports = new HandlerReports({
       store,
+      observer,
       clock,
       random,
       inFlight,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { StorageUnavailable } from '../storage/task-store.js';
+import { StorageUnavailable } from '../storage/port/task-store.js';
 import { answer, newScene, type Scene } from './delivery.test-support.js';
 
 const queueOf = (request: { headers?: Readonly<Record<string, string>> }) =>

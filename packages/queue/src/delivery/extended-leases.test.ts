@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { MemoryStore } from '../storage/memory/index.js';
-import { StorageUnavailable } from '../storage/task-store.js';
+import type { MemoryStore } from '../../test/support/memory-store/index.js';
+import { StorageUnavailable } from '../storage/port/task-store.js';
 import { answer, newScene, type Scene } from './delivery.test-support.js';
 
 const hourMs = 3_600_000;

@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
-import type { TaskStore } from '../storage/task-store.js';
-import type { InFlightTask } from './in-flight.js';
-import type { StoreHealth } from './store-health.js';
+import type { TaskStore } from '../storage/port/task-store.js';
+import type { InFlightTask } from './state/in-flight.js';
+import type { StoreHealth } from './state/store-health.js';
 
 export interface HandOverOptions {
   store: TaskStore;

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { answer, newScene, type Scene } from './delivery.test-support.js';
 import type { QueueConfig } from '../core/queue.js';
-import { StorageUnavailable } from '../storage/task-store.js';
+import { StorageUnavailable } from '../storage/port/task-store.js';
 
 type Callback = Partial<QueueConfig['callback']>;
 type Retry = Partial<QueueConfig['retry']>;

@@ -19,9 +19,10 @@ import {
   type Settlement,
   type SettleResult,
   type TaskStore,
-} from '../storage/task-store.js';
-import type { Emit } from './events.js';
-import type { InFlightRegistry } from './in-flight.js';
+} from '../storage/port/task-store.js';
+import type { TaskObserver } from '../background/index.js';
+import type { Emit } from './state/events.js';
+import type { InFlightRegistry } from './state/in-flight.js';
 import { handedBack } from './pull/handed-back.js';
 import type { PulledLeases } from './pull/pulled-leases.js';
 import type { WorkerActivity } from './pull/worker-activity.js';
@@ -64,6 +65,7 @@ interface Report {
 
 export interface HandlerReportsOptions {
   store: TaskStore;
+  observer: TaskObserver;
   clock: Clock;
   random: Random;
   inFlight: InFlightRegistry;
@@ -156,14 +158,19 @@ export class HandlerReports {
   }
 
   async #store(settlements: readonly Settlement[]): Promise<SettleResult[]> {
-    const { store } = this.options;
+    const { store, observer } = this.options;
     if (settlements.length === 0) return [];
+    const settle = async (batch: readonly Settlement[]) => {
+      const results = await store.settle(batch);
+      observer.settled(batch, results);
+      return results;
+    };
     try {
-      return await store.settle(settlements);
+      return await settle(settlements);
     } catch (error) {
       if (error instanceof StorageUnavailable || settlements.length === 1) throw error;
       // One settlement that the store rejects must not block the others.
-      return (await Promise.all(settlements.map((each) => store.settle([each])))).flat();
+      return (await Promise.all(settlements.map((each) => settle([each])))).flat();
     }
   }
 

@@ -10,11 +10,13 @@ import {
 import type { Queue } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
 import { verdictOnEndedLease } from '../core/verdict.js';
-import type { Settlement, TaskStore } from '../storage/task-store.js';
-import type { Emit } from './events.js';
+import type { TaskObserver } from '../background/index.js';
+import type { Settlement, TaskStore } from '../storage/port/task-store.js';
+import type { Emit } from './state/events.js';
 
 export interface LeaseExpiryOptions {
   store: TaskStore;
+  observer: TaskObserver;
   clock: Clock;
   random: Random;
   onLeaseExpired: (queue: string, token: string) => void;
@@ -34,7 +36,7 @@ export class LeaseExpiry {
   }
 
   async #expireLeases(): Promise<void> {
-    const { store, clock } = this.options;
+    const { store, clock, observer } = this.options;
     const queues = new Map<string, Queue | undefined>();
     for (;;) {
       const now = clock.now();
@@ -47,6 +49,7 @@ export class LeaseExpiry {
       }
       if (settlements.length === 0) return;
       const results = await store.settle(settlements);
+      observer.settled(settlements, results);
       results.forEach((result, i) => {
         if (result.kind !== 'settled') return;
         const { verdict } = settlements[i]!;
@@ -85,10 +88,13 @@ export class LeaseExpiry {
   }
 
   async #expireTasks(): Promise<void> {
-    const { store, clock, emit } = this.options;
+    const { store, clock, observer, emit } = this.options;
     for (;;) {
       const expired = await store.expireTasks({ now: clock.now(), limit: maxTasksPerStep });
-      for (const { queue } of expired) emit({ kind: 'task_expired', queue });
+      for (const { queue } of expired) {
+        observer.expired(queue);
+        emit({ kind: 'task_expired', queue });
+      }
       if (expired.length < maxTasksPerStep) return;
     }
   }

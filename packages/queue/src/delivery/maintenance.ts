@@ -1,11 +1,11 @@
 import type { Clock } from '@millrace/kit/clock';
-import type { TaskStore } from '../storage/task-store.js';
-import { Alarm } from './alarm.js';
+import type { TaskStore } from '../storage/port/task-store.js';
+import { Alarm } from './state/alarm.js';
 import type { Planner } from './coordinator.js';
-import type { Emit } from './events.js';
+import type { Emit } from './state/events.js';
 import type { LeaseExpiry } from './lease-expiry.js';
 import type { Retention } from './retention.js';
-import type { StoreHealth } from './store-health.js';
+import type { StoreHealth } from './state/store-health.js';
 
 export interface MaintenanceOptions {
   store: TaskStore;

@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Queue } from '../core/queue.js';
-import type { TaskStore } from '../storage/task-store.js';
-import type { DeliveryMetrics } from './delivery-metrics.js';
+import type { TaskStore } from '../storage/port/task-store.js';
+import type { DeliveryMetrics } from './state/delivery-metrics.js';
 
 export interface RetentionOptions {
   store: TaskStore;

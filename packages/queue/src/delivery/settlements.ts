@@ -2,9 +2,9 @@ import { attemptRecord, lastErrorOf, urlWithoutQuery } from '../core/attempt-rec
 import type { Outcome } from '../core/outcome.js';
 import type { AttemptOutcome } from '../core/task.js';
 import { verdictOnFailure, type Verdict } from '../core/verdict.js';
-import type { Settlement } from '../storage/task-store.js';
-import type { CallbackResult } from './callback.js';
-import type { InFlightTask } from './in-flight.js';
+import type { Settlement } from '../storage/port/task-store.js';
+import type { CallbackResult } from './callback/callback.js';
+import type { InFlightTask } from './state/in-flight.js';
 
 export interface CallbackEnd extends CallbackResult {
   now: number;

@@ -1,20 +1,22 @@
 import { systemClock } from '@millrace/kit/clock';
 import { readTraceparent, type Span } from '@millrace/kit/tracing';
 import { expect, test } from 'vitest';
-import type { NewTask, TaskStore } from '../storage/task-store.js';
-import { tracedStore } from '../storage/traced-store.js';
-import { answer, newScene, sampleTask } from './delivery.test-support.js';
+import { MemoryStore } from '../../test/support/memory-store/index.js';
+import type { NewTask } from '../storage/port/task-store.js';
+import { answer, newObserver, newScene, sampleTask } from './delivery.test-support.js';
 
 async function tracedScene() {
   const spans: Span[] = [];
   const tracer = { record: (span: Span) => void spans.push(span), close: () => Promise.resolve() };
-  let traced!: TaskStore;
-  const scene = await newScene({}, (store) => (traced = tracedStore(store, tracer, systemClock)));
+  const observer = newObserver(new MemoryStore(), systemClock, tracer);
+  const scene = await newScene({ observer });
   const submit = async (task: Partial<NewTask> = {}) => {
     const now = scene.world.clock.now();
     const id = task.id ?? scene.world.random.ulid(now);
-    const [result] = await traced.insertTasks([{ ...sampleTask(id, now), ...task }], now);
-    return { id, kind: result!.kind };
+    const tasks = observer.inTrace([{ ...sampleTask(id, now), ...task }]);
+    const results = await scene.store.insertTasks(tasks, now);
+    observer.submitted(tasks, results, now);
+    return { id, kind: results[0]!.kind };
   };
   const named = (kind: string) => spans.filter(({ name }) => name.startsWith(`${kind} `));
   return { ...scene, submit, spans, named };

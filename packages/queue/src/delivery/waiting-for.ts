@@ -2,8 +2,8 @@ import type { Clock } from '@millrace/kit/clock';
 import type { QueueComponents } from '@millrace/contract/queue';
 import type { Queue } from '../core/queue.js';
 import type { Task } from '../core/task.js';
-import type { TaskStore } from '../storage/task-store.js';
-import type { QueueState } from './queue-state.js';
+import type { TaskStore } from '../storage/port/task-store.js';
+import type { QueueState } from './state/queue-state.js';
 
 export type WaitingFor = QueueComponents['schemas']['WaitingFor'];
 

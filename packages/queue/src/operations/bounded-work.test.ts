@@ -1,12 +1,12 @@
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
-import type { RecordState } from '../storage/stored-record.js';
-import { WorkerTable } from '../storage/worker-table.js';
-import type { QueueContext } from './context.js';
+import type { RecordState } from '../storage/port/stored-record.js';
+import { WorkerTable } from '../storage/port/worker-table.js';
+import type { QueueContext } from './base/context.js';
 import { createJob } from './jobs/create-job.js';
-import { anonymous } from './principal.js';
-import { TaskWaits } from './task-waits.js';
+import { anonymous } from './base/principal.js';
+import { TaskWaits } from './base/task-waits.js';
 
 test('get task: a principal waits for at most 10,000 tasks at a time', async () => {
   const store = { onEnded: () => () => undefined };

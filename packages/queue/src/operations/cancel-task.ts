@@ -1,11 +1,11 @@
 import { attemptRecord, urlWithoutQuery } from '../core/attempt-record.js';
 import { cutText } from '../core/excerpt.js';
 import { maxMessageBytes } from '../core/outcome.js';
-import type { QueueContext } from './context.js';
-import { toEnvelope, type Envelope } from './envelope.js';
-import { requireTask, taskNotFound } from './find.js';
-import { requireGrant, type Principal } from './principal.js';
-import { fail } from './refusal.js';
+import type { QueueContext } from './base/context.js';
+import { toEnvelope, type Envelope } from './base/envelope.js';
+import { requireTask, taskNotFound } from './base/find.js';
+import { requireGrant, type Principal } from './base/principal.js';
+import { fail } from './base/refusal.js';
 
 /** Cancels a task that has not ended: it becomes DEAD, and a running callback is aborted. */
 export async function cancelTask(
@@ -13,7 +13,7 @@ export async function cancelTask(
   caller: Principal,
   { id, body: given }: { id: string; body: unknown },
 ): Promise<Envelope> {
-  const { store, clock, checks, delivery } = context;
+  const { store, clock, checks, delivery, observer } = context;
   const { task, queue } = await requireTask(context, caller, id, (task) =>
     requireGrant(caller, task.queue, 'operator'),
   );
@@ -46,7 +46,10 @@ export async function cancelTask(
         'cancelled.',
     );
   }
-  if (result.kind === 'changed') delivery.cancelled(queue.name, 1, leaseToken);
+  if (result.kind === 'changed') {
+    observer.cancelled(queue.name, 1);
+    delivery.cancelled(queue.name, 1, leaseToken);
+  }
   return toEnvelope(result.task, queue);
 }
 

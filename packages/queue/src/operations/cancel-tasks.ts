@@ -1,11 +1,11 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import type { TaskFilter, TaskPosition } from '../storage/task-list.js';
+import type { TaskFilter, TaskPosition } from '../storage/port/task-list.js';
 import { cancelMessage } from './cancel-task.js';
-import type { QueueContext } from './context.js';
-import { requireQueue } from './find.js';
-import type { Principal } from './principal.js';
-import { failBody } from './refusal.js';
+import type { QueueContext } from './base/context.js';
+import { requireQueue } from './base/find.js';
+import type { Principal } from './base/principal.js';
+import { failBody } from './base/refusal.js';
 import { taskFilter } from './task-filter.js';
 
 const chunkSize = 500;
@@ -17,7 +17,7 @@ export async function cancelTasks(
   caller: Principal,
   { queue, body: given }: { queue: string; body: unknown },
 ): Promise<QueueSchema<'SelectorResult'>> {
-  const { store, clock, checks, delivery } = context;
+  const { store, clock, checks, delivery, observer } = context;
   await requireQueue(context, queue);
   const body = checks.cancelTasks.read(given);
   const filter = readFilter(body, clock.now());
@@ -32,7 +32,10 @@ export async function cancelTasks(
       message: cancelMessage(body.reason),
       selector: body,
     });
-    if (cancelled.length > 0) delivery.cancelled(queue, cancelled.length);
+    if (cancelled.length > 0) {
+      observer.cancelled(queue, cancelled.length);
+      delivery.cancelled(queue, cancelled.length);
+    }
     return cancelled.length;
   };
   if (!filter) return { count: await cancel(ids) };

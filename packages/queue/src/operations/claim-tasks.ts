@@ -1,9 +1,9 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from './context.js';
-import { toWholeTask } from './envelope.js';
-import { requireQueue } from './find.js';
-import type { Principal } from './principal.js';
-import { fail, rateLimited } from './refusal.js';
+import type { QueueContext } from './base/context.js';
+import { toWholeTask } from './base/envelope.js';
+import { requireQueue } from './base/find.js';
+import type { Principal } from './base/principal.js';
+import { fail, rateLimited } from './base/refusal.js';
 
 const waitingClaimRetryMs = 1_000;
 

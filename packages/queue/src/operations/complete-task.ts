@@ -1,8 +1,8 @@
-import type { QueueContext } from './context.js';
-import type { Envelope } from './envelope.js';
-import type { Principal } from './principal.js';
+import type { QueueContext } from './base/context.js';
+import type { Envelope } from './base/envelope.js';
+import type { Principal } from './base/principal.js';
 import { maxResultBytes } from '../core/result.js';
-import { fail } from './refusal.js';
+import { fail } from './base/refusal.js';
 import { settleTask, type SettleRequest } from './settle-task.js';
 
 /** Completes an asynchronous task. */

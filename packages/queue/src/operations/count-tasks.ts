@@ -1,8 +1,8 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import type { QueueContext } from './context.js';
-import { requireQueue } from './find.js';
-import { failQuery } from './refusal.js';
+import type { QueueContext } from './base/context.js';
+import { requireQueue } from './base/find.js';
+import { failQuery } from './base/refusal.js';
 import { taskFilter, type GivenTaskFilter } from './task-filter.js';
 
 /** How many tasks of a queue match a filter. */

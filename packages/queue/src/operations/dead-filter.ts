@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import type { DeadFilter } from '../storage/task-store.js';
-import { timeIn } from './time-in.js';
+import type { DeadFilter } from '../storage/port/task-store.js';
+import { timeIn } from './base/time-in.js';
 
 /** Reads a filter for dead tasks. `at` is the filter's location in the request. */
 export function deadFilter(

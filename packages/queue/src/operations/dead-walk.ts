@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from './context.js';
-import type { DeadFilter, DeadTaskPosition } from '../storage/task-store.js';
+import type { QueueContext } from './base/context.js';
+import type { DeadFilter, DeadTaskPosition } from '../storage/port/task-store.js';
 import type { Selector } from './selector.js';
 
 type Result = QueueSchema<'SelectorResult'>;

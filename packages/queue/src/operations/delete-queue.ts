@@ -1,7 +1,7 @@
-import type { QueueContext } from './context.js';
-import { queueNotFound } from './find.js';
-import type { Principal } from './principal.js';
-import { fail } from './refusal.js';
+import type { QueueContext } from './base/context.js';
+import { queueNotFound } from './base/find.js';
+import type { Principal } from './base/principal.js';
+import { fail } from './base/refusal.js';
 
 /** Deletes a queue that has nothing left to do. */
 export async function deleteQueue(

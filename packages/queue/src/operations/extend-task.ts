@@ -1,8 +1,8 @@
-import type { QueueContext } from './context.js';
-import type { Envelope } from './envelope.js';
-import type { Principal } from './principal.js';
+import type { QueueContext } from './base/context.js';
+import type { Envelope } from './base/envelope.js';
+import type { Principal } from './base/principal.js';
 import { maxMessageBytes } from '../core/outcome.js';
-import { failBody } from './refusal.js';
+import { failBody } from './base/refusal.js';
 import { settleTask, type SettleRequest } from './settle-task.js';
 
 /** Extends the lease of an asynchronous task. */

@@ -1,6 +1,6 @@
-import type { QueueContext } from './context.js';
-import type { Envelope } from './envelope.js';
-import type { Principal } from './principal.js';
+import type { QueueContext } from './base/context.js';
+import type { Envelope } from './base/envelope.js';
+import type { Principal } from './base/principal.js';
 import { settleTask, type SettleRequest } from './settle-task.js';
 
 /**

@@ -1,5 +1,5 @@
-import type { QueueContext } from './context.js';
-import { requireQueue } from './find.js';
+import type { QueueContext } from './base/context.js';
+import { requireQueue } from './base/find.js';
 import { toWireConfig, type WireConfig } from './queue-config.js';
 
 /** The stored config with every default filled in. */

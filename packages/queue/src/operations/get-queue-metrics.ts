@@ -2,10 +2,10 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { parseDuration } from '@millrace/kit/units';
 import { addPoint, emptyPoint, historySteps, stepAt, type HistoryPoint } from '../core/history.js';
 import { Histogram, type Buckets } from '../core/histogram.js';
-import type { QueueContext } from './context.js';
-import { timeText } from './envelope.js';
-import { requireQueue } from './find.js';
-import { failQuery } from './refusal.js';
+import type { QueueContext } from './base/context.js';
+import { timeText } from './base/envelope.js';
+import { requireQueue } from './base/find.js';
+import { failQuery } from './base/refusal.js';
 
 export interface MetricsRequest {
   queue: string;

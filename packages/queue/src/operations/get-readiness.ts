@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from './context.js';
-import { fail } from './refusal.js';
+import type { QueueContext } from './base/context.js';
+import { fail } from './base/refusal.js';
 
 const retryAfterMs = 5_000;
 

@@ -1,8 +1,8 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { addTotals, historySteps } from '../core/history.js';
 import type { QueueCounts } from '../core/queue.js';
-import type { QueueContext } from './context.js';
-import { requireQueue } from './find.js';
+import type { QueueContext } from './base/context.js';
+import { requireQueue } from './base/find.js';
 
 type Counts = Pick<
   QueueSchema<'Stats'>,

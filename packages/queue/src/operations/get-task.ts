@@ -1,9 +1,9 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { TaskStatus } from '../core/task.js';
-import type { QueueContext } from './context.js';
-import { toFullTask } from './envelope.js';
-import { requireTask, type FoundTask } from './find.js';
-import { requireGrant, type Principal } from './principal.js';
+import type { QueueContext } from './base/context.js';
+import { toFullTask } from './base/envelope.js';
+import { requireTask, type FoundTask } from './base/find.js';
+import { requireGrant, type Principal } from './base/principal.js';
 
 /** How often the store is asked about a task that may end on another server. */
 const pollMs = 1_000;

@@ -1,12 +1,12 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import { auditToWire } from '../core/audit.js';
-import type { QueueContext } from './context.js';
-import type { CursorScope } from './cursors.js';
+import type { QueueContext } from './base/context.js';
+import type { CursorScope } from './base/cursors.js';
 import { staleCursor, defaultPageSize } from './list-dlq.js';
-import { requireGrant, type Principal } from './principal.js';
-import { failQuery } from './refusal.js';
-import { timeIn } from './time-in.js';
+import { requireGrant, type Principal } from './base/principal.js';
+import { failQuery } from './base/refusal.js';
+import { timeIn } from './base/time-in.js';
 
 export interface AuditQuery {
   queue?: string;

@@ -1,12 +1,12 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import type { QueueContext } from './context.js';
-import type { CursorScope } from './cursors.js';
-import type { DeadTaskPosition } from '../storage/task-store.js';
+import type { QueueContext } from './base/context.js';
+import type { CursorScope } from './base/cursors.js';
+import type { DeadTaskPosition } from '../storage/port/task-store.js';
 import { deadFilter } from './dead-filter.js';
-import { toWholeTask } from './envelope.js';
-import { requireQueue } from './find.js';
-import { fail, failQuery } from './refusal.js';
+import { toWholeTask } from './base/envelope.js';
+import { requireQueue } from './base/find.js';
+import { fail, failQuery } from './base/refusal.js';
 
 export interface ListDlqRequest {
   queue: string;

@@ -1,8 +1,8 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from './context.js';
-import { timeText } from './envelope.js';
+import type { QueueContext } from './base/context.js';
+import { timeText } from './base/envelope.js';
 import { toStats } from './get-stats.js';
-import type { Principal } from './principal.js';
+import type { Principal } from './base/principal.js';
 
 /** The queues on which the caller is admin, by name. */
 export async function listQueues(

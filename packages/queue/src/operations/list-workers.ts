@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from './context.js';
-import { timeText } from './envelope.js';
-import { requireQueue } from './find.js';
+import type { QueueContext } from './base/context.js';
+import { timeText } from './base/envelope.js';
+import { requireQueue } from './base/find.js';
 
 /** The workers of a queue that were seen in the last ten minutes. */
 export async function listWorkers(

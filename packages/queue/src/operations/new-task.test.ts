@@ -4,7 +4,7 @@ import { DocumentSchemas } from '@millrace/kit/http';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Queue } from '../core/queue.js';
-import { bodyChecks } from './checks.js';
+import { bodyChecks } from './base/checks.js';
 import { newTask } from './new-task.js';
 
 const checks = bodyChecks(new DocumentSchemas(openApiDocument('queue')));

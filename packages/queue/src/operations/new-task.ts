@@ -2,10 +2,10 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import { isBase64 } from '@millrace/kit/http';
 import type { Queue } from '../core/queue.js';
-import type { NewTask } from '../storage/task-store.js';
-import type { BodyCheck } from './checks.js';
-import { fail, failBody } from './refusal.js';
-import { timeIn } from './time-in.js';
+import type { NewTask } from '../storage/port/task-store.js';
+import type { BodyCheck } from './base/checks.js';
+import { fail, failBody } from './base/refusal.js';
+import { timeIn } from './base/time-in.js';
 
 type Submitted = QueueSchema<'SubmitTaskRequest'>;
 

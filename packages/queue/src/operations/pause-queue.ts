@@ -1,5 +1,5 @@
-import type { QueueContext } from './context.js';
-import type { Principal } from './principal.js';
+import type { QueueContext } from './base/context.js';
+import type { Principal } from './base/principal.js';
 import { setPaused } from './set-paused.js';
 
 /** No task of the queue is started until it is resumed. Running ones finish. */

@@ -1,12 +1,12 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { Queue, QueueConfig } from '../core/queue.js';
-import type { QueueContext } from './context.js';
+import type { QueueContext } from './base/context.js';
 import { configFaults, isGrpcUrl } from './config-rules.js';
-import { readPrecondition, requirePrecondition } from './precondition.js';
-import type { Principal } from './principal.js';
+import { readPrecondition, requirePrecondition } from './base/precondition.js';
+import type { Principal } from './base/principal.js';
 import { toWireConfig, type WireConfig } from './queue-config.js';
-import { readOnlyFaults } from './read-only.js';
-import { fail, failBody } from './refusal.js';
+import { readOnlyFaults } from './base/read-only.js';
+import { fail, failBody } from './base/refusal.js';
 
 export interface PutQueueConfigRequest {
   queue: string;

@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { Queue } from '../core/queue.js';
-import { timeText } from './envelope.js';
+import { timeText } from './base/envelope.js';
 
 export type WireConfig = QueueSchema<'QueueConfig'>;
 

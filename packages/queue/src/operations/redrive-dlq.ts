@@ -1,8 +1,8 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from './context.js';
+import type { QueueContext } from './base/context.js';
 import { walkDead } from './dead-walk.js';
-import { requireQueue } from './find.js';
-import type { Principal } from './principal.js';
+import { requireQueue } from './base/find.js';
+import type { Principal } from './base/principal.js';
 import { readSelector } from './selector.js';
 
 const defaultRate = 500;

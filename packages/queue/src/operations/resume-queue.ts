@@ -1,5 +1,5 @@
-import type { QueueContext } from './context.js';
-import type { Principal } from './principal.js';
+import type { QueueContext } from './base/context.js';
+import type { Principal } from './base/principal.js';
 import { setPaused } from './set-paused.js';
 
 /** Tasks of the queue are started again. */

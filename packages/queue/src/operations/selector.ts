@@ -1,8 +1,8 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import type { DeadFilter } from '../storage/task-store.js';
+import type { DeadFilter } from '../storage/port/task-store.js';
 import { deadFilter } from './dead-filter.js';
-import { failBody } from './refusal.js';
+import { failBody } from './base/refusal.js';
 
 /** The selection of dead tasks for a redrive or purge. */
 export type Selector = { ids: readonly string[] } | { filter: DeadFilter; isWhole: boolean };

@@ -1,6 +1,6 @@
-import type { QueueContext } from './context.js';
-import { queueNotFound } from './find.js';
-import type { Principal } from './principal.js';
+import type { QueueContext } from './base/context.js';
+import { queueNotFound } from './base/find.js';
+import type { Principal } from './base/principal.js';
 
 /** Stops or starts the claiming of a queue's tasks. */
 export async function setPaused(

@@ -1,9 +1,9 @@
 import type { ReportResult } from '../delivery/index.js';
-import type { QueueContext } from './context.js';
-import { toEnvelope, type Envelope } from './envelope.js';
-import { requireTask, taskNotFound } from './find.js';
-import type { Principal } from './principal.js';
-import { fail } from './refusal.js';
+import type { QueueContext } from './base/context.js';
+import { toEnvelope, type Envelope } from './base/envelope.js';
+import { requireTask, taskNotFound } from './base/find.js';
+import type { Principal } from './base/principal.js';
+import { fail } from './base/refusal.js';
 
 export interface SettleRequest {
   id: string;

@@ -1,9 +1,9 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { ReportResult, TaskReport } from '../delivery/index.js';
 import type { Queue } from '../core/queue.js';
-import type { QueueContext } from './context.js';
-import { toEnvelope } from './envelope.js';
-import { requireQueue, taskNotFound } from './find.js';
+import type { QueueContext } from './base/context.js';
+import { toEnvelope } from './base/envelope.js';
+import { requireQueue, taskNotFound } from './base/find.js';
 import { leaseLost } from './settle-task.js';
 import { resultText } from './complete-task.js';
 import { rejected } from './submit-batch.js';

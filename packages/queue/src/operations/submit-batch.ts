@@ -1,12 +1,12 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { queueCodes, type QueueCode } from '@millrace/contract/queue';
 import { Refusal } from '@millrace/kit/errors';
-import type { QueueContext } from './context.js';
-import type { NewTask } from '../storage/task-store.js';
-import { queueNotFound, requireQueue } from './find.js';
+import type { QueueContext } from './base/context.js';
+import type { NewTask } from '../storage/port/task-store.js';
+import { queueNotFound, requireQueue } from './base/find.js';
 import { newTask } from './new-task.js';
-import type { Principal } from './principal.js';
-import { fail, failBody } from './refusal.js';
+import type { Principal } from './base/principal.js';
+import { fail, failBody } from './base/refusal.js';
 import { knownTask, submitOutcome } from './submit-task.js';
 
 type ItemResult = QueueSchema<'BatchItemResult'>;
@@ -53,8 +53,9 @@ export async function submitBatch(
   };
   const taken = good.slice(0, allowance.granted);
   if (taken.length > 0) {
-    const tasks = taken.map(({ task }) => task);
+    const tasks = context.observer.inTrace(taken.map(({ task }) => task));
     const stored = await context.store.insertTasks(tasks, now);
+    context.observer.submitted(tasks, stored, now);
     if (stored.some(({ kind }) => kind === 'queue_not_found')) throw queueNotFound(name);
     taken.forEach(({ index, task }, at) => {
       settle(index, () => submitOutcome(caller, queue, task, stored[at]!).result);

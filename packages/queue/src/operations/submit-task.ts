@@ -1,12 +1,12 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { Queue } from '../core/queue.js';
-import type { QueueContext } from './context.js';
-import type { InsertResult, NewTask } from '../storage/task-store.js';
-import { toEnvelope, toTombstone } from './envelope.js';
-import { queueNotFound, requireQueue } from './find.js';
+import type { QueueContext } from './base/context.js';
+import type { InsertResult, NewTask } from '../storage/port/task-store.js';
+import { toEnvelope, toTombstone } from './base/envelope.js';
+import { queueNotFound, requireQueue } from './base/find.js';
 import { newTask } from './new-task.js';
-import { hasGrant, type Principal } from './principal.js';
-import { fail, rateLimited } from './refusal.js';
+import { hasGrant, type Principal } from './base/principal.js';
+import { fail, rateLimited } from './base/refusal.js';
 
 export interface SubmitOutcome {
   result: QueueSchema<'SubmitResult'>;
@@ -23,7 +23,7 @@ export async function submitTask(
   caller: Principal,
   { queue: name, body }: { queue: string; body: unknown },
 ): Promise<SubmitOutcome> {
-  const { store, clock, random } = context;
+  const { store, clock, random, observer } = context;
   const queue = await requireQueue(context, name);
   const now = clock.now();
   const by = caller.principal;
@@ -41,8 +41,10 @@ export async function submitTask(
     if (!known) throw allowance.refusal;
     return submitOutcome(caller, queue, task, known);
   }
-  const [result] = await store.insertTasks([task], now);
-  return submitOutcome(caller, queue, task, result!);
+  const tasks = observer.inTrace([task]);
+  const results = await store.insertTasks(tasks, now);
+  observer.submitted(tasks, results, now);
+  return submitOutcome(caller, queue, task, results[0]!);
 }
 
 /** The stored task with this id, if the submitter chose the id. */

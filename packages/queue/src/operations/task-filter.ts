@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import type { TaskFilter } from '../storage/task-list.js';
-import { timeIn } from './time-in.js';
+import type { TaskFilter } from '../storage/port/task-list.js';
+import { timeIn } from './base/time-in.js';
 
 export interface GivenTaskFilter {
   status?: readonly QueueSchema<'TaskStatus'>[];

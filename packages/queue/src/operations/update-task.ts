@@ -1,11 +1,11 @@
 import type { FieldError } from '@millrace/kit/errors';
-import type { UpdateTaskChange } from '../storage/task-changes.js';
-import type { QueueContext } from './context.js';
-import { toEnvelope, type Envelope } from './envelope.js';
-import { requireTask, taskNotFound, type FoundTask } from './find.js';
+import type { UpdateTaskChange } from '../storage/port/task-changes.js';
+import type { QueueContext } from './base/context.js';
+import { toEnvelope, type Envelope } from './base/envelope.js';
+import { requireTask, taskNotFound, type FoundTask } from './base/find.js';
 import { readRunAt } from './new-task.js';
-import { requireGrant, type Principal } from './principal.js';
-import { fail, failBody } from './refusal.js';
+import { requireGrant, type Principal } from './base/principal.js';
+import { fail, failBody } from './base/refusal.js';
 
 /** Changes the priority or the time of a pending task. */
 export async function updateTask(

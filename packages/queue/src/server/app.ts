@@ -5,15 +5,15 @@ import { bindOperations, type BoundApp, type DocumentSchemas } from '@millrace/k
 import type { Metrics } from '@millrace/kit/metrics';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { TokenSet } from '@millrace/kit/tokens';
-import { anonymous, type Principal, type Role } from '../operations/principal.js';
-import { fail } from '../operations/refusal.js';
-import { StorageUnavailable } from '../storage/task-store.js';
-import { accessLogOf, type AccessLog } from './access-log.js';
-import { authenticate, authorize } from './access.js';
-import type { QueueContext } from '../operations/context.js';
+import { anonymous, type Principal, type Role } from '../operations/base/principal.js';
+import { fail } from '../operations/base/refusal.js';
+import { StorageUnavailable } from '../storage/port/task-store.js';
+import { accessLogOf, type AccessLog } from './access/access-log.js';
+import { authenticate, authorize } from './access/access.js';
+import type { QueueContext } from '../operations/base/context.js';
 import type { Served } from './handler-types.js';
 import { queueHandlers } from './handlers.js';
-import type { Load, Urgency } from '../operations/limits/load.js';
+import type { Load, Urgency } from '../operations/base/load.js';
 
 export interface QueueAppOptions {
   context: QueueContext;

@@ -3,7 +3,7 @@ import { UsageError } from '@millrace/kit/errors';
 import type { Metrics } from '@millrace/kit/metrics';
 import { watchFile, watchTokens, type TokenSet, type WatchedFile } from '@millrace/kit/tokens';
 import type { World } from '@millrace/kit/world';
-import { roleLevels, type Role } from '../operations/principal.js';
+import { roleLevels, type Role } from '../operations/base/principal.js';
 import type { QueueSettings } from './config.js';
 import { noSecrets, parseSecrets, type SecretSet } from './secrets.js';
 

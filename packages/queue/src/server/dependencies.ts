@@ -1,7 +1,7 @@
 import type { World } from '@millrace/kit/world';
 import { createDelivery } from '../delivery/index.js';
 import { openStore } from '../storage/open-store.js';
-import { StorageUnavailable, type TaskStore } from '../storage/task-store.js';
+import { StorageUnavailable, type TaskStore } from '../storage/port/task-store.js';
 import type { QueueSettings } from './config.js';
 import type { ServerDependencies } from './server.js';
 

@@ -12,8 +12,8 @@ import type { Metrics } from '@millrace/kit/metrics';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
-import { fail } from '../operations/refusal.js';
-import { accessLogOf } from './access-log.js';
+import { fail } from '../operations/base/refusal.js';
+import { accessLogOf } from './access/access-log.js';
 import type { GrpcServer } from './grpc/grpc-server.js';
 
 export interface ListenerAddress {

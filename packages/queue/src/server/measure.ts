@@ -2,8 +2,8 @@ import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { Clock } from '@millrace/kit/clock';
-import type { TaskStore } from '../storage/task-store.js';
-import type { Load } from '../operations/limits/load.js';
+import type { TaskStore } from '../storage/port/task-store.js';
+import type { Load } from '../operations/base/load.js';
 
 export interface MeasureOptions {
   metrics: Metrics;

@@ -20,21 +20,21 @@ import {
   type Worker,
   type WorkerOptions,
 } from '@millrace/worker';
-import { Background, countedStore, History } from '../background/index.js';
+import { Background, History, TaskObserver } from '../background/index.js';
 import { createDelivery } from '../delivery/index.js';
-import { bodyChecks } from '../operations/checks.js';
+import { bodyChecks } from '../operations/base/checks.js';
 import { claimTasks } from '../operations/claim-tasks.js';
-import type { QueueContext } from '../operations/context.js';
-import { Cursors } from '../operations/cursors.js';
+import type { QueueContext } from '../operations/base/context.js';
+import { Cursors } from '../operations/base/cursors.js';
 import { extendTask } from '../operations/extend-task.js';
 import { getTask } from '../operations/get-task.js';
-import { SubmitLimits } from '../operations/limits/submit-limits.js';
-import { roleLevels, type Principal } from '../operations/principal.js';
+import { SubmitLimits } from '../operations/base/submit-limits.js';
+import { roleLevels, type Principal } from '../operations/base/principal.js';
 import { putQueueConfig } from '../operations/put-queue-config.js';
-import { fail } from '../operations/refusal.js';
-import { Readiness } from '../operations/readiness.js';
-import { TaskWaits } from '../operations/task-waits.js';
-import { TurnsByKey } from '../operations/turns-by-key.js';
+import { fail } from '../operations/base/refusal.js';
+import { Readiness } from '../operations/base/readiness.js';
+import { TaskWaits } from '../operations/base/task-waits.js';
+import { TurnsByKey } from '../operations/base/turns-by-key.js';
 import { settleTasks } from '../operations/settle-tasks.js';
 import { submitTask } from '../operations/submit-task.js';
 import { openStore } from '../storage/open-store.js';
@@ -119,16 +119,17 @@ async function openContext(
   const world = { clock: systemClock, random: systemRandom, log };
   const metrics = createMetrics('queue');
   undo.add(() => metrics.close());
-  const opened = await openStore('embedded', { ...world, dataDirectory: data, upgrade });
-  undo.add(() => opened.close());
+  const store = await openStore('embedded', { ...world, dataDirectory: data, upgrade });
+  undo.add(() => store.close());
   const instance = world.random.ulid(world.clock.now());
-  const history = new History({ store: opened, clock: world.clock, instance });
-  const store = countedStore(opened, history);
+  const history = new History({ store, clock: world.clock, instance });
+  const observer = new TaskObserver({ history, clock: world.clock });
   const { nodeId, cursorKey } = identityFiles(data, world);
   const allowlist = parseAllowlist([]);
   const delivery = createDelivery({
     ...world,
     store,
+    observer,
     nodeId,
     metrics,
     // Queues with callbacks, of a server on the same directory, are held.
@@ -138,7 +139,7 @@ async function openContext(
   });
   await delivery.start();
   undo.add(() => delivery.stop({ timeoutMs: 0 }));
-  const background = new Background({ ...world, store, instance, history });
+  const background = new Background({ ...world, store, instance, history, observer });
   background.start();
   undo.add(() => background.storeHistory());
   undo.add(() => background.stop());
@@ -152,6 +153,7 @@ async function openContext(
     delivery,
     background,
     history,
+    observer,
     allowlist,
     findSecret: () => undefined,
     secretsFault: () => undefined,

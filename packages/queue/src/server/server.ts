@@ -8,27 +8,26 @@ import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { createOutbound } from '@millrace/wire/http1';
-import { Background, countedStore, History } from '../background/index.js';
-import { GrpcHandlerClient } from '../delivery/grpc/grpc-handlers.js';
+import { Background, History, TaskObserver } from '../background/index.js';
+import { GrpcHandlerClient } from '../delivery/callback/grpc-handlers.js';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
-import { bodyChecks } from '../operations/checks.js';
-import type { TaskStore } from '../storage/task-store.js';
-import { tracedStore } from '../storage/traced-store.js';
+import { bodyChecks } from '../operations/base/checks.js';
+import type { TaskStore } from '../storage/port/task-store.js';
 import { queueApp } from './app.js';
 import type { QueueSettings } from './config.js';
-import type { DeliveryControl, QueueContext } from '../operations/context.js';
+import type { DeliveryControl, QueueContext } from '../operations/base/context.js';
 import { openSecrets, openTokens } from './credentials-files.js';
 import { followAllowlist, type SettingsFile } from './followed-allowlist.js';
-import { Cursors } from '../operations/cursors.js';
+import { Cursors } from '../operations/base/cursors.js';
 import { metricsApp, openListeners, type ListenerAddress } from './listeners.js';
-import { Load } from '../operations/limits/load.js';
-import { SubmitLimits } from '../operations/limits/submit-limits.js';
+import { Load } from '../operations/base/load.js';
+import { SubmitLimits } from '../operations/base/submit-limits.js';
 import { measuredQueues } from './measure.js';
 import { GrpcServer } from './grpc/grpc-server.js';
 import { identityFiles } from './identity-files.js';
-import { Readiness } from '../operations/readiness.js';
-import { TaskWaits } from '../operations/task-waits.js';
-import { TurnsByKey } from '../operations/turns-by-key.js';
+import { Readiness } from '../operations/base/readiness.js';
+import { TaskWaits } from '../operations/base/task-waits.js';
+import { TurnsByKey } from '../operations/base/turns-by-key.js';
 
 /** Per origin. */
 const maxConnections = 10_000;
@@ -116,25 +115,26 @@ async function openServices(
   const tokens = openTokens(settings, world, metrics);
   undo.add(() => tokens.close());
   const { nodeId, cursorKey: ownKey } = identityFiles(settings.data, world);
-  const opened = await dependencies.openStore(settings, world);
-  undo.add(() => opened.close());
-  const { clock } = world;
+  const store = await dependencies.openStore(settings, world);
+  undo.add(() => store.close());
+  const clock = store.capabilities.clock ?? world.clock;
   const instance = world.random.ulid(clock.now());
-  const history = new History({ store: opened, clock, instance });
-  const counted = countedStore(opened, history);
-  const store = world.tracer ? tracedStore(counted, world.tracer, clock) : counted;
+  const history = new History({ store, clock, instance });
+  const observer = new TaskObserver({ history, clock, tracer: world.tracer });
   const secrets = openSecrets(settings, world, metrics, reviewQueues);
   undo.add(() => secrets.close());
   // `max_in_flight` of the queue limits callbacks; none should wait for a connection.
   const limits = { connectionsPerPool: maxConnections };
   const guard = callbackGuard(allowlist);
-  const outbound = createOutbound({ guard, clock, limits });
+  const outbound = createOutbound({ guard, clock: world.clock, limits });
   undo.add(() => outbound.close());
-  const grpcHandlers = new GrpcHandlerClient({ guard, clock });
+  const grpcHandlers = new GrpcHandlerClient({ guard, clock: world.clock });
   undo.add(() => grpcHandlers.close());
   const delivery = dependencies.createDelivery({
     ...world,
+    clock,
     store,
+    observer,
     outbound,
     grpcHandlers,
     findSecret: (name, queue) => secrets.current.find(name, queue),
@@ -142,7 +142,7 @@ async function openServices(
     nodeId,
     metrics,
   });
-  const background = new Background({ ...world, store, instance, history });
+  const background = new Background({ ...world, clock, store, instance, history, observer });
   const readiness = new Readiness({ ...world, probe: () => store.probe() });
   const cursorKey = store.capabilities.cursorKey ?? ownKey;
   return {
@@ -151,9 +151,11 @@ async function openServices(
     tokens,
     secrets,
     store,
+    clock,
     delivery,
     background,
     history,
+    observer,
     readiness,
     cursorKey,
   };
@@ -166,8 +168,8 @@ function buildApps(
   services: Services,
 ): { api: HttpApp; metrics: HttpApp; grpc: GrpcServer | undefined; waits: TaskWaits } {
   const { allowlist, metrics, tokens, secrets, store, delivery, background } = services;
-  const { readiness, cursorKey, history } = services;
-  const { clock, random, log } = world;
+  const { clock, readiness, cursorKey, history, observer } = services;
+  const { random, log } = world;
   const peerMemory = new PeerMemory(peerMemoryLimits(settings.max_peer_memory_bytes));
   const schemas = new DocumentSchemas(openApiDocument('queue'));
   const load = new Load({
@@ -184,6 +186,7 @@ function buildApps(
     delivery,
     background,
     history,
+    observer,
     findSecret: (name, queue) => secrets.current.find(name, queue),
     secretsFault: () => secrets.lastError,
     allowlist,

@@ -1,4 +1,4 @@
-import type { QueueContext } from '../operations/context.js';
+import type { QueueContext } from '../operations/base/context.js';
 import { cancelTask } from '../operations/cancel-task.js';
 import { cancelTasks } from '../operations/cancel-tasks.js';
 import { countTasks } from '../operations/count-tasks.js';

@@ -7,7 +7,7 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterEach, expect, test } from 'vitest';
 import { openStore } from './open-store.js';
-import { StorageUnavailable } from './task-store.js';
+import { StorageUnavailable } from './port/task-store.js';
 
 const dataDirectory = mkdtempSync(join(tmpdir(), 'millrace-queue-'));
 const options = { dataDirectory, clock: systemClock, random: systemRandom, log: silentLog };

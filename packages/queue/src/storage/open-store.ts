@@ -6,7 +6,7 @@ import {
   openEmbeddedStore,
   type EmbeddedStoreOptions,
 } from './embedded/index.js';
-import type { TaskStore } from './task-store.js';
+import type { TaskStore } from './port/task-store.js';
 
 export interface OpenStoreOptions extends EmbeddedStoreOptions {
   /** Data directory of the embedded store. */

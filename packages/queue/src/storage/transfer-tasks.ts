@@ -1,6 +1,6 @@
 import { openEmbeddedSource, openEmbeddedTarget } from './embedded/transfer-end.js';
 import type { EmbeddedStoreOptions } from './embedded/index.js';
-import type { TaskStore } from './task-store.js';
+import type { TaskStore } from './port/task-store.js';
 import type { Source, Target } from './transfer/moved.js';
 import { transfer, type TransferTally, type TransferWatch } from './transfer/transfer.js';
 

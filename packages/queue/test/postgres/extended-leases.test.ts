@@ -2,9 +2,10 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { newObserver } from '../../src/delivery/delivery.test-support.js';
 import { LeaseExpiry } from '../../src/delivery/lease-expiry.js';
 import { openPostgresStore } from '../../src/storage/postgres/index.js';
-import type { TaskStore } from '../../src/storage/task-store.js';
+import type { TaskStore } from '../../src/storage/port/task-store.js';
 import { someConfig, someTask } from '../task-store/fixture.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 
@@ -64,6 +65,7 @@ test('expiry: a lease that another server extends meanwhile is not ended', async
   const expired: string[] = [];
   const expiry = new LeaseExpiry({
     store: slow,
+    observer: newObserver(slow, systemClock),
     clock: systemClock,
     random: systemRandom,
     onLeaseExpired: (_queue, token) => expired.push(token),

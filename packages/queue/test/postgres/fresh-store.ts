@@ -3,7 +3,7 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, onTestFinished } from 'vitest';
 import { openPostgresStore } from '../../src/storage/postgres/index.js';
-import type { TaskStore } from '../../src/storage/task-store.js';
+import type { TaskStore } from '../../src/storage/port/task-store.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 
 const world = { clock: systemClock, random: systemRandom, log: silentLog };

@@ -5,7 +5,7 @@ import { tables } from '../../src/storage/postgres/migrations/0001-tables.sql.js
 import { upkeep } from '../../src/storage/postgres/migrations/0002-upkeep.sql.js';
 import { claims, claimsUpkeep } from '../../src/storage/postgres/migrations/0003-claims.sql.js';
 import { schemaVersion } from '../../src/storage/postgres/migrations.js';
-import type { TaskStore } from '../../src/storage/task-store.js';
+import type { TaskStore } from '../../src/storage/port/task-store.js';
 import { someAttempt, someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { openOn } from './fresh-store.js';

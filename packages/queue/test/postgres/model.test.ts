@@ -4,7 +4,7 @@ import { systemRandom } from '@millrace/kit/random';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { campaignSize } from '../../../../test/support/campaign.js';
-import { MemoryStore } from '../../src/storage/memory/index.js';
+import { MemoryStore } from '../support/memory-store/index.js';
 import { openPostgresStore } from '../../src/storage/postgres/index.js';
 import { ModelRun, operations } from '../task-store/model-run.js';
 import { tableProblems } from './consistency.js';

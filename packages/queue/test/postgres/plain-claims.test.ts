@@ -1,8 +1,8 @@
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { MemoryStore } from '../../src/storage/memory/index.js';
-import type { NewTask, TaskStore } from '../../src/storage/task-store.js';
+import { MemoryStore } from '../support/memory-store/index.js';
+import type { NewTask, TaskStore } from '../../src/storage/port/task-store.js';
 import { someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { openOn } from './fresh-store.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { plannerSettings } from '../../src/storage/postgres/connections.js';
-import type { Statement } from '../../src/storage/postgres/statement.js';
+import { plannerSettings } from '../../src/storage/postgres/connection/connections.js';
+import type { Statement } from '../../src/storage/postgres/connection/statement.js';
 import { redrive } from '../../src/storage/postgres/statements/redrive.sql.js';
 import { purge } from '../../src/storage/postgres/statements/retention.sql.js';
 import { settle } from '../../src/storage/postgres/statements/settle.sql.js';

@@ -3,9 +3,10 @@ import { memoryLog, silentLog } from '@millrace/kit/log';
 import { createMetrics } from '@millrace/kit/metrics';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { newObserver } from '../../src/delivery/delivery.test-support.js';
 import { createDelivery, type Delivery } from '../../src/delivery/index.js';
 import { openPostgresStore } from '../../src/storage/postgres/index.js';
-import type { TaskStore } from '../../src/storage/task-store.js';
+import type { TaskStore } from '../../src/storage/port/task-store.js';
 import { someConfig, someTask } from '../task-store/fixture.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 
@@ -24,6 +25,7 @@ async function startNode(nodeId: string): Promise<{ store: TaskStore; delivery: 
   const delivery = createDelivery({
     ...world,
     store,
+    observer: newObserver(store, world.clock),
     metrics,
     nodeId,
     outbound: { request: () => Promise.reject(new Error('no callbacks')), close: async () => {} },

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'v
 import { auditFault, auditToWire } from '../../src/core/audit.js';
 import type { WholeTask } from '../../src/core/task.js';
 import { openPostgresStore, type PostgresStoreOptions } from '../../src/storage/postgres/index.js';
-import type { ClaimRequest, NewTask, TaskStore } from '../../src/storage/task-store.js';
+import type { ClaimRequest, NewTask, TaskStore } from '../../src/storage/port/task-store.js';
 import { makeQueue as makeQueueAt, startTestServer } from '../support/server.js';
 import { buryTasks } from '../support/tasks.js';
 import { settlementOf, someConfig, someTask } from '../task-store/fixture.js';
@@ -291,8 +291,10 @@ test('a server whose clock is an hour off keeps to the time of the database', as
   const log = memoryLog();
   const [right] = await openAll(1);
   for (const aheadMs of [3_600_000, -3_600_000]) {
-    const clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
-    const wrong = await open({ clock, log });
+    const machine = { ...systemClock, now: () => systemClock.now() + aheadMs };
+    const wrong = await open({ clock: machine, log });
+    const { clock } = wrong.capabilities;
+    expect(Math.abs(clock.now() - systemClock.now())).toBeLessThan(60_000);
     expect(log.lines.some(({ message }) => message.includes('set it right'))).toBe(true);
     // Its leases last for the others as long as they do for itself.
     await submit(right!, newTasks(1, { dueAt: systemClock.now() - 5_000 }));

@@ -4,8 +4,8 @@ import {
   maxScannedTasks,
   type TaskFilter,
   type TaskListQuery,
-} from '../../src/storage/task-list.js';
-import type { TaskStore } from '../../src/storage/task-store.js';
+} from '../../src/storage/port/task-list.js';
+import type { TaskStore } from '../../src/storage/port/task-store.js';
 import {
   scanTasks,
   type ListSource,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import type { WholeTask } from '../../src/core/task.js';
-import type { TaskStore, Verdict } from '../../src/storage/task-store.js';
+import type { TaskStore, Verdict } from '../../src/storage/port/task-store.js';
 import { settlementOf, someTask } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { openOn } from './fresh-store.js';

@@ -1,5 +1,5 @@
-import { TaskWaits } from '../../src/operations/task-waits.js';
-import { TurnsByKey } from '../../src/operations/turns-by-key.js';
+import { TaskWaits } from '../../src/operations/base/task-waits.js';
+import { TurnsByKey } from '../../src/operations/base/turns-by-key.js';
 import { openApiDocument } from '@millrace/contract/documents';
 import { systemClock } from '@millrace/kit/clock';
 import { DocumentSchemas } from '@millrace/kit/http';
@@ -8,15 +8,15 @@ import { createMetrics } from '@millrace/kit/metrics';
 import { parseAllowlist } from '@millrace/kit/outbound';
 import { systemRandom } from '@millrace/kit/random';
 import { parseTokens } from '@millrace/kit/tokens';
-import { bodyChecks } from '../../src/operations/checks.js';
-import { roleLevels } from '../../src/operations/principal.js';
+import { bodyChecks } from '../../src/operations/base/checks.js';
+import { roleLevels } from '../../src/operations/base/principal.js';
 import { queueApp } from '../../src/server/app.js';
-import { Cursors } from '../../src/operations/cursors.js';
-import { Load } from '../../src/operations/limits/load.js';
-import { SubmitLimits } from '../../src/operations/limits/submit-limits.js';
-import { History } from '../../src/background/index.js';
-import { Readiness } from '../../src/operations/readiness.js';
-import { MemoryStore } from '../../src/storage/memory/index.js';
+import { Cursors } from '../../src/operations/base/cursors.js';
+import { Load } from '../../src/operations/base/load.js';
+import { SubmitLimits } from '../../src/operations/base/submit-limits.js';
+import { History, TaskObserver } from '../../src/background/index.js';
+import { Readiness } from '../../src/operations/base/readiness.js';
+import { MemoryStore } from './memory-store/index.js';
 import { idleDelivery } from './idle-delivery.js';
 import { tokensYaml } from './server.js';
 
@@ -26,12 +26,14 @@ export function boundApp() {
   const schemas = new DocumentSchemas(openApiDocument('queue'));
   const store = new MemoryStore();
   const history = new History({ store, clock: systemClock, instance: 'test' });
+  const observer = new TaskObserver({ history, clock: systemClock });
   return queueApp({
     context: {
       ...world,
       store,
-      delivery: idleDelivery(store),
+      delivery: idleDelivery({ store, observer }),
       history,
+      observer,
       secretsFault: () => undefined,
       background: { schedulesChanged: () => undefined, jobsChanged: () => undefined },
       findSecret: () => undefined,

@@ -1,45 +1,48 @@
 import type { Task } from '../../src/core/task.js';
+import type { DeliveryOptions } from '../../src/delivery/index.js';
 import type { RunningDelivery } from '../../src/server/server.js';
-import type { SettleResult, TaskStore, Verdict } from '../../src/storage/task-store.js';
+import type { SettleResult, Settlement, Verdict } from '../../src/storage/port/task-store.js';
+
+type Parts = Pick<DeliveryOptions, 'store' | 'observer'>;
 
 /**
  * A delivery that starts nothing by itself, for tests in which the test is the dispatcher: it
  * claims from the store and settles over the API.
  */
-export function idleDelivery(store: TaskStore): RunningDelivery {
+export function idleDelivery({ store, observer }: Parts): RunningDelivery {
   const settle = async (id: string, token: string, verdict: Verdict, text?: string) => {
     const now = Date.now();
     const failure = { errorType: 'INTERNAL', message: 'failed', httpStatus: null, at: now };
     const isFailure = verdict.kind !== 'succeeded';
-    const [result] = await store.settle([
-      {
-        id,
-        token,
-        now,
-        verdict,
-        attempt: {
-          attempt: 1,
-          redrive: 0,
-          startedAt: now,
-          endedAt: now,
-          durationMs: 0,
-          outcome: isFailure ? 'FAILED' : 'SUCCEEDED',
-          errorType: isFailure ? 'INTERNAL' : null,
-          message: isFailure ? 'failed' : null,
-          httpStatus: null,
-          retryAfterMs: null,
-          nextAttemptAt: null,
-          responseSnippet: null,
-          url: null,
-          remoteIp: null,
-          nodeId: 'test',
-          traceId: null,
-        },
-        ...(isFailure && { error: failure }),
-        ...(text !== undefined && { result: text }),
+    const settlement: Settlement = {
+      id,
+      token,
+      now,
+      verdict,
+      attempt: {
+        attempt: 1,
+        redrive: 0,
+        startedAt: now,
+        endedAt: now,
+        durationMs: 0,
+        outcome: isFailure ? 'FAILED' : 'SUCCEEDED',
+        errorType: isFailure ? 'INTERNAL' : null,
+        message: isFailure ? 'failed' : null,
+        httpStatus: null,
+        retryAfterMs: null,
+        nextAttemptAt: null,
+        responseSnippet: null,
+        url: null,
+        remoteIp: null,
+        nodeId: 'test',
+        traceId: null,
       },
-    ]);
-    return settled(result!);
+      ...(isFailure && { error: failure }),
+      ...(text !== undefined && { result: text }),
+    };
+    const results = await store.settle([settlement]);
+    observer.settled([settlement], results);
+    return settled(results[0]!);
   };
   return {
     start: () => Promise.resolve(),

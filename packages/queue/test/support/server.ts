@@ -13,8 +13,8 @@ import {
   type RunningQueue,
 } from '../../src/server/server.js';
 import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
-import { MemoryStore } from '../../src/storage/memory/index.js';
-import type { TaskStore } from '../../src/storage/task-store.js';
+import { MemoryStore } from './memory-store/index.js';
+import type { TaskStore } from '../../src/storage/port/task-store.js';
 import {
   httpClient,
   type SendRequest,
@@ -169,7 +169,7 @@ export async function startTestServer(options: TestOptions = {}): Promise<TestSe
     { clock, random: systemRandom, log },
     {
       openStore: () => Promise.resolve(store),
-      createDelivery: options.createDelivery ?? ((parts) => idleDelivery(parts.store)),
+      createDelivery: options.createDelivery ?? idleDelivery,
       onUndocumentedResponse: (difference) => differences.push(difference),
     },
   );

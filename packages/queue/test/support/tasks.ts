@@ -1,6 +1,6 @@
 import { systemRandom } from '@millrace/kit/random';
 import type { Attempt, WholeTask } from '../../src/core/task.js';
-import type { TaskStore, Verdict } from '../../src/storage/task-store.js';
+import type { TaskStore, Verdict } from '../../src/storage/port/task-store.js';
 import type { TestServer } from './server.js';
 
 /** Submits a task as root and answers its id. */

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { ClaimedTask } from '../../src/core/attempt-record.js';
-import type { CancelTaskChange, UpdateTaskChange } from '../../src/storage/task-changes.js';
+import type { CancelTaskChange, UpdateTaskChange } from '../../src/storage/port/task-changes.js';
 import { noon, someAttempt, type Fixture } from './fixture.js';
 
 /** Cancelled and changed tasks. */

@@ -1,4 +1,4 @@
-import { QueueChanged } from '../../src/storage/task-store.js';
+import { QueueChanged } from '../../src/storage/port/task-store.js';
 import { describe, expect, test } from 'vitest';
 import { noon, type Fixture } from './fixture.js';
 

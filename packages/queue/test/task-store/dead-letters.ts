@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { DeadTaskQuery, DeadFilter } from '../../src/storage/task-store.js';
+import type { DeadTaskQuery, DeadFilter } from '../../src/storage/port/task-store.js';
 import { noon, type Fixture } from './fixture.js';
 
 export function deadLetterTests(fixture: Fixture): void {

@@ -12,7 +12,7 @@ import type {
   SettleResult,
   TaskStore,
   Verdict,
-} from '../../src/storage/task-store.js';
+} from '../../src/storage/port/task-store.js';
 
 export interface StoreMaker {
   /** An empty store. */

@@ -4,7 +4,7 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
 import type { WholeTask } from '../../src/core/task.js';
-import type { TaskStore, Verdict } from '../../src/storage/task-store.js';
+import type { TaskStore, Verdict } from '../../src/storage/port/task-store.js';
 import { settlementOf, someConfig } from './fixture.js';
 
 /**

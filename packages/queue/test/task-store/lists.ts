@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { TaskFilter, TaskListQuery } from '../../src/storage/task-list.js';
+import type { TaskFilter, TaskListQuery } from '../../src/storage/port/task-list.js';
 import { noon, type Fixture } from './fixture.js';
 
 /** Lists and counts of tasks. */

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { expect } from 'vitest';
 import { auditFault, auditToWire } from '../../src/core/audit.js';
 import type { WholeTask } from '../../src/core/task.js';
-import type { TaskFilter } from '../../src/storage/task-list.js';
-import type { NewTask, TaskStore } from '../../src/storage/task-store.js';
+import type { TaskFilter } from '../../src/storage/port/task-list.js';
+import type { NewTask, TaskStore } from '../../src/storage/port/task-store.js';
 import { noon, settlementOf, someAttempt, someConfig } from './fixture.js';
 
 /** One operation on both stores; numbers select existing items. */

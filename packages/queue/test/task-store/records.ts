@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { JobStep, RecordWrite } from '../../src/storage/task-store.js';
+import type { JobStep, RecordWrite } from '../../src/storage/port/task-store.js';
 import { noon, type Fixture } from './fixture.js';
 
 const job = { kind: 'job', queue: 'mail', name: 'J1' } as const;

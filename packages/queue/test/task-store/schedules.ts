@@ -1,6 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { describe, expect, test } from 'vitest';
+import { newObserver } from '../../src/delivery/delivery.test-support.js';
 import { Scheduler } from '../../src/background/scheduler.js';
 import {
   newScheduleState,
@@ -32,7 +33,12 @@ export function scheduleTests(fixture: Fixture): void {
   const runAt = async (minutes: number): Promise<ScheduleState> => {
     const { store } = fixture;
     const clock = { ...systemClock, now: () => noon + minutes * minute };
-    await new Scheduler({ store, clock, log: silentLog }).run();
+    await new Scheduler({
+      store,
+      clock,
+      log: silentLog,
+      observer: newObserver(store, clock),
+    }).run();
     return (await store.listRecordStates('schedule'))[0]!.state as ScheduleState;
   };
   const end = async (minutes: number, kind: 'succeeded' | 'dead') => {

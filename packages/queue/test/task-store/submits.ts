@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { tombstoneMs } from '../../src/storage/task-store.js';
+import { tombstoneMs } from '../../src/storage/port/task-store.js';
 import { noon, storedTask, type Fixture } from './fixture.js';
 
 export function submitTests(fixture: Fixture): void {

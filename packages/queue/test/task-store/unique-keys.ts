@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { InsertResult, NewTask } from '../../src/storage/task-store.js';
+import type { InsertResult, NewTask } from '../../src/storage/port/task-store.js';
 import { noon, type Fixture } from './fixture.js';
 
 const day = 86_400_000;

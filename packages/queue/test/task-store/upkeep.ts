@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { tombstoneMs } from '../../src/storage/task-store.js';
+import { tombstoneMs } from '../../src/storage/port/task-store.js';
 import { noon, settlementOf, someAttempt, type Fixture } from './fixture.js';
 
 export function upkeepTests(fixture: Fixture): void {

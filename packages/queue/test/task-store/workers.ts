@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { WorkerNote } from '../../src/storage/task-store.js';
+import type { WorkerNote } from '../../src/storage/port/task-store.js';
 import { noon, type Fixture } from './fixture.js';
 
 const identity = { worker: 'w1', principal: 'mailers', remoteIp: '192.0.2.7' };

@@ -1,5 +1,5 @@
 import { attemptRecord, type LeasedTask } from '../../core/attempt-record.js';
-import type { Settlement } from '../../storage/task-store.js';
+import type { Settlement } from '../../storage/port/task-store.js';
 
 /** Settles a claim whose worker did not get the task. It does not count as an attempt. */
 export function handedBack(task: LeasedTask, now: number): Settlement {

@@ -2,17 +2,19 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Random } from '@millrace/kit/random';
 import { isClaimed } from '../../core/attempt-record.js';
 import type { Queue } from '../../core/queue.js';
-import { QueueChanged, type TaskStore } from '../../storage/task-store.js';
-import type { DeliveryMetrics } from '../delivery-metrics.js';
-import { newLeaseToken } from '../lease-token.js';
-import type { QueueState } from '../queue-state.js';
+import { QueueChanged, type TaskStore } from '../../storage/port/task-store.js';
+import type { TaskObserver } from '../../background/index.js';
+import type { DeliveryMetrics } from '../state/delivery-metrics.js';
+import { claimRequest, newLeaseToken } from '../state/claim-request.js';
+import type { QueueState } from '../state/queue-state.js';
 import { handedBack } from './handed-back.js';
 import type { PulledLeases } from './pulled-leases.js';
-import type { PulledTask, WaitingClaim } from './waiting-claims.js';
+import type { PulledTask, WaitingClaim } from '../state/waiting-claims.js';
 import type { WorkerActivity } from './worker-activity.js';
 
 export interface PullServerOptions {
   store: TaskStore;
+  observer: TaskObserver;
   clock: Clock;
   random: Random;
   metrics: DeliveryMetrics;
@@ -90,7 +92,6 @@ export class PullServer {
     limit: number,
   ): Promise<PulledTask[]> {
     const { store, clock, random, nodeId, metrics, leaseTaken } = this.options;
-    const { limits, ordering } = queue.config;
     const { leaseMs, handlers } = claims[0]!.request;
     // Each token names the worker that gets its task. A store may use only the later ones, if it
     // has to repeat the claim.
@@ -99,17 +100,9 @@ export class PullServer {
     );
     let tokens = 0;
     const now = clock.now();
+    const newToken = () => `${newLeaseToken(random)}.${keys[tokens++ % keys.length]!}`;
     const tasks = await store.claimDue({
-      queue: state.name,
-      expected: queue,
-      limit,
-      now,
-      nodeId,
-      leaseExpiresAt: now + leaseMs,
-      newToken: () => `${newLeaseToken(random)}.${keys[tokens++ % keys.length]!}`,
-      maxInFlight: limits.max_in_flight,
-      dispatchPerSecond: limits.dispatch_per_second,
-      fifoGroups: ordering.mode === 'group',
+      ...claimRequest(queue, { limit, now, nodeId, leaseMs, newToken }),
       handlers,
       isImmediate: true,
     });
@@ -145,11 +138,11 @@ export class PullServer {
 
   /** The client disconnected during the claim. */
   async #handBack(state: QueueState, tasks: readonly PulledTask[]): Promise<void> {
-    const { store, clock, workers } = this.options;
+    const { store, observer, clock, workers } = this.options;
     const now = clock.now();
     const settlements = tasks.map((task) => handedBack(task, now));
     for (const { token } of settlements) workers.settled(state.name, token, 'handed_back');
-    await store.settle(settlements);
+    observer.settled(settlements, await store.settle(settlements));
     state.mayHaveWork = true;
   }
 }

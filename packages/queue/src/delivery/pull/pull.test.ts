@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { QueueConfig } from '../../core/queue.js';
 import { newScene, type Scene } from '../delivery.test-support.js';
 import type { TaskReport } from '../handler-reports.js';
-import type { PulledTask, PullRequest } from './waiting-claims.js';
+import type { PulledTask, PullRequest } from '../state/waiting-claims.js';
 
 const pullCallback = { url: undefined, protocol: 'pull' } as never;
 

@@ -1,9 +1,9 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { LeasedTask } from '../../core/attempt-record.js';
 import type { TargetHealth } from '../../core/outcome.js';
-import { Alarm } from '../alarm.js';
-import type { QueueState } from '../queue-state.js';
-import type { PulledTask } from './waiting-claims.js';
+import { Alarm } from '../state/alarm.js';
+import type { QueueState } from '../state/queue-state.js';
+import type { PulledTask } from '../state/waiting-claims.js';
 
 export interface PulledLease {
   /** Without its payload, which the worker has. */

@@ -8,8 +8,8 @@ import type {
   WorkerIdentity,
   WorkerNote,
   WorkerStats,
-} from '../../storage/task-store.js';
-import { Alarm } from '../alarm.js';
+} from '../../storage/port/task-store.js';
+import { Alarm } from '../state/alarm.js';
 
 export interface WorkerActivityOptions {
   store: TaskStore;

@@ -1,9 +1,9 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { endedJob, jobAct, type JobDefinition, type JobState } from '../../core/job.js';
-import type { QueueContext } from '../context.js';
-import type { Principal } from '../principal.js';
-import { fail } from '../refusal.js';
-import { retryOnConflict } from '../retry-on-conflict.js';
+import type { QueueContext } from '../base/context.js';
+import type { Principal } from '../base/principal.js';
+import { fail } from '../base/refusal.js';
+import { retryOnConflict } from '../base/retry-on-conflict.js';
 import { requireJob, toWireJob } from './job-record.js';
 
 /** Stops a job. A step that is under way in another server then changes nothing. */

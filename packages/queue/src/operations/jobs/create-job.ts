@@ -1,10 +1,10 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { jobAct, newJobState, type JobDefinition, type JobState } from '../../core/job.js';
-import type { QueueContext } from '../context.js';
-import { queueNotFound, requireQueue } from '../find.js';
-import type { Principal } from '../principal.js';
+import type { QueueContext } from '../base/context.js';
+import { queueNotFound, requireQueue } from '../base/find.js';
+import type { Principal } from '../base/principal.js';
 import { redriveGapMs } from '../redrive-dlq.js';
-import { failBody, rateLimited } from '../refusal.js';
+import { failBody, rateLimited } from '../base/refusal.js';
 import { readSelector } from '../selector.js';
 import { toWireJob } from './job-record.js';
 

@@ -1,10 +1,10 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { JobDefinition, JobState } from '../../core/job.js';
-import type { StoredRecord } from '../../storage/stored-record.js';
-import type { QueueContext } from '../context.js';
-import { timeOrNull, timeText } from '../envelope.js';
-import { hasGrant, requireGrant, type Principal } from '../principal.js';
-import { fail } from '../refusal.js';
+import type { StoredRecord } from '../../storage/port/stored-record.js';
+import type { QueueContext } from '../base/context.js';
+import { timeOrNull, timeText } from '../base/envelope.js';
+import { hasGrant, requireGrant, type Principal } from '../base/principal.js';
+import { fail } from '../base/refusal.js';
 
 /** The job, if the caller is operator of its queue. */
 export async function requireJob(

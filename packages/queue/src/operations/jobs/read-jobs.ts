@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from '../context.js';
-import { requireQueue } from '../find.js';
-import type { Principal } from '../principal.js';
+import type { QueueContext } from '../base/context.js';
+import { requireQueue } from '../base/find.js';
+import type { Principal } from '../base/principal.js';
 import { requireJob, toWireJob } from './job-record.js';
 
 export async function getJob(

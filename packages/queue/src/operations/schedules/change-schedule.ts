@@ -1,12 +1,12 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { hasRoom, scheduledTask } from '../../background/index.js';
 import { withPause, withRuns, type ScheduleState } from '../../core/schedule.js';
-import type { NewTask } from '../../storage/task-store.js';
-import type { QueueContext } from '../context.js';
-import { requireQueue } from '../find.js';
-import type { Principal } from '../principal.js';
+import type { NewTask } from '../../storage/port/task-store.js';
+import type { QueueContext } from '../base/context.js';
+import { requireQueue } from '../base/find.js';
+import type { Principal } from '../base/principal.js';
 import { queueFull } from '../submit-task.js';
-import { retryOnConflict } from '../retry-on-conflict.js';
+import { retryOnConflict } from '../base/retry-on-conflict.js';
 import {
   requireSchedule,
   scheduleNotFound,
@@ -61,7 +61,7 @@ export async function runSchedule(
 }
 
 async function write(
-  { store, clock }: QueueContext,
+  { store, clock, observer }: QueueContext,
   { record, definition }: StoredSchedule,
   state: ScheduleState,
   tasks?: readonly NewTask[],
@@ -71,5 +71,6 @@ async function write(
   const result = await store.writeRecord({ kind, queue, name, ifRevision, state, tasks, now });
   // A deleted schedule or queue is found missing by the next try.
   if (result.kind !== 'written') return 'conflict';
+  if (tasks) observer.scheduled(tasks, result.inserted, now);
   return { record: result.record, definition, state };
 }

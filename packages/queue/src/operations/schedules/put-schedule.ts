@@ -7,13 +7,13 @@ import {
   type ScheduleDefinition,
   type ScheduleState,
 } from '../../core/schedule.js';
-import type { QueueContext } from '../context.js';
-import { queueNotFound, requireQueue } from '../find.js';
+import type { QueueContext } from '../base/context.js';
+import { queueNotFound, requireQueue } from '../base/find.js';
 import { newTask } from '../new-task.js';
-import type { Principal } from '../principal.js';
-import { readOnlyFaults } from '../read-only.js';
-import { fail, failBody } from '../refusal.js';
-import { retryOnConflict } from '../retry-on-conflict.js';
+import type { Principal } from '../base/principal.js';
+import { readOnlyFaults } from '../base/read-only.js';
+import { fail, failBody } from '../base/refusal.js';
+import { retryOnConflict } from '../base/retry-on-conflict.js';
 import { findSchedule, toWireSchedule, type ScheduleRequest } from './schedule-record.js';
 
 /** Creates a schedule or replaces it. */

@@ -1,8 +1,8 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { StoredRecord } from '../../storage/stored-record.js';
-import type { QueueContext } from '../context.js';
-import type { CursorScope } from '../cursors.js';
-import { requireQueue } from '../find.js';
+import type { StoredRecord } from '../../storage/port/stored-record.js';
+import type { QueueContext } from '../base/context.js';
+import type { CursorScope } from '../base/cursors.js';
+import { requireQueue } from '../base/find.js';
 import { staleCursor } from '../list-dlq.js';
 import {
   requireSchedule,

@@ -1,10 +1,10 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { ScheduleDefinition, ScheduleState } from '../../core/schedule.js';
-import type { RecordState, StoredRecord } from '../../storage/stored-record.js';
-import type { QueueContext } from '../context.js';
-import { timeOrNull } from '../envelope.js';
-import { requireQueue } from '../find.js';
-import { fail } from '../refusal.js';
+import type { RecordState, StoredRecord } from '../../storage/port/stored-record.js';
+import type { QueueContext } from '../base/context.js';
+import { timeOrNull } from '../base/envelope.js';
+import { requireQueue } from '../base/find.js';
+import { fail } from '../base/refusal.js';
 
 /** A schedule as stored. */
 export interface StoredSchedule {

@@ -3,9 +3,9 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import type { ServerCall } from '@millrace/wire/grpc';
 import { isClaimed } from '../../core/attempt-record.js';
 import { claimTasks, handBackTasks } from '../../operations/claim-tasks.js';
-import type { QueueContext } from '../../operations/context.js';
-import { requireGrant, type Principal } from '../../operations/principal.js';
-import { rateLimited } from '../../operations/refusal.js';
+import type { QueueContext } from '../../operations/base/context.js';
+import { requireGrant, type Principal } from '../../operations/base/principal.js';
+import { rateLimited } from '../../operations/base/refusal.js';
 import { bodyOf, textIn } from './messages.js';
 
 type ClaimedTask = QueueSchema<'ClaimResult'>['tasks'][number];

@@ -9,7 +9,7 @@ import {
   type Message,
 } from '@bufbuild/protobuf';
 import { messageOf } from '@millrace/kit/errors';
-import { fail } from '../../operations/refusal.js';
+import { fail } from '../../operations/base/refusal.js';
 
 /** Messages of one method as JSON with the field names of the REST API. */
 export class MethodCodec {

@@ -12,7 +12,7 @@ import {
   type GrpcStatus,
   type TransportFault,
 } from '@millrace/wire/grpc';
-import { StorageUnavailable } from '../../storage/task-store.js';
+import { StorageUnavailable } from '../../storage/port/task-store.js';
 
 const domain = 'queue.millrace';
 

@@ -1,5 +1,5 @@
 import type { Attempt } from '../../core/task.js';
-import { maxStoredAttempts } from '../task-row.js';
+import { maxStoredAttempts } from '../port/task-row.js';
 
 const maxInlineBytes = 1_024;
 

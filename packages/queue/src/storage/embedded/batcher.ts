@@ -1,4 +1,4 @@
-import { StorageUnavailable } from '../task-store.js';
+import { StorageUnavailable } from '../port/task-store.js';
 import type { Step } from './step.js';
 
 /** Runs a function as one commit; resolves when it is on disk. */

@@ -1,7 +1,7 @@
 import { mayStart, withStarts } from '../../core/start-window.js';
 import type { WholeTask } from '../../core/task.js';
-import { isClaimable } from '../claimable.js';
-import type { ClaimRequest } from '../task-store.js';
+import { isClaimable } from '../port/claimable.js';
+import type { ClaimRequest } from '../port/task-store.js';
 import { after, idOf, kinds, queueKey, timeOf } from './keys.js';
 import { pickReady } from './ready-tasks.js';
 import type { Step, StepQueue } from './step.js';

@@ -8,8 +8,8 @@ import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
 import { noon, settlementOf, someConfig } from '../../../test/task-store/fixture.js';
 import type { WholeTask } from '../../core/task.js';
-import { MemoryStore } from '../memory/index.js';
-import type { ClaimRequest, NewTask, TaskStore, Verdict } from '../task-store.js';
+import { MemoryStore } from '../../../test/support/memory-store/index.js';
+import type { ClaimRequest, NewTask, TaskStore, Verdict } from '../port/task-store.js';
 import { storeProblems } from './consistency.test-support.js';
 import { EmbeddedStore } from './embedded-store.js';
 

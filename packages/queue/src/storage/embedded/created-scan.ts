@@ -1,6 +1,6 @@
 import type { RowReader } from '@millrace/engine';
 import type { Task } from '../../core/task.js';
-import { toTask } from '../task-row.js';
+import { toTask } from '../port/task-row.js';
 import {
   isStatusFilter,
   maxExactCount,
@@ -10,7 +10,7 @@ import {
   type TaskListQuery,
   type TaskPage,
   type TaskPosition,
-} from '../task-list.js';
+} from '../port/task-list.js';
 import {
   after,
   idKey,

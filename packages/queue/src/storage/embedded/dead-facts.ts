@@ -1,5 +1,5 @@
-import { deadFacts, type DeadFacts } from '../dead-letters.js';
-import type { TaskRow } from '../task-row.js';
+import { deadFacts, type DeadFacts } from '../port/dead-letters.js';
+import type { TaskRow } from '../port/task-row.js';
 import { timeOf } from './keys.js';
 import { encodeJson } from './queue-rows.js';
 

@@ -1,7 +1,7 @@
 import type { RowReader } from '@millrace/engine';
-import { DeadGroups, matchesDeadFilter, pageBytes } from '../dead-letters.js';
-import { redriveRow } from '../task-row.js';
-import type { DeadTaskQuery, DeadPage, PurgeChange, RedriveChange } from '../task-store.js';
+import { DeadGroups, matchesDeadFilter, pageBytes } from '../port/dead-letters.js';
+import { redriveRow } from '../port/task-row.js';
+import type { DeadTaskQuery, DeadPage, PurgeChange, RedriveChange } from '../port/task-store.js';
 import { factsOf } from './dead-facts.js';
 import { after, idKey, idOf, keyBefore, kinds, queueKey, queueTimeKey, timeOf } from './keys.js';
 import type { Step } from './step.js';

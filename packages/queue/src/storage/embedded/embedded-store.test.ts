@@ -9,7 +9,7 @@ import { seededRandom } from '@millrace/kit/random';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { WholeTask } from '../../core/task.js';
 import { noon, settlementOf, someConfig } from '../../../test/task-store/fixture.js';
-import { StorageUnavailable, type ClaimRequest, type NewTask } from '../task-store.js';
+import { StorageUnavailable, type ClaimRequest, type NewTask } from '../port/task-store.js';
 import { storeProblems } from './consistency.test-support.js';
 import { EmbeddedStore } from './embedded-store.js';
 import { kinds, nameKey } from './keys.js';

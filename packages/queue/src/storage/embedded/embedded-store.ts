@@ -30,23 +30,23 @@ import {
   type RecordWriteResult,
   type WorkerNote,
   type WorkerStats,
-} from '../task-store.js';
+} from '../port/task-store.js';
 import type {
   RecordKey,
   RecordKind,
   RecordQuery,
   RecordState,
   StoredRecord,
-} from '../stored-record.js';
-import { WorkerTable } from '../worker-table.js';
+} from '../port/stored-record.js';
+import { WorkerTable } from '../port/worker-table.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
   TaskChangeResult,
   UpdateTaskChange,
-} from '../task-changes.js';
-import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
-import { ListeningStore } from '../listening-store.js';
+} from '../port/task-changes.js';
+import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
+import { ListeningStore } from '../port/listening-store.js';
 import { Batcher } from './batcher.js';
 import { claimDue, type ClaimResult } from './claims.js';
 import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';

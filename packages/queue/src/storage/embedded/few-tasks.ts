@@ -1,6 +1,6 @@
 import type { RowReader } from '@millrace/engine';
 import type { Task, TaskStatus } from '../../core/task.js';
-import { toTask } from '../task-row.js';
+import { toTask } from '../port/task-row.js';
 import { after, idKey, idOf, kinds, queueKey } from './keys.js';
 import { idsIn } from './leases.js';
 import type { Counters } from './queue-rows.js';

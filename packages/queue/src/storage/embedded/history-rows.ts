@@ -6,7 +6,7 @@ import {
   type HistoryRow,
   type HistoryTotals,
 } from '../../core/history.js';
-import type { HistoryQuery, HistoryWrite } from '../task-store.js';
+import type { HistoryQuery, HistoryWrite } from '../port/task-store.js';
 import { after, kinds, queueKey } from './keys.js';
 import { encodeJson, readQueue } from './queue-rows.js';
 import type { Step } from './step.js';

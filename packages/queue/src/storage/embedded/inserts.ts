@@ -1,5 +1,5 @@
-import { newRow, toTask } from '../task-row.js';
-import { tombstoneMs, type InsertResult, type NewTask } from '../task-store.js';
+import { newRow, toTask } from '../port/task-row.js';
+import { tombstoneMs, type InsertResult, type NewTask } from '../port/task-store.js';
 import { idKey, kinds, timeKey } from './keys.js';
 import { holderOf, holdKey, type KeyHolder } from './unique-keys.js';
 import type { Step } from './step.js';

@@ -1,13 +1,13 @@
 import type { RowReader } from '@millrace/engine';
 import type { Task } from '../../core/task.js';
-import { toTask } from '../task-row.js';
+import { toTask } from '../port/task-row.js';
 import {
   comparePositions,
   PageInProgress,
   type TaskListQuery,
   type TaskPage,
   type TaskPosition,
-} from '../task-list.js';
+} from '../port/task-list.js';
 import {
   after,
   groupBytes,

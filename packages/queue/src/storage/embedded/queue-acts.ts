@@ -1,4 +1,4 @@
-import type { QueuePut, QueuePutResult } from '../task-store.js';
+import type { QueuePut, QueuePutResult } from '../port/task-store.js';
 import { kinds, nameKey, queueKey } from './keys.js';
 import { encodeJson, toQueue, type StoredQueue } from './queue-rows.js';
 import { removeRecordsOf } from './record-rows.js';

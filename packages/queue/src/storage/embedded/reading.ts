@@ -1,8 +1,8 @@
 import type { RowReader } from '@millrace/engine';
 import type { AuditRecord } from '../../core/audit.js';
 import type { FullTask, Tombstone } from '../../core/task.js';
-import { toTombstone } from '../task-row.js';
-import { tombstoneMs, type AuditQuery } from '../task-store.js';
+import { toTombstone } from '../port/task-row.js';
+import { tombstoneMs, type AuditQuery } from '../port/task-store.js';
 import { readGroup } from './groups.js';
 import {
   after,

@@ -6,8 +6,8 @@ import type {
   RecordQuery,
   RecordState,
   StoredRecord,
-} from '../stored-record.js';
-import type { JobStep, JobStepResult, RecordWrite, RecordWriteResult } from '../task-store.js';
+} from '../port/stored-record.js';
+import type { JobStep, JobStepResult, RecordWrite, RecordWriteResult } from '../port/task-store.js';
 import { purgeTasks, redriveTasks } from './dead-rows.js';
 import { insertTask } from './inserts.js';
 import { after, kinds, queueKey, type Kind } from './keys.js';

@@ -1,6 +1,6 @@
 import type { Task } from '../../core/task.js';
-import { extendedExpiry, mayEnd, settleRow, toTask } from '../task-row.js';
-import type { Settlement, SettleResult, TaskStore } from '../task-store.js';
+import { extendedExpiry, mayEnd, settleRow, toTask } from '../port/task-row.js';
+import type { Settlement, SettleResult, TaskStore } from '../port/task-store.js';
 import { idKey, kinds } from './keys.js';
 import type { Step } from './step.js';
 

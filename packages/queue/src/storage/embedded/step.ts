@@ -1,8 +1,8 @@
 import type { RowWriter } from '@millrace/engine';
 import { chainAct, type AuditAct, type AuditRecord } from '../../core/audit.js';
 import type { Attempt, Tombstone, WholeTask } from '../../core/task.js';
-import { claimRow, maxStoredAttempts, toTombstone } from '../task-row.js';
-import type { ClaimRequest } from '../task-store.js';
+import { claimRow, maxStoredAttempts, toTombstone } from '../port/task-row.js';
+import type { ClaimRequest } from '../port/task-store.js';
 import { attemptsApart, encodeAttempt, isSmall } from './attempt-codec.js';
 import { encodeFacts } from './dead-facts.js';
 import { TouchedGroups } from './groups.js';

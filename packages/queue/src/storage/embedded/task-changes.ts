@@ -1,11 +1,11 @@
 import { isClaimed } from '../../core/attempt-record.js';
-import { cancelledError, cancelRow, settleRow, toTask, updateRow } from '../task-row.js';
+import { cancelledError, cancelRow, settleRow, toTask, updateRow } from '../port/task-row.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
   TaskChangeResult,
   UpdateTaskChange,
-} from '../task-changes.js';
+} from '../port/task-changes.js';
 import type { Step } from './step.js';
 import { encodeFixedAgain, type StoredTask } from './task-codec.js';
 

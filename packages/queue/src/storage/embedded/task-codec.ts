@@ -1,7 +1,7 @@
 import type { Attempt, LastError, Lease, Progress, Tombstone } from '../../core/task.js';
-import type { SettledClaim, TaskRow } from '../task-row.js';
-import type { TaskFilter } from '../task-list.js';
-import type { NewTask } from '../task-store.js';
+import type { SettledClaim, TaskRow } from '../port/task-row.js';
+import type { TaskFilter } from '../port/task-list.js';
+import type { NewTask } from '../port/task-store.js';
 import { attemptOf, storedAttempt, type StoredAttempt } from './attempt-codec.js';
 
 /**

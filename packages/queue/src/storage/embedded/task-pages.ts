@@ -8,7 +8,7 @@ import {
   type TaskFilter,
   type TaskListQuery,
   type TaskPage,
-} from '../task-list.js';
+} from '../port/task-list.js';
 import { CreatedCountReader, CreatedPageReader } from './created-scan.js';
 import { fewTasks } from './few-tasks.js';
 import { NextPageReader } from './next-scan.js';

@@ -1,6 +1,6 @@
 import type { RowReader, RowWriter } from '@millrace/engine';
 import type { TaskStatus } from '../../core/task.js';
-import type { TaskRow } from '../task-row.js';
+import type { TaskRow } from '../port/task-row.js';
 import { kinds, timeKey } from './keys.js';
 import { encodeJson } from './queue-rows.js';
 

@@ -1,7 +1,7 @@
 import type { RowReader } from '@millrace/engine';
 import type { Task, WholeTask } from '../../core/task.js';
-import { expireRow, toTask } from '../task-row.js';
-import { tombstoneMs, type TaskStore } from '../task-store.js';
+import { expireRow, toTask } from '../port/task-row.js';
+import { tombstoneMs, type TaskStore } from '../port/task-store.js';
 import {
   after,
   idKey,

@@ -1,6 +1,6 @@
 import type { RowReader } from '@millrace/engine';
 import type { Attempt, FullTask, WholeTask } from '../../core/task.js';
-import { toFullTask, toWholeTask } from '../task-row.js';
+import { toFullTask, toWholeTask } from '../port/task-row.js';
 import { attemptsApart, decodeAttempt } from './attempt-codec.js';
 import { attemptKey, idKey, kinds } from './keys.js';
 import type { StoredTask } from './task-codec.js';

@@ -1,6 +1,6 @@
 import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
-import { Client } from './client.js';
-import { clientConfig } from './connections.js';
+import { Client } from './connection/client.js';
+import { clientConfig } from './connection/connections.js';
 
 /** The driver silently treats every other value as verify-full. */
 const sslModes = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full'];

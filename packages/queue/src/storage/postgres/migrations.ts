@@ -1,7 +1,7 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { formatReleases } from '@millrace/kit/format-releases';
-import type { Connections, Transaction } from './connections.js';
-import { isAway, isConflict } from './failures.js';
+import type { Connections, Transaction } from './connection/connections.js';
+import { isAway, isConflict } from './connection/failures.js';
 import { tables } from './migrations/0001-tables.sql.js';
 import { upkeep } from './migrations/0002-upkeep.sql.js';
 import { claims, claimsUpkeep } from './migrations/0003-claims.sql.js';
@@ -14,7 +14,7 @@ import { taskLists } from './migrations/0009-task-lists.sql.js';
 import { history } from './migrations/0010-history.sql.js';
 import { results, resultsTuning } from './migrations/0011-results.sql.js';
 import { deadFilters } from './migrations/0012-dead-filters.sql.js';
-import { statement } from './statement.js';
+import { statement } from './connection/statement.js';
 
 interface Migration {
   texts: readonly string[];

@@ -1,8 +1,8 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import { Client } from './client.js';
-import { clientConfig } from './connections.js';
-import { isAway } from './failures.js';
+import { Client } from './connection/client.js';
+import { clientConfig } from './connection/connections.js';
+import { isAway } from './connection/failures.js';
 
 export interface NotificationsOptions extends NotificationListeners {
   url: string;

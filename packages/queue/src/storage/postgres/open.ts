@@ -2,13 +2,13 @@ import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
-import { StorageUnavailable } from '../task-store.js';
+import { StorageUnavailable } from '../port/task-store.js';
 import { checkUrl, settingsProblem } from './check-url.js';
-import { ClockShift } from './clock-shift.js';
-import { Connections } from './connections.js';
-import { DatabaseTimeStore } from './database-time-store.js';
+import { Connections } from './connection/connections.js';
+import { DatabaseClock } from './database-clock.js';
 import { Notifications } from './notifications.js';
 import { migrate } from './migrations.js';
+import { PostgresStore } from './postgres-store.js';
 import { refuseOthers, transferSessions } from './transfer/sessions.js';
 import { markOf } from './transfer/postgres-end.js';
 import { keepSecret, readSecret } from './statements/instances.sql.js';
@@ -42,7 +42,7 @@ const probeSkip = {
 export async function openPostgresStore(
   url: string,
   options: PostgresStoreOptions,
-): Promise<DatabaseTimeStore> {
+): Promise<PostgresStore> {
   const { clock, random, log, forTransfer } = options;
   const sessionName = forTransfer ? transferSessions : undefined;
   const connect = (statementTimeoutMs: number | undefined) => {
@@ -55,15 +55,13 @@ export async function openPostgresStore(
     await migrate(connections, () => connect(migrationTimeoutMs), options.upgrade);
     if (forTransfer) await refuseOthers(connections, clock);
     else await refusePart(connections);
-    const shift = new ClockShift(clock, log);
     const instance = random.ulid(clock.now());
-    const store = new DatabaseTimeStore({
+    const store = new PostgresStore({
       connections,
       instance,
       canSkip: options.canSkipLocked ?? (await canSkipLocked(connections)),
-      shift,
       cursorKey: await cursorKeyOf(connections, random),
-      clock,
+      clock: new DatabaseClock(clock, log),
       random,
       log,
       notifications: (listeners) =>

@@ -1,11 +1,11 @@
-import type { Clock } from '@millrace/kit/clock';
+import type { Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
 import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
-import { expiredError } from '../task-row.js';
+import { expiredError } from '../port/task-row.js';
 import {
   StorageUnavailable,
   type AuditQuery,
@@ -31,45 +31,45 @@ import {
   type RecordWriteResult,
   type WorkerNote,
   type WorkerStats,
-} from '../task-store.js';
+} from '../port/task-store.js';
 import type {
   RecordKey,
   RecordKind,
   RecordQuery,
   RecordState,
   StoredRecord,
-} from '../stored-record.js';
+} from '../port/stored-record.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
   TaskChangeResult,
   UpdateTaskChange,
-} from '../task-changes.js';
-import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../task-list.js';
-import { ListeningStore } from '../listening-store.js';
-import { readAudit } from './audit.js';
-import { Batcher } from './batcher.js';
-import { ClaimedTasks } from './claimed-tasks.js';
+} from '../port/task-changes.js';
+import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
+import { ListeningStore } from '../port/listening-store.js';
+import { readAudit } from './rows/audit.js';
+import { Batcher } from './connection/batcher.js';
+import { ClaimedTasks } from './rows/claimed-tasks.js';
 import { Claims } from './claiming/claims.js';
-import type { ClockShift } from './clock-shift.js';
-import type { Connections } from './connections.js';
-import { Counters } from './counters.js';
-import { purge, readDeadGroups, readDeadPage, redrive } from './dead-rows.js';
-import { Expiries } from './expiries.js';
-import type { Insert } from './insert.js';
-import { insertAll } from './inserts.js';
-import { Leases } from './leases.js';
+import type { Connections } from './connection/connections.js';
+import { Counters } from './rows/counters.js';
+import type { DatabaseClock } from './database-clock.js';
+import { purge, readDeadGroups, readDeadPage, redrive } from './rows/dead-rows.js';
+import { Expiries } from './rows/expiries.js';
+import type { Insert } from './rows/insert.js';
+import { insertAll } from './rows/inserts.js';
+import { Leases } from './rows/leases.js';
 import type { NotificationListeners, Notifications } from './notifications.js';
-import * as acts from './queue-acts.js';
-import { toQueue, type QueueAct, type QueueColumns } from './queue-acts.js';
-import * as queueHistory from './queue-history.js';
-import * as records from './records.js';
-import { Retention } from './retention.js';
-import * as columns from './task-columns.js';
-import { settleAll, settledQueues } from './settlements.js';
-import * as changes from './task-changes.js';
-import { TaskLists } from './task-lists.js';
-import type { SkippingStatement, Statement } from './statement.js';
+import * as acts from './rows/queue-acts.js';
+import { toQueue, type QueueAct, type QueueColumns } from './rows/queue-acts.js';
+import * as queueHistory from './rows/queue-history.js';
+import * as records from './rows/records.js';
+import { Retention } from './rows/retention.js';
+import * as columns from './rows/task-columns.js';
+import { settleAll, settledQueues } from './rows/settlements.js';
+import * as changes from './rows/task-changes.js';
+import { TaskLists } from './rows/task-lists.js';
+import type { SkippingStatement, Statement } from './connection/statement.js';
 import type { Source, Target } from '../transfer/moved.js';
 import { PostgresEnd } from './transfer/postgres-end.js';
 import { counts } from './statements/counts.sql.js';
@@ -80,7 +80,7 @@ import { groupIsBusy } from './statements/group-is-busy.sql.js';
 import { leaveClaimants, readTime } from './statements/instances.sql.js';
 import { nextDue } from './statements/next-due.sql.js';
 import { listQueues } from './statements/queues.sql.js';
-import { Workers } from './workers.js';
+import { Workers } from './rows/workers.js';
 
 export interface PostgresStoreParts {
   connections: Connections;
@@ -89,9 +89,8 @@ export interface PostgresStoreParts {
   instance: string;
   /** The database supports SKIP LOCKED. */
   canSkip: boolean;
-  shift: ClockShift;
   cursorKey: Uint8Array;
-  clock: Clock;
+  clock: DatabaseClock;
   random: Random;
   log: Log;
 }
@@ -103,7 +102,7 @@ const clockIntervalMs = 10_000;
 
 /** The store on a PostgreSQL that other servers may share. Use `openPostgresStore`. */
 export class PostgresStore extends ListeningStore implements TaskStore {
-  readonly capabilities: StoreCapabilities & { readonly cursorKey: Uint8Array };
+  readonly capabilities: StoreCapabilities & { cursorKey: Uint8Array; clock: DatabaseClock };
   readonly #claimed = new ClaimedTasks();
   readonly #notifications: Notifications;
   readonly #claims: Claims;
@@ -117,17 +116,18 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   readonly #queues: Batcher<string, Queue | undefined>;
   readonly #connections: Connections;
   readonly #lists: TaskLists;
-  #clockTimer: ReturnType<Clock['after']> | undefined;
+  #clockTimer: Timer | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(protected readonly parts: PostgresStoreParts) {
+  constructor(private readonly parts: PostgresStoreParts) {
     super();
     const { connections, clock, instance, log } = parts;
     this.#connections = connections;
     this.#lists = new TaskLists(connections, clock, (queue) => this.counts(queue));
     // The key belongs to the database, so that every server accepts the cursors of the others.
     const { cursorKey } = parts;
-    this.capabilities = { isShared: true, batchSizes: { claim: 500, deletion: 200 }, cursorKey };
+    const batchSizes = { claim: 500, deletion: 200 };
+    this.capabilities = { isShared: true, batchSizes, cursorKey, clock };
     const monotonic = () => clock.monotonic();
     const counters = new Counters(connections, monotonic, log);
     this.#counters = counters;
@@ -327,7 +327,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     dueByQueue: ReadonlyMap<string, number>;
     upkeepAt: number | undefined;
   }> {
-    const now = this.parts.clock.now() + this.parts.shift.ms;
+    const now = this.parts.clock.now();
     const [due, expiry, leaseEnd] = await Promise.all([
       this.#connections.query<{ name: string; due_at: number }>(nextDue),
       this.#expiries.next(now),
@@ -446,8 +446,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
 
   /** This database as the source or the target of a transfer. */
   transferEnd(): Source & Target {
-    const { clock, shift } = this.parts;
-    return new PostgresEnd(this.#connections, clock.now() + shift.ms);
+    return new PostgresEnd(this.#connections, this.parts.clock.now());
   }
 
   async #close(): Promise<void> {
@@ -486,7 +485,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   }
 
   async #readClock(): Promise<void> {
-    await this.parts.shift.measure(async () => {
+    await this.parts.clock.measure(async () => {
       const [row] = await this.#connections.query<{ now: number; read_only: string }>(readTime);
       // A standby, or a database that was made read only.
       if (row!.read_only === 'on') throw new StorageUnavailable('PostgreSQL is read only');
@@ -497,7 +496,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   #watchClock(): void {
     this.#clockTimer = this.parts.clock.after(clockIntervalMs, () => {
       if (this.#closed) return;
-      // On failure the last measured shift stays in use.
+      // On failure the last measured difference stays in use.
       const again = () => this.#watchClock();
       this.#readClock().then(again, again);
     });

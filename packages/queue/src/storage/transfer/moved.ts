@@ -3,8 +3,8 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import type { Queue } from '../../core/queue.js';
 import type { Attempt, Tombstone } from '../../core/task.js';
 import type { Starts } from '../../core/start-window.js';
-import type { StoredRecord } from '../stored-record.js';
-import type { TaskRow } from '../task-row.js';
+import type { StoredRecord } from '../port/stored-record.js';
+import type { TaskRow } from '../port/task-row.js';
 
 /** A queue with its claim state, as transferred. */
 export interface MovedQueue {

@@ -1,5 +1,5 @@
 import type { Clock } from '@millrace/kit/clock';
-import type { ClaimRequest } from '../../task-store.js';
+import type { ClaimRequest } from '../../port/task-store.js';
 
 /** A claim is small if it fills less than this part of what may be in flight. */
 const smallPart = 4;

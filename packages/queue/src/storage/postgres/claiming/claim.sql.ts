@@ -1,4 +1,4 @@
-import { listingStatement, statement } from '../statement.js';
+import { listingStatement, statement } from '../connection/statement.js';
 import { byId } from '../statements/columns.js';
 import {
   lowWaterMarkOf,

@@ -1,6 +1,6 @@
 import type { LastError, WholeTask } from '../../../core/task.js';
-import { attemptsOf } from '../history.js';
-import type { ClaimRequest } from '../../task-store.js';
+import { attemptsOf } from '../rows/history.js';
+import type { ClaimRequest } from '../../port/task-store.js';
 
 /** The last row of the claim statement. `room`: how many tasks the limits allowed. */
 export type RoomRow = [id: null, room: number, ...unknown[]];

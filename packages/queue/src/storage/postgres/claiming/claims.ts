@@ -1,11 +1,11 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { WholeTask } from '../../../core/task.js';
-import { queueChanged } from '../../claimable.js';
-import type { ClaimRequest } from '../../task-store.js';
-import { textArray } from '../arrays.js';
-import type { Connections } from '../connections.js';
-import type { Counters } from '../counters.js';
+import { queueChanged } from '../../port/claimable.js';
+import type { ClaimRequest } from '../../port/task-store.js';
+import { textArray } from '../connection/arrays.js';
+import type { Connections } from '../connection/connections.js';
+import type { Counters } from '../rows/counters.js';
 import { claim, promote, readClaimed } from './claim.sql.js';
 import { ClaimThrottle } from './claim-throttle.js';
 import { toClaimedTask, type ClaimedRow, type FixedRow, type RoomRow } from './claimed-row.js';

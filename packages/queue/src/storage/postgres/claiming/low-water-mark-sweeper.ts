@@ -1,5 +1,5 @@
 import type { Log } from '@millrace/kit/log';
-import type { Connections } from '../connections.js';
+import type { Connections } from '../connection/connections.js';
 import { sweepMarks } from '../statements/low-water-marks.sql.js';
 
 interface QueueSweep {

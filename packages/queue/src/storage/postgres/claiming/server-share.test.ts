@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { ClaimRequest } from '../../task-store.js';
-import type { Connections } from '../connections.js';
+import type { ClaimRequest } from '../../port/task-store.js';
+import type { Connections } from '../connection/connections.js';
 import { ServerShare } from './server-share.js';
 
 /** A share whose counts of claimants the test answers one by one. */

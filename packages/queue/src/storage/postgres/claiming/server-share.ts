@@ -1,5 +1,5 @@
-import type { ClaimRequest } from '../../task-store.js';
-import type { Connections } from '../connections.js';
+import type { ClaimRequest } from '../../port/task-store.js';
+import type { Connections } from '../connection/connections.js';
 import { joinClaimants } from '../statements/instances.sql.js';
 
 interface QueueShare {

@@ -1,5 +1,5 @@
-import { statement, type Statement } from '../statement.js';
-import type { AuditQuery } from '../../task-store.js';
+import { statement, type Statement } from '../connection/statement.js';
+import type { AuditQuery } from '../../port/task-store.js';
 
 /** The lock of the chain: whoever adds to it holds its head. */
 export const lockAuditHead = statement(

@@ -1,5 +1,5 @@
 import { createdMark, lowWaterMarkOf, markStepMs } from './low-water-marks.sql.js';
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 
 /**
  * Counts of queue $1 from counter entry $2 on, and its oldest pending task. The search for that

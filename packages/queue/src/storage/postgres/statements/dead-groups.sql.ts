@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 
 /** Times have 13 digits for the next 260 years; with ids behind them they sort as text. */
 export const deadGroups = statement(

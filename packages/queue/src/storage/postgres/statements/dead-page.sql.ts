@@ -1,5 +1,5 @@
-import { statement, type Statement } from '../statement.js';
-import type { DeadTaskQuery } from '../../task-store.js';
+import { statement, type Statement } from '../connection/statement.js';
+import type { DeadTaskQuery } from '../../port/task-store.js';
 import { endedColumns, fixedColumns, historyColumn, tasksOf } from './columns.js';
 
 const filters = {

@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 import { byId, fixedColumns, historyColumn, liveColumns, tasksOf } from './columns.js';
 
 /**

@@ -1,4 +1,4 @@
-import { skippingStatement } from '../statement.js';
+import { skippingStatement } from '../connection/statement.js';
 import { releaseKeys } from './unique-keys.sql.js';
 import { byId, counted, endedColumns, fixedColumns, tasksOf } from './columns.js';
 

@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 import { fixedColumns, liveColumns, tasksOf } from './columns.js';
 
 /** $3: when it expires; $7: an expiry that may become earlier. */

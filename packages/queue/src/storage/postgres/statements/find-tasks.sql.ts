@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 import { fixedColumns } from './columns.js';
 
 const found = `t.purged_at, t.purged_status,

@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 
 export const groupIsBusy = statement(
   'group_is_busy',

@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 
 /** Keeps the queues from being deleted before the commit. */
 const queues = `queues AS MATERIALIZED (

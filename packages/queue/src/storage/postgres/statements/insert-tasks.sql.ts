@@ -1,6 +1,6 @@
-import { tombstoneMs } from '../../task-store.js';
+import { tombstoneMs } from '../../port/task-store.js';
 import { lowerMarks } from './low-water-marks.sql.js';
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 
 /**
  * Stores tasks whose ids differ. An id that exists keeps its task, unless it is a tombstone that is

@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 
 /** Registers a server that claims from a queue, and counts those of the last five seconds. */
 export const joinClaimants = statement(

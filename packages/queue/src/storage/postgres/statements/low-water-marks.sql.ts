@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 
 /** Low-water marks are rows of the table `floors`: one for each priority, and these two. */
 export const scheduledMark = -1;

@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 import { lowWaterMarkOf, isReady, scheduledMark } from './low-water-marks.sql.js';
 
 /**

@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 import { createdMark } from './low-water-marks.sql.js';
 
 const columns = 'no, name, config, paused, version, incarnation, created_at, changed_at';

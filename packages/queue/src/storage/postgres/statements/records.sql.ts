@@ -1,5 +1,5 @@
-import type { RecordQuery } from '../../stored-record.js';
-import { statement, type Statement } from '../statement.js';
+import type { RecordQuery } from '../../port/stored-record.js';
+import { statement, type Statement } from '../connection/statement.js';
 
 const stateColumns = 'r.kind, q.name AS queue, r.name, r.state, r.revision, r.created_at';
 const fromRecords = 'FROM millrace.records r JOIN millrace.queues q ON q.no = r.queue_no';

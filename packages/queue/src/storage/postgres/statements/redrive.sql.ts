@@ -1,5 +1,5 @@
 import { lowerMarks } from './low-water-marks.sql.js';
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 import { byId, isDead, tasksOf } from './columns.js';
 
 /** $1 queue, $2 ids that differ, $3 when each is due, $4 died by, $5 now. */

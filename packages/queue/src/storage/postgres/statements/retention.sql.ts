@@ -1,4 +1,4 @@
-import { skippingStatement, statement } from '../statement.js';
+import { skippingStatement, statement } from '../connection/statement.js';
 import { byId, counted, isDead } from './columns.js';
 import { keysOfDeleted } from './unique-keys.sql.js';
 

@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 
 /** Takes the claim locks of queues, their rows in `gates`, in the order of names: no deadlock. */
 export const lockForClaims = statement(

@@ -1,5 +1,5 @@
 import { lowerMarks } from './low-water-marks.sql.js';
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 import { byId } from './columns.js';
 import { releaseKeys } from './unique-keys.sql.js';
 

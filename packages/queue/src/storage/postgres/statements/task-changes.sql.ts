@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 import { byId } from './columns.js';
 import { pendingEnded } from './expire-tasks.sql.js';
 import { lowerMarks } from './low-water-marks.sql.js';

@@ -1,5 +1,5 @@
-import type { TaskFilter, TaskListQuery, TaskOrder } from '../../task-list.js';
-import { listingStatement, statement, type Statement } from '../statement.js';
+import type { TaskFilter, TaskListQuery, TaskOrder } from '../../port/task-list.js';
+import { listingStatement, statement, type Statement } from '../connection/statement.js';
 import { isReady } from './low-water-marks.sql.js';
 
 /**

@@ -1,4 +1,4 @@
-import { statement } from '../statement.js';
+import { statement } from '../connection/statement.js';
 
 const notes = `jsonb_to_recordset($1::jsonb) AS n(queue text, key text, worker text,
     principal text, remote_ip text, seen_at bigint, claimed bigint, completed bigint,

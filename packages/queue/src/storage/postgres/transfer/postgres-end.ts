@@ -1,10 +1,10 @@
 import type { AuditRecord } from '../../../core/audit.js';
 import type { Starts } from '../../../core/start-window.js';
-import type { TaskRow } from '../../task-row.js';
-import { auditValues, toRecord, type AuditColumns } from '../audit.js';
-import type { Connections, Transaction } from '../connections.js';
-import { toQueue, type QueueColumns } from '../queue-acts.js';
-import { listRecords, putRecord } from '../records.js';
+import type { TaskRow } from '../../port/task-row.js';
+import { auditValues, toRecord, type AuditColumns } from '../rows/audit.js';
+import type { Connections, Transaction } from '../connection/connections.js';
+import { toQueue, type QueueColumns } from '../rows/queue-acts.js';
+import { listRecords, putRecord } from '../rows/records.js';
 import {
   progressOf,
   statuses,
@@ -14,8 +14,8 @@ import {
   withoutZeros,
   type FoundColumns,
   type WholeColumns,
-} from '../task-columns.js';
-import { attemptsOf, attemptText } from '../history.js';
+} from '../rows/task-columns.js';
+import { attemptsOf, attemptText } from '../rows/history.js';
 import { addAudit } from '../statements/audit.sql.js';
 import { createQueue } from '../statements/queues.sql.js';
 import { movedTasks } from '../statements/find-tasks.sql.js';

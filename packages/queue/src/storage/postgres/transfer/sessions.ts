@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
-import { StorageUnavailable } from '../../task-store.js';
-import { serverSessions, type Connections } from '../connections.js';
+import { StorageUnavailable } from '../../port/task-store.js';
+import { serverSessions, type Connections } from '../connection/connections.js';
 
 export const transferSessions = 'millrace-migrate';
 

@@ -1,0 +1,441 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { AuditAct, AuditRecord } from '../../core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../core/history.js';
+import type { Queue, QueueConfig, QueueCounts } from '../../core/queue.js';
+import type {
+  Attempt,
+  FullTask,
+  LastError,
+  Progress,
+  Task,
+  Tombstone,
+  WholeTask,
+} from '../../core/task.js';
+import type { Verdict } from '../../core/verdict.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordPart,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from './stored-record.js';
+import type { TaskChanging } from './task-changes.js';
+import type { TaskListing } from './task-list.js';
+
+/** `handlers`: those that may have work in the queue; absent: any. */
+export type WorkListener = (queue: string, handlers?: ReadonlySet<string>) => void;
+
+/**
+ * The storage port of the queue. Each call is atomic, durable when it resolves, and safe to
+ * repeat. Time is passed as `now`. A store contains no policy: retry delays, dead-lettering and
+ * retention are decided by the caller. A store that cannot reach its database throws
+ * `StorageUnavailable`.
+ */
+export interface TaskStore extends TaskListing, TaskChanging {
+  readonly capabilities: StoreCapabilities;
+
+  // Queues
+
+  listQueues(): Promise<Queue[]>;
+  getQueue(name: string): Promise<Queue | undefined>;
+  /** Creates a queue or replaces its config. Does not change `paused`. */
+  putQueue(put: QueuePut): Promise<QueuePutResult>;
+  /** False if the queue does not exist. A repeated pause only adds to the audit log. */
+  setPaused(change: { queue: string; paused: boolean; now: number; by: string }): Promise<boolean>;
+  /** Deletes a queue without PENDING, IN_FLIGHT and DEAD tasks, and its succeeded tasks. */
+  deleteQueue(change: {
+    queue: string;
+    now: number;
+    by: string;
+  }): Promise<'deleted' | 'not_empty' | 'not_found'>;
+  /** From maintained counters: costs the same with ten tasks and with ten million. */
+  counts(queue: string): Promise<QueueCounts>;
+
+  // Tasks
+
+  /**
+   * Stores all tasks in one commit; a result for each, in order. Checks for an unknown queue
+   * first, then for a used id, then for a full queue.
+   */
+  insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]>;
+  getTask(id: string): Promise<FullTask | Tombstone | undefined>;
+  /**
+   * Subscribes to tasks that end through this store object; the ends that other servers write are
+   * not among them. Returns the unsubscribe function.
+   */
+  onEnded(listener: (id: string) => void): () => void;
+
+  // Delivery
+
+  /**
+   * Claims up to `limit` due tasks of a queue that is not paused, each under a new lease: higher
+   * priority first, then group keys round-robin, within a group by due time and id; tasks without
+   * a key are one more group. Skips expired tasks. Increments `attempt`. Over all servers, at most
+   * `maxInFlight` tasks of the queue are in flight, and at most `dispatchPerSecond` (0: no limit)
+   * start in a second. Takes nothing from a queue that is not the `expected` one,
+   * and throws `QueueChanged` if a task may be due there.
+   */
+  claimDue(request: ClaimRequest): Promise<WholeTask[]>;
+  /** Settles claims, each if its lease token is still valid; a result for each, in order. */
+  settle(settlements: readonly Settlement[]): Promise<SettleResult[]>;
+  /** Moves the expiry of a lease that is still held. The lease of the returned task has the result. */
+  extendLease(change: {
+    id: string;
+    token: string;
+    expiresAt: number;
+    /** A lease that still expires at this time may become shorter; any other only longer. */
+    replaces?: number | undefined;
+    isAsync: boolean;
+    now: number;
+    /** Replaces the task's progress, if given. */
+    progress?: Progress | undefined;
+  }): Promise<Task | 'lease_lost' | 'not_found'>;
+  /** IN_FLIGHT tasks with an expired lease, oldest expiry first, of all servers. */
+  endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]>;
+  /** Makes PENDING tasks whose `expiresAt` has passed DEAD (EXPIRED), also in paused queues. */
+  expireTasks(request: { now: number; limit: number }): Promise<Task[]>;
+  /**
+   * Times of the next events: a PENDING task of an unpaused queue falls due, a lease or a task
+   * expires. Undefined: none. Overdue events have times in the past.
+   */
+  nextEventAt(): Promise<{ dueByQueue: ReadonlyMap<string, number>; upkeepAt: number | undefined }>;
+  /** Is another task of this FIFO group in flight or waiting to be retried? */
+  groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean>;
+  /**
+   * Subscribes to hints that a queue may have new work, also from another server. A hint may be
+   * false, and a lost hint only costs time. It may come before the call that adds the work
+   * resolves; a claim after the hint finds that work. Returns the unsubscribe function.
+   */
+  onWork(listener: WorkListener): () => void;
+
+  // Workers
+
+  /** Adds to the counters of workers. A worker without an identity must be known to count. */
+  noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void>;
+  /** The workers of a queue that were seen since a time, most recently seen first. */
+  listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]>;
+
+  // Dead letters
+
+  /** One page of DEAD tasks. */
+  deadTasks(request: DeadTaskQuery): Promise<DeadPage>;
+  deadGroups(request: { queue: string; limit: number }): Promise<DeadGroup[]>;
+  /**
+   * Requeues the given tasks that are DEAD in this queue: attempt 0, history retained, `expiresAt`
+   * cleared, due at the time given for each. Returns the ids that it changed.
+   */
+  redrive(change: RedriveChange): Promise<string[]>;
+  /** Deletes the given tasks that are DEAD in this queue. Returns the ids that it deleted. */
+  purge(change: PurgeChange): Promise<string[]>;
+
+  // Upkeep
+
+  /** Deletes SUCCEEDED or DEAD tasks that ended before the time given. Returns how many. */
+  deleteFinished(request: {
+    queue: string;
+    status: 'SUCCEEDED' | 'DEAD';
+    endedBefore: number;
+    now: number;
+    limit: number;
+  }): Promise<number>;
+  /** Deletes tombstones older than a day. Returns how many. */
+  deleteTombstones(request: { now: number; limit: number }): Promise<number>;
+
+  auditPage(request: AuditQuery): Promise<AuditRecord[]>;
+
+  // Records: schedules and jobs
+
+  /** By queue and name. */
+  listRecords(query: RecordQuery): Promise<StoredRecord[]>;
+  /** The states of all records of a kind, or of those of a queue, without their bodies. */
+  listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]>;
+  /** Writes a record, and in the same commit stores tasks and adds to the audit log. */
+  writeRecord(write: RecordWrite): Promise<RecordWriteResult>;
+  /** False if there is no such record. */
+  deleteRecord(key: RecordKey): Promise<boolean>;
+  /** Redrives or purges dead tasks and updates the state of the job, in one commit. */
+  runJobStep(step: JobStep): Promise<JobStepResult>;
+
+  // History
+
+  /** Replaces rows, adds to totals and deletes old rows of the same queues, in one commit. */
+  writeHistory(write: HistoryWrite): Promise<void>;
+  /** The rows from a time on, oldest first, and the last one before it. */
+  readHistory(query: HistoryQuery): Promise<HistoryRow[]>;
+  readHistoryTotals(queue: string): Promise<HistoryTotals>;
+
+  /** Resolves when the database answers. */
+  probe(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Optional guarantees of a store. */
+export interface StoreCapabilities {
+  /**
+   * A claim made while a settlement is being written runs after it, so the capacity that the
+   * settlement frees can be claimed at once.
+   */
+  readonly claimsFollowSettlements?: boolean;
+  /** Preferred batch sizes of an out-of-process store. */
+  readonly batchSizes?: { readonly claim: number; readonly deletion: number };
+  /** Several servers may share the store. */
+  readonly isShared?: boolean;
+  /** Times are given in the time of this clock; absent: of the machine. */
+  readonly clock?: Clock;
+  /** Signs cursors when several servers share the store. */
+  readonly cursorKey?: Uint8Array;
+}
+
+/** How long the id of a deleted task is remembered. */
+export const tombstoneMs = 86_400_000;
+
+/** The database does not respond. The call may or may not have taken effect: retry it. */
+export class StorageUnavailable extends Error {
+  override readonly name = 'StorageUnavailable';
+}
+
+/** The queue was deleted, paused or configured since it was read: read it again. */
+export class QueueChanged extends Error {
+  override readonly name = 'QueueChanged';
+}
+
+export interface QueuePut {
+  queue: string;
+  config: QueueConfig;
+  /** Write only if the queue still has this version; 0: only if there is no such queue. */
+  ifVersion?: number | undefined;
+  now: number;
+  by: string;
+}
+
+export type QueuePutResult =
+  | { kind: 'written'; queue: Queue; created: boolean }
+  | { kind: 'version_mismatch'; queue: Queue | undefined };
+
+export interface NewTask {
+  id: string;
+  queue: string;
+  handlerRef: string;
+  payload: Uint8Array;
+  payloadContentType: string;
+  headers: Readonly<Record<string, string>>;
+  priority: number;
+  groupKey: string | null;
+  dueAt: number;
+  expiresAt: number | null;
+  submittedBy: string;
+  /** At most one task of the queue holds a key. */
+  uniqueKey?: string | null | undefined;
+  /** The key is held until this time; null: until the task ends. */
+  uniqueUntil?: number | null | undefined;
+  /** The queue may hold this many PENDING tasks; 0: any number. */
+  maxPending: number;
+}
+
+export type InsertResult =
+  | { kind: 'stored'; task: Task }
+  /** The id was used before, by a task of this or another queue, or this task holds the key. */
+  | { kind: 'existing'; task: Task }
+  | { kind: 'purged'; tombstone: Tombstone }
+  | { kind: 'queue_not_found' }
+  | { kind: 'queue_full' };
+
+export interface ClaimRequest {
+  queue: string;
+  /** As last read. Claim only if it is not paused and still has this config; absent: any config. */
+  expected?: Pick<Queue, 'incarnation' | 'version'> | undefined;
+  limit: number;
+  now: number;
+  nodeId: string;
+  leaseExpiresAt: number;
+  /** One unguessable token for each task that may be claimed. */
+  newToken: () => string;
+  maxInFlight: number;
+  /** Sliding window of one second, with a resolution of 20 ms. */
+  dispatchPerSecond: number;
+  /**
+   * FIFO: only the head of a group may be claimed, by due time and id whatever its priority, and
+   * none while another task of the group is in flight. A started task that waits for a retry is
+   * the head. Tasks without a group key are not ordered.
+   */
+  fifoGroups: boolean;
+  /** Only tasks for these handlers; absent: any. */
+  handlers?: readonly string[] | undefined;
+  /** A client waits for the result: claim without delay. */
+  isImmediate?: boolean | undefined;
+}
+
+/** What one server saw of a worker since its last note. */
+export interface WorkerNote {
+  queue: string;
+  /** Identifies the worker within the queue; part of its lease tokens. */
+  key: string;
+  /** Undefined: this server saw only its lease tokens. */
+  identity: WorkerIdentity | undefined;
+  seenAt: number;
+  claimed: number;
+  completed: number;
+  failed: number;
+  /** Claims that were handed back. */
+  returned: number;
+}
+
+export interface WorkerIdentity {
+  worker: string;
+  principal: string;
+  /** Null: in process. */
+  remoteIp: string | null;
+}
+
+export interface WorkerStats extends WorkerIdentity {
+  lastSeenAt: number;
+  inFlight: number;
+  claimed: number;
+  completed: number;
+  failed: number;
+}
+
+/** How a claim ends. */
+export interface Settlement {
+  id: string;
+  token: string;
+  now: number;
+  verdict: Verdict;
+  /** For the history. */
+  attempt: Attempt;
+  /** Replaces the task's last error, if given. */
+  error?: LastError | undefined;
+  /** JSON text that is kept with a task that succeeded. */
+  result?: string | undefined;
+  /** The result was too large to keep. */
+  resultDropped?: boolean | undefined;
+  /** Only if the lease expired by this time: it may have been extended on another server. */
+  expiredBy?: number | undefined;
+}
+
+export type SettleResult =
+  | { kind: 'settled'; task: Task }
+  /** This claim was settled before, with this kind of verdict. */
+  | { kind: 'repeated'; task: Task; verdict: Verdict['kind'] }
+  /** The lease belongs to another claim, or the task does not exist. */
+  | { kind: 'lease_lost'; task: Task | undefined };
+
+export interface DeadFilter {
+  errorType?: string | undefined;
+  handlerRef?: string | undefined;
+  httpStatus?: number | undefined;
+  /** Inclusive. */
+  diedFrom?: number | undefined;
+  /** Exclusive. */
+  diedBefore?: number | undefined;
+}
+
+export interface DeadTaskQuery {
+  queue: string;
+  filter: DeadFilter;
+  order: 'newest_first' | 'oldest_first';
+  /** Position of the last task of the previous page. */
+  after?: DeadTaskPosition | undefined;
+  limit: number;
+  /** Maximum size of a page in bytes; a page has at least one task. */
+  maxBytes: number;
+}
+
+export interface DeadTaskPosition {
+  deadAt: number;
+  id: string;
+}
+
+export interface DeadPage {
+  tasks: WholeTask[];
+  /** Start of the next page; undefined on the last one. */
+  next: DeadTaskPosition | undefined;
+}
+
+export interface DeadGroup {
+  errorType: string | null;
+  handlerRef: string;
+  httpStatus: number | null;
+  count: number;
+  firstSeenAt: number;
+  lastSeenAt: number;
+  sampleId: string;
+}
+
+/** A change that is recorded in the audit log in the same commit. */
+interface AuditedChange {
+  queue: string;
+  ids: readonly string[];
+  /** Skips tasks that died, or died again, after this time. */
+  diedBy: number;
+  now: number;
+  by: string;
+  /** The request's selector as sent, for the audit log. */
+  selector: Readonly<Record<string, unknown>>;
+}
+
+export interface RedriveChange extends AuditedChange {
+  /** When the n-th of `ids` is due. */
+  dueAt: (index: number) => number;
+}
+
+export type PurgeChange = AuditedChange;
+
+export type { AuditRecord, Verdict };
+
+export interface AuditQuery {
+  /** Only records of these queues; undefined: all. */
+  allowed?: ((queue: string) => boolean) | undefined;
+  queue?: string | undefined;
+  /** Inclusive. */
+  from?: number | undefined;
+  /** Exclusive. */
+  to?: number | undefined;
+  /** Newest first, below this number. */
+  beforeSeq?: number | undefined;
+  limit: number;
+}
+
+export interface RecordWrite extends RecordKey {
+  /** Write only if the record still has this revision; 0: only if there is none. */
+  ifRevision: number;
+  /** Undefined leaves it as it is; a new record needs one. */
+  body?: RecordPart | undefined;
+  state: RecordPart;
+  tasks?: readonly NewTask[] | undefined;
+  audit?: Omit<AuditAct, 'at'> | undefined;
+  now: number;
+}
+
+export type RecordWriteResult =
+  | { kind: 'written'; record: RecordState; inserted: InsertResult[] }
+  | { kind: 'conflict' }
+  | { kind: 'queue_not_found' };
+
+export interface JobStep {
+  name: string;
+  ifRevision: number;
+  /** The new state, given how many tasks the step changed. */
+  state: (changedCount: number) => RecordPart;
+  /** Not added to the audit log: the start and the end of the job are. */
+  change: ({ action: 'redrive' } & RedriveChange) | ({ action: 'purge' } & PurgeChange);
+}
+
+export type JobStepResult =
+  /** With the ids of the tasks that it changed. */
+  { kind: 'done'; record: RecordState; ids: string[] } | { kind: 'conflict' };
+
+/** Of queues that do not exist any more, nothing is written. */
+export interface HistoryWrite {
+  rows: readonly HistoryRow[];
+  totals: readonly ({ queue: string } & HistoryTotals)[];
+  /** Of each step, rows that began before this time are deleted. */
+  prune: readonly { stepS: number; before: number }[];
+}
+
+export interface HistoryQuery {
+  queue: string;
+  stepS: number;
+  from: number;
+}

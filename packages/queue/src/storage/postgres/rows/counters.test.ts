@@ -1,0 +1,89 @@
+import { silentLog } from '@millrace/kit/log';
+import { expect, test } from 'vitest';
+import type { Transaction } from '../connection/connections.js';
+import { Counters } from './counters.js';
+
+/** Entries with numbers, some of which are not committed yet. */
+class Scene {
+  now = 0;
+  next = 1;
+  entries = new Map<number, { value: number; isCommitted: boolean }>();
+  walked: number[] = [];
+  readonly counters = new Counters(
+    { transact: (work) => work(this.#transaction) },
+    () => this.now,
+    silentLog,
+  );
+  readonly #transaction: Transaction = {
+    query: () => Promise.resolve([]),
+    queryLast: <Row>(_: unknown, values: readonly unknown[] = []) =>
+      Promise.resolve([{ entry: this.#fold(values[1] as number) }] as Row[]),
+  };
+
+  add(value: number, isCommitted = true): number {
+    const entry = this.next++;
+    this.entries.set(entry, { value, isCommitted });
+    return entry;
+  }
+
+  /** Adds entries to the counters over this many milliseconds. */
+  async work(count: number, ms: number): Promise<void> {
+    for (let i = 0; i < count; i++) {
+      this.add(1);
+      this.now += ms / count;
+      this.counters.added(['mail']);
+      await this.counters.close();
+    }
+  }
+
+  count(): number {
+    const first = this.counters.firstEntry('mail');
+    let sum = 0;
+    for (const [entry, { value, isCommitted }] of this.entries) {
+      if (entry >= first && isCommitted) sum += value;
+    }
+    return sum;
+  }
+
+  #fold(from: number): number {
+    this.walked.push(from);
+    let sum = 0;
+    for (const [entry, { value, isCommitted }] of this.entries) {
+      if (entry < from || !isCommitted) continue;
+      sum += value;
+      this.entries.delete(entry);
+    }
+    return this.add(sum);
+  }
+}
+
+test('counting begins near the last entries, and what it counts is right', async () => {
+  const scene = new Scene();
+  await scene.work(1_000, 10_000);
+  expect(scene.count()).toBe(1_000);
+  expect(scene.counters.firstEntry('mail')).toBeGreaterThan(500);
+  expect(scene.walked.at(-1)).toBeGreaterThan(400);
+});
+
+test('what was being committed during a fold is counted as soon as it is', async () => {
+  const scene = new Scene();
+  await scene.work(500, 5_000);
+  const late = scene.add(100, false);
+  await scene.work(100, 1_000);
+  scene.entries.get(late)!.isCommitted = true;
+  expect(scene.count()).toBe(700);
+  await scene.work(500, 10_000);
+  expect(scene.count()).toBe(1_200);
+});
+
+test('what took very long to be committed is counted half a minute later', async () => {
+  const scene = new Scene();
+  await scene.work(500, 5_000);
+  const late = scene.add(100, false);
+  await scene.work(2_000, 20_000);
+  scene.entries.get(late)!.isCommitted = true;
+  scene.now += 40_000;
+  scene.counters.firstEntry('mail');
+  await scene.counters.close();
+  expect(scene.count()).toBe(2_600);
+});

@@ -1,0 +1,496 @@
+import type { AuditAction, AuditRecord } from '../../../src/core/audit.js';
+import type { HistoryRow, HistoryTotals } from '../../../src/core/history.js';
+import type { Queue, QueueCounts } from '../../../src/core/queue.js';
+import type { FullTask, Task, Tombstone, WholeTask } from '../../../src/core/task.js';
+import { deadFacts, DeadGroups } from '../../../src/storage/port/dead-letters.js';
+import {
+  cancelRow,
+  expireRow,
+  extendedExpiry,
+  mayEnd,
+  newRow,
+  redriveRow,
+  settleRow,
+  toFullTask,
+  toTask,
+  toTombstone,
+  withAttempt,
+  type TaskRow,
+} from '../../../src/storage/port/task-row.js';
+import {
+  tombstoneMs,
+  type AuditQuery,
+  type ClaimRequest,
+  type HistoryQuery,
+  type HistoryWrite,
+  type DeadTaskQuery,
+  type DeadGroup,
+  type DeadPage,
+  type InsertResult,
+  type NewTask,
+  type PurgeChange,
+  type QueuePut,
+  type QueuePutResult,
+  type RedriveChange,
+  type Settlement,
+  type SettleResult,
+  type StoreCapabilities,
+  type TaskStore,
+  type JobStep,
+  type JobStepResult,
+  type RecordWrite,
+  type RecordWriteResult,
+  type WorkerNote,
+  type WorkerStats,
+} from '../../../src/storage/port/task-store.js';
+import type {
+  RecordKey,
+  RecordKind,
+  RecordQuery,
+  RecordState,
+  StoredRecord,
+} from '../../../src/storage/port/stored-record.js';
+import { WorkerTable } from '../../../src/storage/port/worker-table.js';
+import type {
+  CancelPendingChange,
+  CancelTaskChange,
+  TaskChangeResult,
+  UpdateTaskChange,
+} from '../../../src/storage/port/task-changes.js';
+import {
+  matchesTaskFilter,
+  pageOfAll,
+  type TaskCount,
+  type TaskFilter,
+  type TaskListQuery,
+  type TaskPage,
+} from '../../../src/storage/port/task-list.js';
+import { isClaimable } from '../../../src/storage/port/claimable.js';
+import { ListeningStore } from '../../../src/storage/port/listening-store.js';
+import { AuditLog } from './audit-log.js';
+import { isDeadIn, showQueue, showWhole, type MemoryQueue, type MemoryRow } from './memory-rows.js';
+import { cancelTask, updateTask } from './task-changes.js';
+import { UniqueKeys, type KeyHolder } from './unique-keys.js';
+import { deadPage } from './dead-page.js';
+import { HistoryMap } from './history-map.js';
+import { RecordMap } from './record-map.js';
+import { compareText } from './claim-order.js';
+import { claimRows, endedLeaseRows, expiredRows, isGroupBusy, nextEvents } from './scans.js';
+
+/**
+ * The simplest task store: maps and full scans. It is the reference model for other stores, and
+ * the storage of simulated servers.
+ */
+export class MemoryStore extends ListeningStore implements TaskStore {
+  readonly capabilities: StoreCapabilities = {};
+  readonly #queues = new Map<string, MemoryQueue>();
+  readonly #rows = new Map<string, MemoryRow>();
+  readonly #tombstones = new Map<string, Tombstone>();
+  readonly #audit = new AuditLog();
+  readonly #keys = new UniqueKeys();
+  readonly #records = new RecordMap();
+  readonly #workers = new WorkerTable();
+  readonly #history = new HistoryMap();
+  #queuesMade = 0;
+
+  async listQueues(): Promise<Queue[]> {
+    const inOrder = [...this.#queues.values()].toSorted((a, b) => compareText(a.name, b.name));
+    return inOrder.map(showQueue);
+  }
+
+  async getQueue(name: string): Promise<Queue | undefined> {
+    const queue = this.#queues.get(name);
+    return queue && showQueue(queue);
+  }
+
+  async putQueue({ queue: name, config, ifVersion, now, by }: QueuePut): Promise<QueuePutResult> {
+    const before = this.#queues.get(name);
+    if (ifVersion !== undefined && ifVersion !== (before?.version ?? 0)) {
+      return { kind: 'version_mismatch', queue: before && showQueue(before) };
+    }
+    const queue: MemoryQueue = {
+      name,
+      config: structuredClone(config),
+      paused: before?.paused ?? false,
+      version: (before?.version ?? 0) + 1,
+      incarnation: before?.incarnation ?? String(++this.#queuesMade),
+      createdAt: before?.createdAt ?? now,
+      updatedAt: now,
+      turns: before?.turns ?? new Map(),
+      starts: before?.starts ?? [],
+    };
+    this.#queues.set(name, queue);
+    this.#record('config_write', { queue: name, now, by });
+    this.#notify([name]);
+    return { kind: 'written', queue: showQueue(queue), created: !before };
+  }
+
+  async setPaused(change: {
+    queue: string;
+    paused: boolean;
+    now: number;
+    by: string;
+  }): Promise<boolean> {
+    const queue = this.#queues.get(change.queue);
+    if (!queue) return false;
+    queue.paused = change.paused;
+    this.#record(change.paused ? 'pause' : 'resume', change);
+    this.#notify([queue.name]);
+    return true;
+  }
+
+  async deleteQueue(change: {
+    queue: string;
+    now: number;
+    by: string;
+  }): Promise<'deleted' | 'not_empty' | 'not_found'> {
+    if (!this.#queues.has(change.queue)) return 'not_found';
+    const rows = this.#rowsOf(change.queue);
+    if (rows.some((row) => row.status !== 'SUCCEEDED')) return 'not_empty';
+    this.#replaceByTombstones(rows, change.now);
+    this.#queues.delete(change.queue);
+    this.#keys.deleteQueue(change.queue);
+    this.#records.deleteOf(change.queue);
+    this.#workers.forget(change.queue);
+    this.#history.deleteOf(change.queue);
+    this.#record('delete', change);
+    return 'deleted';
+  }
+
+  async counts(queue: string): Promise<QueueCounts> {
+    const counts: QueueCounts = { pending: 0, inFlight: 0, dead: 0, oldestPendingAt: null };
+    for (const row of this.#rowsOf(queue)) {
+      if (row.status === 'IN_FLIGHT') counts.inFlight++;
+      if (row.status === 'DEAD') counts.dead++;
+      if (row.status !== 'PENDING') continue;
+      counts.pending++;
+      counts.oldestPendingAt = Math.min(counts.oldestPendingAt ?? Infinity, row.createdAt);
+    }
+    return counts;
+  }
+
+  async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
+    const results = tasks.map((task) => this.#insert(task, now));
+    this.#notify(tasks.filter((_, i) => results[i]!.kind === 'stored').map((task) => task.queue));
+    return results;
+  }
+
+  async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
+    const row = this.#rows.get(id);
+    return row ? toFullTask(row, showWhole(row), row.result) : this.#tombstones.get(id);
+  }
+
+  async listTasks(query: TaskListQuery): Promise<TaskPage> {
+    return pageOfAll(this.#rowsOf(query.queue).map(toTask), query);
+  }
+
+  async countTasks({ queue, filter }: { queue: string; filter: TaskFilter }): Promise<TaskCount> {
+    const rows = this.#rowsOf(queue).filter((row) => matchesTaskFilter(row, filter));
+    return { count: rows.length, isEstimate: false };
+  }
+
+  async cancelTask(change: CancelTaskChange): Promise<TaskChangeResult> {
+    const row = this.#rows.get(change.id);
+    if (!row) return { kind: 'not_found' };
+    const result = cancelTask(row, change);
+    if (result.kind === 'refused') return result;
+    const isChanged = result.kind === 'changed';
+    this.#record('cancel', { ...change, queue: row.queue }, change.selector, isChanged ? 1 : 0);
+    if (!isChanged) return result;
+    this.notifyCancelled(change.id);
+    this.#end(row);
+    this.#notify([row.queue]);
+    return result;
+  }
+
+  async cancelPending(change: CancelPendingChange): Promise<string[]> {
+    if (!this.#queues.has(change.queue)) return [];
+    const cancelled: string[] = [];
+    for (const id of change.ids) {
+      const row = this.#rows.get(id);
+      if (row?.queue !== change.queue || row.status !== 'PENDING') continue;
+      cancelRow(row, change.message, change.now);
+      this.#end(row);
+      cancelled.push(id);
+    }
+    this.#record('cancel', change, change.selector, cancelled.length);
+    if (cancelled.length > 0) this.#notify([change.queue]);
+    return cancelled;
+  }
+
+  async updateTask(change: UpdateTaskChange): Promise<TaskChangeResult> {
+    const row = this.#rows.get(change.id);
+    if (!row) return { kind: 'not_found' };
+    const result = updateTask(row, change);
+    if (result.kind !== 'changed') return result;
+    this.#record(change.action, { ...change, queue: row.queue }, change.selector, 1);
+    this.#notify([row.queue]);
+    return result;
+  }
+
+  async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
+    const queue = this.#queues.get(request.queue);
+    if (!isClaimable(queue, request)) return [];
+    return claimRows(queue, this.#rowsOf(request.queue), request).map(showWhole);
+  }
+
+  async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
+    const results = settlements.map((settlement) => this.#settle(settlement));
+    for (const { task } of results) if (task) this.notifyEnded(task);
+    this.#notify(results.flatMap((result) => (result.kind === 'settled' ? result.task.queue : [])));
+    return results;
+  }
+
+  async extendLease(
+    change: Parameters<TaskStore['extendLease']>[0],
+  ): Promise<Task | 'lease_lost' | 'not_found'> {
+    const row = this.#rows.get(change.id);
+    if (!row) return 'not_found';
+    if (row.lease?.token !== change.token) return 'lease_lost';
+    row.lease.expiresAt = extendedExpiry(row.lease, change);
+    row.lease.isAsync = change.isAsync;
+    row.updatedAt = change.now;
+    row.progress = change.progress ?? row.progress;
+    return toTask(row);
+  }
+
+  async noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
+    this.#workers.note(notes, now);
+  }
+
+  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
+    return this.#workers.list(request);
+  }
+
+  async endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]> {
+    return endedLeaseRows(this.#all(), request).map(showWhole);
+  }
+
+  async expireTasks(request: { now: number; limit: number }): Promise<Task[]> {
+    const rows = expiredRows(this.#all(), request);
+    for (const row of rows) {
+      expireRow(row, request.now);
+      this.#end(row);
+    }
+    this.#notify(rows.map((row) => row.queue));
+    return rows.map(toTask);
+  }
+
+  async nextEventAt(): ReturnType<TaskStore['nextEventAt']> {
+    return nextEvents(this.#rows.values(), (queue) => this.#queues.get(queue)!.paused);
+  }
+
+  async groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean> {
+    return isGroupBusy(this.#rowsOf(request.queue), request);
+  }
+
+  async deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
+    return deadPage(this.#dead(request.queue).map(showWhole), request);
+  }
+
+  async deadGroups({ queue, limit }: { queue: string; limit: number }): Promise<DeadGroup[]> {
+    const groups = new DeadGroups();
+    for (const row of this.#dead(queue)) groups.add(row.id, deadFacts(row));
+    return groups.top(limit);
+  }
+
+  async redrive(change: RedriveChange): Promise<string[]> {
+    if (!this.#queues.has(change.queue)) return [];
+    const changed = this.#redrive(change);
+    this.#record('redrive', change, change.selector, changed.length);
+    return changed;
+  }
+
+  async purge(change: PurgeChange): Promise<string[]> {
+    if (!this.#queues.has(change.queue)) return [];
+    const purged = this.#purge(change);
+    this.#record('purge', change, change.selector, purged.length);
+    return purged;
+  }
+
+  #redrive(change: RedriveChange): string[] {
+    const changed: string[] = [];
+    for (const [index, id] of change.ids.entries()) {
+      const row = this.#rows.get(id);
+      if (!row || !isDeadIn(row, change)) continue;
+      redriveRow(row, change.dueAt(index), change.now);
+      this.#keys.holdAgain(row, change.now);
+      changed.push(id);
+    }
+    if (changed.length > 0) this.#notify([change.queue]);
+    return changed;
+  }
+
+  #purge(change: PurgeChange): string[] {
+    const rows = [...new Set(change.ids)].flatMap((id) => this.#rows.get(id) ?? []);
+    const dead = rows.filter((row) => isDeadIn(row, change));
+    this.#replaceByTombstones(dead, change.now);
+    return dead.map((row) => row.id);
+  }
+
+  async deleteFinished(request: {
+    queue: string;
+    status: 'SUCCEEDED' | 'DEAD';
+    endedBefore: number;
+    now: number;
+    limit: number;
+  }): Promise<number> {
+    const endedAt = (row: TaskRow) => (row.completedAt ?? row.deadAt)!;
+    const rows = this.#rowsOf(request.queue)
+      .filter((row) => row.status === request.status && endedAt(row) < request.endedBefore)
+      .toSorted((a, b) => endedAt(a) - endedAt(b) || compareText(a.id, b.id))
+      .slice(0, request.limit);
+    this.#replaceByTombstones(rows, request.now);
+    return rows.length;
+  }
+
+  async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {
+    const old = [...this.#tombstones.values()]
+      .filter((tombstone) => tombstone.purgedAt <= now - tombstoneMs)
+      .slice(0, limit);
+    for (const { id } of old) this.#tombstones.delete(id);
+    return old.length;
+  }
+
+  async listRecords(query: RecordQuery): Promise<StoredRecord[]> {
+    return this.#records.list(query);
+  }
+
+  async listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]> {
+    return this.#records
+      .list({ kind, ...(queue !== undefined && { queue }) })
+      .map(({ body: _body, ...state }) => state);
+  }
+
+  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
+    if (!this.#queues.has(write.queue)) return { kind: 'queue_not_found' };
+    if (this.#records.revisionOf(write) !== write.ifRevision) return { kind: 'conflict' };
+    const record = this.#records.put(write, write.state);
+    const { now, audit, tasks = [] } = write;
+    const inserted = tasks.map((task) => this.#insert(task, now));
+    if (audit) this.#audit.add({ ...audit, at: now });
+    if (tasks.length > 0) this.#notify([write.queue]);
+    return { kind: 'written', record, inserted };
+  }
+
+  async deleteRecord(key: RecordKey): Promise<boolean> {
+    return this.#records.delete(key);
+  }
+
+  async runJobStep({ name, ifRevision, state, change }: JobStep): Promise<JobStepResult> {
+    const key: RecordKey = { kind: 'job', queue: change.queue, name };
+    if (this.#records.revisionOf(key) !== ifRevision) return { kind: 'conflict' };
+    const isRedrive = change.action === 'redrive';
+    const ids = isRedrive ? this.#redrive(change) : this.#purge(change);
+    const record = this.#records.put({ ...key, now: change.now, state: {} }, state(ids.length));
+    return { kind: 'done', record, ids };
+  }
+
+  async writeHistory(write: HistoryWrite): Promise<void> {
+    this.#history.write(write, (queue) => this.#queues.has(queue));
+  }
+
+  async readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
+    return this.#history.read(query);
+  }
+
+  async readHistoryTotals(queue: string): Promise<HistoryTotals> {
+    return this.#history.totalsOf(queue);
+  }
+
+  async auditPage(request: AuditQuery): Promise<AuditRecord[]> {
+    return this.#audit.page(request);
+  }
+
+  async probe(): Promise<void> {}
+
+  /** Keeps the data: the next server continues with it. */
+  async close(): Promise<void> {
+    this.removeListeners();
+  }
+
+  #insert(task: NewTask, now: number): InsertResult {
+    if (!this.#queues.has(task.queue)) return { kind: 'queue_not_found' };
+    const row = this.#rows.get(task.id);
+    if (row) return { kind: 'existing', task: toTask(row) };
+    const tombstone = this.#tombstones.get(task.id);
+    if (tombstone && tombstone.purgedAt > now - tombstoneMs) return { kind: 'purged', tombstone };
+    const holder = task.uniqueKey && this.#keys.holder(task.queue, task.uniqueKey, now);
+    if (holder) return this.#heldBy(holder, task.queue, now);
+    const isFull = () =>
+      this.#rowsOf(task.queue).filter((other) => other.status === 'PENDING').length >=
+      task.maxPending;
+    if (task.maxPending > 0 && isFull()) return { kind: 'queue_full' };
+    this.#tombstones.delete(task.id);
+    const stored = { ...newRow(task, now), payload: task.payload, attempts: [], result: null };
+    this.#rows.set(task.id, stored);
+    this.#keys.hold(stored);
+    return { kind: 'stored', task: toTask(stored) };
+  }
+
+  #heldBy(holder: KeyHolder, queue: string, now: number): InsertResult {
+    const { id, handlerRef, status } = holder;
+    const row = this.#rows.get(id);
+    if (row) return { kind: 'existing', task: toTask(row) };
+    const left = { id, queue, handlerRef, status: status ?? 'SUCCEEDED', purgedAt: now };
+    return { kind: 'purged', tombstone: this.#tombstones.get(id) ?? left };
+  }
+
+  /** The task has ended. */
+  #end(row: MemoryRow): void {
+    this.#keys.release(row);
+    this.notifyEnded(row);
+  }
+
+  #settle(settlement: Settlement): SettleResult {
+    const row = this.#rows.get(settlement.id);
+    if (!row) return { kind: 'lease_lost', task: undefined };
+    if (row.lease?.token === settlement.token && mayEnd(row.lease, settlement)) {
+      settleRow(row, settlement);
+      row.attempts = withAttempt(row.attempts, settlement.attempt);
+      if (row.status === 'SUCCEEDED') row.result = settlement.result ?? null;
+      if (row.status !== 'PENDING') this.#keys.release(row);
+      return { kind: 'settled', task: toTask(row) };
+    }
+    if (row.settled?.token === settlement.token) {
+      return { kind: 'repeated', task: toTask(row), verdict: row.settled.verdict };
+    }
+    return { kind: 'lease_lost', task: toTask(row) };
+  }
+
+  #all(): MemoryRow[] {
+    return [...this.#rows.values()];
+  }
+
+  #rowsOf(queue: string): MemoryRow[] {
+    return this.#all().filter((row) => row.queue === queue);
+  }
+
+  /** In the order of their deaths. */
+  #dead(queue: string): MemoryRow[] {
+    return this.#rowsOf(queue)
+      .filter((row) => row.status === 'DEAD')
+      .toSorted((a, b) => a.deadAt! - b.deadAt! || compareText(a.id, b.id));
+  }
+
+  #replaceByTombstones(rows: readonly MemoryRow[], now: number): void {
+    for (const row of rows) {
+      this.#rows.delete(row.id);
+      this.#keys.keepOfDeleted(row);
+      this.#tombstones.set(row.id, toTombstone(row, now));
+    }
+  }
+
+  #record(
+    action: AuditAction,
+    { queue, now, by }: { queue: string; now: number; by: string },
+    selector: AuditRecord['selector'] = null,
+    count: number | null = null,
+  ): void {
+    this.#audit.add({ at: now, principal: by, action, queue, selector, count });
+  }
+
+  #notify(queues: readonly string[]): void {
+    for (const queue of new Set(queues)) this.notifyWork(queue);
+  }
+}
