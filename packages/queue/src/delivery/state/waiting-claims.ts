@@ -211,7 +211,6 @@ export class WaitingClaims {
       ? unfiltered
       : filtered;
   }
-
 }
 
 function firstOf<Item>(items: ReadonlySet<Item>): Item | undefined {
