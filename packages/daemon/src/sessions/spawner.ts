@@ -91,7 +91,10 @@ export class Spawner {
     const driver = await this.#driverFor(request, backend);
     checkRun(backend.id, driver, request, extra);
     if (request.parent_id !== undefined && !this.#parts.store.get(request.parent_id)) {
-      throw invalid('parent_id', 'is not the id of a session; GET /api/v1/sessions lists all sessions');
+      throw invalid(
+        'parent_id',
+        'is not the id of a session; GET /api/v1/sessions lists all sessions',
+      );
     }
     const target = await worktreeTargetFor(this.#parts, request);
     const entry = await this.#gate.pass(request.force ?? false, async () => {
