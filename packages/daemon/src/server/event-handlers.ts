@@ -3,7 +3,6 @@ import type { Clock } from '@millrace/kit/clock';
 import { eventStream, type Handlers } from '@millrace/kit/http';
 import type { EventFlow } from '../events/index.js';
 import type { DaemonContext } from '../operations/context.js';
-import { streamEvents } from '../operations/stream-events.js';
 import type { Caller } from './access/authenticator.js';
 
 const reconnectMs = 2_000;
@@ -26,7 +25,7 @@ export function eventHandlers(
         }
       };
       over.addEventListener('abort', leave, { once: true });
-      const flow = streamEvents(context, lastId, over);
+      const flow = context.events.follow(lastId, over);
       return {
         status: 200,
         contentType: 'text/event-stream',

@@ -3,22 +3,11 @@ import type { Clock } from '@millrace/kit/clock';
 import { cacheJson, type Handlers } from '@millrace/kit/http';
 import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
-import { answerQuestion } from '../operations/answer-question.js';
 import type { DaemonContext } from '../operations/context.js';
 import { getConfig } from '../operations/get-config.js';
-import { getInsights } from '../operations/get-insights.js';
-import { getSavings } from '../operations/get-savings.js';
 import { getSpend } from '../operations/get-spend.js';
-import { getUsage } from '../operations/get-usage.js';
-import { listBackends } from '../operations/list-backends.js';
-import { listBranches } from '../operations/list-branches.js';
-import { rescanBackends } from '../operations/rescan-backends.js';
-import { setDefaultBackend } from '../operations/set-default-backend.js';
 import { setForceCompact } from '../operations/set-force-compact.js';
-import { setThinkingMode } from '../operations/set-thinking-mode.js';
-import { think } from '../operations/think.js';
-import { updateConfig } from '../operations/update-config.js';
-import { updateBackend } from '../operations/update-backend.js';
+import { fail } from '../core/refusals.js';
 import { proxyHandlers } from '../proxy/handlers.js';
 import type { Caller, Authenticator } from './access/authenticator.js';
 import { docsHandlers } from './docs.js';
@@ -28,7 +17,7 @@ import { loginHandlers } from './login-handlers.js';
 import { metricsHandlers } from './metrics-handlers.js';
 import type { ServedOperations } from '../core/served-operations.js';
 import { pipelineHandlers } from './pipeline-handlers.js';
-import { questionHandlers } from './question-handlers.js';
+import { answerQuestion, questionHandlers } from './question-handlers.js';
 import { queueHandlers } from './queue-handlers.js';
 import { sessionHandlers } from './session-handlers.js';
 import { daemonVersion } from './version.js';
@@ -43,43 +32,50 @@ export function daemonHandlers(
     authenticator,
   }: { apiDocs: boolean; clock: Clock; authenticator: Authenticator },
 ): Handlers<ServedOperations, Caller> {
+  const { backends, insights, savings, sessions, settings, thinker, usage } = context;
   const registryJson = cacheJson<DaemonSchema<'Registry'>>();
   return {
     getHealth: () => ({ status: 200, body: { status: 'ok', version: daemonVersion() } }),
     ...docsHandlers(apiDocs),
     ...dashboardHandlers(context.dashboard),
     ...loginHandlers(authenticator),
-    listBackends: async () => ({ status: 200, body: registryJson(await listBackends(context)) }),
+    listBackends: async () => ({ status: 200, body: registryJson(await listBackends(backends)) }),
     rescanBackends: async ({ query: { acp } }) => ({
       status: 200,
-      body: await rescanBackends(context, { acp: acp ?? false }),
+      body: await rescanBackends(backends, { acp: acp ?? false }),
     }),
     setDefaultBackend: async ({ body }) => ({
       status: 200,
-      body: await setDefaultBackend(context, body),
+      body: backends.document(await backends.setDefault(body.id)),
     }),
     setThinkingMode: async ({ body }) => ({
       status: 200,
-      body: await setThinkingMode(context, body),
+      body: await backends.setThinkingMode(body.mode),
     }),
     updateBackend: async ({ params, body }) => ({
       status: 200,
-      body: await updateBackend(context, params.id, body),
+      body: await updateBackend(backends, params.id, body),
     }),
     getUsage: async ({ query }) => ({
       status: 200,
-      body: await getUsage(context, { refresh: query.refresh ?? false }),
+      body: await usage.read({ refresh: query.refresh ?? false }),
     }),
-    getInsights: async ({ query: { since } }) => ({
-      status: 200,
-      body: await getInsights(context, { since }),
-    }),
+    getInsights: async ({ query: { since } }) => {
+      if (insights) return { status: 200, body: await insights.read(since, () => sessions.list()) };
+      throw fail(
+        'FEATURE_DISABLED',
+        'The setting insights is off. Set insights to true and restart the daemon.',
+      );
+    },
     getSpend: async () => ({ status: 200, body: await getSpend(context) }),
     getSavings: async ({ query: { since, bucket, samples } }) => ({
       status: 200,
-      body: await getSavings(context, { since, bucket, samples: isYes(samples) }),
+      body: await savings.report({ since, bucket, samples: isYes(samples) }),
     }),
-    think: async ({ body, signal }) => ({ status: 200, body: await think(context, body, signal) }),
+    think: async ({ body, signal }) => ({
+      status: 200,
+      body: await thinker.think(body.prompt, signal),
+    }),
     ...sessionHandlers(context),
     ...workbenchHandlers(context),
     ...pipelineHandlers(context),
@@ -91,7 +87,7 @@ export function daemonHandlers(
     getConfig: ({ principal }) => ({ status: 200, body: getConfig(context, principal.access) }),
     updateConfig: async ({ body, principal }) => ({
       status: 200,
-      body: await updateConfig(context, body, principal.name),
+      body: await settings.update(body, principal.name),
     }),
     ...proxyHandlers(context.upstreams, clock),
     postMcp: async ({ body, exchange, principal, log }) => {
@@ -119,30 +115,57 @@ async function callTool(
   { operation, params = {}, query = {}, body }: ToolRequest,
   caller: Caller,
 ): Promise<object> {
+  const { backends, branches, savings } = context;
+  const id = params['id']!;
   switch (operation) {
     case 'listBackends':
-      return listBackends(context);
+      return listBackends(backends);
     case 'rescanBackends':
-      return rescanBackends(context, { acp: false });
+      return rescanBackends(backends, { acp: false });
     case 'updateBackend':
-      return updateBackend(context, params['id']!, body as never);
+      return updateBackend(backends, id, body as never);
     case 'setDefaultBackend':
-      return setDefaultBackend(context, body as never);
+      return backends.document(
+        await backends.setDefault((body as DaemonSchema<'SetDefaultRequest'>).id),
+      );
     case 'setThinkingMode':
-      return setThinkingMode(context, body as never);
+      return backends.setThinkingMode((body as DaemonSchema<'SetThinkingModeRequest'>).mode);
     case 'setForceCompact':
-      return setForceCompact(context, params['id']!, body as never);
+      return setForceCompact(context, id, body as never);
     case 'answerQuestion':
-      return answerQuestion(context, params['id']!, body as never, `${caller.name} (mcp)`);
+      return answerQuestion(context, id, body as never, `${caller.name} (mcp)`);
     case 'listBranches':
-      return listBranches(context, { refresh: false });
+      return { branches: await branches.list() };
     case 'getSpend':
       return getSpend(context);
     case 'getSavings':
-      return getSavings(context, { ...query, samples: isYes(query['samples']) });
+      return savings.report({ ...query, samples: isYes(query['samples']) });
     default:
       throw new Error(`The operation ${operation} is not available to MCP tools`);
   }
+}
+
+/** Every known backend, installed or not, and the settings. */
+async function listBackends(backends: DaemonContext['backends']) {
+  return backends.document(await backends.read());
+}
+
+/**
+ * Detects backends again. Callers during a running scan share the next one. With `acp`, programs
+ * are also asked whether they speak the Agent Client Protocol.
+ */
+async function rescanBackends(backends: DaemonContext['backends'], { acp }: { acp: boolean }) {
+  const scanned = await backends.rescan();
+  return backends.document(acp ? await backends.findAcp() : scanned);
+}
+
+/** Sets preferences of one backend; absent ones stay. */
+async function updateBackend(
+  backends: DaemonContext['backends'],
+  id: string,
+  { tier, enabled }: DaemonSchema<'UpdateBackendRequest'>,
+) {
+  return backends.row(await backends.update(id, { tier, enabled }));
 }
 
 function isYes(flag: string | undefined): boolean {

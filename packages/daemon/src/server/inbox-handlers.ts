@@ -1,8 +1,6 @@
 import type { DaemonOperations } from '@millrace/contract/daemon';
 import type { Handlers } from '@millrace/kit/http';
 import type { DaemonContext } from '../operations/context.js';
-import { listInbox } from '../operations/list-inbox.js';
-import { markNoteRead } from '../operations/mark-note-read.js';
 import { setForceCompact } from '../operations/set-force-compact.js';
 import type { Caller } from './access/authenticator.js';
 
@@ -21,11 +19,11 @@ export function inboxHandlers(
     }),
     listInbox: async ({ query: { unread = false, limit = defaultNotes } }) => ({
       status: 200,
-      body: await listInbox(context, { unread, limit }),
+      body: { notes: await context.notify.list({ unread, limit }) },
     }),
     markNoteRead: async ({ params }) => ({
       status: 200,
-      body: await markNoteRead(context, params.id),
+      body: await context.notify.markRead(params.id),
     }),
   };
 }

@@ -1,9 +1,6 @@
 import type { DaemonOperations } from '@millrace/contract/daemon';
 import type { Handlers } from '@millrace/kit/http';
 import type { DaemonContext } from '../operations/context.js';
-import { getMetricsHistory } from '../operations/get-metrics-history.js';
-import { getMetrics } from '../operations/get-metrics.js';
-import { listBranches } from '../operations/list-branches.js';
 import type { Caller } from './access/authenticator.js';
 
 type MetricsOperations = Pick<
@@ -12,18 +9,23 @@ type MetricsOperations = Pick<
 >;
 
 /** Resource usage and branch status of agents. */
-export function metricsHandlers(
-  context: Pick<DaemonContext, 'metrics' | 'branches' | 'spend'>,
-): Handlers<MetricsOperations, Caller> {
+export function metricsHandlers({
+  metrics,
+  branches,
+  spend,
+}: Pick<DaemonContext, 'metrics' | 'branches' | 'spend'>): Handlers<MetricsOperations, Caller> {
   return {
-    getMetrics: async () => ({ status: 200, body: await getMetrics(context) }),
+    getMetrics: async () => {
+      const [now, scan] = await Promise.all([metrics.read(), spend?.progress()]);
+      return { status: 200, body: scan ? { ...now, transcript_scan: scan } : now };
+    },
     getMetricsHistory: async ({ query: { since, step } }) => ({
       status: 200,
-      body: await getMetricsHistory(context, { since, step }),
+      body: await metrics.history({ since, step }),
     }),
-    listBranches: async ({ query }) => ({
-      status: 200,
-      body: await listBranches(context, { refresh: query.refresh ?? false }),
-    }),
+    listBranches: async ({ query }) => {
+      if (query.refresh) await branches.refresh();
+      return { status: 200, body: { branches: await branches.list() } };
+    },
   };
 }

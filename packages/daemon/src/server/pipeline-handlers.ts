@@ -1,11 +1,6 @@
 import type { DaemonOperations } from '@millrace/contract/daemon';
 import type { Handlers } from '@millrace/kit/http';
-import { cancelPipeline } from '../operations/cancel-pipeline.js';
 import type { DaemonContext } from '../operations/context.js';
-import { createPipeline } from '../operations/create-pipeline.js';
-import { getPipeline } from '../operations/get-pipeline.js';
-import { listPipelines } from '../operations/list-pipelines.js';
-import { startPipeline } from '../operations/start-pipeline.js';
 import type { Caller } from './access/authenticator.js';
 
 type PipelineOperations = Pick<
@@ -13,27 +8,27 @@ type PipelineOperations = Pick<
   'listPipelines' | 'createPipeline' | 'getPipeline' | 'startPipeline' | 'cancelPipeline'
 >;
 
-export function pipelineHandlers(
-  context: Pick<DaemonContext, 'pipelines'>,
-): Handlers<PipelineOperations, Caller> {
+export function pipelineHandlers({
+  pipelines,
+}: Pick<DaemonContext, 'pipelines'>): Handlers<PipelineOperations, Caller> {
   return {
-    listPipelines: async () => ({ status: 200, body: await listPipelines(context) }),
+    listPipelines: async () => ({ status: 200, body: { pipelines: await pipelines.list() } }),
     createPipeline: async ({ body }) => {
-      const pipeline = await createPipeline(context, body);
+      const pipeline = await pipelines.create(body);
       const headers = { Location: `/api/v1/pipelines/${pipeline.id}` };
       return { status: 201, body: pipeline, headers };
     },
     getPipeline: async ({ params }) => ({
       status: 200,
-      body: await getPipeline(context, params.id),
+      body: await pipelines.get(params.id),
     }),
     startPipeline: async ({ params }) => ({
       status: 200,
-      body: await startPipeline(context, params.id),
+      body: await pipelines.start(params.id),
     }),
     cancelPipeline: async ({ params }) => ({
       status: 200,
-      body: await cancelPipeline(context, params.id),
+      body: await pipelines.cancel(params.id),
     }),
   };
 }

@@ -1,9 +1,6 @@
-import type { DaemonOperations } from '@millrace/contract/daemon';
+import type { DaemonOperations, DaemonSchema } from '@millrace/contract/daemon';
 import type { Handlers } from '@millrace/kit/http';
-import { answerQuestion } from '../operations/answer-question.js';
 import type { DaemonContext } from '../operations/context.js';
-import { getQuestion } from '../operations/get-question.js';
-import { listQuestions } from '../operations/list-questions.js';
 import type { Caller } from './access/authenticator.js';
 
 type QuestionOperations = Pick<
@@ -19,12 +16,22 @@ export function questionHandlers(
   return {
     listQuestions: ({ query: { status, session_id: sessionId, limit = defaultQuestions } }) => ({
       status: 200,
-      body: listQuestions(context, { status, sessionId, limit }),
+      body: { questions: context.questions.list({ status, sessionId, limit }) },
     }),
-    getQuestion: ({ params }) => ({ status: 200, body: getQuestion(context, params.id) }),
+    getQuestion: ({ params }) => ({ status: 200, body: context.questions.get(params.id) }),
     answerQuestion: async ({ params, body, principal }) => ({
       status: 200,
       body: await answerQuestion(context, params.id, body, principal.name),
     }),
   };
+}
+
+/** Answers a question, and waits until the agent has accepted the answer. */
+export function answerQuestion(
+  { questions, sessions }: Pick<DaemonContext, 'questions' | 'sessions'>,
+  id: string,
+  request: DaemonSchema<'AnswerRequest'>,
+  by: string,
+): Promise<DaemonSchema<'Question'>> {
+  return questions.answer(id, request, by, (stored, answer) => sessions.answer(stored, answer));
 }

@@ -1,7 +1,6 @@
 import type { DaemonOperations } from '@millrace/contract/daemon';
 import type { Handlers } from '@millrace/kit/http';
 import type { DaemonContext } from '../operations/context.js';
-import { receiveQueueTask } from '../operations/receive-queue-task.js';
 import type { Caller } from './access/authenticator.js';
 
 export function queueHandlers(
@@ -10,7 +9,7 @@ export function queueHandlers(
   return {
     receiveQueueTask: async ({ headers, body, exchange }) => ({
       status: 202,
-      body: await receiveQueueTask(context, {
+      body: await context.queueTasks.receive({
         headers,
         contentType: exchange.headers['content-type'],
         // The raw bytes, which the generated types declare as text.

@@ -1,14 +1,7 @@
 import type { DaemonOperations } from '@millrace/contract/daemon';
 import type { Handlers } from '@millrace/kit/http';
 import type { DaemonContext } from '../operations/context.js';
-import { deleteSession } from '../operations/delete-session.js';
-import { getSessionOutput } from '../operations/get-session-output.js';
 import { getSession } from '../operations/get-session.js';
-import { listSessions } from '../operations/list-sessions.js';
-import { restartSession } from '../operations/restart-session.js';
-import { sendToSession } from '../operations/send-to-session.js';
-import { spawnSession } from '../operations/spawn-session.js';
-import { stopSession } from '../operations/stop-session.js';
 import type { Caller } from './access/authenticator.js';
 
 type SessionOperations = Pick<
@@ -28,9 +21,14 @@ const defaultLines = 500;
 export function sessionHandlers(
   context: Pick<DaemonContext, 'sessions'>,
 ): Handlers<SessionOperations, Caller> {
+  const { sessions } = context;
+  const idOf = async ({ id }: { id: string }) => (await getSession(context, id)).id;
   return {
     spawnSession: async ({ body, headers }) => {
-      const { session, isReplay } = await spawnSession(context, body, headers['Idempotency-Key']);
+      const key = headers['Idempotency-Key'];
+      // The prefix separates callers' keys from the daemon's own.
+      const origin = key === undefined ? {} : { idempotencyKey: `api:${key}` };
+      const { session, isReplay } = await sessions.spawn(body, origin);
       return {
         status: 201,
         body: session,
@@ -40,27 +38,30 @@ export function sessionHandlers(
         },
       };
     },
-    listSessions: async () => ({ status: 200, body: await listSessions(context) }),
+    listSessions: async () => ({ status: 200, body: { sessions: await sessions.list() } }),
     getSession: async ({ params }) => ({ status: 200, body: await getSession(context, params.id) }),
     deleteSession: async ({ params }) => ({
       status: 200,
-      body: await deleteSession(context, params.id),
+      body: await sessions.remove(await idOf(params)),
     }),
     getSessionOutput: async ({ params, query: { after, limit = defaultLines } }) => ({
       status: 200,
-      body: await getSessionOutput(context, params.id, { after, limit }),
+      body: await sessions.output(
+        await idOf(params),
+        after === undefined ? { limit } : { after, limit },
+      ),
     }),
     sendToSession: async ({ params, body }) => ({
       status: 200,
-      body: await sendToSession(context, params.id, body),
+      body: await sessions.send(await idOf(params), body.text),
     }),
     stopSession: async ({ params }) => ({
       status: 200,
-      body: await stopSession(context, params.id),
+      body: await sessions.stop(await idOf(params)),
     }),
     restartSession: async ({ params }) => ({
       status: 200,
-      body: await restartSession(context, params.id),
+      body: await sessions.restart(await idOf(params)),
     }),
   };
 }

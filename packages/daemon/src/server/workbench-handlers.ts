@@ -1,14 +1,9 @@
 import type { DaemonOperations } from '@millrace/contract/daemon';
 import type { Handlers } from '@millrace/kit/http';
 import type { Log } from '@millrace/kit/log';
-import { commitSession } from '../operations/commit-session.js';
 import type { DaemonContext } from '../operations/context.js';
 import { getBoard } from '../operations/get-board.js';
-import { getSessionDiff } from '../operations/get-session-diff.js';
-import { mergeSession } from '../operations/merge-session.js';
-import { openPullRequest } from '../operations/open-pull-request.js';
-import { pushSession } from '../operations/push-session.js';
-import { rebaseSession } from '../operations/rebase-session.js';
+import { getSession } from '../operations/get-session.js';
 import type { Caller } from './access/authenticator.js';
 
 type WorkbenchOperations = Pick<
@@ -25,22 +20,42 @@ type WorkbenchOperations = Pick<
 export function workbenchHandlers(
   context: Pick<DaemonContext, 'sessions' | 'branches' | 'workbench'>,
 ): Handlers<WorkbenchOperations, Caller> {
+  const { sessions, workbench } = context;
+  const sessionOf = ({ id }: { id: string }) => getSession(context, id);
   return {
     getBoard: async () => ({ status: 200, body: await getBoard(context) }),
     getSessionDiff: async ({ params, query: { base } }) => ({
       status: 200,
-      body: await getSessionDiff(context, params.id, { base }),
+      body: await workbench.diff(await sessionOf(params), base),
     }),
-    commitSession: async ({ params, body, principal, log }) =>
-      audited(log, principal, 'commit', await commitSession(context, params.id, body ?? {})),
+    commitSession: async ({ params, body, principal, log }) => {
+      const session = await sessionOf(params);
+      const result = await workbench.commit(session, body ?? {});
+      await sessions.setMerged(session.id, false);
+      return audited(log, principal, 'commit', result);
+    },
     pushSession: async ({ params, body, principal, log }) =>
-      audited(log, principal, 'push', await pushSession(context, params.id, body ?? {})),
+      audited(log, principal, 'push', await workbench.push(await sessionOf(params), body ?? {})),
     openPullRequest: async ({ params, body, principal, log }) =>
-      audited(log, principal, 'open-pr', await openPullRequest(context, params.id, body ?? {})),
-    mergeSession: async ({ params, body, principal, log }) =>
-      audited(log, principal, 'merge', await mergeSession(context, params.id, body ?? {})),
+      audited(
+        log,
+        principal,
+        'open-pr',
+        await workbench.openPr(await sessionOf(params), body ?? {}),
+      ),
+    mergeSession: async ({ params, body, principal, log }) => {
+      const session = await sessionOf(params);
+      const result = await workbench.merge(session, body ?? {});
+      await sessions.setMerged(session.id, true);
+      return audited(log, principal, 'merge', result);
+    },
     rebaseSession: async ({ params, body, principal, log }) =>
-      audited(log, principal, 'rebase', await rebaseSession(context, params.id, body ?? {})),
+      audited(
+        log,
+        principal,
+        'rebase',
+        await workbench.rebase(await sessionOf(params), body ?? {}),
+      ),
   };
 }
 
