@@ -47,10 +47,21 @@ test('drained: one claim of the store answers for every filter with the same han
   for (let i = 0; i < 12_000; i++) add(`w${i}`, ['shared', `own${i}`]);
   expect(tried()).toHaveLength(12_000);
   waiting.wake(new Set(['shared']));
-  expect(tried()).toHaveLength(1);
+  expect(tried()).toEqual(['w1']);
   waiting.wake(new Set(['shared']));
   // They take turns.
-  expect(tried()).toEqual(['w1']);
+  expect(tried()).toEqual(['w2']);
+});
+
+test('claims: one with more handlers has its turn at a shared one as often', () => {
+  const { waiting, add, tried } = setUp();
+  add('one', ['a']);
+  add('two', ['a', 'b']);
+  const first = Array.from({ length: 4 }, () => {
+    waiting.wake();
+    return tried()[0];
+  });
+  expect(first).toEqual(['one', 'two', 'one', 'two']);
 });
 
 test('claims: those with the same filter are served together, in the order of arrival', () => {

@@ -152,14 +152,18 @@ export class WaitingClaims {
 
   /** Whether a claim of the store could find tasks for one of them. */
   get canBeServed(): boolean {
-    return this.#next() !== undefined;
+    return this.#nextGroups() !== undefined;
   }
 
   /** Claims that can be served by one claim of the store of about `maxTasks`. */
   nextAlike(maxTasks: number): WaitingClaim[] {
     const alike: WaitingClaim[] = [];
-    for (let group = this.#next(); group && alike.length === 0; group = this.#next()) {
-      this.#moveBack(group);
+    let groups = this.#nextGroups();
+    for (; groups && alike.length === 0; groups = this.#nextGroups()) {
+      const group = firstOf(groups)!;
+      // They take turns, for each handler apart: one with more handlers is not served less often.
+      groups.delete(group);
+      groups.add(group);
       let wanted = 0;
       for (const claim of group.claims) {
         if (claim.request.isCongested?.()) {
@@ -188,24 +192,17 @@ export class WaitingClaims {
     for (const { claims } of this.#groups.values()) yield* claims;
   }
 
-  /** The group to serve next: of those with and without a filter, the one that waits longer. */
-  #next(): ClaimGroup | undefined {
-    const unfiltered = this.#isLive ? firstOf(this.#unfiltered) : undefined;
+  /**
+   * The groups whose first is to be served next: those without a filter, or those of a handler,
+   * whichever waits longer.
+   */
+  #nextGroups(): Set<ClaimGroup> | undefined {
     const handler = firstOf(this.#live);
-    const filtered = handler === undefined ? undefined : firstOf(this.#byHandler.get(handler)!);
-    if (!unfiltered || !filtered) return unfiltered ?? filtered;
-    return firstOf(unfiltered.claims)!.number < firstOf(filtered.claims)!.number
-      ? unfiltered
-      : filtered;
-  }
-
-  /** Lets groups that share a handler take turns. */
-  #moveBack(group: ClaimGroup): void {
-    const sets = group.handlers?.map((handler) => this.#byHandler.get(handler)!);
-    for (const groups of sets ?? [this.#unfiltered]) {
-      groups.delete(group);
-      groups.add(group);
-    }
+    const filtered = handler === undefined ? undefined : this.#byHandler.get(handler)!;
+    if (!this.#isLive || this.#unfiltered.size === 0) return filtered;
+    if (!filtered) return this.#unfiltered;
+    const numberOf = (groups: Set<ClaimGroup>) => firstOf(firstOf(groups)!.claims)!.number;
+    return numberOf(this.#unfiltered) < numberOf(filtered) ? this.#unfiltered : filtered;
   }
 }
 
