@@ -12,8 +12,10 @@ const node = process.execPath;
 // These print their counts even when they pass.
 const importCheck = 'import cycles and layers';
 const requestCheck = 'files that a request executes';
+// Formatting every file takes longer than all other checks; only files that changed are read again.
+const formatCache = ['--cache', '--cache-location=node_modules/.cache/prettier/files.json'];
 const checks = [
-  ['format', node, [bin('prettier'), '--check', '--log-level=warn', '.']],
+  ['format', node, [bin('prettier'), '--check', '--log-level=warn', ...formatCache, '.']],
   ['lint and import rules', node, [bin('oxlint'), '--type-aware', '--deny-warnings']],
   [importCheck, node, ['scripts/import-cycles.mjs']],
   ['types of tests and benchmarks', node, [bin('typescript', 'tsc'), '-p', 'tsconfig.tests.json']],

@@ -104,7 +104,7 @@ test('client: sends path, query, body and headers as the contract has them', asy
   expect(sent).toEqual([
     {
       url: 'http://daemon.test/api/v1/sessions/a%2Fb/output?limit=5',
-      init: { method: 'GET', headers: headersSent },
+      init: { method: 'GET', redirect: 'manual', headers: headersSent },
     },
   ]);
 });

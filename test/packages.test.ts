@@ -100,13 +100,19 @@ test.each(names)('%s has what a registry shows', (name) => {
     expect(existsSync(join(placeOf(name), file)), `${name} has no ${file}`).toBe(true);
   }
   for (const entry of Object.values<any>(manifest.exports ?? {})) {
-    for (const pattern of [entry.types, entry.default]) {
-      // The engine exports all its modules.
-      const file = pattern.replace('*', 'index');
-      expect(existsSync(join(placeOf(name), file)), file).toBe(true);
+    for (const target of [entry.types, entry.default]) {
+      expect(filesOf(placeOf(name), target), target).not.toEqual([]);
     }
   }
 });
+
+/** The files that an entry of the exports stands for: `*` is any path. */
+function filesOf(folder: string, target: string): string[] {
+  const [start = '', end] = target.split('*');
+  if (end === undefined) return existsSync(join(folder, target)) ? [target] : [];
+  const files = readdirSync(join(folder, start), { recursive: true, encoding: 'utf8' });
+  return files.filter((file) => file.endsWith(end));
+}
 
 test('release: a dry run leaves checksums that hold and an SBOM of what is installed', () => {
   const folder = join(home, 'tarballs');
@@ -167,29 +173,45 @@ test('the command line runs', () => {
   expect(run([ctl(), 'help', 'queue'])).toContain('Usage: millrace queue');
 });
 
-test.each([
-  ['db', ['--grpc', '127.0.0.1:0', '--http', '127.0.0.1:0'], '/readyz'],
-  ['daemon', ['--listen', '127.0.0.1:0'], '/healthz'],
-  ['daemon', ['--listen', '127.0.0.1:0'], '/'],
-  ['daemon', ['--listen', '127.0.0.1:0'], '/api/docs/assets/swagger-ui.css'],
-  ['db', ['--grpc', '127.0.0.1:0', '--http', '127.0.0.1:0'], '/openapi.yaml'],
-])('ctl %s serve serves %s at %s', async (part, flags, path) => {
-  const data = mkdtempSync(join(home, 'data-'));
-  const child = spawn(process.execPath, [ctl(), part, 'serve', ...flags, '--data', data], {
-    cwd: home,
-    env: { ...process.env, NODE_OPTIONS: '', HOME: data },
+describe.each([
+  {
+    part: 'db',
+    listeners: ['--grpc', '127.0.0.1:0', '--http', '127.0.0.1:0'],
+    paths: ['/readyz', '/openapi.yaml'],
+  },
+  {
+    part: 'daemon',
+    listeners: ['--listen', '127.0.0.1:0'],
+    paths: ['/healthz', '/', '/api/docs/assets/swagger-ui.css'],
+  },
+])('ctl $part serve', ({ part, listeners, paths }) => {
+  let child: ChildProcess;
+  let ended: Promise<unknown>;
+  let out = '';
+
+  beforeAll(() => {
+    const data = mkdtempSync(join(home, 'data-'));
+    const args = [ctl(), part, 'serve', ...listeners, '--data', data];
+    const env = { ...process.env, NODE_OPTIONS: '', HOME: data };
+    child = spawn(process.execPath, args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] });
+    children.push(child);
+    ended = new Promise((resolve) => child.on('close', resolve));
+    for (const stream of [child.stdout, child.stderr]) {
+      stream!.on('data', (bytes: Buffer) => (out += bytes.toString()));
+    }
   });
-  children.push(child);
-  let [out, errors] = ['', ''];
-  child.stdout.on('data', (bytes: Buffer) => (out += bytes.toString()));
-  child.stderr.on('data', (bytes: Buffer) => (errors += bytes.toString()));
-  const url = () => /"listener":"http","url":"([^"]+)"/.exec(out)?.[1];
-  await expect.poll(url, { timeout: 60_000, message: errors }).toBeDefined();
-  const answer = await fetch(`${url()}${path}`);
-  expect(answer.status).toBe(200);
-  const ended = new Promise((resolve) => child.on('close', resolve));
-  child.kill('SIGTERM');
-  expect(await ended).toBe(0);
+
+  test.each(paths)('serves %s', async (path) => {
+    const url = () => /"listener":"http","url":"([^"]+)"/.exec(out)?.[1];
+    await expect.poll(() => url() ?? out, { timeout: 60_000 }).toMatch(/^http:/);
+    const answer = await fetch(`${url()}${path}`);
+    expect(answer.status).toBe(200);
+  });
+
+  test('ends on SIGTERM', async () => {
+    child.kill('SIGTERM');
+    expect(await ended, out).toBe(0);
+  });
 });
 
 describe('npm install into an empty project', () => {
