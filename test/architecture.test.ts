@@ -206,7 +206,7 @@ describe('other pages', () => {
     const source = read('packages/queue/src/operations/base/principal.ts');
     const [, type = ''] = /^export type Role = (.+);$/m.exec(source) ?? [];
     const roles = Array.from(type.matchAll(/'(\w+)'/g), ([, name]) => name);
-    const [line = ''] = /^\| queue token.*$/m.exec(read('docs/security.md')) ?? [];
+    const [line = ''] = /^- \*\*queue token\*\*.*$/m.exec(read('docs/security.md')) ?? [];
     const named = Array.from(line.matchAll(/`(\w+)`/g), ([, name]) => name);
     expect(named).toEqual(roles);
   });

@@ -49,7 +49,8 @@ async function* eventsOf(
         ...(lastId === undefined ? {} : { 'last-event-id': lastId }),
       },
       signal: AbortSignal.any([signal, silent.signal]),
-      redirect: 'error',
+      // A redirect is a failure. Not 'error', with which Node does not abort the body.
+      redirect: 'manual',
     });
     if (!response.ok || !response.body) throw new Error(`HTTP ${response.status}`);
     live.connected();
