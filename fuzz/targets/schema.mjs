@@ -1,5 +1,5 @@
 import { compileSchema } from '../../packages/engine/dist/core/json-schema.js';
-import { checkSchemaObject } from '../../packages/engine/dist/value/schema-object.js';
+import { checkSchemaObject } from '../../packages/engine/dist/value/documents.js';
 import { Refusal } from '../../packages/kit/dist/base/errors.js';
 import { parseJson } from '../../packages/kit/dist/http/json.js';
 
