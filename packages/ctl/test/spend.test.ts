@@ -121,8 +121,9 @@ describe('with a daemon and transcripts', () => {
     expect(screen.out).toMatch(/^Spent today +\$0\.03$/m);
   });
 
-  test('what is spent meanwhile is reported at once', async () => {
+  test('what is spent meanwhile is reported as soon as the figures are read again', async () => {
     server.write('.claude/projects/p/session-2.jsonl', line('m2', 3000));
-    expect((await server.json(['usage', 'spend'])).total_usd).toBe(0.11);
+    const total = async () => (await server.json(['usage', 'spend'])).total_usd;
+    await expect.poll(total, { timeout: 60_000, interval: 200 }).toBe(0.11);
   });
 });

@@ -94,8 +94,9 @@ test('promote: does nothing on a leader', async () => {
 test('compact: trims and rewrites online', async () => {
   const collection = freshName();
   const { rest, grpc } = both;
-  const text = 'x'.repeat(10_000);
+  // The log keeps what a write changed: each writes another text, so that there is much to trim.
   for (let n = 0; n < 50; n++) {
+    const text = String(n).repeat(10_000);
     await rest.ok('POST', `/v1/${collection}/keys/k:upsert`, { data: { n, text } });
   }
   const { seq } = await rest.ok('GET', '/v1/admin/replication');

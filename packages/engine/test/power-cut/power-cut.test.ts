@@ -15,13 +15,13 @@ function run(options: Partial<PowerCutOptions>): Promise<string[]> {
   return cutPower({ seed, operations: 150, images: imagesPerRun, directory, ...options });
 }
 
-/** Problems of the first seed that has any: not every workload meets a planted fault. */
-async function problemsOf(options: Partial<PowerCutOptions>): Promise<string> {
-  let problems: string[] = [];
-  for (let round = 0; round < 10 && problems.length === 0; round++) {
-    problems = await run({ ...options, seed: seed + round });
+/** Problems of the first seed that has such: not every workload meets a planted fault. */
+async function problemsOf(options: Partial<PowerCutOptions>, such = /./): Promise<string> {
+  let problems = '';
+  for (let round = 0; round < 10 && !such.test(problems); round++) {
+    problems = (await run({ ...options, seed: seed + round })).join('\n');
   }
-  return problems.join('\n');
+  return problems;
 }
 
 describe('power cut', () => {
@@ -58,7 +58,9 @@ describe('power cut', () => {
         } while (store.overlay.layers.length > 0);
       };
     };
-    const problems = await problemsOf({ sabotage, durability: 'relaxed', images: 100 });
-    expect(problems).toMatch(/does not open: .* the store is at/);
+    // Relaxed durability answers before the sync, so a record may be missing as well.
+    const such = /does not open: .* the store is at/;
+    const options = { sabotage, durability: 'relaxed', images: 100 } as const;
+    expect(await problemsOf(options, such)).toMatch(such);
   }, 300_000);
 });
