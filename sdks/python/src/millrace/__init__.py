@@ -1,0 +1,45 @@
+"""Clients of the Millrace queue, database and daemon, and workers for its tasks."""
+
+from .daemon import Daemon
+from .database import Change, Collection, Database, Record, Transaction, Watch
+from .errors import (
+    ApiError,
+    ConnectionLost,
+    LeaseLost,
+    MillraceError,
+    PermanentError,
+    RetryLater,
+    TaskCancelled,
+    TaskFailed,
+    WaitTimeout,
+)
+from .queue import AsyncQueue, Queue
+from .tasks import SubmitOptions, Task
+from .ulid import new_ulid
+from .worker import Call, Worker
+
+__all__ = [
+    "ApiError",
+    "AsyncQueue",
+    "Call",
+    "Change",
+    "Collection",
+    "ConnectionLost",
+    "Daemon",
+    "Database",
+    "LeaseLost",
+    "MillraceError",
+    "PermanentError",
+    "Queue",
+    "Record",
+    "RetryLater",
+    "SubmitOptions",
+    "Task",
+    "TaskCancelled",
+    "TaskFailed",
+    "Transaction",
+    "WaitTimeout",
+    "Watch",
+    "Worker",
+    "new_ulid",
+]
