@@ -245,13 +245,14 @@ export class Collection<
     query: FindQuery<T, F> = {},
     options?: ReadCall & Kinds['read'],
   ): Promise<FoundPage<Projected<T, F>>> {
-    const limit = Math.min(query.limit || pageRecords, maxPageRecords);
+    // JavaScript programs pass null for "no query".
+    const limit = Math.min(query?.limit || pageRecords, maxPageRecords);
     const page: FoundPage<Projected<T, F>> = { records: [], nextCursor: '', readSeq: 0 };
     for await (const batch of this.#found<Projected<T, F>>({ ...query, limit }, options)) {
       for (const record of batch.records) page.records.push(record);
       page.readSeq = batch.readSeq;
       if (batch.nextCursor) page.nextCursor = batch.nextCursor;
-      if (batch.plan && query.explain) page.plan = batch.plan;
+      if (batch.plan && query?.explain) page.plan = batch.plan;
     }
     return page;
   }

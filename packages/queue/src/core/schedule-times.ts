@@ -31,17 +31,25 @@ function everyInterval(everyMs: number, anchor: number): Occurrences {
  */
 function cronOccurrences(expression: string, zone: Zone): Occurrences {
   const cron = parseCron(expression);
+  const search = (after: number): number | undefined => {
+    let wall = zone.wallTime(after);
+    for (;;) {
+      const found = cron.nextRun(new Date(wall));
+      if (!found) return undefined;
+      wall = found.getTime();
+      const instant = zone.instant(wall);
+      // Not later: the time is doubled and ran at its first occurrence.
+      if (instant > after) return instant;
+    }
+  };
+  // An expression that never comes true, such as a 13th that is the last Friday, is searched for
+  // 0.2 s: once, not for each call.
+  let last: { after: number; next: number | undefined } | undefined;
   return {
     next: (after) => {
-      let wall = zone.wallTime(after);
-      for (;;) {
-        const found = cron.nextRun(new Date(wall));
-        if (!found) return undefined;
-        wall = found.getTime();
-        const instant = zone.instant(wall);
-        // Not later: the time is doubled and ran at its first occurrence.
-        if (instant > after) return instant;
-      }
+      const isKnown = last && after >= last.after && after < (last.next ?? Infinity);
+      if (!isKnown) last = { after, next: search(after) };
+      return last!.next;
     },
   };
 }
@@ -70,6 +78,8 @@ export function lastOccurrences(
   occurrences: Occurrences,
   { from, to, max }: { from: number; to: number; max: number },
 ): number[] {
+  const first = occurrences.next(from - 1);
+  if (first === undefined || first > to) return [];
   // Searches back in growing windows: after a long outage there may be millions.
   for (let windowMs = firstWindowMs; ; windowMs *= windowGrowth) {
     const start = Math.max(from, to - windowMs);
