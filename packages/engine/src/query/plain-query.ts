@@ -14,7 +14,8 @@ interface Conditions {
 export function plainQuery<Query extends object>(
   query: Query,
 ): Omit<Query, keyof Conditions> & Pick<Conditions, keyof Conditions & keyof Query> {
-  const { filter, having, orderBy } = query as { [name in keyof Conditions]?: unknown };
+  const given: { [name in keyof Conditions]?: unknown } | null = query;
+  const { filter, having, orderBy } = given ?? {};
   return {
     ...query,
     ...(filter === undefined ? {} : { filter: plainFilter(filter) }),
