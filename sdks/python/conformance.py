@@ -1,0 +1,124 @@
+"""The runner of the scenarios in sdks/conformance; see the README there."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "src"))
+
+from millrace import ApiError, Call, PermanentError, Queue, RetryLater, Worker  # noqa: E402
+
+env = os.environ
+queue = Queue(env["MILLRACE_URL"], env["MILLRACE_TOKEN"])
+
+
+class Flaky(Exception):
+    pass
+
+
+started: list[str] = []
+has_started = threading.Event()
+
+
+def flaky(call: Call) -> Any:
+    if call.task.attempt <= call.payload["failures"]:
+        raise Flaky("not yet")
+    return {"attempt": call.task.attempt}
+
+
+def later(call: Call) -> str:
+    if call.task.attempt == 1:
+        raise RetryLater(0.05)
+    return "done"
+
+
+def permanent(call: Call) -> None:
+    raise PermanentError(call.payload["message"])
+
+
+def slow(call: Call) -> int:
+    call.progress(50, "half")
+    time.sleep(call.payload["ms"] / 1000)
+    return call.task.attempt
+
+
+def wait(call: Call) -> None:
+    started.append(call.task.id)
+    has_started.set()
+    call.wait(30)
+
+
+def crash(call: Call) -> str:
+    if call.task.attempt == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "recovered"
+
+
+handlers = {
+    "echo": lambda call: call.payload,
+    "nothing": lambda call: None,
+    "flaky": flaky,
+    "later": later,
+    "permanent": permanent,
+    "large": lambda call: "x" * 70_000,
+    "slow": slow,
+    "wait": wait,
+    "crash": crash,
+}
+
+
+def worker(name: str) -> Worker:
+    return Worker(queue, name, handlers, lease=1.0, on_error=lambda error: None)
+
+
+def submit(name: str, scenario: dict[str, Any]) -> list[str]:
+    if "many" in scenario:
+        many = scenario["many"]
+        results = queue.submit_many(name, many["ref"], range(many["count"]))
+        return [each.id for each in results if not isinstance(each, ApiError)]
+    ids: list[str] = []
+    for task in scenario["tasks"]:
+        options = dict(task.get("options", {}))
+        if "delay_ms" in options:
+            options["delay"] = options.pop("delay_ms") / 1000
+        ids.append(queue.submit(name, task["ref"], task.get("payload"), **options).id)
+    return ids
+
+
+def ended(task_id: str) -> dict[str, Any]:
+    while not (task := queue.get(task_id, wait=30)).has_ended:
+        pass
+    error = task.raw.get("last_error")
+    return {
+        "status": task.status,
+        "result": task.result,
+        "attempt": task.attempt,
+        "error_type": error and error["error_type"],
+        "dead_reason": task.raw.get("dead_reason"),
+    }
+
+
+for scenario in json.load(open(sys.argv[1])):
+    only = env.get("MILLRACE_ONLY")
+    if scenario["name"] != only if only else "expect_after_crash" in scenario:
+        continue
+    name = f"{env['MILLRACE_PREFIX']}-{scenario['name']}"
+    if env.get("MILLRACE_RESUME"):
+        with worker(name):
+            while (stats := queue.stats(name))["pending"] + stats["in_flight"] > 0:
+                time.sleep(0.05)
+        continue
+    queue.configure(name, {"callback": {"protocol": "pull"}, **scenario.get("config", {})})
+    with worker(name):
+        ids = submit(name, scenario)
+        if scenario.get("then") == "cancel":
+            has_started.wait(60)
+            queue.cancel(started[0])
+        tasks = [ended(each) for each in ids]
+    print(json.dumps({"name": scenario["name"], "tasks": tasks}), flush=True)
