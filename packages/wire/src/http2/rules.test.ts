@@ -201,6 +201,18 @@ test.each(allowed)('%s is allowed', async (_what, bytes) => {
   peer.socket.destroy();
 });
 
+test.each([
+  ['more', '9'],
+  ['less', '11'],
+])('a body of %s bytes than content-length is refused after an early answer', async (_, length) => {
+  const peer = await RawPeer.dial(server);
+  peer.send(emptySettings, open(1, callHeaders('/t.T/None', { 'content-length': length })));
+  await peer.until(() => peer.hasEnded(1));
+  peer.send(data(1, hello, endStream));
+  expect(await peer.rst(1)).toBe(errorCodes.PROTOCOL_ERROR);
+  peer.socket.destroy();
+});
+
 test('frames sent before the peer received RST_STREAM are ignored', async () => {
   const peer = await RawPeer.dial(server);
   // The method is none, so that the answer comes before the request.

@@ -28,6 +28,8 @@ interface EndedStream {
   sendWindowBytes: number;
   /** RST_STREAM(NO_ERROR) is still to be sent. */
   isResetDue: boolean;
+  /** Remaining body bytes by content-length. */
+  expectedBytes: number | undefined;
 }
 
 /** All streams of a connection and their states. */
@@ -93,13 +95,11 @@ export class Streams implements StreamHost {
     windowBytes: number,
   ): void {
     const stream = this.#open.get(id);
-    if (!stream) return this.#takeLateData(id);
+    if (!stream) return this.#takeLateData(id, isLast, end - start);
     if (!stream.isRequestOpen) return this.refuseStream(stream, 'STREAM_CLOSED');
     if (!stream.fits(windowBytes)) return this.refuseStream(stream, 'FLOW_CONTROL_ERROR');
-    if (stream.expectedBytes !== undefined) {
-      stream.expectedBytes -= end - start;
-      const isWrong = stream.expectedBytes < 0 || (isLast && stream.expectedBytes > 0);
-      if (isWrong) return this.refuseStream(stream, 'PROTOCOL_ERROR');
+    if (!countBody(stream, isLast, end - start)) {
+      return this.refuseStream(stream, 'PROTOCOL_ERROR');
     }
     if (isLast) stream.isRequestOpen = false;
     if (!stream.receive(bytes, start, end, windowBytes)) {
@@ -174,7 +174,7 @@ export class Streams implements StreamHost {
 
   /** The response is complete. */
   end(stream: Http2Stream): void {
-    if (stream.isRequestOpen) this.#remember(stream.id, stream.sendWindowBytes, true);
+    if (stream.isRequestOpen) this.#remember(stream.id, stream.sendWindowBytes, stream);
     this.#drop(stream);
   }
 
@@ -221,8 +221,11 @@ export class Streams implements StreamHost {
     stream.receiveEnd();
   }
 
-  #takeLateData(id: number): void {
+  #takeLateData(id: number, isLast: boolean, byteCount: number): void {
     const ended = this.#ended.get(id);
+    if (ended?.isResetDue && !countBody(ended, isLast, byteCount)) {
+      return this.#refuse(id, 'PROTOCOL_ERROR');
+    }
     if (ended) return this.#stopRequest(id, ended);
     this.#checkNotIdle(id);
     this.#refuse(id, 'STREAM_CLOSED');
@@ -259,8 +262,10 @@ export class Streams implements StreamHost {
     this.sendQueue.sendControl(rstStream(id, code));
   }
 
-  #remember(id: number, sendWindowBytes = 0, isResetDue = false): void {
-    this.#ended.set(id, { sendWindowBytes, isResetDue });
+  /** `unfinished`: the stream whose request has not ended. */
+  #remember(id: number, sendWindowBytes = 0, unfinished?: Http2Stream): void {
+    const isResetDue = unfinished !== undefined;
+    this.#ended.set(id, { sendWindowBytes, isResetDue, expectedBytes: unfinished?.expectedBytes });
     if (this.#ended.size <= maxRememberedStreams) return;
     for (const [oldest, ended] of this.#ended) {
       this.#stopRequest(oldest, ended);
@@ -273,4 +278,15 @@ export class Streams implements StreamHost {
     stream.close();
     if (this.#open.size === 0) this.onIdle?.();
   }
+}
+
+/** Counts DATA; false when the body differs from its content-length (RFC 9113, 8.1.1). */
+function countBody(
+  stream: { expectedBytes: number | undefined },
+  isLast: boolean,
+  byteCount: number,
+): boolean {
+  if (stream.expectedBytes === undefined) return true;
+  stream.expectedBytes -= byteCount;
+  return stream.expectedBytes >= 0 && (!isLast || stream.expectedBytes === 0);
 }
