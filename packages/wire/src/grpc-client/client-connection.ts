@@ -1,34 +1,42 @@
-import type { ByteSource } from '../base/byte-source.js';
-import type { ConnectionMemory } from '../base/connection-memory.js';
-import * as frames from '../http2/control-frames.js';
-import { protocolError } from '../http2/frame-checks.js';
-import { connectionWindowBytes, FrameLoop } from '../http2/frame-loop.js';
-import { OpenStreams } from '../http2/open-streams.js';
+import { type ByteSource, type ConnectionMemory, Failure, failureOf } from '../base/socket.js';
 import {
+  protocolError,
   ConnectionError,
   defaultWindowBytes,
   maxWindowBytes,
   preface,
   type ErrorName,
-} from '../http2/protocol.js';
+  goaway,
+  pingFrame,
+  rstStream,
+  settingsFrame,
+  windowUpdate,
+} from '../http2/frames.js';
+import { connectionWindowBytes, FrameLoop } from '../http2/frame-loop.js';
+import { OpenStreams, Http2Stream } from '../http2/stream.js';
 import type { ConnectionSendParts } from '../http2/send-queue.js';
-import { Http2Stream } from '../http2/stream.js';
 import { streamWindowBytes } from '../http2/streams.js';
-import { Failure, failureOf } from '../base/failure.js';
-import { callError, connectionError, resetError, type CallError } from './call-error.js';
-import type { CallHost, ClientCall } from './client-call.js';
-import { maxResponseHeaderBytes, ResponseHeaders } from './response-headers.js';
+import {
+  callError,
+  connectionError,
+  resetError,
+  type CallError,
+  type CallHost,
+  type ClientCall,
+  maxResponseHeaderBytes,
+  ResponseHeaders,
+} from './client-call.js';
 
 const maxStreamId = 2 ** 31 - 1;
 
 const clientPreface = Buffer.concat([
   preface,
-  frames.settingsFrame({
+  settingsFrame({
     enablePush: 0,
     initialWindowSize: streamWindowBytes,
     maxHeaderListSize: maxResponseHeaderBytes,
   }),
-  frames.windowUpdate(0, connectionWindowBytes - defaultWindowBytes),
+  windowUpdate(0, connectionWindowBytes - defaultWindowBytes),
 ]);
 
 export interface ClientConnectionParts extends ConnectionSendParts {
@@ -88,7 +96,7 @@ export class ClientConnection extends FrameLoop<ResponseHeaders> implements Call
   }
 
   ping(): void {
-    this.sendQueue.sendControl(frames.pingFrame);
+    this.sendQueue.sendControl(pingFrame);
   }
 
   /** Closes when the open streams have ended. */
@@ -108,12 +116,12 @@ export class ClientConnection extends FrameLoop<ResponseHeaders> implements Call
   }
 
   reset(stream: Http2Stream, code: ErrorName): void {
-    this.sendQueue.sendControl(frames.rstStream(stream.id, code));
+    this.sendQueue.sendControl(rstStream(stream.id, code));
     this.#drop(stream);
   }
 
   grant(stream: Http2Stream, byteCount: number): void {
-    this.sendQueue.sendControl(frames.windowUpdate(stream.id, byteCount));
+    this.sendQueue.sendControl(windowUpdate(stream.id, byteCount));
   }
 
   /** The request is sent; the stream ends with the response. */
@@ -123,13 +131,13 @@ export class ClientConnection extends FrameLoop<ResponseHeaders> implements Call
 
   /** The response is complete; a request that is not fully sent is of no use any more. */
   complete(stream: Http2Stream): void {
-    if (!stream.isEndSent) this.sendQueue.sendControl(frames.rstStream(stream.id, 'CANCEL'));
+    if (!stream.isEndSent) this.sendQueue.sendControl(rstStream(stream.id, 'CANCEL'));
     this.#drop(stream);
   }
 
   fail({ code, message }: ConnectionError): void {
     if (this.isOver) return;
-    this.sendQueue.sendControl(frames.goaway(0, code, message));
+    this.sendQueue.sendControl(goaway(0, code, message));
     this.sendQueue.finish();
     this.destroy(callError('UNAVAILABLE', `The server broke HTTP/2: ${message}.`));
   }
@@ -170,7 +178,8 @@ export class ClientConnection extends FrameLoop<ResponseHeaders> implements Call
   }
 
   protected override takeSettings(byteCount: number): void {
-    for (const stream of byteCount === 0 ? [] : this.#open.all()) this.#addWindow(stream, byteCount);
+    for (const stream of byteCount === 0 ? [] : this.#open.all())
+      this.#addWindow(stream, byteCount);
     this.parts.onSettings();
     if (this.#open.size === 0) this.source.socket.unref();
   }
@@ -233,7 +242,7 @@ export class ClientConnection extends FrameLoop<ResponseHeaders> implements Call
 
   #hangUp(): void {
     if (this.isOver) return;
-    this.sendQueue.sendControl(frames.goaway(0, 'NO_ERROR', ''));
+    this.sendQueue.sendControl(goaway(0, 'NO_ERROR', ''));
     this.sendQueue.finish();
     this.isOver = true;
     this.source.socket.destroySoon();

@@ -1,23 +1,36 @@
 import type { Timer } from '@millrace/kit/clock';
 import { TokenBucket } from '../base/token-bucket.js';
-import type { ByteSource } from '../base/byte-source.js';
-import * as frames from './control-frames.js';
-import { checkStreamId, dependencyAt, protocolError } from './frame-checks.js';
+import { type ByteSource, kernelBytesFor, ReadRateCheck } from '../base/socket.js';
+import {
+  checkStreamId,
+  dependencyAt,
+  protocolError,
+  ConnectionError,
+  defaultWindowBytes,
+  goaway,
+  pingFrame,
+  settingsFrame,
+  windowUpdate,
+} from './frames.js';
 import { connectionWindowBytes, FrameLoop } from './frame-loop.js';
-import { kernelBytesFor, ReadRateCheck } from '../base/read-rate.js';
-import { ConnectionError, defaultWindowBytes } from './protocol.js';
-import { maxHeaderBytes, RequestHeaders } from './request-headers.js';
+import {
+  maxHeaderBytes,
+  RequestHeaders,
+  maxStreams,
+  Streams,
+  streamWindowBytes,
+  type StreamsParts,
+} from './streams.js';
 import type { ConnectionSendParts } from './send-queue.js';
 import type { Http2Stream } from './stream.js';
-import { maxStreams, Streams, streamWindowBytes, type StreamsParts } from './streams.js';
 
 const serverPreface = Buffer.concat([
-  frames.settingsFrame({
+  settingsFrame({
     maxConcurrentStreams: maxStreams,
     initialWindowSize: streamWindowBytes,
     maxHeaderListSize: maxHeaderBytes,
   }),
-  frames.windowUpdate(0, connectionWindowBytes - defaultWindowBytes),
+  windowUpdate(0, connectionWindowBytes - defaultWindowBytes),
 ]);
 
 // How long a closed connection stays open so that the peer can read the GOAWAY.
@@ -52,13 +65,13 @@ export class Http2Connection extends FrameLoop<RequestHeaders> {
     const streams = this.#streams;
     if (streams.isClosing || this.isOver) return;
     streams.isClosing = true;
-    this.sendQueue.sendControl(frames.goaway(streams.lastId, 'NO_ERROR', ''));
+    this.sendQueue.sendControl(goaway(streams.lastId, 'NO_ERROR', ''));
     streams.onIdle = () => this.#endWhenRead();
     if (streams.isIdle) this.#endWhenRead();
   }
 
   ping(): void {
-    if (!this.isOver) this.sendQueue.sendControl(frames.pingFrame);
+    if (!this.isOver) this.sendQueue.sendControl(pingFrame);
   }
 
   get hasWaitingResponse(): boolean {
@@ -85,7 +98,7 @@ export class Http2Connection extends FrameLoop<RequestHeaders> {
   /** Sends GOAWAY with the error and closes the connection. */
   fail({ code, message }: ConnectionError): void {
     if (this.isOver) return;
-    this.sendQueue.sendControl(frames.goaway(this.#streams.lastId, code, message));
+    this.sendQueue.sendControl(goaway(this.#streams.lastId, code, message));
     this.#end();
     this.#streams.closeAll();
   }

@@ -20,7 +20,7 @@ import {
   settingsPayload,
   whole,
 } from './peer.test-support.js';
-import { errorCodes, flags, frameTypes as types, settings, type ErrorName } from './protocol.js';
+import { errorCodes, flags, frameTypes as types, settings, type ErrorName } from './frames.js';
 
 const nothing = Buffer.alloc(0);
 const { endStream, endHeaders, padded, priority, ack } = flags;
