@@ -1,11 +1,13 @@
-import type { Clock, Timer } from './clock.js';
+import type { Clock, Timer } from './clock-and-random.js';
 import type { Log } from './log.js';
 import type { Metrics } from './metrics.js';
+import { readFile } from 'node:fs/promises';
+import type { Socket } from 'node:net';
 
 /** Why a server closed a connection, or refused a request on it. */
 export type ConnectionDrop = 'unauthenticated' | 'idle' | 'silent' | 'refused';
 
-export interface ConnectionLimitOptions {
+interface ConnectionLimitOptions {
   clock: Clock;
   log: Log;
   /** Names the listener in logs and metrics: http, grpc, socket. */
@@ -16,7 +18,7 @@ export interface ConnectionLimitOptions {
 }
 
 /** A connection as its limit sees it. */
-export interface LimitedConnection {
+interface LimitedConnection {
   readonly bytesRead: number;
   destroy(): unknown;
 }
@@ -219,4 +221,235 @@ export function countDroppedConnections(metrics: Metrics): CountDrop {
   const count: CountDrop = (listener, reason) => counter.inc({ listener, reason });
   counters.set(metrics, count);
   return count;
+}
+
+/**
+ * Limits on what a server holds in memory for its peers: unfinished requests, decompressed
+ * messages and unsent responses. One budget per process; one account per connection.
+ */
+interface PeerMemoryLimits {
+  /** For all connections together. */
+  totalBytes: number;
+  /** For one connection. */
+  connectionBytes: number;
+}
+
+const defaultPeerMemoryBytes = 256 * 1024 * 1024;
+
+/** A connection may hold a quarter of the process budget. */
+export function peerMemoryLimits(totalBytes = defaultPeerMemoryBytes): PeerMemoryLimits {
+  return { totalBytes, connectionBytes: Math.floor(totalBytes / 4) };
+}
+
+export class PeerMemory {
+  #heldBytes = 0;
+
+  constructor(readonly limits: PeerMemoryLimits) {}
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** True while all connections together hold more than the process limit. */
+  get isOverLimit(): boolean {
+    return this.#heldBytes > this.limits.totalBytes;
+  }
+
+  /** Opens the account of one connection. Close it when the connection closes. */
+  openAccount(): PeerMemoryAccount {
+    return new PeerMemoryAccount(this.limits, {
+      heldBytes: () => this.#heldBytes,
+      add: (bytes) => (this.#heldBytes += bytes),
+    });
+  }
+}
+
+const nearlyFull = 7 / 8;
+
+interface ProcessTotal {
+  heldBytes(): number;
+  add(bytes: number): void;
+}
+
+export class PeerMemoryAccount {
+  #heldBytes = 0;
+  #isClosed = false;
+
+  constructor(
+    private readonly limits: PeerMemoryLimits,
+    private readonly total: ProcessTotal,
+  ) {}
+
+  get heldBytes(): number {
+    return this.#heldBytes;
+  }
+
+  /** Reserves `bytes`, or returns false when a limit would be passed. Release what was reserved. */
+  tryReserve(bytes: number): boolean {
+    const { totalBytes, connectionBytes } = this.limits;
+    if (this.#heldBytes + bytes > connectionBytes) return false;
+    if (this.total.heldBytes() + bytes > totalBytes) return false;
+    this.reserve(bytes);
+    return true;
+  }
+
+  /** Counts bytes that exist already, such as a response, even past the limit. */
+  reserve(bytes: number): void {
+    if (this.#isClosed) return;
+    this.#heldBytes += bytes;
+    this.total.add(bytes);
+  }
+
+  /** True while the connection or the process holds more than its limit. */
+  get isOverLimit(): boolean {
+    const { totalBytes, connectionBytes } = this.limits;
+    return this.#heldBytes > connectionBytes || this.total.heldBytes() > totalBytes;
+  }
+
+  /**
+   * True when the connection or the process holds more than 7/8 of its limit: new requests are
+   * refused then, before work is done for a response that could not be held.
+   */
+  get isNearlyFull(): boolean {
+    const { totalBytes, connectionBytes } = this.limits;
+    return (
+      this.#heldBytes > connectionBytes * nearlyFull ||
+      this.total.heldBytes() > totalBytes * nearlyFull
+    );
+  }
+
+  release(bytes: number): void {
+    if (this.#isClosed) return;
+    const released = Math.min(bytes, this.#heldBytes);
+    this.#heldBytes -= released;
+    this.total.add(-released);
+  }
+
+  /** Releases everything this connection still holds. */
+  close(): void {
+    this.release(this.#heldBytes);
+    this.#isClosed = true;
+  }
+}
+
+/** A peer that reads slower than this while responses wait is disconnected. */
+const minReadBytesPerSecond = 1024;
+const readRateWindowMs = 30_000;
+
+/**
+ * Tracks how fast one peer reads while responses wait for it. Time in which nothing waits does
+ * not count. Times come from the monotonic clock.
+ */
+export class ReadRate {
+  #windowStartedAt: number | undefined;
+  #bytesInWindow = 0;
+
+  /** Responses are waiting for the peer now. Does nothing while a window is open already. */
+  waiting(now: number): void {
+    this.#windowStartedAt ??= now;
+  }
+
+  /** The peer took `bytes`. */
+  taken(bytes: number): void {
+    this.#bytesInWindow += bytes;
+  }
+
+  /** Nothing waits any more. */
+  drained(): void {
+    this.#windowStartedAt = undefined;
+    this.#bytesInWindow = 0;
+  }
+
+  /** Call periodically: judges each whole window once and starts the next. */
+  isTooSlow(now: number): boolean {
+    if (this.#windowStartedAt === undefined) return false;
+    const elapsedMs = now - this.#windowStartedAt;
+    if (elapsedMs < readRateWindowMs) return false;
+    const bytesPerSecond = (this.#bytesInWindow * 1000) / elapsedMs;
+    this.#windowStartedAt = now;
+    this.#bytesInWindow = 0;
+    return bytesPerSecond < minReadBytesPerSecond;
+  }
+}
+
+/** Bytes that the kernel holds for a TCP socket. */
+interface Queues {
+  /** Not acknowledged by the peer. */
+  readonly sent: number;
+  /** Received and not read. */
+  readonly received: number;
+}
+
+/**
+ * The socket queues of this machine, from /proc/net/tcp. Node counts bytes as written when the
+ * kernel takes them, and the kernel may hold megabytes: a peer that reads steadily can look as if
+ * it did not read for minutes.
+ */
+export class SocketQueues {
+  readonly #byEnds = new Map<string, Queues>();
+
+  constructor(tables: readonly string[]) {
+    for (const table of tables) {
+      for (const line of table.split('\n').slice(1)) {
+        const [, local, remote, , queues] = line.trim().split(/\s+/);
+        if (local === undefined || remote === undefined || queues === undefined) continue;
+        const [sent, received] = queues.split(':').map((hex) => Number.parseInt(hex, 16));
+        const ends = `${withoutPrefix(local)} ${withoutPrefix(remote)}`;
+        this.#byEnds.set(ends, { sent: sent ?? 0, received: received ?? 0 });
+      }
+    }
+  }
+
+  /** Reads the tables; empty where the system has none, such as macOS and Windows. */
+  static async read(): Promise<SocketQueues> {
+    const files = ['/proc/net/tcp', '/proc/net/tcp6'];
+    return new SocketQueues(
+      await Promise.all(files.map((file) => readFile(file, 'latin1').catch(() => ''))),
+    );
+  }
+
+  /**
+   * Bytes on the way to the peer: sent and not acknowledged, and, if the peer is on this machine,
+   * acknowledged and not read. 0 when that is not known.
+   */
+  heldFor({ localAddress, localPort, remoteAddress, remotePort }: Socket): number {
+    if (localAddress === undefined || remoteAddress === undefined) return 0;
+    const local = `${hexOf(localAddress)}:${hexOfPort(localPort!)}`;
+    const remote = `${hexOf(remoteAddress)}:${hexOfPort(remotePort!)}`;
+    const own = this.#byEnds.get(`${local} ${remote}`)?.sent ?? 0;
+    return own + (this.#byEnds.get(`${remote} ${local}`)?.received ?? 0);
+  }
+}
+
+// An IPv4 address inside IPv6 is written as IPv4, so that both ends of a connection match.
+const mapped = /^0{16}FFFF0000/;
+
+function withoutPrefix(end: string): string {
+  return end.replace(mapped, '');
+}
+
+function hexOfPort(port: number): string {
+  return port.toString(16).toUpperCase().padStart(4, '0');
+}
+
+/** As the kernel prints it: words of 32 bits in the order of a little-endian machine. */
+function hexOf(address: string): string {
+  const plain = address.startsWith('::ffff:') ? address.slice(7) : address;
+  if (!plain.includes(':')) return littleEndian(plain.split('.').map(Number));
+  const [head = '', tail] = plain.split('%')[0]!.split('::');
+  const groups = (text: string) => (text === '' ? [] : text.split(':'));
+  const [first, last] = [groups(head), groups(tail ?? '')];
+  const zeros = Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0');
+  const bytes = [...first, ...(tail === undefined ? [] : zeros), ...last].flatMap((group) => {
+    const value = Number.parseInt(group, 16);
+    return [value >> 8, value & 255];
+  });
+  return [0, 4, 8, 12].map((at) => littleEndian(bytes.slice(at, at + 4))).join('');
+}
+
+function littleEndian(bytes: readonly number[]): string {
+  return bytes
+    .toReversed()
+    .map((byte) => byte.toString(16).toUpperCase().padStart(2, '0'))
+    .join('');
 }
