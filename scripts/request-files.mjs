@@ -39,9 +39,8 @@ const timers = [
   'daemon/events/ledger-watch',
   'daemon/sessions/restarts',
   'engine/write/expiry',
-  'engine/storage/file/key-range',
-  'engine/storage/file/lock',
-  'engine/storage/file/written-list',
+  'engine/storage/file/in-place',
+  'engine/storage/file/directory',
 ];
 
 if (!process.argv.includes('--built')) prepare();

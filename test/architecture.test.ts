@@ -128,7 +128,7 @@ describe('environment', () => {
     'packages/daemon/src/acp-host/terminals.ts',
     'packages/daemon/src/fake-agent/acp.ts',
     'packages/daemon/src/fake-agent/main.ts',
-    'packages/engine/src/api/transaction-scope.ts',
+    'packages/engine/src/api/collection-port.ts',
     'packages/kit/src/simulation/seeds.ts',
   ];
 

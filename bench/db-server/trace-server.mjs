@@ -23,7 +23,7 @@ function wrap(object, name, make) {
   object[name] = make(original);
 }
 
-const { SharedBuffer } = await load('wire/dist/base/byte-source.js');
+const { SharedBuffer } = await load('wire/dist/base/socket.js');
 const { TurnQueue } = await load('db/dist/server/calls/turn-queue.js');
 const { MethodCodec } = await load('db/dist/server/grpc/codec.js');
 const { Writer } = await load('engine/dist/storage/writer.js');

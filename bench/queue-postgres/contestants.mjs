@@ -15,8 +15,8 @@ export const contestants = { millrace, 'pg-boss': pgBoss, 'graphile-worker': gra
 /** The store under the server, with claims and settlements as the server's delivery makes them. */
 async function millrace(url, { loops }) {
   const { openStore } = await import('../../packages/queue/dist/index.js');
-  const { systemClock: clock } = await import('../../packages/kit/dist/base/clock.js');
-  const { systemRandom: random } = await import('../../packages/kit/dist/base/random.js');
+  const { systemClock: clock } = await import('../../packages/kit/dist/base/clock-and-random.js');
+  const { systemRandom: random } = await import('../../packages/kit/dist/base/clock-and-random.js');
   const { silentLog: log } = await import('../../packages/kit/dist/base/log.js');
   const store = await openStore(url, { clock, random, log, dataDirectory: '' });
   await store.putQueue({ queue: 'tasks', config: {}, now: clock.now(), by: 'bench', ifVersion: 0 });

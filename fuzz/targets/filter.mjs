@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { open } from '../../packages/engine/dist/index.js';
 import { Refusal } from '../../packages/kit/dist/base/errors.js';
-import { parseJson } from '../../packages/kit/dist/http/json.js';
+import { parseJson } from '../../packages/kit/dist/http/body.js';
 
 /* Queries: find, count and aggregate with any JSON, on a collection with and without an index. */
 

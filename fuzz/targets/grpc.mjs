@@ -1,7 +1,7 @@
 import { fromBinary } from '@bufbuild/protobuf';
 import * as contract from '../../packages/contract/dist/db.js';
 import { PlainDecoder } from '../../packages/db/dist/codec/decoder.js';
-import { Deframer } from '../../packages/wire/dist/base/deframer.js';
+import { Deframer } from '../../packages/wire/dist/base/messages.js';
 
 /* gRPC messages with their prefix. The first byte chooses the message. */
 

@@ -1,12 +1,10 @@
 import { Duplex } from 'node:stream';
-import { systemClock } from '../../packages/kit/dist/base/clock.js';
-import { PeerMemory, peerMemoryLimits } from '../../packages/kit/dist/base/peer-memory.js';
-import { HeaderList } from '../../packages/wire/dist/http2/header-block.js';
-import { chunksOf } from '../../packages/wire/dist/base/byte-source.js';
-import { ConnectionMemory } from '../../packages/wire/dist/base/connection-memory.js';
+import { systemClock } from '../../packages/kit/dist/base/clock-and-random.js';
+import { PeerMemory, peerMemoryLimits } from '../../packages/kit/dist/base/peers.js';
+import { HeaderList } from '../../packages/wire/dist/http2/hpack.js';
+import { chunksOf, ConnectionMemory, DeferredFlush } from '../../packages/wire/dist/base/socket.js';
 import { Http2Connection } from '../../packages/wire/dist/http2/connection.js';
-import { DeferredFlush } from '../../packages/wire/dist/base/deferred-flush.js';
-import { FrameWriter } from '../../packages/wire/dist/http2/frame-writer.js';
+import { FrameWriter } from '../../packages/wire/dist/http2/stream.js';
 
 /* HTTP/2 frames after the preface. The first byte says in which pieces they arrive. */
 

@@ -1,6 +1,6 @@
 import { openApiDocument } from '../../packages/contract/dist/documents.js';
 import { operationsOf } from '../../packages/kit/dist/http/document.js';
-import { parseJson, wellFormed } from '../../packages/kit/dist/http/json.js';
+import { parseJson, wellFormed } from '../../packages/kit/dist/http/body.js';
 import { DocumentSchemas } from '../../packages/kit/dist/http/schemas.js';
 
 /* Bodies of the REST interfaces. The first byte chooses the operation. */

@@ -1,7 +1,7 @@
 import { compileSchema } from '../../packages/engine/dist/core/json-schema.js';
 import { checkSchemaObject } from '../../packages/engine/dist/value/documents.js';
 import { Refusal } from '../../packages/kit/dist/base/errors.js';
-import { parseJson } from '../../packages/kit/dist/http/json.js';
+import { parseJson } from '../../packages/kit/dist/http/body.js';
 
 /* JSON Schemas and documents: the input is a list of a schema and documents for it. */
 

@@ -1,5 +1,5 @@
-import { readCursor, writeCursor } from '../../packages/engine/dist/query/cursor.js';
-import { readToken, writeToken } from '../../packages/engine/dist/watch/token.js';
+import { readCursor, writeCursor } from '../../packages/engine/dist/query/page.js';
+import { readToken, writeToken } from '../../packages/engine/dist/watch/message.js';
 import { Refusal } from '../../packages/kit/dist/base/errors.js';
 
 /* Resume tokens of watches, and cursors of lists: what is taken comes back the same. */

@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import * as operations from '../dist/write/operations.js';
+import * as operations from '../dist/write/mutations.js';
 import { writeBatches } from './batches.mjs';
 import { accounts, bulkRecords, openingBalance } from './schema.mjs';
 

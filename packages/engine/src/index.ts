@@ -13,16 +13,23 @@ export function open(directory: string, options: OpenOptions = {}): Promise<Data
 
 export type { EmbeddedCollection as Collection } from './api/embedded-collection.js';
 export type { Patch } from './value/documents.js';
-export type { Database, LogPosition, OpenOptions } from './api/database.js';
-export type { CollectionOptions } from './api/declared-collections.js';
+export type {
+  Database,
+  LogPosition,
+  OpenOptions,
+  CollectionOptions,
+  DatabaseTransaction,
+} from './api/database.js';
 export type { IndexDefinition } from './format/entries.js';
-export type { CommitTarget } from './write/commit-target.js';
-export type { PutOptions, StepCollection, StepRecord } from './write/step-collection.js';
-export type { RowReader, RowWriter } from './core/rows.js';
-export type { DeletedRecord, StoredRecord } from './format/stored-record.js';
+export type { CommitTarget, PutOptions, StepCollection, StepRecord } from './write/requests.js';
+export type { RowReader, RowWriter } from './core/read-snapshot.js';
+export type { DeletedRecord, StoredRecord } from './format/record.js';
 export { restore, type Restored, type RestoreOptions } from './maintain/backup/restore.js';
-export { baseBackupName, type RestoreTarget } from './maintain/backup/archive.js';
-export type { LogArchiveOptions } from './maintain/backup/archiver.js';
+export {
+  baseBackupName,
+  type RestoreTarget,
+  type LogArchiveOptions,
+} from './maintain/backup/archiver.js';
 export { checkBackup, type CheckedBackup } from './maintain/backup/check.js';
 export { fileBytes } from './maintain/backup/file.js';
 export type { BackupOptions, BackupProgress } from './maintain/backup/backup.js';
@@ -31,12 +38,11 @@ export type {
   BackupHeader,
   BackupPart,
   BackupTrailer,
-} from './maintain/backup/parts.js';
+} from './maintain/backup/frames.js';
 export type { Compacted, CompactOptions, CompactStage } from './maintain/compact/compact.js';
 export { backUpBeforeUpgrade, refuseUpgrade } from './maintain/upgrade/upgrade-backup.js';
 export { verify } from './maintain/verify/verify.js';
-export type { Problem, VerifyReport } from './maintain/verify/report.js';
+export type { Problem, VerifyReport } from './maintain/verify/records.js';
 export type { LiveResult } from './watch/live.js';
-export type { DatabaseTransaction } from './api/database-transaction.js';
 export type { RemovedRecord, WatchChange, WatchMessage } from './watch/message.js';
 export type { WatchOptions } from './watch/watches.js';

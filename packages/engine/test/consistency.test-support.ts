@@ -1,11 +1,8 @@
-import type { CollectionInfo, IndexInfo } from '../src/core/catalog.js';
-import { chainAfter, decodeCommit, type Change } from '../src/format/changes.js';
-import type { Core } from '../src/core/core.js';
+import type { CollectionInfo, IndexInfo, Core } from '../src/core/core.js';
+import { chainAfter, decodeCommit, type Change, type RecordImage } from '../src/format/record.js';
 import { expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../src/format/keys.js';
-import { contentHash } from '../src/format/content-hash.js';
-import type { RecordImage } from '../src/format/record.js';
-import { decodeState, stateRow } from '../src/storage/file/state.js';
-import type { TableName } from '../src/storage/file/tables.js';
+import { contentHash } from '../src/format/document-writer.js';
+import { decodeState, stateRow, type TableName } from '../src/storage/file/tables.js';
 import type { SnapshotView } from '../src/storage/views.js';
 
 /**

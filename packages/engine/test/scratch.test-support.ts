@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { DbReason } from '@millrace/contract/db-reasons';
 import { Refusal } from '@millrace/kit/errors';
 import { afterEach, expect } from 'vitest';
-import { decodeCommit, type Commit } from '../src/format/changes.js';
+import { decodeCommit, type Commit } from '../src/format/record.js';
 import { Database, type OpenOptions } from '../src/api/database.js';
 import { ManualClock } from './manual-clock.test-support.js';
 

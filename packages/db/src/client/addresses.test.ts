@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseAddresses } from './addresses.js';
+import { parseAddresses } from './address.js';
 
 const urls = (given: string | string[]) => parseAddresses(given).map(({ url }) => url);
 

@@ -3,7 +3,7 @@
  * database in process or on a server. Types only, so that neither side loads the other.
  */
 import type { BackupOptions } from '@millrace/engine/maintain/backup/backup';
-import type { BackupPart } from '@millrace/engine/maintain/backup/parts';
+import type { BackupPart } from '@millrace/engine/maintain/backup/frames';
 import type { ManyResult } from '@millrace/engine/write/bulk-filter';
 import type { BulkOperation, BulkResult, BulkWritten } from '@millrace/engine/write/bulk-types';
 import type { DroppedCollection, RenamedCollection } from '@millrace/engine/write/catalog-changes';
@@ -36,8 +36,8 @@ import type {
 } from '@millrace/engine/query/typed-query';
 import type { SchemaInfo, SetSchemaOptions, SetSchemaResult } from '@millrace/engine/write/schemas';
 import type { SchemaInput, SchemaOutput, StandardSchema } from '@millrace/engine/core/schema';
-import type { DeletedRecord, StoredRecord } from '@millrace/engine/format/stored-record';
-import type { CommitResult } from '@millrace/engine/write/transaction-end';
+import type { DeletedRecord, StoredRecord } from '@millrace/engine/format/record';
+import type { CommitResult } from '@millrace/engine/write/requests';
 import type { LiveResult } from '@millrace/engine/watch/live';
 import type { WatchChange, WatchMessage } from '@millrace/engine/watch/message';
 

@@ -1,4 +1,4 @@
-import { isMerge } from '@millrace/engine/value/documents';
+import { isMerge, refuse } from '@millrace/engine/value/documents';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import {
   Database,
@@ -8,12 +8,11 @@ import {
   type BulkResult as ResultMessage,
 } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
-import { noBytes } from '../codec/scalars.js';
+import { noBytes } from '../codec/encoder.js';
 import type { BulkCall, BulkResult, BulkWritten, ManyCall } from './api.js';
 import { checkFilterGiven, type ManyResult } from '@millrace/engine/write/bulk-filter';
 import { maxBulkOperations } from '@millrace/engine/write/bulk-operations';
 import type { Filter } from '@millrace/engine/query/filter';
-import { refuse } from '@millrace/engine/value/refusal';
 import { filterMessage } from './queries.js';
 import { durationOf, encodeData, toStored, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';

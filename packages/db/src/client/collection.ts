@@ -13,9 +13,9 @@ import type {
   WriteCall,
 } from '@millrace/engine/api/collection-port';
 import type { AggregateGroup } from '@millrace/engine/query/aggregate';
-import type { StoredRecord } from '@millrace/engine/format/stored-record';
+import type { StoredRecord } from '@millrace/engine/format/record';
 import { checkKey, type JsonObject, type UpdateMode } from '@millrace/engine/value/documents';
-import type { Address } from '@millrace/engine/write/operations';
+import type { Address } from '@millrace/engine/write/mutations';
 import { Refusal } from '@millrace/kit/errors';
 import { bulkWrite, deleteMany, updateMany } from './bulk.js';
 import { live, type RemoteLiveQuery } from './live.js';

@@ -1,21 +1,25 @@
 import { Database } from '@millrace/contract/db';
 import type { DatabaseApi, TransactionOptions } from './api.js';
 import type { BackupOptions } from '@millrace/engine/maintain/backup/backup';
-import type { BackupPart } from '@millrace/engine/maintain/backup/parts';
+import type { BackupPart } from '@millrace/engine/maintain/backup/frames';
 import type { Compacted } from '@millrace/engine/maintain/compact/compact';
 import { checkCollectionName } from '@millrace/engine/value/documents';
-import { retryInTurn, runTransaction } from '@millrace/engine/write/run-transaction';
+import { retryInTurn, runTransaction } from '@millrace/engine/write/transaction-registry';
 import type { SchemaInput, SchemaOutput, StandardSchema } from '@millrace/engine/core/schema';
-import { runInScope } from '@millrace/engine/api/transaction-scope';
+import { runInScope } from '@millrace/engine/api/collection-port';
 import type { WatchMessage } from '@millrace/engine/watch/message';
-import * as admin from './admin.js';
-import { Backoff } from './backoff.js';
+import { Backoff, type CallOptions, type Session } from './session.js';
 import { collectionPort, RemoteCollection } from './collection.js';
 import { durationOf, uint64Of } from './records.js';
-import type { CallOptions, Session } from './session.js';
 import { status, type DatabaseStatus } from './status.js';
-import { RemoteCatalog } from './catalog.js';
-import { RemoteSchemas } from './schemas.js';
+import {
+  backup,
+  compact,
+  promote,
+  RemoteCatalog,
+  RemoteSchemas,
+  type Promoted,
+} from './catalog.js';
 import { RemoteTransaction } from './transaction.js';
 import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
 
@@ -97,17 +101,17 @@ export class RemoteDatabase implements DatabaseApi {
 
   /** A consistent online backup: header, data, trailer. */
   backup(options: BackupOptions & CallOptions = {}): AsyncGenerator<BackupPart, void, void> {
-    return admin.backup(this.session, options);
+    return backup(this.session, options);
   }
 
   /** Trims the change log and rewrites the data file, online. */
-  compact(options: Parameters<typeof admin.compact>[1] = {}): Promise<Compacted> {
-    return admin.compact(this.session, options);
+  compact(options: Parameters<typeof compact>[1] = {}): Promise<Compacted> {
+    return compact(this.session, options);
   }
 
   /** Promotes this follower to leader. */
-  promote(options: Parameters<typeof admin.promote>[1] = {}): Promise<admin.Promoted> {
-    return admin.promote(this.session, options);
+  promote(options: Parameters<typeof promote>[1] = {}): Promise<Promoted> {
+    return promote(this.session, options);
   }
 
   /** The node's role, position, followers and, on request, collections. */

@@ -20,11 +20,9 @@ export async function connect(
 }
 
 export type { CollectionApi, DatabaseApi, TransactionHandle } from './api.js';
-export { checkFilter } from './check-filter.js';
-export { parseAddress, type ServerAddress } from './address.js';
-export { parseAddresses } from './addresses.js';
-export type { Promoted } from './admin.js';
-export type { IndexAdvice } from './catalog.js';
+export { checkFilter } from './records.js';
+export { parseAddress, type ServerAddress, parseAddresses } from './address.js';
+export type { Promoted, IndexAdvice } from './catalog.js';
 export type { RemoteCollection, RemoteGet, RemoteRead, RemoteWrite } from './collection.js';
 export type { BeginOptions, RemoteDatabase } from './database.js';
 export { CallRefusal, type CallReason } from './failures.js';

@@ -1,13 +1,11 @@
-import type { JsonObject } from '@millrace/engine/value/documents';
+import { type JsonObject, refuse } from '@millrace/engine/value/documents';
 import { parsePath, type Row } from '@millrace/engine/value/path';
 import type { Filter } from '@millrace/engine/query/filter';
 import { Sorter, toSortOrder, type OrderBy } from '@millrace/engine/query/sort';
 import type { LiveQuery } from '@millrace/engine/query/typed-query';
-import { refuse } from '@millrace/engine/value/refusal';
 import { Refusal } from '@millrace/kit/errors';
-import type { StoredRecord } from '@millrace/engine/format/stored-record';
-import type { LiveResult } from '@millrace/engine/watch/live';
-import { LiveRecords, type Difference } from '@millrace/engine/watch/live-records';
+import type { StoredRecord } from '@millrace/engine/format/record';
+import { type LiveResult, LiveRecords, type Difference } from '@millrace/engine/watch/live';
 import type { VisibleChange, WatchChange } from '@millrace/engine/watch/message';
 import type { Session } from './session.js';
 import { ResumingWatch, type RemoteWatchOptions } from './watch.js';

@@ -15,7 +15,7 @@ import type { Filter } from '@millrace/engine/query/filter';
 import type { FindQuery } from '@millrace/engine/query/query';
 import type { OrderBy } from '@millrace/engine/query/sort';
 import type { PlanReport } from '@millrace/engine/query/source';
-import { refuse } from '@millrace/engine/value/refusal';
+import { refuse } from '@millrace/engine/value/documents';
 
 const maxUint32 = 2 ** 32 - 1;
 

@@ -1,9 +1,17 @@
 import { durationFromMs, timestampDate, type Timestamp } from '@bufbuild/protobuf/wkt';
-import type { DeleteResponse, Record as RecordMessage } from '@millrace/contract/db';
-import { ownDocument } from '@millrace/engine/value/documents';
-import { refuse } from '@millrace/engine/value/refusal';
-import type { DeletedRecord, StoredRecord } from '@millrace/engine/format/stored-record';
-import type { RemovedRecord } from '@millrace/engine/watch/message';
+import {
+  type DeleteResponse,
+  type Record as RecordMessage,
+  ChangeOp,
+  WatchKind,
+  type Change,
+  type WatchResponse,
+} from '@millrace/contract/db';
+import { ownDocument, refuse } from '@millrace/engine/value/documents';
+import type { DeletedRecord, StoredRecord } from '@millrace/engine/format/record';
+import type { RemovedRecord, WatchChange, WatchMessage } from '@millrace/engine/watch/message';
+import { parseFilter } from '@millrace/engine/query/filter';
+import { plainFilter } from '@millrace/engine/query/plain-query';
 
 /** Validates a document like the engine and encodes it as JSON in UTF-8, so that it needs no copy. */
 export function encodeData(data: object, name = 'data'): Uint8Array {
@@ -42,7 +50,7 @@ export function toDeleted<T>(reply: Pick<DeleteResponse, 'record' | 'seq'>): Del
 }
 
 /** Converts the message of a deleted record. */
-export function toRemoved({ id, key, rev, seq }: RecordMessage): RemovedRecord {
+function toRemoved({ id, key, rev, seq }: RecordMessage): RemovedRecord {
   return { id, key, rev: Number(rev), seq: Number(seq) };
 }
 
@@ -64,4 +72,59 @@ export function uint64Of(value: number, name: string): bigint {
 export function durationOf(durationMs: number, name: string) {
   if (Number.isFinite(durationMs) && durationMs >= 0) return durationFromMs(Math.ceil(durationMs));
   throw refuse('BAD_REQUEST', `${name} must be a duration of 0 or more, not ${durationMs} ms.`);
+}
+
+const kinds = {
+  [WatchKind.UNSPECIFIED]: undefined,
+  [WatchKind.CHANGES]: 'changes',
+  [WatchKind.INITIAL]: 'initial',
+  [WatchKind.INITIAL_END]: 'initial_end',
+  [WatchKind.BOOKMARK]: 'bookmark',
+} as const;
+
+const ops = {
+  [ChangeOp.UNSPECIFIED]: undefined,
+  [ChangeOp.INSERT]: 'insert',
+  [ChangeOp.UPDATE]: 'update',
+  [ChangeOp.DELETE]: 'delete',
+  [ChangeOp.EXPIRE]: 'expire',
+} as const;
+
+/** Converts a watch message; undefined for a kind that this client does not know. */
+export function toWatchMessage<T>(reply: WatchResponse): WatchMessage<WatchChange<T>> | undefined {
+  const kind = kinds[reply.kind];
+  if (!kind) return undefined;
+  return {
+    kind,
+    seq: Number(reply.seq),
+    epoch: Number(reply.epoch),
+    ...(reply.committedAt ? { committedAt: dateOf(reply.committedAt) } : {}),
+    changes: reply.changes.map((change) => toChange<T>(change)),
+    resumeToken: reply.resumeToken,
+    leaderSeq: Number(reply.leaderSeq),
+    chainHash: toHash(reply.chainHash),
+  };
+}
+
+export function toHash(bits: bigint): { high: number; low: number } {
+  return { high: Number(bits >> 32n), low: Number(bits & 0xffff_ffffn) };
+}
+
+function toChange<T>(change: Change): WatchChange<T> {
+  const { collection, entered, left } = change;
+  const op = ops[change.op];
+  if (!op || !change.record) throw new Error('The server sent a change without a record');
+  const about = { collection, entered, left, ...beforeOf<T>(change.before) };
+  return op === 'insert' || op === 'update'
+    ? { ...about, op, record: toStored<T>(change.record) }
+    : { ...about, op, record: toRemoved(change.record) };
+}
+
+function beforeOf<T>(before: RecordMessage | undefined): { before?: StoredRecord<T> } {
+  return before ? { before: toStored<T>(before) } : {};
+}
+
+/** Checks a filter in either form before it is sent. Refuses BAD_FILTER. */
+export function checkFilter(filter: unknown): void {
+  parseFilter(plainFilter(filter));
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RemoteSchemas } from './schemas.js';
+import { RemoteSchemas } from './catalog.js';
 import type { Session } from './session.js';
 
 test.each([null, [], 'x', 1])(

@@ -1,3 +1,4 @@
+import { type Random, systemRandom } from '@millrace/kit/random';
 import { setMaxListeners } from 'node:events';
 import type {
   DescMessage,
@@ -7,13 +8,32 @@ import type {
   MessageShape,
 } from '@bufbuild/protobuf';
 import { systemClock, type Clock } from '@millrace/kit/clock';
-import { systemRandom, type Random } from '@millrace/kit/random';
-import type { ServerAddress } from './address.js';
-import { parseAddresses } from './addresses.js';
-import { Backoff } from './backoff.js';
+import { type ServerAddress, parseAddresses } from './address.js';
 import { CallRefusal, connectionClosed, isPassing, timedOut } from './failures.js';
 import { Router, type Channel, type Preference, type RoutedAttempt } from './router.js';
 import { Transport, type TlsOptions } from './transport.js';
+
+const firstDelayMs = 50;
+const maxDelayMs = 2_000;
+
+/** Exponential backoff with jitter, so that clients do not all reconnect at the same time. */
+export class Backoff {
+  #delayMs = firstDelayMs;
+
+  constructor(private readonly random: Random) {}
+
+  /** The next delay, at least the one the server requested. */
+  next(atLeastMs = 0): number {
+    const delayMs = this.#delayMs;
+    this.#delayMs = Math.min(delayMs * 2, maxDelayMs);
+    return atLeastMs + delayMs * (0.5 + this.random.next() / 2);
+  }
+
+  /** Resets the delay after a success. */
+  reset(): void {
+    this.#delayMs = firstDelayMs;
+  }
+}
 
 export interface ConnectOptions {
   /** The API key, `id.secret`. A Unix socket needs none. */

@@ -2,7 +2,7 @@ import { Database, type BeginTxResponse } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
 import type { TransactionScope } from './api.js';
 import { checkCollectionName } from '@millrace/engine/value/documents';
-import type { CommitResult } from '@millrace/engine/write/transaction-end';
+import type { CommitResult } from '@millrace/engine/write/requests';
 import { RemoteCollection, type collectionPort } from './collection.js';
 import { CallRefusal, isPassing } from './failures.js';
 import { dateOf } from './records.js';

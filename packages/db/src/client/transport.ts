@@ -8,9 +8,8 @@ import {
 } from '@bufbuild/protobuf';
 import type { Clock } from '@millrace/kit/clock';
 import { CallError, Channel } from '@millrace/wire/grpc-client';
-import { carriesRecords } from '../codec/carries-records.js';
+import { carriesRecords, MessageEncoder } from '../codec/encoder.js';
 import { PlainDecoder } from '../codec/decoder.js';
-import { MessageEncoder } from '../codec/encoder.js';
 import type { ServerAddress } from './address.js';
 import { toRefusal } from './failures.js';
 

@@ -9,7 +9,7 @@ import {
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { PlainDecoder } from './decoder.js';
-import { noBytes } from './scalars.js';
+import { noBytes } from './encoder.js';
 
 // Mostly what servers send, and sometimes what is left to the library.
 const time = fc.record({

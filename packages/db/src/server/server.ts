@@ -1,3 +1,8 @@
+import type { Clock, Timer } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import { Calls, CallMetrics } from './calls/calls.js';
+import { Health } from './grpc/health.js';
+import { type Listeners, openListeners, type ListenerAddress } from './listeners/listeners.js';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { isLoopback, readTls } from '@millrace/kit/config';
 import { createMetrics } from '@millrace/kit/metrics';
@@ -7,28 +12,73 @@ import { join } from 'node:path';
 import { Database } from '@millrace/engine/api/database';
 import { checkCollectionName } from '@millrace/engine/value/documents';
 import { compileIndex } from '@millrace/engine/format/entries';
-import { Authenticator } from './access/authenticator.js';
-import { openAccess } from './access/access.js';
-import { Calls } from './calls/calls.js';
+import { Authenticator, openAccess } from './access/access.js';
 import type { DatabaseSettings } from './base/config.js';
-import { drain } from './drain.js';
-import { Health } from './grpc/health.js';
 import { Admission } from './limits/admission.js';
-import { openListeners, type ListenerAddress } from './listeners/listeners.js';
 import { openCluster, type OpenedCluster } from './cluster/open-cluster.js';
-import { nodeIdOf } from './base/node-id.js';
+import { nodeIdOf, Readiness, repeat, serverVersion } from './base/status.js';
 import { measureDatabase } from './observe/database-metrics.js';
-import { CallMetrics } from './calls/call-metrics.js';
-import { Readiness } from './base/readiness.js';
-import { repeat } from './base/repeat.js';
-import { DatabaseHandle } from './replication/database-handle.js';
+import { DatabaseHandle } from './replication/followers.js';
 import { countNodeEvents, describeNode } from './replication/metrics.js';
 import { Node, sealOf } from './replication/node.js';
 import { SlowQueryLog } from './service/index-advice.js';
 import { createService } from './service/service.js';
-import { serverVersion } from './base/version.js';
-
 export type { ListenerAddress } from './listeners/listeners.js';
+
+interface DrainParts {
+  calls: Calls;
+  health: Health;
+  listeners: Listeners;
+  clock: Clock;
+  log: Log;
+  deadlineMs: number;
+  /** Runs when no other calls are in flight, before connections close. */
+  beforeClose: () => Promise<void>;
+}
+
+/** Time after the deadline for callers to receive the status of their calls. */
+const minCloseMs = 1_000;
+
+/**
+ * Graceful shutdown: health reports it first, new calls are refused, watches end and calls in
+ * flight finish. Listeners stay open until then, so that callers receive a status. A call is
+ * finished when its answer is queued; a caller that reads slowly has the rest of the time for it.
+ */
+async function drain(parts: DrainParts): Promise<void> {
+  const { calls, health, listeners, clock, log, deadlineMs } = parts;
+  const endsAt = clock.monotonic() + deadlineMs;
+  health.stopServing();
+  calls.beginDrain();
+  const inTime = await before(clock, deadlineMs, calls.idle());
+  if (!inTime) {
+    log.warn({ deadline_ms: deadlineMs }, 'drain deadline exceeded, aborting calls');
+  }
+  // Only followers may be left now; their streams never end by themselves.
+  await parts.beforeClose();
+  calls.cut();
+  health.close();
+  const cut = new AbortController();
+  const leftMs = Math.max(minCloseMs, endsAt - clock.monotonic());
+  const timer = clock.after(leftMs, () => {
+    if (leftMs > minCloseMs) log.warn({ deadline_ms: deadlineMs }, 'unread answers dropped');
+    cut.abort();
+  });
+  await listeners.close(cut.signal);
+  timer.cancel();
+}
+
+/** Whether the work ends within the limit. */
+async function before(clock: Clock, limitMs: number, work: Promise<void>): Promise<boolean> {
+  let timer: Timer | undefined;
+  const timeUp = new Promise<boolean>((resolve) => {
+    timer = clock.after(limitMs, () => resolve(false));
+  });
+  try {
+    return await Promise.race([work.then(() => true), timeUp]);
+  } finally {
+    timer?.cancel();
+  }
+}
 
 export interface RunningDatabase {
   readonly listeners: readonly ListenerAddress[];

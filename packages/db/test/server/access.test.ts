@@ -10,7 +10,7 @@ import { toStruct } from './support/proto.js';
 import { RestClient } from './support/rest.js';
 import { startServer, type TestServer } from './support/server.js';
 import { WatchReader } from './support/watching.js';
-import { apiLabel } from '../../src/server/calls/call-metrics.js';
+import { apiLabel } from '../../src/server/calls/calls.js';
 
 const scratch = mkdtempSync(join(tmpdir(), 'mr-keys-'));
 const keysFile = join(scratch, 'keys.yaml');

@@ -5,8 +5,8 @@ import { openApiDocument } from '@millrace/contract/documents';
 import { expect, test } from 'vitest';
 import { useServer } from './support/both.js';
 import { startServer } from './support/server.js';
-import { LogFailed } from '@millrace/engine/storage/file/storage-error';
-import { apiLabel } from '../../src/server/calls/call-metrics.js';
+import { LogFailed } from '@millrace/engine/storage/file/files';
+import { apiLabel } from '../../src/server/calls/calls.js';
 
 const both = useServer({ 'slow-query-ms': '1', 'access-log': 'all' });
 const health = new DocumentSchemas(openApiDocument('db')).named('Health');

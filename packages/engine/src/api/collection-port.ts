@@ -1,5 +1,5 @@
-import type { UpdateMode } from '../value/documents.js';
-import type { DeletedRecord, StoredRecord } from '../format/stored-record.js';
+import { type UpdateMode, mergePatch, toDocument, type JsonObject } from '../value/documents.js';
+import type { DeletedRecord, StoredRecord } from '../format/record.js';
 import type { AggregateResult } from '../query/aggregate.js';
 import type { Filter as PlainFilter } from '../query/filter.js';
 import type { PlanReport } from '../query/source.js';
@@ -7,9 +7,15 @@ import type { Filter } from '../query/typed-query.js';
 import type { LiveResult } from '../watch/live.js';
 import type { WatchChange, WatchMessage } from '../watch/message.js';
 import type { WatchOptions } from '../watch/watches.js';
-import type { ManyResult } from '../write/bulk-filter.js';
+import { type ManyResult, checkFilterGiven } from '../write/bulk-filter.js';
 import type { BulkWritten } from '../write/bulk-types.js';
-import type { Address } from '../write/operations.js';
+import type { Address } from '../write/mutations.js';
+import { isDeepStrictEqual } from 'node:util';
+import { Refusal } from '@millrace/kit/errors';
+import { wholeNumber } from '../query/query.js';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** An open transaction, to pass in the options of its calls. */
 export interface TransactionHandle {
@@ -172,4 +178,81 @@ export interface CollectionPort<Kinds extends CallKinds = CallKinds> {
     options: object & Kinds['watch'],
   ): AsyncIterableIterator<WatchMessage<WatchChange<T>>>;
   live<T>(collection: string, query: object & Kinds['live']): AsyncIterableIterator<LiveResult<T>>;
+}
+
+/**
+ * Merges records one by one through `merge`, which validates them against the collection's schema.
+ */
+export async function mergeMany(
+  found: AsyncIterable<{ id: string; data: object }>,
+  patch: object,
+  { filter, limit: given }: { filter: unknown; limit: number | undefined },
+  merge: (id: string) => Promise<{ seq: number }>,
+): Promise<ManyResult> {
+  checkFilterGiven(filter);
+  toDocument(patch, 'patch');
+  const limit = wholeNumber(given, 'limit') || Infinity;
+  const result = { matched: 0, changed: 0, seq: 0 };
+  for await (const { id, data } of found) {
+    if (result.changed >= limit) break;
+    result.matched++;
+    const before = data as JsonObject;
+    if (isDeepStrictEqual(mergePatch(before, patch as JsonObject), before)) continue;
+    try {
+      const { seq } = await merge(id);
+      result.changed++;
+      result.seq = Math.max(result.seq, seq);
+    } catch (error) {
+      // Another writer deleted it since it was found.
+      if (!(error instanceof Refusal && error.code === 'RECORD_NOT_FOUND')) throw error;
+      result.matched--;
+    }
+  }
+  return result;
+}
+
+/** The database whose `transaction` callback is running. Disabled between callbacks. */
+const owners = new AsyncLocalStorage<object>();
+const ownFolder = dirname(fileURLToPath(import.meta.url));
+const ownFiles = /[/\\](?:collection|embedded-collection|transaction-scope)\.[jt]s:/;
+const maxCallSites = 1_000;
+const warnedCallSites = new WeakMap<object, Set<string>>();
+let running = 0;
+
+/** Runs the callback of a transaction so that `warnOutside` recognises calls made inside it. */
+export async function runInScope<Result>(
+  owner: object,
+  run: () => Promise<Result>,
+): Promise<Result> {
+  if (process.env['NODE_ENV'] === 'production') return run();
+  running++;
+  try {
+    return await owners.run(owner, run);
+  } finally {
+    if (--running === 0) owners.disable();
+  }
+}
+
+/**
+ * Warns, once per call site, about a call inside a `transaction` callback that is not part of the
+ * transaction.
+ */
+export function warnOutside(owner: object, collection: string): void {
+  if (running === 0 || owners.getStore() !== owner) return;
+  const site = callSite();
+  const warned = warnedCallSites.get(owner) ?? new Set();
+  if (warned.has(site) || warned.size >= maxCallSites) return;
+  warnedCallSites.set(owner, warned.add(site));
+  process.emitWarning(
+    `A call on "${collection}" inside a transaction callback is not part of the transaction. ` +
+      `Use tx.collection(...) instead (${site}).`,
+    { type: 'MillraceWarning', code: 'OUTSIDE_TRANSACTION' },
+  );
+}
+
+/** The first stack frame outside the API. */
+function callSite(): string {
+  const frames = (new Error('call site').stack ?? '').split('\n').slice(1);
+  const frame = frames.find((line) => !(line.includes(ownFolder) && ownFiles.test(line)));
+  return frame?.trim() ?? 'unknown call site';
 }

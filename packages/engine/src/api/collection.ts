@@ -6,7 +6,7 @@ import {
   validatedOperations,
   type StandardSchema,
 } from '../core/schema.js';
-import type { DeletedRecord, StoredRecord } from '../format/stored-record.js';
+import type { DeletedRecord, StoredRecord } from '../format/record.js';
 import type { AggregateResult } from '../query/aggregate.js';
 import { plainFilter, plainQuery } from '../query/plain-query.js';
 import type {
@@ -23,24 +23,24 @@ import type { LiveResult } from '../watch/live.js';
 import type { WatchChange, WatchMessage } from '../watch/message.js';
 import type { ManyResult } from '../write/bulk-filter.js';
 import type { BulkOperation, BulkWritten } from '../write/bulk-types.js';
-import { notFoundById, notFoundByKey, type Address } from '../write/operations.js';
-import type {
-  BulkCall,
-  CallKinds,
-  CollectionPort,
-  CollectionWatchOptions,
-  FoundBatch,
-  FoundPage,
-  GetCall,
-  ManyCall,
-  ReadCall,
-  TransactionHandle,
-  UpdateCall,
-  Upserted,
-  WriteCall,
+import { notFoundById, notFoundByKey, type Address } from '../write/mutations.js';
+import {
+  type BulkCall,
+  type CallKinds,
+  type CollectionPort,
+  type CollectionWatchOptions,
+  type FoundBatch,
+  type FoundPage,
+  type GetCall,
+  type ManyCall,
+  type ReadCall,
+  type TransactionHandle,
+  type UpdateCall,
+  type Upserted,
+  type WriteCall,
+  mergeMany,
+  warnOutside,
 } from './collection-port.js';
-import { mergeMany } from './merge-many.js';
-import { warnOutside } from './transaction-scope.js';
 
 /** What a collection applies to all its calls. */
 export interface CollectionScope {

@@ -1,3 +1,8 @@
+import { checkCollectionName, refuse } from '../value/documents.js';
+import type { Transaction } from '../write/transactions.js';
+import { EmbeddedCollection, collectionPort } from './embedded-collection.js';
+import { UsageError } from '@millrace/kit/errors';
+import { compileIndex, type IndexDefinition } from '../format/entries.js';
 import { realpathSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
@@ -6,40 +11,38 @@ import { systemRandom, type Random } from '@millrace/kit/random';
 import { backup, type BackupOptions } from '../maintain/backup/backup.js';
 import { LogArchiver, type LogArchiveOptions } from '../maintain/backup/archiver.js';
 import { writeBackup, type WrittenBackup } from '../maintain/backup/file.js';
-import type { BackupHeader, BackupPart } from '../maintain/backup/parts.js';
+import type { BackupHeader, BackupPart } from '../maintain/backup/frames.js';
 import { Bulk } from '../write/bulk.js';
 import { BulkByFilter } from '../write/bulk-filter.js';
-import type { CollectionInfo, IndexInfo } from '../core/catalog.js';
-import { collectionPort, EmbeddedCollection } from './embedded-collection.js';
-import { CommitTarget } from '../write/commit-target.js';
+import { type CollectionInfo, type IndexInfo, Core, refusePromise } from '../core/core.js';
+import { CommitTarget } from '../write/requests.js';
 import {
   Compactor,
   type Compacted,
   type CompactOptions,
   type CompactProgress,
 } from '../maintain/compact/compact.js';
-import { Core } from '../core/core.js';
-import { loadDeclarations } from '../write/declarations.js';
-import { CatalogChanges } from '../write/catalog-changes.js';
-import {
-  declaredCollections,
-  type CollectionDeclarations,
-  type CollectionOptions,
-} from './declared-collections.js';
-import { checkCollectionName } from '../value/documents.js';
+import { loadDeclarations, CatalogChanges } from '../write/catalog-changes.js';
 import { ExpirySweeper } from '../write/expiry.js';
 import { openFormat } from '../maintain/upgrade/format.js';
-import type { Hash64 } from '../value/hash.js';
+import type { Hash64 } from '../value/bytes.js';
 import { allDeclared, buildIndexes, reconcileIndexes } from '../write/index-build.js';
 import { defaultRetention, LogTrimmer, type LogRetention } from '../core/log-trim.js';
-import { Queries } from '../write/queries.js';
-import { readSnapshot, refusePromise, type ReadSnapshot } from '../core/read-snapshot.js';
-import { Reads } from '../write/reads.js';
+import { Queries, Reads } from '../write/reads.js';
+import {
+  readSnapshot,
+  type ReadSnapshot,
+  readRows,
+  type RowReader,
+} from '../core/read-snapshot.js';
 import { cutTail } from '../maintain/replica/cut-tail.js';
-import { fillStore } from '../maintain/replica/fill-store.js';
-import { refuse } from '../value/refusal.js';
-import { readRows, type RowReader } from '../core/rows.js';
-import { retryInTurn, runTransaction } from '../write/run-transaction.js';
+import { fillStore } from '../maintain/replica/apply-commit.js';
+import {
+  retryInTurn,
+  runTransaction,
+  TransactionRegistry,
+  type BeginOptions,
+} from '../write/transaction-registry.js';
 import { Schemas } from '../write/schemas.js';
 import type { SchemaInput, SchemaOutput, StandardSchema } from '../core/schema.js';
 import {
@@ -51,21 +54,81 @@ import {
   removeOtherStores,
   removeStore,
   storeToOpen,
+  DirectoryLock,
 } from '../storage/file/directory.js';
 import { nodeFiles, type FileLayer } from '../storage/file/files.js';
-import { DirectoryLock } from '../storage/file/lock.js';
-import { logDirectoryOf, OpenedLog } from '../storage/open-log.js';
+import { logDirectoryOf, OpenedLog } from '../storage/store.js';
 import { checkStoreFile, hasBytes } from '../storage/file/store-file.js';
 import { Tables } from '../storage/file/tables.js';
-import { TransactionRegistry, type BeginOptions } from '../write/transaction-registry.js';
-import { runInScope } from './transaction-scope.js';
-import { withCollections, type DatabaseTransaction } from './database-transaction.js';
-import type { VerifyReport } from '../maintain/verify/report.js';
+import { runInScope } from './collection-port.js';
+import type { VerifyReport } from '../maintain/verify/records.js';
 import { verifyCore } from '../maintain/verify/verify.js';
 import type { WatchChange } from '../watch/message.js';
 import type { Watch } from '../watch/watch.js';
 import { Watches, type WatchOptions } from '../watch/watches.js';
 import { Writes } from '../write/writes.js';
+
+/** A transaction with collections whose calls all belong to it. */
+export type DatabaseTransaction = Transaction & TransactionCollections;
+
+interface TransactionCollections {
+  collection<T extends object, In extends object>(
+    of: EmbeddedCollection<T, In>,
+  ): EmbeddedCollection<T, In>;
+  collection<T extends object = Record<string, unknown>>(name: string): EmbeddedCollection<T>;
+}
+
+function withCollections(
+  port: ReturnType<typeof collectionPort>,
+  transaction: Transaction,
+): DatabaseTransaction {
+  const collection = (of: EmbeddedCollection<object> | string) => {
+    if (typeof of !== 'string') return of.within(transaction, port.owner);
+    checkCollectionName(of);
+    return new EmbeddedCollection(port, of, { transaction });
+  };
+  return Object.assign(transaction, { collection } as TransactionCollections);
+}
+
+const maxTtlMs = 100 * 366 * 86_400_000;
+
+/** Options of one collection for `open`. Collections not named here are created on first write. */
+export interface CollectionOptions {
+  indexes?: readonly IndexDefinition[];
+  /** TTL of records written without one; 0 or absent: they never expire. */
+  defaultTtlMs?: number;
+}
+
+interface CollectionDeclarations {
+  collections?: Readonly<Record<string, CollectionOptions>>;
+  /** Indexes of any collections, beside those in `collections`. */
+  indexes?: readonly (IndexDefinition & { collection: string })[];
+}
+
+/** The collections that the options of `open` declare, checked. */
+function declaredCollections({
+  collections = {},
+  indexes = [],
+}: CollectionDeclarations): [string, CollectionOptions][] {
+  const declared = new Map(Object.entries(collections));
+  for (const { collection, ...definition } of indexes) {
+    const options = declared.get(collection);
+    const all = [...(options?.indexes ?? []), definition];
+    declared.set(collection, { ...options, indexes: all });
+  }
+  for (const [name, options] of declared) checkDeclared(name, options);
+  return [...declared];
+}
+
+function checkDeclared(name: string, { indexes = [], defaultTtlMs = 0 }: CollectionOptions): void {
+  checkCollectionName(name);
+  for (const definition of indexes) compileIndex(definition);
+  if (defaultTtlMs >= 0 && defaultTtlMs <= maxTtlMs) return;
+  throw new UsageError(
+    `The default_ttl_ms of "${name}" is 0 (records never expire) to 100 years, ` +
+      `not ${defaultTtlMs}.`,
+  );
+}
 
 export interface OpenOptions extends CollectionDeclarations {
   /**

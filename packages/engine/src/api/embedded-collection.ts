@@ -1,11 +1,14 @@
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
-import { toStoredRecord, type DeletedRecord, type StoredRecord } from '../format/stored-record.js';
-import type { RecordImage } from '../format/record.js';
+import {
+  toStoredRecord,
+  type DeletedRecord,
+  type StoredRecord,
+  type RecordImage,
+} from '../format/record.js';
 import type { Filter } from '../query/filter.js';
 import { compilePredicate } from '../query/predicate.js';
 import { checkFind } from '../query/query.js';
-import { checkKey, toDocument } from '../value/documents.js';
-import { refuse } from '../value/refusal.js';
+import { checkKey, toDocument, refuse } from '../value/documents.js';
 import { live } from '../watch/live.js';
 import { showChange, type WatchChange } from '../watch/message.js';
 import type { Watches } from '../watch/watches.js';
@@ -13,9 +16,8 @@ import type { Bulk } from '../write/bulk.js';
 import type { BulkByFilter } from '../write/bulk-filter.js';
 import type { BulkOutcome } from '../write/bulk-operations.js';
 import type { BulkResult } from '../write/bulk-types.js';
-import type { Address } from '../write/operations.js';
-import type { Queries } from '../write/queries.js';
-import type { Reads } from '../write/reads.js';
+import type { Address } from '../write/mutations.js';
+import type { Queries, Reads } from '../write/reads.js';
 import type { Outcome } from '../write/requests.js';
 import type { Transaction } from '../write/transactions.js';
 import type { Writes } from '../write/writes.js';

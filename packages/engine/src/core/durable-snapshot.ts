@@ -1,5 +1,5 @@
 import type { Core } from './core.js';
-import type { DatabaseState } from '../storage/file/state.js';
+import type { DatabaseState } from '../storage/file/tables.js';
 import type { SnapshotView } from '../storage/views.js';
 
 /** A snapshot whose last commit is on disk, with the state at that commit. */

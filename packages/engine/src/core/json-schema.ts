@@ -1,24 +1,194 @@
-import { createRequire } from 'node:module';
-import type { Ajv2020, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import type * as AjvLibrary from 'ajv/dist/2020.js';
+import type * as AjvCompile from 'ajv/dist/compile/index.js';
 import type addFormats from 'ajv-formats';
+import type { Ajv2020, KeywordCxt, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
+import { createRequire } from 'node:module';
 import { messageOf } from '@millrace/kit/errors';
-import type { JsonObject } from '../value/documents.js';
+import { type JsonObject, refuse } from '../value/documents.js';
 import { compileRegex, fromRegExpSyntax } from '../value/regex.js';
-import { refuse } from '../value/refusal.js';
-import {
-  countSteps,
-  maxValidationSteps,
-  StepBudget,
-  StepsSpent,
-  type ResolvedRefs,
-} from './schema-budget.js';
-import { EvaluationPaths, maxEvaluationPaths } from './schema-paths.js';
+
+const maxEvaluationPaths = 1_000_000;
+
+const listsOfSchemas = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
+const mapsOfSchemas = ['properties', 'patternProperties', 'dependentSchemas'];
+const schemas = [
+  'not',
+  'if',
+  'then',
+  'else',
+  'items',
+  'contains',
+  'additionalProperties',
+  'propertyNames',
+  'unevaluatedItems',
+  'unevaluatedProperties',
+];
+
+/** A subschema that another one applies, and its location. */
+interface Part {
+  readonly schema: object;
+  readonly pointer: string;
+}
+
+/**
+ * Counts the paths from the root of a schema to its subschemas, through `$ref`s and applicators: a
+ * document may be evaluated that many times. A recursive `$ref` counts once, because its depth is
+ * limited by the document.
+ */
+class EvaluationPaths {
+  readonly #counts = new Map<object, number>();
+  readonly #open = new Set<object>();
+
+  constructor(
+    private readonly root: object,
+    private readonly refs: ResolvedRefs,
+  ) {}
+
+  get count(): number {
+    return this.#count(this.root);
+  }
+
+  /** The innermost subschema that exceeds the limit by itself, and its number of paths. */
+  largest(): { pointer: string; count: number } {
+    const seen = new Set<object>();
+    let at: Part = { schema: this.root, pointer: '#' };
+    for (;;) {
+      seen.add(at.schema);
+      const next = this.#parts(at).find(
+        ({ schema }) => !seen.has(schema) && this.#count(schema) > maxEvaluationPaths,
+      );
+      if (!next) return { pointer: at.pointer, count: this.#count(at.schema) };
+      at = next;
+    }
+  }
+
+  #count(schema: object): number {
+    const known = this.#counts.get(schema);
+    if (known !== undefined) return known;
+    if (this.#open.has(schema)) return 0;
+    this.#open.add(schema);
+    let count = 1;
+    for (const part of this.#parts({ schema, pointer: '' })) count += this.#count(part.schema);
+    this.#open.delete(schema);
+    this.#counts.set(schema, count);
+    return count;
+  }
+
+  #parts({ schema, pointer }: Part): Part[] {
+    const keywords = schema as Record<string, unknown>;
+    const parts: Part[] = [];
+    const add = (value: unknown, at: string): void => {
+      if (typeof value === 'object' && value !== null) parts.push({ schema: value, pointer: at });
+    };
+    for (const name of schemas) add(keywords[name], `${pointer}/${name}`);
+    for (const name of [...listsOfSchemas, ...mapsOfSchemas]) {
+      for (const [key, value] of Object.entries(keywords[name] ?? {})) {
+        add(value, `${pointer}/${name}/${key}`);
+      }
+    }
+    const target = this.refs.get(schema);
+    if (target) add(target, String(keywords['$ref']));
+    return parts;
+  }
+}
+
+/** Maximum number of steps of one validation: about a second on a slow core. */
+const maxValidationSteps = 10_000_000;
+
+/** Thrown inside a validation that takes too many steps. */
+class StepsSpent extends Error {}
+
+/** Counts the steps of a validation: nested `$ref`s can double the work with every level. */
+class StepBudget {
+  #left = maxValidationSteps;
+
+  reset(): void {
+    this.#left = maxValidationSteps;
+  }
+
+  readonly spend = (steps: number): void => {
+    this.#left -= steps;
+    if (this.#left < 0) throw new StepsSpent();
+  };
+
+  readonly spendText = (data: unknown): void => {
+    this.spend(1 + (typeof data === 'string' ? data.length >>> 6 : 0));
+  };
+
+  readonly spendItems = (data: readonly unknown[]): void => this.spend(1 + data.length);
+
+  readonly spendKeys = (data: object, testCount: number): void => {
+    this.spend(1 + Object.keys(data).length * testCount);
+  };
+}
+
+// Keywords that read a whole string, array or object, whatever their own value is.
+const readsText = new Set(['pattern', 'format', 'minLength', 'maxLength']);
+const readsItems = new Set(['items', 'contains', 'unevaluatedItems']);
+const readsKeys = new Set([
+  'patternProperties',
+  'additionalProperties',
+  'unevaluatedProperties',
+  'propertyNames',
+  'minProperties',
+  'maxProperties',
+]);
+const comparesValues = new Set(['enum', 'const']);
+
+/** The schema that each `$ref` resolves to, by the object that contains it. */
+type ResolvedRefs = Map<object, object>;
+
+/**
+ * Makes every keyword of the schemas that `ajv` compiles spend steps of `budget`, and records what
+ * their `$ref`s resolve to. Call it before the first schema is compiled.
+ */
+function countSteps(ajv: Ajv2020, budget: StepBudget, refs: ResolvedRefs): void {
+  const { _ } = require('ajv/dist/2020.js') as typeof AjvLibrary;
+  const { resolveRef, SchemaEnv } = require('ajv/dist/compile/index.js') as typeof AjvCompile;
+  // With `code` in the definition, Ajv itself generates the check.
+  type Definition = { code?: (context: KeywordCxt, type?: string) => void };
+  for (const rule of new Set(Object.values(ajv.RULES.all))) {
+    if (typeof rule !== 'object') continue;
+    const definition = rule.definition as Definition;
+    const { code } = definition;
+    if (!code) continue;
+    const counted = (context: KeywordCxt, type?: string): void => {
+      const { gen, data, keyword, schema, it } = context;
+      if (keyword === '$ref') {
+        const { root } = it.schemaEnv;
+        const target = resolveRef.call(ajv, root, it.baseId, schema as string);
+        const found: unknown = target instanceof SchemaEnv ? target.schema : target;
+        if (typeof found === 'object' && found !== null) refs.set(it.schema, found);
+      }
+      const method = (name: 'spend' | 'spendText' | 'spendItems' | 'spendKeys') =>
+        gen.scopeValue('func', { key: name, ref: budget[name] });
+      if (readsText.has(keyword)) gen.code(_`${method('spendText')}(${data})`);
+      else if (readsItems.has(keyword)) gen.code(_`${method('spendItems')}(${data})`);
+      else if (readsKeys.has(keyword)) {
+        gen.code(_`${method('spendKeys')}(${data}, ${sizeOf(it.schema['patternProperties'])})`);
+      } else gen.code(_`${method('spend')}(${stepsOf(keyword, schema)})`);
+      code(context, type);
+    };
+    // A copy: Ajv shares its definitions between instances.
+    rule.definition = { ...rule.definition, code: counted } as typeof rule.definition;
+  }
+}
+
+function stepsOf(keyword: string, value: unknown): number {
+  if (comparesValues.has(keyword)) return 1 + (JSON.stringify(value).length >>> 3);
+  return sizeOf(value);
+}
+
+/** The number of parts of a keyword's value; at least 1. */
+function sizeOf(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 1;
+  return Math.max(1, Array.isArray(value) ? value.length : Object.keys(value).length);
+}
 
 export type ValidateMode = 'strict' | 'warn';
 
 /** Why a document does not match a schema. */
-export interface SchemaIssue {
+interface SchemaIssue {
   /** Empty: the document as a whole. */
   readonly path: readonly string[];
   readonly message: string;

@@ -1,8 +1,8 @@
 import type { Timer } from '@millrace/kit/clock';
-import { commitChain, commitTime } from '../format/changes.js';
+import { commitChain, commitTime } from '../format/record.js';
 import type { Core } from './core.js';
-import type { Hash64 } from '../value/hash.js';
-import { refuse } from '../value/refusal.js';
+import type { Hash64 } from '../value/bytes.js';
+import { refuse } from '../value/documents.js';
 
 export interface LogRetention {
   ageMs: number;

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { LoopTurns } from './loop-turns.js';
-import { Slice } from './slice.js';
+import { LoopTurns, Slice } from './slice.js';
 
 /** A clock that moves only when somebody works. */
 function manualTurns() {

@@ -1,9 +1,10 @@
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
-import type { Core } from './core.js';
+import { refusePromise, type Core } from './core.js';
 import { checkCollectionName, checkKey } from '../value/documents.js';
-import type { RecordImage } from '../format/record.js';
+import { type RecordImage, toStoredRecord, type StoredRecord } from '../format/record.js';
 import type { SnapshotView } from '../storage/views.js';
-import { toStoredRecord, type StoredRecord } from '../format/stored-record.js';
+import type { KeyRange } from '../storage/file/in-place.js';
+import type { TableRow } from '../storage/file/tables.js';
 
 /** A collection whose records have the type `T`. */
 interface TypedCollection<T extends object> {
@@ -36,7 +37,7 @@ export class ReadSnapshot {
 }
 
 /** The records of one collection in a snapshot. */
-export class SnapshotCollection<T extends object> {
+class SnapshotCollection<T extends object> {
   constructor(
     private readonly core: Core,
     private readonly view: SnapshotView,
@@ -76,10 +77,32 @@ export function readSnapshot<Result>(core: Core, run: (snapshot: ReadSnapshot) =
   }
 }
 
-/** Throws when a function that must be synchronous returns a promise. */
-export function refusePromise(result: unknown, name: string): void {
-  if (!(result instanceof Promise)) return;
-  // It continues without its snapshot and fails; no caller can handle that rejection.
-  result.catch(() => undefined);
-  throw new TypeError(`${name} takes a synchronous function`);
+/**
+ * Raw key-value rows beside the records, for a program in the same process that keeps its own order
+ * and writes too often to publish each change. They share commits with records and are included in
+ * compaction and full backups. They are not in the change log, so watches, followers and
+ * incremental backups do not have them. Keys have 1 to 1,978 bytes and sort bytewise.
+ */
+export interface RowReader {
+  get(key: Buffer): Buffer | undefined;
+  /** Rows in key order. Rows written during the iteration may or may not be included. */
+  range(range: KeyRange): Iterable<TableRow>;
+}
+
+export interface RowWriter extends RowReader {
+  put(key: Buffer, value: Buffer): void;
+  remove(key: Buffer): void;
+}
+
+/** Calls `read` with one snapshot of the rows. */
+export function readRows<Result>(core: Core, read: (rows: RowReader) => Result): Result {
+  const view = core.snapshot();
+  try {
+    return read({
+      get: (key) => view.get('rows', key),
+      range: (range) => view.rows('rows', range),
+    });
+  } finally {
+    view.done();
+  }
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Database } from '../api/database.js';
 import { restore } from '../maintain/backup/restore.js';
-import type { KeyRange } from '../storage/file/tables.js';
+import type { KeyRange } from '../storage/file/in-place.js';
 import { useScratch } from '../../test/scratch.test-support.js';
 
 const scratch = useScratch();

@@ -1,6 +1,6 @@
-import { mergePatch, type JsonObject, isMerge } from '../value/documents.js';
+import { mergePatch, type JsonObject, isMerge, refuse } from '../value/documents.js';
 import { Refusal } from '@millrace/kit/errors';
-import { refuse } from '../value/refusal.js';
+import type { CollectionInfo, Core } from './core.js';
 
 /** A schema of zod, valibot, arktype and others: https://standardschema.dev, version 1. */
 export interface StandardSchema<Input = unknown, Output = Input> {
@@ -54,7 +54,7 @@ export async function validated(
 }
 
 /** A document that its collection's schema does not allow. */
-export function schemaViolation(
+function schemaViolation(
   collection: string,
   issues: readonly { path: readonly string[]; message: string }[],
 ): Refusal {
@@ -151,4 +151,24 @@ async function validatedOperation<Operation extends object>(
   }
   const data = await validated(schema, collection, body.data);
   return { [kind]: { ...body, data } } as Operation;
+}
+
+const logIntervalMs = 1_000;
+
+/** Refuses a document that the schema of its collection does not allow, or logs and counts it. */
+export function enforceSchema(core: Core, collection: CollectionInfo, data: JsonObject): void {
+  const { schema, name } = collection;
+  const issue = schema?.check(data);
+  if (!schema || !issue) return;
+  schema.violationCount++;
+  core.onSchemaViolation(schema.validate);
+  if (schema.validate === 'strict') throw schemaViolation(name, [issue]);
+  const now = core.clock.monotonic();
+  if (now - schema.loggedAt < logIntervalMs) return;
+  schema.loggedAt = now;
+  const { violationCount } = schema;
+  core.log.warn(
+    { collection: name, path: issue.path.join('.'), problem: issue.message, violationCount },
+    'schema violation',
+  );
 }

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { sortInSlices } from '../query/merge-sort.js';
+import { sortInSlices, Top } from '../query/sort.js';
 import { Slice } from './slice.js';
-import { Top } from '../query/top.js';
 
 function manualSlice(budgetMs = 4) {
   const state = { now: 0, pauses: 0 };

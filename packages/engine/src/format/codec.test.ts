@@ -2,13 +2,10 @@ import fc from 'fast-check';
 import { Packr } from 'msgpackr';
 import { expect, test } from 'vitest';
 import { ownDocument, toDocument, type JsonObject } from '../value/documents.js';
-import { GrowingBytes } from '../value/growing-bytes.js';
-import { StoreCodec } from './codec.js';
-import { contentHash } from './content-hash.js';
-import { EncodedDocument, encodeDocument, encodeValue } from './encoded-document.js';
-import { JsonWriter } from './json-writer.js';
-import { fixedLength } from './record.js';
-import { Shapes } from './shapes.js';
+import { GrowingBytes } from '../value/bytes.js';
+import { StoreCodec, JsonWriter } from './codec.js';
+import { contentHash, Shapes } from './document-writer.js';
+import { EncodedDocument, encodeDocument, encodeValue, fixedLength } from './record.js';
 
 class Store {
   stored: Uint8Array | undefined;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { contentHash } from './content-hash.js';
+import { contentHash } from './document-writer.js';
 import type { Json, JsonObject } from '../value/documents.js';
 import * as arbitrary from '../query/arbitraries.test-support.js';
 

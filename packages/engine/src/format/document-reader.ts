@@ -1,5 +1,5 @@
 import { isFieldName, type Json, type JsonObject } from '../value/documents.js';
-import type { Shapes } from './shapes.js';
+import type { Shapes } from './document-writer.js';
 
 /**
  * Strings are slices of one string decoded from this many bytes, which takes half the time of

@@ -1,7 +1,98 @@
 import { crc32 } from 'node:zlib';
-import { isFieldName, maxDepth, type Json, type JsonObject } from '../value/documents.js';
-import { beginHash, endHash, mix, mixNumber, nameHash, shortText, tags } from './content-hash.js';
-import type { Shapes } from './shapes.js';
+import { type Json, type JsonObject, isFieldName, maxDepth } from '../value/documents.js';
+
+/**
+ * A hash of the content of a document, whatever its encoding: a follower and a restored backup,
+ * which encode it differently, compute the same hash. Every step is a bijection, so a change of a
+ * single character or number always changes the hash. It walks the document because serializing it
+ * as JSON only to hash the text took a fifth of a write.
+ */
+export function contentHash(document: JsonObject): number {
+  return endHash(hashObject(document, beginHash));
+}
+
+/** The last step of a hash. */
+function endHash(started: number): number {
+  let hash = started;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return (hash ^ (hash >>> 16)) >>> 0;
+}
+
+const beginHash = 0x811c9dc5 | 0;
+const tags = {
+  null: 1,
+  true: 2,
+  false: 3,
+  integer: 4,
+  number: 5,
+  text: 6,
+  array: 7,
+  object: 8,
+};
+/** Beyond this length the native hash is faster than a loop. */
+const shortText = 96;
+
+const float = new Float64Array(1);
+const words = new Uint32Array(float.buffer);
+
+/** Field names repeat, so their hashes are cached. */
+const nameHashes = new Map<string, number>();
+const maxNames = 4_096;
+
+function hashObject(object: JsonObject, start: number): number {
+  const names = Object.keys(object);
+  let hash = mix(mix(start, tags.object), names.length);
+  for (const name of names) hash = hashValue(object[name]!, mix(hash, nameHash(name)));
+  return hash;
+}
+
+function hashValue(value: Json, start: number): number {
+  switch (typeof value) {
+    case 'string':
+      return hashText(value, mix(start, tags.text));
+    case 'number':
+      return mixNumber(start, value);
+    case 'boolean':
+      return mix(start, value ? tags.true : tags.false);
+    default:
+      if (value === null) return mix(start, tags.null);
+      return Array.isArray(value) ? hashArray(value, start) : hashObject(value, start);
+  }
+}
+
+function hashArray(array: readonly Json[], start: number): number {
+  let hash = mix(mix(start, tags.array), array.length);
+  for (let i = 0; i < array.length; i++) hash = hashValue(array[i]!, hash);
+  return hash;
+}
+
+function mixNumber(start: number, value: number): number {
+  if ((value | 0) === value) return mix(mix(start, tags.integer), value);
+  float[0] = value;
+  return mix(mix(mix(start, tags.number), words[0]!), words[1]!);
+}
+
+function hashText(text: string, start: number): number {
+  let hash = mix(start, text.length);
+  if (text.length > shortText) return mix(hash, crc32(text));
+  for (let i = 0; i < text.length; i++) hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193);
+  return hash;
+}
+
+function nameHash(name: string): number {
+  const known = nameHashes.get(name);
+  if (known !== undefined) return known;
+  const hash = hashText(name, beginHash);
+  if (nameHashes.size >= maxNames) nameHashes.clear();
+  nameHashes.set(name, hash);
+  return hash;
+}
+
+function mix(hash: number, value: number): number {
+  const mixed = Math.imul(hash ^ value, 0x9e3779b1);
+  return mixed ^ (mixed >>> 15);
+}
 
 const chunkBytes = 32 * 1024;
 /** A chunk with less room than this is not used for another document. */
@@ -255,4 +346,85 @@ function textHeadLength(length: number): number {
   if (length < 0x20) return 1;
   if (length < 0x100) return 2;
   return length < 0x10000 ? 3 : 5;
+}
+
+/** The field names of an object, in their order. */
+interface Shape {
+  readonly number: number;
+  readonly names: readonly string[];
+  /** Hashes of the names, for the content hash. */
+  readonly hashes: readonly number[];
+}
+
+/** Enough for the collections of one database; objects of rarer shapes carry their field names. */
+const maxShapes = 256;
+/** An object with more fields is a dictionary, whose names hardly ever repeat. */
+const maxShapeNames = 128;
+
+/**
+ * The shapes of the objects in a database, by number. A stored object has the number of its shape
+ * instead of its field names, so a shape must be on disk in or before the commit that uses it.
+ */
+export class Shapes {
+  /** Field names by number. */
+  readonly names: (readonly string[])[] = [];
+  readonly #byFirstName = new Map<string, Shape[]>();
+  #savedCount = 0;
+
+  constructor(stored: readonly (readonly string[])[]) {
+    for (const names of stored) this.#add(names);
+    this.#savedCount = this.names.length;
+  }
+
+  /** Whether there are shapes that are not stored yet. */
+  get hasNew(): boolean {
+    return this.#savedCount < this.names.length;
+  }
+
+  /** The shape with these names; a new one if needed and allowed. */
+  of(names: readonly string[]): Shape | undefined {
+    const candidates = this.#byFirstName.get(names[0] ?? '');
+    if (candidates) {
+      for (let i = 0; i < candidates.length; i++) {
+        const shape = candidates[i]!;
+        if (!isSame(shape.names, names)) continue;
+        if (i > 0) {
+          candidates[i] = candidates[0]!;
+          candidates[0] = shape;
+        }
+        return shape;
+      }
+    }
+    if (this.names.length >= maxShapes || names.length > maxShapeNames) return undefined;
+    return names.every(isFieldName) ? this.#add(names) : undefined;
+  }
+
+  markSaved(): void {
+    this.#savedCount = this.names.length;
+  }
+
+  /** Discards the shapes that are not stored yet. */
+  discardNew(): void {
+    for (const names of this.names.splice(this.#savedCount)) {
+      const first = names[0] ?? '';
+      const others = this.#byFirstName.get(first)!.filter((shape) => shape.names !== names);
+      this.#byFirstName.set(first, others);
+    }
+  }
+
+  #add(names: readonly string[]): Shape {
+    const shape = { number: this.names.length, names, hashes: names.map(nameHash) };
+    this.names.push(names);
+    const first = names[0] ?? '';
+    const same = this.#byFirstName.get(first);
+    if (same) same.push(shape);
+    else this.#byFirstName.set(first, [shape]);
+    return shape;
+  }
+}
+
+function isSame(a: readonly string[], b: readonly string[]): boolean {
+  if (a.length !== b.length) return false;
+  for (let i = 0; i < a.length; i++) if (a[i] !== b[i]) return false;
+  return true;
 }

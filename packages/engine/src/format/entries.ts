@@ -1,6 +1,5 @@
-import type { Json } from '../value/documents.js';
+import { type Json, refuse } from '../value/documents.js';
 import { forEachValue, parsePath, plainValue, type Path, type Row } from '../value/path.js';
-import { refuse } from '../value/refusal.js';
 import { EntryEncoder, maxIndexFields } from './encoding.js';
 
 export interface IndexDefinition {

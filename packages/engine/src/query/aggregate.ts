@@ -1,19 +1,22 @@
-import type { Json, JsonObject } from '../value/documents.js';
-import { refuse } from '../value/refusal.js';
+import { type Json, type JsonObject, refuse } from '../value/documents.js';
 import {
   compileAccumulator,
   valueOf,
   type Cell,
   type Gathered,
   type GatheredMaker,
-} from './accumulators.js';
-import type { CheckedAggregate, Column } from './aggregate-query.js';
-import { AggregateSpace, HeldValue, identityOf, sizeOf } from './aggregate-space.js';
+  type CheckedAggregate,
+  type Column,
+  AggregateSpace,
+  HeldValue,
+  identityOf,
+  sizeOf,
+} from './aggregate-query.js';
 import { compareValues } from '../value/order.js';
 import type { Path, Row } from '../value/path.js';
 import { planQuery } from './plan.js';
 import { compilePredicate, compileWith, type Predicate } from './predicate.js';
-import { sortInSlices } from './merge-sort.js';
+import { sortInSlices } from './sort.js';
 import { reportOf, visitAll, type PlanReport, type QuerySource } from './source.js';
 
 export interface AggregateGroup {

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import type { Json, JsonObject } from '../value/documents.js';
 import type { IndexDefinition } from '../format/entries.js';
-import type { Filter } from './filter.js';
-import { filterOps, type FilterOp } from './filter-ops.js';
+import { type Filter, filterOps, type FilterOp } from './filter.js';
 import { idOf, type TestRecord } from './memory-view.test-support.js';
 import type { OrderBy } from './sort.js';
 

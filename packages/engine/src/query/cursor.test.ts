@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { cursorLifetimeMs, fingerprintOf, readCursor, writeCursor } from './cursor.js';
+import { cursorLifetimeMs, fingerprintOf, readCursor, writeCursor } from './page.js';
 import { checkFind, type FindQuery } from './query.js';
 import { idOf } from './memory-view.test-support.js';
 

@@ -1,12 +1,109 @@
+import { maxDepth, type Json, type JsonObject, refuse } from '../value/documents.js';
+import { sortedNames, rankOf } from '../value/order.js';
 import { suggestion } from '@millrace/kit/nearest';
-import type { Json } from '../value/documents.js';
-import { refuse } from '../value/refusal.js';
-import { rankOf } from '../value/order.js';
 import { parsePath, type Path } from '../value/path.js';
-import { filterOps, type FilterOp } from './filter-ops.js';
 import { compileRegex } from '../value/regex.js';
-import { parseTime } from './time.js';
-import { checkJson, describe, sentence } from './values.js';
+import { isUlid } from '@millrace/kit/ulid';
+
+/** Separate from the filter compiler, so that clients check names without loading it. */
+export const filterOps = [
+  'eq',
+  'ne',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'in',
+  'nin',
+  'exists',
+  'contains',
+  'prefix',
+  'regex',
+  'between',
+] as const;
+export type FilterOp = (typeof filterOps)[number];
+
+const pattern =
+  /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
+
+/** An RFC 3339 time in milliseconds, with fractions of them; `undefined` if it is invalid. */
+export function parseTime(text: string): number | undefined {
+  const match = pattern.exec(text);
+  if (!match) return undefined;
+  const part = (group: number) => Number(match[group] ?? 0);
+  const [year, month, day] = [part(1), part(2), part(3)];
+  const [hour, minute, second] = [part(4), part(5), part(6)];
+  // A leap second counts as the first one of the next minute, as in POSIX time.
+  if (month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 60) {
+    return undefined;
+  }
+  const date = new Date(0);
+  date.setUTCFullYear(year, month - 1, day);
+  if (date.getUTCDate() !== day) return undefined;
+  const [offsetHour, offsetMinute] = [part(9), part(10)];
+  if (offsetHour > 23 || offsetMinute > 59) return undefined;
+  const offset = (offsetHour * 60 + offsetMinute) * (match[8] === '-' ? -1 : 1);
+  return date.getTime() + (hour * 60 + minute - offset) * 60_000 + second * 1000 + part(7) * 1000;
+}
+
+/** RFC 3339 with milliseconds, in UTC: sorts by time as text. */
+export function timeText(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+const loneSurrogate = /\p{Surrogate}/u;
+
+/** Validates a value from outside as JSON; `fail` makes the error. */
+export function checkJson(value: unknown, fail: (problem: string) => Error, depth = 1): Json {
+  if (typeof value === 'boolean' || value === null) return value;
+  if (typeof value === 'number') {
+    if (Number.isFinite(value)) return value;
+    throw fail(`has a number that JSON does not have: ${value}`);
+  }
+  if (typeof value === 'string') {
+    // The order of such text would be undefined, too.
+    if (!loneSurrogate.test(value)) return value;
+    throw fail('has text with a lone surrogate, which is not Unicode');
+  }
+  if (typeof value !== 'object') throw fail(`has ${describe(value)}, which JSON does not have`);
+  if (depth > maxDepth) throw fail(`is nested deeper than ${maxDepth} levels`);
+  if (Array.isArray(value)) {
+    return value.map((item: unknown) => checkJson(item, fail, depth + 1));
+  }
+  const object: JsonObject = {};
+  for (const [name, member] of Object.entries(value)) {
+    if (name === '__proto__') throw fail('has a field named "__proto__"');
+    if (member !== undefined) object[name] = checkJson(member, fail, depth + 1);
+  }
+  return object;
+}
+
+/** The type of a value, for an error text. */
+export function describe(value: unknown): string {
+  if (value === null) return 'null';
+  if (value === undefined) return 'nothing';
+  if (value === '') return 'an empty string';
+  if (Array.isArray(value))
+    return value.length === 0 ? 'an empty list' : `a list of ${value.length}`;
+  if (typeof value === 'object') return 'an object';
+  if (typeof value === 'number' || typeof value === 'boolean') return String(value);
+  return `a ${typeof value}`;
+}
+
+/** A problem as a sentence: a question has its mark already. */
+export function sentence(text: string): string {
+  return text.endsWith('?') ? text : `${text}.`;
+}
+
+/** JSON with the fields of each object in order: equal values have equal texts. */
+export function canonicalText(value: Json): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value);
+  if (Array.isArray(value)) return `[${value.map(canonicalText).join(',')}]`;
+  const fields = sortedNames(value).map(
+    (name) => `${JSON.stringify(name)}:${canonicalText(value[name]!)}`,
+  );
+  return `{${fields.join(',')}}`;
+}
 
 /**
  * A condition on a record as in the API: `{field, op, value}`, or `and`, `or`, `not` over
@@ -222,4 +319,30 @@ export function conditionText<Field extends FilterField>(condition: Condition<Fi
     case 'test':
       return [condition.field.text, condition.op, condition.value];
   }
+}
+
+const alphabet = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+const highest = '7' + 'Z'.repeat(25);
+
+/** True for an id in the stored form of record ids. */
+export function isStoredId(text: string): boolean {
+  return isUlid(text) && text === text.toUpperCase();
+}
+
+/** The id right before it; `undefined` before the first. */
+export function idBefore(id: string): string | undefined {
+  return step(id, '0', 'Z', -1);
+}
+
+/** The id right after it; `undefined` after the last. */
+export function idBehind(id: string): string | undefined {
+  return id === highest ? undefined : step(id, 'Z', '0', 1);
+}
+
+function step(id: string, full: string, empty: string, by: 1 | -1): string | undefined {
+  let at = id.length - 1;
+  while (at >= 0 && id[at] === full) at--;
+  if (at < 0) return undefined;
+  const digit = alphabet[alphabet.indexOf(id[at]!) + by]!;
+  return id.slice(0, at) + digit + empty.repeat(id.length - 1 - at);
 }

@@ -1,6 +1,6 @@
 import { find, type FindEnd } from './find.js';
 import type { CheckedFind } from './query.js';
-import type { FoundRecord } from './record-sink.js';
+import type { FoundRecord } from './page.js';
 import type { QuerySource } from './source.js';
 
 /** As `find`, everything in one piece. */

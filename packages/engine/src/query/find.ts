@@ -1,10 +1,101 @@
-import { refuse } from '../value/refusal.js';
-import { countMatches } from './count.js';
-import { Page } from './page.js';
-import { planQuery } from './plan.js';
+import { type Json, refuse } from '../value/documents.js';
+import { idLength, readId } from '../format/keys.js';
+import type { Condition, FieldTest } from './filter.js';
+import { type IndexAccess, type Plan, planQuery } from './plan.js';
+import { compilePredicate } from './predicate.js';
 import type { CheckedFind } from './query.js';
-import { RecordList, type FoundRecord, type RecordSink } from './record-sink.js';
-import { reportOf, type PlanReport, type QuerySource } from './source.js';
+import { visitAll, type QuerySource, reportOf, type PlanReport } from './source.js';
+import { Page, RecordList, type FoundRecord, type RecordSink } from './page.js';
+
+interface Counted {
+  count: number;
+  /** Rows read, from an index or the collection. */
+  rows: number;
+}
+
+/** With more expired records than this, every record is read. */
+const maxExpired = 1_000;
+/** Longer texts may be cut in an index. */
+const maxTextLength = 64;
+const zero = Buffer.from([0]);
+const rangeOps = ['gt', 'gte', 'lt', 'lte', 'between'];
+
+/** Counts matching records. Reads only index entries where they are sufficient. */
+async function countMatches(
+  source: QuerySource,
+  { condition }: Pick<CheckedFind, 'condition'>,
+  plan: Plan,
+): Promise<Counted> {
+  const { view, collection, now, overlay } = source;
+  const access = overlay?.size ? undefined : coveringAccess(condition, plan);
+  const expired = access && view.expired(collection.id, now, maxExpired);
+  if (access && expired) return countEntries(source, access, new Set(expired));
+  const matches = compilePredicate(condition);
+  let count = 0;
+  const rows = await visitAll(source, plan, (image) => {
+    if (matches(image)) count++;
+    return false;
+  });
+  return { count, rows };
+}
+
+/** The access path of the plan, if it has exactly one entry for each matching record. */
+function coveringAccess(condition: Condition, { access }: Plan): IndexAccess | undefined {
+  if (access.kind !== 'index' || access.index.multi || access.index.cut) return undefined;
+  const tests = testsOf(condition);
+  if (!tests) return undefined;
+  const fields = access.index.compiled.paths.slice(0, tests.length).map(({ text }) => text);
+  const isCovered = fields.every((field, i) => {
+    const [test, another] = tests.filter((each) => each.field.text === field);
+    return test && !another && isExact(test, i === tests.length - 1);
+  });
+  return isCovered && fields.length === tests.length ? access : undefined;
+}
+
+function testsOf(condition: Condition): readonly FieldTest[] | undefined {
+  if (condition.kind === 'test') return [condition];
+  if (condition.kind !== 'and') return undefined;
+  const tests = condition.parts.filter((part) => part.kind === 'test');
+  return tests.length === condition.parts.length ? tests : undefined;
+}
+
+/** Whether the ranges of an index contain exactly the records that pass the test. */
+function isExact({ op, value }: FieldTest, isLast: boolean): boolean {
+  if (op === 'eq') return isPlain(value);
+  if (op === 'in') return (value as Json[]).every(isPlain);
+  if (!isLast || !rangeOps.includes(op)) return false;
+  return op === 'between' ? (value as Json[]).every(isPlain) : isPlain(value);
+}
+
+/** Null is excluded: it sorts next to missing fields. */
+function isPlain(value: Json): boolean {
+  if (typeof value === 'string') return value.length <= maxTextLength;
+  return typeof value === 'number' || typeof value === 'boolean';
+}
+
+async function countEntries(
+  { view, slice }: QuerySource,
+  { index, ranges }: IndexAccess,
+  expired: ReadonlySet<string>,
+): Promise<Counted> {
+  let count = 0;
+  let rows = 0;
+  for (const { start, end } of ranges) {
+    for (let from: Uint8Array | undefined = start; from;) {
+      let rest: Uint8Array | undefined;
+      view.entries(index.id, { start: from, end }, (bytes, valuesAt, idAt) => {
+        rows++;
+        if (expired.size === 0 || !expired.has(readId(bytes, idAt))) count++;
+        if (!slice.spend(0)) return false;
+        rest = Buffer.concat([bytes.subarray(valuesAt, idAt + idLength), zero]);
+        return true;
+      });
+      from = rest;
+      if (from) await slice.pause();
+    }
+  }
+  return { count, rows };
+}
 
 /** At most 256 records or 256 KiB; the last one has `end`, and may have no records. */
 export interface FindBatch<Records = readonly FoundRecord[]> {

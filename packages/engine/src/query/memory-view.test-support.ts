@@ -2,13 +2,7 @@ import { tmpdir } from 'node:os';
 import { StoreCodec } from '../format/codec.js';
 import type { JsonObject } from '../value/documents.js';
 import { compileIndex, type CompiledIndex, type IndexDefinition } from '../format/entries.js';
-import type {
-  EntryRange,
-  EntryVisit,
-  IdRange,
-  ReadView,
-  RecordTest,
-} from '../storage/read-view.js';
+import type { EntryRange, EntryVisit, IdRange, ReadView, RecordTest } from '../storage/views.js';
 import { encodeRecord, RecordImage } from '../format/record.js';
 import { idBytes, readId } from '../format/keys.js';
 import { Slice } from '../core/slice.js';

@@ -1,14 +1,74 @@
+import { createHash } from 'node:crypto';
+import { type Json, refuse, type JsonObject } from '../value/documents.js';
+import { conditionText, type Condition, isStoredId, canonicalText, checkJson } from './filter.js';
+import { type Position, type SortOrder, PositionSort, Sorter } from './sort.js';
 import type { RecordImage } from '../format/record.js';
-import { fingerprintOf, readCursor, writeCursor } from './cursor.js';
 import { openInOrder } from './open-walk.js';
 import type { Plan } from './plan.js';
 import { compilePredicate, type Predicate } from './predicate.js';
-import type { CheckedFind } from './query.js';
-import type { RecordSink } from './record-sink.js';
-import { PositionSort } from './position-sort.js';
-import { Sorter, type Position } from './sort.js';
+import type { CheckedFind, Projection } from './query.js';
 import { overlaid, visitAll, walkSource, type QuerySource } from './source.js';
 import { IdWalk, type Walk } from './walk.js';
+
+export const cursorLifetimeMs = 24 * 60 * 60 * 1000;
+
+const version = 1;
+const startOver = 'start again without it';
+
+/** Identifies the query: a cursor continues this query and no other. */
+export function fingerprintOf(collection: string, condition: Condition, order: SortOrder): string {
+  const steps = order.keys.map((key): Json => [key.path.text, key.desc]);
+  const text = canonicalText([collection, conditionText(condition), steps, order.idDesc]);
+  return createHash('sha256').update(text).digest('base64url').slice(0, 22);
+}
+
+/** `[version, issued at, fingerprint, keys, id]`; a key is `[value]`, or `[]` for a missing one. */
+export function writeCursor(position: Position, fingerprint: string, now: number): string {
+  const keys = position.keys.map((key) => (key === undefined ? [] : [key]));
+  const text = JSON.stringify([version, now, fingerprint, keys, position.id]);
+  return Buffer.from(text).toString('base64url');
+}
+
+/** The position after which the query continues. */
+export function readCursor(
+  cursor: string,
+  fingerprint: string,
+  order: SortOrder,
+  now: number,
+): Position {
+  const [issuedAt, madeFor, position] = decode(cursor);
+  if (madeFor !== fingerprint || position.keys.length !== order.keys.length) {
+    throw refuse(
+      'BAD_CURSOR',
+      `The cursor belongs to another query: send the filter and order it came with, or ${startOver}.`,
+    );
+  }
+  if (now - issuedAt > cursorLifetimeMs) {
+    throw refuse('CURSOR_EXPIRED', `The cursor is older than 24 hours; ${startOver}.`);
+  }
+  return position;
+}
+
+function decode(cursor: string): [issuedAt: number, fingerprint: string, position: Position] {
+  const unreadable = () => refuse('BAD_CURSOR', `The cursor is not readable; ${startOver}.`);
+  let parts: unknown;
+  try {
+    parts = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+  } catch {
+    throw unreadable();
+  }
+  if (!Array.isArray(parts) || parts.length !== 5) throw unreadable();
+  const [madeBy, issuedAt, fingerprint, keys, id] = parts as unknown[];
+  if (madeBy !== version || typeof issuedAt !== 'number' || typeof fingerprint !== 'string') {
+    throw unreadable();
+  }
+  if (!Array.isArray(keys) || typeof id !== 'string' || !isStoredId(id)) throw unreadable();
+  const values = keys.map((key: unknown) => {
+    if (!Array.isArray(key) || key.length > 1) throw unreadable();
+    return key.length === 0 ? undefined : checkJson(key[0], unreadable);
+  });
+  return [issuedAt, fingerprint, { keys: values, id }];
+}
 
 const maxBatchRecords = 256;
 const maxBatchBytes = 256 * 1024;
@@ -149,5 +209,44 @@ export class Page<Records> {
   #isBatchFull(nextBytes: number): boolean {
     if (this.#batchRecords === maxBatchRecords) return true;
     return this.#batchRecords > 0 && this.#batchBytes + nextBytes > maxBatchBytes;
+  }
+}
+
+/** Receives the records of a find one by one and returns them in batches. */
+export interface RecordSink<Records> {
+  /** The image is read in place: it is valid only during the call. */
+  add(image: RecordImage): void;
+  /** The records since the last call. */
+  take(): Records;
+}
+
+export class FoundRecord {
+  constructor(
+    readonly image: RecordImage,
+    /** The requested parts of the document; undefined: all of it. */
+    readonly parts: JsonObject | undefined,
+  ) {}
+
+  /** The document, or its requested parts. */
+  get data(): JsonObject {
+    return this.parts ?? this.image.data;
+  }
+}
+
+/** Keeps the records themselves. */
+export class RecordList implements RecordSink<FoundRecord[]> {
+  #records: FoundRecord[] = [];
+
+  constructor(private readonly project: Projection | undefined) {}
+
+  add(image: RecordImage): void {
+    const copy = image.keep();
+    this.#records.push(new FoundRecord(copy, this.project?.(copy.data)));
+  }
+
+  take(): FoundRecord[] {
+    const taken = this.#records;
+    this.#records = [];
+    return taken;
   }
 }

@@ -1,7 +1,6 @@
 import { suggestion } from '@millrace/kit/nearest';
-import { refuse } from '../value/refusal.js';
-import type { Filter } from './filter.js';
-import { filterOps, type FilterOp } from './filter-ops.js';
+import { refuse } from '../value/documents.js';
+import { type Filter, filterOps, type FilterOp } from './filter.js';
 import type { OrderBy } from './sort.js';
 
 interface Conditions {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { JsonObject } from '../value/documents.js';
 import { parsePath } from '../value/path.js';
-import { compileProjection } from './projection.js';
+import { compileProjection } from './query.js';
 
 const data: JsonObject = {
   name: 'Ada',

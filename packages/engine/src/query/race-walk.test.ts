@@ -3,7 +3,7 @@ import { parseFilter } from './filter.js';
 import { idOf, MemoryView, sourceOf } from './memory-view.test-support.js';
 import { planQuery } from './plan.js';
 import { compilePredicate } from './predicate.js';
-import { RaceWalk } from './race-walk.js';
+import { RaceWalk } from './open-walk.js';
 import { walkSource } from './source.js';
 
 const all = Array.from({ length: 500 }, (_, n) => ({ id: idOf(n), data: { n: (n * 7) % 500 } }));

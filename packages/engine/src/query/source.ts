@@ -1,4 +1,4 @@
-import type { ReadView } from '../storage/read-view.js';
+import type { ReadView } from '../storage/views.js';
 import type { RecordImage } from '../format/record.js';
 import { openInAnyOrder } from './open-walk.js';
 import type { Plan } from './plan.js';

@@ -1,6 +1,6 @@
 import type { Json } from '../value/documents.js';
 import type { AggregateQuery as PlainAggregateQuery } from './aggregate-query.js';
-import type { FilterOp } from './filter-ops.js';
+import type { FilterOp } from './filter.js';
 import type { OrderBy } from './sort.js';
 
 /** The fields that every record has beside its data. */

@@ -1,9 +1,8 @@
 import { silentLog } from '@millrace/kit/log';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../test/manual-clock.test-support.js';
-import { OverlayFold } from './fold.js';
-import { Overlay } from './overlay/overlay.js';
-import { PendingWrites } from './overlay/pending.js';
+import { OverlayFold } from './store.js';
+import { Overlay, PendingWrites } from './overlay/overlay.js';
 import type { Tables } from './file/tables.js';
 
 /** A fold whose store has no file and counts the commits. */

@@ -1,5 +1,6 @@
 import type { Batch } from './store.js';
-import type { KeyRange, TableName, TableRow } from './file/tables.js';
+import type { KeyRange } from './file/in-place.js';
+import type { TableName, TableRow } from './file/tables.js';
 import type { BatchStore } from './writer.js';
 
 type Rows = Map<string, Buffer>;

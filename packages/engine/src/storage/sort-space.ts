@@ -1,8 +1,8 @@
 import { closeSync, openSync, readSync, unlinkSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { deserialize, serialize } from 'node:v8';
-import { refuse } from '../value/refusal.js';
-import { isDiskFull } from './file/disk.js';
+import { refuse } from '../value/documents.js';
+import { isDiskFull } from './file/files.js';
 
 // All sorts and aggregates of a database share this much memory; what needs more uses a temporary
 // file.

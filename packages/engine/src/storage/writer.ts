@@ -1,12 +1,54 @@
+import type { CommitRow } from '../format/record.js';
+import { PendingWrites, mergeRows, nameOf, TouchedRows } from './overlay/overlay.js';
 import type { Clock } from '@millrace/kit/clock';
-import type { CommitRow } from '../format/changes.js';
-import { mergeRows } from './overlay/pending.js';
-import { nameOf } from './overlay/row-map.js';
-import { LogFailed } from './file/storage-error.js';
+import { LogFailed } from './file/files.js';
 import type { Batch as StoreBatch, Store } from './store.js';
-import type { KeyRange, TableName, TableRow } from './file/tables.js';
-import { TouchedRows } from './overlay/touched-rows.js';
-import { Job, newBatch, type Batch } from './writer-batch.js';
+import type { KeyRange } from './file/in-place.js';
+import type { TableName, TableRow } from './file/tables.js';
+
+/** One write and its promise. */
+class Job {
+  result: unknown = undefined;
+  /** The error it threw. */
+  refusal: { error: unknown } | undefined = undefined;
+
+  constructor(
+    readonly run: () => unknown,
+    readonly resolve: (value: unknown) => void,
+    readonly reject: (reason: unknown) => void,
+    /** On the monotonic clock. */
+    readonly submittedAt: number,
+    /** It rolls back commits, and has its own batch. */
+    readonly isCut: boolean,
+  ) {}
+}
+
+/** Jobs that become one frame of the log. */
+interface Batch {
+  writes: PendingWrites;
+  /** In order of their numbers, without a gap. */
+  commits: CommitRow[];
+  isCut: boolean;
+  /** It accepts no more jobs. */
+  isSealed: boolean;
+  /** In the order in which they ran, including those that threw. */
+  jobs: Job[];
+  /** Number of jobs that did not throw. */
+  done: number;
+  isSettled: boolean;
+}
+
+function newBatch(): Batch {
+  return {
+    writes: new PendingWrites(),
+    commits: [],
+    isCut: false,
+    isSealed: false,
+    jobs: [],
+    done: 0,
+    isSettled: false,
+  };
+}
 
 /** The parts of a store that the writer uses. */
 export type BatchStore = Pick<

@@ -1,4 +1,16 @@
-import { refuse } from './refusal.js';
+import type { DbReason } from '@millrace/contract/db-reasons';
+import { Refusal, type RefusalExtra } from '@millrace/kit/errors';
+
+/** An error of the database: `throw refuse('KEY_NOT_FOUND', '...')`. */
+export function refuse(
+  reason: DbReason,
+  detail: string,
+  /** For `ErrorInfo.metadata`, such as the current rev of a REV_MISMATCH. */
+  metadata?: Readonly<Record<string, string>>,
+  extra: RefusalExtra = {},
+): Refusal<DbReason> {
+  return new Refusal(reason, detail, metadata ? { ...extra, members: { metadata } } : extra);
+}
 
 /** The values of a document: JSON. */
 export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -215,7 +227,7 @@ export function mergePatch(target: JsonObject, patch: JsonObject): JsonObject {
   return merged;
 }
 
-export function isObject(value: Json): value is JsonObject {
+function isObject(value: Json): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Core } from '../core/core.js';
 import { ManualClock } from '../../test/manual-clock.test-support.js';
-import { FanOut } from './fan-out.js';
+import { FanOut } from './watch.js';
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 

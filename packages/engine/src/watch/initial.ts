@@ -1,5 +1,4 @@
-import type { CollectionInfo } from '../core/catalog.js';
-import type { Core } from '../core/core.js';
+import type { CollectionInfo, Core } from '../core/core.js';
 import { ScanWalk } from '../query/walk.js';
 import type { RecordImage } from '../format/record.js';
 import type { SnapshotView } from '../storage/views.js';

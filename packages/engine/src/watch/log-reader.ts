@@ -1,17 +1,18 @@
-import { systemCollection } from '../core/catalog.js';
-import type { Commit } from '../format/changes.js';
-import type { Core } from '../core/core.js';
-import type { Hash64 } from '../value/hash.js';
+import { systemCollection, type Core } from '../core/core.js';
+import { type Commit, decodeCommit } from '../format/record.js';
+import type { Hash64 } from '../value/bytes.js';
 import type { Slice } from '../core/slice.js';
-import type { CommitLog, ReadCommit } from './commit-log.js';
 import {
   visibleChange,
   type RecordFilter,
   type VisibleChange,
   type WatchMessage,
+  badToken,
+  sameHash,
+  writeToken,
+  type ResumePosition,
 } from './message.js';
-import type { Batch, SharedMessages } from './shared-messages.js';
-import { badToken, sameHash, writeToken, type ResumePosition } from './token.js';
+import { refuse } from '../value/documents.js';
 
 /** Where a watch starts, and what it shows. */
 export interface ReaderOptions<Shown> {
@@ -32,7 +33,7 @@ export interface ReaderOptions<Shown> {
 }
 
 /** What a log reader works on. */
-export interface ReaderParts {
+interface ReaderParts {
   core: Core;
   log: CommitLog;
   lineage: string;
@@ -185,5 +186,199 @@ export class LogReader<Shown> {
       if (shown) visible.push(shown);
     }
     return visible;
+  }
+}
+
+interface OfCommit {
+  readonly commit: Commit;
+  /** Size of its row in the log. */
+  readonly bytes: number;
+}
+
+/**
+ * A cache of the newest commits, limited in size. A ring of slots instead of a map: the outgrown
+ * tables of a map point to the next one, and once one is in the old generation of the heap, all
+ * later ones stay in memory too.
+ */
+export class RecentCommits<Entry extends OfCommit> {
+  readonly #places: (Entry | undefined)[];
+  #bytes = 0;
+  /** The last commit that was dropped. */
+  #forgotten = 0;
+
+  constructor(
+    private readonly capacity: number,
+    private readonly maxBytes: number,
+  ) {
+    this.#places = Array.from({ length: capacity }, () => undefined);
+  }
+
+  find(seq: number): Entry | undefined {
+    const entry = this.#places[seq % this.capacity];
+    return entry?.commit.seq === seq ? entry : undefined;
+  }
+
+  keep(entry: Entry): void {
+    const place = entry.commit.seq % this.capacity;
+    const before = this.#places[place];
+    // A reader that is far behind must not evict what all others are about to read.
+    if (before && before.commit.seq > entry.commit.seq) return;
+    if (this.#bytes + entry.bytes > this.maxBytes) this.clear();
+    else if (before) this.#bytes -= before.bytes;
+    this.#places[place] = entry;
+    this.#bytes += entry.bytes;
+  }
+
+  /** Drops the commits up to this one. */
+  forgetTo(seq: number): void {
+    const last = Math.max(this.#forgotten, seq - this.capacity);
+    for (let next = last + 1; next <= seq; next++) this.#forget(next);
+    this.#forgotten = Math.max(this.#forgotten, seq);
+  }
+
+  /** Drops all, and resets the position: new commits may reuse the numbers. */
+  clear(): void {
+    this.#places.fill(undefined);
+    this.#bytes = 0;
+    this.#forgotten = 0;
+  }
+
+  #forget(seq: number): void {
+    const entry = this.#places[seq % this.capacity];
+    if (!entry || entry.commit.seq > seq) return;
+    this.#places[seq % this.capacity] = undefined;
+    this.#bytes -= entry.bytes;
+  }
+}
+
+export const maxCached = 1_024;
+const maxCachedBytes = 8 * 2 ** 20;
+
+interface ReadCommit {
+  readonly commit: Commit;
+  readonly bytes: number;
+}
+
+/**
+ * The change log for watches: only commits that are on disk. The newest ones are cached decoded,
+ * because most watches are at the same position.
+ */
+export class CommitLog {
+  readonly #cached = new RecentCommits<ReadCommit>(maxCached, maxCachedBytes);
+
+  constructor(private readonly core: Core) {}
+
+  /** The commit, which must be on disk. Refuses WATCH_COMPACTED when the log no longer has it. */
+  read(seq: number): ReadCommit {
+    this.checkReaches(seq);
+    const cached = this.#cached.find(seq);
+    if (cached) return cached;
+    const row = this.core.commitRow(seq);
+    if (!row) throw refuse('CORRUPT', `The change log has no commit ${seq}; run "ctl db verify".`);
+    const read = { commit: decodeCommit(seq, row, this.core.codec), bytes: row.length };
+    if (read.bytes <= maxCachedBytes / 8) this.#cached.keep(read);
+    return read;
+  }
+
+  /** The chain hash after commit `seq`, which must be on disk. */
+  chainAt(seq: number): Hash64 {
+    const { durable } = this.core;
+    if (seq === durable.seq) return durable.chain;
+    if (seq === durable.oldestSeq - 1) return durable.oldestChain;
+    return this.read(seq).commit.chain;
+  }
+
+  /** Drops all cached commits: the history was rolled back. */
+  clear(): void {
+    this.#cached.clear();
+  }
+
+  /** Drops cached commits up to this one. */
+  forgetTo(seq: number): void {
+    this.#cached.forgetTo(seq);
+  }
+
+  /** Refuses a position that the log no longer reaches. */
+  checkReaches(seq: number): void {
+    if (seq < this.core.durable.oldestSeq) throw compacted(seq, this.core.durable.oldestSeq);
+  }
+}
+
+export function compacted(seq: number, oldestSeq: number) {
+  return refuse(
+    'WATCH_COMPACTED',
+    `The change log begins at commit ${oldestSeq} and no longer has ${seq}; ` +
+      'start again from the present state.',
+    { oldest_seq: String(oldestSeq) },
+  );
+}
+
+// Watches that share messages are close together: slow ones build theirs themselves.
+const maxShared = 256;
+const maxSharedBytes = 512 * 1024;
+const maxBatches = 4;
+
+interface CachedMessage<Shown> {
+  readonly commit: Commit;
+  readonly bytes: number;
+  /** Undefined: the commit has nothing to show. */
+  readonly message: WatchMessage<Shown> | undefined;
+}
+
+/** The messages of consecutive commits. */
+interface Batch<Shown> {
+  /** The commit before the first of them. */
+  readonly after: number;
+  /** The last of the commits. */
+  readonly seq: number;
+  readonly chain: Hash64;
+  readonly bytes: number;
+  readonly messages: readonly WatchMessage<Shown>[];
+}
+
+/**
+ * Messages of the newest commits, shared by watches that show the same: built once, sent by all.
+ */
+export class SharedMessages<Shown> {
+  /** Number of watches that share them. */
+  users = 0;
+  readonly #cached = new RecentCommits<CachedMessage<Shown>>(maxShared, maxSharedBytes);
+  /** Oldest first. */
+  #batches: Batch<Shown>[] = [];
+
+  /** The message of exactly this commit: after a failover another one may have its number. */
+  find(commit: Commit): CachedMessage<Shown> | undefined {
+    const cached = this.#cached.find(commit.seq);
+    return cached?.commit === commit ? cached : undefined;
+  }
+
+  keep(commit: Commit, bytes: number, message: WatchMessage<Shown> | undefined): void {
+    if (this.users < 2 || bytes > maxSharedBytes / 2) return;
+    this.#cached.keep({ commit, bytes, message });
+  }
+
+  /** The next messages for a watch at this commit. */
+  batchAfter(seq: number): Batch<Shown> | undefined {
+    return this.#batches.find(({ after }) => after === seq);
+  }
+
+  keepBatch(batch: Batch<Shown>): void {
+    if (this.users < 2 || batch.bytes > maxSharedBytes / 2) return;
+    this.#batches.push(batch);
+    if (this.#batches.length > maxBatches) this.#batches.shift();
+  }
+
+  /** Drops messages that all these watches have delivered. */
+  forgetTo(seq: number): void {
+    this.#cached.forgetTo(seq);
+    if (this.#batches.some(({ after }) => after < seq)) {
+      this.#batches = this.#batches.filter(({ after }) => after >= seq);
+    }
+  }
+
+  /** Commits were rolled back, and new ones may reuse their numbers. */
+  historyCut(): void {
+    this.#cached.clear();
+    this.#batches = [];
   }
 }

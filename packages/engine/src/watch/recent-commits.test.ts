@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import type { Commit } from '../format/changes.js';
-import { emptyHash } from '../value/hash.js';
-import { RecentCommits } from './recent-commits.js';
+import type { Commit } from '../format/record.js';
+import { emptyHash } from '../value/bytes.js';
+import { RecentCommits } from './log-reader.js';
 
 function commit(seq: number): Commit {
   return { seq, at: 0, epoch: 1, chain: emptyHash, changes: [] };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { chainAfter, decodeCommit } from '../format/changes.js';
-import { emptyHash } from '../value/hash.js';
+import { chainAfter, decodeCommit } from '../format/record.js';
+import { emptyHash } from '../value/bytes.js';
 import { refusalOf, useScratch } from '../../test/scratch.test-support.js';
 import { rewriteCommit } from '../storage/log/rewrite.test-support.js';
 import { next, settle, take, takeUntil, summaryOf, type Item } from './watch.test-support.js';

@@ -1,20 +1,18 @@
 import type { Core } from '../core/core.js';
-import { checkCollectionName } from '../value/documents.js';
-import { lineageOf } from '../storage/file/state.js';
-import type { Hash64 } from '../value/hash.js';
-import { refuse } from '../value/refusal.js';
-import { CommitLog, maxCached } from './commit-log.js';
-import { FanOut } from './fan-out.js';
+import { checkCollectionName, refuse } from '../value/documents.js';
+import { lineageOf } from '../storage/file/tables.js';
+import type { Hash64 } from '../value/bytes.js';
+import { CommitLog, maxCached, SharedMessages } from './log-reader.js';
+import { FanOut, Watch } from './watch.js';
 import {
   showChange,
   type RecordFilter,
   type ShowOptions,
   type VisibleChange,
   type WatchChange,
+  readToken,
+  type ResumePosition,
 } from './message.js';
-import { SharedMessages } from './shared-messages.js';
-import { readToken, type ResumePosition } from './token.js';
-import { Watch } from './watch.js';
 
 export interface WatchOptions<Shown = WatchChange> extends ShowOptions {
   /** Name of a collection, which may not exist yet. Absent: the whole database. */

@@ -1,19 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
-import { CommitTarget } from './commit-target.js';
-import type { CollectionInfo } from '../core/catalog.js';
-import type { Core } from '../core/core.js';
-import { mergePatch, toDocument } from '../value/documents.js';
+import {
+  CommitTarget,
+  checkRequestId,
+  remember,
+  requestIdReused,
+  requestMemoryMs,
+} from './requests.js';
+import type { CollectionInfo, Core } from '../core/core.js';
+import { mergePatch, toDocument, refuse } from '../value/documents.js';
 import { bulkCommitRecords } from './bulk.js';
-import * as operations from './operations.js';
-import type { Target } from './operations.js';
+import * as operations from './mutations.js';
+import type { Target } from './mutations.js';
 import type { Filter } from '../query/filter.js';
 import { compilePredicate } from '../query/predicate.js';
 import { checkFind, wholeNumber } from '../query/query.js';
-import type { Queries } from './queries.js';
+import type { Queries } from './reads.js';
 import type { RecordImage } from '../format/record.js';
-import { refuse } from '../value/refusal.js';
-import { checkRequestId, remember, requestIdReused, requestMemoryMs } from './requests.js';
-import { hashText } from '../value/hash.js';
+import { hashText } from '../value/bytes.js';
 import { readUint48 } from '../format/keys.js';
 import type { Transaction } from './transactions.js';
 

@@ -1,5 +1,5 @@
 import type { Patch } from '../value/documents.js';
-import type { StoredRecord } from '../format/stored-record.js';
+import type { StoredRecord } from '../format/record.js';
 
 type Body<T, In> =
   | { data: In; mode?: 'replace' | undefined; ttlMs?: number | undefined }

@@ -1,16 +1,18 @@
 import { Refusal } from '@millrace/kit/errors';
-import { BulkMemory } from './bulk-memory.js';
-import { maxBulkOperations } from './bulk-operations.js';
-import type { BulkOperation, BulkOptions, BulkOutcome, Place } from './bulk-operations.js';
-import type { CollectionInfo } from '../core/catalog.js';
-import { CommitTarget } from './commit-target.js';
-import type { Core } from '../core/core.js';
-import { ownDocument, toDocument, isMerge, type UpdateMode } from '../value/documents.js';
-import { encodeValue } from '../format/encoded-document.js';
-import * as operations from './operations.js';
-import type { Address, Document, Target, Written } from './operations.js';
-import { refuse } from '../value/refusal.js';
-import { checkRequestId, once } from './requests.js';
+import {
+  BulkMemory,
+  maxBulkOperations,
+  type BulkOperation,
+  type BulkOptions,
+  type BulkOutcome,
+  type Place,
+} from './bulk-operations.js';
+import type { CollectionInfo, Core } from '../core/core.js';
+import { CommitTarget, checkRequestId, once } from './requests.js';
+import { ownDocument, toDocument, isMerge, type UpdateMode, refuse } from '../value/documents.js';
+import { encodeValue } from '../format/record.js';
+import * as operations from './mutations.js';
+import type { Address, Document, Target, Written } from './mutations.js';
 import type { Transaction } from './transactions.js';
 
 /** Records per commit of a bulk that is not atomic. */

@@ -1,5 +1,4 @@
-import { indexRow, sameDefinition, type IndexInfo } from '../core/catalog.js';
-import type { Core } from '../core/core.js';
+import { indexRow, sameDefinition, type IndexInfo, type Core } from '../core/core.js';
 import type { IndexDefinition } from '../format/entries.js';
 import { messageOf } from '@millrace/kit/errors';
 import { CommitBuilder, moveEntries } from './mutations.js';

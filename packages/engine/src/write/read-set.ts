@@ -1,7 +1,6 @@
-import { decodeCommit } from '../format/changes.js';
+import { decodeCommit, type RecordImage } from '../format/record.js';
 import type { Core } from '../core/core.js';
-import type { RecordImage } from '../format/record.js';
-import { refuse } from '../value/refusal.js';
+import { refuse } from '../value/documents.js';
 
 /** A condition that a transaction has read by: its matches must not have changed. */
 export interface ReadPredicate {

@@ -1,8 +1,16 @@
-import type { CollectionInfo } from '../core/catalog.js';
-import type { Core } from '../core/core.js';
+import type { CollectionInfo, Core } from '../core/core.js';
 import { RecordImage } from '../format/record.js';
 import { prefixed, readId, recordKey } from '../format/keys.js';
 import type { Transaction } from './transactions.js';
+import { aggregate, type AggregateResult } from '../query/aggregate.js';
+import { checkAggregate } from '../query/aggregate-query.js';
+import type { Condition } from '../query/filter.js';
+import { find, type FindBatch } from '../query/find.js';
+import { compilePredicate } from '../query/predicate.js';
+import { checkFind } from '../query/query.js';
+import type { Slice } from '../core/slice.js';
+import type { QuerySource } from '../query/source.js';
+import type { ReadView } from '../storage/views.js';
 
 /** Reads of single records, from the newest commit that is visible or inside a transaction. */
 export class Reads {
@@ -43,5 +51,83 @@ export class Reads {
 
   #live(record: RecordImage | undefined): RecordImage | undefined {
     return record?.isExpired(this.core.clock.now()) ? undefined : record;
+  }
+}
+
+/** The commit that a query read. */
+interface ReadPoint {
+  readSeq: number;
+}
+
+// A collection without any write so far answers like an empty one.
+const noCollection: CollectionInfo = {
+  id: 0,
+  name: '',
+  indexes: [],
+  defaultTtlMs: 0,
+  schema: undefined,
+  isDropped: false,
+};
+
+/** Queries on one collection: each on one snapshot, or inside a transaction. */
+export class Queries {
+  constructor(private readonly core: Core) {}
+
+  /** The matching records, in batches. The snapshot is held until the last one was read. */
+  async *find(
+    name: string,
+    input: unknown,
+    transaction?: Transaction,
+  ): AsyncGenerator<FindBatch & ReadPoint, void, void> {
+    const query = checkFind(input);
+    const slice = this.core.newSlice();
+    // Before the snapshot: queries that wait must not hold snapshots.
+    if (!transaction) await slice.begin();
+    const [source, done] = this.#source(name, query.condition, slice, transaction);
+    try {
+      const readSeq = source.view.seq;
+      for await (const batch of find(source, query)) yield { ...batch, readSeq };
+    } finally {
+      done();
+    }
+  }
+
+  async aggregate(
+    name: string,
+    input: unknown,
+    transaction?: Transaction,
+  ): Promise<AggregateResult & ReadPoint> {
+    const query = checkAggregate(input);
+    const slice = this.core.newSlice();
+    if (!transaction) await slice.begin();
+    const [source, done] = this.#source(name, query.condition, slice, transaction);
+    try {
+      return { ...(await aggregate(source, query)), readSeq: source.view.seq };
+    } finally {
+      done();
+    }
+  }
+
+  #source(
+    name: string,
+    condition: Condition,
+    slice: Slice,
+    transaction: Transaction | undefined,
+  ): [QuerySource, () => void] {
+    const { clock, sortSpace } = this.core;
+    const known = this.core.catalog.find(name);
+    const collection = known ?? { ...noCollection, name };
+    const now = clock.now();
+    const from = (view: ReadView): QuerySource => ({ view, collection, now, slice, sortSpace });
+    if (!transaction) {
+      const view = this.core.snapshot();
+      return [from(view), () => view.done()];
+    }
+    transaction.use();
+    // Records that the query did not find must still not exist when the transaction commits.
+    transaction.notePredicate({ collection: name, matches: compilePredicate(condition) });
+    const overlay = transaction.overlay(collection.id);
+    const seen = { ...collection, indexes: transaction.usableIndexes(collection) };
+    return [{ ...from(transaction.view), collection: seen, overlay }, () => undefined];
   }
 }

@@ -1,10 +1,19 @@
-import type { Change } from '../format/changes.js';
-import type { Core } from '../core/core.js';
+import {
+  type Change,
+  RecordImage,
+  encodeResult,
+  type RequestResult,
+  encodeDocument,
+  type EncodedDocument,
+} from '../format/record.js';
+import type { Core, CollectionInfo } from '../core/core.js';
 import { expiryKey, expiryKinds, idLength, readId, readUint48, writeId } from '../format/keys.js';
-import { hashText } from '../value/hash.js';
-import { RecordImage } from '../format/record.js';
-import { refuse } from '../value/refusal.js';
-import { encodeResult, type RequestResult } from '../format/request-results.js';
+import { hashText } from '../value/bytes.js';
+import { refuse, checkCollectionName, toDocument, type JsonObject } from '../value/documents.js';
+import { insert, update, type Target, type WriteOptions, CommitBuilder } from './mutations.js';
+import type { ReadView, WriterView } from '../storage/views.js';
+import type { RowWriter } from '../core/read-snapshot.js';
+import type { DatabaseState } from '../storage/file/tables.js';
 
 /** How long the result of a request is stored for repetitions. */
 export const requestMemoryMs = 10 * 60_000;
@@ -150,4 +159,178 @@ function decodeOutcome(core: Core, stored: Buffer): Outcome {
   const bytes = stored.subarray(outcomeStart + 7 + idLength);
   const id = readId(stored, outcomeStart + 7);
   return { ...outcome, record: new RecordImage(id, bytes, bytes.length, core.codec) };
+}
+
+/** A record inside a step of `transact`. */
+export interface StepRecord<T> {
+  readonly id: string;
+  readonly key: string;
+  readonly data: T;
+}
+
+export interface PutOptions extends WriteOptions {
+  /** The ULID of a record that does not exist yet; a new one unless given. */
+  id?: string | undefined;
+}
+
+/**
+ * The records of one collection inside a step of `transact`, by key. It sees the writes of its own
+ * step. The collection is created with its first record.
+ */
+export class StepCollection<T extends object> {
+  constructor(
+    private readonly core: Core,
+    private readonly target: Target & { readonly view: ReadView },
+    readonly name: string,
+  ) {
+    checkCollectionName(name);
+  }
+
+  /** The document with this key, or undefined. */
+  get(key: string): T | undefined {
+    const info = this.#find();
+    return info && (this.target.byKey(info, key)?.data as T | undefined);
+  }
+
+  /** Replaces the document with this key, or creates it. */
+  put(key: string, data: T, { id, ttlMs }: PutOptions = {}): void {
+    const document = { data: toDocument(data) };
+    const info = this.core.collectionNow(this.name);
+    if (this.target.byKey(info, key)) update(this.target, info, { key }, document, { ttlMs });
+    else insert(this.target, info, document, { id, key, ttlMs });
+  }
+
+  /** Deletes the record with this key; false when there is none. */
+  delete(key: string): boolean {
+    const info = this.#find();
+    const record = info && this.target.byKey(info, key);
+    if (!record) return false;
+    this.target.remove(info, record);
+    return true;
+  }
+
+  /** All records that have not expired, in order of their ids. */
+  all(): StepRecord<T>[] {
+    const info = this.#find();
+    if (!info) return [];
+    const { now, view } = this.target;
+    const records = view.scan(info.id, {}, (record) => !record.isExpired(now));
+    return [...records] as unknown as StepRecord<T>[];
+  }
+
+  #find(): CollectionInfo | undefined {
+    return this.core.catalog.find(this.name);
+  }
+}
+
+/** Operations that write directly into a commit. Used inside one job of the writer. */
+export class CommitTarget implements Target {
+  readonly commit: CommitBuilder;
+
+  constructor(private readonly core: Core) {
+    this.commit = new CommitBuilder(core);
+  }
+
+  /** The records of one collection, by key. */
+  collection<T extends object = Record<string, unknown>>(name: string): StepCollection<T> {
+    return new StepCollection<T>(this.core, this, name);
+  }
+
+  /** Raw rows beside the records. */
+  get rows(): RowWriter {
+    return (this.#rows ??= rowWriter(this.core));
+  }
+  #rows: RowWriter | undefined;
+
+  get view(): WriterView<DatabaseState> {
+    return (this.#view ??= this.core.view());
+  }
+  #view: WriterView<DatabaseState> | undefined;
+
+  get now(): number {
+    return this.commit.now;
+  }
+
+  newId(): string {
+    return this.core.random.ulid(this.now);
+  }
+
+  encode(data: JsonObject): EncodedDocument {
+    return encodeDocument(this.core, data);
+  }
+
+  byId(collection: CollectionInfo, id: string): RecordImage | undefined {
+    return this.#live(collection, this.view.record(collection.id, id));
+  }
+
+  byKey(collection: CollectionInfo, key: string): RecordImage | undefined {
+    const id = this.view.idOfKey(collection.id, key);
+    return id === undefined ? undefined : this.byId(collection, id);
+  }
+
+  store(
+    collection: CollectionInfo,
+    id: string,
+    before: RecordImage | undefined,
+    document: EncodedDocument,
+    fields: { key: string; expiresAt: number },
+  ): RecordImage {
+    return this.commit.store(collection, id, before, document, fields);
+  }
+
+  remove(collection: CollectionInfo, before: RecordImage): void {
+    this.commit.remove(collection, before);
+  }
+
+  /** An expired record that is not swept yet is removed now. */
+  #live(collection: CollectionInfo, record: RecordImage | undefined): RecordImage | undefined {
+    if (!record?.isExpired(this.now)) return record;
+    this.commit.remove(collection, record, 'expire');
+    return undefined;
+  }
+}
+
+/** Inside a writer job: also sees rows that are not in the file yet. */
+function rowWriter({ writer }: Core): RowWriter {
+  return {
+    get: (key) => writer.get('rows', key),
+    range: (range) => writer.range('rows', range),
+    put: (key, value) => writer.put('rows', key, value),
+    remove: (key) => writer.remove('rows', key),
+  };
+}
+
+/** How transactions end, and what is reported about ended ones. */
+
+export interface CommitResult {
+  seq: number;
+  operations: number;
+  committedAt: number;
+}
+
+/** Stores the result of a commit for ten minutes, in case the answer was lost. */
+export function rememberCommit(core: Core, id: string, result: CommitResult): void {
+  remember(core, commitRow(id), result.committedAt, Buffer.from(JSON.stringify(result)));
+}
+
+export function rememberedCommit(core: Core, id: string): CommitResult | undefined {
+  if (core.closed) throw core.closed;
+  const row = core.store.get('requests', commitRow(id));
+  return row && (JSON.parse(row.toString()) as CommitResult);
+}
+
+function commitRow(id: string): Buffer {
+  return Buffer.from(`t:${id}`);
+}
+
+export function expired(id: string) {
+  return refuse(
+    'TX_EXPIRED',
+    `The transaction ${id} has expired (60 s in all, 10 s without a call); begin another.`,
+    { tx_id: id },
+  );
+}
+
+export function closed(id: string) {
+  return refuse('TX_CLOSED', `The transaction ${id} has ended; begin another.`, { tx_id: id });
 }

@@ -4,7 +4,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { describe, expect, test } from 'vitest';
 import { restore } from '../maintain/backup/restore.js';
 import type { Database } from '../api/database.js';
-import { commitDeclarations, keyOf, putDeclaration } from './declarations.js';
+import { commitDeclarations, keyOf, putDeclaration } from './catalog-changes.js';
 import type { JsonObject } from '../value/documents.js';
 import { compileSchema } from '../core/json-schema.js';
 import { applyCommit } from '../maintain/replica/apply-commit.js';

@@ -1,7 +1,12 @@
-import { decodeCommit } from '../format/changes.js';
+import { decodeCommit, type RecordImage } from '../format/record.js';
 import type { Core } from '../core/core.js';
-import { commitDeclarations, keyOf, putDeclaration, removeDeclaration } from './declarations.js';
-import { checkCollectionName, type JsonObject, checkSchemaObject } from '../value/documents.js';
+import { commitDeclarations, keyOf, putDeclaration, removeDeclaration } from './catalog-changes.js';
+import {
+  checkCollectionName,
+  type JsonObject,
+  checkSchemaObject,
+  refuse,
+} from '../value/documents.js';
 import {
   compileSchema,
   maxSchemaBytes,
@@ -9,9 +14,7 @@ import {
   type CollectionSchema,
   type ValidateMode,
 } from '../core/json-schema.js';
-import type { Queries } from './queries.js';
-import type { RecordImage } from '../format/record.js';
-import { refuse } from '../value/refusal.js';
+import type { Queries } from './reads.js';
 
 export interface SetSchemaOptions {
   /** `strict` (default) refuses documents that do not match; `warn` logs and counts them. */

@@ -1,18 +1,21 @@
 import type { Timer } from '@millrace/kit/clock';
-import type { CollectionInfo, IndexInfo } from '../core/catalog.js';
-import { CommitTarget } from './commit-target.js';
-import type { Core } from '../core/core.js';
-import type { JsonObject } from '../value/documents.js';
-import { enforceSchema } from '../core/enforce-schema.js';
-import { encodeDocument, type EncodedDocument } from '../format/encoded-document.js';
-import { uniqueViolation } from './mutations.js';
-import type { Target } from './operations.js';
+import type { CollectionInfo, IndexInfo, Core } from '../core/core.js';
+import {
+  CommitTarget,
+  checkRequestId,
+  requestIdReused,
+  type Outcome,
+  closed,
+  expired,
+  rememberCommit,
+  type CommitResult,
+} from './requests.js';
+import { type JsonObject, refuse } from '../value/documents.js';
+import { enforceSchema } from '../core/schema.js';
+import { encodeDocument, type EncodedDocument, RecordImage } from '../format/record.js';
+import { uniqueViolation, type Target } from './mutations.js';
 import { ReadSet, type ReadPredicate } from './read-set.js';
-import { RecordImage } from '../format/record.js';
-import { refuse } from '../value/refusal.js';
-import { checkRequestId, requestIdReused, type Outcome } from './requests.js';
 import type { SnapshotView } from '../storage/views.js';
-import { closed, expired, rememberCommit, type CommitResult } from './transaction-end.js';
 
 export const transactionLimits = {
   lifetimeMs: 60_000,

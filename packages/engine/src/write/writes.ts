@@ -1,11 +1,9 @@
-import type { CollectionInfo } from '../core/catalog.js';
-import { CommitTarget } from './commit-target.js';
-import type { Core } from '../core/core.js';
+import type { CollectionInfo, Core } from '../core/core.js';
+import { CommitTarget, once, type Outcome } from './requests.js';
 import { ownDocument, toDocument, type UpdateMode } from '../value/documents.js';
-import { encodeDocument, encodeValue } from '../format/encoded-document.js';
-import * as operations from './operations.js';
-import type { Address, Document, Target, WriteOptions } from './operations.js';
-import { once, type Outcome } from './requests.js';
+import { encodeDocument, encodeValue } from '../format/record.js';
+import * as operations from './mutations.js';
+import type { Address, Document, Target, WriteOptions } from './mutations.js';
 import type { Transaction } from './transactions.js';
 
 /** Options of every write. */

@@ -5,7 +5,7 @@
 import { createInterface } from 'node:readline';
 import { systemClock } from '@millrace/kit/clock';
 import { open } from '../../dist/index.js';
-import { DirectoryLock } from '../../dist/storage/file/lock.js';
+import { DirectoryLock } from '../../dist/storage/file/directory.js';
 
 let held;
 

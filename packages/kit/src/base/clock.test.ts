@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { sleepOn, systemClock } from './clock.js';
+import { sleepOn, systemClock } from './clock-and-random.js';
 
 test('now is the time of day and monotonic only grows', () => {
   expect(Math.abs(systemClock.now() - Date.now())).toBeLessThan(1000);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { seededRandom, systemRandom, type Random } from './random.js';
+import { seededRandom, systemRandom, type Random } from './clock-and-random.js';
 
 const draw = (seed: number) => {
   const random = seededRandom(seed);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { isSecretName, scrubJsonLine, scrubText } from './secrecy.js';
+import { isSecretName, scrubJsonLine, scrubText } from './log.js';
 
 test.each([
   'authorization',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from './clock.js';
+import { systemClock } from './clock-and-random.js';
 import { memoryLog } from './log.js';
 import { openTracer, readTraceparent, spanIdOf, traceIdOf, type Span } from './tracing.js';
 

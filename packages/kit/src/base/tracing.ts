@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { Clock, Timer } from './clock.js';
+import type { Clock, Timer } from './clock-and-random.js';
 import { messageOf } from './errors.js';
 import type { Log } from './log.js';
 

@@ -1,7 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { seededRandom, systemRandom } from './random.js';
-import { isUlid, monotonicUlids, normalizeUlid, ulidTime } from './ulid.js';
+import {
+  seededRandom,
+  systemRandom,
+  isUlid,
+  monotonicUlids,
+  normalizeUlid,
+  ulidTime,
+} from './clock-and-random.js';
 
 const latest = 2 ** 48 - 1;
 const zeros = (bytes: Uint8Array) => void bytes.fill(0);

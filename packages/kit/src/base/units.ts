@@ -270,3 +270,34 @@ function wholeNumber(value: number, what: string): number {
   if (Number.isSafeInteger(value) && value >= 0) return value;
   throw new RangeError(`${what} is a whole number of at least 0, not ${value}`);
 }
+
+const rfc3339 =
+  /^(\d{4})-(\d\d)-(\d\d)[Tt](\d\d):(\d\d):(\d\d)(?:\.\d{1,9})?(?:[Zz]|[+-](\d\d):(\d\d))$/;
+
+/** Whether the text is an RFC 3339 timestamp, without a leap second, which `Date` lacks. */
+export function isTimestamp(text: string): boolean {
+  if (text.length > 40) return false;
+  const match = rfc3339.exec(text);
+  if (!match) return false;
+  const [year, month, day, hour, minute, second, zoneHour, zoneMinute] = match
+    .slice(1)
+    .map((part) => Number(part ?? 0)) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const inRange =
+    hour < 24 && minute < 60 && second < 60 && zoneHour < 24 && zoneMinute < 60 && day >= 1;
+  return inRange && month >= 1 && month <= 12 && day <= daysIn(year, month);
+}
+
+function daysIn(year: number, month: number): number {
+  // Day 0 of the next month is the last of this one. The offset keeps Date from reading the
+  // years 0 to 99 as 1900 to 1999; the calendar repeats every 400 years.
+  return new Date(Date.UTC(year + 400, month, 0)).getUTCDate();
+}

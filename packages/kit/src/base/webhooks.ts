@@ -1,6 +1,6 @@
 /** The Standard Webhooks signature scheme, used by the queue and the daemon. */
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { Random } from './random.js';
+import type { Random } from './clock-and-random.js';
 
 const prefix = 'whsec_';
 const secretPattern = /^whsec_(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;

@@ -1,5 +1,4 @@
-import type { Clock } from './clock.js';
-import type { Random } from './random.js';
+import type { Clock, Random } from './clock-and-random.js';
 import type { Log } from './log.js';
 import type { Tracer } from './tracing.js';
 

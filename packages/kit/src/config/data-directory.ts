@@ -1,8 +1,7 @@
 import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { systemClock } from '../base/clock.js';
+import { systemClock, systemRandom } from '../base/clock-and-random.js';
 import { messageOf, systemCode, UsageError } from '../base/errors.js';
-import { systemRandom } from '../base/random.js';
 
 /**
  * Ensures that `path` is a writable directory, created with mode 700 when it is new. Returns its

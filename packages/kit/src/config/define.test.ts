@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { defineConfig, flagsOf } from './define.js';
-import { address, duration, path, secret } from './fields.js';
+import { address, duration, path, secret } from './schema.js';
 
 const definition = defineConfig({
   component: 'db',

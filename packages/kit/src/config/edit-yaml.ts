@@ -1,6 +1,6 @@
 import type { Document } from 'yaml';
 import { UsageError } from '../base/errors.js';
-import { yaml } from './yaml-library.js';
+import { yaml } from './yaml-file.js';
 
 export interface YamlChange {
   path: readonly string[];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { UsageError } from '../base/errors.js';
-import { address, byteSize, count, duration, path, secret } from './fields.js';
+import { address, byteSize, count, duration, path, secret } from './schema.js';
 import { defineConfig } from './define.js';
 import { loadConfig, type ConfigInputs } from './load.js';
 

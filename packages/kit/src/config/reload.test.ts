@@ -3,9 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { z } from 'zod';
-import { count } from './fields.js';
-import { defineConfig } from './define.js';
-import { describeSetting } from './describe.js';
+import { count } from './schema.js';
+import { defineConfig, describeSetting } from './define.js';
 import { loadConfig } from './load.js';
 
 const definition = defineConfig({

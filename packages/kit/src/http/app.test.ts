@@ -4,7 +4,7 @@ import { inject } from '../../test/http/inject.js';
 import { sampleApp, startSample, token } from '../../test/http/sample-server.js';
 import { Refusal } from '../base/errors.js';
 import { createMetrics } from '../base/metrics.js';
-import { serveMetrics } from './metrics-page.js';
+import { serveMetrics } from './app.js';
 import { listen } from './listen.js';
 
 const metrics = createMetrics('sample');

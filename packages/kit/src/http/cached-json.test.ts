@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { inject } from '../../test/http/inject.js';
 import { sampleApp, sampleHandlers, token } from '../../test/http/sample-server.js';
-import { CachedJson, cacheJson } from './cached-json.js';
+import { CachedJson, cacheJson } from './handlers.js';
 
 test('JSON is serialized once for the same value, and again for another', () => {
   let written = 0;

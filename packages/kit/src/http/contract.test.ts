@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { sampleDocument } from '../../test/http/sample-document.js';
 import { sampleApp, token } from '../../test/http/sample-server.js';
-import { contractDifferences } from './contract.js';
-import type { ContractCheckOptions } from './contract.js';
+import { contractDifferences, type ContractCheckOptions } from './contract.js';
 import type { OpenApiDocument } from './document.js';
 
 const roles = ['submitter', 'operator', 'admin'];

@@ -1,8 +1,64 @@
+import {
+  request as httpRequest,
+  type IncomingHttpHeaders,
+  type OutgoingHttpHeaders,
+} from 'node:http';
+import type { HttpApp } from './app.js';
+import { listen } from './listen.js';
 import type { CodeTable } from '../base/errors.js';
-import type { BoundApp } from './bind.js';
-import { follow, operationsOf, valueAt } from './document.js';
-import type { OpenApiDocument, OperationDescription } from './document.js';
-import { onLoopback, type LoopbackSend } from './loopback.js';
+import type { BoundApp } from './operations.js';
+import {
+  follow,
+  operationsOf,
+  valueAt,
+  type OpenApiDocument,
+  type OperationDescription,
+} from './document.js';
+
+interface LoopbackRequest {
+  method?: string;
+  path: string;
+  headers?: OutgoingHttpHeaders;
+  body?: string | Uint8Array;
+}
+
+interface LoopbackResponse {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
+}
+
+type LoopbackSend = (request: LoopbackRequest) => Promise<LoopbackResponse>;
+
+/** Serves an app on a free loopback port while `use` sends it requests. For tests. */
+export async function onLoopback<Result>(
+  app: Pick<HttpApp, 'server'>,
+  use: (send: LoopbackSend) => Promise<Result>,
+): Promise<Result> {
+  const listener = await listen(app, '127.0.0.1:0');
+  try {
+    return await use((request) => send(listener.url, request));
+  } finally {
+    await listener.close();
+  }
+}
+
+function send(
+  url: string,
+  { method = 'GET', path, headers = {}, body }: LoopbackRequest,
+): Promise<LoopbackResponse> {
+  return new Promise((resolve, reject) => {
+    const sent = httpRequest(url, { method, path, headers }, (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (part: string) => (text += part));
+      response.on('error', reject);
+      response.on('end', () => {
+        resolve({ status: response.statusCode!, headers: response.headers, text });
+      });
+    });
+    sent.on('error', reject).end(body);
+  });
+}
 
 export interface ContractCheckOptions {
   /** Headers that authenticate a caller, for the paths that need one. */

@@ -5,9 +5,8 @@ import { connect } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test, vi } from 'vitest';
 import { listeningLog, sampleHandlers, startSample, token } from '../../test/http/sample-server.js';
-import { systemClock } from '../base/clock.js';
-import { drainHttp, serveUntilSignal } from './drain.js';
-import type { DrainStep, SignalSource } from './drain.js';
+import { systemClock } from '../base/clock-and-random.js';
+import { drainHttp, serveUntilSignal, type DrainStep, type SignalSource } from './run-server.js';
 import { eventStream } from './sse.js';
 
 interface Got {

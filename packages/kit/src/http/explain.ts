@@ -2,7 +2,6 @@ import type { ErrorObject, ValidateFunction } from 'ajv';
 import { nearest } from '../config/nearest.js';
 import type { FieldError } from '../base/errors.js';
 import { escapePointer } from './document.js';
-import { formatHints } from './formats.js';
 
 /** How the members of the checked value are called in messages. */
 export type Thing = 'field' | 'query parameter' | 'path parameter' | 'header';
@@ -269,3 +268,20 @@ function show(value: unknown): string {
 function count(number: number, noun: string): string {
   return `${number} ${noun}${number === 1 ? '' : 's'}`;
 }
+
+/** Messages for values that do not match a format. */
+const formatHints: Readonly<Record<string, string>> = {
+  'date-time': 'must be an RFC 3339 timestamp such as 2030-01-31T09:30:00Z',
+  date: 'must be a date such as 2030-01-31',
+  byte: 'must be padded base64 (RFC 4648)',
+  uri: 'must be an absolute URL such as https://example.org/path',
+  url: 'must be an absolute URL such as https://example.org/path',
+  'uri-reference': 'must be a URL or a path',
+  email: 'must be an e-mail address',
+  hostname: 'must be a host name',
+  ipv4: 'must be an IPv4 address',
+  ipv6: 'must be an IPv6 address',
+  uuid: 'must be a UUID',
+  int32: 'must fit 32 bits',
+  int64: 'must fit 64 bits',
+};

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { isBase64, isTimestamp } from './formats.js';
+import { isTimestamp } from '../base/units.js';
+import { isBase64 } from './schemas.js';
 
 test.each([
   '2030-01-31T09:30:00Z',

@@ -4,8 +4,7 @@ import type { operations } from '../../test/http/sample-operations.js';
 import { inject } from '../../test/http/inject.js';
 import { sampleApp, sampleHandlers, startSample, token } from '../../test/http/sample-server.js';
 import type { SamplePrincipal } from '../../test/http/sample-server.js';
-import { takenOver } from './handlers.js';
-import type { HandlerResponse, Call, Handlers } from './handlers.js';
+import { takenOver, type HandlerResponse, type Call, type Handlers } from './handlers.js';
 
 type CallOf<Id extends keyof operations> = Call<operations[Id], SamplePrincipal>;
 type Loose = Record<string, unknown>;

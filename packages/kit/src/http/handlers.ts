@@ -1,9 +1,11 @@
-import type { ServerResponse } from 'node:http';
+import type { ServerResponse, IncomingHttpHeaders } from 'node:http';
 import type { Readable } from 'node:stream';
 import type { Log } from '../base/log.js';
-import type { OperationDescription } from './document.js';
+import type { OperationDescription, OpenApiDocument } from './document.js';
 import type { Exchange } from './exchange.js';
-import type { CachedJson } from './cached-json.js';
+import type { AppOptions } from './app.js';
+import type { BodyParser } from './body.js';
+import type { DocumentSchemas } from './schemas.js';
 
 /**
  * The handlers of a server, one per operation. `Operations` is the interface of that name that
@@ -65,15 +67,15 @@ export type HandlerResponse<Operation> = Operation extends { responses: infer Re
   ? { [Status in keyof Responses]: ResponseFor<Status, Responses[Status]> }[keyof Responses]
   : never;
 
-export type ResponseHeaders = Readonly<Record<string, string | number | boolean | undefined>>;
+type ResponseHeaders = Readonly<Record<string, string | number | boolean | undefined>>;
 
-export interface JsonResponse<Status, Body> {
+interface JsonResponse<Status, Body> {
   status: Status;
   body: Body | CachedJson<Body>;
   headers?: ResponseHeaders;
 }
 
-export interface EmptyResponse<Status> {
+interface EmptyResponse<Status> {
   status: Status;
   body?: undefined;
   headers?: ResponseHeaders;
@@ -152,5 +154,90 @@ export function untypedHandler(entry: unknown): UntypedHandler {
     checkBody: staged.checkBody ?? true,
     fillDefaults: staged.fillDefaults,
     handle: staged.handle,
+  };
+}
+
+export interface BindOptions<Operations extends object, Principal> extends AppOptions {
+  /** The parsed OpenAPI document that the server serves. */
+  document: OpenApiDocument;
+  handlers: Handlers<Operations, Principal>;
+  /** Runs first on every request, for checks of Host and Origin. */
+  admit?: (caller: Caller) => void;
+  /** Authenticates the request; throws the server's refusal for 401. */
+  authenticate: (caller: Caller) => Principal | Promise<Principal>;
+  /** Authorizes the request; throws the server's refusal for 403. */
+  authorize?: (
+    principal: Principal,
+    operation: OperationDescription,
+    params: Readonly<Record<string, string>>,
+  ) => void | Promise<void>;
+  /** The principal of public operations. */
+  anonymous: Principal;
+  /** Name of the principal in the access log. */
+  principalName?: (principal: Principal) => string;
+  /** Paths at and below these need a token even when no route matches: `/v1`. */
+  protectedPrefixes: readonly string[];
+  /** The code of a bad query; without it the operation's `x-invalid-code`. */
+  invalidQueryCode?: string;
+  /** The code of a bad path parameter; without it the operation's `x-invalid-code`. */
+  invalidPathCode?: string;
+  /** Body limit of operations without `x-body-limit-bytes`. */
+  bodyLimitBytes?: number;
+  /** Fills schema defaults into query and body. */
+  fillDefaults?: boolean;
+  /** Parsers of request bodies other than JSON, by media type. */
+  bodyParsers?: Readonly<Record<string, BodyParser>>;
+  /** Tracks requests in flight after authentication. */
+  load?: RequestLoad;
+  /** Operations whose schemas are compiled at startup, so that the first call is fast. */
+  precompiledOperations?: readonly string[];
+  /** The schemas of `document`, if the server has created them already. */
+  schemas?: DocumentSchemas;
+  /** Called for every response that the document does not describe. For tests. */
+  onUndocumentedResponse?: (difference: string) => void;
+}
+
+/** The client of a request. */
+interface Caller {
+  readonly headers: IncomingHttpHeaders;
+  readonly ip: string;
+}
+
+export interface RequestLoad {
+  /** A request has started; `bodyBytes` by its Content-Length. */
+  enter(bodyBytes: number): void;
+  /** The request has ended. */
+  leave(bodyBytes: number): void;
+}
+
+/** The options without the types of the operations. */
+export type UntypedOptions = Omit<BindOptions<object, unknown>, 'handlers'> & {
+  handlers: Readonly<Record<string, unknown>>;
+};
+
+/**
+ * A body whose JSON is serialized once, for responses that many clients get before they change. Do
+ * not modify the value.
+ */
+export class CachedJson<Body> {
+  #text: string | undefined;
+
+  constructor(readonly value: Body) {}
+
+  get text(): string {
+    return (this.#text ??= JSON.stringify(this.value));
+  }
+
+  toJSON(): Body {
+    return this.value;
+  }
+}
+
+/** Caches the JSON of the last value, by identity. */
+export function cacheJson<Body extends object>(): (value: Body) => CachedJson<Body> {
+  let cached: CachedJson<Body> | undefined;
+  return (value) => {
+    if (cached?.value !== value) cached = new CachedJson(value);
+    return cached;
   };
 }

@@ -2,11 +2,10 @@ import { connect } from 'node:net';
 import { afterEach, expect, test, vi } from 'vitest';
 import { sampleHandlers, startSample } from '../../test/http/sample-server.js';
 import type { SampleOptions } from '../../test/http/sample-server.js';
-import { systemClock } from '../base/clock.js';
+import { systemClock, systemRandom } from '../base/clock-and-random.js';
 import { silentLog } from '../base/log.js';
-import { PeerMemory, peerMemoryLimits } from '../base/peer-memory.js';
-import { systemRandom } from '../base/random.js';
-import { drainHttp } from './drain.js';
+import { PeerMemory, peerMemoryLimits } from '../base/peers.js';
+import { drainHttp } from './run-server.js';
 
 const undo: (() => unknown)[] = [];
 afterEach(async () => {

@@ -1,21 +1,72 @@
-import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerOptions, ServerResponse } from 'node:http';
-import { createServer as createSecureServer } from 'node:https';
+import {
+  STATUS_CODES,
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
 import type { Socket } from 'node:net';
+import { createServer as createSecureServer } from 'node:https';
 import type { TlsOptions } from 'node:tls';
-import type { Clock, Timer } from '../base/clock.js';
+import type { Clock, Timer } from '../base/clock-and-random.js';
 import {
   ConnectionLimit,
   defaultMaxConnections,
   type ConnectionDrop,
   type ConnectionSlot,
-} from '../base/connection-limit.js';
+  PeerMemory,
+  peerMemoryLimits,
+  SocketQueues,
+} from '../base/peers.js';
 import type { Log } from '../base/log.js';
-import { PeerMemory, peerMemoryLimits } from '../base/peer-memory.js';
-import { SocketQueues } from '../base/socket-queues.js';
-import { respondToClientError, type MalformedResponse } from './client-error.js';
-import { Exchange } from './exchange.js';
-import { Peer } from './peer.js';
+import { Exchange, Peer } from './exchange.js';
+
+/** The response to bytes that are not an HTTP request. */
+interface MalformedResponse {
+  contentType: string;
+  body: string;
+  headers?: Readonly<Record<string, string>>;
+}
+
+/**
+ * Responds to bytes that are not an HTTP request, directly on the socket. Returns the status, or
+ * undefined when no response is possible.
+ */
+function respondToClientError(
+  error: Error & { code?: string },
+  socket: Socket,
+  isResponding: boolean,
+  malformed: (status: number, detail: string) => MalformedResponse,
+): number | undefined {
+  if (error.code === 'ECONNRESET' || !socket.writable || isResponding) {
+    socket.destroy();
+    return undefined;
+  }
+  const [status, detail] = meaningOf(error.code);
+  const { contentType, body, headers = {} } = malformed(status, detail);
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.end(
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n` +
+      'Connection: close\r\n' +
+      `Content-Type: ${contentType}\r\n${lines.join('')}` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+  );
+  return status;
+}
+
+function meaningOf(code: string | undefined): [status: number, detail: string] {
+  switch (code ?? '') {
+    case 'HPE_HEADER_OVERFLOW':
+      return [431, 'The request headers are larger than 16 KiB.'];
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return [413, 'The chunk extensions of the request are too long.'];
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return [408, 'The request did not arrive in time.'];
+    default:
+      return [400, 'The bytes received are not an HTTP request.'];
+  }
+}
 
 export interface HttpServerLimits {
   /** Memory held for peers; pass the same object to every server of a process. */
@@ -31,7 +82,7 @@ export interface HttpServerLimits {
   tls?: TlsOptions | undefined;
 }
 
-export interface HttpServerOptions extends HttpServerLimits {
+interface HttpServerOptions extends HttpServerLimits {
   clock: Clock;
   log: Log;
   handle: (exchange: Exchange) => void;

@@ -3,8 +3,7 @@ import type { FieldError } from '../base/errors.js';
 import { sentence } from './body.js';
 import type { OperationDescription, ParameterDescription, ParameterPlace } from './document.js';
 import type { Thing } from './explain.js';
-import { schemaRef } from './schemas.js';
-import type { Check, DocumentSchemas } from './schemas.js';
+import { schemaRef, type Check, type DocumentSchemas } from './schemas.js';
 
 /** Parses the parameters of one place, or throws a refusal. */
 export interface ParameterReader {

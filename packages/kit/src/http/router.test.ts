@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { PathRouter } from './router.js';
+import { PathRouter } from './dispatch.js';
 
 function routerOf(...templates: string[]): PathRouter<string> {
   const router = new PathRouter<string>();

@@ -1,13 +1,23 @@
-import { createRequire } from 'node:module';
 import type * as AjvLibrary from 'ajv/dist/2020.js';
-import type { Ajv2020, Options, SchemaObject, ValidateFunction } from 'ajv/dist/2020.js';
 import type addFormats from 'ajv-formats';
+import { createRequire } from 'node:module';
+import type { Ajv2020, Options, SchemaObject, ValidateFunction } from 'ajv/dist/2020.js';
 import type { FieldError } from '../base/errors.js';
-import { escapePointer, valueAt } from './document.js';
-import type { OpenApiDocument } from './document.js';
-import { explain } from './explain.js';
-import type { Thing } from './explain.js';
-import { isBase64, isTimestamp } from './formats.js';
+import { escapePointer, valueAt, type OpenApiDocument } from './document.js';
+import { explain, type Thing } from './explain.js';
+import { isTimestamp } from '../base/units.js';
+
+const base64Alphabet = /^[A-Za-z0-9+/]*={0,2}$/;
+
+/** RFC 4648 section 4: padded, and with the unused bits of the last character zero. */
+export function isBase64(text: string): boolean {
+  if (text.length % 4 !== 0 || !base64Alphabet.test(text)) return false;
+  const padding = text.endsWith('==') ? 2 : text.endsWith('=') ? 1 : 0;
+  if (padding === 0) return true;
+  // With two pads four bits are unused, with one pad two.
+  const last = text[text.length - padding - 1];
+  return last !== undefined && (padding === 2 ? 'AQgw' : 'AEIMQUYcgkosw048').includes(last);
+}
 
 /** Validates values against a schema. */
 export interface Check {

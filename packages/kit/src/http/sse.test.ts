@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../base/clock.js';
-import type { Clock } from '../base/clock.js';
+import { systemClock, type Clock } from '../base/clock-and-random.js';
 import { eventStream, eventText } from './sse.js';
 import type { ServerEvent } from './sse.js';
 

@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../base/clock.js';
+import type { Clock, Timer } from '../base/clock-and-random.js';
 
 /** One server-sent event. `data` that is not text is sent as JSON. */
 export interface ServerEvent {

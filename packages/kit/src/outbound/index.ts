@@ -5,8 +5,13 @@ export {
   type Allowlist,
   type AllowlistEntry,
   type Match,
+  callbackGuard,
+  webhookGuard,
+  type Guard,
+  callbackPolicy,
+  webhookPolicy,
+  type AddressPolicy,
 } from './allowlist.js';
-export { callbackGuard, webhookGuard, type Guard } from './guard.js';
 export { RequestAbort } from './port.js';
 export type {
   FailureType,
@@ -17,6 +22,12 @@ export type {
   OutboundResponse,
   RequestSignal,
 } from './port.js';
-export { callbackPolicy, webhookPolicy, type AddressPolicy } from './policy.js';
-export { sharedLookups, systemResolver, type Resolver } from './resolve.js';
-export { parseGrpcTarget, parseTarget, type Target, type TargetResult } from './target.js';
+export {
+  sharedLookups,
+  systemResolver,
+  type Resolver,
+  parseGrpcTarget,
+  parseTarget,
+  type Target,
+  type TargetResult,
+} from './target.js';

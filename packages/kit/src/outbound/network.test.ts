@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { readAddress } from './address.js';
-import { parseNetwork } from './network.js';
+import { readAddress, parseNetwork } from './address.js';
 
 function read(text: string) {
   const result = parseNetwork(text);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { parseNetwork } from './network.js';
-import { callbackPolicy, webhookPolicy } from './policy.js';
+import { parseNetwork } from './address.js';
+import { callbackPolicy, webhookPolicy } from './allowlist.js';
 
 function opening(...texts: string[]) {
   return callbackPolicy(

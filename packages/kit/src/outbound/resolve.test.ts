@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { systemClock } from '../base/clock.js';
-import { sharedLookups, systemResolver, type Resolver } from './resolve.js';
+import { systemClock } from '../base/clock-and-random.js';
+import { sharedLookups, systemResolver, type Resolver } from './target.js';
 
 function heldResolver() {
   const lookups: { host: string; answer: (addresses: string[]) => void; fail: () => void }[] = [];

@@ -47,10 +47,8 @@
  */
 import { Simulation, type SimulationOptions } from './simulation.js';
 
-export { SimulationFailure } from './failure.js';
-export type { GuardOptions } from './guard.js';
-export type { Journal, SimulationEvent } from './journal.js';
-export type { Scope as SimulatedNode } from './scope.js';
+export { SimulationFailure, type GuardOptions, type Scope as SimulatedNode } from './scope.js';
+export type { Journal, SimulationEvent } from './timeline.js';
 export { runSeed, seeds, type Scenario, type SeedsOptions, type SeedsReport } from './seeds.js';
 export { unreliable, type UnreliableOptions } from './unreliable.js';
 export { Simulation, type SimulationOptions };

@@ -1,5 +1,5 @@
 import { UsageError } from '../base/errors.js';
-import { SimulationFailure } from './failure.js';
+import { SimulationFailure } from './scope.js';
 import { Simulation, type SimulationOptions } from './simulation.js';
 
 export type Scenario = (world: Simulation) => Promise<void>;

@@ -1,12 +1,9 @@
 import { memoryLog, type MemoryLog } from '../base/log.js';
-import { seededRandom, type Random } from '../base/random.js';
-import type { Clock } from '../base/clock.js';
+import { seededRandom, type Random, type Clock } from '../base/clock-and-random.js';
 import type { World } from '../base/world.js';
-import { SimulationFailure } from './failure.js';
-import { Journal } from './journal.js';
+import { SimulationFailure, Scope } from './scope.js';
+import { Journal, Timeline } from './timeline.js';
 import { Rest, type Activity } from './rest.js';
-import { Scope } from './scope.js';
-import { Timeline } from './timeline.js';
 
 export interface SimulationOptions {
   /** What the wall clocks show at the start. */

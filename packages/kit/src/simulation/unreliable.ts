@@ -1,4 +1,4 @@
-import { sleepOn } from '../base/clock.js';
+import { sleepOn } from '../base/clock-and-random.js';
 import type { Simulation } from './simulation.js';
 
 export interface UnreliableOptions {

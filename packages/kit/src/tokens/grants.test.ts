@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { globMatches } from './glob.js';
-import { Grants } from './grants.js';
+import { globMatches, Grants } from './tokens.js';
 
 test.each([
   ['payments', 'payments', true],

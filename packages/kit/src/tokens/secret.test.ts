@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
-import { seededRandom, systemRandom } from '../base/random.js';
-import { bearerToken, hashSecret, newToken, sameHash } from './secret.js';
+import { seededRandom, systemRandom } from '../base/clock-and-random.js';
+import { bearerToken, hashSecret, newToken, sameHash } from './tokens.js';
 
 test('a token has a prefix to find it by, an id and 256 bits of chance', () => {
   const { id, token, sha256 } = newToken(systemRandom);

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { messageOf, UsageError } from '../base/errors.js';
-import { seededRandom } from '../base/random.js';
-import { hashSecret, newToken } from './secret.js';
-import { parseTokens, tokenEntryYaml } from './token-file.js';
+import { seededRandom } from '../base/clock-and-random.js';
+import { hashSecret, newToken, parseTokens, tokenEntryYaml } from './tokens.js';
 
 const roles = ['submitter', 'operator', 'admin'] as const;
 const read = (yaml: string) => parseTokens(yaml, 'tokens.yaml', roles);

@@ -13,11 +13,10 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { listeningLog } from '../../test/http/sample-server.js';
-import { systemClock } from '../base/clock.js';
+import { systemClock } from '../base/clock-and-random.js';
 import { UsageError } from '../base/errors.js';
 import { createMetrics } from '../base/metrics.js';
-import { watchTokens } from './token-file.js';
-import { watchFile } from './watched-file.js';
+import { watchTokens, watchFile } from './tokens.js';
 
 let folder: string;
 let file: string;

@@ -5,12 +5,11 @@ import { queueCodes } from '@millrace/contract/queue';
 import type { QueueOperations } from '@millrace/contract/queue';
 import { parse } from 'yaml';
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import { systemClock } from '../../src/base/clock.js';
+import { systemClock, systemRandom } from '../../src/base/clock-and-random.js';
 import { Refusal } from '../../src/base/errors.js';
 import type { CodeTable } from '../../src/base/errors.js';
 import { bindOperations, contractDifferences, operationsOf } from '../../src/http/index.js';
 import type { HandlerResponse, Call, Handlers, OpenApiDocument } from '../../src/http/index.js';
-import { systemRandom } from '../../src/base/random.js';
 import { inject } from './inject.js';
 import { listeningLog, token } from './sample-server.js';
 

@@ -1,10 +1,9 @@
-import { systemClock } from '../../src/base/clock.js';
+import { systemClock, systemRandom } from '../../src/base/clock-and-random.js';
 import { Refusal } from '../../src/base/errors.js';
 import type { CodeTable } from '../../src/base/errors.js';
 import { bindOperations, listen } from '../../src/http/index.js';
 import type { BindOptions, BoundApp, Handlers, Listener } from '../../src/http/index.js';
 import type { Log } from '../../src/base/log.js';
-import { systemRandom } from '../../src/base/random.js';
 import { sampleDocument } from './sample-document.js';
 import type { operations } from './sample-operations.js';
 

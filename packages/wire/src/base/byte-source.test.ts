@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { SharedBuffer, type ByteSource } from './byte-source.js';
+import { SharedBuffer, type ByteSource } from './socket.js';
 
 async function listening() {
   const buffer = new SharedBuffer();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { takeBlock, Deframer, isOneMessage } from './deframer.js';
+import { takeBlock, Deframer, isOneMessage } from './messages.js';
 import { framed } from '../grpc/transport.test-support.js';
 
 function collecting(maxBytes = 1_000_000) {

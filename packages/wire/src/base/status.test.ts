@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { errorStatus, ok, percentEncoded, trailersOf } from './status.js';
+import { errorStatus, ok, percentEncoded, trailersOf } from './messages.js';
 
 test('grpc-message: printable ASCII is not encoded', () => {
   expect(percentEncoded('No record "k" in people (yet); try ~1 s later.')).toBe(

@@ -3,7 +3,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { afterEach, describe, expect, test } from 'vitest';
 import { framed, startTransport, type TestTransport } from '../grpc/transport.test-support.js';
 import { ManualClock } from '../grpc/manual-clock.test-support.js';
-import { grpcCodes } from '../base/status.js';
+import { grpcCodes } from '../base/messages.js';
 import { Channel, timeoutText, type ChannelOptions } from './channel.js';
 
 const closing: (() => unknown)[] = [];

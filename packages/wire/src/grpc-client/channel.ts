@@ -1,23 +1,29 @@
 import type { Socket } from 'node:net';
-import type { Clock } from '@millrace/kit/clock';
+import type { Clock, Timer } from '@millrace/kit/clock';
 import type { RequestSignal } from '@millrace/kit/outbound';
 import { PeerMemory } from '@millrace/kit/peer-memory';
-import { HeaderList } from '../http2/header-block.js';
-import { Failure, failureOf } from '../base/failure.js';
-import { chunksOf, type ByteSource } from '../base/byte-source.js';
-import { ConnectionMemory } from '../base/connection-memory.js';
-import { DeferredFlush } from '../base/deferred-flush.js';
-import { FrameWriter } from '../http2/frame-writer.js';
-import { callError, connectionError, type CallError } from './call-error.js';
-import { ClientCall, type CallObserver } from './client-call.js';
+import { HeaderList } from '../http2/hpack.js';
+import {
+  Failure,
+  failureOf,
+  chunksOf,
+  type ByteSource,
+  ConnectionMemory,
+  DeferredFlush,
+} from '../base/socket.js';
+import { FrameWriter } from '../http2/stream.js';
+import {
+  callError,
+  connectionError,
+  type CallError,
+  ClientCall,
+  type CallObserver,
+} from './client-call.js';
 import { ClientConnection } from './client-connection.js';
-import { Deadlines } from './deadlines.js';
 import { dial, type ClientTls, type Place } from './dial.js';
-import { Keepalive } from './keepalive.js';
-import { MessageQueue } from './message-queue.js';
 
 /** Connects by the rules of its caller; rejects when that fails or `signal` is aborted. */
-export type OpenSocket = (signal: AbortSignal) => Promise<Socket>;
+type OpenSocket = (signal: AbortSignal) => Promise<Socket>;
 
 export interface ChannelOptions {
   readonly place: Place | OpenSocket;
@@ -247,4 +253,122 @@ export function timeoutText(timeoutMs: number): string {
 
 function authorityOf({ host, port }: { host: string; port: number }): string {
   return host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
+}
+
+interface Expiring {
+  readonly deadline: number;
+}
+
+/** Fails calls at their deadlines with one timer for all: a timer per call is far slower. */
+class Deadlines<Call extends Expiring> {
+  readonly #calls = new Set<Call>();
+  #timer: Timer | undefined;
+  #timerAt = Infinity;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly expire: (call: Call) => void,
+  ) {}
+
+  add(call: Call): void {
+    if (call.deadline === Infinity) return;
+    this.#calls.add(call);
+    if (call.deadline < this.#timerAt) this.#arm(call.deadline);
+  }
+
+  delete(call: Call): void {
+    this.#calls.delete(call);
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#calls.clear();
+  }
+
+  #arm(at: number): void {
+    this.#timer?.cancel();
+    this.#timerAt = at;
+    this.#timer = this.clock.after(at - this.clock.now(), () => this.#run());
+  }
+
+  #run(): void {
+    const now = this.clock.now();
+    this.#timerAt = Infinity;
+    let next = Infinity;
+    for (const call of this.#calls) {
+      if (call.deadline > now) next = Math.min(next, call.deadline);
+      else {
+        this.#calls.delete(call);
+        this.expire(call);
+      }
+    }
+    if (next < this.#timerAt) this.#arm(next);
+  }
+}
+
+const intervalMs = 20_000;
+const timeoutMs = 10_000;
+
+/** Sends PING on a silent connection with open calls, and closes it without an acknowledgement. */
+class Keepalive {
+  #timer: Timer | undefined;
+  #frameCount = 0;
+
+  constructor(private readonly clock: Clock) {}
+
+  watch(connection: ClientConnection): void {
+    this.#frameCount = connection.frameCount;
+    this.#timer = this.clock.after(intervalMs, () => {
+      const isSilent = connection.frameCount === this.#frameCount;
+      if (isSilent && connection.streamCount > 0) this.#check(connection);
+      else this.watch(connection);
+    });
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+  }
+
+  #check(connection: ClientConnection): void {
+    connection.ping();
+    this.#timer = this.clock.after(timeoutMs, () => {
+      if (connection.frameCount !== this.#frameCount) return this.watch(connection);
+      connection.destroy(callError('UNAVAILABLE', 'keepalive timeout: no response to PING'));
+    });
+  }
+}
+
+const maxQueuedMessages = 16;
+
+/** Received messages of a stream that wait to be read. */
+class MessageQueue implements CallObserver {
+  #messages: Buffer[] = [];
+  #end: { readonly error: CallError | undefined } | undefined;
+  #wake: (() => void) | undefined;
+  call: ClientCall | undefined;
+
+  takeMessage(message: Buffer): void {
+    if (this.#messages.push(message) >= maxQueuedMessages) this.call?.pause();
+    this.#wake?.();
+  }
+
+  takeEnd(error: CallError | undefined): void {
+    this.#end = { error };
+    this.#wake?.();
+  }
+
+  /** Undefined at the end of the stream. Messages received before an error come first. */
+  async next(): Promise<Buffer | undefined> {
+    for (;;) {
+      const message = this.#messages.shift();
+      if (message) {
+        if (this.#messages.length === 0) this.call?.resume();
+        return message;
+      }
+      if (this.#end?.error) throw this.#end.error;
+      if (this.#end) return undefined;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+      this.#wake = undefined;
+    }
+  }
 }

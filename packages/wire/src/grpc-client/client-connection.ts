@@ -1,54 +1,45 @@
-import type { ByteSource } from '../base/byte-source.js';
-import type { ConnectionMemory } from '../base/connection-memory.js';
-import * as frames from '../http2/control-frames.js';
-import type { DeferredFlush } from '../base/deferred-flush.js';
+import { type ByteSource, type ConnectionMemory, Failure, failureOf } from '../base/socket.js';
 import {
-  checkConnectionFrame,
-  checkLength,
-  checkStreamId,
-  paddingAt,
   protocolError,
-} from '../http2/frame-checks.js';
-import { FrameReader, type FrameSink } from '../http2/frame-reader.js';
-import type { FrameWriter } from '../http2/frame-writer.js';
-import { HeaderBlockReader } from '../http2/header-block-reader.js';
-import { OpenStreams } from '../http2/open-streams.js';
-import { PeerSettings } from '../http2/peer-settings.js';
-import {
   ConnectionError,
   defaultWindowBytes,
-  flags,
-  frameTypes,
   maxWindowBytes,
   preface,
   type ErrorName,
-} from '../http2/protocol.js';
-import { SendQueue, type SendQueueHost } from '../http2/send-queue.js';
-import { Http2Stream } from '../http2/stream.js';
+  goaway,
+  pingFrame,
+  rstStream,
+  settingsFrame,
+  windowUpdate,
+} from '../http2/frames.js';
+import { connectionWindowBytes, FrameLoop } from '../http2/frame-loop.js';
+import { OpenStreams, Http2Stream } from '../http2/stream.js';
+import type { ConnectionSendParts } from '../http2/send-queue.js';
 import { streamWindowBytes } from '../http2/streams.js';
-import { Failure, failureOf } from '../base/failure.js';
-import { callError, connectionError, resetError, type CallError } from './call-error.js';
-import type { CallHost, ClientCall } from './client-call.js';
-import { maxResponseHeaderBytes, ResponseHeaders } from './response-headers.js';
+import {
+  callError,
+  connectionError,
+  resetError,
+  type CallError,
+  type CallHost,
+  type ClientCall,
+  maxResponseHeaderBytes,
+  ResponseHeaders,
+} from './client-call.js';
 
-const windowBytes = 4 * 1024 * 1024;
 const maxStreamId = 2 ** 31 - 1;
-const priorityBytes = 5;
 
 const clientPreface = Buffer.concat([
   preface,
-  frames.settingsFrame({
+  settingsFrame({
     enablePush: 0,
     initialWindowSize: streamWindowBytes,
     maxHeaderListSize: maxResponseHeaderBytes,
   }),
-  frames.windowUpdate(0, windowBytes - defaultWindowBytes),
+  windowUpdate(0, connectionWindowBytes - defaultWindowBytes),
 ]);
 
-export interface ClientConnectionParts {
-  readonly writer: FrameWriter;
-  readonly turn: DeferredFlush;
-  readonly memory: ConnectionMemory;
+export interface ClientConnectionParts extends ConnectionSendParts {
   /** The peer's SETTINGS have arrived. */
   onSettings(): void;
   /** A stream has ended. */
@@ -60,32 +51,22 @@ export interface ClientConnectionParts {
 }
 
 /** The client side of an HTTP/2 connection (RFC 9113). */
-export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
-  readonly #reader = new FrameReader(this, 'server');
-  readonly #headerReader = new HeaderBlockReader(() => new ResponseHeaders());
-  readonly #peer = new PeerSettings();
-  readonly #sendQueue: SendQueue;
+export class ClientConnection extends FrameLoop<ResponseHeaders> implements CallHost {
   readonly #open = new OpenStreams();
   #nextId = 1;
-  #windowBytes = windowBytes;
-  #hasSettings = false;
   /** No new streams: the peer sent GOAWAY, the IDs are used up, or `close` was called. */
   #isClosing = false;
-  /** Frames received, to detect silence. */
-  frameCount = 0;
-  isOver = false;
 
   constructor(
-    private readonly source: ByteSource,
+    source: ByteSource,
     private readonly parts: ClientConnectionParts,
   ) {
+    super(source, parts, 'server', () => new ResponseHeaders());
     const { socket } = source;
-    this.#sendQueue = new SendQueue(socket, parts, this.#peer, this);
-    source.take = (bytes, end) => this.#take(bytes, end);
     let reason = new Failure('CONNECTION_RESET', 'The connection was closed.');
     socket.on('error', (error) => (reason = failureOf(error)));
     socket.on('close', () => this.#end(connectionError(reason)));
-    this.#sendQueue.sendControl(clientPreface);
+    this.sendQueue.sendControl(clientPreface);
   }
 
   get memory(): ConnectionMemory {
@@ -98,8 +79,8 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
 
   /** Whether a call can be started now. */
   get hasRoom(): boolean {
-    if (this.#isClosing || !this.#hasSettings) return false;
-    return this.#open.size < this.#peer.maxConcurrentStreams;
+    if (this.#isClosing || !this.hasSettings) return false;
+    return this.#open.size < this.peer.maxConcurrentStreams;
   }
 
   start(call: ClientCall): void {
@@ -107,7 +88,7 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
     this.#nextId += 2;
     if (this.#nextId > maxStreamId)
       this.#stopOpening(callError('UNAVAILABLE', 'stream IDs are used up'));
-    const stream = new Http2Stream(this, id, this.#peer.initialWindowBytes, streamWindowBytes);
+    const stream = new Http2Stream(this, id, this.peer.initialWindowBytes, streamWindowBytes);
     // An open call keeps the process alive; an idle connection does not.
     if (this.#open.size === 0) this.source.socket.ref();
     this.#open.add(stream);
@@ -115,7 +96,7 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
   }
 
   ping(): void {
-    this.#sendQueue.sendControl(frames.pingFrame);
+    this.sendQueue.sendControl(pingFrame);
   }
 
   /** Closes when the open streams have ended. */
@@ -131,16 +112,16 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
   }
 
   enqueue(stream: Http2Stream): void {
-    this.#sendQueue.enqueue(stream);
+    this.sendQueue.enqueue(stream);
   }
 
   reset(stream: Http2Stream, code: ErrorName): void {
-    this.#sendQueue.sendControl(frames.rstStream(stream.id, code));
+    this.sendQueue.sendControl(rstStream(stream.id, code));
     this.#drop(stream);
   }
 
   grant(stream: Http2Stream, byteCount: number): void {
-    this.#sendQueue.sendControl(frames.windowUpdate(stream.id, byteCount));
+    this.sendQueue.sendControl(windowUpdate(stream.id, byteCount));
   }
 
   /** The request is sent; the stream ends with the response. */
@@ -150,110 +131,38 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
 
   /** The response is complete; a request that is not fully sent is of no use any more. */
   complete(stream: Http2Stream): void {
-    if (!stream.isEndSent) this.#sendQueue.sendControl(frames.rstStream(stream.id, 'CANCEL'));
+    if (!stream.isEndSent) this.sendQueue.sendControl(rstStream(stream.id, 'CANCEL'));
     this.#drop(stream);
   }
 
   fail({ code, message }: ConnectionError): void {
     if (this.isOver) return;
-    this.#sendQueue.sendControl(frames.goaway(0, code, message));
-    this.#sendQueue.finish();
+    this.sendQueue.sendControl(goaway(0, code, message));
+    this.sendQueue.finish();
     this.destroy(callError('UNAVAILABLE', `The server broke HTTP/2: ${message}.`));
   }
 
-  takeFrame(
-    type: number,
-    frameFlags: number,
+  protected override takeData(
     id: number,
+    isLast: boolean,
     bytes: Buffer,
     start: number,
     end: number,
+    size: number,
   ): void {
-    this.frameCount++;
-    if (!this.#hasSettings && (type !== frameTypes.settings || (frameFlags & flags.ack) !== 0)) {
-      throw protocolError('expected SETTINGS');
-    }
-    if (this.#headerReader.streamId !== 0) {
-      if (type === frameTypes.continuation && id === this.#headerReader.streamId) {
-        return this.#takeContinuation(frameFlags, bytes, start, end);
-      }
-      throw protocolError('expected CONTINUATION');
-    }
-    switch (type) {
-      case frameTypes.data:
-        return this.#takeData(frameFlags, id, bytes, start, end);
-      case frameTypes.headers:
-        return this.#takeHeaders(frameFlags, id, bytes, start, end);
-      case frameTypes.rstStream:
-        return this.#takeReset(id, bytes, start, end);
-      case frameTypes.settings:
-        return this.#takeSettings(frameFlags, id, bytes, start, end);
-      case frameTypes.ping:
-        checkConnectionFrame(id);
-        checkLength(8, end - start);
-        if ((frameFlags & flags.ack) === 0)
-          this.#sendQueue.sendControl(frames.pingAck(bytes, start));
-        return;
-      case frameTypes.goaway:
-        return this.#takeGoaway(id, bytes, start, end);
-      case frameTypes.windowUpdate:
-        return this.#takeWindowUpdate(id, bytes, start, end);
-      case frameTypes.pushPromise:
-      case frameTypes.continuation:
-        throw protocolError('unexpected PUSH_PROMISE or CONTINUATION');
-    }
-  }
-
-  #takeData(frameFlags: number, id: number, bytes: Buffer, start: number, end: number): void {
-    checkStreamId(id);
-    const size = end - start;
-    this.#windowBytes -= size;
-    if (this.#windowBytes < 0) {
-      throw new ConnectionError('FLOW_CONTROL_ERROR', 'connection flow-control window exceeded');
-    }
-    if (this.#windowBytes <= windowBytes / 2) {
-      this.#sendQueue.sendControl(frames.windowUpdate(0, windowBytes - this.#windowBytes));
-      this.#windowBytes = windowBytes;
-    }
     const stream = this.#find(id);
     if (!stream) return;
-    const isPadded = (frameFlags & flags.padded) !== 0;
-    const from = isPadded ? start + 1 : start;
-    const to = isPadded ? end - paddingAt(bytes, start, end) : end;
-    if (from > to) throw protocolError('padding exceeds the frame payload');
     if (!stream.fits(size)) {
       throw new ConnectionError('FLOW_CONTROL_ERROR', 'stream flow-control window exceeded');
     }
-    const isLast = (frameFlags & flags.endStream) !== 0;
     if (isLast) stream.isRequestOpen = false;
-    if (!stream.receive(bytes, from, to, size)) {
+    if (!stream.receive(bytes, start, end, size)) {
       return (stream.user as ClientCall).fail(callError('RESOURCE_EXHAUSTED', 'Out of memory.'));
     }
     if (isLast && !stream.isClosed) stream.receiveEnd();
   }
 
-  #takeHeaders(frameFlags: number, id: number, bytes: Buffer, start: number, end: number): void {
-    checkStreamId(id);
-    const isPadded = (frameFlags & flags.padded) !== 0;
-    const hasPriority = (frameFlags & flags.priority) !== 0;
-    const to = isPadded ? end - paddingAt(bytes, start, end) : end;
-    const from = start + (isPadded ? 1 : 0) + (hasPriority ? priorityBytes : 0);
-    if (from > to) throw protocolError('padding exceeds the frame payload');
-    const isLast = (frameFlags & flags.endStream) !== 0;
-    if ((frameFlags & flags.endHeaders) === 0) {
-      return this.#headerReader.begin(id, isLast, bytes, from, to);
-    }
-    this.#receiveHeaders(id, isLast, this.#headerReader.read(bytes, from, to));
-  }
-
-  #takeContinuation(frameFlags: number, bytes: Buffer, start: number, end: number): void {
-    const { streamId, isLast } = this.#headerReader;
-    const isEnd = (frameFlags & flags.endHeaders) !== 0;
-    const headers = this.#headerReader.append(bytes, start, end, isEnd);
-    if (headers) this.#receiveHeaders(streamId, isLast, headers);
-  }
-
-  #receiveHeaders(id: number, isLast: boolean, headers: ResponseHeaders): void {
+  protected override takeHeaders(id: number, isLast: boolean, headers: ResponseHeaders): void {
     const stream = this.#find(id);
     if (!stream) return;
     const call = stream.user as ClientCall;
@@ -263,31 +172,19 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
     if (isLast && !stream.isClosed) stream.receiveEnd();
   }
 
-  #takeReset(id: number, bytes: Buffer, start: number, end: number): void {
-    checkLength(4, end - start);
-    checkStreamId(id);
+  protected override takeReset(id: number, code: number): void {
     const stream = this.#find(id);
-    if (!stream) return;
-    const error = resetError(bytes.readUInt32BE(start));
-    this.#drop(stream, error);
+    if (stream) this.#drop(stream, resetError(code));
   }
 
-  #takeSettings(frameFlags: number, id: number, bytes: Buffer, start: number, end: number): void {
-    checkConnectionFrame(id);
-    if ((frameFlags & flags.ack) !== 0) return checkLength(0, end - start);
-    this.#hasSettings = true;
-    const before = this.#peer.initialWindowBytes;
-    this.#peer.take(bytes, start, end);
-    const more = this.#peer.initialWindowBytes - before;
-    for (const stream of more === 0 ? [] : this.#open.all()) this.#addWindow(stream, more);
-    this.#sendQueue.sendControl(frames.settingsAck);
+  protected override takeSettings(byteCount: number): void {
+    for (const stream of byteCount === 0 ? [] : this.#open.all())
+      this.#addWindow(stream, byteCount);
     this.parts.onSettings();
     if (this.#open.size === 0) this.source.socket.unref();
   }
 
-  #takeGoaway(id: number, bytes: Buffer, start: number, end: number): void {
-    checkConnectionFrame(id);
-    if (end - start < 8) checkLength(8, end - start);
+  protected override takeGoaway(bytes: Buffer, start: number, end: number): void {
     const lastId = bytes.readUInt32BE(start) & 0x7fffffff;
     const text = bytes.toString('latin1', start + 8, end);
     const reason = `GOAWAY with error code ${bytes.readUInt32BE(start + 4)}${text && `: ${text}`}`;
@@ -299,16 +196,10 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
     if (this.#open.size === 0) this.#hangUp();
   }
 
-  #takeWindowUpdate(id: number, bytes: Buffer, start: number, end: number): void {
-    checkLength(4, end - start);
-    const byteCount = bytes.readUInt32BE(start) & 0x7fffffff;
+  protected override takeStreamWindow(id: number, byteCount: number): void {
     if (byteCount === 0) throw protocolError('WINDOW_UPDATE increment is 0');
-    if (id !== 0) {
-      const stream = this.#find(id);
-      if (stream) this.#addWindow(stream, byteCount);
-    } else if (!this.#sendQueue.addWindow(byteCount)) {
-      throw new ConnectionError('FLOW_CONTROL_ERROR', 'flow-control window exceeds 2^31-1');
-    }
+    const stream = this.#find(id);
+    if (stream) this.#addWindow(stream, byteCount);
   }
 
   #addWindow(stream: Http2Stream, byteCount: number): void {
@@ -316,7 +207,7 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
     if (stream.sendWindowBytes > maxWindowBytes) {
       throw new ConnectionError('FLOW_CONTROL_ERROR', 'flow-control window exceeds 2^31-1');
     }
-    if (byteCount > 0 && stream.hasMore) this.#sendQueue.enqueue(stream);
+    if (byteCount > 0 && stream.hasMore) this.sendQueue.enqueue(stream);
   }
 
   /** Undefined for a stream that is closed; one that was never opened is a protocol error. */
@@ -346,13 +237,13 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
   #stopOpening(reason: CallError): void {
     if (this.#isClosing) return;
     this.#isClosing = true;
-    this.parts.onClosed(reason, this.#hasSettings);
+    this.parts.onClosed(reason, this.hasSettings);
   }
 
   #hangUp(): void {
     if (this.isOver) return;
-    this.#sendQueue.sendControl(frames.goaway(0, 'NO_ERROR', ''));
-    this.#sendQueue.finish();
+    this.sendQueue.sendControl(goaway(0, 'NO_ERROR', ''));
+    this.sendQueue.finish();
     this.isOver = true;
     this.source.socket.destroySoon();
     this.#release();
@@ -369,15 +260,5 @@ export class ClientConnection implements FrameSink, SendQueueHost, CallHost {
   #release(): void {
     this.parts.memory.close();
     this.parts.onOver();
-  }
-
-  #take(bytes: Buffer, end: number): void {
-    if (this.isOver) return;
-    try {
-      this.#reader.push(bytes, end);
-    } catch (error) {
-      if (!(error instanceof ConnectionError)) throw error;
-      this.fail(error);
-    }
   }
 }

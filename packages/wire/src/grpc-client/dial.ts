@@ -1,6 +1,6 @@
 import { connect, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import { chunksOf, type ByteSource } from '../base/byte-source.js';
+import { chunksOf, type ByteSource } from '../base/socket.js';
 
 /** Where a server listens. */
 export type Place = { readonly host: string; readonly port: number } | { readonly path: string };

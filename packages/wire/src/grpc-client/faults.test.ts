@@ -15,7 +15,7 @@ import {
   type Frame,
 } from '../grpc/frames.test-support.js';
 import { ManualClock } from '../grpc/manual-clock.test-support.js';
-import { grpcCodes, type GrpcCode } from '../base/status.js';
+import { grpcCodes, type GrpcCode } from '../base/messages.js';
 import { framed } from '../grpc/transport.test-support.js';
 import { Channel } from './channel.js';
 

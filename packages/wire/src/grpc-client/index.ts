@@ -1,2 +1,2 @@
-export { CallError } from './call-error.js';
+export { CallError } from './client-call.js';
 export { Channel, type CallOptions, type ChannelOptions } from './channel.js';

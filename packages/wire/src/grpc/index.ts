@@ -1,16 +1,16 @@
-export type { CallAbortReasons } from './abort-reasons.js';
 export type {
+  CallAbortReasons,
   Method,
   Methods,
   ServerCall,
   SingleRequestMethod,
   RequestStreamMethod,
+  RequestQueue,
 } from './methods.js';
-export type { RequestQueue } from './requests.js';
 export {
   errorStatus,
   type GrpcCode,
   type GrpcStatus,
   type TransportFault,
-} from '../base/status.js';
+} from '../base/messages.js';
 export { GrpcTransport } from './transport.js';

@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { afterEach, expect, test } from 'vitest';
 import { RawPeer, settingsPayload } from '../http2/peer.test-support.js';
-import { errorCodes, frameTypes as types, settings } from '../http2/protocol.js';
+import { errorCodes, frameTypes as types, settings } from '../http2/frames.js';
 import {
   ack,
   callFrames,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { timeoutMsOf } from './parse-request.js';
+import { timeoutMsOf } from './transport.js';
 
 test('a timeout has up to 8 digits and a unit', () => {
   const known: [text: string, ms: number][] = [

@@ -3,9 +3,8 @@ import { connect, type ClientHttp2Session, type IncomingHttpHeaders } from 'node
 import { connect as dial, createServer, type AddressInfo, type Socket } from 'node:net';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
-import type { Method, ServerCall } from './methods.js';
-import type { RequestQueue } from './requests.js';
-import { errorStatus } from '../base/status.js';
+import type { Method, ServerCall, RequestQueue } from './methods.js';
+import { errorStatus } from '../base/messages.js';
 import { GrpcTransport, type TlsKeys } from './transport.js';
 
 /** A message as gRPC frames it. */

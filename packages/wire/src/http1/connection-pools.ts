@@ -1,8 +1,9 @@
-import type { DialTools } from './dial.js';
-import type { PooledConnection, Exchange } from './exchange.js';
-import { Http1Connection } from './connection.js';
-import type { AddressPolicy } from '@millrace/kit/outbound';
-import type { Target } from '@millrace/kit/outbound';
+import { type DialTools, Dial } from './dial.js';
+import type { PooledConnection, Exchange, OutgoingRequest } from './exchange.js';
+import type { AddressPolicy, Target } from '@millrace/kit/outbound';
+import type { Socket } from 'node:net';
+import { Client, errors, type Dispatcher } from 'undici';
+import { Failure, failureOf, malformed, prematureClose } from '../base/socket.js';
 
 export interface PoolLimits {
   /** Max connections per origin and policy. More requests wait in a queue. */
@@ -14,7 +15,7 @@ export interface PoolLimits {
 }
 
 /** The connections to one origin under one address policy. */
-export class ConnectionPool {
+class ConnectionPool {
   readonly #connections = new Set<PooledConnection>();
   // Last in, first out, so that surplus connections become idle and close.
   readonly #idle: PooledConnection[] = [];
@@ -137,4 +138,140 @@ export class ConnectionPools {
       pool.close();
     }
   }
+}
+
+const maxHeaderBytes = 16_384;
+const methodsWithBody = new Set(['POST', 'PUT', 'PATCH']);
+
+/**
+ * A connection to one origin, opened for a request and reused for later ones, one request at a
+ * time. It is opened under the policy and the timeouts of that request. Requests are never retried.
+ */
+class Http1Connection implements PooledConnection {
+  /** The request in flight. */
+  exchange: Exchange | undefined;
+  readonly #client: Client;
+  #socket: Socket | undefined;
+  #remoteIp = '';
+  #openedAt = 0;
+  #isUsed = false;
+
+  constructor(
+    readonly tools: DialTools,
+    readonly maxAgeMs: number,
+    origin: string,
+  ) {
+    // The deadline of a request covers all of it, so undici has no timeouts but that of idleness.
+    this.#client = new Client(origin, {
+      pipelining: 1,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      maxHeaderSize: maxHeaderBytes,
+      connect: (_, done) => this.#dial(done),
+    });
+  }
+
+  send(exchange: Exchange): void {
+    this.exchange = exchange;
+    exchange.connection = this;
+    // After the first request, so that undici has seen the close or the failure of the last one.
+    if (this.#isUsed) setImmediate(dispatchUnlessSettled, this, exchange);
+    else this.dispatch(exchange);
+    this.#isUsed = true;
+  }
+
+  dispatch(exchange: Exchange): void {
+    const { clock } = this.tools;
+    const isOpen = this.#isOpen();
+    exchange.remoteIp = isOpen ? this.#remoteIp : undefined;
+    // An old connection closes after this request, so that the name is resolved again.
+    const isOld = isOpen && clock.monotonic() - this.#openedAt >= this.maxAgeMs;
+    const { method, path, headers, body = null } = exchange.params.request;
+    const reset = isOld || endsConnection(exchange.params.request);
+    this.#client.dispatch({ method, path, headers, body, reset }, this.#handler(exchange));
+  }
+
+  /** Detaches a settled request, so that an idle connection does not hold its response. */
+  release(): void {
+    this.exchange = undefined;
+  }
+
+  /** Closes the connection, if there is one. */
+  close(): void {
+    this.#socket?.destroy();
+  }
+
+  #isOpen(): boolean {
+    return this.#socket !== undefined && !this.#socket.destroyed;
+  }
+
+  #dial(done: (...result: [null, Socket] | [Error, null]) => void): void {
+    const { exchange } = this;
+    if (exchange === undefined)
+      return done(new Failure('ABORTED', 'The request was aborted'), null);
+    exchange.dial = new Dial(exchange.params, this.tools, (result) => {
+      exchange.dial = undefined;
+      if (result instanceof Failure) return done(result, null);
+      this.#socket = result.socket;
+      this.#remoteIp = exchange.remoteIp = result.remoteIp;
+      this.#openedAt = this.tools.clock.monotonic();
+      done(null, result.socket);
+    });
+  }
+
+  #handler(exchange: Exchange): Dispatcher.DispatchHandler {
+    return {
+      onConnect: (abort) => {
+        if (exchange.isSettled) abort();
+        else exchange.isSent = true;
+      },
+      onHeaders: (status, headers) => {
+        if (status >= 200) exchange.headArrived(status, headers);
+        return true;
+      },
+      onData: (bytes) => {
+        if (exchange.bodyArrived(bytes)) return true;
+        this.close();
+        exchange.completed(true);
+        return false;
+      },
+      onComplete: () => {
+        // A connection whose request is not fully written cannot be reused.
+        if (this.#socket?.writableLength !== 0) this.close();
+        exchange.completed(false);
+      },
+      onError: (error) => {
+        const isMismatch = error instanceof errors.ResponseContentLengthMismatchError;
+        // undici expects the body that the Content-Length of a 304 is about.
+        if (isMismatch && exchange.status === 304) return exchange.completed(false);
+        const isCut = isMismatch && this.#socket?.readableEnded === true;
+        exchange.failed(isCut ? prematureClose() : requestFailure(error));
+      },
+    };
+  }
+}
+
+function dispatchUnlessSettled(connection: Http1Connection, exchange: Exchange): void {
+  if (connection.exchange === exchange) connection.dispatch(exchange);
+}
+
+/**
+ * Some servers send a body in response to HEAD, or ignore the body of methods that usually have
+ * none. The leftover bytes would be parsed as the next message, so the connection is closed.
+ */
+function endsConnection({ method, body }: OutgoingRequest): boolean {
+  if (method === 'HEAD') return true;
+  return body !== undefined && body.length > 0 && !methodsWithBody.has(method);
+}
+
+/** Maps the errors of undici. */
+function requestFailure(error: Error): Failure {
+  if (error instanceof errors.HTTPParserError) {
+    return error.message.includes('EOF') ? prematureClose() : malformed(error.message);
+  }
+  // The other texts of undici are "bad response" and "bad upgrade".
+  if (error instanceof errors.SocketError && error.message === 'other side closed') {
+    return prematureClose();
+  }
+  return error instanceof errors.UndiciError ? malformed(error.message) : failureOf(error);
 }

@@ -2,7 +2,7 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext } from 'node:tls';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
-import { Failure, failureOf } from '../base/failure.js';
+import { Failure, failureOf } from '../base/socket.js';
 import type { AddressPolicy } from '@millrace/kit/outbound';
 import type { Resolver } from '@millrace/kit/outbound';
 import type { Target } from '@millrace/kit/outbound';

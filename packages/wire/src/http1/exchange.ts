@@ -5,7 +5,7 @@ import type {
   OutboundResponse,
   Target,
 } from '@millrace/kit/outbound';
-import { Failure } from '../base/failure.js';
+import { Failure } from '../base/socket.js';
 import type { Dial } from './dial.js';
 
 export interface OutgoingRequest {

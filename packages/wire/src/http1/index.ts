@@ -1,4 +1,4 @@
 export { dialTarget, systemConnect, type Connect, type DialTools } from './dial.js';
-export { Failure } from '../base/failure.js';
+export { Failure } from '../base/socket.js';
 export type { PoolLimits } from './connection-pools.js';
 export { createOutbound, type OutboundOptions } from './outbound.js';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { emptySettings, frame, number32, preface, rstStream } from '../grpc/frames.test-support.js';
 import { startTransport, type TestTransport } from '../grpc/transport.test-support.js';
 import { call, data, echo, open, RawPeer, set, whole } from './peer.test-support.js';
-import { errorCodes, flags, frameTypes as types, settings, type ErrorName } from './protocol.js';
+import { errorCodes, flags, frameTypes as types, settings, type ErrorName } from './frames.js';
 
 const nothing = Buffer.alloc(0);
 const { endHeaders, padded, priority, ack } = flags;

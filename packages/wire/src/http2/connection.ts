@@ -1,72 +1,63 @@
 import type { Timer } from '@millrace/kit/clock';
 import { TokenBucket } from '../base/token-bucket.js';
-import type { ByteSource } from '../base/byte-source.js';
-import * as frames from './control-frames.js';
+import { type ByteSource, kernelBytesFor, ReadRateCheck } from '../base/socket.js';
 import {
-  checkConnectionFrame,
-  checkLength,
   checkStreamId,
   dependencyAt,
-  paddingAt,
   protocolError,
-} from './frame-checks.js';
-import { FrameReader, type FrameSink } from './frame-reader.js';
-import { HeaderBlockReader } from './header-block-reader.js';
-import { kernelBytesFor, ReadRateCheck } from '../base/read-rate.js';
-import { PeerSettings } from './peer-settings.js';
-import { ConnectionError, defaultWindowBytes, flags, frameTypes } from './protocol.js';
-import { maxHeaderBytes, RequestHeaders } from './request-headers.js';
-import { SendQueue, type ConnectionSendParts, type SendQueueHost } from './send-queue.js';
+  ConnectionError,
+  defaultWindowBytes,
+  goaway,
+  pingFrame,
+  settingsFrame,
+  windowUpdate,
+} from './frames.js';
+import { connectionWindowBytes, FrameLoop } from './frame-loop.js';
+import {
+  maxHeaderBytes,
+  RequestHeaders,
+  maxStreams,
+  Streams,
+  streamWindowBytes,
+  type StreamsParts,
+} from './streams.js';
+import type { ConnectionSendParts } from './send-queue.js';
 import type { Http2Stream } from './stream.js';
-import { maxStreams, Streams, streamWindowBytes, type StreamsParts } from './streams.js';
-
-const windowBytes = 4 * 1024 * 1024;
 
 const serverPreface = Buffer.concat([
-  frames.settingsFrame({
+  settingsFrame({
     maxConcurrentStreams: maxStreams,
     initialWindowSize: streamWindowBytes,
     maxHeaderListSize: maxHeaderBytes,
   }),
-  frames.windowUpdate(0, windowBytes - defaultWindowBytes),
+  windowUpdate(0, connectionWindowBytes - defaultWindowBytes),
 ]);
 
 // How long a closed connection stays open so that the peer can read the GOAWAY.
 const lingerMs = 1_000;
-const settingsCost = 10;
 const priorityBytes = 5;
 
 export interface Http2Parts extends ConnectionSendParts, StreamsParts {}
 
 /** The server side of an HTTP/2 connection (RFC 9113). */
-export class Http2Connection implements FrameSink, SendQueueHost {
-  readonly #reader = new FrameReader(this);
-  readonly #headerReader = new HeaderBlockReader(() => new RequestHeaders());
-  readonly #peer = new PeerSettings();
-  readonly #sendQueue: SendQueue;
+export class Http2Connection extends FrameLoop<RequestHeaders> {
   readonly #streams: Streams;
   /** Rate limit of PING, SETTINGS, PRIORITY, unknown and empty DATA frames. */
   readonly #controlFrameLimit: TokenBucket;
   readonly #readerCheck = new ReadRateCheck();
-  #isSelfDependent = false;
-  #windowBytes = windowBytes;
-  #hasSettings = false;
   #linger: Timer | undefined;
-  isOver = false;
   /** Called on a PING acknowledgement. */
   onPong: (() => void) | undefined;
 
   constructor(
-    private readonly source: ByteSource,
+    source: ByteSource,
     private readonly parts: Http2Parts,
   ) {
-    const { socket } = source;
+    super(source, parts, 'client', () => new RequestHeaders());
     this.#controlFrameLimit = new TokenBucket(parts.clock, 10_000, 1_000);
-    this.#sendQueue = new SendQueue(socket, parts, this.#peer, this);
-    this.#streams = new Streams(parts, this.#sendQueue, this.#peer);
-    source.take = (bytes, end) => this.#take(bytes, end);
-    socket.on('close', () => this.#takeClose());
-    this.#sendQueue.sendControl(serverPreface);
+    this.#streams = new Streams(parts, this.sendQueue, this.peer);
+    source.socket.on('close', () => this.#takeClose());
+    this.sendQueue.sendControl(serverPreface);
   }
 
   /** Sends GOAWAY, and closes when the open streams have ended. */
@@ -74,13 +65,13 @@ export class Http2Connection implements FrameSink, SendQueueHost {
     const streams = this.#streams;
     if (streams.isClosing || this.isOver) return;
     streams.isClosing = true;
-    this.#sendQueue.sendControl(frames.goaway(streams.lastId, 'NO_ERROR', ''));
+    this.sendQueue.sendControl(goaway(streams.lastId, 'NO_ERROR', ''));
     streams.onIdle = () => this.#endWhenRead();
     if (streams.isIdle) this.#endWhenRead();
   }
 
   ping(): void {
-    if (!this.isOver) this.#sendQueue.sendControl(frames.pingFrame);
+    if (!this.isOver) this.sendQueue.sendControl(pingFrame);
   }
 
   get hasWaitingResponse(): boolean {
@@ -95,7 +86,7 @@ export class Http2Connection implements FrameSink, SendQueueHost {
   /** Closes the connection of a peer that does not read. `kernelBytes`: not read by it yet. */
   checkReader(now: number, kernelBytes: number): void {
     if (this.isOver) return;
-    const takenBytes = this.#sendQueue.takenBytes - kernelBytes;
+    const takenBytes = this.sendQueue.takenBytes - kernelBytes;
     if (!this.#readerCheck.isTooSlow(now, this.hasWaitingResponse, takenBytes)) return;
     this.fail(new ConnectionError('ENHANCE_YOUR_CALM', 'responses are read too slowly'));
   }
@@ -107,162 +98,62 @@ export class Http2Connection implements FrameSink, SendQueueHost {
   /** Sends GOAWAY with the error and closes the connection. */
   fail({ code, message }: ConnectionError): void {
     if (this.isOver) return;
-    this.#sendQueue.sendControl(frames.goaway(this.#streams.lastId, code, message));
+    this.sendQueue.sendControl(goaway(this.#streams.lastId, code, message));
     this.#end();
     this.#streams.closeAll();
   }
 
-  takeFrame(
-    type: number,
-    frameFlags: number,
+  protected override takeData(
     id: number,
+    isLast: boolean,
     bytes: Buffer,
     start: number,
     end: number,
+    size: number,
   ): void {
-    if (!this.#hasSettings && (type !== frameTypes.settings || (frameFlags & flags.ack) !== 0)) {
-      throw protocolError('expected SETTINGS');
-    }
-    if (this.#headerReader.streamId !== 0) {
-      if (type === frameTypes.continuation && id === this.#headerReader.streamId) {
-        return this.#takeContinuation(frameFlags, bytes, start, end);
-      }
-      throw protocolError('expected CONTINUATION');
-    }
-    switch (type) {
-      case frameTypes.data:
-        return this.#takeData(frameFlags, id, bytes, start, end);
-      case frameTypes.headers:
-        return this.#takeHeaders(frameFlags, id, bytes, start, end);
-      case frameTypes.rstStream:
-        checkLength(4, end - start);
-        checkStreamId(id);
-        return this.#streams.takeReset(id);
-      case frameTypes.windowUpdate:
-        return this.#takeWindowUpdate(id, bytes, start, end);
-      case frameTypes.pushPromise:
-      case frameTypes.continuation:
-        throw protocolError('unexpected PUSH_PROMISE or CONTINUATION');
-      default:
-        return this.#takeControlFrame(type, frameFlags, id, bytes, start, end);
-    }
+    this.#streams.takeData(id, isLast, bytes, start, end, size);
   }
 
-  #takeControlFrame(
-    type: number,
-    frameFlags: number,
+  protected override takeHeaders(
     id: number,
-    bytes: Buffer,
-    start: number,
-    end: number,
+    isLast: boolean,
+    headers: RequestHeaders,
+    isSelfDependent: boolean,
   ): void {
-    this.#count(type === frameTypes.settings ? settingsCost : 1);
-    switch (type) {
-      case frameTypes.settings:
-        return this.#takeSettings(frameFlags, id, bytes, start, end);
-      case frameTypes.ping:
-        return this.#takePing(frameFlags, id, bytes, start, end);
-      case frameTypes.priority:
-        return this.#takePriority(id, bytes, start, end);
-      case frameTypes.goaway:
-        checkConnectionFrame(id);
-        if (end - start < 8) checkLength(8, end - start);
-        return this.close();
-    }
-  }
-
-  #takeData(frameFlags: number, id: number, bytes: Buffer, start: number, end: number): void {
-    checkStreamId(id);
-    const size = end - start;
-    this.#windowBytes -= size;
-    if (this.#windowBytes < 0) {
-      throw new ConnectionError('FLOW_CONTROL_ERROR', 'connection flow-control window exceeded');
-    }
-    if (this.#windowBytes <= windowBytes / 2) {
-      this.#sendQueue.sendControl(frames.windowUpdate(0, windowBytes - this.#windowBytes));
-      this.#windowBytes = windowBytes;
-    }
-    const isLast = (frameFlags & flags.endStream) !== 0;
-    const isPadded = (frameFlags & flags.padded) !== 0;
-    const from = isPadded ? start + 1 : start;
-    const to = isPadded ? end - paddingAt(bytes, start, end) : end;
-    if (from > to) throw protocolError('padding exceeds the frame payload');
-    if (from === to && !isLast) this.#count(1);
-    this.#streams.takeData(id, isLast, bytes, from, to, size);
-  }
-
-  #takeHeaders(frameFlags: number, id: number, bytes: Buffer, start: number, end: number): void {
-    checkStreamId(id);
     if (id % 2 === 0) throw protocolError('client stream ID is even');
-    const isPadded = (frameFlags & flags.padded) !== 0;
-    const hasPriority = (frameFlags & flags.priority) !== 0;
-    const to = isPadded ? end - paddingAt(bytes, start, end) : end;
-    const from = start + (isPadded ? 1 : 0) + (hasPriority ? priorityBytes : 0);
-    if (from > to) throw protocolError('padding exceeds the frame payload');
-    const isLast = (frameFlags & flags.endStream) !== 0;
-    this.#isSelfDependent = hasPriority && dependencyAt(bytes, from - priorityBytes) === id;
-    if ((frameFlags & flags.endHeaders) === 0) {
-      return this.#headerReader.begin(id, isLast, bytes, from, to);
-    }
-    const headers = this.#headerReader.read(bytes, from, to);
-    this.#streams.takeHeaders(id, isLast, headers, this.#isSelfDependent);
+    this.#streams.takeHeaders(id, isLast, headers, isSelfDependent);
   }
 
-  #takeContinuation(frameFlags: number, bytes: Buffer, start: number, end: number): void {
-    const { streamId, isLast } = this.#headerReader;
-    const isEnd = (frameFlags & flags.endHeaders) !== 0;
-    const headers = this.#headerReader.append(bytes, start, end, isEnd);
-    if (headers) this.#streams.takeHeaders(streamId, isLast, headers, this.#isSelfDependent);
+  protected override takeReset(id: number): void {
+    this.#streams.takeReset(id);
   }
 
-  #takeSettings(frameFlags: number, id: number, bytes: Buffer, start: number, end: number): void {
-    checkConnectionFrame(id);
-    if ((frameFlags & flags.ack) !== 0) return checkLength(0, end - start);
-    this.#hasSettings = true;
-    const before = this.#peer.initialWindowBytes;
-    this.#peer.take(bytes, start, end);
-    const more = this.#peer.initialWindowBytes - before;
-    if (more !== 0) this.#streams.addWindowToAll(more);
-    this.#sendQueue.sendControl(frames.settingsAck);
+  protected override takeStreamWindow(id: number, byteCount: number): void {
+    this.#streams.takeWindowUpdate(id, byteCount);
   }
 
-  #takePing(frameFlags: number, id: number, bytes: Buffer, start: number, end: number): void {
-    checkConnectionFrame(id);
-    checkLength(8, end - start);
-    if ((frameFlags & flags.ack) !== 0) this.onPong?.();
-    else this.#sendQueue.sendControl(frames.pingAck(bytes, start));
+  protected override takeSettings(byteCount: number): void {
+    if (byteCount !== 0) this.#streams.addWindowToAll(byteCount);
+  }
+
+  protected override takeGoaway(): void {
+    this.close();
+  }
+
+  protected override takePong(): void {
+    this.onPong?.();
   }
 
   /** Priorities are deprecated and ignored, but must be well formed. */
-  #takePriority(id: number, bytes: Buffer, start: number, end: number): void {
+  protected override takePriority(id: number, bytes: Buffer, start: number, end: number): void {
     checkStreamId(id);
     if (end - start !== priorityBytes) return this.#streams.refuseId(id, 'FRAME_SIZE_ERROR');
     if (dependencyAt(bytes, start) === id) this.#streams.refuseSelfDependency(id);
   }
 
-  #takeWindowUpdate(id: number, bytes: Buffer, start: number, end: number): void {
-    checkLength(4, end - start);
-    const byteCount = bytes.readUInt32BE(start) & 0x7fffffff;
-    if (id !== 0) return this.#streams.takeWindowUpdate(id, byteCount);
-    if (byteCount === 0) throw protocolError('WINDOW_UPDATE increment is 0');
-    if (!this.#sendQueue.addWindow(byteCount)) {
-      throw new ConnectionError('FLOW_CONTROL_ERROR', 'flow-control window exceeds 2^31-1');
-    }
-  }
-
-  #count(cost: number): void {
+  protected override countControlFrame(cost: number): void {
     if (this.#controlFrameLimit.tryTake(cost)) return;
     throw new ConnectionError('ENHANCE_YOUR_CALM', 'excessive control frames');
-  }
-
-  #take(bytes: Buffer, end: number): void {
-    if (this.isOver) return;
-    try {
-      this.#reader.push(bytes, end);
-    } catch (error) {
-      if (!(error instanceof ConnectionError)) throw error;
-      this.fail(error);
-    }
   }
 
   /** Flushes control frames and closes the socket; further input is ignored. */
@@ -295,7 +186,7 @@ export class Http2Connection implements FrameSink, SendQueueHost {
   #finish(): boolean {
     if (this.isOver) return false;
     this.isOver = true;
-    this.#sendQueue.finish();
+    this.sendQueue.finish();
     return true;
   }
 

@@ -16,7 +16,7 @@ import {
   type TestTransport,
 } from '../grpc/transport.test-support.js';
 import { RawPeer, settingsPayload } from './peer.test-support.js';
-import { errorCodes, flags, frameTypes as types, settings } from './protocol.js';
+import { errorCodes, flags, frameTypes as types, settings } from './frames.js';
 
 const hello = framed(Buffer.from('hello'));
 const nothing = Buffer.alloc(0);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { FrameWriter } from './frame-writer.js';
+import { FrameWriter } from './stream.js';
 
 const piece = (length: number, fill = 0x61) => Buffer.alloc(length, fill);
 

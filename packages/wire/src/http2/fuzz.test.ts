@@ -15,15 +15,11 @@ import {
   rstStream,
 } from '../grpc/frames.test-support.js';
 import { framed } from '../grpc/transport.test-support.js';
-import { chunksOf } from '../base/byte-source.js';
+import { chunksOf, ConnectionMemory, DeferredFlush } from '../base/socket.js';
 import { Http2Connection } from './connection.js';
-import { ConnectionMemory } from '../base/connection-memory.js';
-import { FrameWriter } from './frame-writer.js';
-import { HeaderList } from './header-block.js';
-import { frameTypes as types } from './protocol.js';
-import type { StreamUser } from './stream-user.js';
-import type { Http2Stream } from './stream.js';
-import { DeferredFlush } from '../base/deferred-flush.js';
+import { FrameWriter, type StreamUser, type Http2Stream } from './stream.js';
+import { HeaderList } from './hpack.js';
+import { frameTypes as types } from './frames.js';
 
 const hello = framed(Buffer.from('hello'));
 const answer = new HeaderList({ ':status': '200' });

@@ -4,8 +4,7 @@ import { createServer, type AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { emptySettings, framesOf, frameTypes, preface } from '../grpc/frames.test-support.js';
-import { headerBlock } from './header-block.js';
-import { HpackDecoder } from './hpack-decoder.js';
+import { headerBlock, HpackDecoder } from './hpack.js';
 
 type Pair = [name: string, value: string];
 

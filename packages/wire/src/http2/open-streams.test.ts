@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { OpenStreams } from './open-streams.js';
-import type { Http2Stream } from './stream.js';
+import { OpenStreams, type Http2Stream } from './stream.js';
 
 const stream = (id: number) => ({ id }) as Http2Stream;
 

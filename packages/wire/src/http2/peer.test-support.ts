@@ -10,7 +10,7 @@ import {
   type Frame,
 } from '../grpc/frames.test-support.js';
 import { framed, type TestTransport } from '../grpc/transport.test-support.js';
-import { flags, frameTypes } from './protocol.js';
+import { flags, frameTypes } from './frames.js';
 
 /** Frames of calls to the echo method of the test server. */
 export const hello = framed(Buffer.from('hello'));

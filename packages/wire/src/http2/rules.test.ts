@@ -20,7 +20,7 @@ import {
   settingsPayload,
   whole,
 } from './peer.test-support.js';
-import { errorCodes, flags, frameTypes as types, settings, type ErrorName } from './protocol.js';
+import { errorCodes, flags, frameTypes as types, settings, type ErrorName } from './frames.js';
 
 const nothing = Buffer.alloc(0);
 const { endStream, endHeaders, padded, priority, ack } = flags;
@@ -198,6 +198,18 @@ test.each(allowed)('%s is allowed', async (_what, bytes) => {
   await peer.until(() => peer.hasEnded(21) || peer.isClosed);
   expect(peer.data(21)).toEqual(hello);
   expect(peer.of(types.rstStream)).toEqual([]);
+  peer.socket.destroy();
+});
+
+test.each([
+  ['more', '9'],
+  ['less', '11'],
+])('a body of %s bytes than content-length is refused after an early answer', async (_, length) => {
+  const peer = await RawPeer.dial(server);
+  peer.send(emptySettings, open(1, callHeaders('/t.T/None', { 'content-length': length })));
+  await peer.until(() => peer.hasEnded(1));
+  peer.send(data(1, hello, endStream));
+  expect(await peer.rst(1)).toBe(errorCodes.PROTOCOL_ERROR);
   peer.socket.destroy();
 });
 

@@ -1,10 +1,12 @@
 import type { Socket } from 'node:net';
-import type { ConnectionMemory } from '../base/connection-memory.js';
-import type { FrameWriter } from './frame-writer.js';
-import type { PeerSettings } from './peer-settings.js';
-import { ConnectionError, defaultWindowBytes, maxWindowBytes } from './protocol.js';
-import type { Http2Stream } from './stream.js';
-import type { DeferredFlush } from '../base/deferred-flush.js';
+import type { ConnectionMemory, DeferredFlush } from '../base/socket.js';
+import type { FrameWriter, Http2Stream } from './stream.js';
+import {
+  type PeerSettings,
+  ConnectionError,
+  defaultWindowBytes,
+  maxWindowBytes,
+} from './frames.js';
 
 export interface SendQueueParts {
   readonly writer: FrameWriter;

@@ -1,14 +1,17 @@
 import type { Clock } from '@millrace/kit/clock';
 import { TokenBucket } from '../base/token-bucket.js';
-import type { ConnectionMemory } from '../base/connection-memory.js';
-import { rstStream, windowUpdate } from './control-frames.js';
-import { OpenStreams } from './open-streams.js';
-import type { PeerSettings } from './peer-settings.js';
-import { ConnectionError, maxWindowBytes, type ErrorName } from './protocol.js';
-import type { RequestHeaders } from './request-headers.js';
+import type { ConnectionMemory } from '../base/socket.js';
+import {
+  rstStream,
+  windowUpdate,
+  type PeerSettings,
+  ConnectionError,
+  maxWindowBytes,
+  type ErrorName,
+} from './frames.js';
+import { OpenStreams, type StreamUser, Http2Stream, type StreamHost } from './stream.js';
 import type { SendQueue } from './send-queue.js';
-import type { StreamUser } from './stream-user.js';
-import { Http2Stream, type StreamHost } from './stream.js';
+import { roles, type Field, type FieldSink } from './hpack.js';
 
 export const maxStreams = 1_000;
 // Larger than the default, so that large requests do not wait for WINDOW_UPDATE every 64 KiB.
@@ -28,6 +31,8 @@ interface EndedStream {
   sendWindowBytes: number;
   /** RST_STREAM(NO_ERROR) is still to be sent. */
   isResetDue: boolean;
+  /** Remaining body bytes by content-length. */
+  expectedBytes: number | undefined;
 }
 
 /** All streams of a connection and their states. */
@@ -93,13 +98,11 @@ export class Streams implements StreamHost {
     windowBytes: number,
   ): void {
     const stream = this.#open.get(id);
-    if (!stream) return this.#takeLateData(id);
+    if (!stream) return this.#takeLateData(id, isLast, end - start);
     if (!stream.isRequestOpen) return this.refuseStream(stream, 'STREAM_CLOSED');
     if (!stream.fits(windowBytes)) return this.refuseStream(stream, 'FLOW_CONTROL_ERROR');
-    if (stream.expectedBytes !== undefined) {
-      stream.expectedBytes -= end - start;
-      const isWrong = stream.expectedBytes < 0 || (isLast && stream.expectedBytes > 0);
-      if (isWrong) return this.refuseStream(stream, 'PROTOCOL_ERROR');
+    if (!countBody(stream, isLast, end - start)) {
+      return this.refuseStream(stream, 'PROTOCOL_ERROR');
     }
     if (isLast) stream.isRequestOpen = false;
     if (!stream.receive(bytes, start, end, windowBytes)) {
@@ -174,7 +177,7 @@ export class Streams implements StreamHost {
 
   /** The response is complete. */
   end(stream: Http2Stream): void {
-    if (stream.isRequestOpen) this.#remember(stream.id, stream.sendWindowBytes, true);
+    if (stream.isRequestOpen) this.#remember(stream.id, stream.sendWindowBytes, stream);
     this.#drop(stream);
   }
 
@@ -221,8 +224,11 @@ export class Streams implements StreamHost {
     stream.receiveEnd();
   }
 
-  #takeLateData(id: number): void {
+  #takeLateData(id: number, isLast: boolean, byteCount: number): void {
     const ended = this.#ended.get(id);
+    if (ended?.isResetDue && !countBody(ended, isLast, byteCount)) {
+      return this.#refuse(id, 'PROTOCOL_ERROR');
+    }
     if (ended) return this.#stopRequest(id, ended);
     this.#checkNotIdle(id);
     this.#refuse(id, 'STREAM_CLOSED');
@@ -259,8 +265,10 @@ export class Streams implements StreamHost {
     this.sendQueue.sendControl(rstStream(id, code));
   }
 
-  #remember(id: number, sendWindowBytes = 0, isResetDue = false): void {
-    this.#ended.set(id, { sendWindowBytes, isResetDue });
+  /** `unfinished`: the stream whose request has not ended. */
+  #remember(id: number, sendWindowBytes = 0, unfinished?: Http2Stream): void {
+    const isResetDue = unfinished !== undefined;
+    this.#ended.set(id, { sendWindowBytes, isResetDue, expectedBytes: unfinished?.expectedBytes });
     if (this.#ended.size <= maxRememberedStreams) return;
     for (const [oldest, ended] of this.#ended) {
       this.#stopRequest(oldest, ended);
@@ -272,5 +280,101 @@ export class Streams implements StreamHost {
     this.#open.delete(stream);
     stream.close();
     if (this.#open.size === 0) this.onIdle?.();
+  }
+}
+
+/** Counts DATA; false when the body differs from its content-length (RFC 9113, 8.1.1). */
+function countBody(
+  stream: { expectedBytes: number | undefined },
+  isLast: boolean,
+  byteCount: number,
+): boolean {
+  if (stream.expectedBytes === undefined) return true;
+  stream.expectedBytes -= byteCount;
+  return stream.expectedBytes >= 0 && (!isLast || stream.expectedBytes === 0);
+}
+
+export const maxHeaderBytes = 16 * 1024;
+const maxFields = 64;
+
+type StoredName = 'content-type' | 'grpc-timeout' | 'grpc-encoding' | 'x-api-key' | 'authorization';
+
+/** The request headers that the server reads, and whether the header list is valid. */
+export class RequestHeaders implements FieldSink {
+  ':method': string | undefined = undefined;
+  ':scheme': string | undefined = undefined;
+  ':path': string | undefined = undefined;
+  ':authority': string | undefined = undefined;
+  'content-type': string | undefined = undefined;
+  'grpc-timeout': string | undefined = undefined;
+  'grpc-encoding': string | undefined = undefined;
+  'x-api-key': string | undefined = undefined;
+  authorization: string | undefined = undefined;
+  contentLength: number | undefined = undefined;
+  /** The parsed request, cached because identical header blocks share this object. */
+  parsed: unknown = undefined;
+  #bytes = 0;
+  #count = 0;
+  #hasRegular = false;
+  #hasPseudo = false;
+  #isMalformed = false;
+
+  /** Uncompressed size of the header list. */
+  get byteCount(): number {
+    return this.#bytes;
+  }
+
+  get isTooLarge(): boolean {
+    return this.#bytes > maxHeaderBytes || this.#count > maxFields;
+  }
+
+  /** Whether these are valid request headers. */
+  get isRequest(): boolean {
+    if (this.#isMalformed || this[':method'] === undefined) return false;
+    const { ':path': path, ':scheme': scheme } = this;
+    if (this[':method'] === 'CONNECT') return path === undefined && scheme === undefined;
+    if (scheme === undefined || path === undefined) return false;
+    return path.startsWith('/') || (path === '*' && this[':method'] === 'OPTIONS');
+  }
+
+  /** Whether these are valid trailers. */
+  get areTrailers(): boolean {
+    return !this.#isMalformed && !this.#hasPseudo;
+  }
+
+  take(field: Field): void {
+    this.#bytes += field.bytes;
+    this.#count++;
+    // Fields over the limit are still decoded for the dynamic table, but not stored.
+    if (this.isTooLarge || this.#isMalformed) return;
+    const { role } = field;
+    if (role === roles.malformed) this.#isMalformed = true;
+    else if (role === roles.pseudo) this.#takePseudo(field);
+    else {
+      this.#hasRegular = true;
+      if (role === roles.length) this.#takeLength(field.value);
+      else if (role === roles.stored) this.#store(field);
+    }
+  }
+
+  #takePseudo({ name, value }: Field): void {
+    const pseudo = name as ':method' | ':scheme' | ':path' | ':authority';
+    if (this.#hasRegular || this[pseudo] !== undefined) this.#isMalformed = true;
+    this.#hasPseudo = true;
+    this[pseudo] = value;
+  }
+
+  #store({ name, value }: Field): void {
+    const stored = name as StoredName;
+    const before = this[stored];
+    // Repeated fields are joined (RFC 9110, 5.2).
+    this[stored] = before === undefined ? value : `${before}, ${value}`;
+  }
+
+  #takeLength(value: string): void {
+    const length = /^\d{1,15}$/.test(value) ? Number(value) : -1;
+    const isOther = this.contentLength !== undefined && this.contentLength !== length;
+    if (length === -1 || isOther) this.#isMalformed = true;
+    else this.contentLength = length;
   }
 }

@@ -10,7 +10,7 @@ import {
 import { framed, startTransport, type TestTransport } from '../grpc/transport.test-support.js';
 import type { GrpcCall } from '../grpc/call.js';
 import { RawPeer, settingsPayload } from './peer.test-support.js';
-import { errorCodes, flags, frameTypes as types, settings } from './protocol.js';
+import { errorCodes, flags, frameTypes as types, settings } from './frames.js';
 
 const { endStream, endHeaders } = flags;
 let server: TestTransport;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { UsageError } from '@millrace/kit/errors';
 import { expect, test } from 'vitest';
-import { parseKeys } from './keys.js';
+import { parseKeys } from './access.js';
 
 const sha = (secret: string) => createHash('sha256').update(secret).digest('hex');
 

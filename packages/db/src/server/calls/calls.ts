@@ -1,13 +1,8 @@
-import type { DbMethod } from '@millrace/contract/db';
-import type { Clock } from '@millrace/kit/clock';
-import type { Authenticator, Credentials } from '../access/authenticator.js';
-import type { Principal } from '../access/principal.js';
-import { checkScope } from './check-scope.js';
-import { refuse } from '@millrace/engine/value/refusal';
-import type { Admission } from '../limits/admission.js';
-import type { CallMetrics } from './call-metrics.js';
+import { dbMethods, type DbMethod, type GrpcCode } from '@millrace/contract/db';
 import type {
   Request,
+  CallContext,
+  RecordWriter,
   ResponseMessage,
   Service,
   StreamingRpc,
@@ -15,10 +10,101 @@ import type {
   UnaryMethods,
   UnaryRpc,
 } from '../service/call.js';
+import {
+  wholeDatabase,
+  type Principal,
+  local,
+  type Authenticator,
+  type Credentials,
+} from '../access/access.js';
+import type { Clock } from '@millrace/kit/clock';
+import { refuse } from '@millrace/engine/value/documents';
+import type { Admission } from '../limits/admission.js';
 import { statusOf, type CallStatus } from '../base/status.js';
-import { callEnded, CallScope, type ApiKind } from './scope.js';
+import type { Log } from '@millrace/kit/log';
+import type { CounterSeries, HistogramSeries, Metrics } from '@millrace/kit/metrics';
+import type { Random } from '@millrace/kit/random';
 
-export interface CallParts {
+const anywhere: ReadonlySet<DbMethod> = new Set(['BeginTx', 'CommitTx', 'RollbackTx']);
+
+/** Refuses SCOPE unless the principal is allowed to make this call. */
+function checkScope<Rpc extends DbMethod>(
+  principal: Principal,
+  rpc: Rpc,
+  request: Request<Rpc>,
+): void {
+  const { access } = dbMethods[rpc];
+  // A replication peer reads the whole database.
+  if ('peer' in request && request.peer) principal.check(wholeDatabase, 'admin');
+  // Each operation of a transaction is checked separately.
+  if (anywhere.has(rpc)) principal.checkSomewhere(access);
+  else if (!('collection' in request)) principal.check(wholeDatabase, access);
+  else if (request.collection === '' && rpc === 'Watch') principal.check(wholeDatabase, 'admin');
+  else principal.check(String(request.collection), access);
+}
+
+type ApiKind = 'grpc' | 'rest';
+
+interface ScopeOptions {
+  rpc: DbMethod;
+  api: ApiKind;
+  peer: string;
+  /** Milliseconds since the epoch; undefined: no deadline. */
+  deadline: number | undefined;
+  /** On the monotonic clock. */
+  startedAt: number;
+}
+
+/** Abort reason of a call that completed. */
+export const callEnded = new Error('The call is over');
+
+/** One call, from its first byte to the end of its response. */
+export class CallScope implements CallContext {
+  readonly rpc: DbMethod;
+  readonly api: ApiKind;
+  readonly peer: string;
+  readonly deadline: number | undefined;
+  readonly startedAt: number;
+  principal: Principal = local;
+  isEnded = false;
+  /** A follower's stream: it stays open until all other calls have ended. */
+  isFollower = false;
+  /** Repeats the access check. */
+  recheck: (() => void) | undefined;
+  recordWriter: (() => RecordWriter) | undefined;
+  #controller: AbortController | undefined;
+  #aborted: { reason: unknown } | undefined;
+
+  constructor(options: ScopeOptions) {
+    this.rpc = options.rpc;
+    this.api = options.api;
+    this.peer = options.peer;
+    this.deadline = options.deadline;
+    this.startedAt = options.startedAt;
+  }
+
+  /** Created lazily: most calls end before anyone needs the signal. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#aborted) this.#controller.abort(this.#aborted.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  throwIfAborted(): void {
+    if (this.#aborted) throw this.#aborted.reason;
+  }
+
+  /** Aborts the call. Only the first reason counts. */
+  abort(reason: unknown): void {
+    if (this.#aborted) return;
+    this.#aborted = { reason };
+    this.#controller?.abort(reason);
+  }
+}
+
+interface CallParts {
   clock: Clock;
   authenticator: Authenticator;
   admission: Admission;
@@ -189,4 +275,106 @@ function leaveAfter<Answer>(answer: Promise<Answer>, leave: () => void): Promise
 
 function shuttingDown(): Error {
   return refuse('SHUTTING_DOWN', 'The server is shutting down. Retry when it is back.');
+}
+
+type AccessLog = 'all' | 'failures' | 'off';
+
+interface CallMetricsOptions {
+  clock: Clock;
+  random: Random;
+  log: Log;
+  metrics: Metrics;
+  /** Which calls are written to the access log. */
+  accessLog: AccessLog;
+}
+
+/** Codes logged by default. NOT_FOUND and the like are part of normal operation. */
+const failures: ReadonlySet<GrpcCode> = new Set([
+  'UNAUTHENTICATED',
+  'PERMISSION_DENIED',
+  'UNAVAILABLE',
+  'DEADLINE_EXCEEDED',
+  'INTERNAL',
+  'DATA_LOSS',
+]);
+
+/** Metric label and log field of the API kind. Dashboards and alerts use this name. */
+export const apiLabel = 'face';
+
+const buckets = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30];
+
+interface Series {
+  calls: CounterSeries;
+  seconds: HistogramSeries;
+}
+
+/** Counts, times and logs every call. */
+export class CallMetrics {
+  readonly #series: Record<ApiKind, Map<DbMethod, Map<string, Series>>> = {
+    grpc: new Map(),
+    rest: new Map(),
+  };
+  readonly #make: (method: string, api: string, code: string) => Series;
+
+  constructor(private readonly options: CallMetricsOptions) {
+    const { metrics } = options;
+    const calls = metrics.counter({
+      name: 'calls_total',
+      help: 'Calls by method, API (gRPC or REST) and gRPC code.',
+      labelNames: ['method', apiLabel, 'code'],
+    });
+    const seconds = metrics.histogram({
+      name: 'call_duration_seconds',
+      help: 'Time from the arrival of a call to the end of its response.',
+      labelNames: ['method', apiLabel],
+      buckets,
+    });
+    this.#make = (method, api, code) => ({
+      calls: calls.of({ method, [apiLabel]: api, code }),
+      seconds: seconds.of({ method, [apiLabel]: api }),
+    });
+  }
+
+  record(scope: CallScope, status: CallStatus | undefined): void {
+    const { clock, log, accessLog } = this.options;
+    const durationMs = clock.monotonic() - scope.startedAt;
+    const code = status?.code ?? 'OK';
+    const series = this.#seriesOf(scope, code);
+    series.calls.inc();
+    // The duration of a watch depends on its caller alone.
+    if (scope.rpc !== 'Watch') series.seconds.observe(durationMs / 1000);
+    if (accessLog === 'off') return;
+    if (accessLog === 'failures' && !(status && failures.has(status.code))) return;
+    log.info(
+      {
+        method: scope.rpc,
+        [apiLabel]: scope.api,
+        code,
+        reason: status?.reason,
+        principal: scope.principal.id,
+        peer: scope.peer,
+        duration_ms: Math.round(durationMs * 100) / 100,
+      },
+      'call',
+    );
+  }
+
+  /** Logs an internal error and returns the status with the error id that is logged with it. */
+  recordInternalError(scope: CallScope, error: unknown, status: CallStatus): CallStatus {
+    const { clock, random, log } = this.options;
+    const errorId = random.ulid(clock.now());
+    log.error(
+      { err: error, error_id: errorId, method: scope.rpc, principal: scope.principal.id },
+      'call failed',
+    );
+    return { ...status, metadata: { ...status.metadata, error_id: errorId } };
+  }
+
+  #seriesOf({ rpc, api }: CallScope, code: string): Series {
+    let codes = this.#series[api].get(rpc);
+    if (!codes) this.#series[api].set(rpc, (codes = new Map()));
+    let series = codes.get(code);
+    if (!series) codes.set(code, (series = this.#make(rpc, api, code)));
+    return series;
+  }
 }

@@ -3,7 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 // Other work, such as a health check, waits at most this long plus one item.
 const maxTurnMs = 10;
 
-export interface TurnQueueOptions {
+interface TurnQueueOptions {
   readonly clock: Clock;
   /** Called once per turn with the queue delay of the oldest item. */
   onDelay(delayMs: number): void;
@@ -61,4 +61,23 @@ export class TurnQueue<Item> {
     }
     this.options.onEnd?.();
   };
+}
+
+const maxTurnBytes = 4 * 1024 * 1024;
+
+/** Counts the bytes that were encoded within one turn of the event loop. */
+export class TurnBytes {
+  #bytes = 0;
+
+  /** The byte budget of this turn is used up; the rest should wait for the next turn. */
+  get isSpent(): boolean {
+    return this.#bytes > maxTurnBytes;
+  }
+
+  add(bytes: number): void {
+    if (this.#bytes === 0) setImmediate(this.#reset);
+    this.#bytes += bytes;
+  }
+
+  readonly #reset = (): void => void (this.#bytes = 0);
 }

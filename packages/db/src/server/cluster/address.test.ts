@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseClusterAddress } from './address.js';
+import { parseClusterAddress } from './election.js';
 
 test('cluster address: several hosts, default port, TLS', () => {
   expect(parseClusterAddress('etcd://a:1,b,[::1]:3/main')).toEqual({

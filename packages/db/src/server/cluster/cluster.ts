@@ -2,9 +2,8 @@ import type { Timer } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import type { World } from '@millrace/kit/world';
 import type { ClusterState, Role } from '../service/replication.js';
-import { elect, type Vote } from './election.js';
+import { elect, type Vote, type Lease } from './election.js';
 import type { EtcdPort } from './etcd.js';
-import type { Lease } from './lease.js';
 import { candidatesOf, Registry, type ClusterView, type Leader } from './registry.js';
 
 /** What the cluster needs from the node that it controls. */

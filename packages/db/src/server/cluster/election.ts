@@ -1,3 +1,5 @@
+import { UsageError } from '@millrace/kit/errors';
+
 /** A node that has stood down after the leader of `term`, and how far its history goes. */
 export interface Vote {
   /** Epoch of the last leader; 0 before the first one. */
@@ -15,7 +17,7 @@ export interface Candidate {
 }
 
 /** The facts about the last leader. */
-export interface Term {
+interface Term {
   epoch: number;
   /** Followers that had every acknowledged write on disk. */
   minAcks: number;
@@ -33,7 +35,7 @@ export interface Ballot {
   isGraceOver: boolean;
 }
 
-export type Outcome =
+type Outcome =
   | { kind: 'wait'; reason: string }
   /** `voters` are the nodes whose votes the choice depends on. */
   | { kind: 'elect'; nodeId: string; voters: readonly string[] };
@@ -66,4 +68,85 @@ export function elect({ term, members, candidates, isGraceOver }: Ballot): Outco
   );
   if (!best) return { kind: 'wait', reason: 'no running node has the history of this cluster' };
   return { kind: 'elect', nodeId: best.nodeId, voters: votes.map(({ nodeId }) => nodeId) };
+}
+
+/** Share of the TTL after which a leader that could not renew its lease stops accepting writes. */
+const safeShare = 2 / 3;
+
+/**
+ * What this node knows about its lease in etcd. Times are of the monotonic clock. A renewal counts
+ * from the moment its request was sent, so the lease in etcd always ends later than here.
+ */
+export class Lease {
+  #id: string | undefined;
+  #renewedAt = -Infinity;
+  #ttlMs: number;
+
+  constructor(private readonly wantedTtlMs: number) {
+    this.#ttlMs = wantedTtlMs;
+  }
+
+  get id(): string | undefined {
+    return this.#id;
+  }
+
+  /** etcd granted a lease; the request was sent at `sentAt`. */
+  granted(id: string, ttlMs: number, sentAt: number): void {
+    this.#id = id;
+    this.#renewedAt = sentAt;
+    // etcd may grant more than wanted; the shorter one is safe.
+    this.#ttlMs = Math.min(ttlMs, this.wantedTtlMs);
+  }
+
+  renewed(id: string, sentAt: number): void {
+    if (id === this.#id) this.#renewedAt = Math.max(this.#renewedAt, sentAt);
+  }
+
+  /** etcd no longer knows the lease, or it was given up. */
+  lost(): void {
+    this.#id = undefined;
+    this.#renewedAt = -Infinity;
+  }
+
+  /** Whether no other node can lead yet, with a third of the TTL to spare. */
+  isValid(now: number): boolean {
+    return this.#id !== undefined && now < this.validUntil;
+  }
+
+  get validUntil(): number {
+    return this.#renewedAt + this.#ttlMs * safeShare;
+  }
+
+  /** Whether it is time to renew. */
+  isDue(now: number): boolean {
+    return now >= this.#renewedAt + this.#ttlMs / 5;
+  }
+}
+
+/** Where the cluster keeps its state: etcd servers, and the name under which it does. */
+interface ClusterAddress {
+  /** Base URLs of the etcd servers. */
+  readonly endpoints: readonly string[];
+  readonly name: string;
+}
+
+const example = 'etcd://10.0.0.1:2379,10.0.0.2:2379,10.0.0.3:2379/name';
+
+/** Parses `etcd://host:port,host:port/name`; `etcds://` uses TLS. The default port is 2379. */
+export function parseClusterAddress(url: string): ClusterAddress {
+  const match = /^(etcds?):\/\/([^/\s?#@]+)\/([A-Za-z0-9][A-Za-z0-9_.-]{0,63})$/.exec(url);
+  if (!match) throw new UsageError(`cluster: "${url}" is not an etcd address; use ${example}`);
+  const [, scheme, hosts = '', name = ''] = match;
+  const protocol = scheme === 'etcds' ? 'https' : 'http';
+  const endpoints = hosts.split(',').map((host) => endpointOf(protocol, host, url));
+  return { endpoints, name };
+}
+
+function endpointOf(protocol: string, host: string, url: string): string {
+  const match = /^(\[[0-9A-Fa-f:.%]+\]|[^:[\]]+)(?::(\d{1,5}))?$/.exec(host);
+  const port = Number(match?.[2] ?? 2379);
+  if (!match || port < 1 || port > 65_535) {
+    throw new UsageError(`cluster: "${host}" in "${url}" is not a host and port; use ${example}`);
+  }
+  return `${protocol}://${match[1]}:${port}`;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Lease } from './lease.js';
+import { Lease } from './election.js';
 
 test('lease: is valid for two thirds of the TTL after the request was sent', () => {
   const lease = new Lease(9_000);

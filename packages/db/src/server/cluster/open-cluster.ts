@@ -4,10 +4,9 @@ import type { Metrics } from '@millrace/kit/metrics';
 import type { World } from '@millrace/kit/world';
 import type { Node } from '../replication/node.js';
 import type { ClusterState } from '../service/replication.js';
-import { parseClusterAddress } from './address.js';
+import { parseClusterAddress, Lease } from './election.js';
 import { Cluster } from './cluster.js';
 import { Etcd } from './etcd.js';
-import { Lease } from './lease.js';
 
 export interface ClusterSettings {
   cluster?: string | undefined;

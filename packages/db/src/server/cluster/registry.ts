@@ -19,9 +19,9 @@ const leaderSchema = z.object({
 });
 const termSchema = z.object({ epoch: z.number(), minAcks: z.number(), lineageId: z.string() });
 
-export type RegisteredNode = z.output<typeof nodeSchema>;
+type RegisteredNode = z.output<typeof nodeSchema>;
 export type Leader = z.output<typeof leaderSchema>;
-export type StoredTerm = z.output<typeof termSchema>;
+type StoredTerm = z.output<typeof termSchema>;
 
 interface Entry<Value> {
   value: Value;

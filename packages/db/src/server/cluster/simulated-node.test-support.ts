@@ -4,7 +4,7 @@ import { silentLog } from '@millrace/kit/log';
 import type { Role } from '../service/replication.js';
 import { Cluster, type ClusterNode } from './cluster.js';
 import { EtcdError } from './etcd.js';
-import { Lease } from './lease.js';
+import { Lease } from './election.js';
 import type { SimulatedEtcd } from './simulated-etcd.test-support.js';
 
 export interface Entry {

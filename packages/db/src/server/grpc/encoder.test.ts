@@ -15,7 +15,7 @@ import type { JsonObject } from '@millrace/engine/value/documents';
 import { encodeRecord, RecordImage } from '@millrace/engine/format/record';
 import { ShownRecord } from '../service/records.js';
 import { encodeDirectly, MessageEncoder } from '../../codec/encoder.js';
-import { recordBytes } from './record-writer.js';
+import { recordBytes } from './codec.js';
 
 encodeDirectly(ShownRecord, recordBytes);
 

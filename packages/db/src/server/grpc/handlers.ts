@@ -1,18 +1,151 @@
-import type { Message } from '@bufbuild/protobuf';
-import type { DbMethod } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
-import type { ServerCall, SingleRequestMethod } from '@millrace/wire/grpc';
-import type { Credentials } from '../access/authenticator.js';
-import type { Calls } from '../calls/calls.js';
-import type { CallScope } from '../calls/scope.js';
-import type { TurnBytes } from '../calls/turn-bytes.js';
-import { TurnQueue } from '../calls/turn-queue.js';
-import type { Pollable, StreamingRpc, UnaryRpc } from '../service/call.js';
-import { MethodCodec, requestLimit } from './codec.js';
-import { grpcStatus } from './errors.js';
-import { RecordBatchWriter } from './record-batch.js';
-import { StreamSender } from './sender.js';
-import { pushThrough } from './push.js';
+import type { ServerCall, GrpcStatus, SingleRequestMethod } from '@millrace/wire/grpc';
+import { refuse } from '@millrace/engine/value/documents';
+import type {
+  Abortable,
+  PushSource,
+  PushSink,
+  Pollable,
+  StreamingRpc,
+  UnaryRpc,
+} from '../service/call.js';
+import { type Message, create, toBinary } from '@bufbuild/protobuf';
+import { computeOnce, duration } from '../service/records.js';
+import { anyPack } from '@bufbuild/protobuf/wkt';
+import { dbErrorDomain, grpcCodes, type DbMethod } from '@millrace/contract/db';
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+  StatusSchema,
+} from '@millrace/contract/grpc';
+import type { CallStatus } from '../base/status.js';
+import type { Credentials } from '../access/access.js';
+import type { Calls, CallScope } from '../calls/calls.js';
+import { type TurnBytes, TurnQueue } from '../calls/turn-queue.js';
+import { MethodCodec, requestLimit, RecordBatchWriter } from './codec.js';
+
+// Enough to keep the connection busy while the next message is encoded.
+const maxUnsentBytes = 1024 * 1024;
+const maxScarceBytes = 64 * 1024;
+
+interface SenderOptions {
+  call: ServerCall;
+  clock: Clock;
+  scope: Abortable;
+  /** A call is ended when its caller reads nothing for this long. */
+  stallMs: number;
+}
+
+/** Sends messages with backpressure from the caller. */
+export class StreamSender {
+  readonly #options: SenderOptions;
+
+  constructor(options: SenderOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when the next message may be sent; undefined means at once. */
+  send(message: Uint8Array): Promise<void> | undefined {
+    const { call, scope } = this.#options;
+    scope.throwIfAborted();
+    call.send(message);
+    return this.#unlessTaken();
+  }
+
+  /** Like `send`, for a message that already has its gRPC prefix. */
+  sendFramed(frame: Uint8Array): Promise<void> | undefined {
+    const { call, scope } = this.#options;
+    scope.throwIfAborted();
+    call.sendFramed(frame);
+    return this.#unlessTaken();
+  }
+
+  /** Whether a push would be sent without waiting. */
+  hasRoom(): boolean {
+    const { call } = this.#options;
+    const { unsentBytes } = call;
+    return unsentBytes <= maxScarceBytes || (unsentBytes <= maxUnsentBytes && !call.isMemoryScarce);
+  }
+
+  /** Like `sendFramed`, for callers that check `hasRoom` first. */
+  push(frames: Uint8Array): void {
+    this.#options.call.sendFramed(frames);
+  }
+
+  #unlessTaken(): Promise<void> | undefined {
+    return this.hasRoom() ? undefined : this.#taken();
+  }
+
+  async #taken(): Promise<void> {
+    const { call, clock, stallMs } = this.#options;
+    const { signal } = this.#options.scope;
+    await new Promise<void>((resolve, reject) => {
+      const end = (settle: () => void) => {
+        timer.cancel();
+        signal.removeEventListener('abort', onAbort);
+        call.onSent = undefined;
+        settle();
+      };
+      const onAbort = () => end(() => reject(signal.reason));
+      const onStall = () => end(() => reject(stalled(stallMs)));
+      let timer = clock.after(stallMs, onStall);
+      call.onSent = () => {
+        if (this.hasRoom()) return end(resolve);
+        timer.cancel();
+        timer = clock.after(stallMs, onStall);
+      };
+      signal.addEventListener('abort', onAbort);
+    });
+  }
+}
+
+function stalled(stallMs: number): Error {
+  const text = `The caller read nothing for ${stallMs / 1000} s. Call again to continue.`;
+  return refuse('DEADLINE_EXCEEDED', text);
+}
+
+/**
+ * Lets a stream push its messages, all of one turn in one write. Streams with the same view share
+ * message arrays, so the bytes are encoded once for each `frame` function.
+ */
+function pushThrough(
+  sender: StreamSender,
+  messages: object & Partial<PushSource<Message>>,
+  frame: (message: Message) => Buffer,
+): void {
+  const sink: PushSink<Message> = {
+    hasRoom: () => sender.hasRoom(),
+    take: (some) => sender.push(computeOnce(some, rowOf, frame)),
+  };
+  messages.pushTo?.(sink);
+}
+
+function rowOf(messages: readonly Message[], frame: (message: Message) => Buffer): Buffer {
+  const frames = messages.map(frame);
+  return frames.length === 1 ? frames[0]! : Buffer.concat(frames);
+}
+
+/** The final status of a gRPC call, with machine-readable details as google.rpc.Status. */
+export function grpcStatus(status: CallStatus): GrpcStatus {
+  const code = grpcCodes[status.code];
+  const { reason, message, metadata, retryAfterMs, violations } = status;
+  const info = create(ErrorInfoSchema, { reason, domain: dbErrorDomain, metadata });
+  const details = [anyPack(ErrorInfoSchema, info)];
+  if (retryAfterMs !== undefined) {
+    const retry = create(RetryInfoSchema, { retryDelay: duration(retryAfterMs) });
+    details.push(anyPack(RetryInfoSchema, retry));
+  }
+  if (violations.length > 0) {
+    const fieldViolations = violations.map(({ pointer, message: description }) => ({
+      field: pointer,
+      description,
+    }));
+    details.push(anyPack(BadRequestSchema, create(BadRequestSchema, { fieldViolations })));
+  }
+  const whole: Message = create(StatusSchema, { code, message, details });
+  return { code, message, details: Buffer.from(toBinary(StatusSchema, whole as never)) };
+}
 
 export interface HandlerParts {
   calls: Calls;

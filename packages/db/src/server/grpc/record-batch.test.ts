@@ -6,8 +6,7 @@ import { expect, test } from 'vitest';
 import { StoreCodec } from '@millrace/engine/format/codec';
 import type { JsonObject } from '@millrace/engine/value/documents';
 import { encodeRecord, RecordImage } from '@millrace/engine/format/record';
-import { MethodCodec } from './codec.js';
-import { RecordBatchWriter } from './record-batch.js';
+import { MethodCodec, RecordBatchWriter } from './codec.js';
 
 const codec = new StoreCodec({ load: () => undefined, save: () => undefined });
 const find = new MethodCodec('Find');

@@ -19,12 +19,11 @@ import {
   type Method,
   type Methods,
 } from '@millrace/wire/grpc';
-import { refuse } from '@millrace/engine/value/refusal';
-import { TurnBytes } from '../calls/turn-bytes.js';
+import { refuse } from '@millrace/engine/value/documents';
+import { TurnBytes } from '../calls/turn-queue.js';
 import { statusOf } from '../base/status.js';
 import type { StreamingRpc, UnaryRpc } from '../service/call.js';
-import { grpcStatus } from './errors.js';
-import { streamingMethod, unaryMethod, type HandlerParts } from './handlers.js';
+import { grpcStatus, streamingMethod, unaryMethod, type HandlerParts } from './handlers.js';
 import type { Health } from './health.js';
 import { Reflection } from './reflection.js';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Shedder } from './shedder.js';
+import { Shedder } from './admission.js';
 
 /** Simulates one second of `perSecond` calls delayed by `delayMs`. Returns the admitted share. */
 function second(shedder: Shedder, start: number, perSecond: number, delayMs: number): number {

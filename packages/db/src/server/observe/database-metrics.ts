@@ -1,16 +1,34 @@
+import type { Core } from '@millrace/engine/core/core';
 import { statSync } from 'node:fs';
 import type { Metrics } from '@millrace/kit/metrics';
-import type { Core } from '@millrace/engine/core/core';
 import type { Database } from '@millrace/engine/api/database';
 import type { Admission } from '../limits/admission.js';
-import { meterWriter } from './writer-meter.js';
+
+interface WriterObserver {
+  /** A write waited this long for the writer. */
+  waited(delayMs: number): void;
+  /** A batch of commits took this long to reach the disk. */
+  flushed(durationMs: number): void;
+}
+
+/** Measures the writer's queue delay and commit latency by wrapping the commit function. */
+function meterWriter(core: Core, observer: WriterObserver): void {
+  core.writer.onWaited = observer.waited;
+  const { store, clock } = core;
+  const commit = store.commit.bind(store);
+  store.commit = async (...args) => {
+    const startedAt = clock.monotonic();
+    await commit(...args);
+    observer.flushed(clock.monotonic() - startedAt);
+  };
+}
 
 const delayBuckets = [0.0001, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 1];
 const flushBuckets = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2];
 const sizeBuckets = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
 /** Measures the current database; a follower that takes a new copy attaches another. */
-export interface DatabaseMeter {
+interface DatabaseMeter {
   attach(database: Database): void;
   stop(): void;
 }

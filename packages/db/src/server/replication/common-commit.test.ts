@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { lastCommonCommit } from './common-commit.js';
+import { lastCommonCommit } from './catch-up.js';
 
 /** Two histories that diverge after `fork`, and a count of requests to the leader. */
 async function search(low: number, high: number, fork: number) {

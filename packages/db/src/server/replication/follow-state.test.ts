@@ -1,7 +1,7 @@
 import { memoryLog } from '@millrace/kit/log';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../../../../engine/test/manual-clock.test-support.js';
-import { FollowState } from './follow-state.js';
+import { FollowState } from './node-state.js';
 
 test('follow state: lag in commits and milliseconds', () => {
   const clock = new ManualClock();

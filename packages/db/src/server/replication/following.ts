@@ -1,15 +1,13 @@
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Random } from '@millrace/kit/random';
-import { Backoff } from '../../client/backoff.js';
+import { Backoff } from '../../client/session.js';
 import type { Core } from '@millrace/engine/core/core';
 import { untilDurable } from '@millrace/engine/core/durable-snapshot';
-import { DoesNotFit } from '@millrace/engine/maintain/replica/apply-commit';
-import { notedLeaderSeq } from '@millrace/engine/maintain/replica/leader-seq';
+import { DoesNotFit, notedLeaderSeq } from '@millrace/engine/maintain/replica/apply-commit';
 import { CatchUp, type CatchUpParts } from './catch-up.js';
-import { FollowState } from './follow-state.js';
+import { FollowState, readNodeState, writeNodeState } from './node-state.js';
 import { isRefusal, otherLeaderIn } from './leader-link.js';
-import { readNodeState, writeNodeState } from './node-state.js';
-import { describeSelf } from './self.js';
+import { describeSelf } from './refusals.js';
 import { CommitStream } from './stream.js';
 
 export interface FollowingParts extends CatchUpParts {

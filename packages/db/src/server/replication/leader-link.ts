@@ -6,12 +6,13 @@ import {
 } from '@millrace/contract/db';
 import type { Clock } from '@millrace/kit/clock';
 import type { Random } from '@millrace/kit/random';
-import { toPart } from '../../client/admin.js';
-import { Session } from '../../client/session.js';
+import { toPart } from '../../client/catalog.js';
+import { Session, Backoff } from '../../client/session.js';
 import type { TlsOptions } from '../../client/transport.js';
-import type { BackupPart } from '@millrace/engine/maintain/backup/parts';
-import { Refusal } from '@millrace/kit/errors';
-import type { PeerFields } from './self.js';
+import type { BackupPart } from '@millrace/engine/maintain/backup/frames';
+import { Refusal, messageOf } from '@millrace/kit/errors';
+import type { PeerFields } from './refusals.js';
+import type { Log } from '@millrace/kit/log';
 
 const { method: rpc } = Database;
 
@@ -20,7 +21,7 @@ const heartbeat = { seconds: 0n, nanos: 500_000_000 };
 const silenceMs = 5_000;
 const copySilenceMs = 30_000;
 
-export interface LinkOptions {
+interface LinkOptions {
   url: string;
   key: string | undefined;
   tls: TlsOptions;
@@ -85,4 +86,83 @@ export function otherLeaderIn(error: unknown): { epoch: number; address: string 
 /** Whether the error is a refusal with this reason. */
 export function isRefusal(error: unknown, code: string): boolean {
   return error instanceof Refusal && error.code === code;
+}
+
+interface LeaderNotifierParts {
+  link: LeaderLink;
+  clock: Clock;
+  random: Random;
+  log: Log;
+  self: () => PeerFields;
+  onReply: (answer: LeaderReply) => void;
+}
+
+/** Response of the old leader. */
+export interface LeaderReply {
+  /** The highest epoch it knows. */
+  epoch: number;
+  role: string;
+  /** Address of the leader of that epoch. */
+  leader: string;
+  /** Another node than this one leads. */
+  isOther: boolean;
+}
+
+const maxDelayMs = 5_000;
+
+/** Notifies the old leader of a promotion, with retries until it responds. */
+export class LeaderNotifier {
+  readonly #stop = new AbortController();
+  readonly #running: Promise<void>;
+
+  constructor(private readonly parts: LeaderNotifierParts) {
+    this.#running = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#running;
+    await this.parts.link.close();
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stop;
+    const { clock, link, log, random } = this.parts;
+    const backoff = new Backoff(random);
+    let lastProblem = '';
+    while (!signal.aborted) {
+      const problem = await this.#notify();
+      if (problem === undefined || signal.aborted) return;
+      if (problem !== lastProblem) {
+        log.warn({ old_leader: link.url, problem }, 'failed to notify old leader');
+      }
+      lastProblem = problem;
+      const delayMs = Math.min(backoff.next(), maxDelayMs);
+      await clock.sleep(delayMs, signal).catch(() => undefined);
+    }
+  }
+
+  /** Returns the problem; undefined on success. */
+  async #notify(): Promise<string | undefined> {
+    const { link, self, onReply } = this.parts;
+    try {
+      const peer = self();
+      const { epoch, role, leaderAddress } = await link.status(peer, this.#stop.signal);
+      if (role === 'leader' && epoch < peer.epoch) return 'it still leads';
+      const leader = leaderAddress;
+      onReply({ epoch: Number(epoch), role, leader, isOther: epoch > peer.epoch });
+      return undefined;
+    } catch (error) {
+      const other = otherLeaderIn(error);
+      if (other) {
+        const { epoch, address } = other;
+        onReply({ epoch, role: 'fenced', leader: address, isOther: true });
+        return undefined;
+      }
+      if (!isRefusal(error, 'LINEAGE_MISMATCH')) return messageOf(error);
+      // Another database runs at that address now, so there is no old leader to notify.
+      onReply({ epoch: 0, role: 'unknown', leader: '', isOther: false });
+      return undefined;
+    }
+  }
 }

@@ -2,7 +2,7 @@ import type { Peer } from '@millrace/contract/db';
 import type { World } from '@millrace/kit/world';
 import type { TlsOptions } from '../../client/transport.js';
 import type { Core } from '@millrace/engine/core/core';
-import { refuse } from '@millrace/engine/value/refusal';
+import { refuse } from '@millrace/engine/value/documents';
 import type { CallContext } from '../service/call.js';
 import type {
   PeerCall,
@@ -13,19 +13,11 @@ import type {
   SavedTailState,
 } from '../service/replication.js';
 import { Following } from './following.js';
-import { Followers } from './followers.js';
-import type { DatabaseHandle } from './database-handle.js';
-import { LeaderLink } from './leader-link.js';
-import { checkHistory, checkPeer } from './peer-checks.js';
+import { Followers, type DatabaseHandle } from './followers.js';
+import { LeaderLink, LeaderNotifier, type LeaderReply } from './leader-link.js';
 import {
-  readNodeState,
-  roleAtStart,
-  roleInCluster,
-  startEpoch,
-  writeNodeState,
-  type NodeState,
-} from './node-state.js';
-import {
+  checkHistory,
+  checkPeer,
   etcdDecides,
   fenced,
   leaseExpired,
@@ -37,10 +29,18 @@ import {
   readOnlyReplica,
   replicaLag,
   unconfirmed,
+  describeSelf,
+  type Identity,
 } from './refusals.js';
-import { describeSelf, type Identity } from './self.js';
+import {
+  readNodeState,
+  roleAtStart,
+  roleInCluster,
+  startEpoch,
+  writeNodeState,
+  type NodeState,
+} from './node-state.js';
 import { savedTails } from './tail-file.js';
-import { LeaderNotifier, type LeaderReply } from './leader-notifier.js';
 
 /** The leader of an epoch. Empty strings mean unknown. */
 interface NewerLeader {

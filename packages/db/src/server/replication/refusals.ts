@@ -1,4 +1,11 @@
-import { refuse } from '@millrace/engine/value/refusal';
+import { refuse } from '@millrace/engine/value/documents';
+import type { Peer } from '@millrace/contract/db';
+import type { Database } from '@millrace/engine/api/database';
+import { hashToBigInt, emptyHash, type Hash64 } from '@millrace/engine/value/bytes';
+import { badField } from '../service/records.js';
+import type { Core } from '@millrace/engine/core/core';
+import { lineageOf } from '@millrace/engine/storage/file/tables';
+import type { Role } from '../service/replication.js';
 
 export function readOnlyReplica(leader: string): Error {
   return refuse(
@@ -80,7 +87,7 @@ export function lineageMismatch(lineageId: string): Error {
   );
 }
 
-export function diverged(ackedSeq: number, afterSeq: number): Error {
+function diverged(ackedSeq: number, afterSeq: number): Error {
   return refuse(
     'DIVERGED',
     `Commit ${ackedSeq} of the follower is not in the history of this leader. It must save ` +
@@ -116,4 +123,80 @@ export function notEnoughAcks(seq: number, minAcks: number, acks: number): Error
       'followers confirmed it in time. Retry it with the same request_id.',
     { min_acks: String(minAcks), acks: String(acks) },
   );
+}
+
+// Limit of the log format.
+const maxEpoch = 2n ** 32n - 2n;
+const maxNameLength = 256;
+
+/** Refuses invalid peer information. */
+export function checkPeer({ nodeId, address, epoch }: Peer): void {
+  if (nodeId === '' || nodeId.length > maxNameLength) {
+    throw badField('peer.node_id', `must have 1 to ${maxNameLength} characters`);
+  }
+  if (address.length > maxNameLength) {
+    throw badField('peer.address', `must have ${maxNameLength} characters at most`);
+  }
+  if (epoch > maxEpoch) throw badField('peer.epoch', 'is larger than any epoch');
+}
+
+/** Refuses DIVERGED when the peer's last commit is not in this database's history. */
+export function checkHistory({ core, watches }: Database, peer: Peer): void {
+  // The peer has no history yet.
+  if (peer.lineageId === '') return;
+  const { seq, oldestSeq } = core.durable;
+  const acked = Number(peer.ackedSeq);
+  if (acked > seq) throw diverged(acked, seq);
+  // Older than the log; its watch will be refused with WATCH_COMPACTED.
+  if (acked < oldestSeq - 1) return;
+  if (hashToBigInt(watches.chainAt(acked)) !== peer.chainHash) throw diverged(acked, acked - 1);
+}
+
+/** Peer information that a node sends to another. */
+export interface PeerFields {
+  nodeId: string;
+  role: Role;
+  epoch: bigint;
+  ackedSeq: bigint;
+  chainHash: bigint;
+  lineageId: string;
+  address: string;
+}
+
+/** Identity of this node, independent of its role. */
+export interface Identity {
+  nodeId: string;
+  /** Public gRPC address; known once the server listens. */
+  address: string;
+}
+
+/** Peer information with all commits, or only those up to `at`. */
+export function describeSelf(
+  { nodeId, address }: Identity,
+  core: Core,
+  role: Role,
+  at: { seq: number; chain: Hash64 } = core.durable,
+): PeerFields {
+  return {
+    nodeId,
+    role,
+    epoch: BigInt(core.state.epoch),
+    ackedSeq: BigInt(at.seq),
+    chainHash: hashToBigInt(at.chain),
+    lineageId: lineageOf(core.tables),
+    address,
+  };
+}
+
+/** Peer information of a follower without any history. */
+export function describeEmptyNode({ nodeId, address }: Identity): PeerFields {
+  return {
+    nodeId,
+    role: 'follower',
+    epoch: 0n,
+    ackedSeq: 0n,
+    chainHash: hashToBigInt(emptyHash),
+    lineageId: '',
+    address,
+  };
 }

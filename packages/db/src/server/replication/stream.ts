@@ -1,19 +1,77 @@
-import { WatchKind, type WatchResponse } from '@millrace/contract/db';
+import { timestampMs, type Timestamp } from '@bufbuild/protobuf/wkt';
+import { ChangeOp, type Change, type WatchResponse, WatchKind } from '@millrace/contract/db';
+import { toHash, decodeJson } from '../../client/records.js';
+import type { JsonObject } from '@millrace/engine/value/documents';
+import {
+  DoesNotFit,
+  type IncomingChange,
+  type IncomingCommit,
+  applyCommit,
+} from '@millrace/engine/maintain/replica/apply-commit';
 import type { Clock } from '@millrace/kit/clock';
 import type { Core } from '@millrace/engine/core/core';
-import { applyCommit } from '@millrace/engine/maintain/replica/apply-commit';
-import { repeat } from '../base/repeat.js';
-import type { FollowState } from './follow-state.js';
-import { incomingCommit } from './incoming.js';
+import { repeat } from '../base/status.js';
+import type { FollowState } from './node-state.js';
 import type { LeaderLink } from './leader-link.js';
-import type { PeerFields } from './self.js';
+import type { PeerFields } from './refusals.js';
+
+const ops = {
+  [ChangeOp.UNSPECIFIED]: undefined,
+  [ChangeOp.INSERT]: 'insert',
+  [ChangeOp.UPDATE]: 'update',
+  [ChangeOp.DELETE]: 'delete',
+  [ChangeOp.EXPIRE]: 'expire',
+} as const;
+
+/** Converts a message of the leader's watch to a commit. */
+function incomingCommit(message: WatchResponse): IncomingCommit {
+  const seq = Number(message.seq);
+  return {
+    seq,
+    at: timeOf(message.committedAt),
+    epoch: Number(message.epoch),
+    leaderSeq: Number(message.leaderSeq),
+    chain: toHash(message.chainHash),
+    changes: message.changes.map((change) => incomingChange(change, seq)),
+    results: message.requestResults.map(({ key, value, expiresAt }) => {
+      return { key: Buffer.from(key), value: Buffer.from(value), expiresAt: timeOf(expiresAt) };
+    }),
+  };
+}
+
+function incomingChange(change: Change, seq: number): IncomingChange {
+  const { collection, record } = change;
+  const op = ops[change.op];
+  if (!op || !record) throw new DoesNotFit(seq, 'it has a change of unknown kind');
+  const isThere = op === 'insert' || op === 'update';
+  return {
+    op,
+    collection,
+    id: record.id,
+    after: isThere
+      ? {
+          key: record.key,
+          rev: Number(record.rev),
+          createdAt: timeOf(record.createdAt),
+          updatedAt: timeOf(record.updatedAt),
+          expiresAt: timeOf(record.expiresAt),
+          data: decodeJson(record.dataJson) as JsonObject,
+        }
+      : undefined,
+  };
+}
+
+/** 0 when unset. */
+function timeOf(time: Timestamp | undefined): number {
+  return time ? timestampMs(time) : 0;
+}
 
 // Enough commits to share an fsync; beyond this, backpressure stops the leader.
 const maxInFlight = 256;
 const maxBytesInFlight = 32 * 2 ** 20;
 const reportEveryMs = 1_000;
 
-export interface StreamParts {
+interface StreamParts {
   core: Core;
   link: LeaderLink;
   state: FollowState;

@@ -9,11 +9,15 @@ import {
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { decodeCommit, type Change, type Commit } from '@millrace/engine/format/changes';
+import {
+  decodeCommit,
+  type Change,
+  type Commit,
+  type RecordImage,
+} from '@millrace/engine/format/record';
 import type { Core } from '@millrace/engine/core/core';
-import { hashToHex } from '@millrace/engine/maintain/backup/parts';
-import { lineageOf } from '@millrace/engine/storage/file/state';
-import type { RecordImage } from '@millrace/engine/format/record';
+import { hashToHex } from '@millrace/engine/maintain/backup/frames';
+import { lineageOf } from '@millrace/engine/storage/file/tables';
 import { syncDirectory } from '@millrace/engine/storage/file/directory';
 import type { SavedTailState } from '../service/replication.js';
 

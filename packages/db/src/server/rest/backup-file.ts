@@ -1,6 +1,6 @@
 import { BackupFormat, type BackupResponse } from '@millrace/contract/db';
 import { fileBytes } from '@millrace/engine/maintain/backup/file';
-import type { BackupPart } from '@millrace/engine/maintain/backup/parts';
+import type { BackupPart } from '@millrace/engine/maintain/backup/frames';
 import type { StreamForm } from './streams.js';
 
 /** A backup in the file format that `ctl db restore` reads. */

@@ -9,16 +9,13 @@ import {
 import { Refusal } from '@millrace/kit/errors';
 import { mediaTypeOf, PeerMemoryExceeded, type Exchange } from '@millrace/kit/http';
 import { bulkCommitRecords } from '@millrace/engine/write/bulk';
-import { refuse } from '@millrace/engine/value/refusal';
-import type { Calls } from '../calls/calls.js';
-import type { CallScope } from '../calls/scope.js';
+import { refuse } from '@millrace/engine/value/documents';
+import type { Calls, CallScope } from '../calls/calls.js';
 import { bulkError } from '../service/bulk.js';
-import { badField, parseJson } from '../service/values.js';
-import { RequestReader } from './json-in.js';
+import { badField, parseJson } from '../service/records.js';
+import { RequestReader, parseQuery } from './json-in.js';
 import { jsonWriter } from './json-out.js';
-import { LineQueue, maxLineBytes } from './line-queue.js';
-import { parseQuery } from './query.js';
-import { ResponseWriter } from './response-writer.js';
+import { LineQueue, maxLineBytes, ResponseWriter } from './streams.js';
 
 const mediaType = 'application/x-ndjson';
 const reader = new RequestReader(BulkOperationSchema);

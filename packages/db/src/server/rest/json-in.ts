@@ -1,9 +1,42 @@
+import type { Duration } from '@bufbuild/protobuf/wkt';
+import { badField } from '../service/records.js';
 import { ScalarType, type DescEnum, type DescField, type DescMessage } from '@bufbuild/protobuf';
 import { dbGrpcOnlyFields, FilterSchema } from '@millrace/contract/db';
 import { suggestion } from '@millrace/kit/nearest';
-import { badField } from '../service/values.js';
-import { durationFrom } from './durations.js';
-import { kindOf } from './kind-of.js';
+
+/** The JSON type of a value, for error messages. */
+function kindOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'an object';
+  if (typeof value === 'string') return 'a text';
+  return value === undefined ? 'nothing' : String(value);
+}
+
+const pattern = /^(\d{1,12})(?:\.(\d{1,9}))?s$/;
+
+/** Parses `3.5s`. */
+function durationFrom(value: unknown, path: string): Duration {
+  const found = typeof value === 'string' ? pattern.exec(value) : null;
+  if (!found) {
+    const given = typeof value === 'string' ? JSON.stringify(value) : kindOf(value);
+    throw badField(path, `must be seconds such as "3.5s", not ${given}`);
+  }
+  return {
+    $typeName: 'google.protobuf.Duration',
+    seconds: BigInt(found[1]!),
+    nanos: Number((found[2] ?? '').padEnd(9, '0')),
+  };
+}
+
+/** Formats `3.500s`: zero, three, six or nine fraction digits. */
+export function durationText({ seconds, nanos }: Pick<Duration, 'seconds' | 'nanos'>): string {
+  if (nanos === 0) return `${seconds}s`;
+  const digits = String(nanos)
+    .padStart(9, '0')
+    .replace(/(?:000){1,2}$/, '');
+  return `${seconds}.${digits}s`;
+}
 
 /** Converts JSON to the value of a field; `path` names the field in errors. */
 type Read = (value: unknown, path: string) => unknown;
@@ -261,5 +294,50 @@ function filterOf(text: string, path: string): unknown {
     return JSON.parse(text);
   } catch {
     throw badField(path, 'must be JSON such as {"field":"age","op":"gt","value":18}');
+  }
+}
+
+const dayMs = 86_400_000;
+const two = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, '0'));
+
+// Most records of a page are from a few days, and the date part is the slow one to format.
+let cachedDay = Number.NaN;
+let cachedText = '';
+
+/** RFC 3339 in UTC with milliseconds like `Date.toISOString`, but several times faster. */
+export function timeText(time: number): string {
+  const day = Math.floor(time / dayMs);
+  if (day !== cachedDay) {
+    cachedText = new Date(day * dayMs).toISOString().slice(0, -13);
+    cachedDay = day;
+  }
+  const ofDay = time - day * dayMs;
+  const seconds = Math.floor(ofDay / 1000);
+  const ms = Math.floor(ofDay - seconds * 1000);
+  const minutes = Math.floor(seconds / 60);
+  const hours = Math.floor(minutes / 60);
+  const clock = `${two[hours]}:${two[minutes % 60]}:${two[seconds % 60]}`;
+  return `${cachedText}${clock}.${ms < 100 ? `0${two[ms] ?? ms}` : ms}Z`;
+}
+
+/** The query parameters, in order. */
+export function parseQuery(text: string): [name: string, value: string][] {
+  if (text === '') return [];
+  return text
+    .split('&')
+    .filter((pair) => pair !== '')
+    .map((pair) => {
+      const equals = pair.indexOf('=');
+      if (equals === -1) return [decode(pair, 'The query'), ''];
+      const name = decode(pair.slice(0, equals), 'The query');
+      return [name, decode(pair.slice(equals + 1), name)];
+    });
+}
+
+function decode(text: string, name: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    throw badField(name, 'is not UTF-8 after percent-decoding');
   }
 }

@@ -1,10 +1,149 @@
+import type { JsonObject } from '@millrace/engine/value/documents';
+import { GrowingBytes } from '@millrace/engine/value/bytes';
+import type { RecordImage } from '@millrace/engine/format/record';
+import type { RecordWriter } from '../service/call.js';
+import { jsonBytes, ShownRecord } from '../service/records.js';
+import { timeText, durationText } from './json-in.js';
 import { ScalarType, type DescField, type DescMessage } from '@bufbuild/protobuf';
 import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt';
 import { dbGrpcOnlyFields } from '@millrace/contract/db';
-import { ShownRecord } from '../service/records.js';
-import { durationText } from './durations.js';
-import { recordText } from './record-json.js';
-import { timeText } from './times.js';
+
+const firstBytes = 64 * 1024;
+const maxRetainedBytes = 1024 * 1024;
+const idLength = 26;
+// Room for everything before the document or behind it but the key and the text around a record.
+const room = 256;
+
+const labels = {
+  id: Buffer.from('{"id":"'),
+  key: Buffer.from('","key":'),
+  noKey: Buffer.from('""'),
+  rev: Buffer.from(',"rev":'),
+  data: Buffer.from(',"data":'),
+  created: Buffer.from(',"created_at":"'),
+  updated: Buffer.from('","updated_at":"'),
+  seq: Buffer.from('","seq":'),
+  expires: Buffer.from(',"expires_at":"'),
+  expiresEnd: Buffer.from('"}'),
+  end: Buffer.from('}'),
+};
+
+// Several finds may be in progress at once; each holds a buffer until its batch is complete.
+const maxSpares = 8;
+const spares: GrowingBytes[] = [];
+
+/** The JSON text of a single record. */
+export function recordText({ image, parts, commit }: ShownRecord): string {
+  const to = emptyBuffer();
+  writeRecord(to, image, parts, commit);
+  const text = to.bytes.toString('utf8', 0, to.at);
+  giveBack(to);
+  return text;
+}
+
+/** Text around each record. */
+export interface RecordFrame {
+  readonly before: Buffer;
+  readonly between: Buffer;
+  readonly after: Buffer;
+}
+
+/** Found records as JSON, in UTF-8. */
+export class JsonRecords {
+  constructor(readonly bytes: Buffer) {}
+}
+
+/** Encodes found records one after another. */
+export class JsonRecordWriter implements RecordWriter {
+  #to: GrowingBytes | undefined;
+
+  constructor(private readonly frame: RecordFrame) {}
+
+  add(image: RecordImage, parts: JsonObject | undefined, commit: number): void {
+    const { before, between, after } = this.frame;
+    if (this.#to) this.#to.put(between);
+    const to = (this.#to ??= emptyBuffer());
+    to.put(before);
+    writeRecord(to, image, parts, commit);
+    to.put(after);
+  }
+
+  take(): JsonRecords {
+    const to = this.#to;
+    if (!to) return new JsonRecords(noBytes);
+    this.#to = undefined;
+    const bytes = Buffer.from(to.bytes.subarray(0, to.at));
+    giveBack(to);
+    return new JsonRecords(bytes);
+  }
+}
+
+const noBytes = Buffer.alloc(0);
+
+/** Writes a record from its stored bytes. `parts`: the projected document; undefined: all of it. */
+function writeRecord(
+  to: GrowingBytes,
+  image: RecordImage,
+  parts: JsonObject | undefined,
+  commit: number,
+): void {
+  to.reserve(room);
+  putLabel(to, labels.id);
+  image.writeId(to.bytes, to.at);
+  to.at += idLength;
+  putLabel(to, labels.key);
+  if (image.hasKey) to.put(jsonBytes(image.key));
+  else putLabel(to, labels.noKey);
+  to.reserve(room);
+  putLabel(to, labels.rev);
+  to.digits(image.rev);
+  putLabel(to, labels.data);
+  if (parts === undefined) image.writeJson(to);
+  else to.put(jsonBytes(parts));
+  to.reserve(room);
+  putLabel(to, labels.created);
+  putTime(to, image.createdAt);
+  putLabel(to, labels.updated);
+  putTime(to, image.updatedAt);
+  putLabel(to, labels.seq);
+  to.digits(commit);
+  const expiry = image.expiresAt;
+  if (expiry) {
+    putLabel(to, labels.expires);
+    putTime(to, expiry);
+  }
+  putLabel(to, expiry ? labels.expiresEnd : labels.end);
+}
+
+/** For a few bytes, for which there is room: cheaper than `put`. */
+function putLabel(to: GrowingBytes, label: Buffer): void {
+  const out = to.bytes;
+  const { at } = to;
+  for (let i = 0; i < label.length; i++) out[at + i] = label[i]!;
+  to.at = at + label.length;
+}
+
+// Adjacent records often have equal times, so the last written time is cached.
+let cachedTime = Number.NaN;
+let cachedText = Buffer.alloc(0);
+
+function putTime(to: GrowingBytes, time: number): void {
+  if (time !== cachedTime) {
+    cachedText = Buffer.from(timeText(time), 'latin1');
+    cachedTime = time;
+  }
+  putLabel(to, cachedText);
+}
+
+function emptyBuffer(): GrowingBytes {
+  const to = spares.pop() ?? new GrowingBytes(firstBytes);
+  to.at = 0;
+  return to;
+}
+
+function giveBack(to: GrowingBytes): void {
+  if (spares.length < maxSpares && to.bytes.length <= maxRetainedBytes) spares.push(to);
+}
 
 /** The JSON text of a value. */
 type Write = (value: unknown) => string;

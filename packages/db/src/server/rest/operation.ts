@@ -1,14 +1,61 @@
-import type { IncomingMessage } from 'node:http';
-import { Database as Api, DataEncoding, UpdateMode, type DbRoute } from '@millrace/contract/db';
-import { refuse } from '@millrace/engine/value/refusal';
+import {
+  type DbRoute,
+  Database as Api,
+  DataEncoding,
+  UpdateMode,
+  dbErrorDomain,
+  grpcCodes,
+} from '@millrace/contract/db';
+import type { StreamingRpc } from '../service/call.js';
+import { backupFileForm } from './backup-file.js';
+import {
+  eventsForm,
+  itemLinesForm,
+  messageLinesForm,
+  pageForm,
+  type StreamForm,
+} from './streams.js';
+import type { IncomingMessage, IncomingHttpHeaders } from 'node:http';
+import { refuse } from '@millrace/engine/value/documents';
 import { requestLimit, tooLarge } from '../grpc/codec.js';
-import { badField, parseJson } from '../service/values.js';
+import { badField, parseJson, duration } from '../service/records.js';
 import { mediaTypeOf, type Exchange } from '@millrace/kit/http';
-import { chooseForm, formsOf } from './forms.js';
-import { RequestReader } from './json-in.js';
+import { RequestReader, parseQuery, durationText } from './json-in.js';
 import { jsonWriter } from './json-out.js';
-import { parseQuery } from './query.js';
-import type { StreamForm } from './streams.js';
+import type { Clock } from '@millrace/kit/clock';
+import { callEnded, type CallScope } from '../calls/calls.js';
+import type { CallStatus } from '../base/status.js';
+
+/** Response formats of a streaming method by media type, the default first. */
+function formsOf({ rpc, media }: DbRoute): ReadonlyMap<string, StreamForm> {
+  const streaming = rpc as StreamingRpc;
+  const isWatch = rpc === 'Watch';
+  const makers: Record<string, () => StreamForm> = {
+    'application/json': () => pageForm(streaming),
+    'application/x-ndjson': () => (isWatch ? messageLinesForm : itemLinesForm)(streaming),
+    'text/event-stream': () => eventsForm(streaming),
+    'application/octet-stream': () => backupFileForm,
+  };
+  return new Map(
+    media.map((type) => {
+      const make = makers[type];
+      if (!make) throw new Error(`REST has no form ${type} for ${rpc}`);
+      return [type, make()];
+    }),
+  );
+}
+
+/** The format from the Accept header, or the default. */
+function chooseForm(
+  forms: ReadonlyMap<string, StreamForm>,
+  accept: string | undefined,
+): StreamForm {
+  for (const part of accept?.split(',') ?? []) {
+    const form = forms.get(part.split(';')[0]!.trim().toLowerCase());
+    if (form) return form;
+  }
+  return forms.values().next().value!;
+}
 
 const pageRecords = 100;
 const maxPageRecords = 10_000;
@@ -132,4 +179,94 @@ function checkNoBody(request: IncomingMessage, bytes: Buffer): void {
     'The body',
     `of a ${request.method} is not supported: send its fields in the query`,
   );
+}
+
+const unitMs: Readonly<Record<string, number>> = {
+  H: 3_600_000,
+  M: 60_000,
+  S: 1_000,
+  m: 1,
+  u: 1e-3,
+  n: 1e-6,
+};
+
+/** The deadline from the `Grpc-Timeout` header, in gRPC's format: `250m` is 250 ms. */
+export function deadlineOf(headers: IncomingHttpHeaders, clock: Clock): number | undefined {
+  const header = headers['grpc-timeout'];
+  if (typeof header !== 'string') return undefined;
+  const found = /^(\d{1,8})([HMSmun])$/.exec(header);
+  return found ? clock.now() + Number(found[1]) * unitMs[found[2]!]! : undefined;
+}
+
+export function checkTimeout(headers: IncomingHttpHeaders): void {
+  const header = headers['grpc-timeout'];
+  if (typeof header === 'string' && !/^\d{1,8}[HMSmun]$/.test(header)) {
+    throw badField('Grpc-Timeout', 'must be a number and a unit, such as 250m for 250 ms or 5S');
+  }
+}
+
+/** The result of the work, or the abort reason when the deadline passes first. */
+export async function untilAborted(
+  scope: CallScope,
+  clock: Clock,
+  work: Promise<void>,
+): Promise<void> {
+  const { signal, deadline } = scope;
+  const timer = clock.after(Math.max(0, deadline! - clock.now()), () =>
+    scope.abort(refuse('DEADLINE_EXCEEDED', 'The deadline of the call passed.')),
+  );
+  let onAbort: (() => void) | undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => {
+      // The work aborts its own scope just before it completes.
+      if (signal.reason !== callEnded) reject(signal.reason);
+    };
+    signal.addEventListener('abort', onAbort);
+  });
+  try {
+    await Promise.race([work, aborted]);
+  } finally {
+    timer.cancel();
+    signal.removeEventListener('abort', onAbort!);
+    work.catch(() => undefined);
+  }
+}
+
+const type = (name: string) => `type.googleapis.com/google.rpc.${name}`;
+
+/** The body of an error response: a google.rpc.Status. */
+export function statusJson(status: CallStatus): object {
+  const { reason, message, metadata, retryAfterMs, violations } = status;
+  const details: object[] = [
+    {
+      '@type': type('ErrorInfo'),
+      reason,
+      domain: dbErrorDomain,
+      ...(Object.keys(metadata).length > 0 && { metadata }),
+    },
+  ];
+  if (retryAfterMs !== undefined) {
+    const retryDelay = durationText(duration(retryAfterMs));
+    details.push({ '@type': type('RetryInfo'), retry_delay: retryDelay });
+  }
+  if (violations.length > 0) {
+    details.push({
+      '@type': type('BadRequest'),
+      field_violations: violations.map(({ pointer, message: description }) => ({
+        field: pointer,
+        description,
+      })),
+    });
+  }
+  return { code: grpcCodes[status.code], message, details };
+}
+
+/** Headers of an error response. */
+export function statusHeaders(status: CallStatus): Record<string, string> {
+  const headers: Record<string, string> = {};
+  if (status.status === 401) headers['www-authenticate'] = 'Bearer realm="millrace"';
+  if (status.retryAfterMs !== undefined) {
+    headers['retry-after'] = String(Math.max(1, Math.ceil(status.retryAfterMs / 1000)));
+  }
+  return headers;
 }

@@ -1,13 +1,26 @@
+import { docsSite, type Asset, headerList, type Exchange } from '@millrace/kit/http';
 import { openApiYaml } from '@millrace/contract/documents';
 import { isLoopback } from '@millrace/kit/config';
-import { headerList, type Exchange } from '@millrace/kit/http';
 import type { Metrics } from '@millrace/kit/metrics';
-import type { Authenticator } from '../access/authenticator.js';
-import type { Readiness } from '../base/readiness.js';
-import { docsAsset, docsHeaders } from './assets.js';
+import type { Authenticator } from '../access/access.js';
+import type { Readiness } from '../base/status.js';
 import { noSuchRoute, type Page } from './routes.js';
 
-export interface PageParts {
+const site = docsSite({
+  title: 'Millrace database',
+  document: '/openapi.yaml',
+  assets: '/docs',
+});
+
+const docsHeaders = site.headers;
+
+/** A file of the documentation page. */
+function docsAsset(path: string): Asset | undefined {
+  if (path === '/docs') return site.page;
+  return path.startsWith('/docs/') ? site.asset(path.slice('/docs/'.length)) : undefined;
+}
+
+interface PageParts {
   authenticator: Authenticator;
   readiness: Readiness;
   metrics: Metrics;

@@ -5,7 +5,7 @@ import { StoreCodec } from '@millrace/engine/format/codec';
 import type { JsonObject } from '@millrace/engine/value/documents';
 import { encodeRecord, RecordImage, type RecordFields } from '@millrace/engine/format/record';
 import { ShownRecord } from '../service/records.js';
-import { JsonRecordWriter, recordText } from './record-json.js';
+import { JsonRecordWriter, recordText } from './json-out.js';
 
 const codec = new StoreCodec({ load: () => undefined, save: () => undefined });
 const id = '01JD0000000000000000000000';

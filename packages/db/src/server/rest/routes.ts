@@ -7,9 +7,9 @@ import {
   type PathEntry,
   type Steps,
 } from '@millrace/kit/http';
-import { refuse } from '@millrace/engine/value/refusal';
+import { refuse } from '@millrace/engine/value/documents';
 import { requestLimit } from '../grpc/codec.js';
-import { badField } from '../service/values.js';
+import { badField } from '../service/records.js';
 import { hasBulkLines } from './bulk-lines.js';
 import { Operation } from './operation.js';
 

@@ -1,34 +1,63 @@
-import type { Clock } from '@millrace/kit/clock';
 import {
+  crossSiteHeader,
+  hasBody,
+  mediaTypeOf,
+  shownHeader,
+  type Exchange,
   ConnectionsExceeded,
   MalformedRequest,
   PeerMemoryExceeded,
   peerMemoryRetryMs,
   type Dispatcher,
-  type Exchange,
   type Steps,
 } from '@millrace/kit/http';
+import { refuse } from '@millrace/engine/value/documents';
+import { badField } from '../service/records.js';
+import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Socket } from 'node:net';
-import { refuse } from '@millrace/engine/value/refusal';
-import type { Authenticator } from '../access/authenticator.js';
-import type { Calls } from '../calls/calls.js';
-import type { CallScope } from '../calls/scope.js';
-import { TurnBytes } from '../calls/turn-bytes.js';
-import { TurnQueue } from '../calls/turn-queue.js';
+import type { Authenticator } from '../access/access.js';
+import type { Calls, CallScope } from '../calls/calls.js';
+import { TurnBytes, TurnQueue } from '../calls/turn-queue.js';
 import type { StreamingRpc, UnaryRpc } from '../service/call.js';
 import { statusOf, type CallStatus } from '../base/status.js';
-import { checkTimeout, deadlineOf, untilAborted } from './deadline.js';
-import { statusHeaders, statusJson } from './errors.js';
-import type { Fields, Operation } from './operation.js';
+import {
+  checkTimeout,
+  deadlineOf,
+  untilAborted,
+  statusHeaders,
+  statusJson,
+  type Fields,
+  type Operation,
+} from './operation.js';
 import { serveBulkLines } from './bulk-lines.js';
-import { checkOrigin } from './origin.js';
-import { errorLine } from './streams.js';
+import { errorLine, ResponseWriter } from './streams.js';
 import type { Pages } from './pages.js';
-import { ResponseWriter } from './response-writer.js';
 import { noSuchRoute, restDispatcher, type RestEndpoint } from './routes.js';
 
-export interface RestParts {
+/**
+ * Protects a server without keys from web pages in a local browser: refuses foreign Host, Origin
+ * and Sec-Fetch-Site headers, and, from browsers, bodies that need no CORS preflight (forms, plain
+ * text). A client that sends neither Origin nor Sec-Fetch-Site is not a browser; its body is
+ * accepted with any Content-Type or none, so that plain `curl -d` keeps working.
+ */
+function checkOrigin({ headers, request }: Exchange, port: number): void {
+  const foreign = crossSiteHeader(headers, { port, needsLoopbackHost: true });
+  if (foreign) {
+    throw refuse(
+      'BAD_REQUEST',
+      `The ${foreign.header} ${shownHeader(foreign.value)} is not this machine. A server without ` +
+        'keys serves localhost only. Configure a keys_file to serve other hosts.',
+    );
+  }
+  const { origin, 'sec-fetch-site': site, 'content-type': type = 'none' } = headers;
+  // Browsers send at least one of these with every cross-site request that has a body.
+  const isFromPage = origin !== undefined || site !== undefined;
+  if (!isFromPage || !hasBody(request) || mediaTypeOf(type) === 'application/json') return;
+  throw badField('Content-Type', `${type.slice(0, 100)} is not supported: send application/json`);
+}
+
+interface RestParts {
   calls: Calls;
   clock: Clock;
   authenticator: Authenticator;

@@ -1,12 +1,22 @@
 import { Database as Api } from '@millrace/contract/db';
 import type { DescField } from '@bufbuild/protobuf';
-import type { StreamingRpc } from '../service/call.js';
-import { computeOnce } from '../service/compute-once.js';
-import type { FoundRecords, RecordWriter } from '../service/found-records.js';
-import type { PushSource } from '../service/push-source.js';
-import { jsonWriter, writerWithout } from './json-out.js';
-import { JsonRecords, JsonRecordWriter, type RecordFrame } from './record-json.js';
-import type { ResponseWriter } from './response-writer.js';
+import type {
+  StreamingRpc,
+  FoundRecords,
+  RecordWriter,
+  PushSource,
+  Abortable,
+} from '../service/call.js';
+import { computeOnce } from '../service/records.js';
+import {
+  jsonWriter,
+  writerWithout,
+  JsonRecords,
+  JsonRecordWriter,
+  type RecordFrame,
+} from './json-out.js';
+import type { Readable } from 'node:stream';
+import type { Exchange } from '@millrace/kit/http';
 
 type Messages = AsyncIterable<unknown> & Partial<PushSource<unknown>>;
 
@@ -174,4 +184,159 @@ export function eventsForm(rpc: StreamingRpc): StreamForm {
       writer.end('text/event-stream');
     },
   };
+}
+
+/** Longer lines are reported as such and skipped. */
+export const maxLineBytes = 4 * 1024 * 1024;
+const maxWaitingBytes = 2 * 1024 * 1024;
+const maxWaitingLines = 2_000;
+const newline = 0x0a;
+
+/** The lines of a stream. Reads ahead while the taker works, up to a limit. */
+export class LineQueue {
+  readonly #source: Readable;
+  #lines: (Buffer | 'too long')[] = [];
+  #waitingBytes = 0;
+  /** The beginning of a line whose end has not arrived. */
+  #open: Buffer[] = [];
+  #openBytes = 0;
+  #isSkipping = false;
+  #isEnded = false;
+  #failure: { reason: unknown } | undefined;
+  #wake: (() => void) | undefined;
+
+  constructor(source: Readable, signal: AbortSignal) {
+    this.#source = source;
+    const fail = (reason: unknown) => {
+      this.#failure ??= { reason };
+      this.#wake?.();
+    };
+    source.on('data', (chunk: Buffer) => this.#add(chunk));
+    source.on('end', () => this.#end());
+    source.on('error', fail);
+    source.on('close', () => {
+      if (!this.#isEnded) fail(new Error('The client disconnected'));
+    });
+    signal.addEventListener('abort', () => fail(signal.reason), { once: true });
+  }
+
+  /** The next lines without blank ones, at most `count`; undefined at the end. */
+  async take(count: number): Promise<(Buffer | 'too long')[] | undefined> {
+    while (this.#lines.length === 0) {
+      if (this.#failure) throw this.#failure.reason;
+      if (this.#isEnded) return undefined;
+      await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+    const taken = this.#lines.splice(0, count);
+    for (const line of taken) this.#waitingBytes -= line.length;
+    if (!this.#isFull) this.#source.resume();
+    return taken;
+  }
+
+  get #isFull(): boolean {
+    return this.#lines.length >= maxWaitingLines || this.#waitingBytes >= maxWaitingBytes;
+  }
+
+  #add(chunk: Buffer): void {
+    let start = 0;
+    for (let end; (end = chunk.indexOf(newline, start)) !== -1; start = end + 1) {
+      this.#extend(chunk.subarray(start, end));
+      this.#closeLine();
+    }
+    this.#extend(chunk.subarray(start));
+    if (this.#isFull) this.#source.pause();
+    if (this.#lines.length > 0) this.#wake?.();
+  }
+
+  #extend(piece: Buffer): void {
+    if (this.#isSkipping || piece.length === 0) return;
+    this.#openBytes += piece.length;
+    this.#open.push(piece);
+    if (this.#openBytes <= maxLineBytes) return;
+    this.#isSkipping = true;
+    this.#open = [];
+  }
+
+  #closeLine(): void {
+    const line = this.#isSkipping ? ('too long' as const) : Buffer.concat(this.#open);
+    this.#open = [];
+    this.#openBytes = 0;
+    this.#isSkipping = false;
+    if (line !== 'too long' && isBlank(line)) return;
+    this.#lines.push(line);
+    this.#waitingBytes += line.length;
+  }
+
+  #end(): void {
+    if (this.#openBytes > 0) this.#closeLine();
+    this.#isEnded = true;
+    this.#wake?.();
+  }
+}
+
+function isBlank(line: Buffer): boolean {
+  for (const byte of line) if (byte !== 0x20 && byte !== 0x09 && byte !== 0x0d) return false;
+  return true;
+}
+
+/** Writes a chunked response with backpressure. */
+export class ResponseWriter {
+  constructor(
+    private readonly exchange: Exchange,
+    private readonly scope: Abortable,
+  ) {}
+
+  get hasBegun(): boolean {
+    return this.exchange.response.headersSent;
+  }
+
+  begin(contentType: string): void {
+    const noBuffering = ['x-accel-buffering', 'no'];
+    this.exchange.begin(200, [
+      'content-type',
+      contentType,
+      'cache-control',
+      'no-store',
+      ...noBuffering,
+    ]);
+  }
+
+  async write(piece: string | Uint8Array): Promise<void> {
+    this.scope.throwIfAborted();
+    const drained = this.exchange.write(piece);
+    if (!drained) return;
+    await untilAborted(drained, this.scope.signal);
+  }
+
+  /** Whether a push would be sent without waiting. */
+  hasRoom(): boolean {
+    const { response } = this.exchange;
+    return !response.writableNeedDrain && !response.destroyed;
+  }
+
+  /** Like `write`, for callers that check `hasRoom` first. */
+  push(piece: Uint8Array): void {
+    this.exchange.response.write(piece);
+  }
+
+  /** Writes the last chunk. A response that has not begun is sent whole, with Content-Length. */
+  end(contentType: string, piece: string | Buffer = ''): void {
+    const { exchange } = this;
+    if (this.hasBegun) exchange.response.end(piece);
+    else exchange.send(200, ['content-type', contentType, 'cache-control', 'no-store'], piece);
+  }
+}
+
+async function untilAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  let onAbort: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason);
+    signal.addEventListener('abort', onAbort);
+  });
+  try {
+    await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+    work.catch(() => undefined);
+  }
 }

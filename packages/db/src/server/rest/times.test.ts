@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { timeText } from './times.js';
+import { timeText } from './json-in.js';
 
 test('timeText: formats like Date.toISOString', () => {
   const [first, last] = [Date.UTC(-200, 0, 1), Date.UTC(10_000, 0, 1) - 1];

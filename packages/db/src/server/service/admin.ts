@@ -6,12 +6,12 @@ import {
   PromoteResponseSchema,
   type BackupResponse,
 } from '@millrace/contract/db';
-import type { BackupPart } from '@millrace/engine/maintain/backup/parts';
-import { hashToBigInt } from '@millrace/engine/value/hash';
+import type { BackupPart } from '@millrace/engine/maintain/backup/frames';
+import { hashToBigInt } from '@millrace/engine/value/bytes';
 import type { CallContext, Request, Service } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { statusMethod } from './status.js';
-import { badField, duration, timestamp, wholeNumber } from './values.js';
+import { badField, duration, timestamp, wholeNumber } from './records.js';
 
 type AdminMethods = Pick<Service, 'Compact' | 'Backup' | 'Promote' | 'ReplicationStatus'>;
 

@@ -11,9 +11,16 @@ import type { ManyResult } from '@millrace/engine/write/bulk-filter';
 import { Refusal } from '@millrace/kit/errors';
 import type { CallContext, Request, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
-import { documentOf, recordMessage } from './records.js';
-import type { TransactionRegistry } from './transactions.js';
-import { badField, durationMs, engineMode, wantsJson, wholeNumber } from './values.js';
+import {
+  documentOf,
+  recordMessage,
+  badField,
+  durationMs,
+  engineMode,
+  wantsJson,
+  wholeNumber,
+} from './records.js';
+import type { TransactionRegistry } from './writes.js';
 
 type BulkMethods = Pick<UnaryMethods, 'BulkWrite' | 'UpdateMany' | 'DeleteMany'>;
 

@@ -1,10 +1,14 @@
 import type { MessageShape } from '@bufbuild/protobuf';
-import type { Database as Api, DbMethod, dbMethods, Filter } from '@millrace/contract/db';
-import type { Principal } from '../access/principal.js';
-import type { RecordWriter } from './found-records.js';
+import type { Database as Api, DbMethod, dbMethods, Filter, Record } from '@millrace/contract/db';
+import type { Principal } from '../access/access.js';
+import type { JsonObject } from '@millrace/engine/value/documents';
+import type { Projection } from '@millrace/engine/query/query';
+import type { RecordSink } from '@millrace/engine/query/page';
+import type { RecordImage } from '@millrace/engine/format/record';
+import { recordMessage } from './records.js';
 
 type Method<Rpc extends DbMethod> = (typeof Api.method)[Uncapitalize<Rpc>];
-export type RequestMessage<Rpc extends DbMethod> = MessageShape<Method<Rpc>['input']>;
+type RequestMessage<Rpc extends DbMethod> = MessageShape<Method<Rpc>['input']>;
 export type ResponseMessage<Rpc extends DbMethod> = MessageShape<Method<Rpc>['output']>;
 
 export type StreamingRpc = {
@@ -65,3 +69,77 @@ export type StreamingMethods = {
 
 /** All methods, independent of the protocol; gRPC and REST both call these. */
 export type Service = UnaryMethods & StreamingMethods;
+
+/** Encodes records directly from their stored bytes, without a message for each. */
+export interface RecordWriter {
+  /** `parts`: the projected document; undefined: the whole document. `commit`: the seq to show. */
+  add(image: RecordImage, parts: JsonObject | undefined, commit: number): void;
+  /** Returns everything added since the last call. */
+  take(): object;
+}
+
+/** The records of a message: as messages, or already encoded. */
+export interface FoundRecords {
+  readonly records: Record[];
+  readonly written?: object;
+}
+
+/** How records are presented. */
+interface RecordView {
+  /** Bodies as JSON bytes instead of structs. */
+  readonly json: boolean;
+  /** Projection of the documents; undefined: whole documents. */
+  readonly project: Projection | undefined;
+  /** Ids of records that the transaction has written and not committed. */
+  readonly own: { has(id: string): boolean } | undefined;
+}
+
+/** Creates a message for each record. */
+export class MessageSink implements RecordSink<FoundRecords> {
+  #records: Record[] = [];
+
+  constructor(private readonly view: RecordView) {}
+
+  add(image: RecordImage): void {
+    const { json, project, own } = this.view;
+    const copy = image.keep();
+    const seq = own?.has(copy.id) ? 0 : undefined;
+    this.#records.push(recordMessage(copy, { json, data: project?.(copy.data), seq }));
+  }
+
+  take(): FoundRecords {
+    const records = this.#records;
+    this.#records = [];
+    return { records };
+  }
+}
+
+/** Passes each record to a record writer. */
+export class WritingSink implements RecordSink<FoundRecords> {
+  constructor(
+    private readonly writer: RecordWriter,
+    private readonly view: RecordView,
+  ) {}
+
+  add(image: RecordImage): void {
+    const { project, own } = this.view;
+    const commit = own?.has(image.id) ? 0 : image.seq;
+    this.writer.add(image, project?.(image.data), commit);
+  }
+
+  take(): FoundRecords {
+    return { records: [], written: this.writer.take() };
+  }
+}
+
+/** A stream that can push messages to a sink while its reader waits. */
+export interface PushSource<Answer> {
+  pushTo(sink: PushSink<Answer>): void;
+}
+
+export interface PushSink<Answer> {
+  /** False: the sink accepts nothing now; messages go to the reader, which waits for room. */
+  hasRoom(): boolean;
+  /** Consecutive messages. The array is shared between streams; do not modify it. */
+  take(answers: readonly Answer[]): void;
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { computeOnce } from './compute-once.js';
+import { computeOnce } from './records.js';
 
 test('computeOnce: computes a value once per variant', () => {
   let count = 0;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { CollectionInfo } from '@millrace/engine/core/catalog';
+import type { CollectionInfo } from '@millrace/engine/core/core';
 import { checkFind } from '@millrace/engine/query/query';
 import { compileIndex } from '@millrace/engine/format/entries';
 import { SlowQueryLog } from './index-advice.js';

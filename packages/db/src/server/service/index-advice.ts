@@ -1,4 +1,4 @@
-import type { CollectionInfo } from '@millrace/engine/core/catalog';
+import type { CollectionInfo } from '@millrace/engine/core/core';
 import type { Condition, FieldTest } from '@millrace/engine/query/filter';
 import type { SortOrder } from '@millrace/engine/query/sort';
 import type { PlanReport } from '@millrace/engine/query/source';

@@ -1,17 +1,14 @@
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
 import type { Record } from '@millrace/contract/db';
 import { checkCollectionName, checkKey } from '@millrace/engine/value/documents';
-import { notFoundById, notFoundByKey } from '@millrace/engine/write/operations';
+import { notFoundById, notFoundByKey } from '@millrace/engine/write/mutations';
 import { checkFind } from '@millrace/engine/query/query';
 import type { RecordImage } from '@millrace/engine/format/record';
 import type { Transaction } from '@millrace/engine/write/transactions';
 import type { CallContext, Request, UnaryMethods } from './call.js';
-import { ownIds } from './own-writes.js';
+import { ownIds, checkReadSeq, reachSeq, type TransactionRegistry } from './writes.js';
 import type { ServiceParts } from './parts.js';
-import { checkReadSeq, reachSeq } from './reach-seq.js';
-import { recordMessage } from './records.js';
-import type { TransactionRegistry } from './transactions.js';
-import { wantsJson } from './values.js';
+import { recordMessage, wantsJson } from './records.js';
 
 type ReadRequest = Request<'FindById'> | Request<'FindByKey'>;
 

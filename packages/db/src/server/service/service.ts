@@ -1,15 +1,12 @@
 import { adminMethods } from './admin.js';
-import { aggregateMethod } from './aggregate.js';
+import { aggregateMethod, findMethod } from './queries.js';
 import { bulkMethods } from './bulk.js';
 import type { Service } from './call.js';
-import { catalogMethods } from './catalog.js';
-import { findMethod } from './find.js';
+import { catalogMethods, schemaMethods } from './catalog.js';
 import type { ServiceParts } from './parts.js';
 import { readMethods } from './reads.js';
-import { schemaMethods } from './schemas.js';
-import { TransactionRegistry } from './transactions.js';
+import { TransactionRegistry, writeMethods } from './writes.js';
 import { watchMethod } from './watch.js';
-import { writeMethods } from './writes.js';
 
 /** The methods of the database, without network, authentication or limits. */
 export function createService(parts: ServiceParts): Service {

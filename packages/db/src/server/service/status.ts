@@ -9,10 +9,10 @@ import {
   SavedTailSchema,
   type CollectionStatus,
 } from '@millrace/contract/db';
-import type { CollectionInfo } from '@millrace/engine/core/catalog';
+import type { CollectionInfo } from '@millrace/engine/core/core';
 import type { CompactProgress } from '@millrace/engine/maintain/compact/compact';
 import { checkFind } from '@millrace/engine/query/query';
-import { RecordList } from '@millrace/engine/query/record-sink';
+import { RecordList } from '@millrace/engine/query/page';
 import type { CallContext, UnaryMethods } from './call.js';
 import { indexStatus } from './catalog.js';
 import type { ServiceParts } from './parts.js';
@@ -22,8 +22,8 @@ import type {
   ReplicationState,
   SavedTailState,
 } from './replication.js';
-import { stoppableFind } from './stoppable-queries.js';
-import { duration, timestamp } from './values.js';
+import { stoppableFind } from './queries.js';
+import { duration, timestamp } from './records.js';
 
 export function statusMethod(parts: ServiceParts): UnaryMethods['ReplicationStatus'] {
   return async (request, context) => {

@@ -2,9 +2,9 @@ import { expect, test } from 'vitest';
 import { useScratch } from '../../../../engine/test/scratch.test-support.js';
 import { checkAggregate } from '@millrace/engine/query/aggregate-query';
 import { checkFind } from '@millrace/engine/query/query';
-import { RecordList } from '@millrace/engine/query/record-sink';
+import { RecordList } from '@millrace/engine/query/page';
 import { systemClock } from '@millrace/kit/clock';
-import { stoppableAggregate, stoppableFind } from './stoppable-queries.js';
+import { stoppableAggregate, stoppableFind } from './queries.js';
 
 const scratch = useScratch();
 

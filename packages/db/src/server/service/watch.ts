@@ -6,19 +6,31 @@ import {
   type RequestResult,
   type WatchResponse,
 } from '@millrace/contract/db';
-import { hashToBigInt } from '@millrace/engine/value/hash';
+import { hashToBigInt } from '@millrace/engine/value/bytes';
 import { compilePredicate } from '@millrace/engine/query/predicate';
 import { checkFind } from '@millrace/engine/query/query';
-import type { RecordImage } from '@millrace/engine/format/record';
-import type { RequestResult as StoredResult } from '@millrace/engine/format/request-results';
+import type { RecordImage, RequestResult as StoredResult } from '@millrace/engine/format/record';
 import type { VisibleChange, WatchMessage } from '@millrace/engine/watch/message';
 import type { Watch } from '@millrace/engine/watch/watch';
-import type { CallContext, Pollable, Request, StreamingMethods } from './call.js';
-import { computeOnce } from './compute-once.js';
+import type {
+  CallContext,
+  Pollable,
+  Request,
+  StreamingMethods,
+  PushSource,
+  PushSink,
+} from './call.js';
+import {
+  computeOnce,
+  recordMessage,
+  removedRecord,
+  badField,
+  durationMs,
+  timestamp,
+  wantsJson,
+  wholeNumber,
+} from './records.js';
 import type { ServiceParts } from './parts.js';
-import type { PushSource, PushSink } from './push-source.js';
-import { recordMessage, removedRecord } from './records.js';
-import { badField, durationMs, timestamp, wantsJson, wholeNumber } from './values.js';
 
 const kinds: Record<WatchMessage['kind'], WatchKind> = {
   changes: WatchKind.CHANGES,

@@ -1,7 +1,7 @@
 import { Database } from '@millrace/contract/db';
 import { Refusal } from '@millrace/kit/errors';
 import { Session } from '../../../src/client/session.js';
-import { hashToBigInt } from '@millrace/engine/value/hash';
+import { hashToBigInt } from '@millrace/engine/value/bytes';
 import type { TestNode } from './nodes.js';
 
 export interface PeerFields {

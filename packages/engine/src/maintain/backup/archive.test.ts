@@ -4,7 +4,7 @@ import { memoryLog } from '@millrace/kit/log';
 import { expect, test } from 'vitest';
 import type { Database } from '../../api/database.js';
 import { useScratch } from '../../../test/scratch.test-support.js';
-import { baseBackupName, type RestoreTarget } from './archive.js';
+import { baseBackupName, type RestoreTarget } from './archiver.js';
 import { contentOf, fillWithVariety } from './backup.test-support.js';
 import { restore } from './restore.js';
 

@@ -1,7 +1,7 @@
 import { seededRandom } from '@millrace/kit/random';
 import type { Database } from '../../api/database.js';
 import type { JsonObject } from '../../value/documents.js';
-import { decodeState, stateRow } from '../../storage/file/state.js';
+import { decodeState, stateRow } from '../../storage/file/tables.js';
 
 /** Writes of every kind, over several collections: what is there in the end is no simple thing. */
 export async function fillWithVariety(db: Database, writes: number, seed = 1): Promise<void> {

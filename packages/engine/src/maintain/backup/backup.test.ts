@@ -2,12 +2,12 @@ import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
-import { lineageOf } from '../../storage/file/state.js';
+import { lineageOf } from '../../storage/file/tables.js';
 import { refusalOf, useScratch } from '../../../test/scratch.test-support.js';
 import { recordKey } from '../../format/keys.js';
 import type { BackupOptions } from './backup.js';
 import { fileBytes } from './file.js';
-import type { BackupPart } from './parts.js';
+import type { BackupPart } from './frames.js';
 import { fillWithVariety } from './backup.test-support.js';
 
 const scratch = useScratch();

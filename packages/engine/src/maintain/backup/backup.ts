@@ -1,21 +1,155 @@
-import type { CollectionInfo } from '../../core/catalog.js';
-import { decodeCommit } from '../../format/changes.js';
-import type { Core } from '../../core/core.js';
-import { checkCollectionName } from '../../value/documents.js';
+import type { CollectionInfo, Core } from '../../core/core.js';
+import { type Commit, type RecordImage, decodeCommit } from '../../format/record.js';
+import { prefixKey } from '../../format/keys.js';
+import {
+  encodeFrame,
+  frameKinds,
+  jsonFrame,
+  hashToHex,
+  type BackupCatalog,
+  Chunks,
+  backupVersion,
+  type BackupFormat,
+  type BackupHeader,
+  type BackupPart,
+} from './frames.js';
+import {
+  encodeRow,
+  encodeCommitRow,
+  encodeRecordRow,
+  toPortable,
+  checkedJson,
+} from './portable.js';
+import { checkCollectionName, refuse } from '../../value/documents.js';
 import { durableSnapshot } from '../../core/durable-snapshot.js';
-import { lineageOf } from '../../storage/file/state.js';
-import type { Hash64 } from '../../value/hash.js';
+import { lineageOf, type DatabaseState, type TableRow } from '../../storage/file/tables.js';
+import type { Hash64 } from '../../value/bytes.js';
 import type { Slice } from '../../core/slice.js';
 import { ScanWalk, type Visit } from '../../query/walk.js';
-import { refuse } from '../../value/refusal.js';
-import type { DatabaseState } from '../../storage/file/state.js';
 import type { SnapshotView } from '../../storage/views.js';
-import { compacted } from '../../watch/commit-log.js';
-import { Chunks } from './chunks.js';
-import { ndjsonWriter } from './ndjson.js';
-import { backupVersion, type BackupFormat, type BackupHeader, type BackupPart } from './parts.js';
-import { snapshotWriter } from './snapshot.js';
-import type { BackupScope, BackupWriter } from './writer.js';
+import { compacted } from '../../watch/log-reader.js';
+
+const frameBytes = 64 * 1024;
+
+/** The format that can be restored: frames of records, or of commits for an increment. */
+function snapshotWriter(core: Core): BackupWriter {
+  let kind: number = frameKinds.records;
+  let rows: Buffer[] = [];
+  let bytes = 0;
+
+  const flush = (): Buffer | undefined => {
+    if (bytes === 0) return undefined;
+    const frame = encodeFrame(kind, Buffer.concat(rows));
+    rows = [];
+    bytes = 0;
+    return frame;
+  };
+  const add = (row: Buffer): Buffer | undefined => {
+    rows.push(row);
+    bytes += row.length;
+    return bytes >= frameBytes ? flush() : undefined;
+  };
+
+  return {
+    begin: (scope) => jsonFrame(frameKinds.catalog, catalogOf(scope)),
+    record(collection: CollectionInfo, image: RecordImage) {
+      kind = frameKinds.records;
+      // A frame has one collection: `flush` is called between two.
+      if (bytes === 0) rows = [prefixKey(collection.id)];
+      return add(encodeRecordRow(image.id, toPortable(image, collection)));
+    },
+    commit(commit: Commit) {
+      kind = frameKinds.commits;
+      const changes = commit.changes.map(({ op, collection, id, after }) => ({
+        op,
+        collection,
+        id,
+        record: after && toPortable(after, core.catalog.byId(collection)),
+      }));
+      return add(encodeCommitRow(commit, changes));
+    },
+    row(row) {
+      kind = frameKinds.rows;
+      return add(encodeRow(row));
+    },
+    flush,
+  };
+}
+
+function catalogOf({ collections, only, sinceChain }: BackupScope): BackupCatalog {
+  return {
+    collections: collections.map(({ id, name }) => ({ number: id, name })),
+    indexes: collections.flatMap(({ name, indexes }) =>
+      indexes.map(({ definition }) => ({
+        collection: name,
+        fields: [...definition.fields],
+        unique: Boolean(definition.unique),
+        sparse: Boolean(definition.sparse),
+      })),
+    ),
+    only: only ? [...only].sort() : null,
+    since_chain: sinceChain ? hashToHex(sinceChain) : null,
+  };
+}
+
+const pieceBytes = 64 * 1024;
+
+/** The format for people and other programs: a JSON object for each record, or each change. */
+function ndjsonWriter(core: Core): BackupWriter {
+  let lines: string[] = [];
+  let length = 0;
+
+  const flush = (): Buffer | undefined => {
+    if (length === 0) return undefined;
+    const piece = Buffer.from(lines.join(''));
+    lines = [];
+    length = 0;
+    return piece;
+  };
+  const add = (text: string): void => {
+    lines.push(text, '\n');
+    length += text.length + 1;
+  };
+  const full = () => (length >= pieceBytes ? flush() : undefined);
+
+  return {
+    begin: () => undefined,
+    record(collection, image) {
+      add(`{"collection":"${collection.name}",${membersOf(image, collection)}}`);
+      return full();
+    },
+    commit({ seq, at, changes }) {
+      for (const { op, collection: number, id, after, before } of changes) {
+        const collection = core.catalog.byId(number);
+        if (collection === core.catalog.system) continue;
+        const about = `"op":"${op}","collection":"${collection.name}","committed_at":${timeOf(at)}`;
+        const members = after
+          ? membersOf(after, collection)
+          : headOf({ id, key: before?.key ?? '', rev: before?.rev ?? 0, seq });
+        add(`{${about},"record":{${members}}}`);
+      }
+      return full();
+    },
+    row: () => undefined,
+    flush,
+  };
+}
+
+/** The members of the record as the REST bridge shows it, built around its JSON. */
+function membersOf(image: RecordImage, collection: CollectionInfo): string {
+  const json = checkedJson(image, collection);
+  const times = `"created_at":${timeOf(image.createdAt)},"updated_at":${timeOf(image.updatedAt)}`;
+  const expiry = image.expiresAt ? `,"expires_at":${timeOf(image.expiresAt)}` : '';
+  return `${headOf(image)},${times}${expiry},"data":${json}`;
+}
+
+function headOf({ id, key, rev, seq }: Pick<RecordImage, 'id' | 'key' | 'rev' | 'seq'>): string {
+  return `"id":"${id}","key":${JSON.stringify(key)},"rev":${rev},"seq":${seq}`;
+}
+
+function timeOf(ms: number): string {
+  return `"${new Date(ms).toISOString()}"`;
+}
 
 export interface BackupOptions {
   /** `snapshot` (default) can be restored; `ndjson` is for other programs. */
@@ -212,4 +346,27 @@ function headerOf(
     sinceSeq,
     chainHash: state.chain,
   };
+}
+
+/**
+ * Encodes the data of a backup in one format. Returned bytes are written to the backup as they are.
+ */
+interface BackupWriter {
+  begin(scope: BackupScope): Buffer | undefined;
+  /** Adds a record. Returns bytes when enough were collected. */
+  record(collection: CollectionInfo, image: RecordImage): Buffer | undefined;
+  /** Adds a commit of an increment. */
+  commit(commit: Commit): Buffer | undefined;
+  /** Adds a raw row. Formats for other programs leave them out. */
+  row(row: TableRow): Buffer | undefined;
+  /** The bytes that were collected and not returned yet. Called after each collection. */
+  flush(): Buffer | undefined;
+}
+
+interface BackupScope {
+  collections: readonly CollectionInfo[];
+  /** The only collections to back up; absent: all. */
+  only: readonly string[] | undefined;
+  /** For an increment: the chain hash at the commit it builds on. */
+  sinceChain: Hash64 | undefined;
 }

@@ -3,18 +3,22 @@ import { open, rename, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { messageOf, Refusal, systemCode } from '@millrace/kit/errors';
 import type { Core } from '../../core/core.js';
-import { refuse } from '../../value/refusal.js';
-import { isDiskFull } from '../../storage/file/disk.js';
+import { refuse } from '../../value/documents.js';
+import { isDiskFull } from '../../storage/file/files.js';
 import { syncDirectory } from '../../storage/file/directory.js';
 import { backup, type ArchiveOptions } from './backup.js';
-import { damagedAt, frameKinds, FrameReader, jsonFrame, type Frame } from './frames.js';
 import {
+  damagedAt,
+  frameKinds,
+  FrameReader,
+  jsonFrame,
+  type Frame,
   headerFromJson,
   headerToJson,
   type BackupHeader,
   type BackupPart,
   type BackupTrailer,
-} from './parts.js';
+} from './frames.js';
 import { readBackup } from './reader.js';
 
 /**

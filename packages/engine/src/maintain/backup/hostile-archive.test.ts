@@ -4,11 +4,11 @@ import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 
 import { dirname, join } from 'node:path';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { describe, expect, test } from 'vitest';
-import { contentHash } from '../../format/content-hash.js';
+import { contentHash } from '../../format/document-writer.js';
 import type { JsonObject } from '../../value/documents.js';
 import { encodeRecord } from '../../format/record.js';
 import { useScratch } from '../../../test/scratch.test-support.js';
-import { baseBackupName, logBackupName } from './archive.js';
+import { baseBackupName, logBackupName } from './archiver.js';
 import { encodeFrame, frameKinds, jsonFrame } from './frames.js';
 import { encodeRecordRow } from './portable.js';
 import { restore } from './restore.js';

@@ -1,12 +1,98 @@
-import type { CollectionInfo } from '../../core/catalog.js';
-import type { ChangeOp, Commit } from '../../format/changes.js';
+import { checkCollectionName, maxDepth, refuse } from '../../value/documents.js';
+import { systemCollection, type CollectionInfo } from '../../core/core.js';
+import { compileIndex } from '../../format/entries.js';
+import type { BackupHeader, BackupTrailer } from './frames.js';
+import { type ChangeOp, type Commit, encodeRecord, RecordImage } from '../../format/record.js';
 import type { Codec } from '../../format/codec.js';
-import { contentHash } from '../../format/content-hash.js';
-import type { Hash64 } from '../../value/hash.js';
-import { encodeRecord, RecordImage } from '../../format/record.js';
-import { refuse } from '../../value/refusal.js';
-import { documentProblem } from './plausible.js';
+import { contentHash } from '../../format/document-writer.js';
+import type { Hash64 } from '../../value/bytes.js';
 import { idLength, readId, readUint48, writeId } from '../../format/keys.js';
+import type { TableRow } from '../../storage/file/tables.js';
+
+/**
+ * Checksums detect damage, not malice: an attacker can compute them for any content. So the content
+ * of a backup is checked here before it is used. Each function returns the problem.
+ */
+
+const maxSeq = 2 ** 48 - 1;
+const maxEpoch = 2 ** 32 - 1;
+const hexHash = /^[0-9a-f]{16}$/;
+const lineage = /^[0-9A-Za-z_-]{1,64}$/;
+
+const isCount = (value: unknown, max: number): boolean =>
+  typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= max;
+
+export function headerProblem(header: BackupHeader): string | undefined {
+  const { seq, sinceSeq, epoch, lineageId, createdAt, chainHash } = header;
+  if (!isCount(seq, maxSeq)) return 'its header has no valid seq';
+  if (!isCount(sinceSeq, seq)) return 'its header has no valid since_seq';
+  if (!isCount(epoch, maxEpoch)) return 'its header has no valid epoch';
+  if (!lineage.test(lineageId)) return 'its header has no valid lineage_id';
+  if (Number.isNaN(createdAt.getTime())) return 'its header has no valid created_at';
+  const { high, low } = chainHash;
+  if (Number.isNaN(high) || Number.isNaN(low)) return 'its header has no valid chain_hash';
+  return undefined;
+}
+
+export function trailerProblem(trailer: BackupTrailer | null): string | undefined {
+  const { bytes, records, sha256 } = trailer ?? {};
+  const isValid = [bytes, records].every((count) => isCount(count, Number.MAX_SAFE_INTEGER));
+  return isValid && typeof sha256 === 'string' ? undefined : 'its trailer is not one';
+}
+
+export function catalogProblem(catalog: unknown): string | undefined {
+  if (typeof catalog !== 'object' || catalog === null) return 'its catalog is not an object';
+  const { collections, indexes, only, since_chain: chain } = catalog as Record<string, unknown>;
+  if (!Array.isArray(collections) || !Array.isArray(indexes)) return 'its catalog lacks a list';
+  if (chain !== null && !(typeof chain === 'string' && hexHash.test(chain))) {
+    return 'its catalog has no valid since_chain';
+  }
+  const names = new Set<unknown>();
+  for (const each of collections as unknown[]) {
+    const { number, name } = (each ?? {}) as { number?: unknown; name?: unknown };
+    if (!isCount(number, maxEpoch)) return 'its catalog has a collection without a number';
+    if (names.has(name)) return `its catalog has the collection "${String(name)}" twice`;
+    names.add(name);
+    const problem = problemOf(() => name === systemCollection || checkCollectionName(name));
+    if (problem !== undefined) return `its catalog: ${problem}`;
+  }
+  for (const index of indexes as unknown[]) {
+    const { collection, fields } = (index ?? {}) as { collection?: unknown; fields?: unknown };
+    if (!names.has(collection)) return 'its catalog has an index of no collection';
+    const problem = problemOf(() => compileIndex(index as Parameters<typeof compileIndex>[0]));
+    if (!Array.isArray(fields) || problem !== undefined) {
+      return `its catalog has an index that cannot be used: ${problem ?? 'it has no fields'}`;
+    }
+  }
+  const isList = Array.isArray(only) && only.every((name) => typeof name === 'string');
+  return only === null || isList ? undefined : 'its catalog has no valid list of collections';
+}
+
+/** A document must satisfy the rules for writes. */
+function documentProblem(data: unknown): string | undefined {
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return 'is not an object';
+  return nestedProblem(data, 1);
+}
+
+function nestedProblem(value: object, depth: number): string | undefined {
+  if (depth > maxDepth) return `is nested deeper than ${maxDepth} levels`;
+  if (Object.hasOwn(value, '__proto__')) return 'has a field named "__proto__"';
+  for (const part of Object.values(value) as unknown[]) {
+    if (typeof part !== 'object' || part === null) continue;
+    const problem = nestedProblem(part, depth + 1);
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
+function problemOf(check: () => unknown): string | undefined {
+  try {
+    check();
+    return undefined;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
 
 /**
  * Records and commits as a backup carries them. They lie as in the file (see record.ts and
@@ -16,7 +102,7 @@ import { idLength, readId, readUint48, writeId } from '../../format/keys.js';
  *   commit   seq u48 | at u48 | epoch u32 | chain 8 | count u32 | changes
  *   change   op u8 | collection u32 | id 16 | length of the record after it u32, 0 for none | record
  */
-export const jsonCodec: Codec = {
+const jsonCodec: Codec = {
   decode: (bytes, start, end) =>
     JSON.parse(
       Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString(),
@@ -132,12 +218,12 @@ export function* decodeCommitRows(payload: Buffer): Iterable<PortableCommit> {
 function imageOf(id: string, payload: Buffer, start: number, end: number): RecordImage {
   if (end > payload.length) throw new RangeError(`the record ${id} is cut off`);
   const image = new RecordImage(id, payload.subarray(start, end), end - start, jsonCodec);
-  const problem = problemOf(image);
+  const problem = imageProblem(image);
   if (problem !== undefined) throw new RangeError(`the record ${id} ${problem}`);
   return image;
 }
 
-function problemOf(image: RecordImage): string | undefined {
+function imageProblem(image: RecordImage): string | undefined {
   try {
     const problem = documentProblem(image.data);
     return problem ?? (contentHash(image.data) === image.contentHash ? undefined : 'is damaged');
@@ -145,4 +231,26 @@ function problemOf(image: RecordImage): string | undefined {
     if (error instanceof SyntaxError) return 'is damaged';
     throw error;
   }
+}
+
+/** A raw row in a frame: `length of the key u32 | length of the value u32 | both`. */
+export function encodeRow({ key, value }: TableRow): Buffer {
+  const bytes = Buffer.allocUnsafe(8 + key.length + value.length);
+  bytes.writeUInt32BE(key.length, 0);
+  bytes.writeUInt32BE(value.length, 4);
+  bytes.set(key, 8);
+  bytes.set(value, 8 + key.length);
+  return bytes;
+}
+
+export function decodeRows(bytes: Buffer): TableRow[] {
+  const rows: TableRow[] = [];
+  for (let at = 0; at < bytes.length;) {
+    const keyEnd = at + 8 + bytes.readUInt32BE(at);
+    const end = keyEnd + bytes.readUInt32BE(at + 4);
+    if (end > bytes.length) throw new RangeError('a row is cut off');
+    rows.push({ key: bytes.subarray(at + 8, keyEnd), value: bytes.subarray(keyEnd, end) });
+    at = end;
+  }
+  return rows;
 }

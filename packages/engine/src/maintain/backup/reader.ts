@@ -1,19 +1,28 @@
 import { createHash } from 'node:crypto';
 import { UsageError } from '@millrace/kit/errors';
 import type { RecordImage } from '../../format/record.js';
-import { refuse } from '../../value/refusal.js';
+import { refuse } from '../../value/documents.js';
 import type { TableRow } from '../../storage/file/tables.js';
-import { damagedAt, frameKinds, FrameReader, type Frame } from './frames.js';
 import {
+  damagedAt,
+  frameKinds,
+  FrameReader,
+  type Frame,
   backupVersion,
   type BackupCatalog,
   type BackupHeader,
   type BackupPart,
   type BackupTrailer,
-} from './parts.js';
-import { catalogProblem, headerProblem, trailerProblem } from './plausible.js';
-import { decodeRows } from './row-frames.js';
-import { decodeCommitRows, decodeRecordRows, type PortableCommit } from './portable.js';
+} from './frames.js';
+import {
+  catalogProblem,
+  headerProblem,
+  trailerProblem,
+  decodeRows,
+  decodeCommitRows,
+  decodeRecordRows,
+  type PortableCommit,
+} from './portable.js';
 
 /** The content of a backup, in order. The catalog comes first. */
 export type BackupStatement =

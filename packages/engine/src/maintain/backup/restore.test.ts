@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { problemsOf } from '../../../test/consistency.test-support.js';
 import { Database } from '../../api/database.js';
-import { lineageOf } from '../../storage/file/state.js';
+import { lineageOf } from '../../storage/file/tables.js';
 import { useScratch } from '../../../test/scratch.test-support.js';
 import { contentOf, fillWithVariety } from './backup.test-support.js';
 import { checkBackup } from './check.js';

@@ -6,20 +6,19 @@ import { silentLog, type Log } from '@millrace/kit/log';
 import { systemRandom, type Random } from '@millrace/kit/random';
 import { Core } from '../../core/core.js';
 import { openFormat } from '../upgrade/format.js';
-import { lineageOf } from '../../storage/file/state.js';
+import { lineageOf, Tables } from '../../storage/file/tables.js';
 import {
   isEmptyDirectory,
   makeDirectory,
   pointTo,
   removeStore,
   storeName,
+  DirectoryLock,
 } from '../../storage/file/directory.js';
 import { nodeFiles } from '../../storage/file/files.js';
-import { DirectoryLock } from '../../storage/file/lock.js';
-import { Tables } from '../../storage/file/tables.js';
 import { verifyCore } from '../verify/verify.js';
 import { applyBackup } from './apply.js';
-import { isArchive, planRestore, type RestoreTarget } from './archive.js';
+import { isArchive, planRestore, type RestoreTarget } from './archiver.js';
 import { checkBackup, checkSequence, type CheckedBackup } from './check.js';
 import { fileParts } from './file.js';
 import type { PortableCommit } from './portable.js';

@@ -1,14 +1,45 @@
+import type { Core } from '../../core/core.js';
+import { tableNames, Tables } from '../../storage/file/tables.js';
+import { TableWalker } from '../verify/extras.js';
 import { statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { Refusal } from '@millrace/kit/errors';
-import type { Core } from '../../core/core.js';
 import type { LogTrimmer } from '../../core/log-trim.js';
-import { refuse } from '../../value/refusal.js';
-import { freeBytes, isDiskFull } from '../../storage/file/disk.js';
+import { refuse } from '../../value/documents.js';
+import { freeBytes, isDiskFull } from '../../storage/file/files.js';
 import { currentStore, nextStore, pointTo, removeStore } from '../../storage/file/directory.js';
-import { tableNames, Tables } from '../../storage/file/tables.js';
-import { estimateBytes } from './estimate.js';
 import { StoreCopy } from './store-copy.js';
+
+// LMDB's overhead per row, and the maximum size of a row that shares a page.
+const rowHead = 10;
+const maxInPage = 2_000;
+const pageBytes = 4_096;
+const pageHead = 16;
+
+/** Estimated size of a copy of the file. */
+async function estimateBytes(core: Core): Promise<number> {
+  const view = core.snapshot();
+  const walker = new TableWalker(core, view);
+  let pages = 2;
+  try {
+    for (const table of tableNames) {
+      let shared = 0;
+      const add = ({ key, value }: { key: Buffer; value: Buffer }) => {
+        const size = rowHead + key.length + value.length;
+        if (size <= maxInPage) shared += size;
+        else {
+          shared += rowHead + key.length + 8;
+          pages += Math.ceil((value.length + pageHead) / pageBytes);
+        }
+      };
+      await walker.walk(table, add);
+      pages += Math.ceil(shared / (pageBytes - pageHead));
+    }
+    return pages * pageBytes;
+  } finally {
+    view.done();
+  }
+}
 
 const reservedBytes = 16 * 2 ** 20;
 

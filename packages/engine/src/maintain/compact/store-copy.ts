@@ -1,6 +1,6 @@
 import type { Core } from '../../core/core.js';
 import type { Slice } from '../../core/slice.js';
-import { foldedRow } from '../../storage/fold.js';
+import { foldedRow } from '../../storage/store.js';
 import {
   tableNames,
   type TableName,

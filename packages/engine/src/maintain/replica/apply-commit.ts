@@ -1,15 +1,46 @@
-import { chainAfter, encodeCommit, type Change, type ChangeOp } from '../../format/changes.js';
-import { contentHash } from '../../format/content-hash.js';
-import type { Core } from '../../core/core.js';
+import { Core, type CoreOptions } from '../../core/core.js';
+import {
+  chainAfter,
+  encodeCommit,
+  type Change,
+  type ChangeOp,
+  encodeRecord,
+  RecordImage,
+  type RequestResult,
+} from '../../format/record.js';
+import { contentHash } from '../../format/document-writer.js';
 import type { JsonObject } from '../../value/documents.js';
-import type { Hash64 } from '../../value/hash.js';
-import { encodeRecord, RecordImage } from '../../format/record.js';
-import type { RequestResult } from '../../format/request-results.js';
+import type { Hash64 } from '../../value/bytes.js';
 import { storeLeaderResult } from '../../write/requests.js';
-import { afterCommit } from '../../storage/file/state.js';
-import { sameHash } from '../../watch/token.js';
-import { noteLeaderSeq } from './leader-seq.js';
-import { moveImages } from './move-images.js';
+import { afterCommit, Tables } from '../../storage/file/tables.js';
+import { sameHash } from '../../watch/message.js';
+import { moveImages } from './cut-tail.js';
+import { join } from 'node:path';
+import { applyBackup } from '../backup/apply.js';
+import type { BackupHeader, BackupPart } from '../backup/frames.js';
+import { readBackup } from '../backup/reader.js';
+import { openFormat } from '../upgrade/format.js';
+import { removeStore } from '../../storage/file/directory.js';
+import { nodeFiles } from '../../storage/file/files.js';
+
+const name = 'leader_seq';
+
+/**
+ * Stores the leader's position, so that a follower that starts while its leader is down still knows
+ * what it lacks. Only inside a job.
+ */
+function noteLeaderSeq(core: Core, seq: number, epoch: number): void {
+  core.putMeta(name, { seq, epoch });
+}
+
+/** The newest commit of the leader of this epoch that this node knows about; 0: none. */
+export function notedLeaderSeq(core: Core): number {
+  const row = core.store.get('meta', Buffer.from(name));
+  if (!row) return 0;
+  const { seq, epoch } = JSON.parse(row.toString()) as { seq: number; epoch: number };
+  // The commits of another leader may never have become part of this history.
+  return epoch === core.state.epoch ? seq : 0;
+}
 
 /** A commit of the leader as it arrives at a follower. */
 export interface IncomingCommit {
@@ -35,7 +66,7 @@ export interface IncomingChange {
   after: IncomingRecord | undefined;
 }
 
-export interface IncomingRecord {
+interface IncomingRecord {
   key: string;
   rev: number;
   createdAt: number;
@@ -107,4 +138,48 @@ function applyNow(
   if (leaderSeq > seq) noteLeaderSeq(core, leaderSeq, epoch);
   const state = afterCommit(core.state, seq, chain);
   core.writer.state = { ...state, epoch: Math.max(epoch, state.epoch), commitEpoch: epoch };
+}
+
+/**
+ * Appends a commit without changes, the first one of a leader's epoch. Once enough followers have
+ * it, their histories are newer than every history of an earlier epoch. Only inside a job.
+ */
+export function appendEpochMarker(core: Core): number {
+  const { state, clock } = core;
+  const seq = state.seq + 1;
+  const { epoch } = state;
+  const changes: Change[] = [];
+  const chain = chainAfter(state.chain, { seq, epoch, changes }, () => '');
+  core.writer.appendCommit(encodeCommit({ seq, at: clock.now(), epoch, chain, changes }));
+  core.writer.state = afterCommit(state, seq, chain);
+  return seq;
+}
+
+/**
+ * Creates a store from a backup, beside the current store. It keeps the lineage of the backup.
+ * Removed again when the backup is incomplete.
+ */
+export async function fillStore(
+  directory: string,
+  name: string,
+  parts: AsyncIterable<BackupPart>,
+  source: string,
+  options: CoreOptions,
+): Promise<BackupHeader> {
+  removeStore(directory, name);
+  const tables = new Tables(join(directory, name));
+  let core: Core | undefined;
+  let isWhole = false;
+  try {
+    await openFormat(tables, { ...options, files: nodeFiles });
+    core = new Core(tables, undefined, options);
+    const statements = readBackup(parts, source);
+    const header = await applyBackup(core, statements, source, { keepLineage: true });
+    isWhole = true;
+    return header;
+  } finally {
+    if (core) await core.close(new Error('The copy is over'));
+    else await tables.close();
+    if (!isWhole) removeStore(directory, name);
+  }
 }

@@ -1,5 +1,5 @@
 import type { Random } from '@millrace/kit/random';
-import type { Commit } from '../../format/changes.js';
+import type { Commit } from '../../format/record.js';
 import type { Database } from '../../api/database.js';
 import type { ManualClock } from '../../../test/manual-clock.test-support.js';
 import { Refusal } from '@millrace/kit/errors';

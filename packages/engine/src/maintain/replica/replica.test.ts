@@ -2,12 +2,11 @@ import { existsSync, readdirSync } from 'node:fs';
 import { seededRandom } from '@millrace/kit/random';
 import { describe, expect, test } from 'vitest';
 import { problemsOf } from '../../../test/consistency.test-support.js';
-import { refuse } from '../../value/refusal.js';
+import { refuse } from '../../value/documents.js';
 import { commitsOf, refusalOf, useScratch } from '../../../test/scratch.test-support.js';
-import { lineageOf } from '../../storage/file/state.js';
-import { applyCommit } from './apply-commit.js';
+import { lineageOf } from '../../storage/file/tables.js';
+import { applyCommit, notedLeaderSeq } from './apply-commit.js';
 import { canCut } from './cut-tail.js';
-import { notedLeaderSeq } from './leader-seq.js';
 import { asIncoming, collections, randomCommit, recordsOf } from './replica.test-support.js';
 
 const scratch = useScratch();

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { problemsOf } from '../../../test/consistency.test-support.js';
 import type { Database } from '../../api/database.js';
-import { refuse } from '../../value/refusal.js';
+import { refuse } from '../../value/documents.js';
 import { commitsOf, refusalOf, useScratch } from '../../../test/scratch.test-support.js';
 import { applyCommit } from './apply-commit.js';
 import { asIncoming } from './replica.test-support.js';

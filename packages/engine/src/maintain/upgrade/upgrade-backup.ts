@@ -5,7 +5,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { humanBytes } from '@millrace/kit/units';
 import { currentStore, pointTo, syncDirectory } from '../../storage/file/directory.js';
-import { freeBytes, isOutOfRoom } from '../../storage/file/disk.js';
+import { freeBytes, isOutOfRoom } from '../../storage/file/files.js';
 
 /**
  * Copies a database that is about to be upgraded into a directory inside its own, which the version

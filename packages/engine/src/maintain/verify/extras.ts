@@ -1,13 +1,10 @@
-import type { IndexInfo } from '../../core/catalog.js';
-import type { Core } from '../../core/core.js';
+import type { IndexInfo, Core } from '../../core/core.js';
 import { expiryKinds, idLength, prefixLength, readId, readUint48 } from '../../format/keys.js';
 import { RecordImage } from '../../format/record.js';
-import type { TableRow } from '../../storage/file/tables.js';
+import type { TableRow, TableName } from '../../storage/file/tables.js';
 import type { SnapshotView } from '../../storage/views.js';
-import type { KnownCatalog } from './catalog.js';
-import { entriesOf, type Expected } from './records.js';
-import type { Problems } from './report.js';
-import type { TableWalker } from './slices.js';
+import { type KnownCatalog, entriesOf, type Expected, type Problems } from './records.js';
+import type { Slice } from '../../core/slice.js';
 
 const expiryHead = 7;
 
@@ -105,5 +102,47 @@ export class ExtraCheck {
     const bytes = this.view.get('records', Buffer.concat([owner, id]));
     if (!bytes) return undefined;
     return new RecordImage(readId(id, 0), bytes, bytes.length, this.core.codec);
+  }
+}
+
+/**
+ * Iterates over tables of a snapshot a few milliseconds at a time. Each slice opens the table again
+ * after the last row, so no LMDB cursor stays open during pauses.
+ */
+export class TableWalker {
+  readonly #slice: Slice;
+
+  constructor(
+    private readonly core: Core,
+    private readonly view: SnapshotView,
+  ) {
+    this.#slice = core.newSlice();
+  }
+
+  async walk(table: TableName, visit: (row: TableRow) => void, from?: Buffer): Promise<void> {
+    let start = from;
+    do {
+      start = this.#walkSome(table, start, visit);
+      await this.#rest();
+    } while (start);
+  }
+
+  /** Where to continue; undefined at the end. */
+  #walkSome(
+    table: TableName,
+    start: Buffer | undefined,
+    visit: (row: TableRow) => void,
+  ): Buffer | undefined {
+    for (const row of this.view.rows(table, start ? { start } : {})) {
+      visit(row);
+      if (this.#slice.spend(row.value.length)) return Buffer.concat([row.key, Buffer.of(0)]);
+    }
+    return undefined;
+  }
+
+  /** Yields to other work, then checks that the database is still open. */
+  async #rest(): Promise<void> {
+    if (this.#slice.due()) await this.#slice.pause();
+    if (this.core.closed) throw this.core.closed;
   }
 }

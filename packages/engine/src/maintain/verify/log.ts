@@ -1,14 +1,18 @@
 import { messageOf } from '@millrace/kit/errors';
-import { chainAfter, decodeCommit, type Change, type Commit } from '../../format/changes.js';
+import {
+  chainAfter,
+  decodeCommit,
+  type Change,
+  type Commit,
+  RecordImage,
+} from '../../format/record.js';
 import type { Core } from '../../core/core.js';
-import { contentHash } from '../../format/content-hash.js';
-import type { Hash64 } from '../../value/hash.js';
-import { RecordImage } from '../../format/record.js';
+import { contentHash } from '../../format/document-writer.js';
+import type { Hash64 } from '../../value/bytes.js';
 import { recordKey } from '../../format/keys.js';
 import type { SnapshotView } from '../../storage/views.js';
-import { sameHash } from '../../watch/token.js';
-import type { KnownCatalog } from './catalog.js';
-import type { Problems } from './report.js';
+import { sameHash } from '../../watch/message.js';
+import type { KnownCatalog, Problems } from './records.js';
 
 /** Checks the change log: no gaps, a valid hash chain, and records that match it. */
 export class LogCheck {

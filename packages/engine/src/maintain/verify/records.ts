@@ -1,6 +1,11 @@
 import { messageOf } from '@millrace/kit/errors';
-import type { CollectionInfo, IndexInfo } from '../../core/catalog.js';
-import type { Core } from '../../core/core.js';
+import {
+  type CollectionInfo,
+  type IndexInfo,
+  type Core,
+  indexRow,
+  type StoredIndex,
+} from '../../core/core.js';
 import {
   expiryKey,
   expiryKinds,
@@ -10,13 +15,20 @@ import {
   prefixed,
   readId,
 } from '../../format/keys.js';
-import { contentHash } from '../../format/content-hash.js';
+import { contentHash } from '../../format/document-writer.js';
 import type { IndexEntries } from '../../format/entries.js';
 import { fixedLength, RecordImage } from '../../format/record.js';
-import type { TableName, TableRow } from '../../storage/file/tables.js';
+import {
+  type TableName,
+  type TableRow,
+  lineageRow,
+  decodeState,
+  freshState,
+  stateRow,
+  type DatabaseState,
+} from '../../storage/file/tables.js';
 import type { SnapshotView } from '../../storage/views.js';
-import type { KnownCatalog } from './catalog.js';
-import type { Problems } from './report.js';
+import { formatVersion } from '../upgrade/format.js';
 
 /** Number of rows of each kind that the records require; there must be no others. */
 export interface Expected {
@@ -154,4 +166,98 @@ export function entriesOf(index: IndexInfo, record: RecordImage): IndexEntries |
 
 function addTo(counts: Map<number, number>, index: number, count: number): void {
   counts.set(index, (counts.get(index) ?? 0) + count);
+}
+
+/** The collections and indexes that everything else is checked against. */
+export interface KnownCatalog {
+  state: DatabaseState;
+  collections: ReadonlyMap<number, CollectionInfo>;
+  indexes: ReadonlyMap<number, IndexInfo>;
+  /** The indexes that were ready at the snapshot, by the name of their collection. */
+  ready: ReadonlyMap<string, readonly IndexInfo[]>;
+}
+
+/** Reads the rows of `meta` and checks that their numbers are consistent. */
+export function checkCatalog(core: Core, view: SnapshotView, problems: Problems): KnownCatalog {
+  const state = readState(view, problems);
+  const format = view.get('meta', Buffer.from('format'))?.toString();
+  if (format !== String(formatVersion)) {
+    problems.add('meta', 'format', `is ${format ?? 'missing'}, not ${formatVersion}`);
+  }
+  if (!view.get('meta', lineageRow)) problems.add('meta', 'lineage', 'is missing');
+  const collections = new Map(core.catalog.allWithSystem().map((each) => [each.id, each]));
+  const indexes = new Map(core.catalog.indexes().map((each) => [each.id, each]));
+  if (collections.size < core.catalog.allWithSystem().length) {
+    problems.add('meta', 'collections', 'two of them have the same number');
+  }
+  for (const { id, name } of core.catalog.allWithSystem()) {
+    if (id >= state.nextCollection) {
+      problems.add('meta', name, `has the number ${id}, which is still to be given`);
+    }
+  }
+  for (const { id, name } of indexes.values()) {
+    if (id >= state.nextIndex) {
+      problems.add('meta', name, `has the number ${id}, which is still to be given`);
+    }
+  }
+  return { state, collections, indexes, ready: readyIndexes(core, view) };
+}
+
+/** From the rows of the snapshot: an index may have become ready since. */
+function readyIndexes(core: Core, view: SnapshotView): Map<string, IndexInfo[]> {
+  const ready = new Map<string, IndexInfo[]>();
+  for (const index of core.catalog.indexes()) {
+    const row = view.get('meta', Buffer.from(indexRow(index.id)));
+    if (!row || (JSON.parse(row.toString()) as StoredIndex).state !== 'ready') continue;
+    ready.set(index.collection, [...(ready.get(index.collection) ?? []), index]);
+  }
+  return ready;
+}
+
+function readState(view: SnapshotView, problems: Problems): DatabaseState {
+  try {
+    return decodeState(view.get('meta', stateRow));
+  } catch (error) {
+    problems.add('meta', 'state', `cannot be read: ${messageOf(error)}`);
+    return freshState;
+  }
+}
+
+/** What a problem was found in. */
+export type ProblemKind =
+  'meta' | 'record' | 'key' | 'index' | 'unique' | 'expiry' | 'log' | 'chain';
+
+export interface Problem {
+  kind: ProblemKind;
+  /** The collection and record, the index or the commit. */
+  where: string;
+  detail: string;
+}
+
+export interface VerifyReport {
+  ok: boolean;
+  /** The commit that was checked. */
+  seq: number;
+  records: number;
+  /** Entries of all indexes that are ready. */
+  indexEntries: number;
+  logEntries: number;
+  /** The first hundred problems. */
+  problems: Problem[];
+  /** Total number of problems. */
+  problemCount: number;
+  elapsedMs: number;
+}
+
+const maxProblems = 100;
+
+/** Collects problems: counts all and keeps the first hundred. */
+export class Problems {
+  readonly shown: Problem[] = [];
+  count = 0;
+
+  add(kind: ProblemKind, where: string, detail: string): void {
+    this.count++;
+    if (this.shown.length < maxProblems) this.shown.push({ kind, where, detail });
+  }
 }

@@ -6,9 +6,16 @@ import type { Database } from '../../api/database.js';
 import { expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../../format/keys.js';
 import { useScratch } from '../../../test/scratch.test-support.js';
 import { rewriteCommit } from '../../storage/log/rewrite.test-support.js';
-import { decodeState, encodeState, stateRow } from '../../storage/file/state.js';
-import type { PutRow, RemoveRow, TableName, TableRow } from '../../storage/file/tables.js';
-import type { ProblemKind } from './report.js';
+import {
+  decodeState,
+  encodeState,
+  stateRow,
+  type PutRow,
+  type RemoveRow,
+  type TableName,
+  type TableRow,
+} from '../../storage/file/tables.js';
+import type { ProblemKind } from './records.js';
 import { verify } from './verify.js';
 
 interface Person {

@@ -7,19 +7,15 @@ import { systemRandom } from '@millrace/kit/random';
 import { Core } from '../../core/core.js';
 import { durableSnapshot } from '../../core/durable-snapshot.js';
 import { openFormat } from '../upgrade/format.js';
-import { currentStore } from '../../storage/file/directory.js';
+import { currentStore, DirectoryLock } from '../../storage/file/directory.js';
 import { nodeFiles } from '../../storage/file/files.js';
-import { DirectoryLock } from '../../storage/file/lock.js';
-import { OpenedLog } from '../../storage/open-log.js';
+import { OpenedLog } from '../../storage/store.js';
 import { checkStoreFile } from '../../storage/file/store-file.js';
 import { Tables } from '../../storage/file/tables.js';
 import type { SnapshotView } from '../../storage/views.js';
-import { checkCatalog } from './catalog.js';
-import { ExtraCheck } from './extras.js';
+import { checkCatalog, RecordCheck, Problems, type VerifyReport } from './records.js';
+import { ExtraCheck, TableWalker } from './extras.js';
 import { LogCheck } from './log.js';
-import { RecordCheck } from './records.js';
-import { Problems, type VerifyReport } from './report.js';
-import { TableWalker } from './slices.js';
 
 /**
  * Verifies all data of an open database, on one snapshot and a few milliseconds at a time: that

@@ -1,7 +1,33 @@
-import type { Database, RootDatabase, Transaction } from 'lmdb';
+import type { Transaction, Database, RootDatabase } from 'lmdb';
 import { idLength, prefixLength } from '../../format/keys.js';
-import { rangeOptions, type KeyRange } from './key-range.js';
-import { explainDamage } from './storage-error.js';
+import { explainDamage } from './files.js';
+
+export interface KeyRange {
+  /** Included, in either direction. */
+  start?: Uint8Array;
+  /** Excluded, in either direction. */
+  end?: Uint8Array;
+  reverse?: boolean | undefined;
+  limit?: number;
+}
+
+/** A bound below every key: no key is a single zero. */
+const belowAll = Buffer.of(0);
+
+/** The range as lmdb takes it. */
+export function rangeOptions(range: KeyRange, txn: Transaction | undefined) {
+  const options: Record<string, unknown> = {};
+  // Without an explicit bound lmdb would use its own, byte 5, and skip most of our keys.
+  const [start, end] = range.reverse
+    ? [range.start, range.end ?? belowAll]
+    : [range.start ?? belowAll, range.end];
+  if (start) options['start'] = start;
+  if (end) options['end'] = end;
+  if (range.reverse) options['reverse'] = true;
+  if (range.limit !== undefined) options['limit'] = range.limit;
+  if (txn) options['transaction'] = txn;
+  return options as { start?: Buffer; end?: Buffer };
+}
 
 /** Called with each row of a scan in place: the bytes are valid only during the call. */
 export type RowVisitor<Result> = (
@@ -12,7 +38,7 @@ export type RowVisitor<Result> = (
 ) => Result | undefined;
 
 /** Called with a key in place; true ends the iteration. */
-export type KeyVisitor = (bytes: Uint8Array, start: number, end: number) => boolean;
+type KeyVisitor = (bytes: Uint8Array, start: number, end: number) => boolean;
 
 /** The place of a record's id, for a handle that writes the key itself. */
 interface RecordPlace {

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { UsageError } from '@millrace/kit/errors';
 import { describe, expect, test } from 'vitest';
 import { useScratch } from '../../../test/scratch.test-support.js';
-import { DirectoryLock } from './lock.js';
+import { DirectoryLock } from './directory.js';
 
 const scratch = useScratch();
 const onLinux = existsSync('/proc/self/stat');

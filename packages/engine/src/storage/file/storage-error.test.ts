@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { Refusal } from '@millrace/kit/errors';
 import { describe, expect, test } from 'vitest';
 import { refusalOf, useScratch } from '../../../test/scratch.test-support.js';
-import { explainStorageError } from './storage-error.js';
+import { explainStorageError } from './files.js';
 
 const scratch = useScratch();
 const path = '/nowhere/store-000001.mdb';

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
 import { endianness } from 'node:os';
 import { basename } from 'node:path';
-import { refuse } from '../../value/refusal.js';
+import { refuse } from '../../value/documents.js';
 
 export interface StoreFileOptions {
   /** Check every page in use, not only when pages seem to be missing. */

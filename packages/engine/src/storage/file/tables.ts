@@ -1,10 +1,32 @@
-import { open, type Database, type RootDatabase, type Transaction } from 'lmdb';
-import { InPlaceReads } from './in-place.js';
-import { rangeOptions, type KeyRange } from './key-range.js';
-import { explainDamage, explainStorageError } from './storage-error.js';
-import { cutWrittenList } from './written-list.js';
+import { type RootDatabase, open, type Database, type Transaction } from 'lmdb';
+import { InPlaceReads, rangeOptions, type KeyRange } from './in-place.js';
+import { explainDamage, explainStorageError } from './files.js';
+import { emptyHash, type Hash64 } from '../../value/bytes.js';
 
-export type { KeyRange };
+/** lmdb's record of a write; `next` is that of the following write. */
+interface WriteNote {
+  next: WriteNote | null;
+  /** The first record of the next transaction, if that was queued before this one was done. */
+  nextTxn?: WriteNote | undefined;
+}
+
+/**
+ * lmdb keeps its writes in a linked list and drops the first entries, but these still point to the
+ * later ones. So once one entry is promoted to the old generation of the heap, all that follow are
+ * too, and only a full garbage collection frees them. Here the list is cut after each commit, at an
+ * entry that lmdb has finished with.
+ */
+export function cutWrittenList(root: RootDatabase<Buffer, Buffer>): void {
+  let last: WriteNote | undefined;
+  root.on('aftercommit', ({ next: first }: { next: WriteNote }) => {
+    // lmdb searches from `first` on: the entry that was there last time is before it now.
+    if (last && last !== first) {
+      last.next = null;
+      if (last.nextTxn) last.nextTxn = undefined;
+    }
+    last = first;
+  });
+}
 
 /** The tables of a store. Their keys are described in keys.ts. */
 export const tableNames = [
@@ -218,7 +240,7 @@ async function whyCommitFailed(error: unknown): Promise<unknown> {
   return error;
 }
 
-export interface FormerTable {
+interface FormerTable {
   rows(): Iterable<TableRow>;
   /** Only within a commit. */
   drop(): void;
@@ -226,3 +248,113 @@ export interface FormerTable {
 
 export type PutRow = (table: TableName, key: Buffer, value: Buffer) => void;
 export type RemoveRow = (table: TableName, key: Buffer) => void;
+
+/** The numbers that change with each commit. Every batch writes them, as one row. */
+export interface DatabaseState {
+  /** The last commit. 0 in an empty database. */
+  seq: number;
+  /** Raised by every promotion. */
+  epoch: number;
+  /** Epoch of the leader that made the last commit: of two histories the later one is newer. */
+  commitEpoch: number;
+  chain: Hash64;
+  /** The oldest commit in the log; `seq + 1` when it has none. */
+  oldestSeq: number;
+  /** The chain hash before `oldestSeq`, so that the rest of a trimmed log can be verified. */
+  oldestChain: Hash64;
+  nextCollection: number;
+  nextIndex: number;
+}
+
+export const freshState: DatabaseState = {
+  seq: 0,
+  epoch: 1,
+  commitEpoch: 0,
+  chain: emptyHash,
+  oldestSeq: 1,
+  oldestChain: emptyHash,
+  nextCollection: 1,
+  nextIndex: 1,
+};
+
+export const stateRow = Buffer.from('state');
+export const lineageRow = Buffer.from('lineage');
+
+/** As JSON. Written by hand because it is built for every batch. */
+export function encodeState(state: DatabaseState): Buffer {
+  const { seq, epoch, commitEpoch, chain, oldestSeq, oldestChain } = state;
+  const { nextCollection, nextIndex } = state;
+  return Buffer.from(
+    `{"seq":${seq},"epoch":${epoch},"commitEpoch":${commitEpoch},"chain":{"high":${chain.high},"low":${chain.low}},` +
+      `"oldestSeq":${oldestSeq},"oldestChain":{"high":${oldestChain.high},` +
+      `"low":${oldestChain.low}},"nextCollection":${nextCollection},"nextIndex":${nextIndex}}`,
+    'latin1',
+  );
+}
+
+export function decodeState(bytes: Buffer | undefined): DatabaseState {
+  if (!bytes) return freshState;
+  return { ...freshState, ...(JSON.parse(bytes.toString()) as Partial<DatabaseState>) };
+}
+
+/** The state after one more commit. Written by hand because it is built for every commit. */
+export function afterCommit(state: DatabaseState, seq: number, chain: Hash64): DatabaseState {
+  return {
+    seq,
+    epoch: state.epoch,
+    commitEpoch: state.epoch,
+    chain,
+    oldestSeq: state.oldestSeq,
+    oldestChain: state.oldestChain,
+    nextCollection: state.nextCollection,
+    nextIndex: state.nextIndex,
+  };
+}
+
+/** The lineage: identifies the history of this file. A restored copy starts a new one. */
+export function lineageOf(tables: Tables): string {
+  return tables.get('meta', lineageRow)?.toString() ?? '';
+}
+
+/**
+ * Counts the readers of each file: a replaced file stays open until its last snapshot is released.
+ */
+export class FileUse {
+  readonly #readers = new Map<Tables, number>();
+  readonly #waiting = new Map<Tables, () => void>();
+  readonly #retiring = new Set<Promise<void>>();
+
+  /** Registers a reader, which calls the returned function when it is done. */
+  begin(tables: Tables): () => void {
+    this.#readers.set(tables, (this.#readers.get(tables) ?? 0) + 1);
+    return () => {
+      const left = this.#readers.get(tables)! - 1;
+      if (left > 0) this.#readers.set(tables, left);
+      else {
+        this.#readers.delete(tables);
+        this.#waiting.get(tables)?.();
+      }
+    };
+  }
+
+  /** Closes a file that gets no new readers, and then calls `closed`. */
+  retire(tables: Tables, closed: () => void): Promise<void> {
+    const retired = this.#unused(tables)
+      .then(() => tables.close())
+      .then(closed)
+      .finally(() => this.#retiring.delete(retired));
+    this.#retiring.add(retired);
+    return retired;
+  }
+
+  /** Resolves when every retired file is closed. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#retiring);
+  }
+
+  async #unused(tables: Tables): Promise<void> {
+    if (!this.#readers.has(tables)) return;
+    await new Promise<void>((resolve) => this.#waiting.set(tables, resolve));
+    this.#waiting.delete(tables);
+  }
+}

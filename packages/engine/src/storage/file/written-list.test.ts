@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { open } from 'lmdb';
 import { expect, test } from 'vitest';
 import { useScratch } from '../../../test/scratch.test-support.js';
-import { cutWrittenList } from './written-list.js';
+import { cutWrittenList } from './tables.js';
 
 const scratch = useScratch();
 

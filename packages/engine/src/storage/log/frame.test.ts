@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { PendingWrites } from '../overlay/pending.js';
-import { encodeFrame, frameRows, isSound, sealFrame } from './frame.js';
-import type { CommitRow } from '../../format/changes.js';
+import { PendingWrites } from '../overlay/overlay.js';
+import { encodeFrame, frameRows, isSound, sealFrame } from './segment.js';
+import type { CommitRow } from '../../format/record.js';
 
 /** A commit of two bytes and these images. */
 function commitOf(seq: number, images: readonly Buffer[]): CommitRow {

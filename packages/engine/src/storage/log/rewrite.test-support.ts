@@ -1,7 +1,6 @@
 import { closeSync, openSync, readdirSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { frameHeadLength, readHead, sealFrame } from './frame.js';
-import { segmentHeaderLength } from './segment.js';
+import { frameHeadLength, readHead, sealFrame, segmentHeaderLength } from './segment.js';
 
 /**
  * Changes an encoded commit in the files of a closed log. `isResealed`: the frame gets a checksum

@@ -2,12 +2,12 @@ import { join } from 'node:path';
 import { silentLog } from '@millrace/kit/log';
 import { seededRandom } from '@millrace/kit/random';
 import { describe, expect, test } from 'vitest';
-import { emptyHash } from '../../value/hash.js';
+import { emptyHash } from '../../value/bytes.js';
 import { ManualClock } from '../../../test/manual-clock.test-support.js';
 import { useScratch } from '../../../test/scratch.test-support.js';
 import { nodeFiles } from '../file/files.js';
-import { PendingWrites } from '../overlay/pending.js';
-import { frameRows } from './frame.js';
+import { PendingWrites } from '../overlay/overlay.js';
+import { frameRows } from './segment.js';
 import { WriteAheadLog } from './write-ahead-log.js';
 
 const scratch = useScratch();

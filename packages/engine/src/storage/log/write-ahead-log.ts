@@ -3,14 +3,15 @@ import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
-import type { Hash64 } from '../../value/hash.js';
-import { refuse } from '../../value/refusal.js';
-import { isOutOfRoom } from '../file/disk.js';
-import type { FileLayer, LogFile } from '../file/files.js';
-import { LogFailed } from '../file/storage-error.js';
-import { encodeFrame, readHead, sealFrame, type FrameContent } from './frame.js';
-import { LogReader } from './log-reader.js';
+import type { Hash64 } from '../../value/bytes.js';
+import { refuse } from '../../value/documents.js';
+import { isOutOfRoom, type FileLayer, type LogFile, LogFailed } from '../file/files.js';
 import {
+  encodeFrame,
+  readHead,
+  sealFrame,
+  type FrameContent,
+  LogReader,
   encodeSegmentHeader,
   readSegmentHeader,
   Segment,

@@ -1,7 +1,5 @@
 import { expect, test } from 'vitest';
-import { Overlay } from './overlay.js';
-import { PendingWrites } from './pending.js';
-import { nameOf } from './row-map.js';
+import { Overlay, PendingWrites, nameOf } from './overlay.js';
 
 function batchOf(rows: Record<string, string | undefined>): PendingWrites {
   const writes = new PendingWrites();

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { rowsIn } from '../memory-tables.test-support.js';
-import { mergeRows, PendingWrites } from './pending.js';
-import type { KeyRange, TableRow } from '../file/tables.js';
+import { mergeRows, PendingWrites } from './overlay.js';
+import type { KeyRange } from '../file/in-place.js';
+import type { TableRow } from '../file/tables.js';
 
 const keys = fc
   .uint8Array({ minLength: 1, maxLength: 2, max: 3 })
