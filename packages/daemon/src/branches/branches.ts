@@ -3,7 +3,7 @@ import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';
 import type { AlertSink } from '../notify/alert.js';
-import { SharedRuns } from '../registry/shared-runs.js';
+import { SharedRuns } from '../core/turns.js';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
 import {
   hasEnded,

@@ -23,7 +23,7 @@ import {
 } from '../core/changes.js';
 import type { Registry } from '../storage/registry.js';
 import { fail } from '../core/refusals.js';
-import { SharedRuns } from './shared-runs.js';
+import { SharedRuns } from '../core/turns.js';
 
 export interface BackendsParts {
   registry: Registry;

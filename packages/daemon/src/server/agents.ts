@@ -10,8 +10,8 @@ import { openQueueTasks, startPuller, type QueueTasks } from '../queue-callback/
 import { Questions } from '../questions/questions.js';
 import type { Backends } from '../registry/backends.js';
 import type { SavingsRecorder } from '../savings/recorder.js';
-import type { AcpSources } from '../sessions/acp-sources.js';
-import type { OfferedFlags } from '../sessions/offered-flags.js';
+import type { AcpSources } from '../sessions/cli/acp-sources.js';
+import type { OfferedFlags } from '../sessions/cli/offered-flags.js';
 import type { Session, Sessions } from '../sessions/port.js';
 import { AgentSessions } from '../sessions/sessions.js';
 import type { Spend } from '../spend/spend.js';

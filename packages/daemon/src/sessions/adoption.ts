@@ -2,12 +2,11 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import { isEnded, withFacts, withStatus } from '../core/session.js';
+import { isEnded, withFacts, withStatus, type Entry } from '../core/session.js';
 import type { SessionStore } from './session-store.js';
-import type { TalkingDriver } from './driver.js';
-import type { Entry } from './handle.js';
-import { sessionsDirectory } from './places.js';
-import { endFamily, listProcesses, startMarkOf } from './processes.js';
+import type { TalkingDriver } from './drivers/driver.js';
+import { sessionsDirectory } from './drivers/session-files.js';
+import { endFamily, listProcesses, startMarkOf } from './drivers/processes.js';
 
 export interface AdoptionParts {
   store: SessionStore;

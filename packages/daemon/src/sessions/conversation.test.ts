@@ -1,7 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import { describe, expect, test } from 'vitest';
-import { readDialog } from './dialog.js';
-import type { TalkingDriver } from './driver.js';
+import { readDialog } from './evidence/dialog.js';
+import type { TalkingDriver } from './drivers/driver.js';
 import { Conversation } from './conversation.js';
 
 /** The dialog of gemini 0.61.0. */

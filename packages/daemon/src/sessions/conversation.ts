@@ -1,15 +1,15 @@
 import type { Clock } from '@millrace/kit/clock';
 import { isSameQuestion, type QuestionContent } from '../questions/question.js';
-import { readDialog } from './dialog.js';
-import type { TalkingDriver } from './driver.js';
+import { readDialog } from './evidence/dialog.js';
+import type { TalkingDriver } from './drivers/driver.js';
 import {
   choosesByArrows,
   hasMarkers,
   holdsInput,
   readPane,
   type PaneReading,
-} from './pane-markers.js';
-import { Turns } from './turns.js';
+} from './evidence/pane-markers.js';
+import { Turns } from '../core/turns.js';
 
 export interface ConversationParts {
   clock: Clock;

@@ -1,13 +1,12 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { fail } from '../core/refusals.js';
-import { isEnded, withFacts, withStatus } from '../core/session.js';
+import { isEnded, withFacts, withStatus, type Entry, type Handle } from '../core/session.js';
 import type { StoredQuestion } from '../questions/question.js';
-import type { AcpDriver } from './acp.js';
+import type { AcpDriver } from './drivers/acp.js';
 import { notTaken } from './pending-questions.js';
 import { entryOf, notFound, type SessionStore } from './session-store.js';
-import type { Entry, Handle } from './handle.js';
-import type { PermissionRequests } from './permission-requests.js';
+import type { PermissionRequests } from './drivers/permission-requests.js';
 import type { Session } from './port.js';
 import { invalid } from './spawning.js';
 import type { Conversation } from './conversation.js';

@@ -2,7 +2,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { formatDuration } from '@millrace/kit/units';
 import type { PendingPermission } from '../acp-host/state.js';
-import { isEnded } from '../core/session.js';
+import { isEnded, type Entry } from '../core/session.js';
 import { fail } from '../core/refusals.js';
 import { decide, type PolicyRule } from '../questions/policy.js';
 import {
@@ -11,10 +11,9 @@ import {
   type StoredQuestion,
 } from '../questions/question.js';
 import type { Questions } from '../questions/questions.js';
-import { contentOf, permissionRef } from './acp-evidence.js';
+import { contentOf, permissionRef } from './evidence/acp-evidence.js';
 import type { SessionStore } from './session-store.js';
-import type { Dialog } from './dialog.js';
-import type { Entry } from './handle.js';
+import type { Dialog } from './evidence/dialog.js';
 import type { SessionChange } from './port.js';
 
 export interface PendingQuestionsParts {

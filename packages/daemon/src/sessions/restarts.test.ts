@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Entry } from './handle.js';
+import type { Entry } from '../core/session.js';
 import { delayFor, maxAutoRestarts } from './restarts.js';
 
 const now = Date.UTC(2026, 0, 15, 9);

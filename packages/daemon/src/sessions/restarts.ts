@@ -1,7 +1,6 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
-import { withFacts } from '../core/session.js';
+import { withFacts, type Entry } from '../core/session.js';
 import type { SessionStore } from './session-store.js';
-import type { Entry } from './handle.js';
 
 export interface RestartParts {
   store: SessionStore;

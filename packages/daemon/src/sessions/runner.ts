@@ -3,9 +3,8 @@ import { access, stat } from 'node:fs/promises';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
-import { starting, withFacts, withStatus } from '../core/session.js';
+import { starting, withFacts, withStatus, type Entry } from '../core/session.js';
 import type { Backends } from '../registry/backends.js';
-import { agentEnvironment } from './agent-environment.js';
 import type { SessionStore } from './session-store.js';
 import {
   acpFlags,
@@ -18,15 +17,13 @@ import {
   takesSessionId,
   type ExtraCli,
   type PreparedRun,
-} from './command-lines.js';
-import type { AcpSources } from './acp-sources.js';
-import type { Driver, Launch } from './driver.js';
-import type { Entry } from './handle.js';
-import type { OfferedFlags } from './offered-flags.js';
-import { OutputLog } from './output-log.js';
-import type { PermissionRequests } from './permission-requests.js';
-import { sessionDirectory } from './places.js';
-import { endFamily, isSameProcess } from './processes.js';
+} from './cli/command-lines.js';
+import type { AcpSources } from './cli/acp-sources.js';
+import type { Driver, Launch } from './drivers/driver.js';
+import type { OfferedFlags } from './cli/offered-flags.js';
+import { OutputLog, sessionDirectory } from './drivers/session-files.js';
+import type { PermissionRequests } from './drivers/permission-requests.js';
+import { endFamily, isSameProcess } from './drivers/processes.js';
 import type { Session } from './port.js';
 
 export interface RunnerParts {
@@ -326,4 +323,12 @@ function uuidFrom(bytes: Uint8Array): string {
   own[8] = (own[8]! & 0x3f) | 0x80;
   const hex = Buffer.from(own).toString('hex');
   return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+}
+
+/** The environment of an agent: the variables of its backend, and its session id for `ctl`. */
+export function agentEnvironment(
+  variables: Readonly<Record<string, string>>,
+  { id, dataDir, cwd }: { id: string; dataDir: string; cwd: string },
+): Record<string, string> {
+  return { ...variables, PWD: cwd, MILLRACE_AGENT_ID: id, MILLRACE_DATA_DIR: dataDir };
 }

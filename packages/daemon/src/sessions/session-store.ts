@@ -1,9 +1,9 @@
 import type { CommitTarget, Database } from '@millrace/engine';
 import type { Log } from '@millrace/kit/log';
 import { fail } from '../core/refusals.js';
-import type { Entry, Handle } from './handle.js';
+import type { Entry, Handle } from '../core/session.js';
 import type { Session, SessionChange } from './port.js';
-import { Turns } from './turns.js';
+import { Turns } from '../core/turns.js';
 
 /** Idempotency key of a spawn request, and a hash of the request. */
 export interface SpawnKey {

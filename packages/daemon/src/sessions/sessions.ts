@@ -5,37 +5,45 @@ import { formatTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
 import { contextState, thresholdsFor } from '../core/guard.js';
 import { fail } from '../core/refusals.js';
-import { isEnded, withFacts, withStatus } from '../core/session.js';
+import {
+  isEnded,
+  withFacts,
+  withStatus,
+  type Entry,
+  type WorktreeOrigin,
+} from '../core/session.js';
 import type { PolicyRule } from '../questions/policy.js';
 import type { StoredQuestion } from '../questions/question.js';
 import type { Questions } from '../questions/questions.js';
 import type { Backends } from '../registry/backends.js';
-import { AcpDriver } from './acp.js';
-import type { AcpSources } from './acp-sources.js';
+import { AcpDriver } from './drivers/acp.js';
+import type { AcpSources } from './cli/acp-sources.js';
 import { adopt } from './adoption.js';
 import { PendingQuestions } from './pending-questions.js';
 import { entryOf, notFound, SessionStore } from './session-store.js';
-import type { EvidenceParts } from './evidence.js';
-import type { Entry, WorktreeOrigin } from './handle.js';
-import { HeadlessDriver } from './headless.js';
+import type { EvidenceParts } from './evidence/observation.js';
+import { HeadlessDriver } from './drivers/headless.js';
 import { Input } from './input.js';
-import { readOutput } from './output.js';
-import { isFullScreen, screenOutput } from './screen-output.js';
-import type { OfferedFlags } from './offered-flags.js';
-import { OutputLog } from './output-log.js';
-import { PermissionRequests } from './permission-requests.js';
-import { sessionDirectory, sessionsDirectory } from './places.js';
+import { readOutput } from './evidence/output.js';
+import {
+  isFullScreen,
+  screenOutput,
+  OutputLog,
+  sessionDirectory,
+  sessionsDirectory,
+} from './drivers/session-files.js';
+import type { OfferedFlags } from './cli/offered-flags.js';
+import { PermissionRequests } from './drivers/permission-requests.js';
 import type { Session, SessionChange, Sessions, SpawnOrigin, SpawnRequest } from './port.js';
 import { Restarts } from './restarts.js';
 import { Runner } from './runner.js';
 import { Spawner, type SpawnerParts } from './spawner.js';
 import { usable } from './spawning.js';
 import { Conversation } from './conversation.js';
-import { TmuxDriver } from './tmux.js';
-import { placesOf } from './transcript-tail.js';
-import { lastAnswer } from './last-answer.js';
-import { findTranscript } from './transcript-watch.js';
-import { Turns } from './turns.js';
+import { TmuxDriver } from './drivers/tmux.js';
+import { placesOf, findTranscript } from './evidence/transcript.js';
+import { lastAnswer } from './evidence/last-answer.js';
+import { Turns } from '../core/turns.js';
 import { Watch } from './watch.js';
 import { removeWorktree } from './worktrees.js';
 

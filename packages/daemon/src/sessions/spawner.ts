@@ -3,11 +3,10 @@ import type { Backend } from '../core/backend.js';
 import { fail } from '../core/refusals.js';
 import type { Backends } from '../registry/backends.js';
 import { findProgram } from '../registry/search-path.js';
-import type { AcpSources } from './acp-sources.js';
+import type { AcpSources } from './cli/acp-sources.js';
 import type { SessionStore } from './session-store.js';
 import { BudgetGate, type BudgetParts } from './budget-gate.js';
-import type { ExtraCli } from './command-lines.js';
-import { NameReservations } from './name-reservations.js';
+import type { ExtraCli } from './cli/command-lines.js';
 import type { Session, SpawnOrigin, SpawnRequest } from './port.js';
 import {
   backendFor,
@@ -19,6 +18,7 @@ import {
   nameFrom,
   newEntry,
 } from './spawning.js';
+import { freeName, isLive } from '../core/session-names.js';
 
 export interface SpawnerParts extends World {
   store: SessionStore;
@@ -152,4 +152,23 @@ function noAcp(backend: string): Error {
     `cannot be "acp": the backend "${backend}" does not speak the Agent Client Protocol. Install ` +
       'an adapter, or name one in `agents.adapters`, then run `ctl backend rescan`',
   );
+}
+
+/** Keeps names unique among live sessions, also while several are being spawned. */
+export class NameReservations {
+  readonly #reserved = new Set<string>();
+
+  constructor(private readonly sessions: () => readonly Session[]) {}
+
+  /** Runs with the wanted name or a free variant of it, which stays reserved meanwhile. */
+  async reserve<Result>(wanted: string, run: (name: string) => Promise<Result>): Promise<Result> {
+    const live = this.sessions().filter(isLive);
+    const name = freeName(wanted, new Set([...live.map((each) => each.name), ...this.#reserved]));
+    this.#reserved.add(name);
+    try {
+      return await run(name);
+    } finally {
+      this.#reserved.delete(name);
+    }
+  }
 }

@@ -6,11 +6,17 @@ import { formatTimestamp } from '@millrace/kit/units';
 import { localId, type Backend } from '../core/backend.js';
 import { fail } from '../core/refusals.js';
 import type { Backends } from '../registry/backends.js';
-import { cliOf, prepareRun, takesModel, type ExtraCli } from './command-lines.js';
-import { git, type GitParts } from './git.js';
-import type { Handle, WorktreeOrigin } from './handle.js';
+import { cliOf, prepareRun, takesModel, type ExtraCli } from './cli/command-lines.js';
+import {
+  git,
+  addWorktree,
+  removeWorktree,
+  repoFacts,
+  type GitParts,
+  type RepoFacts,
+} from './worktrees.js';
+import type { Handle, WorktreeOrigin } from '../core/session.js';
 import type { Session, SpawnOrigin, SpawnRequest } from './port.js';
-import { addWorktree, removeWorktree, repoFacts, type RepoFacts } from './worktrees.js';
 
 /** The requested backend, or the default one; refuses one that cannot be used. */
 export async function backendFor(backends: Backends, id: string | undefined): Promise<Backend> {

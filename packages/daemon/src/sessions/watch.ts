@@ -1,15 +1,14 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { PendingPermission } from '../acp-host/state.js';
-import { isEnded, judge } from '../core/session.js';
-import { SharedRuns } from '../registry/shared-runs.js';
+import { isEnded, judge, type Entry } from '../core/session.js';
+import { SharedRuns } from '../core/turns.js';
 import type { SessionStore } from './session-store.js';
-import type { Dialog } from './dialog.js';
-import type { Driver, ProcessView } from './driver.js';
-import { isTalking, Observation, type EvidenceParts } from './evidence.js';
-import type { Entry } from './handle.js';
-import { sessionDirectory } from './places.js';
-import { endLeftovers } from './processes.js';
+import type { Dialog } from './evidence/dialog.js';
+import type { Driver, ProcessView } from './drivers/driver.js';
+import { isTalking, Observation, type EvidenceParts } from './evidence/observation.js';
+import { sessionDirectory } from './drivers/session-files.js';
+import { endLeftovers } from './drivers/processes.js';
 
 export interface WatchParts extends EvidenceParts {
   store: SessionStore;

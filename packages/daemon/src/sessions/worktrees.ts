@@ -1,7 +1,8 @@
 import { access, constants, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { git, type GitEnd, type GitParts } from './git.js';
-import type { WorktreeOrigin } from './handle.js';
+import type { Clock } from '@millrace/kit/clock';
+import type { WorktreeOrigin } from '../core/session.js';
+import { runGit } from '../git/run-git.js';
 
 /** The git repository of a session's directory. */
 export interface RepoFacts {
@@ -242,4 +243,39 @@ async function isMerged(
     if ((await git(parts, path, 'merge-base', '--is-ancestor', head, target)).isOk) return true;
   }
   return false;
+}
+
+export interface GitParts {
+  clock: Clock;
+  environment: Readonly<Record<string, string | undefined>>;
+  /** `worktrees.hooks`: whether hooks and filters of repositories run. */
+  runsHooks: boolean;
+}
+
+export interface GitEnd {
+  isOk: boolean;
+  /** Without the final line break. */
+  stdout: string;
+  /** The error, from git or the daemon. */
+  trouble: string;
+}
+
+const timeoutMs = 120_000;
+/** For the names of all files. */
+const maxBytes = 64 * 1_048_576;
+
+/** Runs git in a directory. It never prompts; failures are returned, not thrown. */
+export async function git(
+  { clock, environment, runsHooks: isTrusted }: GitParts,
+  cwd: string,
+  ...args: string[]
+): Promise<GitEnd> {
+  const end = await runGit({ clock, environment, cwd, timeoutMs, isTrusted, maxBytes }, args);
+  if (end.kind === 'exited') {
+    const stdout = end.stdout.replace(/\n$/, '');
+    const said = end.stderr.trim().split('\n').at(-1) ?? '';
+    return { isOk: end.code === 0, stdout, trouble: said.replace(/^(?:fatal|error): /, '') };
+  }
+  const trouble = end.kind === 'not_started' ? 'git is not installed' : `git: ${end.kind}`;
+  return { isOk: false, stdout: '', trouble };
 }

@@ -1,0 +1,206 @@
+import type { Clock } from '@millrace/kit/clock';
+import type { HostState, PendingPermission } from '../../acp-host/state.js';
+import { contextState, thresholdsFor, type ContextLimits } from '../../core/guard.js';
+import type { Evidence, Facts, Sign, Entry } from '../../core/session.js';
+import { AcpDriver } from '../drivers/acp.js';
+import { acpFacts, acpSign, waitingSign } from './acp-evidence.js';
+import { usesPermissionTool } from '../cli/command-lines.js';
+import type { Driver, ProcessView, TalkingDriver } from '../drivers/driver.js';
+import { windowByName, PaneWatch } from './pane-watch.js';
+import { OutputReader } from './output-reader.js';
+import { OutputLog, sessionDirectory, isFullScreen, saveScreen } from '../drivers/session-files.js';
+import type { PermissionRequests } from '../drivers/permission-requests.js';
+import { TranscriptWatch, type TranscriptTail, type TranscriptParts } from './transcript.js';
+
+export interface EvidenceParts extends TranscriptParts {
+  clock: Clock;
+  dataDir: string;
+  limitRetryMs: () => number;
+  contextLimits: () => ContextLimits;
+  requests: PermissionRequests;
+}
+
+type ContextFacts = Partial<Pick<TranscriptTail, 'contextTokens' | 'contextWindow' | 'model'>>;
+
+/** No output for this long is reported; it does not change the status. */
+const staleMs = 600_000;
+const livelyMs = 5_000;
+/** After this time an idle prompt overrides a transcript without the end of its turn. */
+const restMs = 10_000;
+
+/** State of a live agent between two inspections. */
+export class Observation {
+  readonly starts: number;
+  readonly log: OutputLog;
+  readonly pane: PaneWatch;
+  readonly #listener: OutputReader;
+  readonly #transcript: TranscriptWatch;
+  #lastOutputAt: number;
+  /** The permissions that it waits for; undefined when its driver does not say. */
+  permissions: readonly PendingPermission[] | undefined;
+  /** This daemon has seen it run. */
+  wasAlive: boolean;
+
+  constructor(
+    private readonly parts: EvidenceParts,
+    { session, handle }: Entry,
+  ) {
+    this.starts = handle.starts;
+    this.log = new OutputLog(sessionDirectory(parts.dataDir, session.id));
+    this.pane = new PaneWatch(parts);
+    this.#listener = new OutputReader(this.log, handle.format, handle.outputStart);
+    this.#transcript = new TranscriptWatch(parts);
+    this.#lastOutputAt = parts.clock.monotonic();
+    this.wasAlive = false;
+  }
+
+  /** Has it just said something? */
+  get isLively(): boolean {
+    return this.parts.clock.monotonic() - this.#lastOutputAt < livelyMs;
+  }
+
+  /** Collects everything about the agent in one inspection. */
+  async gather(entry: Entry, view: ProcessView, driver: Driver): Promise<Evidence> {
+    const { session, handle } = entry;
+    const isOver = view.pid === undefined;
+    if (!isOver) this.wasAlive = true;
+    const isNews = this.#listener.listen({ isOver });
+    if (isNews) this.#lastOutputAt = this.parts.clock.monotonic();
+    if (driver instanceof AcpDriver) return this.#gatherAcp(entry, view, driver);
+    const known = this.#reported(entry);
+    const tail = await this.#transcript.inspect(withFactsOf(entry, known), { isOver });
+    const facts = { ...known, ...this.#written(entry, tail) };
+    if (isOver) return { facts, exit: await this.#exit(entry, view, driver) };
+    if (isTalking(driver)) await this.pane.inspect(driver, entry, this.log.end());
+    this.log.trim();
+    if (driver.name === 'headless' && usesPermissionTool(handle.cli)) {
+      this.permissions = this.parts.requests.pending(session.id);
+    }
+    const pane = isTalking(driver) ? this.pane.sign(entry) : undefined;
+    return {
+      facts,
+      event: this.#event(isNews),
+      transcript: isTalking(driver) ? this.#turn(tail, handle.inputAt, pane) : undefined,
+      pane,
+      staleness:
+        this.#staleness(session.status) ??
+        (isTalking(driver) ? this.pane.blindSign(entry) : undefined),
+    };
+  }
+
+  /** Over the protocol nothing is guessed: no screen and no transcript is read. */
+  async #gatherAcp(entry: Entry, view: ProcessView, driver: AcpDriver): Promise<Evidence> {
+    const { session, handle } = entry;
+    const { clock, limitRetryMs } = this.parts;
+    const state = driver.state(session.id);
+    this.permissions = state?.permissions;
+    const facts = state ? this.#factsOf(entry, state) : {};
+    if (view.pid === undefined) return { facts, exit: await this.#exit(entry, view, driver) };
+    this.log.trim();
+    const when = { cli: handle.cli, now: clock.now(), limitRetryMs: limitRetryMs() };
+    return { facts, event: state && acpSign(state, when) };
+  }
+
+  #factsOf(entry: Entry, state: HostState): Facts {
+    const { sessionId, model, contextTokens, contextWindow } = state;
+    const acp = acpFacts(state);
+    const isSame = JSON.stringify(acp) === JSON.stringify(entry.session.acp);
+    return {
+      ...(sessionId !== null && { backend_session_id: sessionId }),
+      ...(model !== null && { model }),
+      ...(!isSame && { acp }),
+      ...this.#context(entry, {
+        model: model ?? undefined,
+        contextTokens: contextTokens ?? undefined,
+        contextWindow: contextWindow ?? undefined,
+      }),
+    };
+  }
+
+  async #exit(
+    { session, handle }: Entry,
+    view: ProcessView,
+    driver: Driver,
+  ): Promise<NonNullable<Evidence['exit']>> {
+    const { clock, limitRetryMs } = this.parts;
+    const end = view.exit ?? { code: null, signal: null };
+    // A pane outlives its program, and shows the text, of which the output has only drawing commands.
+    const screen = isTalking(driver) ? await driver.screen(session.id) : undefined;
+    if (screen !== undefined && isFullScreen(handle.cli)) {
+      saveScreen(sessionDirectory(this.parts.dataDir, session.id), screen);
+    }
+    const when = { now: clock.now(), limitRetryMs: limitRetryMs() };
+    const verdict = this.#listener.verdict(handle.cli, { ...end, screen }, when);
+    return { ...end, ...verdict, isLost: view.exit === undefined, wasStopped: handle.isStopping };
+  }
+
+  #reported(entry: Entry): Facts {
+    const { sessionId, model, contextTokens, contextWindow } = this.#listener.seen;
+    return {
+      ...(sessionId !== undefined && { backend_session_id: sessionId }),
+      ...(model !== undefined && { model }),
+      ...this.#context(entry, { model, contextTokens, contextWindow }),
+    };
+  }
+
+  #written(entry: Entry, tail: (TranscriptTail & { id: string }) | undefined): Facts {
+    if (!tail) return {};
+    return {
+      backend_session_id: tail.id,
+      ...(tail.model !== undefined && { model: tail.model }),
+      ...this.#context(entry, tail),
+    };
+  }
+
+  #context(
+    { session, handle }: Entry,
+    { contextTokens: tokens, contextWindow, model }: ContextFacts,
+  ): Facts {
+    const names = [model, session.model, handle.model];
+    const window =
+      contextWindow ?? windowByName(names) ?? this.pane.contextWindow ?? session.context_window;
+    return {
+      ...(window && { context_window: window }),
+      ...(tokens !== undefined && {
+        context_tokens: tokens,
+        context_state: contextState(tokens, thresholdsFor(this.parts.contextLimits(), window)),
+      }),
+    };
+  }
+
+  #event(isNews: boolean): Sign | undefined {
+    const [permission] = this.permissions ?? [];
+    if (permission) return waitingSign(permission);
+    const { doing } = this.#listener.seen;
+    return isNews && doing !== undefined ? { status: 'working', reason: doing } : undefined;
+  }
+
+  /** The transcript's view of the turn that the last input started. */
+  #turn(tail: TranscriptTail | undefined, inputAt: number, pane?: Sign): Sign | undefined {
+    if (!tail?.turn || tail.turn.at < inputAt) return undefined;
+    const { sign, at } = tail.turn;
+    const isAtRest = pane?.status === 'idle' && this.pane.quietMs > restMs;
+    // A dialog blocks the agent before the transcript mentions it.
+    const isAsking = this.pane.dialog !== undefined && pane?.status !== 'working';
+    if (sign.status === 'working' && (isAtRest || isAsking)) return undefined;
+    if (sign.status !== 'rate_limited') return sign;
+    const limitedUntil = Math.max(at + this.parts.limitRetryMs(), sign.limitedUntil ?? 0);
+    if (this.parts.clock.now() < limitedUntil) return { ...sign, limitedUntil };
+    const reason = 'its limit is over and its prompt is empty';
+    return { status: 'idle', reason, failure: sign.reason };
+  }
+
+  #staleness(status: string): Sign | undefined {
+    if (status !== 'working' || this.parts.clock.monotonic() - this.#lastOutputAt < staleMs) return;
+    return { status: 'working', reason: 'no output for over 10 minutes' };
+  }
+}
+
+export function isTalking(driver: Driver): driver is TalkingDriver {
+  return 'paste' in driver;
+}
+
+/** The backend's own session may have been reported a moment ago. */
+function withFactsOf(entry: Entry, facts: Facts): Entry {
+  return { ...entry, session: { ...entry.session, ...facts } };
+}
