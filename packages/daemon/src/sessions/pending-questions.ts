@@ -3,7 +3,6 @@ import type { Log } from '@millrace/kit/log';
 import { formatDuration } from '@millrace/kit/units';
 import type { PendingPermission } from '../acp-host/state.js';
 import { isEnded, type Entry } from '../core/session.js';
-import { fail } from '../core/refusals.js';
 import { decide, type PolicyRule } from '../questions/policy.js';
 import {
   isSameQuestion,
@@ -26,8 +25,11 @@ export interface PendingQuestionsParts {
   /** `permissions.timeout`: a headless agent that waits this long is denied. */
   permissionTimeoutMs: () => number;
   /** Delivers an answer to the agent; `message` goes to one that is denied a permission. */
-  answer: (stored: StoredQuestion, answer: string, message?: string) => Promise<'taken' | 'gone'>;
+  deliver: (stored: StoredQuestion, answer: string, message?: string) => Promise<'taken' | 'gone'>;
 }
+
+/** What an agent asks: the dialog on its screen, or the permissions that it waits for. */
+export type Asks = { dialog: Dialog | undefined } | { permissions: readonly PendingPermission[] };
 
 /** Turns requests of agents into questions, and answers those that the policy decides. */
 export class PendingQuestions {
@@ -52,11 +54,14 @@ export class PendingQuestions {
     return this.#work;
   }
 
-  /**
-   * Compares the dialog on the screen with the open questions of the agent. True when the policy
-   * has answered it.
-   */
-  async observe({ session, handle }: Entry, dialog: Dialog | undefined): Promise<boolean> {
+  /** Compares what an agent asks with its open questions. True when the policy has answered it. */
+  observe(entry: Entry, asks: Asks): Promise<boolean> {
+    return 'permissions' in asks
+      ? this.#observePermissions(entry, asks.permissions)
+      : this.#observeDialog(entry, asks.dialog);
+  }
+
+  async #observeDialog({ session, handle }: Entry, dialog: Dialog | undefined): Promise<boolean> {
     const { store, questions } = this.#parts;
     // It got an answer or a text since its screen was read.
     if (store.get(session.id)?.handle.inputAt !== handle.inputAt) return false;
@@ -66,11 +71,11 @@ export class PendingQuestions {
       if (!isShown(each)) await questions.answeredAtTerminal(each.question.id);
     }
     if (!dialog || open.some(isShown)) return false;
-    return this.add(session, dialog);
+    return this.#add(session, dialog);
   }
 
-  /** As `observe`, for an agent without a screen, which may wait for several permissions. */
-  async observePermissions(
+  /** An agent without a screen may wait for several permissions. */
+  async #observePermissions(
     { session, handle }: Entry,
     pending: readonly PendingPermission[],
   ): Promise<boolean> {
@@ -85,7 +90,7 @@ export class PendingQuestions {
     let isAnswered = false;
     for (const [ref, permission] of refs) {
       if (questions.hasRef(session.id, ref)) continue;
-      isAnswered = (await this.add(session, contentOf(permission, ref))) || isAnswered;
+      isAnswered = (await this.#add(session, contentOf(permission, ref))) || isAnswered;
     }
     return isAnswered;
   }
@@ -104,7 +109,7 @@ export class PendingQuestions {
   }
 
   /** Adds a question, and lets the policy answer; true when it has. */
-  async add(session: { id: string; backend: string }, content: QuestionContent): Promise<boolean> {
+  async #add(session: { id: string; backend: string }, content: QuestionContent): Promise<boolean> {
     const { questions, policy, log } = this.#parts;
     const { question, isNew } = await questions.add(session.id, content);
     if (!isNew) return false;
@@ -122,7 +127,7 @@ export class PendingQuestions {
     const { questions, log } = this.#parts;
     try {
       await questions.answer(id, { option_id: option }, by, (...answer) =>
-        this.#parts.answer(...answer, message),
+        this.#parts.deliver(...answer, message),
       );
       return true;
     } catch (error) {
@@ -146,12 +151,4 @@ export class PendingQuestions {
     const { questions } = this.#parts;
     for (const { question } of questions.openOf(id)) await questions.close(question.id);
   }
-}
-
-/** The refusal when the dialog is still there after the choice. */
-export function notTaken(): Error {
-  return fail(
-    'SESSION_STATE',
-    'The agent did not take the answer. Open its terminal with `ctl agent attach`.',
-  );
 }

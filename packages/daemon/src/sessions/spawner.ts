@@ -31,8 +31,6 @@ export interface SpawnerParts extends World {
   acp: Pick<AcpSources, 'find'>;
   /** `drivers.default`. */
   defaultDriver: () => 'auto' | Session['driver'];
-  /** Starts the agent of a session that is in the store. */
-  start: (id: string) => void;
 }
 
 /** Checks spawn requests and creates their sessions. */
@@ -118,7 +116,6 @@ export class Spawner {
         return made;
       });
     });
-    this.#parts.start(entry.session.id);
     return entry.session;
   }
 

@@ -31,7 +31,13 @@ function watched() {
   };
   writeFileSync(join(project, 'own.jsonl'), `${JSON.stringify(line)}\n`);
   const entry = {
-    session: { id: 'a', backend_session_id: 'own', workdir: '/work', status: 'working' },
+    session: {
+      id: 'a',
+      driver: 'tmux',
+      backend_session_id: 'own',
+      workdir: '/work',
+      status: 'working',
+    },
     handle: { cli: 'claude', starts: 1, format: 'terminal', outputStart: 0, inputAt: now },
   } as unknown as Entry;
   const driver = { name: 'tmux', paste: () => {}, screen: async () => screen } as unknown as Driver;

@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { HostState, PendingPermission } from '../../acp-host/state.js';
 import { contextState, thresholdsFor, type ContextLimits } from '../../core/guard.js';
-import type { Evidence, Facts, Sign, Entry } from '../../core/session.js';
+import type { Evidence, Exit, Facts, Sign, Entry } from '../../core/session.js';
 import { AcpDriver } from '../drivers/acp.js';
 import { acpFacts, acpSign, waitingSign } from './acp-evidence.js';
 import { usesPermissionTool } from '../cli/command-lines.js';
@@ -20,6 +20,13 @@ export interface EvidenceParts extends TranscriptParts {
   requests: PermissionRequests;
 }
 
+/** What one inspection found. */
+export interface Finding extends Omit<Evidence, 'exit'> {
+  exit?: Omit<Exit, 'wasStopped'> | undefined;
+  /** Facts of the transcript; `facts` has those that the agent reported itself. */
+  written?: Facts | undefined;
+}
+
 type ContextFacts = Partial<Pick<TranscriptTail, 'contextTokens' | 'contextWindow' | 'model'>>;
 
 /** No output for this long is reported; it does not change the status. */
@@ -32,7 +39,8 @@ const restMs = 10_000;
 export class Observation {
   readonly starts: number;
   readonly log: OutputLog;
-  readonly pane: PaneWatch;
+  /** Of an agent with a screen. */
+  readonly pane: PaneWatch | undefined;
   readonly #listener: OutputReader;
   readonly #transcript: TranscriptWatch;
   #lastOutputAt: number;
@@ -47,7 +55,7 @@ export class Observation {
   ) {
     this.starts = handle.starts;
     this.log = new OutputLog(sessionDirectory(parts.dataDir, session.id));
-    this.pane = new PaneWatch(parts);
+    if (session.driver === 'tmux') this.pane = new PaneWatch(parts);
     this.#listener = new OutputReader(this.log, handle.format, handle.outputStart);
     this.#transcript = new TranscriptWatch(parts);
     this.#lastOutputAt = parts.clock.monotonic();
@@ -60,36 +68,35 @@ export class Observation {
   }
 
   /** Collects everything about the agent in one inspection. */
-  async gather(entry: Entry, view: ProcessView, driver: Driver): Promise<Evidence> {
+  async gather(entry: Entry, view: ProcessView, driver: Driver): Promise<Finding> {
     const { session, handle } = entry;
     const isOver = view.pid === undefined;
     if (!isOver) this.wasAlive = true;
     const isNews = this.#listener.listen({ isOver });
     if (isNews) this.#lastOutputAt = this.parts.clock.monotonic();
     if (driver instanceof AcpDriver) return this.#gatherAcp(entry, view, driver);
-    const known = this.#reported(entry);
-    const tail = await this.#transcript.inspect(withFactsOf(entry, known), { isOver });
-    const facts = { ...known, ...this.#written(entry, tail) };
-    if (isOver) return { facts, exit: await this.#exit(entry, view, driver) };
-    if (isTalking(driver)) await this.pane.inspect(driver, entry, this.log.end());
+    const facts = this.#reported(entry);
+    const tail = await this.#transcript.inspect(withFactsOf(entry, facts), { isOver });
+    const written = this.#written(entry, tail);
+    if (isOver) return { facts, written, exit: await this.#exit(entry, view, driver) };
+    if (isTalking(driver)) await this.pane?.inspect(driver, entry, this.log.end());
     this.log.trim();
     if (driver.name === 'headless' && usesPermissionTool(handle.cli)) {
       this.permissions = this.parts.requests.pending(session.id);
     }
-    const pane = isTalking(driver) ? this.pane.sign(entry) : undefined;
+    const pane = this.pane?.sign(entry);
     return {
       facts,
+      written,
       event: this.#event(isNews),
-      transcript: isTalking(driver) ? this.#turn(tail, handle.inputAt, pane) : undefined,
+      transcript: this.pane && this.#turn(this.pane, tail, handle.inputAt, pane),
       pane,
-      staleness:
-        this.#staleness(session.status) ??
-        (isTalking(driver) ? this.pane.blindSign(entry) : undefined),
+      staleness: this.#staleness(session.status) ?? this.pane?.blindSign(entry),
     };
   }
 
   /** Over the protocol nothing is guessed: no screen and no transcript is read. */
-  async #gatherAcp(entry: Entry, view: ProcessView, driver: AcpDriver): Promise<Evidence> {
+  async #gatherAcp(entry: Entry, view: ProcessView, driver: AcpDriver): Promise<Finding> {
     const { session, handle } = entry;
     const { clock, limitRetryMs } = this.parts;
     const state = driver.state(session.id);
@@ -121,7 +128,7 @@ export class Observation {
     { session, handle }: Entry,
     view: ProcessView,
     driver: Driver,
-  ): Promise<NonNullable<Evidence['exit']>> {
+  ): Promise<Finding['exit']> {
     const { clock, limitRetryMs } = this.parts;
     const end = view.exit ?? { code: null, signal: null };
     // A pane outlives its program, and shows the text, of which the output has only drawing commands.
@@ -131,7 +138,7 @@ export class Observation {
     }
     const when = { now: clock.now(), limitRetryMs: limitRetryMs() };
     const verdict = this.#listener.verdict(handle.cli, { ...end, screen }, when);
-    return { ...end, ...verdict, isLost: view.exit === undefined, wasStopped: handle.isStopping };
+    return { ...end, ...verdict, isLost: view.exit === undefined };
   }
 
   #reported(entry: Entry): Facts {
@@ -158,7 +165,7 @@ export class Observation {
   ): Facts {
     const names = [model, session.model, handle.model];
     const window =
-      contextWindow ?? windowByName(names) ?? this.pane.contextWindow ?? session.context_window;
+      contextWindow ?? windowByName(names) ?? this.pane?.contextWindow ?? session.context_window;
     return {
       ...(window && { context_window: window }),
       ...(tokens !== undefined && {
@@ -176,12 +183,17 @@ export class Observation {
   }
 
   /** The transcript's view of the turn that the last input started. */
-  #turn(tail: TranscriptTail | undefined, inputAt: number, pane?: Sign): Sign | undefined {
+  #turn(
+    shown: PaneWatch,
+    tail: TranscriptTail | undefined,
+    inputAt: number,
+    pane?: Sign,
+  ): Sign | undefined {
     if (!tail?.turn || tail.turn.at < inputAt) return undefined;
     const { sign, at } = tail.turn;
-    const isAtRest = pane?.status === 'idle' && this.pane.quietMs > restMs;
+    const isAtRest = pane?.status === 'idle' && shown.quietMs > restMs;
     // A dialog blocks the agent before the transcript mentions it.
-    const isAsking = this.pane.dialog !== undefined && pane?.status !== 'working';
+    const isAsking = shown.dialog !== undefined && pane?.status !== 'working';
     if (sign.status === 'working' && (isAtRest || isAsking)) return undefined;
     if (sign.status !== 'rate_limited') return sign;
     const limitedUntil = Math.max(at + this.parts.limitRetryMs(), sign.limitedUntil ?? 0);

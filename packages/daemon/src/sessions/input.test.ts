@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { describe, expect, test } from 'vitest';
 import { readDialog } from './evidence/dialog.js';
 import type { TalkingDriver } from './drivers/driver.js';
-import { Conversation } from './conversation.js';
+import { Conversation } from './input.js';
 
 /** The dialog of gemini 0.61.0. */
 const dialog = [
