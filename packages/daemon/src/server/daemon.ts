@@ -10,33 +10,28 @@ import { upstreamsOf } from '../proxy/upstream.js';
 import { DashboardSite } from '../dashboard/site.js';
 import { Events, Reports, watchLedger } from '../events/index.js';
 import { Insights } from '../insights/insights.js';
-import { agentVariables } from '../registry/agent-variables.js';
+import { agentVariables, knownClis, oneShotOf } from '../registry/programs.js';
 import { Backends } from '../registry/backends.js';
 import { detectBackends } from '../registry/detection.js';
-import { knownClis } from '../registry/known-clis.js';
 import { ledgerFile } from '../savings/files.js';
 import { readRatio } from '../savings/ratio.js';
 import { SavingsRecorder } from '../savings/recorder.js';
 import { publishRecording } from '../savings/running.js';
 import { Savings } from '../savings/savings.js';
 import { AcpSources } from '../sessions/cli/acp-sources.js';
-import { HelpTexts, OfferedFlags } from '../sessions/cli/offered-flags.js';
+import { HelpTexts, OfferedFlags } from '../registry/run-program.js';
 import { OpencodeCopy, type OpencodeCopyOptions } from '../spend/opencode-copy.js';
 import { Spend, type SpendOptions } from '../spend/spend.js';
 import { importDeprecatedOnce } from '../storage/deprecated-import.js';
 import { openStore } from '../storage/store.js';
 import { thinkWithCli } from '../think/cli.js';
 import { thinkWithLocal } from '../think/local.js';
-import { oneShotOf } from '../think/one-shot.js';
 import { Thinker } from '../think/thinker.js';
 import { createUsage } from '../usage/index.js';
 import { Workbench } from '../workbench/workbench.js';
-import { Authenticator } from './access/authenticator.js';
-import { Logins } from './access/logins.js';
-import { portOf } from './access/origin.js';
-import { Throttle } from './access/throttle.js';
-import { ensureToken } from './access/token-file.js';
-import { Tokens } from './access/tokens.js';
+import { Authenticator, portOf } from './access/authenticator.js';
+import { Logins, Throttle } from './access/logins.js';
+import { ensureToken, Tokens } from './access/tokens.js';
 import { fillAcpRows } from './acp-rows.js';
 import { publishAddress } from './address-file.js';
 import { openAgents, type AgentsParts } from './agents.js';
@@ -102,17 +97,13 @@ export async function serveDaemon(
     undo.add(() => reports.close());
     const outbound = createOutbound({ guard: webhookGuard, clock });
     undo.add(() => outbound.close());
-    const variablesFor = (backend: string) =>
-      agentVariables(
-        { environment, extra: settings.backends.extra, settings: settings.agents },
-        backend,
-      );
+    const { extra } = settings.backends;
+    const variablesFor = agentVariables({ environment, extra, settings: settings.agents });
     const stopping = new AbortController();
     const texts = new HelpTexts({ file: programHelpFile(dataDir), log });
     const flags = new OfferedFlags({ clock, texts, signal: stopping.signal });
     const { adapters } = settings.agents;
     const searchPath = environment['PATH'];
-    const { extra } = settings.backends;
     const acp = new AcpSources({ flags, searchPath, extra, adapters, variablesFor });
     undo.add(() => stopping.abort());
     const backends = backendsOf(settings, environment, { clock, outbound, acp, ...store });

@@ -7,7 +7,7 @@ import type { SessionRunner } from './runner.js';
 import type { SessionStore } from './session-store.js';
 import type { TalkingDriver } from './drivers/driver.js';
 import { sessionsDirectory } from './drivers/session-files.js';
-import { endFamily, listProcesses, startMarkOf } from './drivers/processes.js';
+import { endFamily, listProcesses, startMarkOf } from './drivers/headless.js';
 
 export interface AdoptionParts {
   store: SessionStore;

@@ -3,7 +3,8 @@ import { fail } from '../core/refusals.js';
 import type { Entry } from '../core/session.js';
 import { isSameQuestion, type QuestionContent } from '../questions/question.js';
 import type { AcpDriver } from './drivers/acp.js';
-import type { PermissionRequests } from './drivers/permission-requests.js';
+import type { PermissionRequests } from '../permission-tool/requests.js';
+import { sessionDirectory } from './drivers/session-files.js';
 import { readDialog } from './evidence/dialog.js';
 import type { TalkingDriver } from './drivers/driver.js';
 import {
@@ -17,6 +18,7 @@ import { Turns } from '../core/turns.js';
 
 export interface AgentInputParts {
   clock: Clock;
+  dataDir: string;
   tmux: TalkingDriver;
   acp: AcpDriver;
   requests: PermissionRequests;
@@ -57,11 +59,13 @@ export class AgentInput {
     option: string,
     message: string | undefined,
   ): Promise<'taken' | 'gone'> {
-    const { acp, requests } = this.#parts;
+    const { acp, requests, dataDir } = this.#parts;
     const { id, driver } = session;
     const [starts, permission = ''] = ref.split('-');
     if (Number(starts) !== handle.starts) return 'gone';
-    if (driver === 'headless') return requests.answer(id, permission, option, message);
+    if (driver === 'headless') {
+      return requests.answer(sessionDirectory(dataDir, id), permission, option, message);
+    }
     const { reply } = await acp.call(id, { do: 'answer', permission, option });
     if (reply === 'refused') throw notTaken();
     return reply === 'gone' ? reply : 'taken';

@@ -12,16 +12,16 @@ import {
   prepareRun,
   takesSessionId,
   usesPermissionTool,
-  type ExtraCli,
 } from './cli/command-lines.js';
 import type { AcpSources } from './cli/acp-sources.js';
-import type { OfferedFlags } from './cli/offered-flags.js';
+import type { OfferedFlags } from '../registry/run-program.js';
+import type { SessionSettings } from './cli/settings.js';
 import type { Launch } from './drivers/driver.js';
-import type { PermissionRequests } from './drivers/permission-requests.js';
+import type { PermissionRequests } from '../permission-tool/requests.js';
 import { OutputLog, sessionDirectory } from './drivers/session-files.js';
 import { findTranscript, type TranscriptParts } from './evidence/transcript.js';
 import type { Session } from './port.js';
-import type { RunFacts, StartKind } from './session-events.js';
+import type { RunFacts, StartKind } from '../core/session-events.js';
 
 export interface LaunchParts extends Pick<TranscriptParts, 'places' | 'taken'> {
   backends: Backends;
@@ -29,14 +29,10 @@ export interface LaunchParts extends Pick<TranscriptParts, 'places' | 'taken'> {
   dataDir: string;
   /** Environment variables of a backend's program. */
   variablesFor: (backend: string) => Record<string, string>;
-  extra: readonly ExtraCli[];
-  /** `agents.trust_workspace`: backends whose own trust check is skipped. */
-  trusted: readonly string[];
+  settings: SessionSettings;
   acp: Pick<AcpSources, 'find'>;
   flags: OfferedFlags;
   requests: PermissionRequests;
-  /** Prompt sent when a crashed agent is resumed. */
-  resumePrompt: () => string;
 }
 
 /** A start that can be carried out. */
@@ -76,7 +72,7 @@ async function planProgram(
   const own = await ownSession(parts, entry, driver, offered);
   const prompt = promptFor(parts, session, how, own?.isThere ?? false);
   const isAsking = driver === 'headless' && usesPermissionTool(handle.cli);
-  const prepared = prepareRun(backend, parts.extra, {
+  const prepared = prepareRun(backend, parts.settings.values.backends.extra, {
     cli: handle.cli,
     driver,
     prompt,
@@ -84,7 +80,7 @@ async function planProgram(
     session: own,
     offered,
     isTrusted: isTrusted(parts, entry),
-    permissionFlags: isAsking ? parts.requests.prepare(id) : [],
+    permissionFlags: isAsking ? parts.requests.prepare(sessionDirectory(parts.dataDir, id)) : [],
   });
   if ('impossible' in prepared) return { failure: prepared.impossible };
   const { args, input, paste, format } = prepared;
@@ -113,7 +109,7 @@ async function planAcp(
   const acp = {
     resume: how === 'first' ? null : own,
     prompt: session.prompt,
-    resumePrompt: how === 'revived' ? parts.resumePrompt() : null,
+    resumePrompt: how === 'revived' ? resumePrompt(parts) : null,
     model: more.includes(handle.model ?? '') ? null : handle.model,
     mode: handle.mode ?? null,
     modeInstead: askingModes(handle.cli),
@@ -191,21 +187,26 @@ async function ownSession(
 }
 
 /** Only workspaces that this daemon made, or that the caller named. */
-function isTrusted({ trusted }: LaunchParts, { session, handle }: Entry): boolean {
+function isTrusted({ settings }: LaunchParts, { session, handle }: Entry): boolean {
   const isChosen = session.worktree !== null || handle.isWorkspaceNamed === true;
-  return isChosen && trusted.includes(session.backend);
+  return isChosen && settings.values.agents.trust_workspace.includes(session.backend);
 }
 
 /** The prompt of this start. An idle agent is resumed without one. */
 function promptFor(
-  { resumePrompt }: LaunchParts,
+  parts: LaunchParts,
   session: Session,
   how: StartKind,
   isResumed: boolean,
 ): string | undefined {
   if (how === 'first' || !isResumed) return session.prompt;
-  if (how === 'revived') return resumePrompt();
+  if (how === 'revived') return resumePrompt(parts);
   return session.driver === 'headless' ? session.prompt : undefined;
+}
+
+/** Sent when a crashed agent is resumed. */
+function resumePrompt({ settings }: LaunchParts): string {
+  return settings.values.tokens.compact_resume_prompt;
 }
 
 async function obstacle(file: string, cwd: string): Promise<string | undefined> {

@@ -3,7 +3,7 @@ import type { Log } from '@millrace/kit/log';
 import { formatDuration } from '@millrace/kit/units';
 import type { PendingPermission } from '../acp-host/state.js';
 import { isEnded, type Entry } from '../core/session.js';
-import { decide, type PolicyRule } from '../questions/policy.js';
+import { decide } from '../questions/policy.js';
 import {
   isSameQuestion,
   type QuestionContent,
@@ -11,25 +11,21 @@ import {
 } from '../questions/question.js';
 import type { Questions } from '../questions/questions.js';
 import { contentOf, permissionRef } from './evidence/acp-evidence.js';
+import type { SessionSettings } from './cli/settings.js';
 import type { SessionStore } from './session-store.js';
 import type { Dialog } from './evidence/dialog.js';
+import type { Asks } from './evidence/observation.js';
 import type { SessionChange } from './port.js';
 
 export interface PendingQuestionsParts {
   store: SessionStore;
   log: Log;
   questions: Questions;
-  /** `permissions.policy`. */
-  policy: () => readonly PolicyRule[];
+  settings: SessionSettings;
   clock: Clock;
-  /** `permissions.timeout`: a headless agent that waits this long is denied. */
-  permissionTimeoutMs: () => number;
   /** Delivers an answer to the agent; `message` goes to one that is denied a permission. */
   deliver: (stored: StoredQuestion, answer: string, message?: string) => Promise<'taken' | 'gone'>;
 }
-
-/** What an agent asks: the dialog on its screen, or the permissions that it waits for. */
-export type Asks = { dialog: Dialog | undefined } | { permissions: readonly PendingPermission[] };
 
 /** Turns requests of agents into questions, and answers those that the policy decides. */
 export class PendingQuestions {
@@ -98,7 +94,7 @@ export class PendingQuestions {
   /** There may be no person to answer, and a headless run has to end. */
   async #denyExpired(id: string): Promise<void> {
     const { questions, clock } = this.#parts;
-    const timeoutMs = this.#parts.permissionTimeoutMs();
+    const timeoutMs = this.#parts.settings.values.permissions.timeout;
     for (const { question } of questions.openOf(id)) {
       if (clock.now() - Date.parse(question.asked_at) < timeoutMs) continue;
       const option = question.options.find(({ kind }) => kind === 'reject');
@@ -110,10 +106,10 @@ export class PendingQuestions {
 
   /** Adds a question, and lets the policy answer; true when it has. */
   async #add(session: { id: string; backend: string }, content: QuestionContent): Promise<boolean> {
-    const { questions, policy, log } = this.#parts;
+    const { questions, settings, log } = this.#parts;
     const { question, isNew } = await questions.add(session.id, content);
     if (!isNew) return false;
-    const decision = decide(policy(), session.backend, question);
+    const decision = decide(settings.values.permissions.policy, session.backend, question);
     if (!decision) return false;
     if (!(await this.#answer(question.id, decision.optionId, 'policy'))) return false;
     const { tool, body } = question;

@@ -4,16 +4,16 @@ import { isEnded } from '../core/session.js';
 import { SharedRuns, Turns } from '../core/turns.js';
 import type { AcpDriver } from './drivers/acp.js';
 import type { Driver } from './drivers/driver.js';
-import type { HeadlessDriver } from './drivers/headless.js';
-import { endFamily, endLeftovers, isSameProcess } from './drivers/processes.js';
+import { endFamily, endLeftovers, isSameProcess, type HeadlessDriver } from './drivers/headless.js';
+import { sessionDirectory } from './drivers/session-files.js';
 import type { TmuxDriver } from './drivers/tmux.js';
 import type { AgentInput } from './input.js';
-import { Inspector, type Inspection, type InspectorParts } from './inspector.js';
+import { Inspector, type Inspection, type InspectorParts } from './evidence/observation.js';
 import { planLaunch, type LaunchParts } from './launch.js';
 import type { PendingQuestions } from './pending-questions.js';
 import type { Session } from './port.js';
 import { stageOf } from './session.js';
-import type { SessionEvent, SessionState, StartKind, Step } from './session-events.js';
+import type { SessionEvent, SessionState, StartKind, Step } from '../core/session-events.js';
 import type { SessionStore } from './session-store.js';
 
 export interface RunnerParts extends LaunchParts, Omit<InspectorParts, 'drivers'> {
@@ -178,7 +178,7 @@ export class SessionRunner {
     // Its remaining children are ended too, unless its pid may have been reused.
     if (pid !== null && wasSeen) await endLeftovers(pid, this.#parts.clock);
     await this.#driverOf(session).release(id);
-    this.#parts.requests.release(id);
+    this.#parts.requests.release(sessionDirectory(this.#parts.dataDir, id));
     await this.feed(id, { type: 'settled' });
   }
 

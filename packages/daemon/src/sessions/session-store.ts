@@ -4,7 +4,7 @@ import { fail } from '../core/refusals.js';
 import type { Entry, Handle } from '../core/session.js';
 import type { Session, SessionChange } from './port.js';
 import { step } from './session.js';
-import type { Effect, SessionEvent, SessionState, Step } from './session-events.js';
+import type { Effect, SessionEvent, SessionState, Step } from '../core/session-events.js';
 import { Turns } from '../core/turns.js';
 
 /** Idempotency key of a spawn request, and a hash of the request. */

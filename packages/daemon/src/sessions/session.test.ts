@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, expect, test } from 'vitest';
 import { isEnded, type Entry, type Handle, type Session, type Sign } from '../core/session.js';
 import { maxAutoRestarts, restartDelay, stageOf, step } from './session.js';
-import type { Effect, SessionEvent, SessionState, Stage } from './session-events.js';
+import type { Effect, SessionEvent, SessionState, Stage } from '../core/session-events.js';
 
 const start = Date.UTC(2026, 0, 15, 9);
 const now = start + 60_000;

@@ -17,7 +17,7 @@ import type {
   Stage,
   StartKind,
   Step,
-} from './session-events.js';
+} from '../core/session-events.js';
 
 /*
  * A session as a state machine: `step` takes an event and returns the session after it and the

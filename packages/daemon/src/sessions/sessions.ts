@@ -3,13 +3,14 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/engine';
 import type { World } from '@millrace/kit/world';
 import { contextState, thresholdsFor } from '../core/guard.js';
-import { fail } from '../core/refusals.js';
+import { fail, invalid } from '../core/refusals.js';
+import { usable } from '../registry/backends.js';
 import { isEnded, type WorktreeOrigin } from '../core/session.js';
 import type { StoredQuestion } from '../questions/question.js';
 import { adopt } from './adoption.js';
 import { AcpDriver } from './drivers/acp.js';
 import { HeadlessDriver } from './drivers/headless.js';
-import { PermissionRequests } from './drivers/permission-requests.js';
+import { PermissionRequests } from '../permission-tool/requests.js';
 import {
   isFullScreen,
   OutputLog,
@@ -26,10 +27,9 @@ import { PendingQuestions, type PendingQuestionsParts } from './pending-question
 import type { Session, SessionChange, Sessions, SpawnOrigin, SpawnRequest } from './port.js';
 import { SessionRunner, type RunnerParts } from './runner.js';
 import { step } from './session.js';
-import type { InputKind, SessionEvent, Step } from './session-events.js';
+import type { InputKind, SessionEvent, Step } from '../core/session-events.js';
 import { notFound, SessionStore } from './session-store.js';
 import { Spawner, type SpawnerParts } from './spawner.js';
-import { invalid, usable } from './spawning.js';
 import { removeWorktree } from './worktrees.js';
 
 /** The parts that are not made here. */
@@ -57,7 +57,7 @@ export class AgentSessions implements Sessions {
   private constructor(parts: SessionsParts, store: SessionStore) {
     const { dataDir, clock, acpHost, permissionTool: program } = parts;
     const onNews = () => void this.#runner.wake();
-    const requests = new PermissionRequests({ dataDir, program, onNews });
+    const requests = new PermissionRequests({ program, onNews });
     const drivers = {
       headless: new HeadlessDriver(onNews),
       tmux: new TmuxDriver(parts),
@@ -69,7 +69,7 @@ export class AgentSessions implements Sessions {
       store,
       requests,
       drivers,
-      input: new AgentInput({ clock, ...drivers, requests }),
+      input: new AgentInput({ clock, dataDir, ...drivers, requests }),
       pending: new PendingQuestions({ ...parts, store, deliver: this.answer.bind(this) }),
       places: placesOf(parts.environment),
       taken: (id) => store.ownSessionsBut(id),
@@ -233,7 +233,9 @@ export class AgentSessions implements Sessions {
     const other = this.#store
       .all()
       .find(({ session }) => session.id !== id && isWithin(path, session.workdir));
-    if (!other) return removeWorktree(this.#parts, path, mark);
+    const { clock, environment, settings } = this.#parts;
+    const git = { clock, environment, runsHooks: settings.values.worktrees.hooks };
+    if (!other) return removeWorktree(git, path, mark);
     return {
       isRetained: true as const,
       reason: `the session ${other.session.id} works in it, too`,
@@ -255,7 +257,7 @@ export class AgentSessions implements Sessions {
   async updateContextStates(): Promise<void> {
     for (const { session } of this.#store.all()) {
       const { context_tokens: tokens, context_window: window } = session;
-      const limits = thresholdsFor(this.#parts.contextLimits(), window);
+      const limits = thresholdsFor(this.#parts.settings.values.tokens, window);
       const facts = { context_state: contextState(tokens, limits) };
       await this.#runner.feed(session.id, { type: 'note', facts });
     }

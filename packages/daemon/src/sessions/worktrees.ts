@@ -1,8 +1,9 @@
 import { access, constants, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import type { Clock } from '@millrace/kit/clock';
+import { basename, dirname, isAbsolute, join } from 'node:path';
 import type { WorktreeOrigin } from '../core/session.js';
-import { runGit } from '../git/run-git.js';
+import { invalid } from '../core/refusals.js';
+import { git, type GitEnd, type GitParts } from '../git/run-git.js';
+import type { SpawnRequest } from './port.js';
 
 /** The git repository of a session's directory. */
 export interface RepoFacts {
@@ -245,37 +246,82 @@ async function isMerged(
   return false;
 }
 
-export interface GitParts {
-  clock: Clock;
-  environment: Readonly<Record<string, string | undefined>>;
-  /** `worktrees.hooks`: whether hooks and filters of repositories run. */
-  runsHooks: boolean;
+/** Where a session is to work. */
+export interface WorktreeTarget {
+  repo: RepoFacts | undefined;
+  cwd: string | undefined;
+  wantsWorktree: boolean;
 }
 
-export interface GitEnd {
-  isOk: boolean;
-  /** Without the final line break. */
-  stdout: string;
-  /** The error, from git or the daemon. */
-  trouble: string;
-}
-
-const timeoutMs = 120_000;
-/** For the names of all files. */
-const maxBytes = 64 * 1_048_576;
-
-/** Runs git in a directory. It never prompts; failures are returned, not thrown. */
-export async function git(
-  { clock, environment, runsHooks: isTrusted }: GitParts,
-  cwd: string,
-  ...args: string[]
-): Promise<GitEnd> {
-  const end = await runGit({ clock, environment, cwd, timeoutMs, isTrusted, maxBytes }, args);
-  if (end.kind === 'exited') {
-    const stdout = end.stdout.replace(/\n$/, '');
-    const said = end.stderr.trim().split('\n').at(-1) ?? '';
-    return { isOk: end.code === 0, stdout, trouble: said.replace(/^(?:fatal|error): /, '') };
+/** Checks the places that a request names. */
+export async function worktreeTargetFor(
+  parts: GitParts,
+  request: SpawnRequest,
+): Promise<WorktreeTarget> {
+  const { repo, cwd, branch } = request;
+  if (repo !== undefined) await checkDirectory('repo', repo);
+  if (cwd !== undefined) await checkDirectory('cwd', cwd);
+  const directory = repo ?? cwd ?? process.cwd();
+  const facts = await repoFacts(parts, directory);
+  const wantsWorktree = request.worktree ?? branch !== undefined;
+  if (!facts && (repo !== undefined || wantsWorktree)) await checkGit(parts);
+  if (repo !== undefined && !facts) {
+    const other = 'name a directory without one in `cwd` (`--cwd`)';
+    throw invalid('repo', `names ${repo}, which is not a git repository; ${other}`);
   }
-  const trouble = end.kind === 'not_started' ? 'git is not installed' : `git: ${end.kind}`;
-  return { isOk: false, stdout: '', trouble };
+  if (wantsWorktree && !facts) {
+    const field = branch === undefined ? 'worktree' : 'branch';
+    throw invalid(field, 'needs a git repository: name one in `repo` (`--repo`)');
+  }
+  if (request.worktree === false) await checkBranch(parts, cwd ?? directory, branch);
+  return { repo: facts, cwd, wantsWorktree };
+}
+
+/** Without a worktree the agent works on the checked-out branch. */
+async function checkBranch(parts: GitParts, cwd: string, branch: string | undefined) {
+  if (branch === undefined) return;
+  const checkedOut = (await repoFacts(parts, cwd))?.branch;
+  if (checkedOut === branch) return;
+  const found =
+    checkedOut === undefined
+      ? 'which is not a git repository'
+      : `where ${checkedOut ?? 'no branch'} is checked out`;
+  const next = 'leave out `worktree: false` to work on it in a worktree';
+  throw invalid('branch', `must be checked out in ${cwd}, ${found}; ${next}`);
+}
+
+/** Without git nothing can be said about a repository. */
+async function checkGit(parts: GitParts): Promise<void> {
+  const { isOk, trouble } = await git(parts, '/', '--version');
+  if (!isOk) throw invalid('repo', `cannot be read, because git failed: ${trouble}`);
+}
+
+async function checkDirectory(field: 'repo' | 'cwd', path: string): Promise<void> {
+  if (path.includes('\0')) throw invalid(field, 'contains a NUL character; remove it');
+  if (!isAbsolute(path)) throw invalid(field, 'must be an absolute path');
+  const facts = await stat(path).catch(() => undefined);
+  if (!facts)
+    throw invalid(field, `names ${path}, which does not exist: create it or name another`);
+  if (!facts.isDirectory()) throw invalid(field, `names ${path}, which is not a directory`);
+}
+
+/** The worktree that a request asks for. */
+export async function worktreeFor(
+  { git, dataDir, id }: { git: GitParts; dataDir: string; id: string },
+  { repo }: WorktreeTarget,
+  request: SpawnRequest,
+  name: string,
+) {
+  const made = await addWorktree(git, {
+    repo: repo!,
+    branch: request.branch,
+    name,
+    suffix: id.slice(-6).toLowerCase(),
+    fallback: join(dataDir, 'worktrees'),
+  });
+  if ('refusal' in made) {
+    const isRequested = made.field !== 'branch' || request.branch !== undefined;
+    throw invalid(isRequested ? made.field : 'worktree', made.refusal);
+  }
+  return made;
 }

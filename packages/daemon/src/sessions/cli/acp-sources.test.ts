@@ -5,7 +5,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { newBackend } from '../../core/backend.js';
 import { AcpSources } from './acp-sources.js';
-import { HelpTexts, OfferedFlags } from './offered-flags.js';
+import { HelpTexts, OfferedFlags } from '../../registry/run-program.js';
 
 let bin: string;
 beforeEach(() => void (bin = mkdtempSync(join(tmpdir(), 'mr-acp-sources-'))));

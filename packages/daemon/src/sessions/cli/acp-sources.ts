@@ -1,8 +1,8 @@
 import type { Backend } from '../../core/backend.js';
 import { localId } from '../../core/backend.js';
-import { findProgram } from '../../registry/search-path.js';
+import { findProgram } from '../../registry/programs.js';
 import { cliOf, type ExtraCli } from './command-lines.js';
-import type { OfferedFlags } from './offered-flags.js';
+import type { OfferedFlags } from '../../registry/run-program.js';
 
 /** How a backend supports the Agent Client Protocol. */
 export interface AcpSource {

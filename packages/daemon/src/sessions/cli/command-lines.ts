@@ -1,5 +1,5 @@
 import type { OutputFormat } from '../../core/session.js';
-import { invocationOf, oneShotOf, promptPlace } from '../../think/one-shot.js';
+import { invocationOf, oneShotOf, promptPlace } from '../../registry/programs.js';
 
 /** Arguments of a headless run. */
 interface HeadlessLine {

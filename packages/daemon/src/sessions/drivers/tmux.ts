@@ -4,9 +4,9 @@ import { dirname, join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
 import type { KnownAgent, Launch, ProcessView, Started, TalkingDriver } from './driver.js';
 import { OutputLog, sessionsDirectory, tmuxSocket } from './session-files.js';
-import { startMarkOf, quoted, readExit, signalNames, writeRunScript } from './processes.js';
-import { findProgram } from '../../registry/search-path.js';
-import { runProgram } from '../../think/program.js';
+import { startMarkOf, quoted, readExit, signalNames, writeRunScript } from './headless.js';
+import { findProgram } from '../../registry/programs.js';
+import { runProgram } from '../../registry/run-program.js';
 
 /** Fixed, so that a screen has the same layout for every viewer. */
 const columns = 160;

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { windowByName, windowOnScreen } from './pane-watch.js';
+import { windowByName } from './observation.js';
+import { windowOnScreen } from './pane-watch.js';
 
 test('context window: a marked model has the large one, other names say nothing', () => {
   expect(windowByName([null, 'claude-opus-4-8', 'claude-opus-4-8[1m]'])).toBe(1_000_000);

@@ -1,4 +1,4 @@
-import { isSynthetic, objectIn, textIn } from './agent-events.js';
+import { isSynthetic, objectIn, textIn } from './output-reader.js';
 import type { Entry } from '../../core/session.js';
 import { lastLines, findTranscript, hasTranscripts, type TranscriptParts } from './transcript.js';
 

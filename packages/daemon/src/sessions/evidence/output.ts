@@ -1,6 +1,16 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { OutputFormat } from '../../core/session.js';
-import { renderEvent, restOfLine } from './agent-events.js';
+import { hostEventLines, type HostEvent } from '../../acp-host/host-events.js';
+import {
+  blocksOf,
+  isSynthetic,
+  objectIn,
+  objectOf,
+  textIn,
+  toolLine,
+  type EventFormat,
+  type JsonObject,
+} from './output-reader.js';
 import type { OutputLog } from '../drivers/session-files.js';
 import { TerminalText } from './terminal-text.js';
 
@@ -118,7 +128,7 @@ class EventLines implements LineWriter {
   #last: string | undefined;
 
   constructor(
-    private readonly format: Exclude<OutputFormat, 'text'>,
+    private readonly format: EventFormat,
     private readonly joins: boolean,
   ) {}
 
@@ -162,4 +172,66 @@ class EventLines implements LineWriter {
   lines(): string[] {
     return this.#lines;
   }
+}
+
+/** The lines to show for an event; undefined when the line is not one. */
+function renderEvent(format: EventFormat, line: string): string[] | undefined {
+  const report = objectOf(line);
+  if (!report) return undefined;
+  switch (format) {
+    case 'acp-json':
+      return hostEventLines(report as unknown as HostEvent);
+    case 'claude-json':
+      return claudeLines(report);
+    case 'codex-json':
+      return codexLines(report);
+  }
+}
+
+/** The text of a report that continues the line of the report before; undefined for others. */
+function restOfLine(format: EventFormat, line: string): string | undefined {
+  const report = format === 'acp-json' ? objectOf(line) : undefined;
+  return report?.['isRest'] === true ? textIn(report, 'text') : undefined;
+}
+
+function claudeLines(report: JsonObject): string[] {
+  switch (report['type']) {
+    case 'assistant':
+      // The result repeats the text of an error.
+      if (isSynthetic(objectIn(report, 'message'))) return [];
+      return blocksOf(objectIn(report, 'message')).flatMap((block) => {
+        if (block['type'] === 'text') return splitText(textIn(block, 'text'));
+        if (block['type'] === 'tool_use') return [toolLine(block)];
+        return [];
+      });
+    case 'result':
+      // On success the last answer was already shown.
+      return report['is_error'] === true ? splitText(textIn(report, 'result')) : [];
+    default:
+      return [];
+  }
+}
+
+function codexLines(report: JsonObject): string[] {
+  const item = objectIn(report, 'item');
+  if (report['type'] === 'item.completed') {
+    switch (item?.['type']) {
+      case 'agent_message':
+        return splitText(textIn(item, 'text'));
+      case 'command_execution':
+        return [`[command] ${(textIn(item, 'command') ?? '').split('\n')[0]}`];
+      case 'file_change':
+        return ['[edit]'];
+      default:
+        return [];
+    }
+  }
+  if (report['type'] === 'turn.failed') {
+    return splitText(textIn(objectIn(report, 'error'), 'message'));
+  }
+  return report['type'] === 'error' ? splitText(textIn(report, 'message')) : [];
+}
+
+function splitText(text: string | undefined): string[] {
+  return text === undefined || text === '' ? [] : text.trimEnd().split(/\r?\n/);
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '@millrace/kit/clock';
+import type { SessionSettings } from '../cli/settings.js';
 import type { Sign, Entry } from '../../core/session.js';
 import { signalIn } from '../../think/signals.js';
 import { isSameQuestion } from '../../questions/question.js';
@@ -19,7 +20,7 @@ const maxCaptures = 6;
 
 export interface PaneParts {
   clock: Clock;
-  limitRetryMs: () => number;
+  settings: SessionSettings;
 }
 
 /** Follows the screen of one agent. */
@@ -149,7 +150,10 @@ export class PaneWatch {
       const stdout = line.replaceAll(/^[\s│|⎿●•✻■⏺]+|[\s│|]+$/g, '');
       const found = signalIn({ id: cli, succeeded: true, stdout, stderr: '' }, now);
       if (!found || found.kind === 'unauthenticated' || stdout === '') continue;
-      const limitedUntil = Math.max(now + this.parts.limitRetryMs(), found.resetAt ?? 0);
+      const limitedUntil = Math.max(
+        now + this.parts.settings.values.backends.limit_retry,
+        found.resetAt ?? 0,
+      );
       return { status: 'rate_limited', reason: found.reason, limitedUntil };
     }
     return undefined;
@@ -163,11 +167,6 @@ function keep({ status_reason }: { status_reason: string | null }): string {
 
 const standard = 200_000;
 const large = 1_000_000;
-
-/** Claude marks a model with the large window in its name: `claude-opus-4-8[1m]`. */
-export function windowByName(names: readonly (string | null | undefined)[]): number | undefined {
-  return names.some((name) => name?.toLowerCase().endsWith('[1m]')) ? large : undefined;
-}
 
 /** The first screen of claude names the model: `Opus 4.8 (1M context) · API Usage Billing`. */
 const banner = /^[\s│]*[A-Z][a-z]+ \d+(?:\.\d+)?( \(1M context\))?(?: with \w+ effort)? · /m;

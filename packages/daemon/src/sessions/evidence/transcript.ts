@@ -8,7 +8,7 @@ import { claudeReader } from '../../transcripts/claude.js';
 import { codexReader } from '../../transcripts/codex.js';
 import type { Places } from '../../transcripts/reader.js';
 import { signalIn } from '../../think/signals.js';
-import { claudeContext, isSynthetic, objectIn, textIn } from './agent-events.js';
+import { claudeContext, isSynthetic, objectIn, textIn } from './output-reader.js';
 
 type JsonObject = Readonly<Record<string, unknown>>;
 

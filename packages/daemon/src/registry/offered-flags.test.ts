@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { HelpTexts, OfferedFlags } from './offered-flags.js';
+import { HelpTexts, OfferedFlags } from './run-program.js';
 
 let directory: string;
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'mr-flags-'))));

@@ -1,3 +1,4 @@
+import { fileURLToPath } from 'node:url';
 import {
   existsSync,
   mkdirSync,
@@ -7,11 +8,41 @@ import {
   rmSync,
   statSync,
   writeFileSync,
+  watch,
+  type FSWatcher,
 } from 'node:fs';
 import { join } from 'node:path';
 import { systemCode } from '@millrace/kit/errors';
 import { z } from 'zod';
 import { maxBodyLength } from '../questions/question.js';
+import type { PendingPermission } from '../acp-host/state.js';
+
+/** The MCP server through which a headless claude asks for permissions: run it with node. */
+export const permissionToolProgram = fileURLToPath(
+  new URL('./permission-main.js', import.meta.url),
+);
+
+/** Not `millrace`, under which people configure the daemon's own tools. */
+export const permissionServerName = 'millrace_permissions';
+export const permissionToolName = 'request_permission';
+
+/**
+ * Flags that let claude ask. Each is one word, because `--mcp-config` takes all words that follow.
+ */
+export function permissionFlags(program: string, sessionDirectory: string): string[] {
+  const server = {
+    type: 'stdio',
+    command: process.execPath,
+    args: [program, sessionDirectory],
+    // Claude waits for it before the first turn; otherwise an early request would be denied.
+    alwaysLoad: true,
+  };
+  const config = { mcpServers: { [permissionServerName]: server } };
+  return [
+    `--mcp-config=${JSON.stringify(config)}`,
+    `--permission-prompt-tool=mcp__${permissionServerName}__${permissionToolName}`,
+  ];
+}
 
 /**
  * The permission tool and the daemon communicate through files in the session's directory, so that
@@ -115,4 +146,72 @@ function readFile<Schema extends z.ZodType>(
 function writeWhole(file: string, value: object): void {
   writeFileSync(`${file}.new`, JSON.stringify(value), { mode: 0o600 });
   renameSync(`${file}.new`, file);
+}
+
+export interface PermissionRequestsParts {
+  /** Called when an agent has a new request. */
+  onNews: () => void;
+  /** The program of the tool; for tests. */
+  program?: string | undefined;
+}
+
+const allowOption = 'allow';
+const rejectOption = 'reject';
+const options = [
+  { id: allowOption, label: 'Allow', kind: 'allow_once' },
+  { id: rejectOption, label: 'Reject', kind: 'reject_once' },
+];
+
+/** Permission requests of headless agents, by the directories of their sessions. */
+export class PermissionRequests {
+  readonly #parts: PermissionRequestsParts;
+  readonly #watchers = new Map<string, FSWatcher>();
+
+  constructor(parts: PermissionRequestsParts) {
+    this.#parts = parts;
+  }
+
+  /** Prepares a start: the flags for permission requests. */
+  prepare(session: string): string[] {
+    this.release(session);
+    resetRequests(requestsDirectory(session));
+    return permissionFlags(this.#parts.program ?? permissionToolProgram, session);
+  }
+
+  /** The pending requests of the agent; reports new ones from now on. */
+  pending(session: string): PendingPermission[] {
+    this.#watch(session);
+    return openRequests(requestsDirectory(session)).map((request) => ({ ...request, options }));
+  }
+
+  /** `gone` when the agent no longer waits for the answer. */
+  answer(session: string, request: string, option: string, message?: string): 'taken' | 'gone' {
+    const isAllowed = option === allowOption;
+    const text = message ?? 'The permission was denied.';
+    const answer = { isAllowed, message: isAllowed ? '' : text };
+    return writeAnswer(requestsDirectory(session), request, answer) ? 'taken' : 'gone';
+  }
+
+  release(session: string): void {
+    this.#watchers.get(session)?.close();
+    this.#watchers.delete(session);
+  }
+
+  close(): void {
+    for (const session of this.#watchers.keys()) this.release(session);
+  }
+
+  /** Without it, requests are still found when agents are inspected. */
+  #watch(session: string): void {
+    if (this.#watchers.has(session)) return;
+    try {
+      const directory = requestsDirectory(session);
+      const watcher = watch(directory, { persistent: false }, () => this.#parts.onNews());
+      watcher.on('error', () => this.release(session));
+      this.#watchers.set(session, watcher);
+    } catch (error) {
+      // An agent of an older version has no such folder, or the system watches no more of them.
+      if (!['ENOENT', 'ENOSPC', 'EMFILE'].includes(systemCode(error))) throw error;
+    }
+  }
 }

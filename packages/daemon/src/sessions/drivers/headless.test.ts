@@ -12,7 +12,7 @@ import {
   quoted,
   readExit,
   writeRunScript,
-} from './processes.js';
+} from './headless.js';
 
 let directory: string;
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'mr-it’s-'))));

@@ -1,4 +1,4 @@
-import type { Entry, Exit, Facts, OutputFormat, Session, Sign } from '../core/session.js';
+import type { Entry, Exit, Facts, OutputFormat, Session, Sign } from './session.js';
 
 /* Stages, events and effects of the state machine in session.ts. */
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Backends } from '../registry/backends.js';
-import { backendFor, hashOf, nameFrom } from './spawning.js';
+import { backendFor, type Backends } from '../registry/backends.js';
+import { hashOf, nameFrom } from './spawner.js';
 
 test.each([
   ['Fix the test', 'Fix the test'],
