@@ -37,7 +37,6 @@ const endings = [];
 /** Timers that may fire in the second an agent needs to start and to end. */
 const timers = [
   'daemon/events/ledger-watch',
-  'daemon/sessions/restarts',
   'engine/write/expiry',
   'engine/storage/file/in-place',
   'engine/storage/file/directory',

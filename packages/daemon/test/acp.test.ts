@@ -2,7 +2,7 @@ import { existsSync, readFileSync, statSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { describe, expect, vi } from 'vitest';
-import { acpSocket } from '../src/sessions/places.js';
+import { acpSocket } from '../src/sessions/drivers/session-files.js';
 import { installAcpAgent } from './support/acp.js';
 import { expectSchema, type ApiClient } from './support/client.js';
 import { EventSource } from './support/event-source.js';

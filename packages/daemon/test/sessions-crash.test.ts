@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { tmuxSocket } from '@millrace/daemon/config';
 import { afterEach, describe, expect, test } from 'vitest';
-import { listProcesses } from '../src/sessions/processes.js';
+import { listProcesses } from '../src/sessions/drivers/headless.js';
 import { ApiClient } from './support/client.js';
 import { noLocalModel } from './support/daemon.js';
 import { installFakeAgent } from './support/fake-agent.js';

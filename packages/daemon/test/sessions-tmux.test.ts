@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { tmuxSocket } from '@millrace/daemon/config';
 import { describe, expect, vi } from 'vitest';
-import { listProcesses } from '../src/sessions/processes.js';
+import { listProcesses } from '../src/sessions/drivers/headless.js';
 import {
   agentTest as test,
   noTmux,

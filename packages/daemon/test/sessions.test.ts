@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from 'vitest';
-import { listProcesses } from '../src/sessions/processes.js';
+import { listProcesses } from '../src/sessions/drivers/headless.js';
 import {
   agentTest as test,
   gitIn,

@@ -8,7 +8,7 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { SessionStore } from '../../daemon/src/sessions/session-store.js';
-import type { Entry } from '../../daemon/src/sessions/handle.js';
+import type { Entry } from '../../daemon/src/core/session.js';
 import type { Session } from '../../daemon/src/sessions/port.js';
 import { openStore } from '../../daemon/src/storage/store.js';
 import { buildDashboard } from '../scripts/build.mjs';

@@ -3,16 +3,10 @@ import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';
 import type { AlertSink } from '../notify/alert.js';
-import { SharedRuns } from '../registry/shared-runs.js';
+import { isLive } from '../core/session.js';
+import { SharedRuns } from '../core/turns.js';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
-import {
-  hasEnded,
-  isTracked,
-  ComparisonCache,
-  Round,
-  type Inspection,
-  type BranchStatus,
-} from './inspection.js';
+import { ComparisonCache, Round, type Inspection, type BranchStatus } from './inspection.js';
 import { localMerges, type MergeCandidate } from './local-merges.js';
 import { programCalls } from './programs.js';
 import { BranchAlerts } from './branch-alerts.js';
@@ -175,7 +169,7 @@ export class Branches {
 
   #isDue(session: Session, isRequested: boolean): boolean {
     const observedAt = this.statuses.get(session.id)?.observed_at;
-    if (!observedAt || !hasEnded(session)) return true;
+    if (!observedAt || isLive(session)) return true;
     const now = this.parts.clock.now();
     if (now - Date.parse(session.status_since) > endedForMs) return false;
     return isRequested || now - Date.parse(observedAt) >= endedEveryMs;
@@ -214,6 +208,11 @@ function unknownStatus({ id, name, branch }: Session): BranchStatus {
     observed_at: null,
     error: null,
   };
+}
+
+/** True when the session has a branch to inspect. */
+function isTracked({ branch, worktree, repo }: Session): boolean {
+  return branch !== null || worktree !== null || repo !== null;
 }
 
 function byId(one: Session, other: Session): number {

@@ -1,5 +1,6 @@
 import { stat } from 'node:fs/promises';
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import { isLive } from '../core/session.js';
 import type { Session } from '../sessions/port.js';
 import { readCi, unknown, type CiReport } from './ci.js';
 import { compare, type Comparison } from './comparison.js';
@@ -14,17 +15,6 @@ export interface Inspection {
   /** The tip of the branch, and its merge base. */
   head: string | null;
   fork: string | null;
-}
-
-/** True when the session has a branch to inspect. */
-export function isTracked({ branch, worktree, repo }: Session): boolean {
-  return branch !== null || worktree !== null || repo !== null;
-}
-
-const ended: ReadonlySet<string> = new Set(['done', 'errored', 'orphaned']);
-
-export function hasEnded({ status }: Session): boolean {
-  return ended.has(status);
 }
 
 /** One round of inspections; each place and commit is queried once. */
@@ -146,6 +136,6 @@ async function placeOf(session: Session): Promise<Place> {
     () => true,
     () => false,
   );
-  if (exists) return { cwd: own, recordedBranch, isShared: worktree === null && hasEnded(session) };
+  if (exists) return { cwd: own, recordedBranch, isShared: worktree === null && !isLive(session) };
   return { cwd: repo ?? own, recordedBranch, isShared: true };
 }

@@ -1,8 +1,8 @@
 import { stat } from 'node:fs/promises';
 import type { Clock } from '@millrace/kit/clock';
-import { findProgram } from '../registry/search-path.js';
+import { findProgram } from '../registry/programs.js';
 import { runGh, runGit } from '../git/run-git.js';
-import type { ProgramEnd } from '../think/program.js';
+import type { ProgramEnd } from '../registry/run-program.js';
 
 export interface ProgramParts {
   clock: Clock;

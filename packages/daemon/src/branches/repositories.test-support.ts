@@ -12,7 +12,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { findProgram } from '../registry/search-path.js';
+import { findProgram } from '../registry/programs.js';
 
 /** A directory with real repositories, and with the programs that a daemon would find. */
 export class Workshop {

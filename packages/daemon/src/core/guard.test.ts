@@ -60,12 +60,12 @@ class Run {
 }
 
 test('thresholds: the lower limit wins where the window is known', () => {
-  const limits = { warn: 200_000, critical: 400_000, warnPct: 50, criticalPct: 90 };
+  const limits = { warn: 200_000, critical: 400_000, warn_pct: 50, critical_pct: 90 };
   expect(thresholdsFor(limits, 258_000)).toEqual({ warn: 129_000, critical: 232_200 });
   expect(thresholdsFor(limits, 1_000_000)).toEqual({ warn: 200_000, critical: 400_000 });
   expect(thresholdsFor(limits, null)).toEqual({ warn: 200_000, critical: 400_000 });
   const absolute = { warn: 200_000, critical: 400_000 };
-  expect(thresholdsFor({ ...absolute, warnPct: 0, criticalPct: 0 }, 1_000)).toEqual(absolute);
+  expect(thresholdsFor({ ...absolute, warn_pct: 0, critical_pct: 0 }, 1_000)).toEqual(absolute);
 });
 
 test('whoever is at a threshold has reached it', () => {

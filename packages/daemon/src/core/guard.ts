@@ -10,8 +10,8 @@ export interface Thresholds {
 
 /** Absolute thresholds, and percentages of the model's context window; 0: none. */
 export interface ContextLimits extends Thresholds {
-  warnPct?: number;
-  criticalPct?: number;
+  warn_pct?: number;
+  critical_pct?: number;
 }
 
 /** The lower limit wins where the window is known. */
@@ -19,10 +19,10 @@ export function thresholdsFor(
   limits: ContextLimits,
   window: number | null | undefined,
 ): Thresholds {
-  const { warn, critical, warnPct = 0, criticalPct = 0 } = limits;
+  const { warn, critical, warn_pct = 0, critical_pct = 0 } = limits;
   const lower = (limit: number, percent: number) =>
     window && percent > 0 ? Math.min(limit, (window * percent) / 100) : limit;
-  return { warn: lower(warn, warnPct), critical: lower(critical, criticalPct) };
+  return { warn: lower(warn, warn_pct), critical: lower(critical, critical_pct) };
 }
 
 /** Level of a context size. Reaching a threshold counts; null is unknown. */

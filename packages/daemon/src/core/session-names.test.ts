@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { freeName, sessionsMeant } from './session-names.js';
+import { freeName, sessionsMeant } from './session.js';
 
 const session = (id: string, name: string, status: 'working' | 'done' = 'working') => ({
   id,

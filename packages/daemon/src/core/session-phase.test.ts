@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { phaseOf } from './session-phase.js';
+import { phaseOf } from './session.js';
 
 test('phase: an idle agent is done, unless an error ended its turn', () => {
   expect(phaseOf({ status: 'idle', exit_code: null })).toBe('done');

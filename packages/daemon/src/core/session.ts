@@ -178,3 +178,141 @@ export function withFacts(session: Session, facts: Partial<Session>, now: number
 function stampOf(now: number): string {
   return formatTimestamp(now);
 }
+
+/** The format of an agent's output: text, or events as JSON lines. */
+export type OutputFormat = 'text' | 'claude-json' | 'codex-json' | 'acp-json';
+
+/** Internal state of a session, beside what the API shows. */
+export interface Handle {
+  /** An argument of the agent's wrapper script: proves that a process is ours. */
+  token: string;
+  /** Start time of the process `pid`; detects a reused process id. */
+  startMark: string | null;
+  /** How many times it was started. */
+  starts: number;
+  startedAt: number;
+  /** Time of the last input. */
+  inputAt: number;
+  /** The turn, by the time of its input, whose limit was already reported. */
+  limitTurn: number | null;
+  /** Its first prompt still has to be pasted. */
+  isPromptPending: boolean;
+  /** The request named the directory to work in; sessions of older versions do not say. */
+  isWorkspaceNamed?: boolean;
+  /** A stop was requested. */
+  isStopping: boolean;
+  /** The row of the tables that describes its command line. */
+  cli: string;
+  format: OutputFormat;
+  /** The requested model, as named in the request. */
+  model: string | null;
+  /** The requested mode of an agent over ACP. */
+  mode?: string;
+  /** Consecutive automatic restarts. */
+  autoRestarts: number;
+  /** When it is to be started again. */
+  restartAt: number | null;
+  /** Offset in the output where the last start begins. */
+  outputStart: number;
+  worktree: WorktreeOrigin | null;
+}
+
+/** How a worktree was made, as needed to remove it. */
+export interface WorktreeOrigin {
+  /** The repository that it belongs to. */
+  root: string;
+  branch: string;
+  /** The commit that it started at. */
+  base: string;
+  /** The branch that was checked out where it was made from. */
+  baseBranch: string | null;
+  /** The branch was made for it. */
+  madeBranch: boolean;
+}
+
+/** A session with its handle. */
+export interface Entry {
+  session: Session;
+  handle: Handle;
+}
+
+type Named = Pick<Session, 'id' | 'name' | 'status'>;
+
+const endedStatuses: ReadonlySet<string> = new Set(['done', 'errored', 'orphaned']);
+
+/** A live session occupies its name. One that waits for the end of a limit is live. */
+export function isLive({ status }: Pick<Session, 'status'>): boolean {
+  return !endedStatuses.has(status);
+}
+
+/** The name, or the first of `name-2`, `name-3`, ... that is free. */
+export function freeName(wanted: string, taken: ReadonlySet<string>): string {
+  if (!taken.has(wanted)) return wanted;
+  for (let number = 2; ; number++) {
+    const suffix = `-${number}`;
+    const name = `${wanted.slice(0, maxNameLength - suffix.length)}${suffix}`;
+    if (!taken.has(name)) return name;
+  }
+}
+
+/** As the contract has it. */
+const maxNameLength = 128;
+
+/** Shorter prefixes would be guesses. */
+const minPrefixLength = 6;
+
+/**
+ * The sessions that words may mean: an id, else a name (of live sessions first), else a prefix of
+ * ids. One of them is the answer; several are ambiguous.
+ */
+export function sessionsMeant<Each extends Named>(all: readonly Each[], words: string): Each[] {
+  const exact = all.find(({ id }) => id === words);
+  if (exact) return [exact];
+  const named = all.filter(({ name }) => name === words);
+  const live = named.filter(isLive);
+  if (live.length > 0) return live;
+  if (named.length > 0 || words.length < minPrefixLength) return named;
+  const prefix = words.toUpperCase();
+  return all.filter(({ id }) => id.toUpperCase().startsWith(prefix));
+}
+
+/**
+ * Progress of a session with its one assignment, for the pipeline job or queue task that waits for
+ * it. `limited`: the provider refuses to continue. `stopped`: ended by someone before it was done.
+ */
+export type Phase = 'works' | 'waits' | 'limited' | 'done' | 'stopped' | 'failed';
+
+export function phaseOf({
+  status,
+  exit_code,
+  turn_error = null,
+}: Pick<Session, 'status' | 'exit_code' | 'turn_error'>): Phase {
+  switch (status) {
+    case 'spawning':
+    case 'working':
+      return 'works';
+    case 'waiting_for_input':
+      return 'waits';
+    case 'rate_limited':
+      return 'limited';
+    case 'idle':
+      // An interactive agent does not end by itself: its turn is over.
+      return turn_error === null ? 'done' : 'failed';
+    case 'done':
+      return exit_code === 0 ? 'done' : 'stopped';
+    case 'errored':
+    case 'orphaned':
+      return 'failed';
+  }
+}
+
+/** True when the two are the same for a waiting job or task. */
+export function isSamePhase(a: Session | undefined, b: Session | undefined): boolean {
+  if (!a || !b) return a === b;
+  return (
+    a.status === b.status &&
+    a.exit_code === b.exit_code &&
+    (a.turn_error ?? null) === (b.turn_error ?? null) &&
+    (a.pid === null) === (b.pid === null)
+  );
+}

@@ -2,7 +2,7 @@ import { copyFile, mkdir, mkdtemp, readdir, rm, stat, symlink, writeFile } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemCode } from '@millrace/kit/errors';
-import type { ProgramEnd } from '../think/program.js';
+import type { ProgramEnd } from '../registry/run-program.js';
 import { isAllowedKey, type ConfigPair, type IsolationKind } from './config-keys.js';
 
 export type Variables = Readonly<Record<string, string>>;

@@ -5,9 +5,7 @@ import type { Alert, Once } from '../notify/alert.js';
 import { TestStore } from '../notify/notify.test-support.js';
 import type { Compaction } from '../savings/recorder.js';
 import type { Session } from '../sessions/port.js';
-import { compactCommand } from './compact-commands.js';
-import { ContextGuard, type GuardParts } from './guard.js';
-import { GuardStore } from './guard-store.js';
+import { compactCommand, ContextGuard, GuardStore, type GuardParts } from './guard.js';
 
 let room: TestStore;
 let guard: ContextGuard;
@@ -65,7 +63,7 @@ async function pass(durationMs: number): Promise<void> {
 const texts = () => room.sessions.sent.map(({ text }) => text);
 
 test('guard: percentages count from the window of the model, where it is known', async () => {
-  await start({ rules: { warnPct: 50, criticalPct: 90 } });
+  await start({ rules: { warn_pct: 50, critical_pct: 90 } });
   room.sessions.add({ status: 'idle', context_tokens: 235_000, context_window: 258_000 });
   room.sessions.add({ status: 'idle', context_tokens: 190_000 });
   await guard.settled();

@@ -2,21 +2,22 @@ import type { Timer } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { humanCount, parseTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
+import type { Database } from '@millrace/engine';
 import {
   guardStep,
   guardWakesAt,
   isForced,
   thresholdsFor,
+  firstGuardState,
   type ContextLimits,
   type GuardAction,
   type GuardRules,
   type Observation,
+  type GuardState,
 } from '../core/guard.js';
 import type { AlertSink } from '../notify/index.js';
 import type { SavingsRecorder } from '../savings/recorder.js';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
-import { compactCommand } from './compact-commands.js';
-import type { GuardStore } from './guard-store.js';
 
 export interface GuardParts extends Pick<World, 'clock' | 'log'> {
   sessions: Pick<Sessions, 'list' | 'find' | 'onChange' | 'send' | 'interrupt'>;
@@ -204,4 +205,123 @@ export class ContextGuard {
       else log.error(fields, 'context guard failed');
     }
   }
+}
+
+const collection = 'guard';
+
+/** Guard state per agent, on disk and cached in memory. */
+export class GuardStore {
+  readonly #database: Database;
+  readonly #states: Map<string, GuardState>;
+
+  private constructor(database: Database, states: Map<string, GuardState>) {
+    this.#database = database;
+    this.#states = states;
+  }
+
+  static async open(database: Database): Promise<GuardStore> {
+    const states = new Map<string, GuardState>();
+    for await (const { key, data } of database.collection<GuardState>(collection).stream()) {
+      states.set(key, data);
+    }
+    return new GuardStore(database, states);
+  }
+
+  get agents(): string[] {
+    return [...this.#states.keys()];
+  }
+
+  of(id: string): GuardState {
+    return this.#states.get(id) ?? firstGuardState;
+  }
+
+  async put(id: string, state: GuardState): Promise<void> {
+    if (state === this.of(id)) return;
+    await this.#database.collection<GuardState>(collection).upsert(id, state);
+    this.#states.set(id, state);
+  }
+
+  async forget(id: string): Promise<void> {
+    if (!this.#states.has(id)) return;
+    await this.#database.collection<GuardState>(collection).deleteByKey(id);
+    this.#states.delete(id);
+  }
+}
+
+/**
+ * Compact command of each CLI. Null: it has none that works when typed, so the guard only raises
+ * alerts for its agents.
+ */
+const commands: Readonly<Record<string, string | null>> = {
+  claude: '/compact',
+  codex: '/compact',
+  gemini: '/compress',
+  agy: null,
+  'cursor-agent': '/compress',
+  opencode: '/compact',
+  qwen: '/compress',
+  copilot: '/compact',
+  // Hands over to a new thread instead.
+  amp: null,
+  droid: '/compress',
+  // Summarizes automatically.
+  aider: null,
+  goose: '/compact',
+  // A slash opens its command palette, which does not accept pasted text.
+  crush: null,
+  kimi: '/compact',
+  auggie: null,
+  'kiro-cli': '/compact',
+};
+
+/** CLIs from the config default to the most common command. */
+export function compactCommand(backend: string): string | null {
+  const known = Object.hasOwn(commands, backend) ? commands[backend] : undefined;
+  return known === undefined ? '/compact' : known;
+}
+
+export interface GuardSettings {
+  guard: boolean;
+  warn: number;
+  critical: number;
+  warn_pct: number;
+  critical_pct: number;
+  warn_alert: boolean;
+  auto_compact: boolean;
+  force_compact: boolean;
+  compact_resume_prompt: string;
+}
+
+export interface GuardOptions extends Pick<
+  GuardParts,
+  'clock' | 'log' | 'sessions' | 'alerts' | 'recorder'
+> {
+  settings: GuardSettings;
+  database: Database;
+}
+
+export interface OpenGuard {
+  close(): Promise<void>;
+}
+
+/** Starts guarding contexts; with `tokens.guard` off it does nothing. */
+export async function openGuard({
+  settings,
+  database,
+  ...parts
+}: GuardOptions): Promise<OpenGuard> {
+  if (!settings.guard) return { close: async () => {} };
+  const guard = new ContextGuard({
+    ...parts,
+    store: await GuardStore.open(database),
+    rules: {
+      ...settings,
+      alerts: settings.warn_alert,
+      autoCompact: settings.auto_compact,
+    },
+    forceCompact: settings.force_compact,
+    resumePrompt: settings.compact_resume_prompt,
+  });
+  await guard.start();
+  return { close: () => guard.close() };
 }

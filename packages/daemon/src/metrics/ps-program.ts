@@ -1,5 +1,5 @@
 import type { Clock } from '@millrace/kit/clock';
-import { runProgram } from '../think/program.js';
+import { runProgram } from '../registry/run-program.js';
 import type { ProcessReader, ProcessRow } from './processes.js';
 
 export interface PsOptions {

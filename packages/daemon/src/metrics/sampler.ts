@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';
-import { SharedRuns } from '../registry/shared-runs.js';
+import { SharedRuns } from '../core/turns.js';
 import type { Session, Sessions } from '../sessions/port.js';
 import { cpuPercent, hundredths, type CpuTimes } from './machine.js';
 import { treesOf, type ProcessReader, type TreeUse } from './processes.js';

@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import { findProgram } from '../registry/search-path.js';
-import { runProgram } from '../think/program.js';
+import { findProgram } from '../registry/programs.js';
+import { runProgram } from '../registry/run-program.js';
 import type { Alert } from './alert.js';
 
 export interface DesktopParts {

@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { fail } from '../core/refusals.js';
-import { sessionsMeant } from '../core/session-names.js';
+import { sessionsMeant } from '../core/session.js';
 import type { DaemonContext } from './context.js';
 
 const maxCandidates = 10;

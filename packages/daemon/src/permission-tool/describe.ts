@@ -1,6 +1,6 @@
 import { changedLines } from '../acp-host/host-events.js';
 import { maxBodyLength } from '../questions/question.js';
-import type { PermissionRequest } from './request-files.js';
+import type { PermissionRequest } from './requests.js';
 
 type Input = Readonly<Record<string, unknown>>;
 

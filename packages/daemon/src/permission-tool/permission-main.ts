@@ -10,14 +10,15 @@ import {
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
 import { describe } from './describe.js';
-import { permissionServerName, permissionToolName } from './index.js';
 import {
+  permissionServerName,
+  permissionToolName,
   readAnswer,
   removeRequest,
   requestsDirectory,
   writeRequest,
   type PermissionAnswer,
-} from './request-files.js';
+} from './requests.js';
 
 /*
  * The MCP server of one headless claude: its only tool is called when claude needs a permission. It

@@ -9,7 +9,7 @@ import {
   resetRequests,
   writeAnswer,
   writeRequest,
-} from './request-files.js';
+} from './requests.js';
 
 let directory: string;
 beforeEach(() => (directory = mkdtempSync(join(tmpdir(), 'mr-permissions-'))));

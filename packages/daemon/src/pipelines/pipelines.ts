@@ -12,7 +12,7 @@ import {
   type PipelineState,
 } from '../core/pipeline.js';
 import { fail } from '../core/refusals.js';
-import { isSamePhase, phaseOf } from '../core/session-phase.js';
+import { isSamePhase, phaseOf } from '../core/session.js';
 import type { Backends } from '../registry/backends.js';
 import type { Session, Sessions, SpawnOrigin, SpawnRequest } from '../sessions/port.js';
 import { checkDefinition, checkRepo } from './definition.js';

@@ -1,6 +1,6 @@
 import { isSampled, readTraceparent, spanIdOf, type Tracer } from '@millrace/kit/tracing';
 import type { Clock } from '@millrace/kit/clock';
-import { phaseOf } from '../core/session-phase.js';
+import { phaseOf } from '../core/session.js';
 import type { Session, Sessions } from '../sessions/port.js';
 
 interface Traced {

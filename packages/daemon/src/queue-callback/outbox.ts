@@ -1,7 +1,7 @@
 import type { Timer } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import type { World } from '@millrace/kit/world';
-import { isSamePhase } from '../core/session-phase.js';
+import { isSamePhase } from '../core/session.js';
 import { BackgroundTasks } from '../pipelines/background-tasks.js';
 import type { Session, Sessions } from '../sessions/port.js';
 import { backoffMs } from './backoff.js';

@@ -1,5 +1,5 @@
 import type { Session } from '../sessions/port.js';
-import { phaseOf } from '../core/session-phase.js';
+import { phaseOf } from '../core/session.js';
 import { tailOf } from '../pipelines/output.js';
 
 /** The report to the queue when a task's session has ended. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { agentVariables, type AgentVariablesParts } from './agent-variables.js';
+import { agentVariables, type AgentVariablesParts } from './programs.js';
 
 const environment = {
   PATH: '/bin',
@@ -26,7 +26,7 @@ function given(
   extra: AgentVariablesParts['extra'] = [],
 ) {
   const all = { env: [], env_inherit: 'allowlist' as const, ...settings };
-  return agentVariables({ environment, extra, settings: all }, backend);
+  return agentVariables({ environment, extra, settings: all })(backend);
 }
 
 const common = ['HOME', 'LC_TIME', 'PATH', 'SSH_AUTH_SOCK', 'XDG_CONFIG_HOME', 'https_proxy'];

@@ -1,8 +1,7 @@
 import { simulate } from '@millrace/kit/simulation';
 import { expect, test } from 'vitest';
 import { firstSettings, newBackend, type RegistryState } from '../core/backend.js';
-import type { Registry, Step } from '../storage/registry.js';
-import { Backends, type BackendsParts } from './backends.js';
+import { Backends, type Registry, type Step, type BackendsParts } from './backends.js';
 
 /** A registry in memory whose clock is set by hand. */
 function backendsAt(start: number, findAcp?: BackendsParts['findAcp']) {

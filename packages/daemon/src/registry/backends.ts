@@ -1,11 +1,13 @@
 import { nearest } from '@millrace/kit/nearest';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
+import type { CommitTarget, Database } from '@millrace/engine';
 import {
   byId,
   isLocal,
   localId,
   rowOf,
+  firstSettings,
   type AcpRow,
   type Backend,
   type Detection,
@@ -21,9 +23,8 @@ import {
   withPreferences,
   type Preferences,
 } from '../core/changes.js';
-import type { Registry } from '../storage/registry.js';
 import { fail } from '../core/refusals.js';
-import { SharedRuns } from './shared-runs.js';
+import { SharedRuns } from '../core/turns.js';
 
 export interface BackendsParts {
   registry: Registry;
@@ -66,7 +67,7 @@ export class Backends {
 
   async setDefault(id: string): Promise<RegistryState> {
     const { state } = await this.#parts.registry.change((before) => {
-      this.#checkEligible(this.#find(before, id));
+      usable(this.#find(before, id), 'is never the default');
       return { state: withDefault(before, id), result: undefined };
     });
     return this.#visible(state);
@@ -191,16 +192,55 @@ export class Backends {
     const hint = meant === undefined ? 'GET /api/v1/backends lists them' : `did you mean ${meant}?`;
     throw fail('BACKEND_NOT_FOUND', `There is no backend "${id.slice(0, 64)}": ${hint}`);
   }
+}
 
-  #checkEligible(backend: Backend): void {
-    const { id } = backend;
-    const refuse = (why: string) => fail('BACKEND_NOT_ELIGIBLE', `The backend "${id}" ${why}`);
-    if (isLocal(backend)) throw refuse('is the local model, which is never the default.');
-    if (!backend.installed) {
-      throw refuse('is not installed: install it and run `ctl backend rescan`.');
-    }
-    if (!backend.enabled) throw refuse(`is disabled: run \`ctl backend enable ${id}\` first.`);
+/** The requested backend, or the default one; refuses one that cannot be used. */
+export async function backendFor(backends: Backends, id: string | undefined): Promise<Backend> {
+  const backend = id === undefined ? await defaultBackend(backends) : await backends.find(id);
+  return usable(backend);
+}
+
+/** Refuses a backend that cannot run agents. */
+export function usable(
+  backend: Backend,
+  whyNotLocal = 'runs no agents: choose from `ctl backend list`',
+): Backend {
+  const { id } = backend;
+  const refuse = (why: string) => fail('BACKEND_NOT_ELIGIBLE', `The backend "${id}" ${why}`);
+  if (id === localId) throw refuse(`is the local model, which ${whyNotLocal}.`);
+  if (!backend.installed) {
+    throw refuse('is not installed: install it and run `ctl backend rescan`.');
   }
+  if (!backend.enabled) throw refuse(`is disabled: run \`ctl backend enable ${id}\` first.`);
+  return backend;
+}
+
+async function defaultBackend(backends: Backends): Promise<Backend> {
+  const rows = (await backends.read()).backends;
+  const found = rows.find((each) => each.default);
+  if (found) return found;
+  const usableRows = rows.filter((row) => row.installed && row.enabled && row.id !== localId);
+  if (usableRows.length === 1) return usableRows[0]!;
+  if (!rows.some(({ id, installed }) => installed && id !== localId)) {
+    throw fail(
+      'BACKEND_NOT_ELIGIBLE',
+      'No coding agent is on this machine: install one, such as claude or codex, and run ' +
+        '`ctl backend rescan`.',
+    );
+  }
+  if (usableRows.length === 0) {
+    const { id } = rows.find((row) => row.installed && row.id !== localId)!;
+    throw fail(
+      'BACKEND_NOT_ELIGIBLE',
+      'Every installed backend is disabled: enable one, such as with ' +
+        `\`ctl backend enable ${id}\`.`,
+    );
+  }
+  throw fail(
+    'BACKEND_NOT_ELIGIBLE',
+    'There is no default backend: choose one with `ctl backend default <id>`, or name one for ' +
+      'this agent (`--backend`, in a request `backend`).',
+  );
 }
 
 /** A cached document with its source state and validity: an ending cooldown changes it. */
@@ -218,4 +258,113 @@ function nextCooldownEnd(backends: readonly Backend[], now: number): number {
 
 function isNothing({ tier, enabled }: Preferences): boolean {
   return tier === undefined && enabled === undefined;
+}
+
+/** One change of the registry: a pure function, because it may run twice. */
+export type Step<Result> = (
+  state: RegistryState,
+  now: number,
+) => { state: RegistryState; result: Result };
+
+const collections = { backends: 'backends', settings: 'settings', marks: 'marks' };
+const settingsKey = 'settings';
+const maxBackends = 10_000;
+
+/**
+ * The backends and the settings on disk. Every change is one step of the engine's writer: it reads
+ * the newest state and makes one commit. So there are never two defaults, and a rescan never
+ * overwrites a preference that changed after it was read.
+ */
+export class Registry {
+  /** Cache of the last state read. No other process writes, so it stays valid. */
+  #known: RegistryState | undefined;
+  #changes = 0;
+
+  constructor(private readonly database: Database) {}
+
+  /** The current registry. The object is shared: do not modify it. */
+  async read(): Promise<RegistryState> {
+    if (this.#known) return this.#known;
+    const changes = this.#changes;
+    const found = await this.#stored();
+    // A concurrent change may or may not be included.
+    if (changes === this.#changes) this.#known = found;
+    return found;
+  }
+
+  async #stored(): Promise<RegistryState> {
+    const { records } = await this.database
+      .collection<Backend>(collections.backends)
+      .find({ limit: maxBackends });
+    const settings = await this.database
+      .collection<Settings>(collections.settings)
+      .findByKey(settingsKey);
+    return {
+      backends: records.map(({ data }) => data).toSorted(byId),
+      settings: settings?.data ?? firstSettings,
+    };
+  }
+
+  /** Runs the step on the newest state; its result is on disk when this resolves. */
+  change<Result>(step: Step<Result>): Promise<{ state: RegistryState; result: Result }> {
+    return this.#invalidating(
+      this.database.transact((target) => {
+        const before = stateIn(target);
+        const { state, result } = step(before, target.now);
+        write(target, before, state);
+        return { state, result };
+      }),
+    );
+  }
+
+  async #invalidating<Result>(change: Promise<Result>): Promise<Result> {
+    try {
+      return await change;
+    } finally {
+      this.#changes++;
+      this.#known = undefined;
+    }
+  }
+
+  /**
+   * As `change`, but only once for each data directory: sets the mark of this name in the same
+   * commit, and returns undefined when it is set already.
+   */
+  changeOnce<Result>(
+    mark: string,
+    step: Step<Result>,
+  ): Promise<{ state: RegistryState; result: Result } | undefined> {
+    return this.#invalidating(
+      this.database.transact((target) => {
+        const marks = target.collection(collections.marks);
+        if (marks.get(mark)) return undefined;
+        const before = stateIn(target);
+        const { state, result } = step(before, target.now);
+        write(target, before, state);
+        marks.put(mark, { at: target.now });
+        return { state, result };
+      }),
+    );
+  }
+}
+
+function stateIn(target: CommitTarget): RegistryState {
+  const records = target.collection<Backend>(collections.backends).all();
+  const settings = target.collection<Settings>(collections.settings).get(settingsKey);
+  return {
+    backends: records.map(({ data }) => data).toSorted(byId),
+    settings: settings ?? firstSettings,
+  };
+}
+
+/** Writes the objects that the step replaced; unchanged ones are the same object. */
+function write(target: CommitTarget, before: RegistryState, after: RegistryState): void {
+  const backends = target.collection<Backend>(collections.backends);
+  const old = new Set(before.backends);
+  for (const backend of after.backends) {
+    if (!old.has(backend)) backends.put(backend.id, backend);
+  }
+  if (after.settings !== before.settings) {
+    target.collection<Settings>(collections.settings).put(settingsKey, after.settings);
+  }
 }

@@ -1,8 +1,7 @@
 import type { Outbound } from '@millrace/kit/outbound';
 import { localId, type AcpRow, type Detection } from '../core/backend.js';
-import type { KnownCli } from './known-clis.js';
+import { findProgram, type KnownCli } from './programs.js';
 import { probeLocal } from './local-model.js';
-import { findProgram } from './search-path.js';
 
 export interface DetectionParts {
   clis: readonly KnownCli[];

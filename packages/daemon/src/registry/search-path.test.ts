@@ -2,7 +2,7 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { findProgram } from './search-path.js';
+import { findProgram } from './programs.js';
 
 let home: string;
 const at = (...names: string[]) => join(home, ...names);

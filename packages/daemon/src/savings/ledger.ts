@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { systemCode } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
-import { SharedRuns } from '../registry/shared-runs.js';
+import { SharedRuns } from '../core/turns.js';
 import { Columns } from './columns.js';
 import { entryOf } from './entry.js';
 

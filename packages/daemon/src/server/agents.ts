@@ -2,7 +2,7 @@ import type { Outbound } from '@millrace/kit/outbound';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { openBranches, type Branches } from '../branches/index.js';
-import { openGuard } from '../guard/index.js';
+import { openGuard } from '../guard/guard.js';
 import { openMetrics, type Metrics } from '../metrics/index.js';
 import { openNotify, type Notify } from '../notify/index.js';
 import { Pipelines } from '../pipelines/pipelines.js';
@@ -10,8 +10,8 @@ import { openQueueTasks, startPuller, type QueueTasks } from '../queue-callback/
 import { Questions } from '../questions/questions.js';
 import type { Backends } from '../registry/backends.js';
 import type { SavingsRecorder } from '../savings/recorder.js';
-import type { AcpSources } from '../sessions/acp-sources.js';
-import type { OfferedFlags } from '../sessions/offered-flags.js';
+import type { AcpSources } from '../sessions/cli/acp-sources.js';
+import type { OfferedFlags } from '../registry/run-program.js';
 import type { Session, Sessions } from '../sessions/port.js';
 import { AgentSessions } from '../sessions/sessions.js';
 import type { Spend } from '../spend/spend.js';
@@ -57,8 +57,9 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
   const undo = new UndoList();
   const close = () => undo.run();
   try {
-    const questions = await Questions.open({ ...parts.world, database: parts.store.database });
-    const sessions = await AgentSessions.open({ ...sessionsParts(parts), questions });
+    const { database } = parts.store;
+    const questions = await Questions.open({ ...parts.world, database });
+    const sessions = await AgentSessions.open({ ...parts, ...parts.world, database, questions });
     undo.add(() => sessions.close());
     const { notify, ...openedNotify } = await openNotify({
       ...notifyOptions(parts, sessions),
@@ -154,38 +155,4 @@ function queueParts(parts: AgentsParts, sessions: Sessions) {
 
 function pullerParts({ settings, world, outbound, dataDir }: AgentsParts) {
   return { world, outbound, dataDir, settings: settings.values.queue };
-}
-
-function sessionsParts({ settings, world, store, readSpend, ...rest }: AgentsParts) {
-  const { agents, backends, worktrees } = settings.values;
-  const tokens = () => settings.values.tokens;
-  return {
-    ...world,
-    ...rest,
-    database: store.database,
-    extra: backends.extra,
-    runsHooks: worktrees.hooks,
-    trusted: agents.trust_workspace,
-    policy: () => settings.values.permissions.policy,
-    permissionTimeoutMs: () => settings.values.permissions.timeout,
-    defaultDriver: () => settings.values.drivers.default,
-    limitRetryMs: () => settings.values.backends.limit_retry,
-    contextLimits: () => ({
-      warn: tokens().warn,
-      critical: tokens().critical,
-      warnPct: tokens().warn_pct,
-      criticalPct: tokens().critical_pct,
-    }),
-    resumePrompt: () => tokens().compact_resume_prompt,
-    budget: {
-      caps: () => ({
-        isOn: tokens().budget_gate,
-        dailyUsd: tokens().budget_daily_usd,
-        weeklyUsd: tokens().budget_weekly_usd,
-      }),
-      basis: () => tokens().budget_basis,
-      spend: readSpend,
-      assumedSessionUsd: () => tokens().assumed_session_usd,
-    },
-  };
 }

@@ -11,9 +11,9 @@ import { logLevels } from '@millrace/kit/log';
 import { z } from 'zod';
 
 export * from '../savings/index.js';
-export { tmuxSocket } from '../sessions/places.js';
+export { tmuxSocket } from '../sessions/drivers/session-files.js';
 export * from '../storage/data-files.js';
-export { ensureToken } from './access/token-file.js';
+export { ensureToken } from './access/tokens.js';
 
 const backendId = z
   .string()

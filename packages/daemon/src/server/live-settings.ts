@@ -43,17 +43,14 @@ export class LiveSettings {
   readonly #failures = new Map<string, string>();
   /** Has the live settings in force; the others are as they were at start. */
   #applied: Loaded;
-  #values: DaemonSettings;
+  /** Replaced at a change, never written to. */
+  values: DaemonSettings;
   #turn: Promise<unknown> = Promise.resolve();
 
   constructor(parts: LiveSettingsParts) {
     this.#parts = parts;
     this.#applied = parts.loaded;
-    this.#values = parts.loaded.values;
-  }
-
-  get values(): DaemonSettings {
-    return this.#values;
+    this.values = parts.loaded.values;
   }
 
   /** Called after a change of the group, and again after a failure; one service at a time. */
@@ -98,14 +95,14 @@ export class LiveSettings {
     const next = this.#loadText(text);
     if (validate_only) return this.#viewOf(next, next, revisionOf(before));
     if (text !== before) write(file, text);
-    const old = this.#values;
+    const old = this.values;
     this.#applied = next;
-    this.#values = this.#merged(next);
-    const keys = this.#differences(old, this.#values);
+    this.values = this.#merged(next);
+    const keys = this.#differences(old, this.values);
     if (keys.length > 0) this.#parts.log.info({ by, keys }, 'settings changed');
     for (const service of this.#services) {
       const { name, group } = service;
-      const isSame = isDeepStrictEqual(old[group], this.#values[group]);
+      const isSame = isDeepStrictEqual(old[group], this.values[group]);
       if (!isSame || this.#failures.has(name)) await this.#apply(service);
     }
     return this.view();

@@ -2,22 +2,21 @@ import { readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import { isEnded, withFacts, withStatus } from '../core/session.js';
+import { isEnded, type Entry } from '../core/session.js';
+import type { SessionRunner } from './runner.js';
 import type { SessionStore } from './session-store.js';
-import type { TalkingDriver } from './driver.js';
-import type { Entry } from './handle.js';
-import { sessionsDirectory } from './places.js';
-import { endFamily, listProcesses, startMarkOf } from './processes.js';
+import type { TalkingDriver } from './drivers/driver.js';
+import { sessionsDirectory } from './drivers/session-files.js';
+import { endFamily, listProcesses, startMarkOf } from './drivers/headless.js';
 
 export interface AdoptionParts {
   store: SessionStore;
   clock: Clock;
   log: Log;
   dataDir: string;
-  /** The driver whose agents can be listed by name, whichever daemon started them. */
-  keeper: TalkingDriver;
-  /** This very daemon is starting it right now. */
-  isStarting: (id: string) => boolean;
+  /** Its agents can be listed by name, whichever daemon started them. */
+  tmux: TalkingDriver;
+  runner: Pick<SessionRunner, 'isStarting' | 'feed'>;
 }
 
 /**
@@ -28,11 +27,13 @@ export async function adopt(parts: AdoptionParts): Promise<void> {
   // Without sessions of an earlier daemon there is no need to list all processes.
   const hasFolders = foldersIn(sessionsDirectory(parts.dataDir)).length > 0;
   if (!hasFolders && parts.store.all().length === 0) return;
+  const interrupted = parts.store.all().filter(({ session, handle }) => {
+    const isLive = !isEnded(session) && handle.startMark === null;
+    return isLive && !parts.runner.isStarting(session.id);
+  });
   const wrappers = await findWrappers(parts.dataDir);
-  for (const entry of parts.store.all()) {
-    const { session, handle } = entry;
-    if (isEnded(session) || handle.startMark !== null || parts.isStarting(session.id)) continue;
-    await finishStart(parts, entry, wrappers.get(session.id));
+  for (const entry of interrupted) {
+    await finishStart(parts, entry, wrappers.get(entry.session.id));
   }
   await reap(parts, wrappers);
 }
@@ -54,28 +55,19 @@ async function findWrappers(dataDir: string): Promise<Map<string, Wrapper>> {
 }
 
 async function finishStart(
-  { store, clock }: AdoptionParts,
-  { session: { id } }: Entry,
+  { runner }: AdoptionParts,
+  { session: { id }, handle }: Entry,
   wrapper: Wrapper | undefined,
 ): Promise<void> {
   const startMark = wrapper && (await startMarkOf(wrapper.pid));
-  await store.change(id, ({ session, handle }) => {
-    const now = clock.now();
-    if (wrapper && startMark !== undefined && wrapper.token === handle.token) {
-      const found = withFacts(session, { pid: wrapper.pid }, now);
-      const reason = 'it was found at work when the daemon came back';
-      const working = handle.isPromptPending ? found : withStatus(found, 'working', reason, now);
-      return { session: working, handle: { ...handle, startMark } };
-    }
-    const reason = 'the daemon ended before it was started';
-    const lost = withFacts(session, { pid: null, last_error: reason }, now);
-    return { handle, session: withStatus(lost, 'orphaned', reason, now) };
-  });
+  const isOurs = wrapper?.token === handle.token && startMark !== undefined;
+  const found = isOurs ? { pid: wrapper.pid, startMark } : undefined;
+  await runner.feed(id, { type: 'adopt', found });
 }
 
 /** Ends processes that are certainly ours and belong to no session. */
 async function reap(
-  { store, clock, log, dataDir, keeper }: AdoptionParts,
+  { store, clock, log, dataDir, tmux }: AdoptionParts,
   wrappers: ReadonlyMap<string, Wrapper>,
 ): Promise<void> {
   const isWanted = (id: string, token?: string) => {
@@ -88,8 +80,8 @@ async function reap(
     log.warn({ session: id, pid }, 'stopped agent without session');
     await endFamily(pid, clock);
   }
-  for (const id of await keeper.agents()) {
-    if (!isWanted(id)) await keeper.release(id);
+  for (const id of await tmux.agents()) {
+    if (!isWanted(id)) await tmux.release(id);
   }
   for (const name of foldersIn(sessionsDirectory(dataDir))) {
     if (/^[0-9A-Z]{26}$/.test(name) && !store.get(name)) {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
-import { BudgetGate, type BudgetParts } from './budget-gate.js';
+import { BudgetGate, type BudgetParts } from './spawner.js';
 
-type Rollup = Awaited<ReturnType<BudgetParts['spend']>>;
+type Rollup = Awaited<ReturnType<BudgetParts['readSpend']>>;
 
 function gateAt(
   figures: { daily: number; weekly?: number; agents?: Record<string, number> },
@@ -10,12 +10,22 @@ function gateAt(
   const by_agent = Object.entries(figures.agents ?? {}).map(([key, usd]) => ({ key, usd }));
   const rollup = { daily_usd: figures.daily, weekly_usd: figures.weekly ?? 0, by_agent };
   return new BudgetGate({
-    basis: () => 'greater',
-    caps: () => ({ isOn, dailyUsd: daily, weeklyUsd: weekly }),
-    spend: () => Promise.resolve(rollup as unknown as Rollup),
-    sessions: () => sessions as never,
-    assumedSessionUsd: () => 0.5,
+    settings: settingsWith({
+      budget_gate: isOn,
+      budget_daily_usd: daily,
+      budget_weekly_usd: weekly,
+    }),
+    readSpend: () => Promise.resolve(rollup as unknown as Rollup),
+    store: { all: () => sessions.map((session) => ({ session })) as never },
   });
+}
+
+function settingsWith(
+  tokens: Partial<BudgetParts['settings']['values']['tokens']>,
+): BudgetParts['settings'] {
+  const caps = { budget_gate: true, budget_daily_usd: 10, budget_weekly_usd: 0 };
+  const basis = { budget_basis: 'greater' as const, assumed_session_usd: 0.5 };
+  return { values: { tokens: { ...caps, ...basis, ...tokens } } };
 }
 
 const never = () => new Promise<void>(() => {});
@@ -47,11 +57,9 @@ test.each([
 ] as const)('basis %s: $%d by family and $%s exact', async (basis, usd, exact, passes) => {
   const rollup = { daily_usd: usd, daily_exact_usd: exact, weekly_usd: 0, by_agent: [] };
   const gate = new BudgetGate({
-    basis: () => basis,
-    caps: () => ({ isOn: true, dailyUsd: 10, weeklyUsd: 0 }),
-    spend: () => Promise.resolve(rollup as unknown as Rollup),
-    sessions: () => [],
-    assumedSessionUsd: () => 0.5,
+    settings: settingsWith({ budget_basis: basis }),
+    readSpend: () => Promise.resolve(rollup as unknown as Rollup),
+    store: { all: () => [] },
   });
   if (passes) expect(await pass(gate)).toBe('passed');
   else await expect(pass(gate)).rejects.toMatchObject({ code: 'BUDGET_CONFIRMATION_REQUIRED' });

@@ -1,202 +1,273 @@
 import type { Clock } from '@millrace/kit/clock';
-import type { Log } from '@millrace/kit/log';
 import { fail } from '../core/refusals.js';
-import { isEnded, withFacts, withStatus } from '../core/session.js';
-import type { StoredQuestion } from '../questions/question.js';
-import type { AcpDriver } from './acp.js';
-import { notTaken } from './pending-questions.js';
-import { entryOf, notFound, type SessionStore } from './session-store.js';
-import type { Entry, Handle } from './handle.js';
-import type { PermissionRequests } from './permission-requests.js';
-import type { Session } from './port.js';
-import { invalid } from './spawning.js';
-import type { Conversation } from './conversation.js';
+import type { Entry } from '../core/session.js';
+import { isSameQuestion, type QuestionContent } from '../questions/question.js';
+import type { AcpDriver } from './drivers/acp.js';
+import type { PermissionRequests } from '../permission-tool/requests.js';
+import { sessionDirectory } from './drivers/session-files.js';
+import { readDialog } from './evidence/dialog.js';
+import type { TalkingDriver } from './drivers/driver.js';
+import {
+  choosesByArrows,
+  hasMarkers,
+  holdsInput,
+  readPane,
+  type PaneReading,
+} from './evidence/pane-markers.js';
+import { Turns } from '../core/turns.js';
 
-export interface InputParts {
-  store: SessionStore;
+export interface AgentInputParts {
   clock: Clock;
-  log: Log;
-  conversation: Conversation;
+  dataDir: string;
+  tmux: TalkingDriver;
   acp: AcpDriver;
   requests: PermissionRequests;
-  /** Inspects the agents now. */
-  wake: () => Promise<void>;
 }
 
-/** Sends prompts, texts and answers to agents. */
-export class Input {
-  readonly #parts: InputParts;
-  /** Agents whose first prompt is being sent. */
-  readonly #prompting = new Map<string, Promise<void>>();
+/** Writes texts and answers to agents, each by way of its driver. */
+export class AgentInput {
+  readonly #parts: AgentInputParts;
+  readonly #conversation: Conversation;
 
-  constructor(parts: InputParts) {
+  constructor(parts: AgentInputParts) {
     this.#parts = parts;
+    this.#conversation = new Conversation({ clock: parts.clock, driver: parts.tmux });
   }
 
-  /** Resolves when no first prompt is on its way. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#prompting.values());
+  /** False when the agent did not take the text. */
+  async say({ session, handle }: Entry, text: string): Promise<boolean> {
+    const { id, driver } = session;
+    if (driver !== 'acp') return this.#conversation.say(id, handle.cli, text);
+    return (await this.#parts.acp.call(id, { do: 'prompt', text })).reply === 'taken';
   }
 
-  async send(id: string, text: string): Promise<Session> {
-    const { session, handle } = this.#talkative(id);
-    if (text.includes('\0')) throw invalid('text', 'holds a NUL, which no agent takes');
-    if (session.status === 'spawning') {
-      throw fail('SESSION_STATE', 'The session is still spawning: wait until it works.');
-    }
-    const inputAt = this.#parts.clock.now();
-    const isTaken = await this.#say({ session, handle }, text).catch(async (error: unknown) => {
-      // Most likely it has ended meanwhile.
-      await this.#parts.wake();
-      this.#talkative(id);
-      throw error;
-    });
-    if (!isTaken) {
-      const next =
-        session.driver === 'acp'
-          ? 'Look at it with `ctl agent explain`, then send the text again.'
-          : 'Open its terminal with `ctl agent attach`.';
-      throw fail('SESSION_STATE', `The agent did not take the text. ${next}`);
-    }
-    // An answer to a first-run dialog, such as for trust, leaves the first prompt to be sent.
-    const isPromptPending = handle.isPromptPending && session.status === 'waiting_for_input';
-    return this.#atWork(id, { inputAt, isPromptPending }, 'it was sent input');
-  }
-
-  /** `message` goes to a headless agent that is denied a permission. */
-  async answer(
-    stored: StoredQuestion,
-    answer: string,
-    message?: string,
+  /** Selects an option of the dialog on the agent's screen. */
+  async choose(
+    { session, handle }: Entry,
+    content: QuestionContent,
+    option: string,
   ): Promise<'taken' | 'gone'> {
-    const { question, ref } = stored;
-    const { session_id: id } = question;
-    if (ref !== null) return this.#answerPermission(id, ref, answer, message);
-    const { session, handle } = this.#talkative(id);
-    const inputAt = this.#parts.clock.now();
-    if (question.kind === 'text') {
-      await this.send(id, answer);
-      return 'taken';
-    }
-    const outcome = await this.#parts.conversation.choose(id, handle.cli, question, answer);
+    const outcome = await this.#conversation.choose(session.id, handle.cli, content, option);
     if (outcome === 'stuck') throw notTaken();
-    if (outcome === 'gone') return outcome;
-    const isPromptPending = handle.isPromptPending && session.status !== 'idle';
-    await this.#atWork(id, { inputAt, isPromptPending }, answered);
     return outcome;
   }
 
-  async #answerPermission(
-    id: string,
+  /** Answers a permission request; `message` goes to a headless agent that is denied one. */
+  async permit(
+    { session, handle }: Entry,
     ref: string,
     option: string,
     message: string | undefined,
   ): Promise<'taken' | 'gone'> {
-    const { acp, requests, clock } = this.#parts;
-    const { session, handle } = this.#running(id);
+    const { acp, requests, dataDir } = this.#parts;
+    const { id, driver } = session;
     const [starts, permission = ''] = ref.split('-');
     if (Number(starts) !== handle.starts) return 'gone';
-    if (session.driver === 'headless') {
-      const inputAt = clock.now();
-      const outcome = requests.answer(id, permission, option, message);
-      if (outcome === 'taken')
-        await this.#atWork(id, { inputAt, isPromptPending: false }, answered);
-      return outcome;
+    if (driver === 'headless') {
+      return requests.answer(sessionDirectory(dataDir, id), permission, option, message);
     }
     const { reply } = await acp.call(id, { do: 'answer', permission, option });
     if (reply === 'refused') throw notTaken();
-    void this.#parts.wake();
     return reply === 'gone' ? reply : 'taken';
   }
 
-  async #say({ session, handle }: Entry, text: string): Promise<boolean> {
-    const { conversation, acp } = this.#parts;
-    const { id, driver } = session;
-    if (driver !== 'acp') return conversation.say(id, handle.cli, text);
-    return (await acp.call(id, { do: 'prompt', text })).reply === 'taken';
-  }
-
-  async interrupt(id: string): Promise<void> {
-    const { conversation, acp, wake } = this.#parts;
-    const { session } = this.#talkative(id);
-    if (session.driver === 'acp') await acp.call(id, { do: 'cancel' });
-    else await conversation.interrupt(id);
-    void wake();
-  }
-
-  /** Sends an agent its first prompt, if it could not be passed at its start. */
-  prompt(id: string): void {
-    if (this.#prompting.has(id)) return;
-    const work = this.#sendPrompt(id)
-      .catch((error: unknown) => {
-        this.#parts.log.warn({ err: error, session: id }, 'failed to send prompt');
-      })
-      .finally(() => this.#prompting.delete(id));
-    this.#prompting.set(id, work);
-  }
-
-  async #sendPrompt(id: string): Promise<void> {
-    const { store, clock, conversation } = this.#parts;
-    const entry = store.get(id);
-    if (!entry?.handle.isPromptPending || isEnded(entry.session)) return;
-    const { session, handle } = entry;
-    const inputAt = clock.now();
-    const isTaken = await conversation.say(id, handle.cli, session.prompt);
-    if (!isTaken) await this.#note(id, 'its prompt was typed, but nothing shows that it was taken');
-    await this.#atWork(id, { inputAt, isPromptPending: false }, 'it was given its prompt');
-  }
-
-  async #note(id: string, trouble: string): Promise<void> {
-    const { store, clock } = this.#parts;
-    await store.change(id, ({ session, handle }) => ({
-      session: withFacts(session, { last_error: trouble }, clock.now()),
-      handle,
-    }));
-  }
-
-  async #atWork(
-    id: string,
-    input: Pick<Handle, 'inputAt' | 'isPromptPending'>,
-    reason: string,
-  ): Promise<Session> {
-    const { store, clock, wake } = this.#parts;
-    const entry = await store.change(id, ({ session, handle }) => ({
-      session: isEnded(session) ? session : working(session, reason, clock.now()),
-      handle: { ...handle, ...input },
-    }));
-    void wake();
-    if (!entry) throw notFound(id);
-    return entry.session;
-  }
-
-  #running(id: string): Entry {
-    const entry = entryOf(this.#parts.store, id);
-    const { session } = entry;
-    if (!isEnded(session)) return entry;
-    throw fail(
-      'SESSION_STATE',
-      `The session has ended (${session.status}): restart it first, with ` +
-        `\`ctl agent restart ${id}\`.`,
-    );
-  }
-
-  /** The session, if it is one that can be typed into. */
-  #talkative(id: string): Entry {
-    const entry = this.#running(id);
-    if (entry.session.driver === 'headless') {
-      throw fail(
-        'SESSION_STATE',
-        'The session is a headless run, which takes no input: wait for its end, or start one ' +
-          'with the driver `tmux` or `acp`.',
-      );
-    }
-    return entry;
+  async interrupt({ session: { id, driver } }: Entry): Promise<void> {
+    if (driver === 'acp') await this.#parts.acp.call(id, { do: 'cancel' });
+    else await this.#conversation.interrupt(id);
   }
 }
 
-const answered = 'its question was answered';
+/** The refusal when the dialog is still there after the choice. */
+function notTaken(): Error {
+  return fail(
+    'SESSION_STATE',
+    'The agent did not take the answer. Open its terminal with `ctl agent attach`.',
+  );
+}
 
-function working(session: Session, reason: string, now: number): Session {
-  const fresh = session.turn_error ? { ...session, turn_error: null } : session;
-  return withStatus(fresh, 'working', reason, now);
+/** How long to wait for a sign that a turn has started, or that a choice was accepted. */
+const turnMs = 10_000;
+/** If the screen has not changed at all after this, Enter was lost and is pressed once more. */
+const secondEnterMs = 3_000;
+/** How long to wait for the effect of a digit where no Enter is needed. */
+const choiceMs = 1_500;
+/** How long a paste may take to appear in the input box. */
+const pasteMs = 8_000;
+/**
+ * The input box, and what is shown below it, must not change for this long before Enter: a list
+ * of commands that is still being filtered would run another command than the one sent.
+ */
+const stillMs = 600;
+const stepMs = 60;
+
+/** Types into the agents of a driver. */
+export class Conversation {
+  readonly #parts: { clock: Clock; driver: TalkingDriver };
+  readonly #turns = new Turns();
+
+  constructor(parts: { clock: Clock; driver: TalkingDriver }) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Pastes the text, presses Enter and waits for the turn to start; false when the text did not
+   * arrive or the turn did not start. Texts for one agent are serialized.
+   */
+  say(id: string, cli: string, text: string): Promise<boolean> {
+    return this.#turns.in(id, () => this.#say(id, cli, text));
+  }
+
+  /**
+   * Selects an option of the dialog on the screen and waits until the dialog closes. `gone`: the
+   * screen no longer shows this dialog; `stuck`: it is still open after the choice.
+   */
+  choose(
+    id: string,
+    cli: string,
+    content: QuestionContent,
+    optionId: string,
+  ): Promise<'taken' | 'gone' | 'stuck'> {
+    return this.#turns.in(id, () => this.#chooseOption(id, cli, content, optionId));
+  }
+
+  async #chooseOption(id: string, cli: string, content: QuestionContent, optionId: string) {
+    const isShown = ({ screen }: View) => {
+      const dialog = readDialog(cli, screen);
+      return dialog !== undefined && isSameQuestion(dialog, content);
+    };
+    if (!isShown(await this.#screen(id, cli))) return 'gone';
+    await this.#choose(id, cli, optionId);
+    const isAnswered = (view: View) => !isShown(view);
+    if (await this.#waitFor(id, cli, choiceMs, isAnswered)) return 'taken';
+    // Where a digit only moves the cursor, Enter confirms, but only this option.
+    const { screen } = await this.#screen(id, cli);
+    if (readDialog(cli, screen)?.selected !== optionId) return 'stuck';
+    await this.#parts.driver.press(id, 'Enter');
+    return (await this.#waitFor(id, cli, turnMs, isAnswered)) ? 'taken' : 'stuck';
+  }
+
+  interrupt(id: string): Promise<void> {
+    return this.#parts.driver.press(id, 'Escape');
+  }
+
+  async #say(id: string, cli: string, text: string): Promise<boolean> {
+    const { driver } = this.#parts;
+    const before = await this.#screen(id, cli);
+    if (before.reading.kind === 'question' && /^\d$/.test(text.trim())) {
+      await this.#choose(id, cli, text.trim());
+      const isChanged = ({ screen }: View) => screen !== before.screen;
+      if (await this.#waitFor(id, cli, choiceMs, isChanged)) return true;
+    } else {
+      const view = await this.#readyToPaste(id, cli, before);
+      if (!view) return false;
+      await driver.paste(id, text);
+      const isExpected = expectation(cli, view, text);
+      if (!(await this.#waitForStill(id, cli, isExpected))) {
+        await this.#takeBack(id, cli, text);
+        return false;
+      }
+    }
+    return this.#enter(id, cli);
+  }
+
+  async #choose(id: string, cli: string, digit: string): Promise<void> {
+    const { driver } = this.#parts;
+    // The digit alone selects; an Enter after it would answer the next dialog.
+    if (!choosesByArrows(cli)) return driver.type(id, digit);
+    for (let at = 1; at < Number(digit); at++) await driver.press(id, 'Right');
+    await driver.press(id, 'Enter');
+  }
+
+  /** A program with known screens accepts text only after it shows its input box. */
+  async #readyToPaste(id: string, cli: string, before: View): Promise<View | undefined> {
+    const isReady = ({ reading }: View) =>
+      !hasMarkers(cli) || reading.kind === 'question' || reading.input !== undefined;
+    let view = before;
+    const isShown = await this.#waitFor(id, cli, pasteMs, (now) => isReady((view = now)));
+    return isShown ? view : undefined;
+  }
+
+  async #enter(id: string, cli: string): Promise<boolean> {
+    const { driver } = this.#parts;
+    const pasted = await this.#screen(id, cli);
+    await driver.press(id, 'Enter');
+    const hasBegun = (now: View) => hasTurnBegun(now, pasted);
+    if (await this.#waitFor(id, cli, secondEnterMs, hasBegun)) return true;
+    if ((await this.#screen(id, cli)).screen === pasted.screen) await driver.press(id, 'Enter');
+    return this.#waitFor(id, cli, turnMs - secondEnterMs, hasBegun);
+  }
+
+  /** Clears pasted text from the input box before the next text. */
+  async #takeBack(id: string, cli: string, text: string): Promise<void> {
+    const { reading } = await this.#screen(id, cli);
+    const isThere = holdsInput(reading, text) || reading.input?.startsWith(`${text} (`);
+    if (isThere) await this.#parts.driver.press(id, 'C-u');
+  }
+
+  /** Waits until the screen is as expected and its lower part has not changed for a while. */
+  async #waitForStill(
+    id: string,
+    cli: string,
+    isExpected: (view: View) => boolean,
+  ): Promise<boolean> {
+    const { clock } = this.#parts;
+    const until = clock.monotonic() + pasteMs;
+    let shown: string | undefined;
+    let since = clock.monotonic();
+    for (;;) {
+      const view = await this.#screen(id, cli);
+      const now = clock.monotonic();
+      const lower = lowerPart(view);
+      if (lower !== shown) {
+        shown = lower;
+        since = now;
+      } else if (now - since >= stillMs && isExpected(view)) return true;
+      if (now >= until) return false;
+      await clock.sleep(stepMs);
+    }
+  }
+
+  async #waitFor(
+    id: string,
+    cli: string,
+    limitMs: number,
+    isSo: (view: View) => boolean,
+  ): Promise<boolean> {
+    const { clock } = this.#parts;
+    const until = clock.monotonic() + limitMs;
+    do {
+      if (isSo(await this.#screen(id, cli))) return true;
+      await clock.sleep(stepMs);
+    } while (clock.monotonic() < until);
+    return false;
+  }
+
+  async #screen(id: string, cli: string): Promise<View> {
+    const screen = (await this.#parts.driver.screen(id)) ?? '';
+    return { screen, reading: readPane(cli, screen) };
+  }
+}
+
+interface View {
+  screen: string;
+  reading: PaneReading;
+}
+
+/** Above the input box an agent at work draws all the time. */
+function lowerPart({ screen, reading }: View): string {
+  return reading.below.length === 0 ? screen : reading.below.join('\n');
+}
+
+/** If there is an input box it must contain the text; otherwise any screen is accepted. */
+function expectation(cli: string, before: View, text: string): (view: View) => boolean {
+  const hasBox = hasMarkers(cli) && before.reading.input !== undefined;
+  return hasBox ? ({ reading }) => holdsInput(reading, text) : () => true;
+}
+
+/** The typed text must have left the input box; without a box, the screen must change. */
+function hasTurnBegun(now: View, pasted: View): boolean {
+  if (now.screen === pasted.screen) return false;
+  const { input } = now.reading;
+  if (input === undefined || pasted.reading.input === undefined) return true;
+  return input === '' || input !== pasted.reading.input;
 }

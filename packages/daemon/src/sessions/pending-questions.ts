@@ -2,32 +2,29 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { formatDuration } from '@millrace/kit/units';
 import type { PendingPermission } from '../acp-host/state.js';
-import { isEnded } from '../core/session.js';
-import { fail } from '../core/refusals.js';
-import { decide, type PolicyRule } from '../questions/policy.js';
+import { isEnded, type Entry } from '../core/session.js';
+import { decide } from '../questions/policy.js';
 import {
   isSameQuestion,
   type QuestionContent,
   type StoredQuestion,
 } from '../questions/question.js';
 import type { Questions } from '../questions/questions.js';
-import { contentOf, permissionRef } from './acp-evidence.js';
+import { contentOf, permissionRef } from './evidence/acp-evidence.js';
+import type { SessionSettings } from './cli/settings.js';
 import type { SessionStore } from './session-store.js';
-import type { Dialog } from './dialog.js';
-import type { Entry } from './handle.js';
+import type { Dialog } from './evidence/dialog.js';
+import type { Asks } from './evidence/observation.js';
 import type { SessionChange } from './port.js';
 
 export interface PendingQuestionsParts {
   store: SessionStore;
   log: Log;
   questions: Questions;
-  /** `permissions.policy`. */
-  policy: () => readonly PolicyRule[];
+  settings: SessionSettings;
   clock: Clock;
-  /** `permissions.timeout`: a headless agent that waits this long is denied. */
-  permissionTimeoutMs: () => number;
   /** Delivers an answer to the agent; `message` goes to one that is denied a permission. */
-  answer: (stored: StoredQuestion, answer: string, message?: string) => Promise<'taken' | 'gone'>;
+  deliver: (stored: StoredQuestion, answer: string, message?: string) => Promise<'taken' | 'gone'>;
 }
 
 /** Turns requests of agents into questions, and answers those that the policy decides. */
@@ -53,11 +50,14 @@ export class PendingQuestions {
     return this.#work;
   }
 
-  /**
-   * Compares the dialog on the screen with the open questions of the agent. True when the policy
-   * has answered it.
-   */
-  async observe({ session, handle }: Entry, dialog: Dialog | undefined): Promise<boolean> {
+  /** Compares what an agent asks with its open questions. True when the policy has answered it. */
+  observe(entry: Entry, asks: Asks): Promise<boolean> {
+    return 'permissions' in asks
+      ? this.#observePermissions(entry, asks.permissions)
+      : this.#observeDialog(entry, asks.dialog);
+  }
+
+  async #observeDialog({ session, handle }: Entry, dialog: Dialog | undefined): Promise<boolean> {
     const { store, questions } = this.#parts;
     // It got an answer or a text since its screen was read.
     if (store.get(session.id)?.handle.inputAt !== handle.inputAt) return false;
@@ -67,11 +67,11 @@ export class PendingQuestions {
       if (!isShown(each)) await questions.answeredAtTerminal(each.question.id);
     }
     if (!dialog || open.some(isShown)) return false;
-    return this.add(session, dialog);
+    return this.#add(session, dialog);
   }
 
-  /** As `observe`, for an agent without a screen, which may wait for several permissions. */
-  async observePermissions(
+  /** An agent without a screen may wait for several permissions. */
+  async #observePermissions(
     { session, handle }: Entry,
     pending: readonly PendingPermission[],
   ): Promise<boolean> {
@@ -86,7 +86,7 @@ export class PendingQuestions {
     let isAnswered = false;
     for (const [ref, permission] of refs) {
       if (questions.hasRef(session.id, ref)) continue;
-      isAnswered = (await this.add(session, contentOf(permission, ref))) || isAnswered;
+      isAnswered = (await this.#add(session, contentOf(permission, ref))) || isAnswered;
     }
     return isAnswered;
   }
@@ -94,7 +94,7 @@ export class PendingQuestions {
   /** There may be no person to answer, and a headless run has to end. */
   async #denyExpired(id: string): Promise<void> {
     const { questions, clock } = this.#parts;
-    const timeoutMs = this.#parts.permissionTimeoutMs();
+    const timeoutMs = this.#parts.settings.values.permissions.timeout;
     for (const { question } of questions.openOf(id)) {
       if (clock.now() - Date.parse(question.asked_at) < timeoutMs) continue;
       const option = question.options.find(({ kind }) => kind === 'reject');
@@ -105,11 +105,11 @@ export class PendingQuestions {
   }
 
   /** Adds a question, and lets the policy answer; true when it has. */
-  async add(session: { id: string; backend: string }, content: QuestionContent): Promise<boolean> {
-    const { questions, policy, log } = this.#parts;
+  async #add(session: { id: string; backend: string }, content: QuestionContent): Promise<boolean> {
+    const { questions, settings, log } = this.#parts;
     const { question, isNew } = await questions.add(session.id, content);
     if (!isNew) return false;
-    const decision = decide(policy(), session.backend, question);
+    const decision = decide(settings.values.permissions.policy, session.backend, question);
     if (!decision) return false;
     if (!(await this.#answer(question.id, decision.optionId, 'policy'))) return false;
     const { tool, body } = question;
@@ -123,7 +123,7 @@ export class PendingQuestions {
     const { questions, log } = this.#parts;
     try {
       await questions.answer(id, { option_id: option }, by, (...answer) =>
-        this.#parts.answer(...answer, message),
+        this.#parts.deliver(...answer, message),
       );
       return true;
     } catch (error) {
@@ -147,12 +147,4 @@ export class PendingQuestions {
     const { questions } = this.#parts;
     for (const { question } of questions.openOf(id)) await questions.close(question.id);
   }
-}
-
-/** The refusal when the dialog is still there after the choice. */
-export function notTaken(): Error {
-  return fail(
-    'SESSION_STATE',
-    'The agent did not take the answer. Open its terminal with `ctl agent attach`.',
-  );
 }

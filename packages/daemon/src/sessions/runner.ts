@@ -1,329 +1,261 @@
-import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
-import type { Clock } from '@millrace/kit/clock';
+import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import type { Random } from '@millrace/kit/random';
-import { starting, withFacts, withStatus } from '../core/session.js';
-import type { Backends } from '../registry/backends.js';
-import { agentEnvironment } from './agent-environment.js';
-import type { SessionStore } from './session-store.js';
-import {
-  acpFlags,
-  askingModes,
-  usesPermissionTool,
-  canResume,
-  mayRequestTrust,
-  optionalFlags,
-  prepareRun,
-  takesSessionId,
-  type ExtraCli,
-  type PreparedRun,
-} from './command-lines.js';
-import type { AcpSources } from './acp-sources.js';
-import type { Driver, Launch } from './driver.js';
-import type { Entry } from './handle.js';
-import type { OfferedFlags } from './offered-flags.js';
-import { OutputLog } from './output-log.js';
-import type { PermissionRequests } from './permission-requests.js';
-import { sessionDirectory } from './places.js';
-import { endFamily, isSameProcess } from './processes.js';
+import { isEnded } from '../core/session.js';
+import { SharedRuns, Turns } from '../core/turns.js';
+import type { AcpDriver } from './drivers/acp.js';
+import type { Driver } from './drivers/driver.js';
+import { endFamily, endLeftovers, isSameProcess, type HeadlessDriver } from './drivers/headless.js';
+import { sessionDirectory } from './drivers/session-files.js';
+import type { TmuxDriver } from './drivers/tmux.js';
+import type { AgentInput } from './input.js';
+import { Inspector, type Inspection, type InspectorParts } from './evidence/observation.js';
+import { planLaunch, type LaunchParts } from './launch.js';
+import type { PendingQuestions } from './pending-questions.js';
 import type { Session } from './port.js';
+import { stageOf } from './session.js';
+import type { SessionEvent, SessionState, StartKind, Step } from '../core/session-events.js';
+import type { SessionStore } from './session-store.js';
 
-export interface RunnerParts {
-  store: SessionStore;
-  backends: Backends;
+export interface RunnerParts extends LaunchParts, Omit<InspectorParts, 'drivers'> {
   clock: Clock;
-  random: Random;
   log: Log;
-  dataDir: string;
-  /** Environment variables of a backend's program. */
-  variablesFor: (backend: string) => Record<string, string>;
-  extra: readonly ExtraCli[];
-  /** `agents.trust_workspace`: backends whose own trust check is skipped. */
-  trusted: readonly string[];
-  driverOf: (session: Session) => Driver;
-  acp: Pick<AcpSources, 'find'>;
-  flags: OfferedFlags;
-  requests: PermissionRequests;
-  /** Prompt sent when a crashed agent is resumed. */
-  resumePrompt: () => string;
-  /** Is there something of the backend's own session that can be resumed? */
-  hasTranscript: (entry: Entry) => Promise<boolean>;
-  /** Called after an agent was started. */
-  onStart: () => void;
+  store: SessionStore;
+  drivers: { headless: HeadlessDriver; tmux: TmuxDriver; acp: AcpDriver };
+  input: AgentInput;
+  pending: PendingQuestions;
 }
 
-/** First start, restart on request, or restart after a crash. */
-export type StartKind = 'first' | 'again' | 'revived';
+type Distributed<Event> = Event extends SessionEvent ? Omit<Event, 'at'> : never;
+/** The time is added when it is fed. */
+type Untimed = Distributed<SessionEvent> | SessionEvent;
 
-/** Starts and ends the processes of agents. */
-export class Runner {
+/** Inspection intervals for active and for quiet agents. */
+const livelyMs = 300;
+const quietMs = 1_500;
+
+/** Feeds events to the state machine of each session, and carries out the effects. */
+export class SessionRunner {
   readonly #parts: RunnerParts;
-  readonly #starting = new Map<string, Promise<void>>();
-  readonly #flags: OfferedFlags;
+  readonly #inspector: Inspector;
+  /** Serializes starts and stops of the agent of a session. */
+  readonly #turns = new Turns();
+  /** Starts that are under way, and first prompts that are being sent. */
+  readonly #starts = new Map<string, Promise<void>>();
+  readonly #prompts = new Map<string, Promise<void>>();
+  readonly #restarts = new Map<string, Timer>();
+  readonly #inspections = new SharedRuns(() => this.#inspect());
+  #latestInspection: Promise<void> = Promise.resolve();
+  #nextInspection: Timer | undefined;
+  #isClosed = false;
 
   constructor(parts: RunnerParts) {
     this.#parts = parts;
-    this.#flags = parts.flags;
+    this.#inspector = new Inspector({ ...parts, drivers: Object.values(parts.drivers) });
   }
 
+  /** Is a process being started for it right now? */
   isStarting(id: string): boolean {
-    return this.#starting.has(id);
+    return this.#starts.has(id);
   }
 
-  /** Resolves when no start is under way. */
-  async settled(): Promise<void> {
-    await Promise.all(this.#starting.values());
+  /** Starts and stops of one agent happen one after the other. */
+  inTurn<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
+    return this.#turns.in(id, work);
   }
 
-  /** Starts the agent of a stored session; errors are recorded in the session. */
-  start(id: string, how: StartKind): Promise<void> {
-    const start = this.#start(id, how)
+  /** Resolves when nothing is under way; agents run on. */
+  async close(): Promise<void> {
+    this.#cancelRestarts();
+    await Promise.all(this.#starts.values());
+    this.#isClosed = true;
+    this.#nextInspection?.cancel();
+    await this.#latestInspection;
+    await Promise.all(this.#prompts.values());
+    this.#cancelRestarts();
+  }
+
+  #cancelRestarts(): void {
+    for (const timer of this.#restarts.values()) timer.cancel();
+  }
+
+  /** Applies events that happen now, and carries out the effects. */
+  async feed(id: string, ...events: Untimed[]): Promise<Step | undefined> {
+    const at = this.#parts.clock.now();
+    const after = await this.#parts.store.feed(
+      id,
+      events.map((event) => ({ at, ...event })),
+    );
+    if (after) await this.#carryOut(id, after);
+    return after;
+  }
+
+  /** The store records and notifies, and `#launch` launches. */
+  async #carryOut(id: string, { entry, effects }: Step): Promise<void> {
+    for (const effect of effects) {
+      switch (effect.type) {
+        case 'start':
+          this.#start(id, effect.how);
+          break;
+        case 'write':
+          if (!this.#prompts.has(id)) this.#sendPrompt(id, entry);
+          break;
+        case 'kill':
+          await this.#kill(entry);
+          break;
+        case 'settle':
+          await this.#settle(entry, effect.pid);
+          break;
+        case 'schedule':
+          this.#schedule(id, effect.at);
+          break;
+        case 'stop':
+          this.#inTurnLater(id, () => this.end(id), 'failed to stop agent');
+          break;
+        default:
+      }
+    }
+  }
+
+  #start(id: string, how: StartKind): void {
+    const start = this.#launch(id, how)
       .catch(async (error: unknown) => {
         this.#parts.log.error({ err: error, session: id }, 'failed to start session');
-        await this.#failed(id, 'internal error, see the daemon log');
+        const reason = 'internal error, see the daemon log';
+        await this.feed(id, { type: 'not_started', reason });
       })
       .finally(() => {
-        this.#starting.delete(id);
-        this.#parts.onStart();
+        this.#starts.delete(id);
+        void this.wake();
       });
-    this.#starting.set(id, start);
-    return start;
+    this.#starts.set(id, start);
   }
 
-  async #start(id: string, how: StartKind): Promise<void> {
-    const { store, backends, extra } = this.#parts;
-    const entry = store.get(id);
+  async #launch(id: string, how: StartKind): Promise<void> {
+    const entry = this.#parts.store.get(id);
     if (!entry) return;
-    const { session, handle } = entry;
-    if (session.driver === 'acp') return this.#startAcp(entry, how);
-    const { binary_path: file } = await backends.find(session.backend);
-    const trouble = await obstacle(file, session.workdir);
-    if (trouble !== undefined) return this.#failed(id, trouble);
-    const variables = this.#parts.variablesFor(session.backend);
-    const offered = await this.#flags.among(file, optionalFlags(handle.cli), variables);
-    const own = await this.#ownSession(entry, offered);
-    const prompt = this.#promptFor(session, how, own?.isThere ?? false);
-    const isAsking = session.driver === 'headless' && usesPermissionTool(handle.cli);
-    const prepared = prepareRun(session.backend, extra, {
-      cli: handle.cli,
-      driver: session.driver,
-      prompt,
-      model: handle.model,
-      session: own,
-      offered,
-      isTrusted: this.#isTrusted(entry),
-      permissionFlags: isAsking ? this.#parts.requests.prepare(id) : [],
-    });
-    if ('impossible' in prepared) return this.#failed(id, prepared.impossible);
-    const marked = await this.#mark(id, own?.id ?? null, prepared);
-    if (marked) await this.#launch(marked, file, prepared, prompt !== undefined);
-  }
-
-  /** Agents over ACP get their prompt from their host, and open or continue their own session. */
-  async #startAcp({ session, handle }: Entry, how: StartKind): Promise<void> {
-    const { backends, acp, resumePrompt } = this.#parts;
-    const { id, backend_session_id: own } = session;
-    const source = await acp.find(await backends.find(session.backend), { isRequested: true });
-    if (!source) return this.#failed(id, 'its backend does not speak ACP any more');
-    const [file = '', ...args] = source.command;
-    const trouble = await obstacle(file, session.workdir);
-    if (trouble !== undefined) return this.#failed(id, trouble);
-    const more = source.via === 'native' ? await this.#acpArgs(session, handle, file) : [];
-    const isModelArgument = more.includes(handle.model ?? '');
-    const prepared = { args: [...args, ...more], input: '', paste: undefined, format: acpFormat };
-    const marked = await this.#mark(id, own, prepared);
-    if (!marked) return;
-    await this.#launch(marked, file, prepared, false, {
-      resume: how === 'first' ? null : own,
-      prompt: session.prompt,
-      resumePrompt: how === 'revived' ? resumePrompt() : null,
-      model: isModelArgument ? null : handle.model,
-      mode: handle.mode ?? null,
-      modeInstead: askingModes(handle.cli),
-    });
-  }
-
-  /** Flags for a command line that supports ACP itself. */
-  async #acpArgs(session: Session, handle: Entry['handle'], file: string): Promise<string[]> {
-    const flags = acpFlags(handle.cli);
-    const variables = this.#parts.variablesFor(session.backend);
-    const wanted = Object.values(flags).filter((flag) => flag !== undefined);
-    const offered = await this.#flags.among(file, wanted, variables);
-    const { model, skipTrust } = flags;
-    const isModel = model !== undefined && handle.model !== null && offered.has(model);
-    const isTrusted = skipTrust !== undefined && offered.has(skipTrust);
-    return [
-      ...(isTrusted && this.#isTrusted({ session, handle }) ? [skipTrust] : []),
-      ...(isModel ? [model, handle.model!] : []),
-    ];
-  }
-
-  async #mark(id: string, own: string | null, { paste, format }: PreparedRun) {
-    const { store, clock, dataDir } = this.#parts;
-    const now = clock.now();
-    const outputStart = new OutputLog(sessionDirectory(dataDir, id)).end();
-    return store.change(id, (before) => ({
-      session: withFacts(before.session, { backend_session_id: own }, now),
-      handle: {
-        ...before.handle,
-        starts: before.handle.starts + 1,
-        startedAt: now,
-        inputAt: now,
-        startMark: null,
-        isPromptPending: paste !== undefined,
-        isStopping: false,
-        restartAt: null,
-        format,
-        outputStart,
-      },
-    }));
-  }
-
-  async #launch(
-    { session, handle }: Entry,
-    file: string,
-    { args, input, paste }: PreparedRun,
-    hasPrompt: boolean,
-    acp?: Launch['acp'],
-  ): Promise<void> {
-    const { store, clock, dataDir, variablesFor } = this.#parts;
-    const { id, backend, workdir: cwd } = session;
-    const started = await this.#parts.driverOf(session).start({
-      id,
-      directory: sessionDirectory(dataDir, id),
-      token: handle.token,
-      file,
-      args,
-      input,
-      cwd,
-      environment: agentEnvironment(variablesFor(backend), { id, dataDir, cwd }),
-      acp,
-    });
-    if ('failure' in started) return this.#failed(id, started.failure);
-    const isAtWork = hasPrompt && paste === undefined;
-    await store.change(id, (before) => {
-      const now = clock.now();
-      const running = withFacts(before.session, { pid: started.pid }, now);
-      return {
-        session: isAtWork
-          ? withStatus(running, 'working', 'it was given its prompt', now)
-          : running,
-        handle: { ...before.handle, startMark: started.startMark },
-      };
-    });
-  }
-
-  /** The backend's own session: the one to resume, or the id for a new one. */
-  async #ownSession(
-    entry: Entry,
-    offered: ReadonlySet<string>,
-  ): Promise<{ id: string; isThere: boolean } | undefined> {
-    const { session, handle } = entry;
-    const { backend_session_id: id } = session;
-    const { driver } = session;
-    if (driver === 'acp') return undefined;
-    const mayResume = id !== null && canResume(handle.cli, driver);
-    if (mayResume && (await this.#parts.hasTranscript(entry))) return { id, isThere: true };
-    if (!takesSessionId(handle.cli, offered)) return undefined;
-    const { cli } = handle;
-    if (mayRequestTrust({ cli, driver, offered, isTrusted: this.#isTrusted(entry) }))
-      return undefined;
-    return { id: uuidFrom(this.#parts.random.bytes(16)), isThere: false };
-  }
-
-  /** Only workspaces that this daemon made, or that the caller named. */
-  #isTrusted({ session, handle }: Entry): boolean {
-    const isChosen = session.worktree !== null || handle.isWorkspaceNamed === true;
-    return isChosen && this.#parts.trusted.includes(session.backend);
-  }
-
-  /** The prompt of this start. An idle agent is resumed without one. */
-  #promptFor(session: Session, how: StartKind, isResumed: boolean): string | undefined {
-    if (how === 'first' || !isResumed) return session.prompt;
-    if (how === 'revived') return this.#parts.resumePrompt();
-    return session.driver === 'headless' ? session.prompt : undefined;
-  }
-
-  async #failed(id: string, reason: string): Promise<void> {
-    const { store, clock } = this.#parts;
-    await store.change(id, ({ session, handle }) => {
-      const now = clock.now();
-      const failed = withFacts(session, { pid: null, last_error: reason }, now);
-      return { handle, session: withStatus(failed, 'errored', `it did not start: ${reason}`, now) };
-    });
-  }
-
-  /** Ends the agent's process and all its descendants. Resolves when they have ended. */
-  async end(id: string): Promise<void> {
-    const { store, clock } = this.#parts;
-    await this.#starting.get(id);
-    const entry = await store.change(id, ({ session, handle }) => ({
-      session,
-      handle: { ...handle, isStopping: true, restartAt: null },
-    }));
-    if (!entry) return;
-    const { session, handle } = entry;
-    // The pid may have been reused.
-    const isOurs = session.pid !== null && handle.startMark !== null;
-    if (isOurs && (await isSameProcess(session.pid!, handle.startMark!))) {
-      await this.#cancelTurn(session);
-      await endFamily(session.pid!, clock);
+    const plan = await planLaunch(this.#parts, entry, how);
+    if ('failure' in plan) {
+      await this.feed(id, { type: 'not_started', reason: plan.failure });
+      return;
     }
+    const prepared = await this.feed(id, { type: 'prepared', ...plan.run });
+    if (!prepared?.effects.some(({ type }) => type === 'launch')) return;
+    const started = await this.#driverOf(entry.session).start(plan.launch);
+    await this.feed(
+      id,
+      'failure' in started
+        ? { type: 'not_started', reason: started.failure }
+        : { type: 'spawned', ...started, isPrompted: plan.isPrompted },
+    );
   }
 
-  async #cancelTurn(session: Session): Promise<void> {
-    const { driverOf, log } = this.#parts;
+  /** Ends the agent's process and all its descendants; without one, no restart follows. */
+  async end(id: string): Promise<void> {
+    await this.#starts.get(id);
+    const after = await this.feed(id, { type: 'stop' });
+    if (!after || isEnded(after.entry.session)) return;
+    await this.wake();
+    // The process has ended, but tmux may not report it yet.
+    await this.feed(id, { type: 'stopped' });
+  }
+
+  async #kill({ session, handle }: SessionState): Promise<void> {
+    const { id, pid } = session;
+    // The pid may have been reused.
+    if (!(await isSameProcess(pid!, handle.startMark!))) return;
     try {
-      await driverOf(session).cancelTurn?.(session.id);
+      await this.#driverOf(session).cancelTurn?.(id);
     } catch (error) {
       // Its process is ended all the same.
-      log.warn({ err: error, session: session.id }, 'failed to cancel turn');
+      this.#parts.log.warn({ err: error, session: id }, 'failed to cancel turn');
     }
+    await endFamily(pid!, this.#parts.clock);
   }
 
-  /** Releases the driver's resources of it. */
-  async release(session: Session): Promise<void> {
-    await this.#parts.driverOf(session).release(session.id);
+  async #settle({ session }: SessionState, pid: number | null): Promise<void> {
+    const { id } = session;
+    const wasSeen = this.#inspector.forget(id);
+    // Its remaining children are ended too, unless its pid may have been reused.
+    if (pid !== null && wasSeen) await endLeftovers(pid, this.#parts.clock);
+    await this.#driverOf(session).release(id);
+    this.#parts.requests.release(sessionDirectory(this.#parts.dataDir, id));
+    await this.feed(id, { type: 'settled' });
   }
 
-  /** Puts a session back to the beginning, to be started again. */
-  async rewind(id: string, reason: string, isRequested: boolean): Promise<Entry | undefined> {
-    const { store, clock } = this.#parts;
-    return store.change(id, ({ session, handle }) => ({
-      session: {
-        ...starting(session, reason, clock.now()),
-        restart_count: session.restart_count + 1,
-      },
-      handle: {
-        ...handle,
-        // Before the start there is no process to inspect.
-        startMark: null,
-        isStopping: false,
-        restartAt: null,
-        autoRestarts: isRequested ? 0 : handle.autoRestarts + 1,
-      },
-    }));
+  #schedule(id: string, restartAt: number): void {
+    if (this.#isClosed) return;
+    const { clock } = this.#parts;
+    this.#restarts.get(id)?.cancel();
+    const timer = clock.after(Math.max(0, restartAt - clock.now()), () => {
+      this.#restarts.delete(id);
+      const revive = async () => {
+        await this.feed(id, { type: 'due' });
+        await this.#starts.get(id);
+      };
+      this.#inTurnLater(id, revive, 'failed to restart agent');
+    });
+    this.#restarts.set(id, timer);
   }
-}
 
-const acpFormat = 'acp-json' as const;
+  /** Sends an agent its first prompt, if it could not be passed at its start. */
+  #sendPrompt(id: string, entry: SessionState): void {
+    const inputAt = this.#parts.clock.now();
+    const work = this.#parts.input
+      .say(entry, entry.session.prompt)
+      .then(async (isTaken) => {
+        const input = { inputAt, kind: 'prompt' as const, isTaken, keepsPrompt: false };
+        await this.feed(id, { type: 'written', ...input });
+        void this.wake();
+      })
+      .catch((error: unknown) => {
+        this.#parts.log.warn({ err: error, session: id }, 'failed to send prompt');
+      })
+      .finally(() => this.#prompts.delete(id));
+    this.#prompts.set(id, work);
+  }
 
-async function obstacle(file: string, cwd: string): Promise<string | undefined> {
-  const isProgram = await access(file, constants.X_OK).then(
-    () => true,
-    () => false,
-  );
-  if (!isProgram) return 'the program is gone; run `ctl backend rescan`';
-  const facts = await stat(cwd).catch(() => undefined);
-  return facts?.isDirectory() ? undefined : 'the directory to work in is gone';
-}
+  /** Inspects the agents now, and continues as long as one runs. */
+  wake(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    this.#nextInspection?.cancel();
+    this.#latestInspection = this.#inspections
+      .run()
+      .catch((error: unknown) => {
+        this.#parts.log.error({ err: error }, 'failed to inspect agents');
+      })
+      .then(() => this.#scheduleInspection());
+    return this.#latestInspection;
+  }
 
-/** RFC 9562, version 4. */
-function uuidFrom(bytes: Uint8Array): string {
-  const own = Uint8Array.from(bytes);
-  own[6] = (own[6]! & 0x0f) | 0x40;
-  own[8] = (own[8]! & 0x3f) | 0x80;
-  const hex = Buffer.from(own).toString('hex');
-  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5');
+  #scheduleInspection(): void {
+    this.#nextInspection?.cancel();
+    const live = this.#parts.store.all().filter(({ session }) => !isEnded(session));
+    if (this.#isClosed || live.length === 0) return;
+    const delay = this.#inspector.isLively(live) ? livelyMs : quietMs;
+    this.#nextInspection = this.#parts.clock.after(delay, () => void this.wake());
+  }
+
+  #inspect(): Promise<void> {
+    const running = this.#parts.store.all().filter((entry) => {
+      const isLive = ['running', 'stopping'].includes(stageOf(entry));
+      return isLive && entry.handle.startMark !== null && !this.#starts.has(entry.session.id);
+    });
+    return this.#inspector.inspect(running, (found) => this.#take(found));
+  }
+
+  /** What was answered without a person is inspected anew. */
+  async #take({ entry, events, asks }: Inspection): Promise<void> {
+    if (asks && (await this.#parts.pending.observe(entry, asks))) return;
+    await this.feed(entry.session.id, ...events);
+  }
+
+  #driverOf({ driver }: Session): Driver {
+    return this.#parts.drivers[driver];
+  }
+
+  #inTurnLater(id: string, work: () => Promise<void>, failure: string): void {
+    this.inTurn(id, work).catch((error: unknown) => {
+      this.#parts.log.error({ err: error, session: id }, failure);
+    });
+  }
 }

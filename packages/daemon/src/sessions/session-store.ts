@@ -1,17 +1,17 @@
 import type { CommitTarget, Database } from '@millrace/engine';
 import type { Log } from '@millrace/kit/log';
 import { fail } from '../core/refusals.js';
-import type { Entry, Handle } from './handle.js';
+import type { Entry, Handle } from '../core/session.js';
 import type { Session, SessionChange } from './port.js';
-import { Turns } from './turns.js';
+import { step } from './session.js';
+import type { Effect, SessionEvent, SessionState, Step } from '../core/session-events.js';
+import { Turns } from '../core/turns.js';
 
 /** Idempotency key of a spawn request, and a hash of the request. */
 export interface SpawnKey {
   hash: string;
   sessionId: string;
 }
-
-type Step = (entry: Entry) => Entry;
 
 const keyLifeMs = 86_400_000;
 const collections = { sessions: 'sessions', handles: 'session_handles', keys: 'spawn_keys' };
@@ -21,7 +21,7 @@ const collections = { sessions: 'sessions', handles: 'session_handles', keys: 's
  * listeners are called when a change is on disk. Changes of one session are serialized.
  */
 export class SessionStore {
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new Map<string, SessionState>();
   readonly #turns = new Turns();
   readonly #listeners = new Set<(change: SessionChange) => void>();
 
@@ -41,8 +41,21 @@ export class SessionStore {
     return [...this.#entries.values()].toSorted((a, b) => (a.session.id < b.session.id ? 1 : -1));
   }
 
-  get(id: string): Entry | undefined {
+  get(id: string): SessionState | undefined {
     return this.#entries.get(id);
+  }
+
+  /** As `get`; refuses an unknown id. */
+  need(id: string): SessionState {
+    const entry = this.#entries.get(id);
+    if (!entry) throw notFound(id);
+    return entry;
+  }
+
+  /** The backend's own sessions of all agents but one. */
+  ownSessionsBut(id: string): Set<string> {
+    const others = [...this.#entries.values()].filter(({ session }) => session.id !== id);
+    return new Set(others.map(({ session }) => session.backend_session_id ?? ''));
   }
 
   /** Called after each change is on disk, in order. */
@@ -70,26 +83,30 @@ export class SessionStore {
     return (await this.database.collection<SpawnKey>(collections.keys).findByKey(name))?.data;
   }
 
-  /**
-   * Changes a session; undefined when the id is unknown. A step that returns its argument writes
-   * nothing.
-   */
-  change(id: string, step: Step): Promise<Entry | undefined> {
+  /** Applies events in order, and writes the result once; undefined when the id is unknown. */
+  feed(id: string, events: readonly SessionEvent[]): Promise<Step | undefined> {
     return this.#turns.in(id, async () => {
       const before = this.#entries.get(id);
       if (!before) return undefined;
-      const after = step(before);
-      const isNewSession = after.session !== before.session;
-      const isNewHandle = after.handle !== before.handle;
-      if (!isNewSession && !isNewHandle) return before;
-      await this.database.transact((target) => {
-        if (isNewSession) putSession(target, after.session);
-        if (isNewHandle) putHandle(target, id, after.handle);
-      });
-      const entry = { session: after.session, handle: after.handle };
+      let entry = before;
+      const effects: Effect[] = [];
+      for (const event of events) {
+        const next = step(entry, event);
+        entry = next.entry;
+        effects.push(...next.effects);
+      }
+      const { session, handle } = entry;
+      if (effects.some(({ type }) => type === 'record')) {
+        await this.database.transact((target) => {
+          if (session !== before.session) putSession(target, session);
+          if (handle !== before.handle) putHandle(target, id, handle);
+        });
+      }
       this.#entries.set(id, entry);
-      if (isNewSession) this.#notify({ before: before.session, after: after.session });
-      return entry;
+      if (effects.some(({ type }) => type === 'notify')) {
+        this.#notify({ before: before.session, after: session });
+      }
+      return { entry, effects };
     });
   }
 
@@ -137,13 +154,6 @@ function putSession(target: CommitTarget, session: Session): void {
 
 function putHandle(target: CommitTarget, id: string, handle: Handle): void {
   target.collection<Handle>(collections.handles).put(id, handle);
-}
-
-/** The session; refuses an unknown id. */
-export function entryOf(store: SessionStore, id: string): Entry {
-  const entry = store.get(id);
-  if (!entry) throw notFound(id);
-  return entry;
 }
 
 export function notFound(id: string): Error {

@@ -1,148 +1,81 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/engine';
-import { formatTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
 import { contextState, thresholdsFor } from '../core/guard.js';
-import { fail } from '../core/refusals.js';
-import { isEnded, withFacts, withStatus } from '../core/session.js';
-import type { PolicyRule } from '../questions/policy.js';
+import { fail, invalid } from '../core/refusals.js';
+import { usable } from '../registry/backends.js';
+import { isEnded, type WorktreeOrigin } from '../core/session.js';
 import type { StoredQuestion } from '../questions/question.js';
-import type { Questions } from '../questions/questions.js';
-import type { Backends } from '../registry/backends.js';
-import { AcpDriver } from './acp.js';
-import type { AcpSources } from './acp-sources.js';
 import { adopt } from './adoption.js';
-import { PendingQuestions } from './pending-questions.js';
-import { entryOf, notFound, SessionStore } from './session-store.js';
-import type { EvidenceParts } from './evidence.js';
-import type { Entry, WorktreeOrigin } from './handle.js';
-import { HeadlessDriver } from './headless.js';
-import { Input } from './input.js';
-import { readOutput } from './output.js';
-import { isFullScreen, screenOutput } from './screen-output.js';
-import type { OfferedFlags } from './offered-flags.js';
-import { OutputLog } from './output-log.js';
-import { PermissionRequests } from './permission-requests.js';
-import { sessionDirectory, sessionsDirectory } from './places.js';
+import { AcpDriver } from './drivers/acp.js';
+import { HeadlessDriver } from './drivers/headless.js';
+import { PermissionRequests } from '../permission-tool/requests.js';
+import {
+  isFullScreen,
+  OutputLog,
+  screenOutput,
+  sessionDirectory,
+  sessionsDirectory,
+} from './drivers/session-files.js';
+import { TmuxDriver } from './drivers/tmux.js';
+import { lastAnswer } from './evidence/last-answer.js';
+import { readOutput } from './evidence/output.js';
+import { placesOf } from './evidence/transcript.js';
+import { AgentInput } from './input.js';
+import { PendingQuestions, type PendingQuestionsParts } from './pending-questions.js';
 import type { Session, SessionChange, Sessions, SpawnOrigin, SpawnRequest } from './port.js';
-import { Restarts } from './restarts.js';
-import { Runner } from './runner.js';
+import { SessionRunner, type RunnerParts } from './runner.js';
+import { step } from './session.js';
+import type { InputKind, SessionEvent, Step } from '../core/session-events.js';
+import { notFound, SessionStore } from './session-store.js';
 import { Spawner, type SpawnerParts } from './spawner.js';
-import { usable } from './spawning.js';
-import { Conversation } from './conversation.js';
-import { TmuxDriver } from './tmux.js';
-import { placesOf } from './transcript-tail.js';
-import { lastAnswer } from './last-answer.js';
-import { findTranscript } from './transcript-watch.js';
-import { Turns } from './turns.js';
-import { Watch } from './watch.js';
 import { removeWorktree } from './worktrees.js';
 
-export interface SessionsParts extends World {
+/** The parts that are not made here. */
+type Given<Parts> = Omit<
+  Parts,
+  'store' | 'drivers' | 'requests' | 'input' | 'pending' | 'places' | 'taken' | 'deliver'
+>;
+
+export interface SessionsParts
+  extends World, Given<RunnerParts>, Given<SpawnerParts>, Given<PendingQuestionsParts> {
   database: Database;
-  backends: Backends;
-  dataDir: string;
-  environment: Readonly<Record<string, string | undefined>>;
-  extra: SpawnerParts['extra'];
-  trusted: readonly string[];
-  questions: Questions;
-  acp: AcpSources;
-  flags: OfferedFlags;
   /** The program of the host of agents over ACP; for tests. */
   acpHost?: string | undefined;
   /** The program through which headless agents ask; for tests. */
   permissionTool?: string | undefined;
-  defaultDriver: SpawnerParts['defaultDriver'];
-  /** `permissions.policy`. */
-  policy: () => readonly PolicyRule[];
-  /** `permissions.timeout`. */
-  permissionTimeoutMs: () => number;
-  limitRetryMs: () => number;
-  contextLimits: EvidenceParts['contextLimits'];
-  /** Prompt sent when a crashed agent is resumed. */
-  resumePrompt: () => string;
-  budget: SpawnerParts['budget'];
-  /** `worktrees.hooks`: whether hooks and filters of repositories run. */
-  runsHooks: boolean;
-  /** Environment variables of a backend's program. */
-  variablesFor: (backend: string) => Record<string, string>;
 }
 
 /** The agents that this daemon runs. */
 export class AgentSessions implements Sessions {
-  readonly #parts: SessionsParts;
+  readonly #parts: RunnerParts & SessionsParts;
   readonly #store: SessionStore;
-  readonly #tmux: TmuxDriver;
-  readonly #acp: AcpDriver;
-  readonly #transcripts: Parameters<typeof lastAnswer>[0];
-  readonly #requests: PermissionRequests;
-  readonly #input: Input;
-  readonly #runner: Runner;
-  readonly #watch: Watch;
-  readonly #restarts: Restarts;
+  readonly #runner: SessionRunner;
   readonly #spawner: Spawner;
-  readonly #pendingQuestions: PendingQuestions;
-  /** Serializes starts and stops of the agent of a session. */
-  readonly #turns = new Turns();
 
   private constructor(parts: SessionsParts, store: SessionStore) {
-    this.#parts = parts;
-    this.#store = store;
-    const headless = new HeadlessDriver(() => void this.#watch.wake());
-    this.#tmux = new TmuxDriver(parts);
-    const { dataDir, clock, acpHost: program } = parts;
-    this.#acp = new AcpDriver({ dataDir, clock, program, onNews: () => void this.#watch.wake() });
-    const drivers = { tmux: this.#tmux, acp: this.#acp, headless };
-    const wake = () => this.#watch.wake();
-    const requests = new PermissionRequests({
-      dataDir,
-      program: parts.permissionTool,
-      onNews: () => void wake(),
-    });
-    this.#requests = requests;
-    const conversation = new Conversation({ clock: parts.clock, driver: this.#tmux });
-    this.#input = new Input({ ...parts, store, conversation, acp: this.#acp, requests, wake });
-    this.#transcripts = {
-      places: placesOf(parts.environment),
-      taken: (id: string) => this.#ownSessions(id),
+    const { dataDir, clock, acpHost, permissionTool: program } = parts;
+    const onNews = () => void this.#runner.wake();
+    const requests = new PermissionRequests({ program, onNews });
+    const drivers = {
+      headless: new HeadlessDriver(onNews),
+      tmux: new TmuxDriver(parts),
+      acp: new AcpDriver({ dataDir, clock, program: acpHost, onNews }),
     };
-    this.#runner = new Runner({
+    this.#store = store;
+    this.#parts = {
       ...parts,
       store,
       requests,
-      driverOf: ({ driver }) => drivers[driver],
-      hasTranscript: async (entry) =>
-        (await findTranscript(this.#transcripts, entry)) !== undefined,
-      onStart: () => void this.#watch.wake(),
-    });
-    this.#restarts = new Restarts({
-      ...parts,
-      store,
-      revive: (id) => this.#turns.in(id, () => this.#revive(id)),
-    });
-    this.#pendingQuestions = new PendingQuestions({
-      ...parts,
-      store,
-      answer: (...answer) => this.#input.answer(...answer),
-    });
-    this.#watch = new Watch({
-      ...parts,
-      ...this.#transcripts,
-      store,
-      requests,
-      drivers: [headless, this.#tmux, this.#acp],
-      isStarting: (id) => this.#runner.isStarting(id),
-      onDialog: (entry, dialog) => this.#pendingQuestions.observe(entry, dialog),
-      onPermissions: (entry, all) => this.#pendingQuestions.observePermissions(entry, all),
-      onReady: (id) => this.#input.prompt(id),
-      onEnd: (id) => this.#restarts.plan(id),
-    });
-    this.#spawner = new Spawner({
-      ...parts,
-      store,
-      start: (id) => void this.#runner.start(id, 'first'),
-    });
+      drivers,
+      input: new AgentInput({ clock, dataDir, ...drivers, requests }),
+      pending: new PendingQuestions({ ...parts, store, deliver: this.answer.bind(this) }),
+      places: placesOf(parts.environment),
+      taken: (id) => store.ownSessionsBut(id),
+    };
+    this.#runner = new SessionRunner(this.#parts);
+    this.#spawner = new Spawner({ ...parts, store });
   }
 
   static async open(parts: SessionsParts): Promise<AgentSessions> {
@@ -155,30 +88,20 @@ export class AgentSessions implements Sessions {
    * must be registered before.
    */
   async begin(): Promise<void> {
-    const isStarting = (id: string) => this.#runner.isStarting(id);
-    await adopt({ ...this.#parts, store: this.#store, keeper: this.#tmux, isStarting });
-    await this.#pendingQuestions.begin();
-    await this.#watch.wake();
-    for (const { session, handle } of this.#store.all()) {
-      // The daemon before this one was ending it.
-      if (handle.isStopping && !isEnded(session)) this.#finishStop(session.id);
-      // Sessions that ended while the daemon was down.
-      if (isEnded(session) && handle.restartAt === null) await this.#restarts.plan(session.id);
-    }
-    this.#restarts.resume();
+    const runner = this.#runner;
+    await adopt({ ...this.#parts, tmux: this.#parts.drivers.tmux, runner });
+    await this.#parts.pending.begin();
+    await runner.wake();
+    for (const { session } of this.#store.all()) await runner.feed(session.id, { type: 'resume' });
   }
 
-  #finishStop(id: string): void {
-    this.stop(id).catch((error: unknown) => {
-      this.#parts.log.error({ err: error, session: id }, 'failed to stop agent');
-    });
-  }
-
-  spawn(
+  async spawn(
     request: SpawnRequest,
     origin: SpawnOrigin = {},
   ): Promise<{ session: Session; isReplay: boolean }> {
-    return this.#spawner.spawn(request, origin);
+    const spawned = await this.#spawner.spawn(request, origin);
+    if (!spawned.isReplay) await this.#runner.feed(spawned.session.id, { type: 'created' });
+    return spawned;
   }
 
   list(): Promise<Session[]> {
@@ -193,91 +116,126 @@ export class AgentSessions implements Sessions {
     id: string,
     from: { after?: number | undefined; limit: number },
   ): Promise<DaemonSchema<'SessionOutput'>> {
-    const { session, handle } = this.#entry(id);
+    const { session, handle } = this.#store.need(id);
     const directory = sessionDirectory(this.#parts.dataDir, id);
     const log = new OutputLog(directory);
     if (session.driver === 'tmux' && isFullScreen(handle.cli)) {
-      const screen = isEnded(session) ? undefined : await this.#tmux.history(id);
+      const screen = isEnded(session) ? undefined : await this.#parts.drivers.tmux.history(id);
       return screenOutput({ directory, screen, end: log.end() }, from);
     }
     return readOutput({ log, format: handle.format, isOver: isEnded(session) }, from);
   }
 
   lastAnswer(id: string): Promise<string | undefined> {
-    return lastAnswer(this.#transcripts, this.#entry(id));
+    return lastAnswer(this.#parts, this.#store.need(id));
   }
 
-  send(id: string, text: string): Promise<Session> {
-    return this.#input.send(id, text);
+  async send(id: string, text: string): Promise<Session> {
+    const entry = this.#store.need(id);
+    if (text.includes('\0')) throw invalid('text', 'holds a NUL, which no agent takes');
+    const inputAt = this.#parts.clock.now();
+    const { keepsPrompt } = this.#writeTo(id, 'text');
+    const isTaken = await this.#parts.input.say(entry, text).catch(async (error: unknown) => {
+      // Most likely it has ended meanwhile.
+      await this.#runner.wake();
+      this.#writeTo(id, 'interrupt');
+      throw error;
+    });
+    if (!isTaken) {
+      const next =
+        entry.session.driver === 'acp'
+          ? 'Look at it with `ctl agent explain`, then send the text again.'
+          : 'Open its terminal with `ctl agent attach`.';
+      throw fail('SESSION_STATE', `The agent did not take the text. ${next}`);
+    }
+    return this.#written(id, { inputAt, kind: 'text', isTaken, keepsPrompt });
   }
 
-  answer(stored: StoredQuestion, answer: string): Promise<'taken' | 'gone'> {
-    return this.#input.answer(stored, answer);
+  /** `message` goes to a headless agent that is denied a permission. */
+  async answer(
+    { question, ref }: StoredQuestion,
+    answer: string,
+    message?: string,
+  ): Promise<'taken' | 'gone'> {
+    const { session_id: id } = question;
+    const entry = this.#store.need(id);
+    const { keepsPrompt } = this.#writeTo(id, ref === null ? 'choice' : 'permission');
+    if (ref === null && question.kind === 'text') {
+      await this.send(id, answer);
+      return 'taken';
+    }
+    const inputAt = this.#parts.clock.now();
+    const outcome =
+      ref === null
+        ? await this.#parts.input.choose(entry, question, answer)
+        : await this.#parts.input.permit(entry, ref, answer, message);
+    // The protocol itself says when the agent continues.
+    const isReported = ref !== null && entry.session.driver === 'acp';
+    if (isReported) void this.#runner.wake();
+    else if (outcome === 'taken') {
+      await this.#written(id, { inputAt, kind: 'answer', isTaken: true, keepsPrompt });
+    }
+    return outcome;
   }
 
-  interrupt(id: string): Promise<void> {
-    return this.#input.interrupt(id);
+  async interrupt(id: string): Promise<void> {
+    const entry = this.#store.need(id);
+    this.#writeTo(id, 'interrupt');
+    await this.#parts.input.interrupt(entry);
+    void this.#runner.wake();
   }
 
   stop(id: string): Promise<Session> {
-    return this.#turns.in(id, () => this.#stop(id));
-  }
-
-  async #stop(id: string): Promise<Session> {
-    const { session } = this.#entry(id);
-    if (isEnded(session)) await this.#noRestart(id);
-    else await this.#end(id);
-    return this.#entry(id).session;
+    return this.#runner.inTurn(id, async () => {
+      this.#store.need(id);
+      await this.#runner.end(id);
+      return this.#store.need(id).session;
+    });
   }
 
   restart(id: string): Promise<Session> {
-    return this.#turns.in(id, () => this.#restart(id));
-  }
-
-  async #restart(id: string): Promise<Session> {
-    const { session } = this.#entry(id);
-    if (session.status === 'spawning') {
-      throw fail('SESSION_STATE', 'The session is still spawning: wait until it works.');
-    }
-    usable(await this.#parts.backends.find(session.backend));
-    if (!isEnded(session)) await this.#end(id);
-    const isAtRest = ['done', 'idle', 'waiting_for_input'].includes(session.status);
-    const entry = await this.#runner.rewind(id, 'it is restarted on request', true);
-    if (!entry) throw notFound(id);
-    void this.#runner.start(id, isAtRest ? 'again' : 'revived');
-    return entry.session;
+    return this.#runner.inTurn(id, async () => {
+      const entry = this.#store.need(id);
+      const { status, backend } = entry.session;
+      const isAtRest = ['done', 'idle', 'waiting_for_input'].includes(status);
+      const event = { type: 'restart' as const, how: isAtRest ? 'again' : 'revived' } as const;
+      throwRefusal(step(entry, { ...event, at: this.#parts.clock.now() }));
+      usable(await this.#parts.backends.find(backend));
+      if (!isEnded(entry.session)) await this.#runner.end(id);
+      const after = await this.#runner.feed(id, event);
+      if (!after) throw notFound(id);
+      return after.entry.session;
+    });
   }
 
   remove(id: string): Promise<DaemonSchema<'SessionDeletion'>> {
-    return this.#turns.in(id, () => this.#remove(id));
-  }
-
-  async #remove(id: string): Promise<DaemonSchema<'SessionDeletion'>> {
-    const { session } = this.#entry(id);
-    if (isEnded(session)) await this.#noRestart(id);
-    else await this.#end(id);
-    const { handle } = this.#entry(id);
-    const { worktree } = session;
-    const retained =
-      worktree !== null && handle.worktree
-        ? await this.#removeWorktree(id, worktree, handle.worktree)
-        : { isRetained: false as const };
-    await this.#store.remove(id);
-    rmSync(sessionDirectory(this.#parts.dataDir, id), { recursive: true, force: true });
-    return {
-      id,
-      deleted: true,
-      worktree,
-      worktree_kept: retained.isRetained,
-      reason: retained.isRetained ? retained.reason : null,
-    };
+    return this.#runner.inTurn(id, async () => {
+      const { session, handle } = this.#store.need(id);
+      await this.#runner.end(id);
+      const { worktree } = session;
+      const retained =
+        worktree !== null && handle.worktree
+          ? await this.#removeWorktree(id, worktree, handle.worktree)
+          : { isRetained: false as const };
+      await this.#store.remove(id);
+      rmSync(sessionDirectory(this.#parts.dataDir, id), { recursive: true, force: true });
+      return {
+        id,
+        deleted: true,
+        worktree,
+        worktree_kept: retained.isRetained,
+        reason: retained.isRetained ? retained.reason : null,
+      };
+    });
   }
 
   async #removeWorktree(id: string, path: string, mark: WorktreeOrigin) {
     const other = this.#store
       .all()
       .find(({ session }) => session.id !== id && isWithin(path, session.workdir));
-    if (!other) return removeWorktree(this.#parts, path, mark);
+    const { clock, environment, settings } = this.#parts;
+    const git = { clock, environment, runsHooks: settings.values.worktrees.hooks };
+    if (!other) return removeWorktree(git, path, mark);
     return {
       isRetained: true as const,
       reason: `the session ${other.session.id} works in it, too`,
@@ -285,39 +243,23 @@ export class AgentSessions implements Sessions {
   }
 
   async setForceCompact(id: string, state: DaemonSchema<'ForceCompactChoice'>): Promise<Session> {
-    this.#entry(id);
-    const entry = await this.#store.change(id, ({ session, handle }) => ({
-      handle,
-      session: withFacts(session, { force_compact: state }, this.#parts.clock.now()),
-    }));
-    if (!entry) throw notFound(id);
-    return entry.session;
+    const after = await this.#runner.feed(id, { type: 'note', facts: { force_compact: state } });
+    if (!after) throw notFound(id);
+    return after.entry.session;
   }
 
   /** A session that works, or was removed meanwhile, is not changed. */
   async setMerged(id: string, isMerged: boolean): Promise<void> {
-    const now = this.#parts.clock.now();
-    await this.#store.change(id, ({ session, handle }) => {
-      const mergedAt = isMerged ? formatTimestamp(now) : null;
-      const isUnchanged = session.status === 'working' || (!isMerged && !session.merged_at);
-      return {
-        handle,
-        session: isUnchanged ? session : withFacts(session, { merged_at: mergedAt }, now),
-      };
-    });
+    await this.#runner.feed(id, { type: 'merged', isMerged });
   }
 
   /** Compares every context with the limits, which have changed. */
   async updateContextStates(): Promise<void> {
-    const { clock, contextLimits } = this.#parts;
     for (const { session } of this.#store.all()) {
-      await this.#store.change(session.id, (entry) => {
-        const { context_tokens: tokens, context_window: window } = entry.session;
-        const state = contextState(tokens, thresholdsFor(contextLimits(), window));
-        if (state === entry.session.context_state) return entry;
-        const facts = { context_state: state };
-        return { handle: entry.handle, session: withFacts(entry.session, facts, clock.now()) };
-      });
+      const { context_tokens: tokens, context_window: window } = session;
+      const limits = thresholdsFor(this.#parts.settings.values.tokens, window);
+      const facts = { context_state: contextState(tokens, limits) };
+      await this.#runner.feed(session.id, { type: 'note', facts });
     }
   }
 
@@ -327,54 +269,35 @@ export class AgentSessions implements Sessions {
 
   /** Detaches from running agents; the next daemon adopts them. */
   async close(): Promise<void> {
-    this.#restarts.close();
-    await this.#runner.settled();
-    await this.#watch.close();
-    await this.#input.settled();
-    await this.#pendingQuestions.settled();
-    this.#acp.close();
-    this.#requests.close();
-    await this.#tmux.tidy();
+    await this.#runner.close();
+    await this.#parts.pending.settled();
+    this.#parts.drivers.acp.close();
+    this.#parts.requests.close();
+    await this.#parts.drivers.tmux.tidy();
   }
 
-  async #end(id: string): Promise<void> {
-    await this.#runner.end(id);
-    await this.#watch.wake();
-    const entry = this.#store.get(id);
-    if (!entry || isEnded(entry.session)) return;
-    // The process has ended, but tmux does not report it yet: a stop was requested, so it counts as
-    // ended.
-    await this.#runner.release(entry.session);
-    await this.#store.change(id, ({ session, handle }) => {
-      const now = this.#parts.clock.now();
-      const over = withFacts(session, { pid: null }, now);
-      return { handle, session: withStatus(over, 'done', 'it was stopped', now) };
-    });
+  /** The effect of an input; refuses where none can be written. */
+  #writeTo(id: string, kind: InputKind): { keepsPrompt: boolean } {
+    const { clock } = this.#parts;
+    const next = step(this.#store.need(id), { type: 'input', at: clock.now(), kind });
+    throwRefusal(next);
+    return { keepsPrompt: next.effects.some((each) => each.type === 'write' && each.keepsPrompt) };
   }
 
-  async #noRestart(id: string): Promise<void> {
-    await this.#store.change(id, ({ session, handle }) => ({
-      session,
-      handle: { ...handle, isStopping: true, restartAt: null },
-    }));
+  async #written(
+    id: string,
+    input: Omit<Extract<SessionEvent, { type: 'written' }>, 'type' | 'at'>,
+  ): Promise<Session> {
+    const after = await this.#runner.feed(id, { type: 'written', ...input });
+    void this.#runner.wake();
+    if (!after) throw notFound(id);
+    return after.entry.session;
   }
+}
 
-  /** Starts an agent again that has ended by itself. */
-  async #revive(id: string): Promise<void> {
-    const entry = this.#store.get(id);
-    if (!entry || entry.handle.restartAt === null || !isEnded(entry.session)) return;
-    await this.#runner.rewind(id, 'it is restarted by itself', false);
-    await this.#runner.start(id, 'revived');
-  }
-
-  /** The backend's own sessions of all agents but one. */
-  #ownSessions(but: string): Set<string> {
-    const others = this.#store.all().filter(({ session }) => session.id !== but);
-    return new Set(others.map(({ session }) => session.backend_session_id ?? ''));
-  }
-
-  #entry(id: string): Entry {
-    return entryOf(this.#store, id);
+function throwRefusal({ effects }: Step): void {
+  for (const effect of effects) {
+    if (effect.type === 'refuse') throw fail('SESSION_STATE', effect.reason);
   }
 }
 

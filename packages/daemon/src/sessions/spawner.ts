@@ -1,53 +1,49 @@
 import type { World } from '@millrace/kit/world';
+import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Backend } from '../core/backend.js';
-import { fail } from '../core/refusals.js';
-import type { Backends } from '../registry/backends.js';
-import { findProgram } from '../registry/search-path.js';
-import type { AcpSources } from './acp-sources.js';
+import { fail, invalid } from '../core/refusals.js';
+import { backendFor, type Backends } from '../registry/backends.js';
+import { findProgram } from '../registry/programs.js';
+import type { AcpSources } from './cli/acp-sources.js';
 import type { SessionStore } from './session-store.js';
-import { BudgetGate, type BudgetParts } from './budget-gate.js';
-import type { ExtraCli } from './command-lines.js';
-import { NameReservations } from './name-reservations.js';
+import type { BudgetSettings, SessionSettings } from './cli/settings.js';
 import type { Session, SpawnOrigin, SpawnRequest } from './port.js';
+import { cliOf, prepareRun, takesModel, type ExtraCli } from './cli/command-lines.js';
 import {
-  backendFor,
-  checkRun,
-  discardEntry,
+  removeWorktree,
+  worktreeFor,
   worktreeTargetFor,
-  hashOf,
-  invalid,
-  nameFrom,
-  newEntry,
-} from './spawning.js';
+  type WorktreeTarget,
+} from './worktrees.js';
+import type { GitParts } from '../git/run-git.js';
+import { createHash } from 'node:crypto';
+import { formatTimestamp } from '@millrace/kit/units';
+import { freeName, isEnded, isLive, type Handle, type WorktreeOrigin } from '../core/session.js';
+import { Turns } from '../core/turns.js';
+import { budgetVerdict, type Reservation } from '../core/budget.js';
 
 export interface SpawnerParts extends World {
   store: SessionStore;
   backends: Backends;
   dataDir: string;
   environment: Readonly<Record<string, string | undefined>>;
-  extra: readonly ExtraCli[];
-  budget: Omit<BudgetParts, 'sessions'>;
-  runsHooks: boolean;
+  settings: SessionSettings;
+  readSpend: () => Promise<Rollup>;
   acp: Pick<AcpSources, 'find'>;
-  /** `drivers.default`. */
-  defaultDriver: () => 'auto' | Session['driver'];
-  /** Starts the agent of a session that is in the store. */
-  start: (id: string) => void;
 }
 
 /** Checks spawn requests and creates their sessions. */
 export class Spawner {
   readonly #parts: SpawnerParts;
   readonly #gate: BudgetGate;
-  readonly #names: NameReservations;
-  /** Requests that are being carried out, by their keys. */
-  readonly #spawning = new Map<string, Promise<unknown>>();
+  /** Names of sessions that are not in the store yet. */
+  readonly #reserved = new Set<string>();
+  /** Requests with the same key wait for the first one, and then get the stored session. */
+  readonly #turns = new Turns();
 
   constructor(parts: SpawnerParts) {
     this.#parts = parts;
-    const sessions = () => parts.store.all().map(({ session }) => session);
-    this.#gate = new BudgetGate({ ...parts.budget, sessions });
-    this.#names = new NameReservations(sessions);
+    this.#gate = new BudgetGate(parts);
   }
 
   async spawn(
@@ -55,20 +51,8 @@ export class Spawner {
     origin: SpawnOrigin,
   ): Promise<{ session: Session; isReplay: boolean }> {
     const { idempotencyKey: key } = origin;
-    if (key === undefined) return { session: await this.#spawn(request, origin), isReplay: false };
-    // Requests with the same key wait for the first one, and then get the stored session.
-    for (;;) {
-      const other = this.#spawning.get(key);
-      if (!other) break;
-      await other.catch(() => undefined);
-    }
-    const work = this.#spawnOnce(key, request, origin);
-    this.#spawning.set(key, work);
-    try {
-      return await work;
-    } finally {
-      this.#spawning.delete(key);
-    }
+    if (key !== undefined) return this.#turns.in(key, () => this.#spawnOnce(key, request, origin));
+    return { session: await this.#spawn(request, origin), isReplay: false };
   }
 
   async #spawnOnce(key: string, request: SpawnRequest, origin: SpawnOrigin) {
@@ -86,7 +70,12 @@ export class Spawner {
   }
 
   async #spawn(request: SpawnRequest, origin: SpawnOrigin): Promise<Session> {
-    const { backends, extra, dataDir, clock, random } = this.#parts;
+    const { backends, settings, dataDir, clock, random, environment } = this.#parts;
+    const {
+      backends: { extra },
+      worktrees,
+    } = settings.values;
+    const git = { clock, environment, runsHooks: worktrees.hooks };
     const backend = await backendFor(backends, request.backend);
     const driver = await this.#driverFor(request, backend);
     checkRun(backend.id, driver, request, extra);
@@ -96,7 +85,7 @@ export class Spawner {
         'is not the id of a session; GET /api/v1/sessions lists all sessions',
       );
     }
-    const target = await worktreeTargetFor(this.#parts, request);
+    const target = await worktreeTargetFor(git, request);
     const entry = await this.#gate.pass(request.force ?? false, async () => {
       const now = clock.now();
       const id = random.ulid(now);
@@ -104,28 +93,40 @@ export class Spawner {
       const { idempotencyKey } = origin;
       const key =
         idempotencyKey === undefined ? undefined : { name: idempotencyKey, hash: hashOf(request) };
-      return this.#names.reserve(request.name ?? nameFrom(request.prompt), async (name) => {
+      return this.#withName(request.name ?? nameFrom(request.prompt), async (name) => {
         const made = await newEntry(
-          { id, now, git: this.#parts, dataDir, token, extra },
+          { id, now, git, dataDir, token, extra },
           { backend: backend.id, driver, target },
           { ...request, name },
           origin,
         );
         await this.#parts.store.add(made, key).catch(async (error: unknown) => {
-          await discardEntry(this.#parts, made);
+          await discardEntry(git, made);
           throw error;
         });
         return made;
       });
     });
-    this.#parts.start(entry.session.id);
     return entry.session;
+  }
+
+  /** Runs with the wanted name or a free variant of it, which stays reserved meanwhile. */
+  async #withName<Result>(wanted: string, run: (name: string) => Promise<Result>): Promise<Result> {
+    const sessions = this.#parts.store.all().map(({ session }) => session);
+    const live = sessions.filter(isLive).map((each) => each.name);
+    const name = freeName(wanted, new Set([...live, ...this.#reserved]));
+    this.#reserved.add(name);
+    try {
+      return await run(name);
+    } finally {
+      this.#reserved.delete(name);
+    }
   }
 
   /** The requested driver; else the configured one where it works, else acp, tmux, headless. */
   async #driverFor({ driver }: SpawnRequest, backend: Backend): Promise<Session['driver']> {
     const { environment } = this.#parts;
-    const defaultDriver = this.#parts.defaultDriver();
+    const { default: defaultDriver } = this.#parts.settings.values.drivers;
     const hasTmux = (await findProgram('tmux', environment['PATH'])) !== undefined;
     if (driver === 'tmux' && !hasTmux) {
       throw invalid('driver', 'needs tmux, which is not installed: install it, or use "headless"');
@@ -152,4 +153,236 @@ function noAcp(backend: string): Error {
     `cannot be "acp": the backend "${backend}" does not speak the Agent Client Protocol. Install ` +
       'an adapter, or name one in `agents.adapters`, then run `ctl backend rescan`',
   );
+}
+
+type Rollup = DaemonSchema<'SpendRollup'>;
+
+export interface BudgetParts {
+  settings: { readonly values: { readonly tokens: BudgetSettings } };
+  readSpend: () => Promise<Rollup>;
+  store: Pick<SessionStore, 'all'>;
+}
+
+/**
+ * Checks the budget caps before a session is started. Running sessions that are not in the figures
+ * yet count with the average cost of sessions so far, or an assumed cost on a fresh system, so that
+ * many sessions started at once do not all pass below the cap.
+ */
+export class BudgetGate {
+  readonly #parts: BudgetParts;
+  /** Sessions that have passed the gate and are not in the store yet. */
+  #promised = 0;
+  readonly #checks = new Turns();
+
+  constructor(parts: BudgetParts) {
+    this.#parts = parts;
+  }
+
+  /**
+   * Runs work one after the other; refuses with the figures when a cap is reached. The reserved
+   * cost counts until the work is done and the session itself counts.
+   */
+  async pass<Result>(isForced: boolean, work: () => Promise<Result>): Promise<Result> {
+    if (!isForced) await this.#checks.in('', () => this.#check());
+    else this.#promised++;
+    try {
+      return await work();
+    } finally {
+      this.#promised--;
+    }
+  }
+
+  async #check(): Promise<void> {
+    const { budget_gate: isOn, budget_daily_usd: dailyUsd, ...tokens } = this.#tokens;
+    const caps = { isOn, dailyUsd, weeklyUsd: tokens.budget_weekly_usd };
+    const hasCap = caps.isOn && (caps.dailyUsd > 0 || caps.weeklyUsd > 0);
+    if (hasCap) {
+      const rollup = await this.#parts.readSpend();
+      const spent = {
+        dailyUsd: this.#measured(rollup.daily_usd, rollup.daily_exact_usd),
+        weeklyUsd: this.#measured(rollup.weekly_usd, rollup.weekly_exact_usd),
+      };
+      const verdict = budgetVerdict(spent, caps, this.#reservations(rollup));
+      if (verdict.over) throw refusal(verdict);
+    }
+    this.#promised++;
+  }
+
+  #reservations({ by_agent }: Rollup): Reservation[] {
+    const costs = by_agent
+      .map((row) => this.#measured(row.usd ?? 0, row.exact_usd))
+      .filter((cost) => cost > 0);
+    const total = costs.reduce((sum, cost) => sum + cost, 0);
+    const usd = costs.length === 0 ? this.#tokens.assumed_session_usd : total / costs.length;
+    const counted = new Set(by_agent.map(({ key }) => key));
+    const waiting = this.#parts.store
+      .all()
+      .map(({ session }) => session)
+      .filter((session) => !isEnded(session) && !counted.has(session.backend_session_id ?? ''));
+    return Array.from({ length: waiting.length + this.#promised }, () => ({ usd }));
+  }
+
+  get #tokens(): BudgetSettings {
+    return this.#parts.settings.values.tokens;
+  }
+
+  /** If no model has an exact price, the rates of its family are used on every basis. */
+  #measured(usd: number, exactUsd: number | null | undefined): number {
+    const { budget_basis: basis } = this.#tokens;
+    if (basis === 'contract' || typeof exactUsd !== 'number') return usd;
+    return basis === 'exact' ? exactUsd : Math.max(usd, exactUsd);
+  }
+}
+
+function refusal(verdict: DaemonSchema<'BudgetVerdict'>): Error {
+  const { daily_usd, weekly_usd, cap_daily, cap_weekly, reason } = verdict;
+  const figures = [
+    cap_daily > 0 ? `$${daily_usd.toFixed(2)} of $${cap_daily.toFixed(2)} today` : '',
+    cap_weekly > 0 ? `$${weekly_usd.toFixed(2)} of $${cap_weekly.toFixed(2)} in 7 days` : '',
+  ].filter((text) => text !== '');
+  const sentence = `${reason[0]!.toUpperCase()}${reason.slice(1)}`;
+  return fail(
+    'BUDGET_CONFIRMATION_REQUIRED',
+    `${sentence} (${figures.join(', ')}): repeat with \`force\` to go on.`,
+    { members: { confirmation_required: true, gate: 'budget', verdict } },
+  );
+}
+
+export interface NewEntryParts {
+  id: string;
+  now: number;
+  git: GitParts;
+  dataDir: string;
+  token: string;
+  extra: readonly ExtraCli[];
+}
+
+/** Refuses what the backend's command line cannot do, before anything is created. */
+export function checkRun(
+  backend: string,
+  driver: Session['driver'],
+  request: SpawnRequest,
+  extra: readonly ExtraCli[],
+): void {
+  const cli = cliOf(backend, extra);
+  const { prompt, model = null } = request;
+  if (model !== null && driver !== 'acp' && !takesModel(cli)) {
+    throw invalid('model', `cannot be chosen for the backend "${backend}"`);
+  }
+  if (prompt.includes('\0')) throw invalid('prompt', 'holds a NUL, which no agent takes');
+  if (request.mode !== undefined && driver !== 'acp') {
+    throw invalid('mode', 'can be chosen only with the driver "acp"');
+  }
+  if (driver === 'acp') return;
+  const run = prepareRun(backend, extra, { cli, driver, prompt, model, session: undefined });
+  if ('impossible' in run) throw invalid('prompt', `cannot be given: ${run.impossible}`);
+}
+
+/** The session of a request that passed all gates. Makes its worktree where it is to have one. */
+export async function newEntry(
+  parts: NewEntryParts,
+  {
+    backend,
+    driver,
+    target,
+  }: { backend: string; driver: Session['driver']; target: WorktreeTarget },
+  request: SpawnRequest,
+  origin: SpawnOrigin,
+): Promise<{ session: Session; handle: Handle }> {
+  const { id, now } = parts;
+  const name = request.name ?? nameFrom(request.prompt);
+  const made = target.wantsWorktree ? await worktreeFor(parts, target, request, name) : undefined;
+  const stamp = formatTimestamp(now);
+  const { repo } = target;
+  const session: Session = {
+    id,
+    name,
+    status: 'spawning',
+    backend,
+    backend_session_id: null,
+    model: request.model ?? null,
+    driver,
+    repo: request.repo ?? repo?.root ?? null,
+    worktree: made?.path ?? null,
+    branch: made?.mark.branch ?? repo?.branch ?? null,
+    ...(made && { base_branch: made.mark.baseBranch, base_commit: made.mark.base }),
+    workdir: target.cwd ?? made?.path ?? request.repo ?? process.cwd(),
+    prompt: request.prompt,
+    tags: request.tags ?? [],
+    parent_id: request.parent_id ?? null,
+    pid: null,
+    exit_code: null,
+    auto_restart: request.auto_restart ?? false,
+    restart_count: 0,
+    pipeline_id: origin.pipeline?.id ?? null,
+    job_id: origin.pipeline?.jobId ?? null,
+    context_tokens: null,
+    context_state: null,
+    force_compact: 'inherit',
+    limited_until: null,
+    last_error: null,
+    status_since: stamp,
+    status_reason: null,
+    created_at: stamp,
+    updated_at: stamp,
+  };
+  const handle = newHandle(parts, backend, session.model, made?.mark ?? null);
+  const isWorkspaceNamed = (request.cwd ?? request.repo) !== undefined;
+  const { mode } = request;
+  return { session, handle: { ...handle, isWorkspaceNamed, ...(mode && { mode }) } };
+}
+
+function newHandle(
+  { token, now, extra }: NewEntryParts,
+  backend: string,
+  model: string | null,
+  worktree: WorktreeOrigin | null,
+): Handle {
+  return {
+    token,
+    startMark: null,
+    starts: 0,
+    startedAt: now,
+    inputAt: now,
+    limitTurn: null,
+    isPromptPending: false,
+    isStopping: false,
+    cli: cliOf(backend, extra),
+    format: 'text',
+    model,
+    autoRestarts: 0,
+    restartAt: null,
+    outputStart: 0,
+    worktree,
+  };
+}
+
+/** Removes what `newEntry` created, when the session cannot be stored. */
+export async function discardEntry(
+  git: GitParts,
+  { session, handle }: { session: Session; handle: Handle },
+): Promise<void> {
+  if (session.worktree !== null && handle.worktree) {
+    await removeWorktree(git, session.worktree, handle.worktree);
+  }
+}
+
+const maxNameLength = 60;
+
+/** The first line of a prompt, cut at a word. */
+export function nameFrom(prompt: string): string {
+  const printable = prompt.replaceAll(/\p{Cc}+/gu, '\n');
+  const line = printable.split('\n').find((each) => each.trim() !== '');
+  const words = (line ?? '').trim().replaceAll(/\s+/g, ' ');
+  if (words === '') return 'agent';
+  if (words.length <= maxNameLength) return words;
+  const cut = words.slice(0, maxNameLength).replace(/\s+\S*$/, '');
+  return `${cut.trimEnd()}…`;
+}
+
+/** The same for the same request alone, in whatever order its members came. */
+export function hashOf(request: SpawnRequest): string {
+  const members = Object.entries(request).filter(([, value]) => value !== undefined);
+  const text = JSON.stringify(members.toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  return createHash('sha256').update(text).digest('hex');
 }

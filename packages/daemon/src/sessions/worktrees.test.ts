@@ -4,8 +4,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { worktreeTargetFor } from './spawning.js';
-import { addWorktree, removeWorktree, repoFacts, slugOf, type Worktree } from './worktrees.js';
+import {
+  addWorktree,
+  removeWorktree,
+  repoFacts,
+  slugOf,
+  type Worktree,
+  worktreeTargetFor,
+} from './worktrees.js';
 
 const environment = {
   PATH: process.env['PATH'],

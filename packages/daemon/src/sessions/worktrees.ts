@@ -1,7 +1,9 @@
 import { access, constants, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { git, type GitEnd, type GitParts } from './git.js';
-import type { WorktreeOrigin } from './handle.js';
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import type { WorktreeOrigin } from '../core/session.js';
+import { invalid } from '../core/refusals.js';
+import { git, type GitEnd, type GitParts } from '../git/run-git.js';
+import type { SpawnRequest } from './port.js';
 
 /** The git repository of a session's directory. */
 export interface RepoFacts {
@@ -242,4 +244,84 @@ async function isMerged(
     if ((await git(parts, path, 'merge-base', '--is-ancestor', head, target)).isOk) return true;
   }
   return false;
+}
+
+/** Where a session is to work. */
+export interface WorktreeTarget {
+  repo: RepoFacts | undefined;
+  cwd: string | undefined;
+  wantsWorktree: boolean;
+}
+
+/** Checks the places that a request names. */
+export async function worktreeTargetFor(
+  parts: GitParts,
+  request: SpawnRequest,
+): Promise<WorktreeTarget> {
+  const { repo, cwd, branch } = request;
+  if (repo !== undefined) await checkDirectory('repo', repo);
+  if (cwd !== undefined) await checkDirectory('cwd', cwd);
+  const directory = repo ?? cwd ?? process.cwd();
+  const facts = await repoFacts(parts, directory);
+  const wantsWorktree = request.worktree ?? branch !== undefined;
+  if (!facts && (repo !== undefined || wantsWorktree)) await checkGit(parts);
+  if (repo !== undefined && !facts) {
+    const other = 'name a directory without one in `cwd` (`--cwd`)';
+    throw invalid('repo', `names ${repo}, which is not a git repository; ${other}`);
+  }
+  if (wantsWorktree && !facts) {
+    const field = branch === undefined ? 'worktree' : 'branch';
+    throw invalid(field, 'needs a git repository: name one in `repo` (`--repo`)');
+  }
+  if (request.worktree === false) await checkBranch(parts, cwd ?? directory, branch);
+  return { repo: facts, cwd, wantsWorktree };
+}
+
+/** Without a worktree the agent works on the checked-out branch. */
+async function checkBranch(parts: GitParts, cwd: string, branch: string | undefined) {
+  if (branch === undefined) return;
+  const checkedOut = (await repoFacts(parts, cwd))?.branch;
+  if (checkedOut === branch) return;
+  const found =
+    checkedOut === undefined
+      ? 'which is not a git repository'
+      : `where ${checkedOut ?? 'no branch'} is checked out`;
+  const next = 'leave out `worktree: false` to work on it in a worktree';
+  throw invalid('branch', `must be checked out in ${cwd}, ${found}; ${next}`);
+}
+
+/** Without git nothing can be said about a repository. */
+async function checkGit(parts: GitParts): Promise<void> {
+  const { isOk, trouble } = await git(parts, '/', '--version');
+  if (!isOk) throw invalid('repo', `cannot be read, because git failed: ${trouble}`);
+}
+
+async function checkDirectory(field: 'repo' | 'cwd', path: string): Promise<void> {
+  if (path.includes('\0')) throw invalid(field, 'contains a NUL character; remove it');
+  if (!isAbsolute(path)) throw invalid(field, 'must be an absolute path');
+  const facts = await stat(path).catch(() => undefined);
+  if (!facts)
+    throw invalid(field, `names ${path}, which does not exist: create it or name another`);
+  if (!facts.isDirectory()) throw invalid(field, `names ${path}, which is not a directory`);
+}
+
+/** The worktree that a request asks for. */
+export async function worktreeFor(
+  { git, dataDir, id }: { git: GitParts; dataDir: string; id: string },
+  { repo }: WorktreeTarget,
+  request: SpawnRequest,
+  name: string,
+) {
+  const made = await addWorktree(git, {
+    repo: repo!,
+    branch: request.branch,
+    name,
+    suffix: id.slice(-6).toLowerCase(),
+    fallback: join(dataDir, 'worktrees'),
+  });
+  if ('refusal' in made) {
+    const isRequested = made.field !== 'branch' || request.branch !== undefined;
+    throw invalid(isRequested ? made.field : 'worktree', made.refusal);
+  }
+  return made;
 }

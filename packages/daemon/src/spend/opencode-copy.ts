@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
 import { systemCode } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
-import { runProgram } from '../think/program.js';
+import { runProgram } from '../registry/run-program.js';
 import { opencodeCopy } from '../transcripts/opencode.js';
 
 export interface OpencodeCopyOptions {

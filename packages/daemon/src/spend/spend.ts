@@ -3,7 +3,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/engine';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import { SharedRuns } from '../registry/shared-runs.js';
+import { SharedRuns } from '../core/turns.js';
 import { transcriptReaders } from '../transcripts/readers.js';
 import { Scanner } from '../transcripts/scanner.js';
 import { daysIn } from './local-day.js';

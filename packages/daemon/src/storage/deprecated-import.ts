@@ -1,6 +1,6 @@
 import type { Log } from '@millrace/kit/log';
 import { importDeprecated, type DeprecatedSettings } from '../core/deprecated.js';
-import type { Registry } from './registry.js';
+import type { Registry } from '../registry/backends.js';
 
 /** Set by the first start, whether or not there was something to import. */
 const mark = 'deprecated-config-imported';

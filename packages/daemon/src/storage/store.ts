@@ -2,7 +2,7 @@ import { chmodSync } from 'node:fs';
 import { open, type Database } from '@millrace/engine';
 import { dataDirectory } from '@millrace/kit/config';
 import type { World } from '@millrace/kit/world';
-import { Registry } from './registry.js';
+import { Registry } from '../registry/backends.js';
 
 /** The daemon's database, which no other process opens. */
 export interface Store {

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { fail } from '../core/refusals.js';
 import { runGh } from '../git/run-git.js';
-import { findProgram } from '../registry/search-path.js';
+import { findProgram } from '../registry/programs.js';
 import type { BranchWorkspace } from './branch-changes.js';
 import type { GitParts } from './git.js';
 import { baseOf } from './workspace.js';

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { fail } from '../core/refusals.js';
 import type { Session } from '../sessions/port.js';
-import { Turns } from '../sessions/turns.js';
+import { Turns } from '../core/turns.js';
 import { merge, onBranch, rebase } from './branch-changes.js';
 import { commitAll } from './commit.js';
 import { diffOf } from './diff.js';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { expect, test, vi } from 'vitest';
-import { listProcesses } from '../../src/sessions/processes.js';
+import { listProcesses } from '../../src/sessions/drivers/headless.js';
 import { expectSchema, type ApiClient } from './client.js';
 import { startDaemon, type TestDaemon, type TestOptions } from './daemon.js';
 import { installFakeAgent } from './fake-agent.js';

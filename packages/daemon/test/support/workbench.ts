@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, vi } from 'vitest';
 import { Repository } from '../../src/branches/repositories.test-support.js';
-import { findProgram } from '../../src/registry/search-path.js';
+import { findProgram } from '../../src/registry/programs.js';
 import { startDaemon, type TestDaemon } from './daemon.js';
 import { FakeClis } from './fake-clis.js';
 

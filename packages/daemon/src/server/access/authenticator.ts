@@ -1,11 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { bearerToken } from '@millrace/kit/tokens';
+import { addressOf } from '@millrace/kit/config';
+import { crossSiteHeader, shownHeader, type SameSiteRules } from '@millrace/kit/http';
 import type { Caller } from '../../core/caller.js';
 import { fail } from '../../core/refusals.js';
-import { cookieHeader, cookieValue } from './cookie.js';
-import { loginLifetimeMs, type Logins } from './logins.js';
-import { checkOrigin } from './origin.js';
-import type { Throttle } from './throttle.js';
+import { loginLifetimeMs, type Logins, type Throttle } from './logins.js';
 import type { Access, Tokens } from './tokens.js';
 
 export type { Caller };
@@ -131,4 +130,51 @@ export class Authenticator {
 export function checkAccess(caller: Caller, needed: 'read' | 'write'): void {
   if (caller.access === 'full' || needed === 'read') return;
   throw fail('FORBIDDEN', 'The read-only token cannot change anything. Use the full token.');
+}
+
+/**
+ * Any page in a local browser can send requests to the daemon, and callers of the daemon can run
+ * programs. So requests of other sites' pages are refused.
+ */
+export function checkOrigin(headers: IncomingHttpHeaders, rules: SameSiteRules): void {
+  const foreign = crossSiteHeader(headers, rules);
+  if (foreign === undefined) return;
+  const { header, value } = foreign;
+  if (header === 'Host') {
+    throw fail(
+      'FORBIDDEN',
+      `The Host header ${shownHeader(value)} does not name this machine. A daemon on loopback ` +
+        'accepts loopback names only; configure a reverse proxy to send Host: localhost.',
+    );
+  }
+  const pages = header === 'Origin' ? `of ${shownHeader(value)}` : 'of other sites';
+  throw fail('FORBIDDEN', `Pages ${pages} may not call this daemon.`);
+}
+
+/** The port of an address such as `http://127.0.0.1:8765`. */
+export function portOf(url: string): number {
+  return addressOf(url.replace(/^https?:\/\//, '')).port;
+}
+
+/** The value of a cookie in a `Cookie` header. */
+export function cookieValue(header: string | undefined, name: string): string | undefined {
+  const pair = header
+    ?.split(';')
+    .map((each) => each.trim())
+    .find((each) => each.startsWith(`${name}=`));
+  return pair?.slice(name.length + 1) || undefined;
+}
+
+interface LoginCookie {
+  name: string;
+  value: string;
+  maxAgeMs: number;
+  /** Whether the page came over HTTPS; a browser drops a `Secure` cookie otherwise. */
+  isSecure: boolean;
+}
+
+export function cookieHeader({ name, value, maxAgeMs, isSecure }: LoginCookie): string {
+  const maxAge = Math.floor(maxAgeMs / 1000);
+  const attributes = `Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Strict`;
+  return `${name}=${value}; ${attributes}${isSecure ? '; Secure' : ''}`;
 }

@@ -1,6 +1,6 @@
 import { simulate } from '@millrace/kit/simulation';
 import { expect, test } from 'vitest';
-import { Throttle } from './throttle.js';
+import { Throttle } from './logins.js';
 
 function failTimes(throttle: Throttle, address: string, times: number): void {
   for (let n = 0; n < times; n++) throttle.failed(address);

@@ -1,0 +1,307 @@
+import type { OutputFormat } from '../../core/session.js';
+import { invocationOf, oneShotOf, promptPlace } from '../../registry/programs.js';
+
+/** Arguments of a headless run. */
+interface HeadlessLine {
+  /** `{prompt}` is replaced by the prompt; without it, the prompt goes to stdin. */
+  args: readonly string[];
+  /** The arguments that resume a session follow these. */
+  resume?: (id: string) => readonly string[];
+  format: OutputFormat;
+}
+
+/** How it is run for a conversation. */
+interface InteractiveLine {
+  args: readonly string[];
+  /** Flags that are added when the program's `--help` lists them. */
+  whenOffered?: readonly string[];
+  /** Arguments that pass the first prompt; without them it is pasted. */
+  prompt?: (text: string) => readonly string[];
+  resume?: (id: string) => readonly string[];
+}
+
+interface CliLine {
+  headless?: HeadlessLine;
+  interactive?: InteractiveLine;
+  /** The flag that names the model. */
+  model?: string;
+  /** The flag that sets the id of a new session. */
+  sessionId?: string;
+  /** Older versions lack `sessionId`, so `--help` decides. */
+  isSessionIdNew?: true;
+  /** The flag that skips the program's own check whether a workspace is trusted. */
+  skipTrust?: string;
+  /** Headless runs ask through the permission tool. */
+  usesPermissionTool?: true;
+}
+
+/**
+ * By id. Headless runs may edit files in their workspace, because otherwise they could do nothing;
+ * none has more permissions than its vendor considers safe. CLIs that are not listed run as for a
+ * one-shot prompt, and in a conversation their prompt is pasted.
+ */
+const lines: Readonly<Record<string, CliLine>> = {
+  claude: {
+    headless: {
+      args: [
+        '--print',
+        '--output-format',
+        'stream-json',
+        '--verbose',
+        '--permission-mode',
+        'acceptEdits',
+      ],
+      resume: (id) => ['--resume', id],
+      format: 'claude-json',
+    },
+    interactive: {
+      args: [],
+      prompt: (text) => (text.startsWith('-') ? ['--', text] : [text]),
+      resume: (id) => ['--resume', id],
+    },
+    model: '--model',
+    sessionId: '--session-id',
+    usesPermissionTool: true,
+  },
+  codex: {
+    headless: {
+      args: ['exec', '--json', '--skip-git-repo-check', '--sandbox', 'workspace-write'],
+      resume: (id) => ['resume', id],
+      format: 'codex-json',
+    },
+    interactive: {
+      args: [],
+      // The shared background server would tie this agent to every other codex of this user.
+      whenOffered: ['--no-daemon'],
+      prompt: (text) => ['--', text],
+      resume: (id) => ['resume', id],
+    },
+    model: '--model',
+  },
+  gemini: {
+    headless: { args: ['--approval-mode', 'auto_edit'], format: 'text' },
+    interactive: { args: [], prompt: (text) => ['--prompt-interactive', text] },
+    model: '--model',
+    sessionId: '--session-id',
+    isSessionIdNew: true,
+    skipTrust: '--skip-trust',
+  },
+  qwen: {
+    headless: {
+      args: ['--approval-mode', 'auto-edit'],
+      resume: (id) => ['--resume', id],
+      format: 'text',
+    },
+    interactive: {
+      args: [],
+      prompt: (text) => ['--prompt-interactive', text],
+      resume: (id) => ['--resume', id],
+    },
+    model: '--model',
+    sessionId: '--session-id',
+    isSessionIdNew: true,
+  },
+  aider: {
+    headless: {
+      args: [
+        '--yes-always',
+        '--no-pretty',
+        '--no-stream',
+        '--no-check-update',
+        '--message',
+        promptPlace,
+      ],
+      format: 'text',
+    },
+    model: '--model',
+  },
+  'cursor-agent': { model: '--model' },
+  opencode: { model: '--model' },
+  copilot: { model: '--model' },
+  droid: { model: '--model' },
+};
+
+/** Reads its prompt from stdin when a dash replaces it. */
+const dashForStdin = new Set(['codex']);
+
+/** A row of `backends.extra`. */
+export interface ExtraCli {
+  id: string;
+  args?: readonly string[] | undefined;
+  like?: string | undefined;
+}
+
+export interface Run {
+  cli: string;
+  driver: 'tmux' | 'headless';
+  /** Undefined: nothing to say yet, as when an idle agent is resumed. */
+  prompt: string | undefined;
+  model: string | null;
+  /** The id that the backend's own session has or is to have. */
+  session: { id: string; isThere: boolean } | undefined;
+  /** Those of `optionalFlags` that the installed program supports. */
+  offered?: ReadonlySet<string>;
+  /** Skip the program's own check whether the workspace is trusted. */
+  isTrusted?: boolean;
+  /** Flags for permission requests of a headless run. */
+  permissionFlags?: readonly string[];
+}
+
+export interface PreparedRun {
+  args: readonly string[];
+  /** Content of stdin. */
+  input: string;
+  /** Text to paste once the agent is ready. */
+  paste: string | undefined;
+  format: OutputFormat;
+}
+
+/** The row that describes a backend's command line. */
+export function cliOf(id: string, extra: readonly ExtraCli[]): string {
+  return extra.find((each) => each.id === id)?.like ?? id;
+}
+
+export function takesModel(cli: string): boolean {
+  return lineOf(cli).model !== undefined;
+}
+
+/** Whether new sessions can be given an id chosen by the daemon. */
+export function takesSessionId(cli: string, offered: ReadonlySet<string>): boolean {
+  const { sessionId, isSessionIdNew } = lineOf(cli);
+  return sessionId !== undefined && (!isSessionIdNew || offered.has(sessionId));
+}
+
+/** The flags that are used only where the program's `--help` lists them. */
+export function optionalFlags(cli: string): readonly string[] {
+  const { interactive, sessionId, isSessionIdNew, skipTrust } = lineOf(cli);
+  return [
+    ...(interactive?.whenOffered ?? []),
+    ...(sessionId !== undefined && isSessionIdNew ? [sessionId] : []),
+    ...(skipTrust === undefined ? [] : [skipTrust]),
+  ];
+}
+
+/** Flags for a command line that supports ACP itself, if its help lists them. */
+export function acpFlags(cli: string): {
+  model: string | undefined;
+  skipTrust: string | undefined;
+} {
+  const { model, skipTrust } = lineOf(cli);
+  return { model, skipTrust };
+}
+
+/**
+ * ACP modes to use instead of an agent's default, so that a person decides: codex-acp starts in
+ * `agent`, in which a model reviews commands that leave the sandbox.
+ */
+export function askingModes(cli: string): Readonly<Record<string, string>> | undefined {
+  return cli === 'codex' ? { agent: 'workspace-write' } : undefined;
+}
+
+/**
+ * Whether the program may ask if the workspace is trusted. After the answer gemini restarts with
+ * the same arguments, so a prompt among them would run twice and a session id would be in use.
+ * Versions without the flag do not ask.
+ */
+export function mayRequestTrust(
+  run: Pick<Run, 'cli' | 'driver' | 'isTrusted' | 'offered'>,
+): boolean {
+  const { skipTrust } = lineOf(run.cli);
+  const hasCheck = skipTrust !== undefined && run.offered?.has(skipTrust) === true;
+  return run.driver === 'tmux' && hasCheck && !run.isTrusted;
+}
+
+export function canResume(cli: string, driver: Run['driver']): boolean {
+  return lineOf(cli)[driver === 'tmux' ? 'interactive' : 'headless']?.resume !== undefined;
+}
+
+/** Whether headless runs ask through the permission tool. */
+export function usesPermissionTool(cli: string): boolean {
+  return lineOf(cli).usesPermissionTool === true;
+}
+
+// Linux limits an argument to 128 KiB.
+const maxPromptArgumentBytes = 120_000;
+
+export function prepareRun(
+  backend: string,
+  extra: readonly ExtraCli[],
+  run: Run,
+): PreparedRun | { impossible: string } {
+  return run.driver === 'tmux' ? interactiveRun(run) : headlessRun(backend, extra, run);
+}
+
+function interactiveRun(run: Run): PreparedRun {
+  const { cli, prompt, model, session, offered = new Set<string>() } = run;
+  const line = lineOf(cli);
+  const { args = [], whenOffered = [], prompt: withPrompt, resume } = line.interactive ?? {};
+  const isArgument =
+    prompt !== undefined &&
+    withPrompt !== undefined &&
+    !mayRequestTrust(run) &&
+    Buffer.byteLength(prompt) < maxPromptArgumentBytes &&
+    !prompt.includes('\0');
+  return {
+    args: [
+      ...args,
+      ...whenOffered.filter((flag) => offered.has(flag)),
+      ...trustArgs(line, run),
+      ...sessionArgs(line, resume, session),
+      ...modelArgs(line, model),
+      ...(isArgument ? withPrompt(prompt) : []),
+    ],
+    input: '',
+    paste: isArgument ? undefined : prompt,
+    format: 'text',
+  };
+}
+
+function headlessRun(
+  backend: string,
+  extra: readonly ExtraCli[],
+  run: Run,
+): PreparedRun | { impossible: string } {
+  const { cli, prompt = '', model, session } = run;
+  const line = lineOf(cli);
+  const hasOwnArgs = extra.some((each) => each.id === backend && each.args !== undefined);
+  const known = hasOwnArgs ? undefined : line.headless;
+  if (!known) {
+    const invocation = invocationOf(oneShotOf(hasOwnArgs ? backend : cli, extra), prompt);
+    if ('impossible' in invocation) return invocation;
+    const args = hasOwnArgs ? [] : modelArgs(line, model);
+    return { ...invocation, args: [...invocation.args, ...args], paste: undefined, format: 'text' };
+  }
+  const args = [
+    ...known.args,
+    ...(run.permissionFlags ?? []),
+    ...trustArgs(line, run),
+    ...modelArgs(line, model),
+    ...sessionArgs(line, known.resume, session),
+    ...(dashForStdin.has(cli) ? ['-'] : []),
+  ];
+  const invocation = invocationOf({ args }, prompt);
+  if ('impossible' in invocation) return invocation;
+  return { ...invocation, paste: undefined, format: known.format };
+}
+
+function lineOf(cli: string): CliLine {
+  return Object.hasOwn(lines, cli) ? lines[cli]! : {};
+}
+
+function modelArgs({ model: flag }: CliLine, model: string | null): readonly string[] {
+  return flag === undefined || model === null ? [] : [flag, model];
+}
+
+function trustArgs({ skipTrust }: CliLine, { isTrusted, offered }: Run): readonly string[] {
+  return skipTrust !== undefined && isTrusted && offered?.has(skipTrust) ? [skipTrust] : [];
+}
+
+function sessionArgs(
+  { sessionId: flag }: CliLine,
+  resume: ((id: string) => readonly string[]) | undefined,
+  session: Run['session'],
+): readonly string[] {
+  if (!session) return [];
+  if (session.isThere) return resume?.(session.id) ?? [];
+  return flag === undefined ? [] : [flag, session.id];
+}

@@ -1,0 +1,48 @@
+import { isSynthetic, objectIn, textIn } from './output-reader.js';
+import type { Entry } from '../../core/session.js';
+import { lastLines, findTranscript, hasTranscripts, type TranscriptParts } from './transcript.js';
+
+type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Answers are in the end of a transcript, also below large outputs of tools. */
+const maxBytes = 4 * 1_048_576;
+
+/** The agent's last answer, from its own transcript; undefined when there is none. */
+export async function lastAnswer(
+  parts: Pick<TranscriptParts, 'places' | 'taken'>,
+  entry: Entry,
+): Promise<string | undefined> {
+  const { cli } = entry.handle;
+  if (!hasTranscripts(cli)) return undefined;
+  const found = await findTranscript(parts, entry);
+  if (!found) return undefined;
+  const lines = await lastLines(found.path, maxBytes);
+  return cli === 'claude' ? claudeAnswer(lines) : codexAnswer(lines);
+}
+
+/** Claude writes each block of a message as a separate line with the message id. */
+export function claudeAnswer(lines: readonly JsonObject[]): string | undefined {
+  const said = lines.flatMap((line) => {
+    const message = objectIn(line, 'message');
+    const isOwn = line['type'] === 'assistant' && line['isSidechain'] !== true;
+    if (!isOwn || line['isApiErrorMessage'] === true || isSynthetic(message)) return [];
+    const text = textsIn(message?.['content']);
+    return text === '' ? [] : { id: textIn(message, 'id'), text };
+  });
+  const last = said.at(-1);
+  if (!last) return undefined;
+  const parts = said.filter(({ id }) => id !== undefined && id === last.id);
+  return parts.length === 0 ? last.text : parts.map(({ text }) => text).join('\n');
+}
+
+function textsIn(content: unknown): string {
+  if (!Array.isArray(content)) return '';
+  const texts = content.map((block: unknown) => textIn(block as JsonObject, 'text') ?? '');
+  return texts.filter((text) => text !== '').join('\n');
+}
+
+export function codexAnswer(lines: readonly JsonObject[]): string | undefined {
+  const payloads = lines.map((line) => objectIn(line, 'payload'));
+  const last = payloads.findLast((payload) => textIn(payload, 'type') === 'agent_message');
+  return textIn(last, 'message');
+}
