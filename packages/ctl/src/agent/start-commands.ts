@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import type { CtlCommand } from '../base/command.js';
 import { withDaemon } from '../daemon/api.js';
 import { withQueue } from '../queue/api.js';
-import { collect } from '../queue/arguments.js';
+import { collect } from '../base/arguments.js';
 import type { Tools } from '../base/tools.js';
 import type { SpawnFlags } from './spawning.js';
 import type { SubmitWorkFlags } from './submitting.js';

@@ -1,8 +1,9 @@
+import { queueLists } from '@millrace/contract/lists';
 import { humanAge } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
 import { agentsScreen } from '../agent/agents-screen.js';
 import { registryScreen } from '../backend/registry-screen.js';
-import { queuesTable } from '../queue/queues.js';
+import { listText } from '../render/list.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
 import { spendScreen } from '../usage/spend-screen.js';
@@ -121,13 +122,13 @@ function questionsView(
   };
 }
 
-function queuesView({ queues }: Partial<Parts>, _now: number, sheet: Sheet): View | undefined {
+function queuesView({ queues }: Partial<Parts>, now: number, sheet: Sheet): View | undefined {
   if (!queues) return undefined;
-  const empty = asTyped('No queues yet. Create one with `ctl queue create NAME --pull`.');
+  const empty = asTyped(queueLists.queues.empty);
   if (queues.length === 0) return { ...none, empty };
   return {
     ...tableView(
-      queuesTable(queues, sheet),
+      listText(queueLists.queues, queues, now, sheet),
       queues.map(({ name }) => name),
     ),
     empty,
