@@ -1,7 +1,8 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { expect, test } from 'vitest';
-import { queueLists, rowsOf } from '@millrace/contract/lists';
+import { rowsOf } from '@millrace/contract/lists';
+import * as queueLists from '@millrace/contract/lists/queue';
 import { factsText, listText, shownText } from '../src/render/list.js';
 import { taskSheet } from '../src/queue/task-view.js';
 import { watchScreen, type Watched } from '../src/queue/watch-screen.js';

@@ -1,6 +1,5 @@
 import type { CommandHelp, OperationCommand } from '@millrace/contract/lists';
 import { Argument, Option } from 'commander';
-import { collect } from './arguments.js';
 import type { CtlCommand } from './command.js';
 import type { Tools } from './tools.js';
 
@@ -86,4 +85,9 @@ export function describe(command: CtlCommand, help: CommandHelp, connect?: Conne
   for (const [code, meaning] of Object.entries(help.exitCodes ?? {})) {
     command.exitCode(Number(code), meaning);
   }
+}
+
+// Not that of arguments.ts, which is slow to load.
+function collect(value: string, before: string[] | undefined): string[] {
+  return [...(before ?? []), value];
 }

@@ -1,4 +1,4 @@
-import { queueActions } from '@millrace/contract/lists';
+import * as queueActions from '@millrace/contract/lists/queue-commands';
 import type { QueueOperationId } from '@millrace/contract/queue';
 import type { Commands, Connect, Server } from '../base/declared.js';
 import type { OperationRequest } from '../base/run-operation.js';

@@ -1,4 +1,5 @@
-import { queueLists, type Facts } from '@millrace/contract/lists';
+import type { Facts } from '@millrace/contract/lists';
+import * as queueLists from '@millrace/contract/lists/queue';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';

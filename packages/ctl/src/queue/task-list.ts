@@ -1,4 +1,5 @@
-import { counted, queueLists, rowsOf } from '@millrace/contract/lists';
+import { counted, rowsOf } from '@millrace/contract/lists';
+import * as queueLists from '@millrace/contract/lists/queue';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';

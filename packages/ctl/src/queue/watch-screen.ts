@@ -1,4 +1,5 @@
-import { queueLists, type Value } from '@millrace/contract/lists';
+import type { Value } from '@millrace/contract/lists';
+import * as queueLists from '@millrace/contract/lists/queue';
 import { humanCount } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { painter, plain } from '../render/paint.js';
-import { registryScreen } from './registry-screen.js';
+import { registryScreen } from './backends.js';
 
 const registry = contractExample('Registry');
 
