@@ -3,7 +3,7 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { expect, test } from 'vitest';
 import { rowsOf } from '@millrace/contract/lists';
 import * as queueLists from '@millrace/contract/lists/queue';
-import { factsText, listText, shownText } from '../src/render/list.js';
+import { factsText, listText, shownText } from '../src/base/list-text.js';
 import { taskSheet } from '../src/queue/task-view.js';
 import { watchScreen, type Watched } from '../src/queue/watch-screen.js';
 import { plain } from '../src/render/paint.js';

@@ -3,7 +3,7 @@ import * as daemonLists from '@millrace/contract/lists/daemon';
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { painter, plain } from '../render/paint.js';
-import { factsText, listText } from '../render/list.js';
+import { factsText, listText } from '../base/list-text.js';
 
 type Session = DaemonSchema<'Session'>;
 

@@ -1,6 +1,6 @@
 import { Refusal } from '@millrace/kit/errors';
 import { expect, test } from 'vitest';
-import { tellingIds } from '../render/list.js';
+import { tellingIds } from '../base/list-text.js';
 import { chosen } from './choosing.js';
 
 const all = [

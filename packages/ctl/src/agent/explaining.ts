@@ -4,7 +4,7 @@ import * as daemonLists from '@millrace/contract/lists/daemon';
 import { humanAge, humanDuration } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
 import type { Sheet } from '../render/table.js';
-import { factsText } from '../render/list.js';
+import { factsText } from '../base/list-text.js';
 
 type Session = DaemonSchema<'Session'>;
 const { contextText, sessionTones } = daemonLists;

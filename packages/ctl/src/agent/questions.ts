@@ -3,7 +3,7 @@ import * as daemonLists from '@millrace/contract/lists/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
-import { listText } from '../render/list.js';
+import { listText } from '../base/list-text.js';
 import { printable } from '../render/text.js';
 import type { Tools } from '../base/tools.js';
 import { chosen } from './choosing.js';

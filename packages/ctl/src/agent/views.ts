@@ -3,7 +3,7 @@ import * as daemonLists from '@millrace/contract/lists/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
-import { factsText, listText } from '../render/list.js';
+import { factsText, listText } from '../base/list-text.js';
 import { explain, explanationSheet } from './explaining.js';
 import { findSession, readSessions } from './find-session.js';
 

@@ -4,7 +4,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { asTyped } from '../base/command-name.js';
 import type { Tools } from '../base/tools.js';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
-import { listText } from '../render/list.js';
+import { listText } from '../base/list-text.js';
 import type { Sheet } from '../render/table.js';
 import { printable } from '../render/text.js';
 

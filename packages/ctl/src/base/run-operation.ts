@@ -1,7 +1,7 @@
 import type { OperationCommand } from '@millrace/contract/lists';
 import { systemClock } from '@millrace/kit/clock';
 import { Option } from 'commander';
-import { shownText } from '../render/list.js';
+import { shownText } from './list-text.js';
 import { wholeNumber } from './arguments.js';
 import { momentAgo } from './arguments.js';
 import type { Tools } from './tools.js';

@@ -2,7 +2,7 @@ import * as daemonLists from '@millrace/contract/lists/daemon';
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain } from '../render/paint.js';
-import { listText } from '../render/list.js';
+import { listText } from '../base/list-text.js';
 
 const now = Date.parse('2026-01-15T09:30:00.000Z');
 const notes = [

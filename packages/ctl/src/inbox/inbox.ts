@@ -6,7 +6,7 @@ import { chosen } from '../agent/choosing.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { wholeNumber } from '../base/arguments.js';
 import type { Tools } from '../base/tools.js';
-import { listText } from '../render/list.js';
+import { listText } from '../base/list-text.js';
 
 type Note = DaemonSchema<'InboxNote'>;
 

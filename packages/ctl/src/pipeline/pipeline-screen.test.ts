@@ -3,7 +3,7 @@ import * as daemonLists from '@millrace/contract/lists/daemon';
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain } from '../render/paint.js';
-import { listText } from '../render/list.js';
+import { listText } from '../base/list-text.js';
 import { inTurn, pipelineScreen } from './pipeline-screen.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;

@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import * as daemonLists from '@millrace/contract/lists/daemon';
 import { humanAge } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
-import { cellOf } from '../render/list.js';
+import { cellOf } from '../base/list-text.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
 

@@ -4,7 +4,7 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { durationOf, parseJson } from '../base/arguments.js';
-import { factsText } from '../render/list.js';
+import { factsText } from '../base/list-text.js';
 import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
 import { readConfigFile } from './config-file.js';

@@ -6,7 +6,7 @@ import { UsageError } from '@millrace/kit/errors';
 import { durationOf, momentAgo } from '../base/arguments.js';
 import { Frame } from '../base/frame.js';
 import { readPages } from '../base/run-operation.js';
-import { shownText } from '../render/list.js';
+import { shownText } from '../base/list-text.js';
 import type { Sheet } from '../render/table.js';
 import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';

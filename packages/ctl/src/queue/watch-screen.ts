@@ -3,7 +3,7 @@ import * as queueLists from '@millrace/contract/lists/queue';
 import { humanCount } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
-import { cellOf } from '../render/list.js';
+import { cellOf } from '../base/list-text.js';
 import { sparkline } from '../render/sparkline.js';
 
 /** One sample of one queue. */

@@ -2,7 +2,7 @@ import type { List } from '@millrace/contract/lists';
 import * as daemonLists from '@millrace/contract/lists/daemon';
 import * as queueLists from '@millrace/contract/lists/queue';
 import { asTyped } from '../base/command-name.js';
-import { listText } from '../render/list.js';
+import { listText } from '../base/list-text.js';
 import type { Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
 import { spendScreen } from '../usage/spend-screen.js';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { plain } from './paint.js';
-import { yieldingColumn } from './list.js';
+import { plain } from '../render/paint.js';
+import { yieldingColumn } from './list-text.js';
 
 const columns = [{ title: 'ID' }, { title: 'WORDS' }, { title: 'N' }];
 const rows = [['0123456789', 'a text that is rather long', 7]];
