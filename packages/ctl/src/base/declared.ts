@@ -88,6 +88,6 @@ export function describe(command: CtlCommand, help: CommandHelp, connect?: Conne
 }
 
 // Not that of arguments.ts, which is slow to load.
-function collect(value: string, before: string[] | undefined): string[] {
+export function collect(value: string, before: string[] | undefined): string[] {
   return [...(before ?? []), value];
 }
