@@ -139,7 +139,7 @@ test('list loads nothing that is slow to load', async () => {
   const files = await filesRunBy([ctlOfThePackage]);
   expect(files.some((file) => file.includes('/ctl/dist/backend/backends.js'))).toBe(true);
   const slow =
-    /node_modules\/(?!commander)|\/daemon\/dist\/|\/contract\/dist\/(?!(daemon|queue)\.js|generated\/\w+\.(codes|operations)\.js)|\/kit\/dist\/(?!base\/errors|config\/nearest)/;
+    /node_modules\/(?!commander)|\/daemon\/dist\/|\/contract\/dist\/(?!(daemon|queue)\.js|lists\/|generated\/\w+\.(codes|operations)\.js)|\/kit\/dist\/(?!base\/(errors|units|clock)|config\/nearest)/;
   expect(files.filter((file) => slow.test(file))).toEqual([]);
   const bytes = (await filesRunBy([CTL])).map((file) => statSync(fileURLToPath(file)).size);
   expect(bytes.reduce((sum, size) => sum + size, 0)).toBeLessThan(250_000);

@@ -1,9 +1,9 @@
 import { openApiDocument } from '@millrace/contract/documents';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { expect, test } from 'vitest';
-import { auditTable } from '../src/queue/audit-list.js';
-import { deadTable, groupsTable } from '../src/queue/dead-letters.js';
-import { probeSheet, queuesTable } from '../src/queue/queues.js';
+import { rowsOf } from '@millrace/contract/lists';
+import * as queueLists from '@millrace/contract/lists/queue';
+import { factsText, listText, shownText } from '../src/base/list-text.js';
 import { taskSheet } from '../src/queue/task-view.js';
 import { watchScreen, type Watched } from '../src/queue/watch-screen.js';
 import { plain } from '../src/render/paint.js';
@@ -18,6 +18,10 @@ function example<Name extends 'Task' | 'DlqPage'>(_kind: Name, name: string): Qu
     examples?: Record<string, { value: unknown }>;
   };
   return structuredClone(examples?.[name]?.value) as QueueSchema<Name>;
+}
+
+function deadTable({ tasks, next_cursor: next }: QueueSchema<'DlqPage'>, sheet: typeof narrow) {
+  return shownText(rowsOf(queueLists.deadTasks, tasks, queueLists.moreText(next)), now, sheet);
 }
 
 test('list', () => {
@@ -35,14 +39,14 @@ test('list', () => {
     { name: 'mail', summary: { ...summary, paused: true, pending: 0, oldest_pending_age_ms: 0 } },
     { name: 'payments.capture', summary },
   ];
-  expect(queuesTable(queues, narrow)).toBe(
+  expect(listText(queueLists.queues, queues, now, narrow)).toBe(
     `
 QUEUE             STATE    PENDING  IN FLIGHT  DLQ  OLDEST  CALLBACK
 mail              paused         0         64    3  -       https://handlers.ex…
 payments.capture  running      120         64    3  5.2s    https://handlers.ex…
 `.slice(1),
   );
-  expect(queuesTable(queues, wide)).toBe(
+  expect(listText(queueLists.queues, queues, now, wide)).toBe(
     `
 QUEUE             STATE    PENDING  IN FLIGHT  DLQ  OLDEST  CALLBACK
 mail              paused         0         64    3  -       https://handlers.example.org/v1/payments/capture/and/settle
@@ -140,7 +144,7 @@ test('dlq list', () => {
       at: task!.dead_at!,
     },
   });
-  expect(deadTable(page, now, narrow)).toBe(
+  expect(deadTable(page, narrow)).toBe(
     `
 TASK                        DIED    ATTEMPTS  ERROR           HANDLER
 01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago         1  HTTP_4XX 404    mail.send
@@ -148,7 +152,7 @@ TASK                        DIED    ATTEMPTS  ERROR           HANDLER
 There are more. Continue with --cursor c1.AZWq0Lk3.h7Rk2v9Q
 `.slice(1),
   );
-  expect(deadTable(page, now, wide)).toBe(
+  expect(deadTable(page, wide)).toBe(
     `
 TASK                        DIED    ATTEMPTS  ERROR           HANDLER                             MESSAGE
 01JD3Z8Q4M7X2N5V9RTBKWCH6E  1h ago         1  HTTP_4XX 404    mail.send                           The callback answered 404
@@ -170,7 +174,7 @@ test('dlq groups', () => {
   };
   const long = { ...group, handler_ref: 'billing/invoice.render-and-send@v2', count: 1 };
   const timeouts = { ...group, error_type: 'TIMEOUT', http_status: null, count: 3 };
-  expect(groupsTable({ groups: [group, timeouts, long] }, now, narrow)).toBe(
+  expect(listText(queueLists.deadGroups, [group, timeouts, long], now, narrow)).toBe(
     `
 TASKS  ERROR     HTTP  HANDLER       FIRST   LAST     EXAMPLE
   412  HTTP_5XX  500   mail.send     1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
@@ -179,7 +183,7 @@ TASKS  ERROR     HTTP  HANDLER       FIRST   LAST     EXAMPLE
 416 tasks in 3 groups.
 `.slice(1),
   );
-  expect(groupsTable({ groups: [group, timeouts, long] }, now, wide)).toBe(
+  expect(listText(queueLists.deadGroups, [group, timeouts, long], now, wide)).toBe(
     `
 TASKS  ERROR     HTTP  HANDLER                             FIRST   LAST     EXAMPLE
   412  HTTP_5XX  500   mail.send                           1h ago  27m ago  01JD3Z8Q4M7X2N5V9RTBKWCH6E
@@ -188,7 +192,7 @@ TASKS  ERROR     HTTP  HANDLER                             FIRST   LAST     EXAM
 416 tasks in 3 groups.
 `.slice(1),
   );
-  expect(groupsTable({ groups: [] }, now, narrow)).toBe('No dead tasks.\n');
+  expect(listText(queueLists.deadGroups, [], now, narrow)).toBe('No dead tasks.\n');
 });
 
 test('audit list', () => {
@@ -215,7 +219,7 @@ test('audit list', () => {
       ...hashes,
     },
   ];
-  expect(auditTable(records, now, narrow)).toBe(
+  expect(listText(queueLists.audit, records, now, narrow)).toBe(
     `
 SEQ  TIME     PRINCIPAL  ACTION   QUEUE             TASKS  SELECTION
  12  25m ago  ops-anna   redrive  payments.capture  412    error_type=HTTP_5XX
@@ -223,7 +227,7 @@ SEQ  TIME     PRINCIPAL  ACTION   QUEUE             TASKS  SELECTION
  11  30m ago  ops-anna   pause    payments.capture
 `.slice(1),
   );
-  expect(auditTable(records, now, wide)).toBe(
+  expect(listText(queueLists.audit, records, now, wide)).toBe(
     `
 SEQ  TIME                 PRINCIPAL  ACTION   QUEUE             TASKS  SELECTION
  12  2026-03-02 10:05:00  ops-anna   redrive  payments.capture  412    error_type=HTTP_5XX rate_per_second=50
@@ -240,7 +244,7 @@ test('test', () => {
     error_type: 'CONNECTION_REFUSED',
     message: '203.0.113.7 refused the connection on port 443',
   };
-  expect(probeSheet(refused, narrow)).toBe(
+  expect(factsText(queueLists.probeFacts(refused), now, narrow)).toBe(
     `
 delivered  no
 status     no response

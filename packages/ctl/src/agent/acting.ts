@@ -4,9 +4,8 @@ import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { confirmed } from '../base/confirming.js';
 import type { Tools } from '../base/tools.js';
 import { printable } from '../render/text.js';
-import { findSession } from './find-session.js';
+import { findSession, hasEnded } from './find-session.js';
 import { promptOf } from './prompt.js';
-import { hasEnded } from './session-text.js';
 
 type Session = DaemonSchema<'Session'>;
 

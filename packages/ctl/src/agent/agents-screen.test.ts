@@ -1,8 +1,9 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import * as daemonLists from '@millrace/contract/lists/daemon';
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { painter, plain } from '../render/paint.js';
-import { agentSheet, agentsScreen } from './agents-screen.js';
+import { factsText, listText } from '../base/list-text.js';
 
 type Session = DaemonSchema<'Session'>;
 
@@ -27,7 +28,7 @@ const failed: Session = {
 const all = [waiting, working, failed];
 
 test('at 80 columns the ids are as short as they can be', () => {
-  expect(agentsScreen(all, now, { columns: 80, paint: plain })).toBe(
+  expect(listText(daemonLists.sessions, all, now, { columns: 80, paint: plain })).toBe(
     `
 ID        NAME                STATUS             DURATION  BACKEND       CONTEXT
 01K9ZQ5A  docs                waiting_for_input  2m        codex         212k
@@ -38,7 +39,7 @@ ID        NAME                STATUS             DURATION  BACKEND       CONTEXT
 });
 
 test('at 140 columns there is room for branches and reasons', () => {
-  expect(agentsScreen(all, now, { columns: 140, paint: plain })).toBe(
+  expect(listText(daemonLists.sessions, all, now, { columns: 140, paint: plain })).toBe(
     `
 ID        NAME                             STATUS             DURATION  BACKEND       CONTEXT  BRANCH        REASON
 01K9ZQ5A  docs                             waiting_for_input  2m        codex         212k     docs          asks whether it may run a comm…
@@ -49,21 +50,23 @@ ID        NAME                             STATUS             DURATION  BACKEND 
 });
 
 test('without agents it says how to start one', () => {
-  expect(agentsScreen([], now, { columns: 80, paint: plain })).toMatch(/ctl agent spawn/);
+  expect(listText(daemonLists.sessions, [], now, { columns: 80, paint: plain })).toMatch(
+    /ctl agent spawn/,
+  );
 });
 
 test('colours are added without moving anything', () => {
-  const coloured = agentsScreen(all, now, { columns: 80, paint: painter });
+  const coloured = listText(daemonLists.sessions, all, now, { columns: 80, paint: painter });
   // oxlint-disable-next-line no-control-regex
   const bare = coloured.replaceAll(/\u001B\[\d+m/g, '');
   expect(coloured).not.toBe(bare);
-  expect(bare).toBe(agentsScreen(all, now, { columns: 80, paint: plain }));
+  expect(bare).toBe(listText(daemonLists.sessions, all, now, { columns: 80, paint: plain }));
 });
 
 test.for([80, 140])(
   'the sheet of an agent at %i columns leaves out what there is none of',
   (columns) => {
-    expect(agentSheet(waiting, now, { columns, paint: plain })).toBe(
+    expect(factsText(daemonLists.sessionFacts(waiting), now, { columns, paint: plain })).toBe(
       `
 agent            01K9ZQ5A2N4P6R8S0T1V3W5X7Y
 name             docs
@@ -91,6 +94,6 @@ spawned          2026-01-15T09:25:00.000Z (5m ago)
 
 test('what an agent wrote about itself cannot move the cursor', () => {
   const evil = { ...failed, last_error: 'a\u001B[2Jb\nc', prompt: 'x\u0007' };
-  const screen = agentSheet(evil, now, { columns: 80, paint: plain });
+  const screen = factsText(daemonLists.sessionFacts(evil), now, { columns: 80, paint: plain });
   expect(screen).not.toMatch(/[^\P{Cc}\n]/u);
 });

@@ -3,8 +3,7 @@ import { existsSync } from 'node:fs';
 import { Refusal, systemCode } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
-import { findSession } from './find-session.js';
-import { hasEnded } from './session-text.js';
+import { findSession, hasEnded } from './find-session.js';
 
 /** Hands the terminal to tmux until the user detaches; returns the exit code of tmux. */
 export async function attachToAgent(

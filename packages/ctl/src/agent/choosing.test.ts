@@ -1,6 +1,7 @@
 import { Refusal } from '@millrace/kit/errors';
 import { expect, test } from 'vitest';
-import { chosen, tellingIds } from './choosing.js';
+import { tellingIds } from '../base/list-text.js';
+import { chosen } from './choosing.js';
 
 const all = [
   { id: '01K9ZQ4M7T3V8X2B6C0D5E1F9G', name: 'retry-upload' },

@@ -52,26 +52,3 @@ function startingWith<Each extends Named>(all: readonly Each[], words: string): 
 }
 
 const maxShown = 5;
-const minIdLength = 8;
-
-/** The shortest unambiguous id prefixes for a terminal; whole ids for a pipe. */
-export function tellingIds(
-  ids: readonly string[],
-  { columns }: { columns: number },
-): Map<string, string> {
-  if (!Number.isFinite(columns)) return new Map(ids.map((id) => [id, id]));
-  const sorted = ids.toSorted((a, b) => (a < b ? -1 : 1));
-  return new Map(
-    sorted.map((id, at) => {
-      const neighbours = [sorted[at - 1] ?? '', sorted[at + 1] ?? ''];
-      const shared = neighbours.map((other) => sharedLength(id, other));
-      return [id, id.slice(0, Math.max(minIdLength, ...shared.map((length) => length + 1)))];
-    }),
-  );
-}
-
-function sharedLength(one: string, other: string): number {
-  let at = 0;
-  while (at < one.length && one[at] === other[at]) at++;
-  return at;
-}

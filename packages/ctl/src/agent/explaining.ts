@@ -1,10 +1,13 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { Facts } from '@millrace/contract/lists';
+import * as daemonLists from '@millrace/contract/lists/daemon';
 import { humanAge, humanDuration } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
-import { renderTable, type Cell, type Sheet } from '../render/table.js';
-import { contextText, sinceText, statusCell } from './session-text.js';
+import type { Sheet } from '../render/table.js';
+import { factsText } from '../base/list-text.js';
 
 type Session = DaemonSchema<'Session'>;
+const { contextText, sessionTones } = daemonLists;
 
 /** What an agent is doing, the evidence for it, and what the user can do. */
 export interface Explanation {
@@ -98,20 +101,19 @@ function contextAdvice({ id, context_state: state, force_compact: choice }: Sess
 
 export function explanationSheet(session: Session, now: number, sheet: Sheet): string {
   const { meaning, advice } = explain(session, now);
-  const { text, tone } = statusCell(session) as { text: string; tone: 'ok' };
-  const rows: Cell[][] = [
+  const { context_tokens: tokens, context_state: state, status_since: since } = session;
+  const facts: Facts = [
     ['agent', `${session.name} (${session.id})`],
-    ['status', { text: `${text}: ${meaning}`, tone }],
-    ['since', `${session.status_since} (for ${sinceText(session.status_since, now)})`],
+    ['status', { text: `${session.status}: ${meaning}`, tone: sessionTones[session.status] }],
+    ['since', [since, ' (for ', { since, inSeconds: true }, ')']],
     ['evidence', session.status_reason ?? 'none yet'],
-    ['context', contextText(session)],
+    ['context', tokens === null ? 'not known' : contextText(tokens, state)],
     ['limits', limitsText(session, now)],
     ['last error', session.last_error ?? 'none'],
+    ['exit code', session.exit_code === null ? null : String(session.exit_code)],
+    ...advice.map((line, at) => [at === 0 ? 'next steps' : '', line] as const),
   ];
-  if (session.exit_code !== null) rows.push(['exit code', String(session.exit_code)]);
-  for (const [at, line] of advice.entries()) rows.push([at === 0 ? 'next steps' : '', line]);
-  const columns = [{ title: '' }, { title: '', overflow: 'wrap' as const }];
-  return renderTable(columns, rows, sheet);
+  return factsText(facts, now, sheet);
 }
 
 function limitsText({ limited_until: until }: Session, now: number): string {

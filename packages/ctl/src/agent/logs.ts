@@ -6,8 +6,7 @@ import { rest } from '../base/rest.js';
 import type { Tools } from '../base/tools.js';
 import { printableLines } from '../render/text.js';
 import type { Terminal } from '../base/terminal.js';
-import { findSession } from './find-session.js';
-import { hasEnded } from './session-text.js';
+import { findSession, hasEnded } from './find-session.js';
 
 type Session = DaemonSchema<'Session'>;
 type Output = DaemonSchema<'SessionOutput'>;

@@ -1,12 +1,13 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import * as daemonLists from '@millrace/contract/lists/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
+import { listText } from '../base/list-text.js';
 import { printable } from '../render/text.js';
 import type { Tools } from '../base/tools.js';
 import { chosen } from './choosing.js';
 import { readSessions } from './find-session.js';
-import { questionsScreen } from './questions-screen.js';
 
 type Question = DaemonSchema<'Question'>;
 
@@ -30,7 +31,11 @@ export async function showQuestions(flags: QuestionsFlags, tools: Tools): Promis
   } else {
     const sessions = await readSessions(api);
     const names = new Map(sessions.map(({ id, name }) => [id, name]));
-    out.write(questionsScreen(questions, names, systemClock.now(), out));
+    const rows = questions.map((question) => ({
+      ...question,
+      agent: names.get(question.session_id) ?? question.session_id,
+    }));
+    out.write(listText(daemonLists.questions, rows, systemClock.now(), out));
   }
 }
 

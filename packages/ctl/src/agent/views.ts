@@ -1,8 +1,9 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import * as daemonLists from '@millrace/contract/lists/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
-import { agentSheet, agentsScreen } from './agents-screen.js';
+import { factsText, listText } from '../base/list-text.js';
 import { explain, explanationSheet } from './explaining.js';
 import { findSession, readSessions } from './find-session.js';
 
@@ -21,14 +22,16 @@ export async function listAgents(flags: ListFlags, tools: Tools): Promise<void> 
   if (json) out.write(`${JSON.stringify({ sessions }, null, 2)}\n`);
   else if (status !== undefined && sessions.length === 0)
     out.write(`No agent has the status ${status}.\n`);
-  else out.write(agentsScreen(sessions, systemClock.now(), out));
+  else out.write(listText(daemonLists.sessions, sessions, systemClock.now(), out));
 }
 
 export async function showAgent(words: string, flags: DaemonFlags, tools: Tools): Promise<void> {
   const session = await findSession(await daemonApi(flags, tools), words);
   const { out, json } = tools.terminal;
   out.write(
-    json ? `${JSON.stringify(session, null, 2)}\n` : agentSheet(session, systemClock.now(), out),
+    json
+      ? `${JSON.stringify(session, null, 2)}\n`
+      : factsText(daemonLists.sessionFacts(session), systemClock.now(), out),
   );
 }
 

@@ -1,13 +1,9 @@
-import {
-  addDefault,
-  addEnable,
-  addList,
-  addRescan,
-  addThinkingMode,
-  addTier,
-} from '../backend/backend-commands.js';
+import * as daemonLists from '@millrace/contract/lists/daemon';
 import type { CtlCommand } from '../base/command.js';
+import { addCommands, type Commands } from '../base/declared.js';
 import type { Tools } from '../base/tools.js';
+import type { DaemonFlags } from '../daemon/api.js';
+import { daemonServer } from '../daemon/server.js';
 
 export function build(backend: CtlCommand, tools: Tools): void {
   backend
@@ -19,10 +15,34 @@ export function build(backend: CtlCommand, tools: Tools): void {
     .example('ctl backend list', 'what is installed')
     .example('ctl backend tier claude subscription', 'set how one is billed')
     .example('ctl backend default claude', 'set the default');
-  addList(backend, tools);
-  addRescan(backend, tools);
-  addTier(backend, tools);
-  addDefault(backend, tools);
-  addEnable(backend, tools);
-  addThinkingMode(backend, tools);
+  addCommands(backend, commands(tools), tools, daemonServer(tools));
 }
+
+const commands = (tools: Tools): Commands => ({
+  list: {
+    alias: 'ls',
+    summary: 'List the backends and the thinking mode',
+    description:
+      'List every known backend, installed or not: how it is billed, whether it is the ' +
+      'default, whether it is enabled, and until when it is skipped because of a rate ' +
+      'limit. Then the thinking mode.',
+    examples: [
+      ['ctl backend list', 'as a table'],
+      ['ctl backend ls --json', 'for scripts'],
+    ],
+    isView: true,
+    run: async (flags: DaemonFlags) =>
+      (await import('../backend/backends.js')).listBackends(flags, tools),
+  },
+  rescan: {
+    summary: 'Scan for installed backends again',
+    description:
+      'Scan the search path of the daemon for every known command line and for a local ' +
+      'model. Tiers, the default and what is enabled do not change.',
+    options: [['--acp', 'Also run --help of programs that may speak ACP themselves']],
+    examples: [['ctl backend rescan', 'after installing or removing a command line']],
+    run: async (flags: DaemonFlags & { acp?: boolean }) =>
+      (await import('../backend/backends.js')).rescanBackends(flags, tools),
+  },
+  ...daemonLists.backendCommands,
+});

@@ -1,8 +1,11 @@
 import type { CtlCommand } from '../base/command.js';
-import { addInstall, addStatus } from '../daemon/daemon-commands.js';
-import { addServe } from '../daemon/serve-command.js';
-import { addToken } from '../daemon/token-commands.js';
+import { addCommands, collect, type Commands, type Connect } from '../base/declared.js';
+import { addServe, type ServeFlags } from '../base/serve-command.js';
 import type { Tools } from '../base/tools.js';
+import type { DaemonFlags } from '../daemon/api.js';
+import type { InstallFlags } from '../daemon/install.js';
+import { daemonServer } from '../daemon/server.js';
+import type { TokenFlags } from '../daemon/token.js';
 
 export async function build(daemon: CtlCommand, tools: Tools): Promise<void> {
   daemon
@@ -13,8 +16,146 @@ export async function build(daemon: CtlCommand, tools: Tools): Promise<void> {
     .example('ctl daemon serve', 'run it here')
     .example('ctl daemon status', 'check whether it is running')
     .example('ctl daemon install', 'run it as a service');
-  await addServe(daemon, tools);
-  addStatus(daemon, tools);
-  addToken(daemon, tools);
-  addInstall(daemon, tools);
+  await addServe(daemon, tools, {
+    summary: 'Run the daemon',
+    description:
+      'Serve the REST API, MCP and the dashboard until Ctrl-C, which waits for requests in ' +
+      'flight. Callers need a token, which the first start writes to daemon.token in the ' +
+      'data directory; commands find it by themselves. Every setting can come from a file ' +
+      '(--config config.yaml), a variable or a flag. Prints one line of JSON when it is ' +
+      'ready; logs go to stderr.',
+    examples: [
+      ['ctl daemon serve', 'on 127.0.0.1:8765'],
+      ['ctl daemon serve --config config.yaml --data ./data', 'with a config file'],
+      ['ctl daemon serve --listen 127.0.0.1:0', 'on any free port'],
+    ],
+    config: async () => (await import('@millrace/daemon/config')).daemonConfig,
+    serve: async () => (await import('@millrace/daemon/serve')).runDaemon,
+    defaultText,
+    noAuth: 'Require no token, on loopback only (the same as --auth none)',
+    hasAliases: true,
+    minWidthToWrap: 30,
+    extend: (serve) =>
+      serve
+        .option(
+          '--provider-url <provider=url>',
+          'Query this URL for usage: claude=http://..., cursor=..., gemini=...; all three ' +
+            'without a name',
+          collect,
+        )
+        .section('Switches:', [
+          ['--savings, --savings on', 'turn it on'],
+          ['--savings off, --no-savings', 'turn it off'],
+        ]),
+    settingsOf,
+  });
+  addCommands(daemon, commands(tools), tools, daemonServer(tools));
 }
+
+/** Omits long defaults, such as URLs; `ctl config` shows them. */
+function defaultText({ kind, default: text = '' }: { kind: string; default?: string }): string {
+  if (text === '[]' || text.length > 24) return '';
+  return kind === 'switch' ? (text === 'true' ? 'on' : text && 'off') : text;
+}
+
+async function settingsOf({ providerUrl, ...flags }: ServeFlags): Promise<ServeFlags> {
+  const { providerFlags } = await import('../daemon/provider-flags.js');
+  return { ...flags, ...providerFlags(Array.isArray(providerUrl) ? providerUrl : []) };
+}
+
+const withPlace: Connect = (command) =>
+  command
+    .option('--read-only', 'The read-only token')
+    .option('--data <dir>', 'Data directory of the daemon (default: from its settings)')
+    .option('--config <file>', 'Config file of the daemon, for its data_dir');
+
+const commands = (tools: Tools): Commands => ({
+  status: {
+    summary: 'Show whether a daemon is running',
+    description: 'Show whether a daemon is running, where, and whether it accepts your token.',
+    examples: [
+      ['ctl daemon status', 'the daemon of this machine'],
+      ['ctl daemon status --url http://10.0.0.5:8765', 'another daemon'],
+    ],
+    exitCodes: { 0: 'it is running', 1: 'it is not running, or failure' },
+    isView: true,
+    run: async (flags: DaemonFlags) =>
+      (await import('../daemon/status.js')).showStatus(flags, tools),
+  },
+  token: {
+    connect: withPlace,
+    summary: 'Manage the bearer token: show, create, rotate',
+    description:
+      'Manage the tokens of the daemon. Its first start creates one. Works on the token ' +
+      'files in the data directory, whether a daemon is running or not; a running daemon ' +
+      'reads a changed file at its next request.',
+    examples: [
+      ['ctl daemon token generate', 'create one'],
+      ['ctl daemon token show', 'to copy it into another program'],
+      ['ctl daemon token rotate', 'if it has leaked'],
+    ],
+    commands: {
+      show: {
+        summary: 'Show the token',
+        description: 'Show the token of the daemon and where it comes from.',
+        examples: [
+          ['ctl daemon token show', 'the token alone on stdout'],
+          ['ctl daemon token show --read-only', 'the read-only token'],
+        ],
+        exitCodes: { 1: 'there is none, or failure' },
+        run: async (flags: TokenFlags) =>
+          (await import('../daemon/token.js')).showToken(flags, tools),
+      },
+      generate: {
+        summary: 'Create a token if there is none',
+        description:
+          'Create a token, write it to a file that only you can read, and print it. Fails if ' +
+          'there is one already; replace that with `ctl daemon token rotate`.',
+        examples: [
+          ['ctl daemon token generate', 'before listening on the network'],
+          ['ctl daemon token generate --read-only', 'for a read-only dashboard'],
+        ],
+        exitCodes: { 1: 'there is one already, or failure' },
+        run: async (flags: TokenFlags) =>
+          (await import('../daemon/token.js')).generateToken(flags, tools),
+      },
+      rotate: {
+        summary: 'Replace the token with a new one',
+        description: 'Replace the token with a new one. The old one is invalid at once.',
+        examples: [
+          ['ctl daemon token rotate', 'then update the programs that use it'],
+          ['ctl daemon token rotate --read-only', 'the read-only token'],
+        ],
+        exitCodes: { 1: 'there is none to replace, or failure' },
+        run: async (flags: TokenFlags) =>
+          (await import('../daemon/token.js')).rotateToken(flags, tools),
+      },
+    },
+  },
+  install: {
+    summary: 'Install the daemon as a service',
+    description:
+      'Write a user service file with which systemd (Linux) or launchd (macOS) runs the ' +
+      'daemon, and print how to start it. Starts nothing by itself.',
+    options: [
+      ['--print', 'Print the file and write nothing'],
+      [
+        '--for <manager>',
+        'Service manager (default: that of this machine)',
+        { choices: ['systemd', 'launchd'] },
+      ],
+      ['--force', 'Overwrite a different service file'],
+      ['--config <file>', 'Config file of the daemon'],
+      ['--data <dir>', 'Data directory of the daemon'],
+      ['--listen <address>', 'Address the daemon listens on'],
+    ],
+    examples: [
+      ['ctl daemon install', 'then run the commands it prints'],
+      ['ctl daemon install --print', 'see the file first'],
+      ['ctl daemon install --config ~/millrace.yaml', 'with a config file'],
+    ],
+    run: async (flags: InstallFlags) =>
+      (await import('../daemon/install.js')).installService(flags, tools),
+    connect: null,
+  },
+});

@@ -1,6 +1,12 @@
+import * as daemonLists from '@millrace/contract/lists/daemon';
 import type { CtlCommand } from '../base/command.js';
-import { addCancel, addList, addRun, addShow, addStart } from '../pipeline/pipeline-commands.js';
+import { addCommands, type Commands } from '../base/declared.js';
 import type { Tools } from '../base/tools.js';
+import type { DaemonFlags } from '../daemon/api.js';
+import { daemonServer } from '../daemon/server.js';
+import type { RunFlags } from '../pipeline/pipelines.js';
+
+const pipelineArgument = ['<pipeline>', 'pipeline name, id or id prefix'] as const;
 
 export function build(pipeline: CtlCommand, tools: Tools): void {
   pipeline
@@ -10,9 +16,64 @@ export function build(pipeline: CtlCommand, tools: Tools): void {
     )
     .example('ctl pipeline run upload.yaml', 'start one')
     .example('ctl pipeline show upload', 'show its progress');
-  addRun(pipeline, tools);
-  addList(pipeline, tools);
-  addShow(pipeline, tools);
-  addStart(pipeline, tools);
-  addCancel(pipeline, tools);
+  addCommands(pipeline, commands(tools), tools, daemonServer(tools));
 }
+
+const commands = (tools: Tools): Commands => ({
+  run: {
+    summary: 'Create a pipeline from a file and start it',
+    description:
+      'Create a pipeline from a YAML or JSON file: a name, and jobs with an id, a prompt ' +
+      'and the jobs they depend on. A relative repo is relative to the file. Errors name ' +
+      'the line.',
+    arguments: [['<file>', 'the file; - for stdin']],
+    options: [
+      ['--no-start', 'Create it without starting it'],
+      ['--wait', 'Wait until it has ended or needs you'],
+    ],
+    examples: [
+      ['ctl pipeline run upload.yaml', 'start it'],
+      ['ctl pipeline run upload.yaml --wait', 'and wait for its end'],
+    ],
+    exitCodes: { 0: 'created; with --wait, done', 1: 'refused; with --wait, not done' },
+    run: async (file: string, flags: RunFlags) =>
+      (await import('../pipeline/pipelines.js')).runPipeline(file, flags, tools),
+  },
+  list: daemonLists.pipelineList,
+  show: {
+    summary: 'Show the jobs of a pipeline in order',
+    description:
+      'Show the jobs of a pipeline with their status, each indented below the job it ' +
+      'follows. --output adds the end of their output.',
+    arguments: [pipelineArgument],
+    options: [['--output', 'Also show the output of ended jobs']],
+    examples: [
+      ['ctl pipeline show upload', 'its progress'],
+      ['ctl pipeline show upload --output', 'with the output of its jobs'],
+    ],
+    exitCodes: { 1: 'no such pipeline, or failure' },
+    isView: true,
+    run: async (words: string, flags: DaemonFlags & { output?: boolean }) =>
+      (await import('../pipeline/pipelines.js')).showPipeline(words, flags, tools),
+  },
+  start: {
+    summary: 'Start or resume a pipeline',
+    description:
+      'Start a pending pipeline. A pipeline held by a spend cap continues over the cap; ' +
+      'a stalled one runs its failed jobs again.',
+    arguments: [pipelineArgument],
+    examples: [['ctl pipeline start upload', 'resume it']],
+    exitCodes: { 1: 'no such pipeline, it has ended, or failure' },
+    run: async (words: string, flags: DaemonFlags) =>
+      (await import('../pipeline/pipelines.js')).changePipeline(words, 'start', flags, tools),
+  },
+  cancel: {
+    summary: 'Stop a pipeline',
+    description: 'Stop the running jobs of a pipeline and skip those that have not started.',
+    arguments: [pipelineArgument],
+    examples: [['ctl pipeline cancel upload', 'enough']],
+    exitCodes: { 1: 'no such pipeline, it is done, or failure' },
+    run: async (words: string, flags: DaemonFlags) =>
+      (await import('../pipeline/pipelines.js')).changePipeline(words, 'cancel', flags, tools),
+  },
+});

@@ -1,28 +1,8 @@
 import type { CtlCommand } from '../base/command.js';
-import { addAudit } from '../queue/audit-commands.js';
-import { addConfig } from '../queue/config-commands.js';
-import { addCreate } from '../queue/create-command.js';
-import { addDlq, addPurge, addRedrive } from '../queue/dlq-commands.js';
-import { addJob } from '../queue/job-commands.js';
-import { addMigrate } from '../queue/migrate-command.js';
-import {
-  addDelete,
-  addList,
-  addPause,
-  addResume,
-  addStats,
-  addTest,
-  addWatch,
-} from '../queue/queue-commands.js';
-import { addSchedule } from '../queue/schedule-commands.js';
-import { addSecret } from '../queue/secret-commands.js';
-import { addServe } from '../queue/serve-command.js';
-import { addGet, addSubmit } from '../queue/task-commands.js';
-import { addCancel, addRunNow, addTasks } from '../queue/tasks-commands.js';
-import { addToken } from '../queue/token-commands.js';
-import { addWork, addWorkers } from '../queue/work-commands.js';
-import { addTop } from '../queue/top-command.js';
+import { addCommands } from '../base/declared.js';
 import type { Tools } from '../base/tools.js';
+import { commands, queueServer } from '../queue/commands.js';
+import { addServe } from '../base/serve-command.js';
 
 export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
   queue
@@ -35,31 +15,22 @@ export async function build(queue: CtlCommand, tools: Tools): Promise<void> {
     .example('ctl queue serve --config queue.yaml', 'start a server')
     .example('ctl queue config set mail mail.yaml', 'create a queue')
     .example(`ctl queue submit mail mail.send --payload '{"to":"ada"}' --wait`, 'run a task');
-  await addServe(queue, tools);
-  addToken(queue, tools);
-  addSecret(queue, tools);
-  addCreate(queue, tools);
-  addConfig(queue, tools);
-  addTest(queue, tools);
-  addSubmit(queue, tools);
-  addGet(queue, tools);
-  addTasks(queue, tools);
-  addCancel(queue, tools);
-  addRunNow(queue, tools);
-  addList(queue, tools);
-  addStats(queue, tools);
-  addWatch(queue, tools);
-  addTop(queue, tools);
-  addDlq(queue, tools);
-  addRedrive(queue, tools);
-  addPurge(queue, tools);
-  addJob(queue, tools);
-  addSchedule(queue, tools);
-  addPause(queue, tools);
-  addResume(queue, tools);
-  addWork(queue, tools);
-  addWorkers(queue, tools);
-  addDelete(queue, tools);
-  addAudit(queue, tools);
-  addMigrate(queue, tools);
+  await addServe(queue, tools, {
+    summary: 'Run the queue server',
+    description:
+      'Serve the queue over REST and call handlers until Ctrl-C, which waits for requests ' +
+      'and callbacks in flight. Every setting can come from a file (--config queue.yaml), ' +
+      'a variable or a flag. Prints one line of JSON for each listener when it is ready; ' +
+      'logs go to stderr.',
+    examples: [
+      ['ctl queue serve --tokens-file tokens.yaml', 'on 127.0.0.1:8081, data in ./data'],
+      ['ctl queue serve --config queue.yaml --data /srv/queue', 'with a config file'],
+      ['ctl queue serve --config queue.yaml --listen 127.0.0.1:0', 'on any free port'],
+    ],
+    config: async () => (await import('@millrace/queue/config')).queueConfig,
+    serve: async () => (await import('@millrace/queue/serve')).runQueue,
+    defaultText: ({ default: text = '' }) => (text === '[]' ? '' : text),
+    minWidthToWrap: 30,
+  });
+  addCommands(queue, commands(tools), tools, queueServer(tools));
 }

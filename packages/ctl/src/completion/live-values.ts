@@ -88,8 +88,12 @@ const readers: Readonly<Record<LiveKind, Reader>> = {
     const api = await queueOf(line, tools);
     const queue = operandsAfter(line, /\bschedule\s+\S+\s+/)[0];
     if (queue === undefined) return [];
-    const { allSchedules } = await import('../queue/schedules.js');
-    return (await allSchedules(api, queue)).map(({ name }) => name);
+    const { readPages } = await import('../base/run-operation.js');
+    const { schedules } = await readPages({ member: 'schedules' }, {}, async (query) => {
+      const { body } = await api.call('listSchedules', { queue, query });
+      return body;
+    });
+    return (schedules as { name: string }[]).map(({ name }) => name);
   },
   tasks: async (line, tools) => {
     const api = await queueOf(line, tools);

@@ -11,7 +11,7 @@ import type { Outlet } from '../base/terminal.js';
 import { renderTable, type Cell } from '../render/table.js';
 import { timeText } from '../render/time.js';
 import { collectionsTable } from './catalog.js';
-import { counted } from './counted.js';
+import { counted } from '@millrace/contract/lists';
 import { whileShown } from './progress.js';
 import { secondsText, statusJson } from './shapes.js';
 

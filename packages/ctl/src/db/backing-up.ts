@@ -7,7 +7,7 @@ import type { BackupHeader, BackupPart, BackupTrailer } from '@millrace/db';
 import type { RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../base/tools.js';
 import { Progress, type Amount } from './progress.js';
-import { counted } from './counted.js';
+import { counted } from '@millrace/contract/lists';
 import { writeWhole } from './atomic-file.js';
 
 export interface BackupOptions {

@@ -4,7 +4,7 @@ import { confirmed } from '../base/confirming.js';
 import type { Tools } from '../base/tools.js';
 import { named, readCollections } from './catalog.js';
 import type { DatabaseTools } from './connection.js';
-import { counted } from './counted.js';
+import { counted } from '@millrace/contract/lists';
 
 type Shows = Pick<Tools, 'terminal'>;
 

@@ -4,7 +4,7 @@ import type { RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../base/tools.js';
 import { requireCollection } from './catalog.js';
 import { Progress } from './progress.js';
-import { counted } from './counted.js';
+import { counted } from '@millrace/contract/lists';
 import { recordJson } from './shapes.js';
 
 export interface ExportOptions {

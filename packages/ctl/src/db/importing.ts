@@ -9,7 +9,7 @@ import type { Tools } from '../base/tools.js';
 import { parseLine, type ImportLine, type LineOptions } from './import-line.js';
 import { linesOf } from './lines.js';
 import { Progress } from './progress.js';
-import { counted } from './counted.js';
+import { counted } from '@millrace/contract/lists';
 
 export interface ImportOptions extends LineOptions {
   collection: string;

@@ -4,7 +4,7 @@ import type { RemoteDatabase, RemoteTransaction } from '@millrace/db/client';
 import type { Tools } from '../base/tools.js';
 import type { Terminal } from '../base/terminal.js';
 import { durationOf, isObject, parseJson } from '../base/arguments.js';
-import { counted } from './counted.js';
+import { counted } from '@millrace/contract/lists';
 import type { Found } from './reads.js';
 import { recordJson } from './shapes.js';
 

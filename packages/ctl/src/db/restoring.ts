@@ -4,7 +4,7 @@ import type { RestoreTarget } from '@millrace/db';
 import { asTyped } from '../base/command-name.js';
 import type { Tools } from '../base/tools.js';
 import { Progress } from './progress.js';
-import { counted } from './counted.js';
+import { counted } from '@millrace/contract/lists';
 
 const verbs = { check: 'Checking', restore: 'Restored', verify: 'Verifying' } as const;
 

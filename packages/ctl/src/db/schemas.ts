@@ -6,7 +6,7 @@ import { renderTable } from '../render/table.js';
 import type { Terminal } from '../base/terminal.js';
 import type { Tools } from '../base/tools.js';
 import { isObject, parseJson } from '../base/arguments.js';
-import { counted } from './counted.js';
+import { counted } from '@millrace/contract/lists';
 
 type Shows = Pick<Tools, 'terminal'>;
 

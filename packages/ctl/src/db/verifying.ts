@@ -2,7 +2,7 @@ import { humanBytes, humanDuration } from '@millrace/kit/units';
 import type { VerifyReport } from '@millrace/db';
 import type { Tools } from '../base/tools.js';
 import { renderTable } from '../render/table.js';
-import { counted } from './counted.js';
+import { counted } from '@millrace/contract/lists';
 
 type Shows = Pick<Tools, 'terminal' | 'exitWith'>;
 

@@ -1,7 +1,8 @@
+import * as daemonLists from '@millrace/contract/lists/daemon';
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain } from '../render/paint.js';
-import { inboxScreen } from './inbox-screen.js';
+import { listText } from '../base/list-text.js';
 
 const now = Date.parse('2026-01-15T09:30:00.000Z');
 const notes = [
@@ -10,7 +11,7 @@ const notes = [
 ];
 
 test('at 80 columns a star marks what is unread', () => {
-  expect(inboxScreen(notes, now, { columns: 80, paint: plain })).toBe(
+  expect(listText(daemonLists.notes, notes, now, { columns: 80, paint: plain })).toBe(
     `
    ID        AGE     SEVERITY  NOTIFICATION
 *  01K9ZS3M  2m ago  critical  test failed on retry-upload:
@@ -23,7 +24,7 @@ test('at 80 columns a star marks what is unread', () => {
 });
 
 test('at 140 columns the agents are named', () => {
-  expect(inboxScreen(notes, now, { columns: 140, paint: plain })).toBe(
+  expect(listText(daemonLists.notes, notes, now, { columns: 140, paint: plain })).toBe(
     `
    ID        AGE     SEVERITY  AGENT                       NOTIFICATION
 *  01K9ZS3M  2m ago  critical  01K9ZQ4M7T3V8X2B6C0D5E1F9G  test failed on retry-upload: https://ci.example.org/runs/42
@@ -34,12 +35,12 @@ test('at 140 columns the agents are named', () => {
 });
 
 test('with --utc the times are timestamps', () => {
-  const screen = inboxScreen(notes, now, { columns: 140, paint: plain, utc: true });
+  const screen = listText(daemonLists.notes, notes, now, { columns: 140, paint: plain, utc: true });
   expect(screen).toMatch(new RegExp(`01K9ZS3M +${notes[0]!.ts} `));
   expect(screen).not.toContain('ago');
 });
 
 test('when all is read there is no hint', () => {
   const read = notes.map((note) => ({ ...note, read: true }));
-  expect(inboxScreen(read, now, { columns: 80, paint: plain })).not.toContain('*');
+  expect(listText(daemonLists.notes, read, now, { columns: 80, paint: plain })).not.toContain('*');
 });

@@ -1,11 +1,12 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import * as daemonLists from '@millrace/contract/lists/daemon';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { chosen } from '../agent/choosing.js';
 import { daemonApi, type DaemonApi, type DaemonFlags } from '../daemon/api.js';
 import { wholeNumber } from '../base/arguments.js';
 import type { Tools } from '../base/tools.js';
-import { inboxScreen } from './inbox-screen.js';
+import { listText } from '../base/list-text.js';
 
 type Note = DaemonSchema<'InboxNote'>;
 
@@ -26,9 +27,8 @@ export async function showInbox(flags: InboxFlags, tools: Tools): Promise<void> 
   const notes = await readNotes(api, { isUnread, limit });
   const { out, json } = tools.terminal;
   if (json) out.write(`${JSON.stringify({ notes }, null, 2)}\n`);
-  else if (notes.length === 0)
-    out.write(isUnread ? 'No unread notifications.\n' : 'The inbox is empty.\n');
-  else out.write(inboxScreen(notes, systemClock.now(), out));
+  else if (notes.length === 0 && isUnread) out.write('No unread notifications.\n');
+  else out.write(listText(daemonLists.notes, notes, systemClock.now(), out));
 }
 
 export async function readNotesAway(

@@ -1,8 +1,10 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import * as daemonLists from '@millrace/contract/lists/daemon';
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain } from '../render/paint.js';
-import { inTurn, pipelineScreen, pipelinesScreen } from './pipeline-screen.js';
+import { listText } from '../base/list-text.js';
+import { inTurn, pipelineScreen } from './pipeline-screen.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
 type Job = DaemonSchema<'Job'>;
@@ -68,7 +70,7 @@ build   running  claude   immediately  01K9ZQ4M7T3V8X2B6C0D5E1F9G
 
 test.for([80, 140])('the list at %i columns', (columns) => {
   const wide = columns === 140;
-  const screen = pipelinesScreen([stalled], now, { columns, paint: plain });
+  const screen = listText(daemonLists.pipelines, [stalled], now, { columns, paint: plain });
   expect(screen).toBe(
     wide
       ? `
@@ -80,7 +82,9 @@ ID        NAME    STATUS   JOBS                                      CREATED
 01K9ZR0B  upload  stalled  2 of 7 done, 1 failed, 1 needs attention  10m ago
 `.slice(1),
   );
-  expect(pipelinesScreen([], now, { columns, paint: plain })).toMatch(/ctl pipeline run FILE/);
+  expect(listText(daemonLists.pipelines, [], now, { columns, paint: plain })).toMatch(
+    /ctl pipeline run FILE/,
+  );
 });
 
 test('every job is placed once, whatever the order of the file', () => {

@@ -1,76 +1,23 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import * as daemonLists from '@millrace/contract/lists/daemon';
 import { humanAge } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
-import { tellingIds } from '../agent/choosing.js';
-import type { Tone } from '../render/paint.js';
+import { cellOf } from '../base/list-text.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
-import { timeText } from '../render/time.js';
 import { printable, wrap } from '../render/text.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
 type Job = DaemonSchema<'Job'>;
+const { pipelineStatus } = daemonLists;
 
 const wideColumns = 120;
-
-const tones: Readonly<Record<Pipeline['status'] | Job['status'], Tone>> = {
-  pending: 'dim',
-  running: 'strong',
-  paused: 'warn',
-  done: 'ok',
-  stalled: 'bad',
-  canceled: 'dim',
-  failed: 'bad',
-  skipped: 'dim',
-  needs_attention: 'warn',
-};
-
-function statusCell({ status }: Pipeline | Job): Cell {
-  return { text: status, tone: tones[status] };
-}
-
-/** Table of pipelines, newest first. */
-export function pipelinesScreen(pipelines: readonly Pipeline[], now: number, sheet: Sheet): string {
-  if (pipelines.length === 0)
-    return asTyped('No pipelines. Run one with `ctl pipeline run FILE`.\n');
-  const isWide = sheet.columns >= wideColumns;
-  const shortIds = tellingIds(
-    pipelines.map(({ id }) => id),
-    sheet,
-  );
-  const titles = ['ID', 'NAME', 'STATUS', 'JOBS', 'CREATED', ...(isWide ? ['REPOSITORY'] : [])];
-  const rows = pipelines.map((pipeline): Cell[] => [
-    shortIds.get(pipeline.id)!,
-    pipeline.name,
-    statusCell(pipeline),
-    countsText(pipeline.jobs),
-    timeText(Date.parse(pipeline.created_at), now, sheet),
-    ...(isWide ? [pipeline.repo ?? '-'] : []),
-  ]);
-  return renderTable(
-    titles.map((title) => ({ title })),
-    rows,
-    sheet,
-  );
-}
-
-/** `2 of 5 done, 1 failed` */
-function countsText(jobs: readonly Job[]): string {
-  const count = (status: Job['status']) => jobs.filter((job) => job.status === status).length;
-  const counts = (['running', 'failed', 'needs_attention', 'skipped'] as const).flatMap(
-    (status) => {
-      const found = count(status);
-      return found === 0 ? [] : [`${found} ${status.replace('_', ' ')}`];
-    },
-  );
-  return [`${count('done')} of ${jobs.length} done`, ...counts].join(', ');
-}
 
 /** A pipeline with its jobs, each indented below the job it follows. */
 export function pipelineScreen(pipeline: Pipeline, now: number, sheet: Sheet): string {
   const { id, name, repo, created_at: created } = pipeline;
   const facts: Cell[][] = [
     ['pipeline', `${name} (${id})`],
-    ['status', statusCell(pipeline)],
+    ['status', cellOf(pipelineStatus(pipeline), now, sheet)],
     ['repository', repo ?? 'none'],
     ['created', `${created} (${humanAge(Date.parse(created), now)})`],
   ];
@@ -78,7 +25,7 @@ export function pipelineScreen(pipeline: Pipeline, now: number, sheet: Sheet): s
   const isWide = sheet.columns >= wideColumns;
   const rows = inTurn(pipeline.jobs).map(({ job, depth, above }): Cell[] => [
     `${'  '.repeat(depth)}${job.id}`,
-    statusCell(job),
+    cellOf(pipelineStatus(job), now, sheet),
     job.backend ?? { text: 'default', tone: 'dim' },
     conditionText(job, above),
     ...(isWide ? [job.session_id ?? '-'] : []),

@@ -9,7 +9,7 @@ import { readConfigFile, type ConfigFile } from '../queue/config-file.js';
 import { rest } from '../base/rest.js';
 import type { Tools } from '../base/tools.js';
 import { printableLines } from '../render/text.js';
-import { pipelineScreen, pipelinesScreen } from './pipeline-screen.js';
+import { pipelineScreen } from './pipeline-screen.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
 
@@ -67,16 +67,6 @@ async function waitForEnd(api: DaemonApi, from: Pipeline, tools: Tools): Promise
     await rest(pollMs, tools.lifecycle.interrupted);
     pipeline = await api.call('getPipeline', { path: { id: from.id } });
   }
-}
-
-export async function listPipelines(flags: DaemonFlags, tools: Tools): Promise<void> {
-  const pipelines = await readPipelines(await daemonApi(flags, tools));
-  const { out, json } = tools.terminal;
-  out.write(
-    json
-      ? `${JSON.stringify({ pipelines }, null, 2)}\n`
-      : pipelinesScreen(pipelines, systemClock.now(), out),
-  );
 }
 
 export async function showPipeline(

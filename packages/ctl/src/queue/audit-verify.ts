@@ -1,8 +1,8 @@
+import type { QueueSchema } from '@millrace/contract/queue';
 import { UsageError } from '@millrace/kit/errors';
 import type { WireAuditRecord } from '@millrace/queue';
 import type { Tools } from '../base/tools.js';
-import { queueApi, type QueueFlags } from './api.js';
-import { auditRecords } from './audit-list.js';
+import { queueApi, type QueueApi, type QueueFlags } from './api.js';
 
 interface Verdict {
   ok: boolean;
@@ -66,4 +66,17 @@ function verdictText(verdict: Verdict, { data }: { data?: string }): string {
       ? ' A token that is not admin of every queue sees gaps. Use one with the grant *:admin.\n'
       : '\n';
   return `The audit log is broken. ${fault!.message}${hint}`;
+}
+
+const maxPerPage = '500';
+
+/** Records of the log, newest first, page by page. */
+async function* auditRecords(api: QueueApi): AsyncGenerator<QueueSchema<'AuditRecord'>> {
+  let cursor: string | undefined;
+  do {
+    const call = { query: { limit: maxPerPage, cursor } };
+    const { body }: { body: QueueSchema<'AuditPage'> } = await api.call('listAudit', call);
+    yield* body.records;
+    cursor = body.next_cursor;
+  } while (cursor !== '');
 }

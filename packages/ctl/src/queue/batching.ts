@@ -7,7 +7,8 @@ import { linesOf } from '../db/lines.js';
 import type { Tools } from '../base/tools.js';
 import { renderTable } from '../render/table.js';
 import type { QueueApi } from './api.js';
-import { bytesOf, tasks } from './arguments.js';
+import { bytesOf } from '../base/arguments.js';
+import { counted } from '@millrace/contract/lists';
 import { rest } from '../base/rest.js';
 import { patiently } from './waiting.js';
 
@@ -48,7 +49,7 @@ export async function submitFile(
     if (batch.length === 0) return;
     results.push(...(await submitItems(api, queue, batch, lifecycle.interrupted)));
     [batch, bytes] = [[], 0];
-    if (terminal.err.isScreen) terminal.err.write(`\rsubmitted ${tasks(results.length)}`);
+    if (terminal.err.isScreen) terminal.err.write(`\rsubmitted ${counted(results.length, 'task')}`);
   };
   let line = 0;
   for await (const text of linesOf(input)) {
@@ -126,7 +127,7 @@ function report(results: LineResult[], queue: string, { terminal, exitWith }: To
     out.write(`${JSON.stringify(shown, null, 2)}\n`);
     return;
   }
-  out.write(`Submitted ${tasks(accepted)} to ${queue}; ${refused.length} rejected.\n`);
+  out.write(`Submitted ${counted(accepted, 'task')} to ${queue}; ${refused.length} rejected.\n`);
   if (refused.length === 0) return;
   const columns = [
     { title: 'LINE' },

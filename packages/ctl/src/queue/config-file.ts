@@ -2,7 +2,7 @@ import { text as textOf } from 'node:stream/consumers';
 import { messageOf, UsageError } from '@millrace/kit/errors';
 import { isMap, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
 import type { Terminal } from '../base/terminal.js';
-import { bytesOf } from './arguments.js';
+import { bytesOf } from '../base/arguments.js';
 
 export interface ConfigFile {
   /** Its name in errors. */

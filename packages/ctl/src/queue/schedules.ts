@@ -1,11 +1,10 @@
+import type { Facts } from '@millrace/contract/lists';
+import * as queueLists from '@millrace/contract/lists/queue';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
-import { humanDuration } from '@millrace/kit/units';
-import { asTyped } from '../base/command-name.js';
 import { durationOf, parseJson } from '../base/arguments.js';
-import { renderTable, type Cell, type Sheet } from '../render/table.js';
-import { timeText } from '../render/time.js';
+import { factsText } from '../base/list-text.js';
 import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
 import { readConfigFile } from './config-file.js';
@@ -13,6 +12,7 @@ import { payloadText } from './task-view.js';
 
 type Schedule = QueueSchema<'Schedule'>;
 type Shows = Pick<Tools, 'terminal'>;
+const { nextRunText, scheduleState, scheduleTimes } = queueLists;
 
 export interface ScheduleSetFlags {
   cron?: string;
@@ -26,55 +26,6 @@ export interface ScheduleSetFlags {
   description?: string;
 }
 
-export async function listSchedules(
-  api: QueueApi,
-  queue: string,
-  { terminal }: Shows,
-): Promise<void> {
-  const schedules = await allSchedules(api, queue);
-  const { out, json } = terminal;
-  out.write(
-    json
-      ? `${JSON.stringify({ schedules, next_cursor: '' }, null, 2)}\n`
-      : schedulesTable(schedules, systemClock.now(), out),
-  );
-}
-
-/** All pages. A server of 0.1.0 has one, without a cursor. */
-export async function allSchedules(api: QueueApi, queue: string): Promise<Schedule[]> {
-  const schedules: Schedule[] = [];
-  let cursor: string | undefined;
-  do {
-    const query = cursor === undefined ? {} : { query: { cursor } };
-    const { body } = await api.call('listSchedules', { queue, ...query });
-    schedules.push(...body.schedules);
-    cursor = body.next_cursor || undefined;
-  } while (cursor !== undefined);
-  return schedules;
-}
-
-export function schedulesTable(schedules: readonly Schedule[], now: number, sheet: Sheet): string {
-  if (schedules.length === 0) {
-    return asTyped('No schedules yet. Create one with `ctl queue schedule set QUEUE NAME FILE`.\n');
-  }
-  const titles = ['SCHEDULE', 'STATE', 'WHEN', 'NEXT', 'LAST', 'HANDLER'];
-  const rows = schedules.map((schedule): Cell[] => [
-    schedule.name,
-    schedule.paused ? { text: 'paused', tone: 'warn' } : { text: 'active', tone: 'ok' },
-    whenText(schedule),
-    schedule.next_run_at === null ? '-' : nextText(Date.parse(schedule.next_run_at), now, sheet),
-    schedule.last_run_at === null
-      ? 'never'
-      : timeText(Date.parse(schedule.last_run_at), now, sheet),
-    schedule.task.handler_ref,
-  ]);
-  return renderTable(
-    titles.map((title) => ({ title })),
-    rows,
-    sheet,
-  );
-}
-
 export async function showSchedule(
   api: QueueApi,
   { queue, name }: { queue: string; name: string },
@@ -85,45 +36,32 @@ export async function showSchedule(
   out.write(
     json
       ? `${JSON.stringify(schedule, null, 2)}\n`
-      : scheduleSheet(schedule, systemClock.now(), out),
+      : factsText(scheduleFacts(schedule), systemClock.now(), out),
   );
 }
 
 /** A schedule: when it runs, and the task that it submits. */
-function scheduleSheet(schedule: Schedule, now: number, sheet: Sheet): string {
+function scheduleFacts(schedule: Schedule): Facts {
   const { task, next_run_at: next, last_run_at: last } = schedule;
-  const state: Cell = schedule.paused
-    ? { text: 'paused', tone: 'warn' }
-    : { text: 'active', tone: 'ok' };
-  const rows: Cell[][] = [
+  return [
     ['schedule', schedule.name],
     ['queue', schedule.queue],
-    ['state', state],
-    ['when', whenText(schedule)],
-    ['next', next === null ? '-' : `${next} (${nextText(Date.parse(next), now, sheet)})`],
+    ['state', scheduleState(schedule)],
+    ['when', scheduleTimes(schedule)],
+    ['next', next === null ? '-' : [next, ' (', { due: next }, ')']],
     ['last', last === null ? 'never' : `${last} (task ${schedule.last_task_id})`],
     ['overlap', schedule.overlap],
     ['catch-up', schedule.catch_up],
-    ['jitter', schedule.jitter_ms === 0 ? 'none' : humanDuration(schedule.jitter_ms)],
+    ['jitter', { ms: schedule.jitter_ms, none: 'none' }],
     ['handler', task.handler_ref],
     ['payload', payloadText(task)],
+    ...Object.entries(task.headers ?? {}).map(
+      ([name, value]) => ['header', `${name}: ${value}`] as const,
+    ),
+    ['priority', task.priority === undefined ? null : String(task.priority)],
+    ['group', task.group_key ?? null],
+    ['description', schedule.description || null],
   ];
-  for (const [name, value] of Object.entries(task.headers ?? {}))
-    rows.push(['header', `${name}: ${value}`]);
-  if (task.priority !== undefined) rows.push(['priority', String(task.priority)]);
-  if (task.group_key !== undefined && task.group_key !== null) rows.push(['group', task.group_key]);
-  if (schedule.description !== '') rows.push(['description', schedule.description]);
-  return renderTable([{ title: '' }, { title: '', overflow: 'wrap' }], rows, sheet);
-}
-
-function whenText({ cron, every_ms: everyMs, timezone }: Schedule): string {
-  if (cron === undefined) return `every ${humanDuration(everyMs!)}`;
-  return timezone === 'UTC' ? cron : `${cron} ${timezone}`;
-}
-
-function nextText(at: number, now: number, sheet: Sheet): string {
-  if (sheet.utc) return timeText(at, now, sheet);
-  return at <= now ? 'now' : `in ${humanDuration(at - now)}`;
 }
 
 interface ScheduleSet {
@@ -142,11 +80,7 @@ export async function setSchedule(
   const { body: written } = await api.call('putSchedule', { queue, schedule: name, body });
   const { out, json } = terminal;
   if (json) out.write(`${JSON.stringify(written, null, 2)}\n`);
-  else out.write(`${name} ${nextRunText(written)}\n`);
-}
-
-function nextRunText({ paused, next_run_at: next }: Schedule): string {
-  return paused || next === null ? 'is paused.' : `runs next at ${next}.`;
+  else out.write(`${nextRunText({ ...written, name })}\n`);
 }
 
 const needs = "cron: '0 9 * * *' and task: {handler_ref: mail.digest}";
@@ -193,32 +127,4 @@ function bodyOf(flags: ScheduleSetFlags): object {
     ...(jitterMs === undefined ? {} : { jitter_ms: jitterMs }),
     ...(description === undefined ? {} : { description }),
   };
-}
-
-export async function removeSchedule(
-  api: QueueApi,
-  { queue, name }: { queue: string; name: string },
-  { terminal }: Shows,
-): Promise<void> {
-  await api.call('deleteSchedule', { queue, schedule: name });
-  const { out, json } = terminal;
-  out.write(json ? `${JSON.stringify({ deleted: name }, null, 2)}\n` : `Deleted ${name}.\n`);
-}
-
-const operations = {
-  'run-now': 'runSchedule',
-  pause: 'pauseSchedule',
-  resume: 'resumeSchedule',
-} as const;
-
-export async function changeSchedule(
-  api: QueueApi,
-  { queue, name, verb }: { queue: string; name: string; verb: keyof typeof operations },
-  { terminal }: Shows,
-): Promise<void> {
-  const { body } = await api.call(operations[verb], { queue, schedule: name });
-  const { out, json } = terminal;
-  if (json) out.write(`${JSON.stringify(body, null, 2)}\n`);
-  else if (verb === 'run-now') out.write(`Submitted ${body.last_task_id}.\n`);
-  else out.write(`${name} ${nextRunText(body)}\n`);
 }

@@ -4,7 +4,7 @@ import { asTyped } from '../base/command-name.js';
 import { wholeNumber } from '../base/arguments.js';
 import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
-import { tasks } from './arguments.js';
+import { counted } from '@millrace/contract/lists';
 import { confirmed } from '../base/confirming.js';
 import { selectionOf, type Filter, type Selection, type SelectFlags } from './selection.js';
 
@@ -34,7 +34,7 @@ export async function actOnDead(
   const selection = await selectionOf(options.ids, flags, terminal);
   const { err } = terminal;
   const calls = new SelectorCalls(api, act, queue, rate, (count) => {
-    if (err.isScreen) err.write(`${words[act].done} ${tasks(count)} so far ...\n`);
+    if (err.isScreen) err.write(`${words[act].done} ${counted(count, 'task')} so far ...\n`);
   });
   if (flags.async === true) {
     await startJob(api, options, { selection, rate }, tools);
@@ -43,7 +43,7 @@ export async function actOnDead(
   if (flags.dryRun === true) {
     const { count, complete } = await calls.send(selection, { dryRun: true });
     const more = complete ? {} : { complete: false };
-    const text = `Would ${act} ${complete ? '' : 'at least '}${tasks(count)} of ${queue}.\n`;
+    const text = `Would ${act} ${complete ? '' : 'at least '}${counted(count, 'task')} of ${queue}.\n`;
     terminal.out.write(terminal.json ? `${JSON.stringify({ count, ...more }, null, 2)}\n` : text);
     return;
   }
@@ -55,7 +55,7 @@ export async function actOnDead(
   out.write(
     json
       ? `${JSON.stringify({ count }, null, 2)}\n`
-      : `${words[act].done} ${tasks(count)} of ${queue}.\n`,
+      : `${words[act].done} ${counted(count, 'task')} of ${queue}.\n`,
   );
 }
 
@@ -93,7 +93,7 @@ async function confirmAndSend(
   }
   const found = await calls.send({ filter }, { dryRun: true });
   if (found.count === 0) return 0;
-  const amount = `${found.complete ? '' : 'at least '}${tasks(found.count)}`;
+  const amount = `${found.complete ? '' : 'at least '}${counted(found.count, 'task')}`;
   const warning = act === 'purge' ? ' They are deleted permanently.' : '';
   const question = `${words[act].verb} ${amount} of ${queue}?${warning} [y/N] `;
   if (!(await confirmed(question, terminal))) {
@@ -167,7 +167,7 @@ class SelectorCalls {
 function outOfReach(act: Act, count: number): Refusal {
   return new Refusal(
     'INCOMPLETE',
-    `${words[act].done} ${tasks(count)}; then the server searched for 25 seconds and found ` +
+    `${words[act].done} ${counted(count, 'task')}; then the server searched for 25 seconds and found ` +
       'no more. If there must be more, use a shorter time range with --from and --to.',
   );
 }

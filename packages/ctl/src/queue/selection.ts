@@ -3,7 +3,7 @@ import { UsageError } from '@millrace/kit/errors';
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
 import { wholeNumber } from '../base/arguments.js';
 import type { Terminal } from '../base/terminal.js';
-import { momentAgo } from './arguments.js';
+import { momentAgo } from '../base/arguments.js';
 
 export interface SelectFlags {
   errorType?: string;

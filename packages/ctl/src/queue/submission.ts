@@ -5,7 +5,7 @@ import { UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { durationOf, parseJson, wholeNumber } from '../base/arguments.js';
 import type { Terminal } from '../base/terminal.js';
-import { bytesOf, momentAhead, momentFromNow } from './arguments.js';
+import { bytesOf, momentAhead, momentFromNow } from '../base/arguments.js';
 
 export interface SubmitFlags {
   payload?: string;

@@ -2,7 +2,8 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
-import { momentAgo, tasks as amount } from './arguments.js';
+import { momentAgo } from '../base/arguments.js';
+import { counted } from '@millrace/contract/lists';
 import { confirmed } from '../base/confirming.js';
 import { idsOf } from './selection.js';
 
@@ -63,7 +64,9 @@ async function changeEach(
   for (const id of ids) changed.push((await change(id)).body);
   const { out, json } = terminal;
   const shown = changed.length === 1 ? changed[0] : changed;
-  out.write(json ? `${JSON.stringify(shown, null, 2)}\n` : `${done}: ${amount(changed.length)}.\n`);
+  out.write(
+    json ? `${JSON.stringify(shown, null, 2)}\n` : `${done}: ${counted(changed.length, 'task')}.\n`,
+  );
 }
 
 function filterOf(flags: CancelFlags): Filter | undefined {
@@ -91,7 +94,7 @@ async function cancelSelected(
   const { out, json } = terminal;
   if (flags.dryRun === true) {
     const result = await send({ ...select, dry_run: true });
-    const text = `Would cancel ${amount(result.count)} of ${queue}.\n`;
+    const text = `Would cancel ${counted(result.count, 'task')} of ${queue}.\n`;
     out.write(json ? `${JSON.stringify(result, null, 2)}\n` : text);
     return;
   }
@@ -102,7 +105,7 @@ async function cancelSelected(
       );
     }
     const { count } = await send({ ...select, dry_run: true });
-    const question = `Cancel ${amount(count)} of ${queue}? [y/N] `;
+    const question = `Cancel ${counted(count, 'task')} of ${queue}? [y/N] `;
     if (count > 0 && !(await confirmed(question, terminal))) {
       throw new Refusal('CANCELLED', 'Nothing was changed.');
     }
@@ -114,6 +117,8 @@ async function cancelSelected(
     if (result.complete !== false) break;
   }
   out.write(
-    json ? `${JSON.stringify({ count }, null, 2)}\n` : `Cancelled ${amount(count)} of ${queue}.\n`,
+    json
+      ? `${JSON.stringify({ count }, null, 2)}\n`
+      : `Cancelled ${counted(count, 'task')} of ${queue}.\n`,
   );
 }

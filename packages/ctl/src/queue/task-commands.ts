@@ -1,45 +1,55 @@
 import { UsageError } from '@millrace/kit/errors';
-import type { CtlCommand } from '../base/command.js';
+import type { CodeCommand, Commands } from '../base/declared.js';
 import type { Tools } from '../base/tools.js';
 import { queueApi, withQueue, type QueueFlags } from './api.js';
-import { collect } from './arguments.js';
+import type { SelectFlags } from './selection.js';
 import type { SubmitFlags } from './submission.js';
+import type { CancelFlags } from './task-changes.js';
+import type { TaskListFlags } from './task-list.js';
 
-export function addSubmit(queue: CtlCommand, tools: Tools): void {
-  const command = queue
-    .command('submit')
-    .summary('Submit a task, or a file of tasks')
-    .description(
+interface GetFlags {
+  payload?: boolean;
+  raw?: boolean;
+}
+
+/** The commands on tasks. */
+export const taskCommands = (tools: Tools): Commands => ({
+  submit: {
+    summary: 'Submit a task, or a file of tasks',
+    description:
       'Submit a task, which the server then delivers to its handler. Without --id the task ' +
-        'gets a generated id, so that a request whose response was lost is repeated safely. ' +
-        'With --batch, each line of the file is a task as in the REST API.',
-    )
-    .argument('<queue>', 'name of the queue')
-    .argument('[handler]', 'handler_ref: the handler that runs it')
-    .argument('[stdin]', '- reads the payload from stdin')
-    .option('--payload <text>', 'Payload as text')
-    .option('--file <file>', 'Payload from this file')
-    .option('--content-type <type>', 'Media type of the payload')
-    .option('--header <name: value>', 'Header for the handler; may be repeated', collect)
-    .option(
-      '--id <ulid>',
-      'Id of the task; repeating the command with the same id stores nothing new',
-    )
-    .option('--delay <duration>', 'Not before this much time has passed: 15m')
-    .option('--at <time>', 'Not before this time: 2030-01-31T08:00:00Z')
-    .option('--priority <number>', '0 to 9, higher first (default: 4)')
-    .option('--group <key>', 'Group key: groups take turns, or run in order')
-    .option('--expires-at <when>', 'Give up after this long, or at this time: 1h')
-    .option('--batch <file>', 'Submit every line of this file; - for stdin')
-    .option('--wait', 'Wait until the task has succeeded or is dead')
-    .option('--timeout <duration>', 'Stop waiting after this long')
-    .example(`ctl queue submit mail mail.send --payload '{"to":"ada"}'`, 'with a payload')
-    .example('ctl queue submit mail mail.send - --wait < letter.txt', 'all of stdin')
-    .example('ctl queue submit mail --batch tasks.jsonl', 'many at once')
-    .exitCode(0, 'stored; with --wait, succeeded')
-    .exitCode(1, 'rejected; with --wait, dead; with --batch, some rejected');
-  withQueue(command).action(
-    async (
+      'gets a generated id, so that a request whose response was lost is repeated safely. ' +
+      'With --batch, each line of the file is a task as in the REST API.',
+    arguments: [
+      ['<queue>', 'name of the queue'],
+      ['[handler]', 'handler_ref: the handler that runs it'],
+      ['[stdin]', '- reads the payload from stdin'],
+    ],
+    options: [
+      ['--payload <text>', 'Payload as text'],
+      ['--file <file>', 'Payload from this file'],
+      ['--content-type <type>', 'Media type of the payload'],
+      ['--header <name: value>', 'Header for the handler; may be repeated', { repeats: true }],
+      ['--id <ulid>', 'Id of the task; repeating the command with the same id stores nothing new'],
+      ['--delay <duration>', 'Not before this much time has passed: 15m'],
+      ['--at <time>', 'Not before this time: 2030-01-31T08:00:00Z'],
+      ['--priority <number>', '0 to 9, higher first (default: 4)'],
+      ['--group <key>', 'Group key: groups take turns, or run in order'],
+      ['--expires-at <when>', 'Give up after this long, or at this time: 1h'],
+      ['--batch <file>', 'Submit every line of this file; - for stdin'],
+      ['--wait', 'Wait until the task has succeeded or is dead'],
+      ['--timeout <duration>', 'Stop waiting after this long'],
+    ],
+    examples: [
+      [`ctl queue submit mail mail.send --payload '{"to":"ada"}'`, 'with a payload'],
+      ['ctl queue submit mail mail.send - --wait < letter.txt', 'all of stdin'],
+      ['ctl queue submit mail --batch tasks.jsonl', 'many at once'],
+    ],
+    exitCodes: {
+      0: 'stored; with --wait, succeeded',
+      1: 'rejected; with --wait, dead; with --batch, some rejected',
+    },
+    run: async (
       name: string,
       handler: string | undefined,
       stdin: string | undefined,
@@ -62,34 +72,177 @@ export function addSubmit(queue: CtlCommand, tools: Tools): void {
       const task = await submissionOf(handler, stdin, flags, tools.terminal);
       await submitTask(queueApi(flags, tools), { queue: name, task, wait }, tools);
     },
-  );
-}
-
-interface GetFlags {
-  payload?: boolean;
-  raw?: boolean;
-}
-
-export function addGet(queue: CtlCommand, tools: Tools): void {
-  const command = queue
-    .command('get')
-    .summary('Show a task, its attempts and why it waits')
-    .description(
+  },
+  get: {
+    summary: 'Show a task, its attempts and why it waits',
+    description:
       'Show a task in any status: why it waits, the result of each attempt, its payload.',
-    )
-    .argument('<id>', 'id of the task')
-    .option('--payload', 'Print only the payload; control characters are escaped on a terminal')
-    .option('--raw', 'With --payload: print the raw bytes, even on a terminal')
-    .example('ctl queue get 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'as text')
-    .example('ctl queue get 01JD3Z8Q4M7X2N5V9RTBKWCH6E --payload > body', 'its payload')
-    .example('ctl queue get 01JD3Z8Q4M7X2N5V9RTBKWCH6E --json', 'the response of the REST API')
-    .exitCode(1, 'no such task, or failure');
-  withQueue(command).action(async (id: string, flags: QueueFlags & GetFlags) => {
-    if (flags.raw === true && flags.payload !== true) {
-      throw new UsageError('--raw needs --payload.');
-    }
-    const { showTask } = await import('./task-view.js');
-    const payload = flags.payload === true ? (flags.raw === true ? 'raw' : 'text') : undefined;
-    await showTask(queueApi(flags, tools), { id, payload }, tools);
-  });
+    arguments: [['<id>', 'id of the task']],
+    options: [
+      ['--payload', 'Print only the payload; control characters are escaped on a terminal'],
+      ['--raw', 'With --payload: print the raw bytes, even on a terminal'],
+    ],
+    examples: [
+      ['ctl queue get 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'as text'],
+      ['ctl queue get 01JD3Z8Q4M7X2N5V9RTBKWCH6E --payload > body', 'its payload'],
+      ['ctl queue get 01JD3Z8Q4M7X2N5V9RTBKWCH6E --json', 'the response of the REST API'],
+    ],
+    exitCodes: { 1: 'no such task, or failure' },
+    run: async (id: string, flags: QueueFlags & GetFlags) => {
+      if (flags.raw === true && flags.payload !== true) {
+        throw new UsageError('--raw needs --payload.');
+      }
+      const { showTask } = await import('./task-view.js');
+      const payload = flags.payload === true ? (flags.raw === true ? 'raw' : 'text') : undefined;
+      await showTask(queueApi(flags, tools), { id, payload }, tools);
+    },
+  },
+  tasks: {
+    summary: 'List the tasks of a queue, newest first',
+    description:
+      'List the tasks of a queue in any status. A pending task says what it waits for. Show one ' +
+      'with `ctl queue get`.',
+    arguments: [['<queue>', 'name of the queue']],
+    options: [
+      [
+        '--status <status>',
+        'Only tasks in this status: PENDING, IN_FLIGHT, SUCCEEDED, DEAD; may be repeated',
+        { repeats: true },
+      ],
+      ['--handler-ref <handler>', 'Only tasks of this handler'],
+      ['--group-key <key>', 'Only tasks with this group key'],
+      ['--from <when>', 'Only tasks created since this time, or in the last: 2h'],
+      ['--to <when>', 'Only tasks created before this time, or this long ago'],
+      [
+        '--order <order>',
+        'next: by due time, with --status PENDING',
+        { choices: ['newest', 'oldest', 'next'] },
+      ],
+      ['--limit <number>', 'Maximum number (default: 50)'],
+      ['--cursor <text>', 'Continue after the page that ended with this cursor'],
+      ['--count', 'Only count the tasks'],
+      ['--watch', 'Refresh until you press Ctrl-C'],
+      ['--interval <duration>', 'Time between two refreshes (default: 2s)'],
+    ],
+    examples: [
+      ['ctl queue tasks mail', 'the latest 50'],
+      ['ctl queue tasks mail --status PENDING --order next', 'what runs next'],
+      ['ctl queue tasks mail --status IN_FLIGHT --watch', 'what runs now'],
+      ['ctl queue tasks mail --handler-ref mail.send --from 1h --count', 'how many'],
+    ],
+    run: async (name: string, flags: QueueFlags & TaskListFlags) =>
+      (await import('./task-list.js')).listTasks(queueApi(flags, tools), name, flags, tools),
+  },
+  cancel: {
+    summary: 'Cancel tasks',
+    description:
+      'Cancel tasks that have not ended: they become dead with the reason CANCELLED, and a ' +
+      'running callback is aborted. Name tasks by id, or select pending tasks of a queue by a ' +
+      'filter, for which it asks for confirmation. Run cancelled tasks again with ' +
+      '`ctl queue redrive`.',
+    arguments: [['[ids...]', 'ids of tasks; - reads them from stdin']],
+    options: [
+      ['--reason <text>', 'Kept with the task and in the audit log'],
+      ['--queue <queue>', 'Select pending tasks of this queue by the options below'],
+      ['--handler-ref <handler>', 'Tasks of this handler'],
+      ['--group-key <key>', 'Tasks with this group key'],
+      ['--from <when>', 'Tasks created since this time, or in the last: 2h'],
+      ['--to <when>', 'Tasks created before this time, or this long ago'],
+      ['--all', 'All pending tasks of the queue'],
+      ['--yes', 'Do not ask for confirmation'],
+      ['--dry-run', 'Only count the tasks of the filter'],
+    ],
+    examples: [
+      ['ctl queue cancel 01JD3Z8Q4M7X2N5V9RTBKWCH6E --reason withdrawn', 'one task'],
+      ['ctl queue cancel --queue mail --handler-ref mail.send', 'pending ones by handler'],
+      ['ctl queue cancel --queue mail --all --yes', 'all that wait, from a script'],
+    ],
+    exitCodes: {
+      1: 'failure, or you did not confirm',
+      2: 'no terminal to confirm on and no --yes, or usage error',
+    },
+    run: async (ids: string[], flags: QueueFlags & CancelFlags) =>
+      (await import('./task-changes.js')).cancelTasks(queueApi(flags, tools), ids, flags, tools),
+  },
+  'run-now': {
+    summary: 'Make waiting tasks due',
+    description:
+      'Make pending tasks due that wait for a later time or a retry. Limits, pause and order of ' +
+      'the queue still apply.',
+    arguments: [['<ids...>', 'ids of tasks; - reads them from stdin']],
+    examples: [['ctl queue run-now 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'one task']],
+    exitCodes: { 1: 'failure, or a task is not pending' },
+    run: async (ids: string[], flags: QueueFlags) =>
+      (await import('./task-changes.js')).runNow(queueApi(flags, tools), ids, tools),
+  },
+});
+
+/** What `redrive` and `purge` take. */
+const selection = {
+  arguments: [
+    ['<queue>', 'name of the queue'],
+    ['[ids...]', 'ids of dead tasks; - reads them from stdin'],
+  ],
+  options: [
+    ['--error-type <type>', 'Tasks with this error type: HTTP_5XX'],
+    ['--handler-ref <handler>', 'Tasks of this handler'],
+    ['--http-status <number>', 'Tasks whose last response had this HTTP status'],
+    ['--from <when>', 'Tasks that died since this time, or in the last: 2h'],
+    ['--to <when>', 'Tasks that died before this time, or this long ago'],
+    ['--all', 'All dead tasks of the queue'],
+    ['--yes', 'Do not ask for confirmation'],
+    ['--dry-run', 'Only count the tasks'],
+    ['--async', 'Start a job on the server and print its id'],
+  ],
+  exitCodes: {
+    1: 'failure, or you did not confirm',
+    2: 'no terminal to confirm on and no --yes, or usage error',
+  },
+} as const satisfies Partial<CodeCommand>;
+
+/** The commands that change dead tasks. */
+export function deadActions(tools: Tools): Commands {
+  const act =
+    (verb: 'redrive' | 'purge') =>
+    async (queue: string, ids: string[], flags: QueueFlags & SelectFlags) =>
+      (await import('./selecting.js')).actOnDead(
+        queueApi(flags, tools),
+        { act: verb, queue, ids, flags },
+        tools,
+      );
+  return {
+    redrive: {
+      ...selection,
+      summary: 'Run dead tasks again',
+      description:
+        'Make dead tasks pending again, the first to die first, with all attempts available ' +
+        'and their history kept. Select them by id or by a filter. With a filter, it counts ' +
+        'the tasks and asks for confirmation.',
+      connect: (command) =>
+        withQueue(command).option(
+          '--rate <number>',
+          'Tasks per second (default: 500); 0: all at once',
+        ),
+      examples: [
+        ['ctl queue redrive mail 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'one task'],
+        ['ctl queue redrive mail --error-type HTTP_5XX --from 2h --rate 50', 'gently'],
+        ['ctl queue redrive mail --all --yes', 'everything, from a script'],
+      ],
+      run: act('redrive'),
+    },
+    purge: {
+      ...selection,
+      summary: 'Delete dead tasks permanently',
+      description:
+        'Delete dead tasks permanently. Select them by id or by a filter. With a filter, it ' +
+        'counts the tasks and asks for confirmation. Their ids are remembered for a day, so ' +
+        'that a late retry of a submit runs nothing.',
+      examples: [
+        ['ctl queue purge mail 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'one task'],
+        ['ctl queue purge mail --http-status 404 --to 7d', 'died more than a week ago'],
+        ['ctl queue purge mail --all --dry-run', 'how many match'],
+      ],
+      run: act('purge'),
+    },
+  };
 }

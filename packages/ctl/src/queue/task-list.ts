@@ -1,19 +1,18 @@
+import { counted, rowsOf } from '@millrace/contract/lists';
+import * as queueLists from '@millrace/contract/lists/queue';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
-import { humanDuration } from '@millrace/kit/units';
-import { durationOf, wholeNumber } from '../base/arguments.js';
+import { durationOf, momentAgo } from '../base/arguments.js';
 import { Frame } from '../base/frame.js';
-import { renderTable, type Cell, type Sheet } from '../render/table.js';
-import { timeText } from '../render/time.js';
+import { readPages } from '../base/run-operation.js';
+import { shownText } from '../base/list-text.js';
+import type { Sheet } from '../render/table.js';
 import type { Tools } from '../base/tools.js';
 import type { QueueApi } from './api.js';
-import { momentAgo, tasks as amount } from './arguments.js';
 import { rest } from '../base/rest.js';
-import { yieldingColumn } from './yielding-column.js';
 
 type Page = QueueSchema<'TaskPage'>;
-type ListedTask = QueueSchema<'ListedTask'>;
 
 export interface TaskListFlags {
   status?: string[];
@@ -30,7 +29,6 @@ export interface TaskListFlags {
 }
 
 const defaultLimit = 50;
-const maxPerPage = 500;
 const defaultIntervalMs = 2_000;
 const minIntervalMs = 100;
 
@@ -42,8 +40,14 @@ export async function listTasks(
 ): Promise<void> {
   const { out, json } = tools.terminal;
   if (flags.count === true) return countTasks(api, queue, flags, tools);
-  const limit = wholeNumber(flags.limit, '--limit') ?? defaultLimit;
-  const read = () => readPages(api, queue, flags, limit);
+  // Checked before the first page is read.
+  const query = { ...queryOf(flags), order: flags.order };
+  const read = async () =>
+    (await readPages(
+      { member: 'tasks', limit: defaultLimit },
+      { ...flags },
+      async (more) => (await api.call('listTasks', { queue, query: { ...query, ...more } })).body,
+    )) as unknown as Page;
   const text = (page: Page) =>
     json ? `${JSON.stringify(page, null, 2)}\n` : taskTable(page, systemClock.now(), out);
   if (flags.watch !== true) {
@@ -81,69 +85,13 @@ async function countTasks(
   const { body } = await api.call('countTasks', { queue, query: queryOf(flags) });
   const about = body.is_estimate ? 'About ' : '';
   terminal.out.write(
-    terminal.json ? `${JSON.stringify(body, null, 2)}\n` : `${about}${amount(body.count)}.\n`,
+    terminal.json
+      ? `${JSON.stringify(body, null, 2)}\n`
+      : `${about}${counted(body.count, 'task')}.\n`,
   );
 }
 
-/** A page of the server may be short or empty: follows its cursors up to the limit. */
-async function readPages(
-  api: QueueApi,
-  queue: string,
-  flags: TaskListFlags,
-  limit: number,
-): Promise<Page> {
-  const page: Page = { tasks: [], next_cursor: flags.cursor ?? '' };
-  do {
-    const wanted = Math.min(maxPerPage, limit - page.tasks.length);
-    if (wanted <= 0) break;
-    const cursor = page.next_cursor === '' ? undefined : page.next_cursor;
-    const query = { ...queryOf(flags), order: flags.order, limit: String(wanted), cursor };
-    const { body } = await api.call('listTasks', { queue, query });
-    page.tasks.push(...body.tasks);
-    page.next_cursor = body.next_cursor;
-  } while (page.next_cursor !== '');
-  return page;
-}
-
-const tones = { PENDING: 'warn', IN_FLIGHT: 'strong', SUCCEEDED: 'ok', DEAD: 'bad' } as const;
-
-export function taskTable({ tasks, next_cursor: next }: Page, now: number, sheet: Sheet): string {
-  if (tasks.length === 0) return 'No tasks.\n';
-  const titles = ['TASK', 'STATUS', 'AGE', 'ATTEMPTS', 'HANDLER', 'STATE'];
-  const columns = titles.map((title) => ({ title }));
-  const rows = tasks.map((task): Cell[] => [
-    task.id,
-    { text: task.status, tone: tones[task.status] },
-    timeText(Date.parse(task.created_at), now, sheet),
-    task.total_attempts,
-    task.handler_ref,
-    stateOf(task, now, sheet),
-  ]);
-  const fitting = yieldingColumn('STATE', columns, rows, sheet);
-  const more = next === '' ? '' : `There are more. Continue with --cursor ${next}\n`;
-  return renderTable(columns, fitting, sheet) + more;
-}
-
-const shortWaits: Readonly<Record<QueueSchema<'WaitingFor'>, string>> = {
-  time: 'not due yet',
-  paused: 'waits: the queue is paused',
-  concurrency: 'waits for a free slot',
-  rate_limit: 'waits for the rate limit',
-  circuit_open: 'waits for the circuit breaker',
-  group: 'waits for its group',
-  dispatch: 'ready',
-};
-
-/** What a pending task waits for, or how a task ended. */
-function stateOf(task: ListedTask, now: number, sheet: Sheet): string {
-  if (task.status === 'PENDING') {
-    if (task.waiting_for !== 'time' || task.next_attempt_at === null) {
-      return shortWaits[task.waiting_for ?? 'dispatch'];
-    }
-    if (sheet.utc) return `due ${task.next_attempt_at}`;
-    const inMs = Math.max(0, Date.parse(task.next_attempt_at) - now);
-    return `due in ${humanDuration(inMs)}`;
-  }
-  if (task.status === 'DEAD') return `${task.dead_reason}: ${task.last_error?.message ?? ''}`;
-  return '';
+/** The tasks, and what to add to the command to see more. */
+function taskTable({ tasks, next_cursor: next }: Page, now: number, sheet: Sheet): string {
+  return shownText(rowsOf(queueLists.tasks, tasks, queueLists.moreText(next)), now, sheet);
 }

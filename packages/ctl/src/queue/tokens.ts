@@ -7,7 +7,7 @@ import { newToken, tokenEntryYaml, type TokenEntry } from '@millrace/kit/tokens'
 import { parseTimestamp } from '@millrace/kit/units';
 import type { Tools } from '../base/tools.js';
 import { renderTable } from '../render/table.js';
-import { momentAhead } from './arguments.js';
+import { momentAhead } from '../base/arguments.js';
 import { editTokens, indexOfToken, readTokens, roles } from './tokens-file.js';
 
 export interface TokensFileFlags {

@@ -1,7 +1,9 @@
+import type { Value } from '@millrace/contract/lists';
+import * as queueLists from '@millrace/contract/lists/queue';
 import { humanCount } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
-import { ageText, stateCell } from './queues.js';
+import { cellOf } from '../base/list-text.js';
 import { sparkline } from '../render/sparkline.js';
 
 /** One sample of one queue. */
@@ -32,8 +34,7 @@ export const maxSamples = wideBars;
 
 /** The table of queues, with at most `maxRows` rows. */
 export function watchScreen(watched: readonly Watched[], sheet: Sheet, maxRows: number): string {
-  if (watched.length === 0)
-    return asTyped('No queues yet. Create one with `ctl queue create NAME --pull`.\n');
+  if (watched.length === 0) return asTyped(`${queueLists.queues.empty}\n`);
   const isMeasured = watched.some(({ callbacks }) => callbacks !== undefined);
   const width = sheet.columns >= wideColumns ? wideBars : narrowBars;
   const titles = [
@@ -46,15 +47,16 @@ export function watchScreen(watched: readonly Watched[], sheet: Sheet, maxRows: 
     isMeasured ? 'CALLS/S' : 'Δ PENDING/S',
     isMeasured ? 'CALLS' : 'BACKLOG',
   ];
+  const cell = (value: Value) => cellOf(value, 0, sheet);
   const rows = watched
     .slice(0, maxRows)
     .map((queue): Cell[] => [
       queue.name,
-      queue.paused === undefined ? '' : stateCell(queue.paused),
+      queue.paused === undefined ? '' : cell(queueLists.queueState(queue.paused)),
       queue.pending,
       queue.inFlight,
       queue.dead,
-      ageText(queue.oldestMs),
+      cell({ ms: queue.oldestMs, none: '-' }),
       rateText(queue.rate, isMeasured),
       sparkline(queue.course, width),
     ]);

@@ -1,9 +1,9 @@
-import { humanAge } from '@millrace/kit/units';
+import type { List } from '@millrace/contract/lists';
+import * as daemonLists from '@millrace/contract/lists/daemon';
+import * as queueLists from '@millrace/contract/lists/queue';
 import { asTyped } from '../base/command-name.js';
-import { agentsScreen } from '../agent/agents-screen.js';
-import { registryScreen } from '../backend/registry-screen.js';
-import { queuesTable } from '../queue/queues.js';
-import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { listText } from '../base/list-text.js';
+import type { Sheet } from '../render/table.js';
 import { printable, wrap } from '../render/text.js';
 import { spendScreen } from '../usage/spend-screen.js';
 import type { Note, Parts, PartName, Snapshot } from './live-data.js';
@@ -69,27 +69,39 @@ function tableView(text: string, ids: readonly string[]): Pick<View, 'heading' |
 
 const none = { heading: '', rows: [], details: () => [] };
 
-function fleetView({ sessions }: Partial<Parts>, now: number, sheet: Sheet): View | undefined {
-  if (!sessions) return undefined;
-  const empty = asTyped('No agents. Start one with `ctl agent spawn "PROMPT"`.');
-  if (sessions.length === 0) return { ...none, empty };
+/** Views of a declared list, whose rows have ids. */
+function listView<Row>(
+  list: List<Row>,
+  rows: readonly Row[],
+  idOf: (row: Row) => string,
+  place: { readonly now: number; readonly sheet: Sheet },
+  details: (row: Row) => string[],
+): View {
+  const empty = asTyped(list.empty);
+  if (rows.length === 0) return { ...none, empty };
+  const { now, sheet } = place;
   return {
-    ...tableView(
-      agentsScreen(sessions, now, sheet),
-      sessions.map(({ id }) => id),
-    ),
+    ...tableView(listText(list, rows, now, sheet), rows.map(idOf)),
     empty,
     details(id) {
-      const session = sessions.find((each) => each.id === id);
-      if (!session) return [];
-      const place = `${session.workdir}${session.branch === null ? '' : ` (${session.branch})`}`;
-      return [
-        `${session.driver}, ${session.model ?? 'default model'}: ${place}`,
-        session.status_reason ?? session.last_error ?? '',
-        session.prompt,
-      ].filter((line) => line !== '');
+      const row = rows.find((each) => idOf(each) === id);
+      return row ? details(row) : [];
     },
   };
+}
+
+const byId = ({ id }: { readonly id: string }) => id;
+
+function fleetView({ sessions }: Partial<Parts>, now: number, sheet: Sheet): View | undefined {
+  if (!sessions) return undefined;
+  return listView(daemonLists.sessions, sessions, byId, { now, sheet }, (session) => {
+    const place = `${session.workdir}${session.branch === null ? '' : ` (${session.branch})`}`;
+    return [
+      `${session.driver}, ${session.model ?? 'default model'}: ${place}`,
+      session.status_reason ?? session.last_error ?? '',
+      session.prompt,
+    ].filter((line) => line !== '');
+  });
 }
 
 function questionsView(
@@ -99,66 +111,33 @@ function questionsView(
 ): View | undefined {
   if (!questions || !sessions) return undefined;
   const names = new Map(sessions.map(({ id, name }) => [id, name]));
-  const rows = questions.map((question): Cell[] => [
-    names.get(question.session_id) ?? question.session_id,
-    humanAge(Date.parse(question.asked_at), now),
-    question.kind,
-    question.title,
-  ]);
-  const columns = ['AGENT', 'AGE', 'KIND', 'QUESTION'].map((title) => ({ title }));
-  return {
-    ...tableView(
-      renderTable(columns, rows, sheet),
-      questions.map(({ id }) => id),
-    ),
-    empty: 'No agent is waiting for an answer.',
-    details(id) {
-      const question = questions.find((each) => each.id === id);
-      if (!question) return [];
-      const options = question.options.map(({ label }, at) => `[${at + 1}] ${label}`).join('  ');
-      return [question.title, ...(options === '' ? [] : [options]), ...question.body.split('\n')];
-    },
-  };
+  const rows = questions.map((question) => ({
+    ...question,
+    agent: names.get(question.session_id) ?? question.session_id,
+  }));
+  return listView(daemonLists.questionTitles, rows, byId, { now, sheet }, (question) => {
+    const options = question.options.map(({ label }, at) => `[${at + 1}] ${label}`).join('  ');
+    return [question.title, ...(options === '' ? [] : [options]), ...question.body.split('\n')];
+  });
 }
 
-function queuesView({ queues }: Partial<Parts>, _now: number, sheet: Sheet): View | undefined {
+function queuesView({ queues }: Partial<Parts>, now: number, sheet: Sheet): View | undefined {
   if (!queues) return undefined;
-  const empty = asTyped('No queues yet. Create one with `ctl queue create NAME --pull`.');
-  if (queues.length === 0) return { ...none, empty };
-  return {
-    ...tableView(
-      queuesTable(queues, sheet),
-      queues.map(({ name }) => name),
-    ),
-    empty,
-    details(name) {
-      const summary = queues.find((queue) => queue.name === name)?.summary;
-      if (!summary) return [];
-      const target = summary.callback_url ?? 'workers that pull';
-      const breaker = summary.breaker === undefined ? '' : `, circuit breaker ${summary.breaker}`;
-      return [`Delivers to ${target}${breaker}. Config version ${summary.version}.`];
-    },
-  };
+  const byName = ({ name }: { readonly name: string }) => name;
+  return listView(queueLists.queues, queues, byName, { now, sheet }, ({ summary }) => {
+    const target = summary.callback_url ?? 'workers that pull';
+    const breaker = summary.breaker === undefined ? '' : `, circuit breaker ${summary.breaker}`;
+    return [`Delivers to ${target}${breaker}. Config version ${summary.version}.`];
+  });
 }
 
-function backendsView({ registry }: Partial<Parts>, _now: number, sheet: Sheet): View | undefined {
+function backendsView({ registry }: Partial<Parts>, now: number, sheet: Sheet): View | undefined {
   if (!registry) return undefined;
   const { backends, settings } = registry;
-  return {
-    ...tableView(
-      registryScreen(registry, sheet),
-      backends.map(({ id }) => id),
-    ),
-    empty: 'No backends.',
-    details(id) {
-      const row = backends.find((backend) => backend.id === id);
-      const path = row?.binary_path ?? '';
-      return [
-        path === '' ? 'Not installed on this machine.' : path,
-        `Thinking mode: ${settings.internal_thinking_mode}`,
-      ];
-    },
-  };
+  return listView(daemonLists.backends, backends, byId, { now, sheet }, (row) => [
+    row.binary_path === '' ? 'Not installed on this machine.' : row.binary_path,
+    `Thinking mode: ${settings.internal_thinking_mode}`,
+  ]);
 }
 
 function spendView({ spend }: Partial<Parts>, _now: number, sheet: Sheet): View | undefined {
@@ -169,30 +148,9 @@ function spendView({ spend }: Partial<Parts>, _now: number, sheet: Sheet): View 
 
 function inboxView({ notes }: Partial<Parts>, now: number, sheet: Sheet): View | undefined {
   if (!notes) return undefined;
-  const rows = notes.map((note): Cell[] => [
-    note.read ? '' : { text: '*', tone: 'strong' },
-    humanAge(Date.parse(note.ts), now),
-    { text: note.severity, tone: severityTones[note.severity] },
-    note.title,
-  ]);
-  const columns = ['', 'AGE', 'SEVERITY', 'NOTIFICATION'].map((title) => ({ title }));
-  return {
-    ...tableView(
-      renderTable(columns, rows, sheet),
-      notes.map(({ id }) => id),
-    ),
-    empty: 'The inbox is empty.',
-    details(id) {
-      const note = notes.find((each) => each.id === id);
-      return note ? [note.title, ...note.body.split('\n')] : [];
-    },
-  };
+  const details = (note: Note) => [note.title, ...note.body.split('\n')];
+  return listView(daemonLists.noteTitles, notes, byId, { now, sheet }, details);
 }
-
-const severityTones = { info: 'dim', warning: 'warn', critical: 'bad' } as const satisfies Record<
-  Note['severity'],
-  string
->;
 
 /** Details wrapped to the width and cut to the height, safe for a terminal. */
 export function fitted(lines: readonly string[], columns: number, height: number): string[] {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain, painter } from '../render/paint.js';
-import { branchesScreen } from './branches-screen.js';
+import { branchesScreen } from './branches.js';
 
 const { branches } = contractExample('BranchStandings');
 const now = Date.parse('2026-01-15T09:30:00.000Z');

@@ -2,6 +2,7 @@ import { useEffect, useRef } from 'react';
 import uPlot from 'uplot';
 import 'uplot/dist/uPlot.min.css';
 import { useIsDark } from '../style/theme.js';
+import { Panel } from './page.js';
 import './chart.css';
 
 export interface Series {
@@ -245,6 +246,17 @@ function colours(element: HTMLElement): (name: string) => string {
   }
   probe.remove();
   return (name) => found.get(name)!;
+}
+
+type MetricChartProps = Omit<ChartProps, 'label'> & { title: string; label?: string };
+
+/** A chart in a panel of its own. */
+export function MetricChart({ title, label = title, ...chart }: MetricChartProps) {
+  return (
+    <Panel title={title}>
+      <Chart label={label} {...chart} />
+    </Panel>
+  );
 }
 
 function summary(label: string, series: readonly Series[], format: ChartProps['format']): string {

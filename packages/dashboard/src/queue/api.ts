@@ -15,6 +15,21 @@ export type Task = QueueSchema<'Task'>;
 export type Group = QueueSchema<'DlqGroup'>;
 export type Filter = QueueSchema<'SelectorFilter'>;
 export type Selector = { ids: string[] } | { filter: Filter };
+/** A task in a list: without payload and attempts. */
+export type TaskRow = QueueSchema<'ListedTask'>;
+export type Schedule = QueueSchema<'Schedule'>;
+export type Job = QueueSchema<'Job'>;
+export type QueueMetrics = QueueSchema<'QueueMetrics'>;
+export type MetricsPoint = QueueSchema<'QueueMetricsPoint'>;
+
+/** What the task list can be narrowed to. */
+export interface TaskFilter {
+  status: Task['status'][];
+  handler_ref?: string | undefined;
+  group_key?: string | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+}
 
 // The queue server has no event stream, so the pages poll.
 const refetchInterval = 3_000;
@@ -45,7 +60,160 @@ export const queueQueries = {
       queryFn: async () => (await queueServer.call('listDlqGroups', { path: { queue } })).groups,
       refetchInterval: 10_000,
     }),
+  count: (queue: string, filter: TaskFilter) =>
+    queryOptions({
+      queryKey: ['task-count', queue, filter],
+      queryFn: () => queueServer.call('countTasks', { path: { queue }, query: queryOf(filter) }),
+      refetchInterval,
+    }),
+  workers: (queue: string) =>
+    queryOptions({
+      queryKey: ['workers', queue],
+      queryFn: async () => (await queueServer.call('listWorkers', { path: { queue } })).workers,
+      refetchInterval,
+    }),
+  schedules: (queue: string) =>
+    queryOptions({
+      queryKey: ['schedules', queue],
+      queryFn: () => allSchedules(queue),
+      refetchInterval,
+    }),
+  /** One schedule with its payload, which lists leave out; read again for every edit. */
+  schedule: (queue: string, schedule: string) =>
+    queryOptions({
+      queryKey: ['schedule', queue, schedule],
+      queryFn: () => queueServer.call('getSchedule', { path: { queue, schedule } }),
+      gcTime: 0,
+    }),
+  jobs: (queue: string) =>
+    queryOptions({
+      queryKey: ['jobs', queue],
+      queryFn: async () => (await queueServer.call('listJobs', { path: { queue } })).jobs,
+      refetchInterval,
+    }),
+  metrics: (queue: string, since: string, step?: '10s' | '1m' | '15m') =>
+    queryOptions({
+      queryKey: ['queue-metrics', queue, since, step],
+      queryFn: () =>
+        queueServer.call('getQueueMetrics', {
+          path: { queue },
+          query: { since, ...(step !== undefined && { step }) },
+        }),
+      refetchInterval: 10_000,
+    }),
 };
+
+/** Without the parts that are empty. */
+function queryOf(filter: TaskFilter) {
+  const set = Object.entries(filter).filter(([, value]) => value);
+  return Object.fromEntries(set) as { [Name in keyof TaskFilter]: NonNullable<TaskFilter[Name]> };
+}
+
+/** All pages; the server sends at most 500 schedules in one. */
+async function allSchedules(queue: string): Promise<Schedule[]> {
+  const schedules: Schedule[] = [];
+  let cursor = '';
+  do {
+    const query = cursor === '' ? {} : { cursor };
+    const page = await queueServer.call('listSchedules', { path: { queue }, query });
+    schedules.push(...page.schedules);
+    // A server of 0.1.0 has one page and no cursor.
+    cursor = page.next_cursor || '';
+  } while (cursor !== '');
+  return schedules;
+}
+
+export type Order = 'newest' | 'oldest' | 'next';
+
+export const listTasks = (
+  queue: string,
+  filter: TaskFilter,
+  order: Order,
+  cursor: string,
+): Promise<QueueSchema<'TaskPage'>> => {
+  const query = { ...queryOf(filter), order, limit: 200, ...(cursor !== '' && { cursor }) };
+  return queueServer.call('listTasks', { path: { queue }, query });
+};
+
+export type CancelSelector =
+  { ids: string[] } | { filter: Omit<TaskFilter, 'status'> & { status: 'PENDING' } };
+
+export const cancelTasks = (
+  queue: string,
+  selector: CancelSelector,
+  dry_run: boolean,
+): Promise<QueueSchema<'SelectorResult'>> =>
+  queueServer.call('cancelTasks', {
+    path: { queue },
+    body: { ...selector, dry_run } as QueueSchema<'CancelSelector'>,
+  });
+
+export const cancelTask = (id: string, reason: string): Promise<unknown> =>
+  queueServer.call('cancelTask', { path: { id }, body: reason === '' ? {} : { reason } });
+export const runNow = (id: string): Promise<unknown> =>
+  queueServer.call('runTaskNow', { path: { id } });
+export const setPriority = (id: string, priority: number): Promise<unknown> =>
+  queueServer.call('updateTask', { path: { id }, body: { priority } });
+
+export const putSchedule = (queue: string, schedule: string, body: object): Promise<unknown> =>
+  queueServer.call('putSchedule', {
+    path: { queue, schedule },
+    body: body as QueueSchema<'ScheduleInput'>,
+  });
+export const deleteSchedule = (queue: string, schedule: string): Promise<unknown> =>
+  queueServer.call('deleteSchedule', { path: { queue, schedule } });
+
+const scheduleOperations = {
+  'run-now': 'runSchedule',
+  pause: 'pauseSchedule',
+  resume: 'resumeSchedule',
+} as const;
+export type ScheduleAction = keyof typeof scheduleOperations;
+
+export const actOnSchedule = (
+  queue: string,
+  schedule: string,
+  action: ScheduleAction,
+): Promise<unknown> => queueServer.call(scheduleOperations[action], { path: { queue, schedule } });
+
+/** Redrives or purges in the background. */
+export async function startJob(
+  queue: string,
+  action: 'redrive' | 'purge',
+  body: Selector & Redrive,
+): Promise<Job> {
+  const operation = action === 'redrive' ? 'redriveDlq' : 'purgeDlq';
+  const result = await queueServer.call(operation, {
+    path: { queue },
+    query: { async: true },
+    body,
+  });
+  if ('job' in result) return result.job;
+  throw new Error('The server started no job');
+}
+
+export const cancelJob = (id: string): Promise<unknown> =>
+  queueServer.call('cancelJob', { path: { id } });
+
+/** Checks a config as the server would write it, and returns it with every default. */
+export const validateConfig = (queue: string, body: object): Promise<QueueConfig> =>
+  queueServer.call('putQueueConfig', {
+    path: { queue },
+    query: { validate_only: true },
+    body: body as QueueSchema<'QueueConfigInput'>,
+  });
+
+/** Writes a config; a version makes it fail if the config has changed since. */
+export const putConfig = (
+  queue: string,
+  body: object,
+  version: number | undefined,
+): Promise<QueueConfig> =>
+  queueServer.call('putQueueConfig', {
+    path: { queue },
+    body: body as QueueSchema<'QueueConfigInput'>,
+    ...(version !== undefined && { headers: { 'if-match': `"${version}"` } }),
+  });
 
 export interface DeadPage {
   tasks: DeadRow[];

@@ -1,14 +1,15 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import * as daemonLists from '@millrace/contract/lists/daemon';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import { queries, readBranches } from '../../api/queries.js';
 import { useAction } from '../../parts/action.js';
+import { DataTable, listColumns } from '../../parts/data-table.js';
 import { count, unknown } from '../../parts/format.js';
 import { OutsideLink } from '../../parts/outside-link.js';
 import { Page, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Status, type Tone } from '../../parts/status.js';
-import { Time } from '../../parts/time.js';
 import { sharedErrors } from './problems.js';
 import './branches.css';
 
@@ -68,82 +69,56 @@ function SharedErrors({ branches }: { branches: readonly Standing[] }) {
 
 function BranchTable({ branches }: { branches: readonly Standing[] }) {
   const shared = new Set(sharedErrors(branches).map(({ error }) => error));
+  const columns = listColumns(daemonLists.branches, {
+    Agent: { cell: ({ agent_id: id, name }) => <Link href={`/agents/${id}`}>{name}</Link> },
+    Branch: {
+      isUnlabelled: true,
+      className: 'branches-name',
+      cell: ({ branch, base, error }) => (
+        <>
+          <span className="mono">{branch ?? unknown}</span>
+          <span className="muted"> on {base ?? 'an unknown base'}</span>
+          {error !== null && !shared.has(error) && <div className="status-warn">{error}</div>}
+        </>
+      ),
+    },
+    CI: {
+      cell: ({ ci, checks }) => (
+        <>
+          <CiStatus state={ci.state} url={ci.url} />
+          {checks.length > 1 && <Checks checks={checks} />}
+        </>
+      ),
+    },
+    Ahead: { numeric: true, cell: ({ ahead }) => count(ahead) },
+    Behind: {
+      numeric: true,
+      className: (row) => (isFar(row) ? 'status-warn' : undefined),
+      cell: (row) => (
+        <>
+          {count(row.behind)}
+          {isFar(row) && ' (far behind)'}
+        </>
+      ),
+    },
+    Merged: {
+      cell: ({ merged }) =>
+        merged === null ? <span className="muted">unknown</span> : merged ? 'yes' : 'no',
+    },
+    Checked: { className: 'muted branches-seen' },
+  });
   return (
-    <div className="scroll-x" tabIndex={0} role="group" aria-label="Branches">
-      <table role="table" className="table cards branches">
-        <thead role="rowgroup">
-          <tr role="row">
-            <th role="columnheader" scope="col">
-              Agent
-            </th>
-            <th role="columnheader" scope="col">
-              Branch
-            </th>
-            <th role="columnheader" scope="col">
-              CI
-            </th>
-            <th role="columnheader" scope="col" className="numeric">
-              Ahead
-            </th>
-            <th role="columnheader" scope="col" className="numeric">
-              Behind
-            </th>
-            <th role="columnheader" scope="col">
-              Merged
-            </th>
-            <th role="columnheader" scope="col">
-              Checked
-            </th>
-          </tr>
-        </thead>
-        <tbody role="rowgroup">
-          {branches.map((standing) => (
-            <BranchRow
-              key={standing.agent_id}
-              standing={standing}
-              showsError={standing.error !== null && !shared.has(standing.error)}
-            />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable
+      label="Branches"
+      className="branches"
+      columns={columns}
+      rows={branches}
+      rowKey={({ agent_id: id }) => id}
+    />
   );
 }
 
-function BranchRow({ standing, showsError }: { standing: Standing; showsError: boolean }) {
-  const { agent_id, name, branch, base, ci, checks, ahead, behind, merged, observed_at, error } =
-    standing;
-  const isFar = behind !== null && behind > 10;
-  return (
-    <tr role="row">
-      <th role="rowheader" scope="row">
-        <Link href={`/agents/${agent_id}`}>{name}</Link>
-      </th>
-      <td role="cell" className="branches-name">
-        <span className="mono">{branch ?? unknown}</span>
-        <span className="muted"> on {base ?? 'an unknown base'}</span>
-        {showsError && <div className="status-warn">{error}</div>}
-      </td>
-      <td role="cell" data-label="CI">
-        <CiStatus state={ci.state} url={ci.url} />
-        {checks.length > 1 && <Checks checks={checks} />}
-      </td>
-      <td role="cell" data-label="Ahead" className="numeric">
-        {count(ahead)}
-      </td>
-      <td role="cell" data-label="Behind" className={isFar ? 'numeric status-warn' : 'numeric'}>
-        {count(behind)}
-        {isFar && ' (far behind)'}
-      </td>
-      <td role="cell" data-label="Merged">
-        {merged === null ? <span className="muted">unknown</span> : merged ? 'yes' : 'no'}
-      </td>
-      <td role="cell" data-label="Checked" className="muted branches-seen">
-        <Time at={observed_at} />
-      </td>
-    </tr>
-  );
-}
+const isFar = ({ behind }: Standing) => behind !== null && behind > daemonLists.farBehind;
 
 const ciTones: Readonly<Record<CiState, Tone>> = {
   success: 'good',

@@ -1,17 +1,13 @@
 import { useQuery } from '@tanstack/react-query';
+import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { count, millis } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { readAdvice, type IndexAdvice } from './api.js';
 import { useCreateIndex } from './create-index.js';
 
-interface AdviceProps {
-  collection: string;
-  canCreate: boolean;
-}
-
 /** Indexes that would have served slow queries of the collection. */
-export function Advice({ collection, canCreate }: AdviceProps) {
+export function Advice({ collection }: { collection: string }) {
   const advice = useQuery({
     queryKey: ['db-advice'],
     queryFn: readAdvice,
@@ -27,7 +23,12 @@ export function Advice({ collection, canCreate }: AdviceProps) {
               No slow query since the start of the server would have been faster with another index.
             </p>
           ) : (
-            <AdviceTable advice={shown} canCreate={canCreate} />
+            <DataTable
+              label="Advised indexes"
+              columns={columns}
+              rows={shown}
+              rowKey={({ fields }) => fields.join(',')}
+            />
           );
         }}
       </Loaded>
@@ -35,88 +36,36 @@ export function Advice({ collection, canCreate }: AdviceProps) {
   );
 }
 
-function AdviceTable({
-  advice,
-  canCreate,
-}: {
-  advice: readonly IndexAdvice[];
-  canCreate: boolean;
-}) {
-  return (
-    <div className="scroll-x" tabIndex={0} role="group" aria-label="Advised indexes">
-      <table role="table" className="table cards">
-        <thead role="rowgroup">
-          <tr role="row">
-            <th role="columnheader" scope="col">
-              Fields
-            </th>
-            <th role="columnheader" scope="col" className="numeric">
-              Slow queries
-            </th>
-            <th role="columnheader" scope="col" className="numeric">
-              Time
-            </th>
-            <th role="columnheader" scope="col" className="numeric">
-              Rows read
-            </th>
-            <th role="columnheader" scope="col" className="numeric">
-              Rows returned
-            </th>
-            <th role="columnheader" scope="col">
-              Last query
-            </th>
-            {canCreate && (
-              <th role="columnheader" scope="col">
-                Action
-              </th>
-            )}
-          </tr>
-        </thead>
-        <tbody role="rowgroup">
-          {advice.map((one) => (
-            <AdviceRow key={one.fields.join(',')} advice={one} canCreate={canCreate} />
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
+const columns: readonly DataColumn<IndexAdvice>[] = [
+  { header: 'Fields', className: 'mono', cell: ({ fields }) => fields.join(', ') },
+  {
+    header: 'Slow queries',
+    label: 'Queries',
+    numeric: true,
+    cell: ({ query_count: queries }) => count(queries),
+  },
+  { header: 'Time', numeric: true, cell: ({ total_ms: ms }) => millis(ms) },
+  { header: 'Rows read', numeric: true, cell: ({ rows_scanned: rows }) => count(rows) },
+  {
+    header: 'Rows returned',
+    label: 'Returned',
+    numeric: true,
+    cell: ({ rows_returned: rows }) => count(rows),
+  },
+  { header: 'Last query', cell: ({ filter }) => <span className="mono">{filter}</span> },
+  { header: 'Action', isUnlabelled: true, cell: (advice) => <Create advice={advice} /> },
+];
 
-function AdviceRow({ advice, canCreate }: { advice: IndexAdvice; canCreate: boolean }) {
-  const { collection, fields } = advice;
+function Create({ advice: { collection, fields } }: { advice: IndexAdvice }) {
   const create = useCreateIndex(collection);
   return (
-    <tr role="row">
-      <th role="rowheader" scope="row" className="mono">
-        {fields.join(', ')}
-      </th>
-      <td role="cell" data-label="Queries" className="numeric">
-        {count(advice.query_count)}
-      </td>
-      <td role="cell" data-label="Time" className="numeric">
-        {millis(advice.total_ms)}
-      </td>
-      <td role="cell" data-label="Rows read" className="numeric">
-        {count(advice.rows_scanned)}
-      </td>
-      <td role="cell" data-label="Returned" className="numeric">
-        {count(advice.rows_returned)}
-      </td>
-      <td role="cell" data-label="Last query">
-        <span className="mono">{advice.filter}</span>
-      </td>
-      {canCreate && (
-        <td role="cell">
-          <button
-            type="button"
-            className="small"
-            disabled={create.isPending}
-            onClick={() => create.mutate({ fields })}
-          >
-            Create
-          </button>
-        </td>
-      )}
-    </tr>
+    <button
+      type="button"
+      className="small"
+      disabled={create.isPending}
+      onClick={() => create.mutate({ fields })}
+    >
+      Create
+    </button>
   );
 }

@@ -1,99 +1,62 @@
 import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
+import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { Panel } from '../../parts/page.js';
 import { Empty } from '../../parts/states.js';
 import { Status, type Tone } from '../../parts/status.js';
 import { Advice } from './advice.js';
-import { dropIndex, type CollectionStatus } from './api.js';
+import { dropIndex, type CollectionStatus, type IndexStatus } from './api.js';
 import { CreateIndex } from './create-index.js';
-import { useDatabaseFeatures } from './features.js';
 
 const tones: Readonly<Record<string, Tone>> = { ready: 'good', building: 'busy', failed: 'bad' };
 
 /** The indexes of a collection, those that would help, and how to add one. */
 export function Indexes({ name, indexes }: Pick<CollectionStatus, 'name' | 'indexes'>) {
-  const features = useDatabaseFeatures();
+  const [dropping, setDropping] = useState<string>();
+  const columns: DataColumn<IndexStatus>[] = [
+    { header: 'Fields', className: 'mono', cell: (index) => index.name },
+    { header: 'Unique', cell: ({ unique }) => (unique ? 'yes' : 'no') },
+    { header: 'Sparse', cell: ({ sparse }) => (sparse ? 'yes' : 'no') },
+    {
+      header: 'State',
+      cell: ({ state }) => <Status tone={tones[state] ?? 'off'}>{state}</Status>,
+    },
+    {
+      header: 'Action',
+      cell: (index) => (
+        <button
+          type="button"
+          className="small"
+          aria-label={`Drop ${index.name}`}
+          onClick={() => setDropping(index.name)}
+        >
+          Drop…
+        </button>
+      ),
+    },
+  ];
   return (
     <>
-      {features.advice && <Advice collection={name} canCreate={features.createIndex} />}
-      <IndexList
-        {...{ name, indexes }}
-        canCreate={features.createIndex}
-        canDrop={features.dropIndex}
-      />
+      <Advice collection={name} />
+      <Panel title="Indexes">
+        {indexes.length === 0 ? (
+          <Empty title="This collection has no index." />
+        ) : (
+          <DataTable
+            label="Indexes"
+            isCards={false}
+            columns={columns}
+            rows={indexes}
+            rowKey={(index) => `${index.name} ${index.unique} ${index.sparse}`}
+          />
+        )}
+        <CreateIndex collection={name} indexes={indexes} />
+        {dropping !== undefined && (
+          <DropIndex collection={name} index={dropping} onClose={() => setDropping(undefined)} />
+        )}
+      </Panel>
     </>
-  );
-}
-
-interface IndexListProps extends Pick<CollectionStatus, 'name' | 'indexes'> {
-  canCreate: boolean;
-  canDrop: boolean;
-}
-
-function IndexList({ name, indexes, canCreate, canDrop }: IndexListProps) {
-  const [dropping, setDropping] = useState<string>();
-  return (
-    <Panel title="Indexes">
-      {indexes.length === 0 ? (
-        <Empty title="This collection has no index." />
-      ) : (
-        <div className="scroll-x" tabIndex={0} role="group" aria-label="Indexes">
-          <table className="table">
-            <thead>
-              <tr>
-                <th scope="col">Fields</th>
-                <th scope="col">Unique</th>
-                <th scope="col">Sparse</th>
-                <th scope="col">State</th>
-                {canDrop && <th scope="col">Action</th>}
-              </tr>
-            </thead>
-            <tbody>
-              {indexes.map((index) => (
-                <tr key={`${index.name} ${index.unique} ${index.sparse}`}>
-                  <th scope="row" className="mono">
-                    {index.name}
-                  </th>
-                  <td>{index.unique ? 'yes' : 'no'}</td>
-                  <td>{index.sparse ? 'yes' : 'no'}</td>
-                  <td>
-                    <Status tone={tones[index.state] ?? 'off'}>{index.state}</Status>
-                  </td>
-                  {canDrop && (
-                    <td>
-                      <button
-                        type="button"
-                        className="small"
-                        aria-label={`Drop ${index.name}`}
-                        onClick={() => setDropping(index.name)}
-                      >
-                        Drop…
-                      </button>
-                    </td>
-                  )}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
-      {canCreate ? <CreateIndex collection={name} indexes={indexes} /> : <ConfigHint name={name} />}
-      {dropping !== undefined && (
-        <DropIndex collection={name} index={dropping} onClose={() => setDropping(undefined)} />
-      )}
-    </Panel>
-  );
-}
-
-function ConfigHint({ name }: { name: string }) {
-  return (
-    <div className="panel-body">
-      <p>Indexes are part of the database config. To add one, extend it and restart:</p>
-      <pre className="mono db-config" tabIndex={0}>
-        {`collections:\n  ${name}:\n    indexes:\n      - fields: [FIELD]`}
-      </pre>
-    </div>
   );
 }
 

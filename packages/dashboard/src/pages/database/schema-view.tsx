@@ -6,7 +6,6 @@ import { Empty, Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
 import { find, readSchema, type CollectionSchema } from './api.js';
-import { useDatabaseFeatures } from './features.js';
 import { inferFields } from './inferred-schema.js';
 
 const sampleSize = 200;
@@ -18,10 +17,9 @@ const validations: Readonly<Record<CollectionSchema['validate'], string>> = {
 
 /** The fields of a collection as its records have them, and the schema that writes must match. */
 export function SchemaView({ collection }: { collection: string }) {
-  const { schemas } = useDatabaseFeatures();
   return (
     <>
-      {schemas && <DeclaredSchema collection={collection} />}
+      <DeclaredSchema collection={collection} />
       <SeenFields collection={collection} />
     </>
   );

@@ -4,8 +4,7 @@ import { useAction } from '../../parts/action.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { count } from '../../parts/format.js';
 import { Loaded } from '../../parts/states.js';
-import { purge, redrive, type Selector } from '../../queue/api.js';
-import { startJob, useFeatures } from '../../queue/next-api.js';
+import { purge, redrive, startJob, type Selector } from '../../queue/api.js';
 import { filterText } from './filter.js';
 
 export type DlqAction = 'redrive' | 'purge';
@@ -43,7 +42,6 @@ export function ActionDialog({ action, queue, selector, onClose, onDone }: Actio
     refresh: ['queues', 'dead-groups', 'queue-task'],
     onDone,
   });
-  const { jobs: hasJobs } = useFeatures();
   const start = useAction({
     run: () => startJob(queue, action, selector),
     done: ({ id }) => `Started job ${id}. Follow it on the Jobs tab of the queue.`,
@@ -60,7 +58,6 @@ export function ActionDialog({ action, queue, selector, onClose, onDone }: Actio
       dangerous={action === 'purge'}
       busy={execute.isPending || matching === 0}
       alternative={
-        hasJobs &&
         matching > 1 && (
           <button type="button" disabled={start.isPending} onClick={() => start.mutate()}>
             {names[action]} in the background

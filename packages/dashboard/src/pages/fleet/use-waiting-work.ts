@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { queries } from '../../api/queries.js';
 import { useServers } from '../../api/servers.js';
-import { queueQueries } from '../../queue/api.js';
-import { listTasks, nextQueries } from '../../queue/next-api.js';
+import { listTasks, queueQueries } from '../../queue/api.js';
 import { waitingJobs, type WaitingWork } from './board-columns.js';
 
 /** The queue of `ctl agent submit`. */
@@ -14,12 +13,10 @@ export function useWaitingWork(): { work: readonly WaitingWork[]; total: number 
   const isLive = useServers().queue.state === 'live';
   const { data: queues } = useQuery({ ...queueQueries.all(), enabled: isLive });
   const queue = queues?.find(({ name }) => name === agentsQueue);
-  const { data: features } = useQuery({ ...nextQueries.features(), enabled: isLive });
-  const hasTasks = features?.tasks === true && queue !== undefined;
   const { data: tasks = [] } = useQuery({
     queryKey: ['tasks', agentsQueue, 'board'],
     queryFn: async () => (await listTasks(agentsQueue, { status: ['PENDING'] }, 'next', '')).tasks,
-    enabled: hasTasks,
+    enabled: queue !== undefined,
     refetchInterval: 3_000,
   });
   const work = [
@@ -31,6 +28,6 @@ export function useWaitingWork(): { work: readonly WaitingWork[]; total: number 
       href: `/tasks/${id}`,
     })),
   ];
-  const unread = Math.max((hasTasks ? queue.summary.pending : 0) - tasks.length, 0);
+  const unread = Math.max((queue?.summary.pending ?? 0) - tasks.length, 0);
   return { work, total: work.length + unread };
 }

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { Chart } from '../../parts/chart.js';
+import { MetricChart } from '../../parts/chart.js';
 import { count } from '../../parts/format.js';
-import { Figure, Panel } from '../../parts/page.js';
+import { Figure } from '../../parts/page.js';
 import { Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { databaseQueries, type NodeStatus } from '../database/api.js';
@@ -44,24 +44,20 @@ function Content({ node, readAt }: { node: NodeStatus; readAt: number }) {
         can read the history from <code>/metrics</code> of the database.
       </p>
       <div className="columns">
-        <Panel title="Commits per second">
-          <Chart
-            label="Commits per second"
-            times={times}
-            series={[{ label: 'commits', kind: 'area', values: commitRates(samples) }]}
-            format={(value) => (value === null ? '–' : String(Math.round(value * 10) / 10))}
-            minTop={1}
-          />
-        </Panel>
-        <Panel title="Records">
-          <Chart
-            label="Records"
-            times={times}
-            series={[{ label: 'records', values: samples.map((one) => one.records) }]}
-            format={count}
-            minTop={4}
-          />
-        </Panel>
+        <MetricChart
+          title="Commits per second"
+          times={times}
+          series={[{ label: 'commits', kind: 'area', values: commitRates(samples) }]}
+          format={(value) => (value === null ? '–' : String(Math.round(value * 10) / 10))}
+          minTop={1}
+        />
+        <MetricChart
+          title="Records"
+          times={times}
+          series={[{ label: 'records', values: samples.map((one) => one.records) }]}
+          format={count}
+          minTop={4}
+        />
       </div>
     </>
   );

@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { queries } from '../../api/queries.js';
-import { Chart } from '../../parts/chart.js';
+import { Chart, MetricChart } from '../../parts/chart.js';
 import { Choice } from '../../parts/choice.js';
 import { bytes, duration, percent, tokens } from '../../parts/format.js';
 import { useParam } from '../../parts/location.js';
@@ -131,37 +131,33 @@ function Charts({ history }: { history: History }) {
   const times = samples.map(({ time }) => time);
   return (
     <div className="columns">
-      <Panel title="Machine CPU">
-        <Chart
-          label="Machine CPU"
-          times={times}
-          max={100}
-          series={[
-            {
-              label: 'CPU',
-              kind: 'area',
-              values: samples.map(({ sample }) => sample?.system.cpu_pct ?? null),
-            },
-          ]}
-          format={percent}
-        />
-      </Panel>
-      <Panel title="Machine memory">
-        <Chart
-          label="Machine memory"
-          times={times}
-          max={history.samples.at(-1)!.system.mem_total}
-          series={[
-            {
-              label: 'Used',
-              kind: 'area',
-              values: samples.map(({ sample }) => sample?.system.mem_used ?? null),
-            },
-          ]}
-          format={bytes}
-          binary
-        />
-      </Panel>
+      <MetricChart
+        title="Machine CPU"
+        times={times}
+        max={100}
+        series={[
+          {
+            label: 'CPU',
+            kind: 'area',
+            values: samples.map(({ sample }) => sample?.system.cpu_pct ?? null),
+          },
+        ]}
+        format={percent}
+      />
+      <MetricChart
+        title="Machine memory"
+        times={times}
+        max={history.samples.at(-1)!.system.mem_total}
+        series={[
+          {
+            label: 'Used',
+            kind: 'area',
+            values: samples.map(({ sample }) => sample?.system.mem_used ?? null),
+          },
+        ]}
+        format={bytes}
+        binary
+      />
       {agentCharts.map(({ title, field, format }) => {
         const series = agentSeries(samples, field, names);
         return (
@@ -181,17 +177,15 @@ function Charts({ history }: { history: History }) {
           </Panel>
         );
       })}
-      <Panel title="Daemon memory">
-        <Chart
-          label="Daemon memory"
-          times={times}
-          series={[
-            { label: 'Memory', values: samples.map(({ sample }) => sample?.daemon.rss ?? null) },
-          ]}
-          format={bytes}
-          binary
-        />
-      </Panel>
+      <MetricChart
+        title="Daemon memory"
+        times={times}
+        series={[
+          { label: 'Memory', values: samples.map(({ sample }) => sample?.daemon.rss ?? null) },
+        ]}
+        format={bytes}
+        binary
+      />
     </div>
   );
 }

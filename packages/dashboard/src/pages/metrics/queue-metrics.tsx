@@ -5,7 +5,6 @@ import { useIdParam } from '../../parts/location.js';
 import { Figure } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { queueQueries, type QueueItem } from '../../queue/api.js';
-import { useFeatures } from '../../queue/next-api.js';
 import { HistoryCharts } from '../queues/history-charts.js';
 import '../queues/queues.css';
 
@@ -21,7 +20,6 @@ export function QueueMetrics() {
 
 function Content({ list }: { list: readonly QueueItem[] }) {
   const [wanted, setWanted] = useIdParam('queue');
-  const features = useFeatures();
   const sum = (field: 'pending' | 'in_flight' | 'dlq_depth') =>
     list.reduce((total, { summary }) => total + summary[field], 0);
   const waiting = list.filter(({ summary }) => summary.pending > 0);
@@ -54,11 +52,7 @@ function Content({ list }: { list: readonly QueueItem[] }) {
           Open {shown}
         </Link>
       </div>
-      {features.metrics ? (
-        <HistoryCharts key={shown} queue={shown} />
-      ) : (
-        <Empty title="This queue server has no history." />
-      )}
+      <HistoryCharts key={shown} queue={shown} />
     </>
   );
 }

@@ -3,7 +3,7 @@ import { useAction } from '../../parts/action.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { count } from '../../parts/format.js';
 import { Loaded } from '../../parts/states.js';
-import { cancelTasks, type CancelSelector } from '../../queue/next-api.js';
+import { cancelTasks, type CancelSelector } from '../../queue/api.js';
 
 interface CancelDialogProps {
   queue: string;

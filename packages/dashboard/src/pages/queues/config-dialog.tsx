@@ -4,8 +4,7 @@ import { useAction } from '../../parts/action.js';
 import { ChangeTable, SettingErrors, type Difference } from '../../parts/changes.js';
 import { Choice } from '../../parts/choice.js';
 import { FormDialog } from '../../parts/form-dialog.js';
-import type { QueueConfig } from '../../queue/api.js';
-import { putConfig, validateConfig } from '../../queue/next-api.js';
+import { putConfig, validateConfig, type QueueConfig } from '../../queue/api.js';
 import { differences, writable, type Json } from './config-draft.js';
 import { ConfigFields, ConfigJson } from './config-form.js';
 

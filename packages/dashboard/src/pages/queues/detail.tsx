@@ -18,8 +18,6 @@ import {
   type QueueConfig,
   type QueueItem,
 } from '../../queue/api.js';
-import type { Features } from '../../queue/features.js';
-import { useFeatures } from '../../queue/next-api.js';
 import { ConfigDialog } from './config-dialog.js';
 import { ConfigView } from './config-view.js';
 import { HistoryCharts } from './history-charts.js';
@@ -30,7 +28,6 @@ import { Workers } from './workers.js';
 import { ageText } from './list.js';
 import { rateText } from './rates.js';
 import { QueueState } from './queue-state.js';
-import { Depth } from './depth.js';
 import { SubmitDialog } from './submit-dialog.js';
 import { TaskLookup } from './task-lookup.js';
 import { useHistory } from './use-history.js';
@@ -42,7 +39,6 @@ export function QueueDetail({ queue }: { queue: string }) {
   const history = useHistory(queues.data, queues.dataUpdatedAt);
   const [dialog, setDialog] = useState<'submit' | 'edit'>();
   const [tab, setTab] = useParam<Tab>('tab', 'overview', tabs);
-  const features = useFeatures();
   const [taskId, setTaskId] = useIdParam('task');
   const item = queues.data?.find(({ name }) => name === queue);
   const above = <Link href="/queues">Queues</Link>;
@@ -81,15 +77,14 @@ export function QueueDetail({ queue }: { queue: string }) {
           <BreakerFigure config={config.data} phase={item.summary.breaker} />
         </Figures>
       )}
-      <Tabs features={features} tab={tab} onTab={setTab} />
-      {tab === 'tasks' && features.tasks && <TaskTable queue={queue} />}
-      {tab === 'schedules' && features.schedules && <Schedules queue={queue} />}
-      {tab === 'workers' && features.workers && <Workers queue={queue} />}
-      {tab === 'jobs' && features.jobs && <Jobs queue={queue} />}
-      {(tab === 'overview' || !features[tab]) && (
+      <Choice isTabs label="View" value={tab} options={tabOptions} onChange={setTab} />
+      {tab === 'tasks' && <TaskTable queue={queue} />}
+      {tab === 'schedules' && <Schedules queue={queue} />}
+      {tab === 'workers' && <Workers queue={queue} />}
+      {tab === 'jobs' && <Jobs queue={queue} />}
+      {tab === 'overview' && (
         <>
-          {features.metrics && <HistoryCharts queue={queue} />}
-          {item && !features.metrics && <Depth samples={history.of(queue)} />}
+          <HistoryCharts queue={queue} />
           <TaskLookup id={taskId} onLookup={setTaskId} />
           <Panel
             title="Config"
@@ -136,21 +131,7 @@ const tabTitles: Readonly<Record<Tab, string>> = {
   jobs: 'Jobs',
 };
 const tabs = Object.keys(tabTitles) as Tab[];
-
-interface TabsProps {
-  features: Features;
-  tab: Tab;
-  onTab: (tab: Tab) => void;
-}
-
-/** The tabs of what the server can do; none for a server that lacks all of it. */
-function Tabs({ features, tab, onTab }: TabsProps) {
-  const options = tabs
-    .filter((value) => value === 'overview' || features[value])
-    .map((value) => ({ value, text: tabTitles[value] }));
-  if (options.length === 1) return null;
-  return <Choice isTabs label="View" value={tab} options={options} onChange={onTab} />;
-}
+const tabOptions = tabs.map((value) => ({ value, text: tabTitles[value] }));
 
 interface ActionsProps {
   item: QueueItem;

@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { Chart, type Series } from '../../parts/chart.js';
+import { MetricChart, type Series } from '../../parts/chart.js';
 import { Choice } from '../../parts/choice.js';
 import { count, durationTicks, millis } from '../../parts/format.js';
 import { useParam } from '../../parts/location.js';
-import { Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
-import { nextQueries, type Percentiles, type QueueMetrics } from '../../queue/next-api.js';
+import { queueQueries, type QueueMetrics } from '../../queue/api.js';
 import { spacedPoints, type SpacedPoint } from './metrics-points.js';
 
 type Range = '1h' | '6h' | '24h' | '7d' | '30d';
@@ -23,7 +22,7 @@ const rangeValues = ranges.map(({ value }) => value);
 export function HistoryCharts({ queue }: { queue: string }) {
   const [range, setRange] = useParam<Range>('range', '1h', rangeValues);
   const metrics = useQuery({
-    ...nextQueries.metrics(queue, range),
+    ...queueQueries.metrics(queue, range),
     placeholderData: (before) => before,
   });
   return (
@@ -54,57 +53,50 @@ function Charts({ metrics }: { metrics: QueueMetrics }) {
   });
   const perSecond = (value: number) => value / metrics.step_s;
   const percentiles = (field: 'wait_ms' | 'run_ms'): Series[] =>
-    (['p50', 'p95', 'p99'] as const).map((name: keyof Percentiles) =>
+    (['p50', 'p95', 'p99'] as const).map((name) =>
       line(name, (point) => point[field]?.[name] ?? null),
     );
   return (
     <div className="columns queue-charts">
-      <Panel title="Depth">
-        <Chart
-          label="Tasks in the queue"
-          times={times}
-          series={[
-            { ...line('pending', ({ pending }) => pending), kind: 'area' },
-            line('in flight', ({ in_flight }) => in_flight),
-          ]}
-          format={count}
-          minTop={4}
-        />
-      </Panel>
-      <Panel title="Throughput per second">
-        <Chart
-          label="Throughput per second"
-          times={times}
-          series={[
-            line('submitted', ({ submitted }) => perSecond(submitted)),
-            line('succeeded', ({ succeeded }) => perSecond(succeeded)),
-            line('failed', ({ failed }) => perSecond(failed)),
-            line('dead', ({ dead }) => perSecond(dead)),
-          ]}
-          format={rate}
-          minTop={1}
-        />
-      </Panel>
-      <Panel title="Wait time">
-        <Chart
-          label="Wait time"
-          times={times}
-          series={percentiles('wait_ms')}
-          format={millis}
-          formatTicks={durationTicks}
-          minTop={10}
-        />
-      </Panel>
-      <Panel title="Run time">
-        <Chart
-          label="Run time"
-          times={times}
-          series={percentiles('run_ms')}
-          format={millis}
-          formatTicks={durationTicks}
-          minTop={10}
-        />
-      </Panel>
+      <MetricChart
+        title="Depth"
+        label="Tasks in the queue"
+        times={times}
+        series={[
+          { ...line('pending', ({ pending }) => pending), kind: 'area' },
+          line('in flight', ({ in_flight }) => in_flight),
+        ]}
+        format={count}
+        minTop={4}
+      />
+      <MetricChart
+        title="Throughput per second"
+        times={times}
+        series={[
+          line('submitted', ({ submitted }) => perSecond(submitted)),
+          line('succeeded', ({ succeeded }) => perSecond(succeeded)),
+          line('failed', ({ failed }) => perSecond(failed)),
+          line('dead', ({ dead }) => perSecond(dead)),
+        ]}
+        format={rate}
+        minTop={1}
+      />
+      <MetricChart
+        title="Wait time"
+        times={times}
+        series={percentiles('wait_ms')}
+        format={millis}
+        formatTicks={durationTicks}
+        minTop={10}
+      />
+      <MetricChart
+        title="Run time"
+        times={times}
+        series={percentiles('run_ms')}
+        format={millis}
+        formatTicks={durationTicks}
+        minTop={10}
+      />
     </div>
   );
 }

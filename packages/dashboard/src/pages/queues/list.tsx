@@ -9,7 +9,6 @@ import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { VirtualTable, type Column } from '../../parts/virtual-table.js';
 import { queueQueries, type QueueItem } from '../../queue/api.js';
-import { useFeatures } from '../../queue/next-api.js';
 import { ConfigDialog } from './config-dialog.js';
 import { rateText, type QueueHistory } from './rates.js';
 import { Sparkline } from './sparkline.js';
@@ -72,7 +71,7 @@ interface TableProps {
 
 function Table({ list, history, sought }: TableProps) {
   const shown = useMemo(() => list.filter(({ name }) => name.includes(sought)), [list, sought]);
-  const columns = columnsFor(history, useIsNarrow(), useFeatures().metrics);
+  const columns = columnsFor(history, useIsNarrow());
   return (
     <>
       <Totals list={list} />
@@ -110,11 +109,7 @@ const lastHour: Column<QueueItem> = {
   cell: ({ name }) => <Sparkline queue={name} />,
 };
 
-function columnsFor(
-  history: QueueHistory,
-  isNarrow: boolean,
-  hasMetrics: boolean,
-): Column<QueueItem>[] {
+function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>[] {
   return [
     {
       id: 'name',
@@ -157,7 +152,7 @@ function columnsFor(
         <span title="Net change of pending tasks per second">{rateText(history.rateOf(name))}</span>
       ),
     },
-    ...(hasMetrics ? [lastHour] : []),
+    lastHour,
     {
       id: 'in-flight',
       header: 'In flight',

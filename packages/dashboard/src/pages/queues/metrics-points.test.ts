@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { MetricsPoint } from '../../queue/next-api.js';
+import type { MetricsPoint } from '../../queue/api.js';
 import { spacedPoints } from './metrics-points.js';
 
 const point = (second: number) => ({ ts: new Date(second * 1000).toISOString() }) as MetricsPoint;

@@ -1,4 +1,4 @@
-import type { MetricsPoint, QueueMetrics } from '../../queue/next-api.js';
+import type { MetricsPoint, QueueMetrics } from '../../queue/api.js';
 
 export interface SpacedPoint {
   /** Unix seconds. */

@@ -2,7 +2,7 @@ import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
 import { Choice } from '../../parts/choice.js';
 import { FormDialog } from '../../parts/form-dialog.js';
-import { putSchedule, type Schedule } from '../../queue/next-api.js';
+import { putSchedule, type Schedule } from '../../queue/api.js';
 import { bodyOf, draftOf, fieldErrors, type ScheduleDraft } from './schedule-draft.js';
 
 interface ScheduleDialogProps {

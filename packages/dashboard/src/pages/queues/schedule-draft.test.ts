@@ -1,9 +1,11 @@
 import { ApiError } from '@millrace/client';
 import { expect, test } from 'vitest';
-import type { Schedule } from '../../queue/next-api.js';
+import type { Schedule } from '../../queue/api.js';
 import { bodyOf, draftOf, fieldErrors } from './schedule-draft.js';
 
 const schedule: Schedule = {
+  queue: 'mail',
+  version: 1,
   name: 'nightly',
   every_ms: 90_000,
   timezone: 'UTC',

@@ -1,5 +1,5 @@
 import { ApiError } from '@millrace/client';
-import type { Schedule } from '../../queue/next-api.js';
+import type { Schedule } from '../../queue/api.js';
 import { fromBase64, toBase64 } from './payload.js';
 
 /** A schedule as texts of a form. */

@@ -1,7 +1,9 @@
+import * as queueLists from '@millrace/contract/lists/queue';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { useAction } from '../../parts/action.js';
+import { DataTable, listColumns } from '../../parts/data-table.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { duration } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
@@ -11,15 +13,15 @@ import { Time } from '../../parts/time.js';
 import {
   actOnSchedule,
   deleteSchedule,
-  nextQueries,
+  queueQueries,
   type Schedule,
   type ScheduleAction,
-} from '../../queue/next-api.js';
+} from '../../queue/api.js';
 import { ScheduleDialog } from './schedule-dialog.js';
 
 /** The schedules of a queue: when they run, and what can be done with them. */
 export function Schedules({ queue }: { queue: string }) {
-  const schedules = useQuery(nextQueries.schedules(queue));
+  const schedules = useQuery(queueQueries.schedules(queue));
   const [isAdding, setIsAdding] = useState(false);
   return (
     <Panel
@@ -35,27 +37,12 @@ export function Schedules({ queue }: { queue: string }) {
           list.length === 0 ? (
             <Empty title="No schedules.">A schedule submits a task at set times.</Empty>
           ) : (
-            <div className="scroll-x" tabIndex={0} role="group" aria-label="Schedules">
-              <table role="table" className="table cards">
-                <thead>
-                  <tr>
-                    <th scope="col">Schedule</th>
-                    <th scope="col">Runs</th>
-                    <th scope="col">Handler</th>
-                    <th scope="col">Next run</th>
-                    <th scope="col">Last run</th>
-                    <th scope="col">
-                      <span className="visually-hidden">Actions</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {list.map((one) => (
-                    <ScheduleRow key={one.name} queue={queue} schedule={one} />
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <DataTable
+              label="Schedules"
+              columns={columnsFor(queue)}
+              rows={list}
+              rowKey={({ name }) => name}
+            />
           )
         }
       </Loaded>
@@ -70,8 +57,32 @@ const pastTense: Readonly<Record<ScheduleAction, string>> = {
   resume: 'Resumed',
 };
 
-function ScheduleRow({ queue, schedule }: { queue: string; schedule: Schedule }) {
-  const { name, paused, last_task_id, task } = schedule;
+const columnsFor = (queue: string) =>
+  listColumns(queueLists.schedules, {
+    Schedule: {
+      cell: ({ name, paused }) => (
+        <>
+          {name} {paused && <Status tone="warn">paused</Status>}
+        </>
+      ),
+    },
+    When: { header: 'Runs', cell: timesText },
+    Handler: {},
+    Next: {
+      header: 'Next run',
+      cell: ({ paused, next_run_at: next }) => (paused ? '–' : <Time at={next} />),
+    },
+    Last: { header: 'Last run', cell: (schedule) => <LastRun schedule={schedule} /> },
+    Actions: { isBare: true, cell: (schedule) => <Actions {...{ queue, schedule }} /> },
+  });
+
+function LastRun({ schedule: { last_task_id: id, last_run_at: at } }: { schedule: Schedule }) {
+  const time = <Time at={at} />;
+  return id ? <Link href={`/tasks/${id}`}>{time}</Link> : time;
+}
+
+function Actions({ queue, schedule }: { queue: string; schedule: Schedule }) {
+  const { name, paused } = schedule;
   const [dialog, setDialog] = useState<'edit' | 'delete'>();
   const close = () => setDialog(undefined);
   const act = useAction({
@@ -79,52 +90,25 @@ function ScheduleRow({ queue, schedule }: { queue: string; schedule: Schedule })
     done: (_, action) => `${pastTense[action]} ${name}.`,
     refresh: ['schedules', 'tasks', 'queues'],
   });
+  const button = (text: string, onClick: () => void, more: object = {}) => (
+    <button type="button" className="small" onClick={onClick} {...more}>
+      {text}
+    </button>
+  );
+  const disabled = act.isPending;
   return (
-    <tr>
-      <th scope="row">
-        {name} {paused && <Status tone="warn">paused</Status>}
-      </th>
-      <td data-label="Runs">{timesText(schedule)}</td>
-      <td data-label="Handler">{task.handler_ref}</td>
-      <td data-label="Next run">{paused ? '–' : <Time at={schedule.next_run_at} />}</td>
-      <td data-label="Last run">
-        {last_task_id ? (
-          <Link href={`/tasks/${last_task_id}`}>
-            <Time at={schedule.last_run_at} />
-          </Link>
-        ) : (
-          <Time at={schedule.last_run_at} />
-        )}
-      </td>
-      <td>
-        <div className="row schedule-actions">
-          <button
-            type="button"
-            className="small"
-            disabled={act.isPending}
-            onClick={() => act.mutate('run-now')}
-          >
-            Run now
-          </button>
-          <button
-            type="button"
-            className="small"
-            disabled={act.isPending}
-            onClick={() => act.mutate(paused ? 'resume' : 'pause')}
-          >
-            {paused ? 'Resume' : 'Pause'}
-          </button>
-          <button type="button" className="small" onClick={() => setDialog('edit')}>
-            Edit…
-          </button>
-          <button type="button" className="small danger" onClick={() => setDialog('delete')}>
-            Delete
-          </button>
-        </div>
-        {dialog === 'edit' && <Edit {...{ queue, name }} onClose={close} />}
-        {dialog === 'delete' && <Delete {...{ queue, name }} onClose={close} />}
-      </td>
-    </tr>
+    <>
+      <div className="row schedule-actions">
+        {button('Run now', () => act.mutate('run-now'), { disabled })}
+        {button(paused ? 'Resume' : 'Pause', () => act.mutate(paused ? 'resume' : 'pause'), {
+          disabled,
+        })}
+        {button('Edit…', () => setDialog('edit'))}
+        {button('Delete', () => setDialog('delete'), { className: 'small danger' })}
+      </div>
+      {dialog === 'edit' && <Edit {...{ queue, name }} onClose={close} />}
+      {dialog === 'delete' && <Delete {...{ queue, name }} onClose={close} />}
+    </>
   );
 }
 
@@ -135,7 +119,7 @@ function timesText({ cron, every_ms, timezone }: Schedule): string {
 }
 
 function Edit({ queue, name, onClose }: { queue: string; name: string; onClose: () => void }) {
-  const schedule = useQuery(nextQueries.schedule(queue, name));
+  const schedule = useQuery(queueQueries.schedule(queue, name));
   return (
     <Loaded query={schedule}>
       {(one) => <ScheduleDialog {...{ queue, onClose }} schedule={one} />}

@@ -2,7 +2,7 @@ import { Link } from 'wouter';
 import { count } from '../../parts/format.js';
 import { Time } from '../../parts/time.js';
 import type { Column } from '../../parts/virtual-table.js';
-import type { TaskRow } from '../../queue/next-api.js';
+import type { TaskRow } from '../../queue/api.js';
 
 interface ColumnParts {
   status: TaskRow['status'];

@@ -1,5 +1,4 @@
-import type { Task } from '../../queue/api.js';
-import type { TaskFilter } from '../../queue/next-api.js';
+import type { Task, TaskFilter } from '../../queue/api.js';
 
 type Status = Task['status'];
 

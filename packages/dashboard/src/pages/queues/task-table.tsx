@@ -7,7 +7,7 @@ import { Empty, Failure, Loading } from '../../parts/states.js';
 import { TimeField } from '../../parts/time-field.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { VirtualTable } from '../../parts/virtual-table.js';
-import { nextQueries, type TaskFilter, type TaskRow } from '../../queue/next-api.js';
+import { queueQueries, type TaskFilter, type TaskRow } from '../../queue/api.js';
 import { ActionDialog, type DlqAction } from '../dead-letters/action-dialog.js';
 import { CancelDialog } from './cancel-dialog.js';
 import { taskColumns } from './task-columns.js';
@@ -129,7 +129,7 @@ function DeadActions({ queue, selected, onAction }: DeadActionsProps) {
 }
 
 function Count({ queue, filter }: { queue: string; filter: TaskFilter }) {
-  const { data } = useQuery(nextQueries.count(queue, filter));
+  const { data } = useQuery(queueQueries.count(queue, filter));
   return data ? `${data.is_estimate ? '≈ ' : ''}${count(data.count)}` : null;
 }
 

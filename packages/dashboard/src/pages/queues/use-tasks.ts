@@ -1,6 +1,6 @@
 import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo } from 'react';
-import { listTasks, type TaskFilter, type TaskRow } from '../../queue/next-api.js';
+import { listTasks, type Order, type TaskFilter, type TaskRow } from '../../queue/api.js';
 
 const refetchMs = 3_000;
 /** A page may be empty and yet have a cursor: the server bounds how much it scans for one. */
@@ -8,7 +8,7 @@ const minRows = 60;
 const maxUnaskedPages = 10;
 
 /** The tasks that match the filter, fetched page by page while scrolling. */
-export function useTasks(queue: string, filter: TaskFilter, order: string) {
+export function useTasks(queue: string, filter: TaskFilter, order: Order) {
   const client = useQueryClient();
   const query = useInfiniteQuery({
     queryKey: ['tasks', queue, filter, order],

@@ -2,22 +2,20 @@ import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { useShortcut } from '../../parts/shortcuts.js';
-import { redrive, type Task } from '../../queue/api.js';
-import { cancelTask, runNow, setPriority, useFeatures } from '../../queue/next-api.js';
+import { cancelTask, redrive, runNow, setPriority, type Task } from '../../queue/api.js';
 
 const refresh = ['queue-task', 'queues', 'tasks', 'task-count'];
 const priorities = Array.from({ length: 10 }, (_, priority) => priority);
 
-/** What can be done with a task in its status, as far as the server can. */
+/** What can be done with a task in its status. */
 export function TaskActions({ task }: { task: Task }) {
-  const { tasks: canSteer } = useFeatures();
   const { status } = task;
   const isPending = status === 'PENDING';
   return (
     <>
-      {canSteer && isPending && <Priority task={task} />}
-      {canSteer && isPending && <RunNow id={task.id} />}
-      {canSteer && (isPending || status === 'IN_FLIGHT') && <Cancel task={task} />}
+      {isPending && <Priority task={task} />}
+      {isPending && <RunNow id={task.id} />}
+      {(isPending || status === 'IN_FLIGHT') && <Cancel task={task} />}
       {status === 'DEAD' && <Redrive task={task} />}
     </>
   );

@@ -2,8 +2,8 @@ import { duration, words } from '../../parts/format.js';
 import { Link } from 'wouter';
 import { Status, type Tone } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
+import type { QueueSchema } from '@millrace/contract/queue';
 import type { Task } from '../../queue/api.js';
-import type { Progress, TaskDetail } from '../../queue/next-api.js';
 import { bytesOf } from './content.js';
 import { TimelineView } from './timeline-view.js';
 import { Viewer } from './viewer.js';
@@ -29,7 +29,7 @@ const waits: Readonly<Record<string, string>> = {
 };
 
 /** All fields of a task, its payload and its attempts. */
-export function TaskView({ task }: { task: TaskDetail }) {
+export function TaskView({ task }: { task: Task }) {
   const { status, waiting_for: waiting, headers } = task;
   return (
     <div className="stack">
@@ -118,14 +118,14 @@ function Payload({ task: { payload, payload_content_type: type } }: { task: Task
   return <Viewer title="Payload" content={bytesOf(payload)} type={type} />;
 }
 
-function Result({ task: { result, result_dropped } }: { task: TaskDetail }) {
+function Result({ task: { result, result_dropped } }: { task: Task }) {
   if (result_dropped) return <p className="muted">The result was too large to keep.</p>;
   if (result === undefined || result === null) return null;
   const content = new TextEncoder().encode(JSON.stringify(result));
   return <Viewer title="Result" content={content} type="application/json" />;
 }
 
-function ProgressRow({ progress }: { progress: Progress }) {
+function ProgressRow({ progress }: { progress: QueueSchema<'Progress'> }) {
   const { percent: done, message, at } = progress;
   return (
     <>
