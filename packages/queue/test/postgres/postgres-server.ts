@@ -135,6 +135,6 @@ async function closeClients(clients: Map<string, Client>): Promise<void> {
 export const emptyTables = `
   TRUNCATE millrace.queues, millrace.gates, millrace.claimants, millrace.ledger, millrace.tasks,
     millrace.live, millrace.claims, millrace.ended, millrace.floors, millrace.wrecks,
-    millrace.audit, millrace.secrets, millrace.transfers, millrace.records,
-    millrace.history, millrace.history_totals, millrace.unique_keys;
+    millrace.audit, millrace.secrets, millrace.transfers, millrace.rows,
+    millrace.unique_keys;
   UPDATE millrace.audit_head SET seq = 0, hash = NULL`;

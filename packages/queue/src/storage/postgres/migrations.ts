@@ -14,6 +14,7 @@ import { taskLists } from './migrations/0009-task-lists.sql.js';
 import { history } from './migrations/0010-history.sql.js';
 import { results, resultsTuning } from './migrations/0011-results.sql.js';
 import { deadFilters } from './migrations/0012-dead-filters.sql.js';
+import { rows } from './migrations/0013-rows.sql.js';
 import { statement } from './connection/statement.js';
 
 interface Migration {
@@ -36,6 +37,7 @@ const migrations: readonly Migration[] = [
   { texts: history, tuning: [] },
   { texts: results, tuning: resultsTuning },
   { texts: deadFilters, tuning: [] },
+  { texts: rows, tuning: [] },
 ];
 
 export const schemaVersion = migrations.length;

@@ -57,13 +57,10 @@ export const deleteQueue = statement(
   `WITH claim_lock AS (DELETE FROM millrace.gates WHERE queue_no = $1),
     counters AS (DELETE FROM millrace.ledger WHERE queue_no = $1),
     marks AS (DELETE FROM millrace.floors WHERE queue_no = $1),
-    history AS (DELETE FROM millrace.history WHERE queue_no = $1),
-    totals AS (DELETE FROM millrace.history_totals WHERE queue_no = $1),
-    records AS (DELETE FROM millrace.records
-      WHERE kind IN ('schedule', 'job') AND queue_no = $1),
+    rows AS (DELETE FROM millrace.rows
+      WHERE kind IN ('schedule', 'job', 'history', 'totals', 'worker') AND queue_no = $1),
     keys AS (DELETE FROM millrace.unique_keys WHERE queue_no = $1),
-    claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1),
-    workers AS (DELETE FROM millrace.workers WHERE queue_no = $1)
+    claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1)
   DELETE FROM millrace.queues WHERE no = $1`,
 );
 
