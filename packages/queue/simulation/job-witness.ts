@@ -1,6 +1,6 @@
 import type { AuditRecord } from '../src/core/audit.js';
 import type { JobDefinition, JobState, JobStatus } from '../src/core/job.js';
-import type { RowKey } from '../src/storage/port/rows.js';
+import type { RowKey } from '../src/storage/port/task-store.js';
 import type { RowWritten } from './schedule-witness.js';
 
 /** A dead task; `deaths` tells one death of it from the next. */

@@ -1,6 +1,5 @@
 import type { ScheduleDefinition, ScheduleState } from '../src/core/schedule.js';
-import type { RowBatch, RowKey, RowPut } from '../src/storage/port/rows.js';
-import type { InsertResult } from '../src/storage/port/task-store.js';
+import type { InsertResult, RowBatch, RowKey, RowPut } from '../src/storage/port/task-store.js';
 import type { Calendar } from './calendar.js';
 
 export interface ScheduleWitnessOptions {

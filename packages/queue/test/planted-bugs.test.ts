@@ -2,8 +2,12 @@ import { seededRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
 import { simulateQueue } from '../simulation/index.js';
 import { MemoryStore } from './support/memory-store/index.js';
-import type { RowBatch, RowBatchResult } from '../src/storage/port/rows.js';
-import type { DeadChange, DeadChangeResult } from '../src/storage/port/task-store.js';
+import type {
+  DeadChange,
+  DeadChangeResult,
+  RowBatch,
+  RowBatchResult,
+} from '../src/storage/port/task-store.js';
 
 /** Makes the tasks of runs, but leaves the schedule as it is and gives each task a new id. */
 class ForgetsRuns extends MemoryStore {

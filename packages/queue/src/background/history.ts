@@ -13,8 +13,7 @@ import {
 } from '../core/history.js';
 import { Histogram } from '../core/histogram.js';
 import type { QueueCounts } from '../core/queue.js';
-import type { RowBatch, RowPut } from '../storage/port/rows.js';
-import type { TaskStore } from '../storage/port/task-store.js';
+import type { RowBatch, RowPut, TaskStore } from '../storage/port/task-store.js';
 
 export interface HistoryOptions {
   store: TaskStore;

@@ -1,8 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { endedJob, jobAct, type JobDefinition, type JobState } from '../core/job.js';
-import { removalOf, type Row } from '../storage/port/rows.js';
-import { StorageUnavailable, type DeadChange, type TaskStore } from '../storage/port/task-store.js';
+import { type DeadChange, removalOf, type Row, StorageUnavailable, type TaskStore } from '../storage/port/task-store.js';
 
 export interface JobsOptions {
   store: TaskStore;

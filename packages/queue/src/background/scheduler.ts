@@ -8,8 +8,7 @@ import {
   type ScheduleDefinition,
   type ScheduleState,
 } from '../core/schedule.js';
-import type { Row } from '../storage/port/rows.js';
-import type { NewTask, TaskStore } from '../storage/port/task-store.js';
+import type { NewTask, Row, TaskStore } from '../storage/port/task-store.js';
 import type { TaskObserver } from './task-observer.js';
 
 export interface SchedulerOptions {

@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
 import { WorkerTable, workerStats } from '../delivery/pull/worker-activity.js';
-import type { Row, RowBatch } from '../storage/port/rows.js';
+import type { Row, RowBatch } from '../storage/port/task-store.js';
 import type { QueueContext } from './base/context.js';
 import { createJob } from './jobs/create-job.js';
 import { anonymous } from './base/principal.js';

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { keyAfter, removalOf, type RowBatch, type RowPut } from '../../src/storage/port/rows.js';
-import type { DeadChange } from '../../src/storage/port/task-store.js';
+import {
+  type DeadChange,
+  keyAfter,
+  removalOf,
+  type RowBatch,
+  type RowPut,
+} from '../../src/storage/port/task-store.js';
 import { noon, type Fixture } from './fixture.js';
 
 const job = { table: 'job', queue: 'mail', key: 'J1' } as const;

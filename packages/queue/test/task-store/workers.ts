@@ -96,8 +96,8 @@ export function workerTests(fixture: Fixture): void {
       time.now = noon + 2 * 3_600_000 + 1;
       activity.seen('mail', { ...identity, worker: 'w2' });
       await activity.list('mail');
-      const kept = await fixture.store.listRows({ table: 'worker', queue: 'mail' });
-      expect(kept).toHaveLength(fixture.store.capabilities.isShared ? 1 : 0);
+      const stored = await fixture.store.listRows({ table: 'worker', queue: 'mail' });
+      expect(stored).toHaveLength(fixture.store.capabilities.isShared ? 1 : 0);
       time.now = noon;
       expect((await activity.list('mail')).map(({ worker }) => worker)).toEqual(['w2']);
     });

@@ -3,8 +3,7 @@ import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Verdict } from '../../core/verdict.js';
-import { removalOf, type RowPut } from '../../storage/port/rows.js';
-import type { TaskStore } from '../../storage/port/task-store.js';
+import { removalOf, type RowPut, type TaskStore } from '../../storage/port/task-store.js';
 import { Alarm } from '../state/alarm.js';
 import type { WorkerIdentity } from '../state/waiting-claims.js';
 

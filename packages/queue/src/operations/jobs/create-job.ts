@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { jobAct, newJobState, type JobDefinition, type JobState } from '../../core/job.js';
-import { removalOf } from '../../storage/port/rows.js';
+import { removalOf } from '../../storage/port/task-store.js';
 import type { QueueContext } from '../base/context.js';
 import { queueNotFound, requireQueue } from '../base/find.js';
 import type { Principal } from '../base/principal.js';

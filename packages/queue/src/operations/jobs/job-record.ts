@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { JobDefinition, JobState } from '../../core/job.js';
-import type { Row } from '../../storage/port/rows.js';
+import type { Row } from '../../storage/port/task-store.js';
 import type { QueueContext } from '../base/context.js';
 import { timeOrNull, timeText } from '../base/envelope.js';
 import { hasGrant, requireGrant, type Principal } from '../base/principal.js';

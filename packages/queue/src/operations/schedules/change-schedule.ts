@@ -1,8 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { hasRoom, scheduledTask } from '../../background/index.js';
 import { withPause, withRuns, type ScheduleState } from '../../core/schedule.js';
-import { removalOf } from '../../storage/port/rows.js';
-import type { NewTask } from '../../storage/port/task-store.js';
+import { type NewTask, removalOf } from '../../storage/port/task-store.js';
 import type { QueueContext } from '../base/context.js';
 import { requireQueue } from '../base/find.js';
 import type { Principal } from '../base/principal.js';

@@ -1,5 +1,5 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import { keyAfter, type Row } from '../../storage/port/rows.js';
+import { keyAfter, type Row } from '../../storage/port/task-store.js';
 import type { QueueContext } from '../base/context.js';
 import { staleCursor, type CursorScope } from '../base/cursors.js';
 import { requireQueue } from '../base/find.js';

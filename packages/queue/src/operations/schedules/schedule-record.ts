@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { ScheduleDefinition, ScheduleState } from '../../core/schedule.js';
-import type { Row } from '../../storage/port/rows.js';
+import type { Row } from '../../storage/port/task-store.js';
 import type { QueueContext } from '../base/context.js';
 import { timeOrNull } from '../base/envelope.js';
 import { requireQueue } from '../base/find.js';

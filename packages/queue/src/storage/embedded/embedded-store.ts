@@ -6,23 +6,26 @@ import type { AuditRecord } from '../../core/audit.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import {
-  StorageUnavailable,
   type AuditQuery,
   type ClaimRequest,
-  type DeadTaskQuery,
   type DeadChange,
   type DeadChangeResult,
   type DeadGroup,
   type DeadPage,
+  type DeadTaskQuery,
   type InsertResult,
   type NewTask,
   type QueuePut,
   type QueuePutResult,
+  type Row,
+  type RowBatch,
+  type RowBatchResult,
+  type RowRange,
   type Settlement,
   type SettleResult,
+  StorageUnavailable,
   type TaskStore,
 } from '../port/task-store.js';
-import type { Row, RowBatch, RowBatchResult, RowRange } from '../port/rows.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,

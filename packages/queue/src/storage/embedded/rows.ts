@@ -13,7 +13,7 @@ import {
   type RowRemoval,
   type RowTable,
   type RowValue,
-} from '../port/rows.js';
+} from '../port/task-store.js';
 import { insertTask } from './inserts.js';
 import { after, keyBefore, kinds, queueKey } from './keys.js';
 import { encodeJson, readQueue } from './queue-rows.js';

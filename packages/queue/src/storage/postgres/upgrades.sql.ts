@@ -100,7 +100,8 @@ export const upgrades: Readonly<Record<number, readonly string[]>> = {
     ...renamed('gates', 'queue_locks'),
     ...renamed('floors', 'low_water_marks'),
     ...renamed('ledger', 'counters'),
-    ...renamed('wrecks', 'deleted_queues'),
+    `ALTER TABLE millrace.wrecks RENAME TO deleted_queues`,
+    `ALTER INDEX millrace.wrecks_pkey RENAME TO deleted_queues_pkey`,
     ...renamed('records', 'rows'),
     'ALTER SEQUENCE millrace.ledger_entry_seq RENAME TO counters_entry_seq',
     // For servers of 0.1.0 that still take tasks during the upgrade.

@@ -3,7 +3,7 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import type { Queue } from '../../core/queue.js';
 import type { Attempt, Tombstone } from '../../core/task.js';
 import type { Starts } from '../../core/start-window.js';
-import type { Row, RowTable } from '../port/rows.js';
+import type { Row, RowTable } from '../port/task-store.js';
 import type { TaskRow } from '../port/task-row.js';
 
 /** A queue with its claim state, as transferred. */

@@ -17,24 +17,27 @@ import {
   type TaskRow,
 } from '../../../src/storage/port/task-row.js';
 import {
-  tombstoneMs,
   type AuditQuery,
   type ClaimRequest,
-  type DeadTaskQuery,
   type DeadChange,
   type DeadChangeResult,
   type DeadGroup,
   type DeadPage,
+  type DeadTaskQuery,
   type InsertResult,
   type NewTask,
   type QueuePut,
   type QueuePutResult,
+  type Row,
+  type RowBatch,
+  type RowBatchResult,
+  type RowRange,
   type Settlement,
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
+  tombstoneMs,
 } from '../../../src/storage/port/task-store.js';
-import type { Row, RowBatch, RowBatchResult, RowRange } from '../../../src/storage/port/rows.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,

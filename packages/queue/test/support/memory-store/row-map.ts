@@ -7,7 +7,7 @@ import {
   type RowKey,
   type RowPut,
   type RowRange,
-} from '../../../src/storage/port/rows.js';
+} from '../../../src/storage/port/task-store.js';
 import { compareText } from './claim-order.js';
 
 /** The rows of all queues. */

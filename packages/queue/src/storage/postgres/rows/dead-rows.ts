@@ -1,12 +1,13 @@
 import type { WholeTask } from '../../../core/task.js';
 import { pageBytes } from '../../port/dead-letters.js';
-import { nextRow, type Row } from '../../port/rows.js';
-import type {
-  DeadChange,
-  DeadChangeResult,
-  DeadGroup,
-  DeadPage,
-  DeadTaskQuery,
+import {
+  type DeadChange,
+  type DeadChangeResult,
+  type DeadGroup,
+  type DeadPage,
+  type DeadTaskQuery,
+  nextRow,
+  type Row,
 } from '../../port/task-store.js';
 import { recordAct } from './audit.js';
 import type { Connections, Transaction } from '../connection/connections.js';

@@ -7,7 +7,7 @@ import {
   type RowRange,
   type RowTable,
   type RowValue,
-} from '../../port/rows.js';
+} from '../../port/task-store.js';
 import type { Queryable, Transaction } from '../connection/connections.js';
 import { statement } from '../connection/statement.js';
 
@@ -86,7 +86,7 @@ export async function writeRows(
   transaction: Transaction,
   { puts = [], removals = [], now }: RowBatch,
 ): Promise<WrittenRows> {
-  const numbers = await keptQueues(transaction, puts);
+  const numbers = await lockQueues(transaction, puts);
   const isMissing = ({ queue, ifRevision }: RowPut) =>
     ifRevision !== undefined && !numbers.has(queue);
   if (puts.some(isMissing)) return { kind: 'queue_not_found' };
@@ -134,7 +134,7 @@ export async function lockRow(
   return hasConflict(put, row) ? undefined : row;
 }
 
-async function keptQueues(
+async function lockQueues(
   transaction: Transaction,
   puts: readonly RowPut[],
 ): Promise<Map<string, number>> {

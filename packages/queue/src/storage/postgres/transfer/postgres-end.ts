@@ -1,6 +1,6 @@
 import type { AuditRecord } from '../../../core/audit.js';
 import type { Starts } from '../../../core/start-window.js';
-import type { Row } from '../../port/rows.js';
+import type { Row } from '../../port/task-store.js';
 import type { TaskRow } from '../../port/task-row.js';
 import { auditValues, toRecord, type AuditColumns } from '../rows/audit.js';
 import type { Connections, Transaction } from '../connection/connections.js';
