@@ -1,6 +1,7 @@
 import type { AuditRecord } from '../src/core/audit.js';
 import type { JobDefinition, JobState, JobStatus } from '../src/core/job.js';
-import type { JobStep, RecordWrite } from '../src/storage/port/task-store.js';
+import type { RowKey } from '../src/storage/port/task-store.js';
+import type { RowWritten } from './schedule-witness.js';
 
 /** A dead task; `deaths` tells one death of it from the next. */
 export interface Death {
@@ -39,7 +40,7 @@ export class JobWitness {
     return [...this.#jobs.values()].every(({ status }) => status !== 'running');
   }
 
-  async written({ name, queue, body, state, now }: RecordWrite): Promise<void> {
+  async written({ key: name, queue, body, value, now }: RowWritten): Promise<void> {
     const known = this.#jobs.get(name);
     if (!known) {
       const definition = body as JobDefinition;
@@ -48,7 +49,7 @@ export class JobWitness {
       this.#jobs.set(name, { createdAt: now, status: 'running', matching, handled: new Set() });
       return;
     }
-    const { status, count } = state as JobState;
+    const { status, count } = value as JobState;
     if (status === 'running') return;
     this.#demand(known.status === 'running', `a ${known.status} job ended again`, name);
     known.status = status;
@@ -66,10 +67,10 @@ export class JobWitness {
   }
 
   /** Before the tasks are changed in the model. */
-  stepped({ name, change }: JobStep, ids: readonly string[]): void {
+  stepped({ key: name, queue }: RowKey, ids: readonly string[]): void {
     const known = this.#jobs.get(name)!;
     this.#demand(known.status === 'running', `a ${known.status} job made a step`, name);
-    const deaths = new Map(this.options.deadIn(change.queue).map((death) => [death.id, death]));
+    const deaths = new Map(this.options.deadIn(queue).map((death) => [death.id, death]));
     for (const id of ids) {
       const deadAt = deaths.get(id)?.deadAt;
       const isOld = deadAt !== undefined && deadAt <= known.createdAt;

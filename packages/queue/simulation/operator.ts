@@ -61,11 +61,12 @@ export class Operator {
     const ids = tasks.map((task) => task.id);
     const change = { queue, ids, diedBy: now, now, by: 'operator', selector: { ids } };
     if (world.chance(0.25)) {
-      this.purged += (await store.purge(change)).length;
+      this.purged += (await store.actOnDead({ action: 'purge', ...change })).ids.length;
     } else {
       const apartMs = world.between([0, 500]);
       const dueAt = (index: number) => now + index * apartMs;
-      this.redriven += (await store.redrive({ ...change, dueAt })).length;
+      const redriven = await store.actOnDead({ action: 'redrive', ...change, dueAt });
+      this.redriven += redriven.ids.length;
     }
     this.#notify(queue);
   }

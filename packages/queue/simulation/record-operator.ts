@@ -14,8 +14,7 @@ import {
   type ScheduleDefinition,
   type ScheduleState,
 } from '../src/core/schedule.js';
-import type { StoredRecord } from '../src/storage/port/stored-record.js';
-import type { RecordWrite, TaskStore } from '../src/storage/port/task-store.js';
+import { removalOf, type Row, type RowBatch, type RowPut, type TaskStore } from '../src/storage/port/task-store.js';
 import type { Calendar } from './calendar.js';
 import { manners } from './queues.js';
 import type { Servers } from './servers.js';
@@ -35,19 +34,22 @@ export class RecordOperator {
   /** Creates a schedule, or changes, pauses, resumes, runs or deletes it. */
   async tendSchedule(): Promise<void> {
     const { world } = this;
-    const key = { kind: 'schedule', queue: this.#pick(queues), name: this.#pick(names) } as const;
-    const [record] = await this.store.listRecords(key);
+    const key = { table: 'schedule', queue: this.#pick(queues), key: this.#pick(names) } as const;
+    const [record] = await this.store.listRows({ ...key, hasBodies: true });
     if (!record || world.chance(0.3)) return this.#putSchedule(key, record);
-    if (world.chance(0.1)) return void (await this.store.deleteRecord(key));
+    if (world.chance(0.1)) {
+      const removals = [removalOf(key)];
+      return void (await this.store.writeRows({ removals, now: world.clock.now() }));
+    }
     if (world.chance(0.3)) return this.#runNow(record);
-    const { paused } = record.state as ScheduleState;
+    const { paused } = record.value as ScheduleState;
     return this.#setPaused(record, !paused);
   }
 
   async pauseAll(): Promise<void> {
     for (;;) {
-      const records = await this.store.listRecords({ kind: 'schedule' });
-      const running = records.filter(({ state }) => !(state as ScheduleState).paused);
+      const records = await this.store.listRows({ table: 'schedule', hasBodies: true });
+      const running = records.filter(({ value }) => !(value as ScheduleState).paused);
       if (running.length === 0) return;
       for (const record of running) await this.#setPaused(record, true);
     }
@@ -60,28 +62,28 @@ export class RecordOperator {
     for (const queue of queues) counts.set(queue, (await store.counts(queue)).dead);
     const [queue] = queues.toSorted((a, b) => counts.get(b)! - counts.get(a)!);
     const now = world.clock.now();
-    const key = { kind: 'job', queue: queue!, name: world.random.ulid(now) } as const;
+    const key = { table: 'job', queue: queue!, key: world.random.ulid(now) } as const;
     const body = await this.#newJob(key.queue, now);
     const audit = jobAct(key, body, null);
-    await this.#write({ ...key, revision: 0 }, { body, state: newJobState, audit });
+    await this.#write({ ...key, revision: 0 }, { body, value: newJobState }, { audit });
     if (world.chance(0.7)) return;
     await world.clock.sleep(world.between([0, 40]));
-    const [record] = await store.listRecords(key);
-    const before = record!.state as JobState;
+    const [record] = await store.listRows(key);
+    const before = record!.value as JobState;
     if (before.status !== 'running') return;
-    const state = endedJob(before, 'cancelled', world.clock.now());
-    await this.#write(record!, { state, audit: jobAct(key, body, state.count) });
+    const value = endedJob(before, 'cancelled', world.clock.now());
+    await this.#write(record!, { value }, { audit: jobAct(key, body, value.count) });
   }
 
   async #putSchedule(
-    key: { kind: 'schedule'; queue: string; name: string },
-    record: StoredRecord | undefined,
+    key: { table: 'schedule'; queue: string; key: string },
+    record: Row | undefined,
   ): Promise<void> {
     const { world } = this;
     const now = world.clock.now();
     const before = record && {
       definition: record.body as ScheduleDefinition,
-      state: record.state as ScheduleState,
+      state: record.value as ScheduleState,
     };
     const timing =
       before && world.chance(0.5) ? before.definition : this.calendar.randomTiming(world);
@@ -96,23 +98,23 @@ export class RecordOperator {
       description: '',
       task: { handler_ref: 'scheduled' },
     };
-    const state = newScheduleState(body, before, { now, by: 'operator' });
-    await this.#write({ ...key, revision: record?.revision ?? 0 }, { body, state });
+    const value = newScheduleState(body, before, { now, by: 'operator' });
+    await this.#write({ ...key, revision: record?.revision ?? 0 }, { body, value });
   }
 
-  async #runNow(record: StoredRecord): Promise<void> {
+  async #runNow(record: Row): Promise<void> {
     const queue = await this.store.getQueue(record.queue);
     const now = this.world.clock.now();
     const run = { id: this.world.random.ulid(now), at: now, dueAt: now };
     const tasks = [scheduledTask(record.body as ScheduleDefinition, queue!, run, 'operator')];
-    await this.#write(record, { state: withRuns(record.state as ScheduleState, [run]), tasks });
+    await this.#write(record, { value: withRuns(record.value as ScheduleState, [run]) }, { tasks });
   }
 
-  #setPaused(record: StoredRecord, paused: boolean): Promise<void> {
+  #setPaused(record: Row, paused: boolean): Promise<void> {
     const now = this.world.clock.now();
-    const { body, state } = record;
-    const next = withPause(body as ScheduleDefinition, state as ScheduleState, paused, now);
-    return this.#write(record, { state: next });
+    const { body, value } = record;
+    const next = withPause(body as ScheduleDefinition, value as ScheduleState, paused, now);
+    return this.#write(record, { value: next });
   }
 
   async #newJob(queue: string, now: number): Promise<JobDefinition> {
@@ -134,14 +136,16 @@ export class RecordOperator {
 
   /** If a server wrote the record in the meantime, nothing happens. */
   async #write(
-    { kind, queue, name, revision }: Pick<StoredRecord, 'kind' | 'queue' | 'name' | 'revision'>,
-    rest: Pick<RecordWrite, 'body' | 'state' | 'tasks' | 'audit'>,
+    { table, queue, key, revision }: Pick<Row, 'table' | 'queue' | 'key' | 'revision'>,
+    put: Pick<RowPut, 'body' | 'value'>,
+    rest: Pick<RowBatch, 'tasks' | 'audit'> = {},
   ): Promise<void> {
     const now = this.world.clock.now();
-    await this.store.writeRecord({ kind, queue, name, ifRevision: revision, now, ...rest });
+    const puts = [{ table, queue, key, ifRevision: revision, ...put }];
+    await this.store.writeRows({ puts, now, ...rest });
     for (const server of this.servers.backgrounds()) {
       if (this.world.chance(0.5)) continue;
-      if (kind === 'schedule') server.schedulesChanged();
+      if (table === 'schedule') server.schedulesChanged();
       else server.jobsChanged();
     }
   }

@@ -1,6 +1,5 @@
 import type { ScheduleDefinition, ScheduleState } from '../src/core/schedule.js';
-import type { RecordKey } from '../src/storage/port/stored-record.js';
-import type { InsertResult, RecordWrite } from '../src/storage/port/task-store.js';
+import type { InsertResult, RowBatch, RowKey, RowPut } from '../src/storage/port/task-store.js';
 import type { Calendar } from './calendar.js';
 
 export interface ScheduleWitnessOptions {
@@ -32,6 +31,9 @@ const maxOpenIds = 100;
 const maxLateMs = 10_000;
 
 /** Checks that every occurrence of a schedule runs once, and that its policies are followed. */
+/** A row of a schedule or a job, and what was written with it. */
+export type RowWritten = RowPut & Pick<RowBatch, 'tasks' | 'now'>;
+
 export class ScheduleWitness {
   readonly #schedules = new Map<string, Known>();
   /** What ran, also before a schedule was deleted and created again. */
@@ -44,11 +46,11 @@ export class ScheduleWitness {
   constructor(private readonly options: ScheduleWitnessOptions) {}
 
   /** An operator wrote the schedule; tasks that come with it are extra runs. */
-  defined({ body, state, tasks = [], now, ...key }: RecordWrite): void {
+  defined({ body, value, tasks = [], now, ...key }: RowWritten): void {
     const place = placeOf(key);
     const before = this.#schedules.get(place);
     const definition = (body ?? before?.definition) as ScheduleDefinition;
-    const after = state as ScheduleState;
+    const after = value as ScheduleState;
     const isRestarted = !before || before.state.anchor !== after.anchor;
     if (after.nextRunAt !== null && (isRestarted || before.state.paused)) {
       const next = this.options.calendar.next(definition, after.anchor, now);
@@ -58,18 +60,18 @@ export class ScheduleWitness {
     this.#schedules.set(place, { definition, state: after, ids });
   }
 
-  deleted(key: Omit<RecordKey, 'kind'>): void {
+  deleted(key: Omit<RowKey, 'table'>): void {
     this.#schedules.delete(placeOf(key));
   }
 
   /** A server that started `uptimeMs` ago made the runs that are due. */
-  advanced(write: RecordWrite, inserted: readonly InsertResult[], uptimeMs: number): void {
+  advanced(write: RowWritten, inserted: readonly InsertResult[], uptimeMs: number): void {
     const place = placeOf(write);
     const known = this.#schedules.get(place)!;
     const { definition, state: before } = known;
     const { calendar } = this.options;
     const { now, tasks = [] } = write;
-    const after = write.state as ScheduleState;
+    const after = write.value as ScheduleState;
     const isDue = before.nextRunAt !== null && before.nextRunAt <= now;
     const next = isDue ? calendar.next(definition, before.anchor, now) : before.nextRunAt;
     this.#demand(after.nextRunAt === next, `the next run is not at ${next}`, place);
@@ -137,6 +139,6 @@ export class ScheduleWitness {
   }
 }
 
-function placeOf({ queue, name }: { queue: string; name: string }): string {
-  return `${queue}/${name}`;
+function placeOf({ queue, key }: { queue: string; key: string }): string {
+  return `${queue}/${key}`;
 }

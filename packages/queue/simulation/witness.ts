@@ -7,8 +7,7 @@ import type {
   ClaimRequest,
   InsertResult,
   NewTask,
-  RecordWrite,
-  RedriveChange,
+  DeadChange,
   Settlement,
   SettleResult,
   TaskStore,
@@ -16,7 +15,7 @@ import type {
 import type { Calendar } from './calendar.js';
 import { JobWitness, type Death } from './job-witness.js';
 import { KeyWitness } from './key-witness.js';
-import { ScheduleWitness } from './schedule-witness.js';
+import { ScheduleWitness, type RowWritten } from './schedule-witness.js';
 
 /** A task as it must be, by what the store has answered so far. */
 export interface Known {
@@ -139,32 +138,27 @@ export class Witness {
         for (const { id } of expired) this.#expired(id, request.now);
         return expired;
       },
-      redrive: async (change) => {
-        const ids = await disk.redrive(change);
-        for (const id of ids) this.#redriven(id, change);
-        this.#note('redrive', name, change.queue, ids);
-        return ids;
-      },
-      writeRecord: async (write) => {
-        const result = await disk.writeRecord(write);
-        const by = { name, uptimeMs: clock.monotonic() - startedAt };
-        if (result.kind === 'written') await this.#recordWritten(write, result.inserted, by);
+      actOnDead: async (change) => {
+        const result = await disk.actOnDead(change);
+        if (result.kind !== 'done') return result;
+        const { action, queue, row } = change;
+        if (row) this.jobs.stepped(row, result.ids);
+        if (action === 'redrive') for (const id of result.ids) this.#redriven(id, change);
+        this.#note(row ? `job ${action}` : action, name, queue, result.ids);
         return result;
       },
-      deleteRecord: async (key) => {
-        const isDeleted = await disk.deleteRecord(key);
-        if (isDeleted && key.kind === 'schedule') this.schedules.deleted(key);
-        return isDeleted;
-      },
-      runJobStep: async (step) => {
-        const result = await disk.runJobStep(step);
-        if (result.kind !== 'done') return result;
-        const { change } = step;
-        this.jobs.stepped(step, result.ids);
-        if (change.action === 'redrive') {
-          for (const id of result.ids) this.#redriven(id, change);
+      writeRows: async (batch) => {
+        const result = await disk.writeRows(batch);
+        if (result.kind !== 'written') return result;
+        const by = { name, uptimeMs: clock.monotonic() - startedAt };
+        const { tasks, now, puts = [], removals = [] } = batch;
+        for (const put of puts) {
+          if (put.table !== 'schedule' && put.table !== 'job') continue;
+          await this.#rowWritten({ ...put, tasks, now }, result.inserted, by);
         }
-        this.#note(`job ${change.action}`, name, change.queue, result.ids);
+        for (const { table, queue, from } of removals) {
+          if (table === 'schedule') this.schedules.deleted({ queue, key: from });
+        }
         return result;
       },
       cancelTask: async (change) => {
@@ -346,7 +340,7 @@ export class Witness {
     task.token = '';
   }
 
-  #redriven(id: string, change: RedriveChange): void {
+  #redriven(id: string, change: DeadChange): void {
     const task = this.#known(id);
     this.#demand(task.status === 'DEAD', `a ${task.status} task was redriven`, id);
     this.keys.redriven(id, change.now);
@@ -354,20 +348,20 @@ export class Witness {
     task.redrives++;
     task.isStarted = false;
     task.expiresAt = null;
-    task.dueAt = change.dueAt(change.ids.indexOf(id));
+    task.dueAt = change.dueAt!(change.ids.indexOf(id));
   }
 
-  async #recordWritten(
-    write: RecordWrite,
+  async #rowWritten(
+    write: RowWritten,
     inserted: readonly InsertResult[],
     { name, uptimeMs }: { name: string; uptimeMs: number },
   ): Promise<void> {
-    const { kind, queue, now, tasks = [] } = write;
+    const { table, queue, key, now, tasks = [] } = write;
     inserted.forEach((result, i) => {
       if (result.kind === 'stored') this.#stored({ ...tasks[i]!, id: result.task.id });
     });
-    this.world.note(kind, { queue, name: write.name, now, ids: tasks.map(idOf) }, name);
-    if (kind === 'job') await this.jobs.written(write);
+    this.world.note(table, { queue, name: key, now, ids: tasks.map(idOf) }, name);
+    if (table === 'job') await this.jobs.written(write);
     else if (name === operatorName) this.schedules.defined(write);
     else this.schedules.advanced(write, inserted, uptimeMs);
   }

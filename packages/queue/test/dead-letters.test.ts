@@ -1,7 +1,11 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { auditFault, type WireAuditRecord } from '../src/core/audit.js';
 import { MemoryStore } from './support/memory-store/index.js';
-import type { DeadTaskQuery, RedriveChange } from '../src/storage/port/task-store.js';
+import type {
+  DeadTaskQuery,
+  DeadChange,
+  DeadChangeResult,
+} from '../src/storage/port/task-store.js';
 import { makeQueue, newEmbeddedStore, startTestServer } from './support/server.js';
 import { buryTasks, submitOne } from './support/tasks.js';
 
@@ -351,17 +355,13 @@ describe('many dead tasks', () => {
       return { tasks: tasks as never[], next };
     }
 
-    override async purge({ ids }: { ids: readonly string[] }) {
-      this.chunks.push(ids.length);
-      return [...ids];
-    }
-
     /** The times at which the first and the last of each chunk are due. */
     readonly due: number[][] = [];
 
-    override async redrive({ ids, dueAt }: RedriveChange) {
-      this.due.push([dueAt(0), dueAt(ids.length - 1)]);
-      return [...ids];
+    override async actOnDead({ action, ids, dueAt }: DeadChange): Promise<DeadChangeResult> {
+      if (action === 'purge') this.chunks.push(ids.length);
+      else this.due.push([dueAt!(0), dueAt!(ids.length - 1)]);
+      return { kind: 'done', ids: [...ids], row: undefined };
     }
   }
 

@@ -65,13 +65,13 @@ test('an asynchronous redrive takes ids and a filter', async () => {
 
 test('a cancelled job has ended, and cannot be cancelled again', async () => {
   const now = server.clock.now();
-  const key = { kind: 'job', queue: 'mail', name: '01JD3Z8Q4M7X2N5V9RTBKWCH6E' } as const;
+  const key = { table: 'job', queue: 'mail', key: '01JD3Z8Q4M7X2N5V9RTBKWCH6E' } as const;
   const body = { action: 'purge', selector: {}, target: { filter: {} }, gapMs: 0, by: 'root' };
   const state = { ...newJobState, count: 7, owner: 'another', ownedUntil: now + 3_600_000 };
-  await store.writeRecord({ ...key, ifRevision: 0, body, state, now });
-  const answer = await post(`/v1/jobs/${key.name}:cancel`);
+  await store.writeRows({ puts: [{ ...key, ifRevision: 0, body, value: state }], now });
+  const answer = await post(`/v1/jobs/${key.key}:cancel`);
   expect(answer).toMatchObject({ status: 200, body: { job: { status: 'cancelled', count: 7 } } });
-  expect(await post(`/v1/jobs/${key.name}:cancel`)).toMatchObject({
+  expect(await post(`/v1/jobs/${key.key}:cancel`)).toMatchObject({
     status: 409,
     body: { code: 'JOB_FINISHED' },
   });

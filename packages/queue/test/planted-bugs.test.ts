@@ -3,46 +3,50 @@ import { expect, test } from 'vitest';
 import { simulateQueue } from '../simulation/index.js';
 import { MemoryStore } from './support/memory-store/index.js';
 import type {
-  JobStep,
-  JobStepResult,
-  RecordWrite,
-  RecordWriteResult,
+  DeadChange,
+  DeadChangeResult,
+  RowBatch,
+  RowBatchResult,
 } from '../src/storage/port/task-store.js';
 
 /** Makes the tasks of runs, but leaves the schedule as it is and gives each task a new id. */
 class ForgetsRuns extends MemoryStore {
   readonly #random = seededRandom(1);
 
-  override async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
-    if (!isRun(write)) return super.writeRecord(write);
-    const [record] = await this.listRecords(write);
-    const tasks = write.tasks!.map((task) => ({ ...task, id: this.#random.ulid(write.now) }));
-    return super.writeRecord({ ...write, state: record!.state, tasks });
+  override async writeRows(batch: RowBatch): Promise<RowBatchResult> {
+    if (!isRun(batch)) return super.writeRows(batch);
+    const { table, queue, key, ...put } = batch.puts![0]!;
+    const [row] = await this.listRows({ table, queue, key });
+    const tasks = batch.tasks!.map((task) => ({ ...task, id: this.#random.ulid(batch.now) }));
+    const puts = [{ table, queue, key, ...put, value: row!.value }];
+    return super.writeRows({ ...batch, puts, tasks });
   }
 }
 
 class LosesRuns extends MemoryStore {
-  override writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
-    return super.writeRecord(isRun(write) ? { ...write, tasks: [] } : write);
+  override writeRows(batch: RowBatch): Promise<RowBatchResult> {
+    return super.writeRows(isRun(batch) ? { ...batch, tasks: [] } : batch);
   }
 }
 
-function isRun({ kind, tasks = [], state }: RecordWrite): boolean {
-  const { nextRunAt } = state as { nextRunAt: number | null };
-  return kind === 'schedule' && tasks.length > 0 && nextRunAt !== null;
+function isRun({ puts = [], tasks = [] }: RowBatch): boolean {
+  if (puts[0]?.table !== 'schedule') return false;
+  const { nextRunAt } = puts[0].value as { nextRunAt: number | null };
+  return tasks.length > 0 && nextRunAt !== null;
 }
 
 class ForgetsTasksOfJobs extends MemoryStore {
-  override runJobStep(step: JobStep): Promise<JobStepResult> {
-    const { change } = step;
-    return super.runJobStep({ ...step, change: { ...change, ids: change.ids.slice(1) } });
+  override actOnDead(change: DeadChange): Promise<DeadChangeResult> {
+    return super.actOnDead(change.row ? { ...change, ids: change.ids.slice(1) } : change);
   }
 }
 
 /** As if a step were repeated after a crash. */
 class CountsTwice extends MemoryStore {
-  override runJobStep(step: JobStep): Promise<JobStepResult> {
-    return super.runJobStep({ ...step, state: (count) => step.state(2 * count) });
+  override actOnDead(change: DeadChange): Promise<DeadChangeResult> {
+    const { row } = change;
+    const twice = row && { ...row, value: (count: number) => row.value(2 * count) };
+    return super.actOnDead({ ...change, row: twice });
   }
 }
 

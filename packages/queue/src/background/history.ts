@@ -3,6 +3,7 @@ import {
   addPoint,
   addTotals,
   emptyPoint,
+  historyRowKey,
   historySteps,
   noTotals,
   stepAt,
@@ -12,7 +13,7 @@ import {
 } from '../core/history.js';
 import { Histogram } from '../core/histogram.js';
 import type { QueueCounts } from '../core/queue.js';
-import type { HistoryWrite, TaskStore } from '../storage/port/task-store.js';
+import type { RowBatch, RowPut, TaskStore } from '../storage/port/task-store.js';
 
 export interface HistoryOptions {
   store: TaskStore;
@@ -32,6 +33,12 @@ interface Counted {
   points: Map<number, HistoryPoint>;
   /** The current longer steps, as stored. */
   sums: Map<number, { at: number; point: HistoryPoint }>;
+}
+
+/** What one commit stores. */
+interface HistoryWrite {
+  rows: readonly HistoryRow[];
+  totals: readonly ({ queue: string } & HistoryTotals)[];
 }
 
 /**
@@ -60,17 +67,43 @@ export class History {
   /** Stores the steps that are over, or at shutdown all. Returns when to run again. */
   async flush({ isLast = false }: { isLast?: boolean } = {}): Promise<number> {
     const { store, clock } = this.options;
-    if (this.#unfinished) await store.writeHistory(this.#unfinished);
+    if (this.#unfinished) await store.writeRows(batchOf(this.#unfinished, clock.now()));
     this.#unfinished = undefined;
     const before = isLast ? Infinity : stepAt(clock.now(), fine.stepS);
     const gauges = await this.#readGauges(before);
     const write = this.#takeBefore(before, gauges);
     if (write.rows.length > 0) {
       this.#unfinished = write;
-      await store.writeHistory(write);
+      await store.writeRows(batchOf(write, clock.now()));
       this.#unfinished = undefined;
     }
     return fineMs - (clock.now() % fineMs);
+  }
+
+  /** The stored rows from a time on, oldest first, and the last one before it. */
+  async read(queue: string, stepS: number, from: number): Promise<HistoryRow[]> {
+    const { store } = this.options;
+    const range = { table: 'history', queue } as const;
+    const [first, start] = [historyRowKey(stepS, 0), historyRowKey(stepS, from)];
+    const earlier = { from: first, before: start, isReverse: true, limit: 1 };
+    const rows = [
+      ...(await store.listRows({ ...range, ...earlier })),
+      ...(await store.listRows({ ...range, from: start, before: historyRowKey(stepS + 1, 0) })),
+    ];
+    return rows.map(({ key, value }) => {
+      const [, at, instance] = key.split(' ');
+      return { queue, stepS, at: Number(at), instance: instance!, point: value as HistoryPoint };
+    });
+  }
+
+  /** Counted since the queue was created, also by other servers. */
+  async totals(queue: string): Promise<HistoryTotals> {
+    const [stored] = await this.options.store.listRows({ table: 'totals', queue });
+    const unsaved = this.unsaved(queue, 0);
+    return unsaved.reduce(
+      (sum, { point }) => addTotals(sum, point),
+      (stored?.value as HistoryTotals | undefined) ?? noTotals,
+    );
   }
 
   /** Points of this server that are not stored yet, from a time on. */
@@ -79,10 +112,6 @@ export class History {
     const rows = this.#unfinished?.rows ?? [];
     const unfinished = rows.filter((row) => row.queue === queue && row.stepS === fine.stepS);
     return [...unfinished, ...own].filter(({ at }) => at >= from);
-  }
-
-  unsavedTotals(queue: string): HistoryTotals {
-    return this.unsaved(queue, 0).reduce((sum, { point }) => addTotals(sum, point), noTotals);
   }
 
   #current(queue: string): HistoryPoint {
@@ -108,7 +137,7 @@ export class History {
     const { clock, instance } = this.options;
     const now = clock.now();
     const rows: HistoryRow[] = [];
-    const totals: HistoryWrite['totals'][number][] = [];
+    const totals: ({ queue: string } & HistoryTotals)[] = [];
     for (const [queue, counted] of this.#queues) {
       const over = [...counted.points].filter(([at]) => at < before);
       const counts = gauges.get(queue);
@@ -128,12 +157,29 @@ export class History {
       }
       totals.push({ queue, ...sum });
     }
-    const prune = historySteps.map(({ stepS, retentionMs }) => ({
-      stepS,
-      before: now - retentionMs,
-    }));
-    return { rows: lastOfEach(rows), totals, prune };
+    return { rows: lastOfEach(rows), totals };
   }
+}
+
+/** Also deletes rows of these queues that are too old. */
+function batchOf({ rows, totals }: HistoryWrite, now: number): RowBatch {
+  const puts: RowPut[] = rows.map(({ queue, stepS, at, instance, point }) => {
+    return { table: 'history', queue, key: historyRowKey(stepS, at, instance), value: point };
+  });
+  for (const { queue, ...more } of totals) {
+    const sum = (before: object | undefined) =>
+      addTotals((before as HistoryTotals | undefined) ?? noTotals, more);
+    puts.push({ table: 'totals', queue, key: '', value: sum });
+  }
+  const removals = totals.flatMap(({ queue }) =>
+    historySteps.map(({ stepS, retentionMs }) => ({
+      table: 'history' as const,
+      queue,
+      from: historyRowKey(stepS, 0),
+      before: historyRowKey(stepS, now - retentionMs),
+    })),
+  );
+  return { puts, removals, now };
 }
 
 /** Its longer steps are over too: a later point would start new ones. */

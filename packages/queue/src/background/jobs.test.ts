@@ -9,7 +9,7 @@ import { StorageUnavailable, type TaskStore } from '../storage/port/task-store.j
 import { Jobs } from './jobs.js';
 
 const start = Date.UTC(2027, 0, 4, 12);
-const key = { kind: 'job', queue: 'mail', name: '01JD3Z8Q4M7X2N5V9RTBKWCH6E' } as const;
+const key = { table: 'job', queue: 'mail', key: '01JD3Z8Q4M7X2N5V9RTBKWCH6E' } as const;
 const random = seededRandom(3);
 const never = new AbortController().signal;
 
@@ -29,7 +29,7 @@ async function setUp(deadCount: number) {
     store,
     clock,
     jobs,
-    state: async () => (await store.listRecords(key))[0]!.state as JobState,
+    state: async () => (await store.listRows(key))[0]!.value as JobState,
     audit: async () => {
       const records = await store.auditPage({ limit: 10 });
       return records.map(({ action, count }) => [action, count]).toReversed();
@@ -68,7 +68,11 @@ async function createJob(store: TaskStore, now: number, over: Partial<JobDefinit
     ...over,
   };
   const audit = jobAct(key, body, null);
-  await store.writeRecord({ ...key, ifRevision: 0, body, state: newJobState, audit, now });
+  await store.writeRows({
+    puts: [{ ...key, ifRevision: 0, body, value: newJobState }],
+    audit,
+    now,
+  });
 }
 
 test('a job purges what was dead at its creation, and is audited at its start and end', async () => {
@@ -139,7 +143,7 @@ test('a job that another server works on is left to it until it stops', async ()
   const { store, clock, jobs, state, create } = await setUp(1);
   await create();
   const owned = { ...newJobState, owner: 'other', ownedUntil: start + 5_000 };
-  await store.writeRecord({ ...key, ifRevision: 1, state: owned, now: start });
+  await store.writeRows({ puts: [{ ...key, ifRevision: 1, value: owned }], now: start });
   await jobs().run(never);
   expect(await state()).toMatchObject({ status: 'running', count: 0 });
   clock.time = start + 5_000;
@@ -184,8 +188,8 @@ test('ended jobs are forgotten after a week', async () => {
   await jobs().run(never);
   clock.time += 7 * 86_400_000;
   await jobs().run(never);
-  expect(await store.listRecordStates('job')).toHaveLength(1);
+  expect(await store.listRows({ table: 'job' })).toHaveLength(1);
   clock.time++;
   await jobs().run(never);
-  expect(await store.listRecordStates('job')).toEqual([]);
+  expect(await store.listRows({ table: 'job' })).toEqual([]);
 });

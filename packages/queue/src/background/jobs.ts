@@ -1,8 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { endedJob, jobAct, type JobDefinition, type JobState } from '../core/job.js';
-import type { RecordState, StoredRecord } from '../storage/port/stored-record.js';
-import { StorageUnavailable, type JobStep, type TaskStore } from '../storage/port/task-store.js';
+import { type DeadChange, removalOf, type Row, StorageUnavailable, type TaskStore } from '../storage/port/task-store.js';
 
 export interface JobsOptions {
   store: TaskStore;
@@ -35,12 +34,14 @@ export class Jobs {
   /** Works on all jobs that no other server works on. Returns after how long to run again. */
   async run(signal: AbortSignal): Promise<number> {
     const { store, clock } = this.options;
-    for (const record of await store.listRecordStates('job')) {
+    for (const row of await store.listRows({ table: 'job' })) {
       if (signal.aborted) break;
-      const { status, finishedAt } = record.state as JobState;
+      const { status, finishedAt } = row.value as JobState;
       if (status === 'running') {
-        if (this.#mayRun(record.state as JobState)) await this.#runJob(record, signal);
-      } else if (finishedAt! < clock.now() - retentionMs) await store.deleteRecord(record);
+        if (this.#mayRun(row.value as JobState)) await this.#runJob(row, signal);
+      } else if (finishedAt! < clock.now() - retentionMs) {
+        await store.writeRows({ removals: [removalOf(row)], now: clock.now() });
+      }
     }
     return pollMs;
   }
@@ -50,14 +51,13 @@ export class Jobs {
     return owner === null || owner === instance || ownedUntil <= clock.now();
   }
 
-  async #runJob(listed: RecordState, signal: AbortSignal): Promise<void> {
+  async #runJob({ table, queue, key }: Row, signal: AbortSignal): Promise<void> {
     const { store, clock } = this.options;
-    const { kind, queue, name } = listed;
-    let [record] = await store.listRecords({ kind, queue, name });
-    while (record && (record.state as JobState).status === 'running') {
-      if (signal.aborted) return this.#release(record);
+    let [row] = await store.listRows({ table, queue, key, hasBodies: true });
+    while (row && (row.value as JobState).status === 'running') {
+      if (signal.aborted) return this.#release(row);
       const startedAt = clock.monotonic();
-      record = await this.#step(record);
+      row = await this.#step(row);
       // Leaves at least half of the store's time to delivery.
       const restMs = Math.min(maxRestMs, clock.monotonic() - startedAt);
       if (restMs > 0) await clock.sleep(restMs);
@@ -65,42 +65,38 @@ export class Jobs {
   }
 
   /** Undefined: the job was cancelled, or another server has it. */
-  async #step(record: StoredRecord): Promise<StoredRecord | undefined> {
-    const state = record.state as JobState;
+  async #step(row: Row): Promise<Row | undefined> {
+    const state = row.value as JobState;
     try {
-      if (state.isExhausted) return await this.#end(record, 'done');
-      const result = await this.options.store.runJobStep(await this.#nextStep(record));
-      return result.kind === 'done' ? { ...record, ...result.record } : undefined;
+      if (state.isExhausted) return await this.#end(row, 'done');
+      const result = await this.options.store.actOnDead(await this.#nextStep(row));
+      return result.kind === 'done' ? { ...result.row!, body: row.body } : undefined;
     } catch (error) {
       if (error instanceof StorageUnavailable) throw error;
-      const fields = { job: record.name, queue: record.queue, err: error };
+      const fields = { job: row.key, queue: row.queue, err: error };
       this.options.log.error(fields, 'job failed');
-      return this.#end(record, 'failed');
+      return this.#end(row, 'failed');
     }
   }
 
-  async #nextStep({ queue, name, revision, createdAt, ...record }: StoredRecord): Promise<JobStep> {
+  async #nextStep({ table, queue, key, revision, createdAt, ...row }: Row): Promise<DeadChange> {
     const { clock, instance } = this.options;
-    const definition = record.body as JobDefinition;
-    const state = record.state as JobState;
+    const definition = row.body as JobDefinition;
+    const state = row.value as JobState;
     const { ids, after } = await this.#selected(queue, definition, state, createdAt);
     const { action, gapMs, by, selector } = definition;
     const now = clock.now();
-    const change = { queue, ids, diedBy: createdAt, now, by, selector };
     const dueAt = (index: number) => createdAt + Math.floor((state.count + index) * gapMs);
-    return {
-      name,
-      ifRevision: revision,
-      state: (count): JobState => ({
-        ...state,
-        count: state.count + count,
-        after: after ?? null,
-        isExhausted: after === undefined,
-        owner: instance,
-        ownedUntil: now + ownershipMs,
-      }),
-      change: action === 'redrive' ? { action, ...change, dueAt } : { action, ...change },
-    };
+    const value = (count: number): JobState => ({
+      ...state,
+      count: state.count + count,
+      after: after ?? null,
+      isExhausted: after === undefined,
+      owner: instance,
+      ownedUntil: now + ownershipMs,
+    });
+    const job = { table, queue, key, ifRevision: revision, value };
+    return { action, queue, ids, diedBy: createdAt, now, by, selector, dueAt, row: job };
   }
 
   async #selected(
@@ -123,24 +119,24 @@ export class Jobs {
     return { ids: page.tasks.map(({ id }) => id), after: page.next };
   }
 
-  async #end(record: StoredRecord, status: 'done' | 'failed'): Promise<undefined> {
+  async #end(row: Row, status: 'done' | 'failed'): Promise<undefined> {
     const { store, clock, log } = this.options;
-    const { kind, queue, name, revision: ifRevision } = record;
+    const { table, queue, key, revision: ifRevision } = row;
     const now = clock.now();
-    const state = endedJob(record.state as JobState, status, now);
-    const audit = jobAct(record, record.body as JobDefinition, state.count);
-    const key = { kind, queue, name };
-    const written = await store.writeRecord({ ...key, ifRevision, state, audit, now });
+    const value = endedJob(row.value as JobState, status, now);
+    const audit = jobAct(row, row.body as JobDefinition, value.count);
+    const puts = [{ table, queue, key, ifRevision, value }];
+    const written = await store.writeRows({ puts, audit, now });
     if (written.kind !== 'written') return undefined;
-    log.info({ job: name, queue, status, count: state.count }, 'job ended');
+    log.info({ job: key, queue, status, count: value.count }, 'job ended');
     return undefined;
   }
 
   /** At shutdown, so that another server or the next start continues at once. */
-  async #release({ kind, queue, name, revision, state }: StoredRecord): Promise<void> {
+  async #release({ table, queue, key, revision, value }: Row): Promise<void> {
     const { store, clock } = this.options;
-    const free: JobState = { ...(state as JobState), owner: null, ownedUntil: 0 };
-    const write = { kind, queue, name, ifRevision: revision, state: free, now: clock.now() };
-    await store.writeRecord(write);
+    const free: JobState = { ...(value as JobState), owner: null, ownedUntil: 0 };
+    const puts = [{ table, queue, key, ifRevision: revision, value: free }];
+    await store.writeRows({ puts, now: clock.now() });
   }
 }

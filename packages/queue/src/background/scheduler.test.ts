@@ -44,8 +44,9 @@ async function setUp(options: Options = {}) {
     ...over,
   };
   const state = newScheduleState(definition, undefined, { now: from, by: 'ada' });
-  const key = { kind: 'schedule', queue: 'mail', name: 'report' } as const;
-  await store.writeRecord({ ...key, ifRevision: 0, body: definition, state, now: start });
+  const key = { table: 'schedule', queue: 'mail', key: 'report' } as const;
+  const puts = [{ ...key, ifRevision: 0, body: definition, value: state }];
+  await store.writeRows({ puts, now: start });
   const scheduler = new Scheduler({
     store,
     clock,
@@ -62,7 +63,7 @@ async function setUp(options: Options = {}) {
       clock.time = time;
       return scheduler.run();
     },
-    state: async () => (await store.listRecordStates('schedule'))[0]!.state as ScheduleState,
+    state: async () => (await store.listRows({ table: 'schedule' }))[0]!.value as ScheduleState,
   };
 }
 
@@ -182,7 +183,8 @@ describe('overlap skip', () => {
     const done = { id: second!.id, token: second!.lease!.token, attempt: {} as never };
     const now = start + 2 * minute;
     await store.settle([{ ...done, now, verdict: { kind: 'succeeded' } }]);
-    await store.redrive({
+    await store.actOnDead({
+      action: 'redrive',
       queue: 'mail',
       ids: [task!.id],
       diedBy: now,
@@ -236,12 +238,12 @@ test('a full queue gets no task, and the schedule goes on', async () => {
 test('a paused schedule does not run, and a resumed one catches nothing up', async () => {
   const { store, definition, key, runAt, state } = await setUp({ definition: { every_ms: hour } });
   const paused = withPause(definition, await state(), true, start);
-  await store.writeRecord({ ...key, ifRevision: 1, state: paused, now: start });
+  await store.writeRows({ puts: [{ ...key, ifRevision: 1, value: paused }], now: start });
   await runAt(start + 5 * hour);
   expect(await store.counts('mail')).toMatchObject({ pending: 0 });
   const now = start + 5.5 * hour;
   const resumed = withPause(definition, await state(), false, now);
-  await store.writeRecord({ ...key, ifRevision: 2, state: resumed, now });
+  await store.writeRows({ puts: [{ ...key, ifRevision: 2, value: resumed }], now });
   await runAt(now);
   expect(await store.counts('mail')).toMatchObject({ pending: 0 });
   expect((await state()).nextRunAt).toBe(start + 6 * hour);

@@ -8,8 +8,7 @@ import {
   type ScheduleDefinition,
   type ScheduleState,
 } from '../core/schedule.js';
-import type { RecordState } from '../storage/port/stored-record.js';
-import type { NewTask, TaskStore } from '../storage/port/task-store.js';
+import type { NewTask, Row, TaskStore } from '../storage/port/task-store.js';
 import type { TaskObserver } from './task-observer.js';
 
 export interface SchedulerOptions {
@@ -44,24 +43,25 @@ export class Scheduler {
     const { store, clock } = this.options;
     const now = clock.now();
     let nextAt = Infinity;
-    for (const record of await store.listRecordStates('schedule')) {
-      const { nextRunAt } = record.state as ScheduleState;
+    for (const row of await store.listRows({ table: 'schedule' })) {
+      const { nextRunAt } = row.value as ScheduleState;
       if (nextRunAt === null) continue;
-      const next = nextRunAt <= now ? await this.#advance(record) : nextRunAt;
+      const next = nextRunAt <= now ? await this.#advance(row) : nextRunAt;
       nextAt = Math.min(nextAt, next ?? Infinity);
     }
     return Math.min(maxPauseMs, Math.max(minPauseMs, nextAt - clock.now()));
   }
 
   /** Returns the time of the next run; null if it is unknown. */
-  async #advance(listed: RecordState): Promise<number | null> {
+  async #advance(listed: Row): Promise<number | null> {
     const { store, clock, observer } = this.options;
-    const { kind, queue: queueName, name } = listed;
+    const { table, queue: queueName, key: name } = listed;
     const queue = await store.getQueue(queueName);
-    const [record] = await store.listRecords({ kind, queue: queueName, name });
-    if (!queue || !record) return null;
-    const definition = record.body as ScheduleDefinition;
-    const state = record.state as ScheduleState;
+    const where = { table, queue: queueName, key: name };
+    const [row] = await store.listRows({ ...where, hasBodies: true });
+    if (!queue || !row) return null;
+    const definition = row.body as ScheduleDefinition;
+    const state = row.value as ScheduleState;
     const now = clock.now();
     const key = { queue: queueName, incarnation: queue.incarnation, name };
     const times = { now, onTimeSince: now - this.#graceMs };
@@ -70,15 +70,9 @@ export class Scheduler {
     const runs = wanted.length === 0 || (await hasRoom(store, queue)) ? wanted : [];
     for (const run of wanted.slice(runs.length)) this.#note('queue_full', key, run);
     const tasks = runs.map((run) => scheduledTask(definition, queue, run, state.by));
-    const result = await store.writeRecord({
-      kind,
-      queue: queueName,
-      name,
-      ifRevision: record.revision,
-      state: withRuns({ ...state, nextRunAt, openIds }, runs),
-      tasks,
-      now,
-    });
+    const value = withRuns({ ...state, nextRunAt, openIds }, runs);
+    const puts = [{ ...where, ifRevision: row.revision, value }];
+    const result = await store.writeRows({ puts, tasks, now });
     // Otherwise another server was first.
     if (result.kind === 'written') {
       observer.scheduled(tasks, result.inserted, now);

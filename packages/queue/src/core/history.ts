@@ -82,3 +82,10 @@ export function addTotals(sum: HistoryTotals, more: HistoryTotals): HistoryTotal
 export function stepAt(time: number, stepS: number): number {
   return Math.floor(time / (stepS * 1000)) * stepS * 1000;
 }
+
+/** Key of a row of the history; without an instance, where the rows of a time begin. */
+export function historyRowKey(stepS: number, at: number, instance = ''): string {
+  const time = Math.max(0, Math.floor(at));
+  const start = `${String(stepS).padStart(5, '0')} ${String(time).padStart(15, '0')}`;
+  return instance === '' ? start : `${start} ${instance}`;
+}

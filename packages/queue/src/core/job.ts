@@ -55,9 +55,9 @@ export function endedJob(
 
 /** The audit record of the start of a job, or with a count of its end. */
 export function jobAct(
-  { queue, name }: { queue: string; name: string },
+  { queue, key }: { queue: string; key: string },
   { action, selector, by }: JobDefinition,
   count: number | null,
 ) {
-  return { principal: by, action, queue, selector: { ...selector, job: name }, count };
+  return { principal: by, action, queue, selector: { ...selector, job: key }, count };
 }

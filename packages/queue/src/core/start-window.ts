@@ -5,7 +5,7 @@
 export type Starts = readonly (readonly [at: number, count: number])[];
 
 /** Resolution of the times, rounded up: the limit is never exceeded, and the list is short. */
-const stepMs = 20;
+export const startStepMs = 20;
 
 /** How many more tasks may start at `now` with a limit of `perSecond` (0: no limit). */
 export function mayStart(starts: Starts, now: number, perSecond: number): number {
@@ -23,7 +23,7 @@ export function nextStartAt(starts: Starts, now: number, perSecond: number): num
 }
 
 export function withStarts(starts: Starts, now: number, count: number, perSecond: number): Starts {
-  const moment = Math.ceil(now / stepMs) * stepMs;
+  const moment = Math.ceil(now / startStepMs) * startStepMs;
   const recent: [number, number][] = [];
   const add = (at: number, more: number) => {
     const last = recent.at(-1);

@@ -5,7 +5,7 @@ import type { World } from '@millrace/kit/world';
 import type { BreakerPhase } from '../core/breaker.js';
 import type { Queue, SecretLookup } from '../core/queue.js';
 import type { Task } from '../core/task.js';
-import type { TaskStore, WorkerStats } from '../storage/port/task-store.js';
+import type { TaskStore } from '../storage/port/task-store.js';
 import type { TaskObserver } from '../background/index.js';
 import { Coordinator } from './coordinator.js';
 import { credentialsFor } from './callback/credentials.js';
@@ -25,7 +25,7 @@ import { probe, type ProbeResult } from './callback/probe.js';
 import { PulledLeases } from './pull/pulled-leases.js';
 import { PullServer } from './pull/pull-server.js';
 import { WaitingClaim, type PulledTask, type PullRequest } from './state/waiting-claims.js';
-import { WorkerActivity, workerKey } from './pull/worker-activity.js';
+import { WorkerActivity, workerKey, type WorkerStats } from './pull/worker-activity.js';
 import { Retention } from './retention.js';
 import { StoreHealth } from './state/store-health.js';
 import { waitingFor, waitingForAll, type WaitingFor } from './waiting-for.js';
@@ -127,6 +127,11 @@ export class Delivery {
   queueChanged(queue: string): void {
     this.#retention.queueChanged(queue);
     this.#coordinator.handle({ kind: 'config_changed', queue });
+  }
+
+  queueDeleted(queue: string): void {
+    this.#workers.forget(queue);
+    this.queueChanged(queue);
   }
 
   /** `handlers`: those that may have work; undefined: any. */

@@ -1,8 +1,8 @@
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
-import type { RecordState } from '../storage/port/stored-record.js';
-import { WorkerTable } from '../storage/port/worker-table.js';
+import { WorkerTable, workerStats } from '../delivery/pull/worker-activity.js';
+import type { Row, RowBatch } from '../storage/port/task-store.js';
 import type { QueueContext } from './base/context.js';
 import { createJob } from './jobs/create-job.js';
 import { anonymous } from './base/principal.js';
@@ -24,25 +24,24 @@ test('get task: a principal waits for at most 10,000 tasks at a time', async () 
 });
 
 test('job: a queue runs at most 100, and the oldest ended ones above 1,000 are forgotten', async () => {
-  const stateOf = (status: string, index: number): RecordState => ({
-    kind: 'job',
+  const stateOf = (status: string, index: number): Row => ({
+    table: 'job',
     queue: 'mail',
-    name: `J${String(index).padStart(5, '0')}`,
-    state: { status },
+    key: `J${String(index).padStart(5, '0')}`,
+    value: { status },
     revision: 1,
     createdAt: 0,
   });
-  let states: RecordState[] = [];
+  let states: Row[] = [];
   const deleted: string[] = [];
   const context = {
     store: {
       getQueue: async () => ({ name: 'mail' }),
-      listRecordStates: async () => states,
-      deleteRecord: async ({ name }: { name: string }) => void deleted.push(name),
-      writeRecord: async (write: object) => ({
-        kind: 'written',
-        record: { ...write, createdAt: 0 },
-      }),
+      listRows: async () => states,
+      writeRows: async ({ puts = [], removals = [] }: RowBatch) => {
+        for (const { from } of removals) deleted.push(from);
+        return { kind: 'written', rows: puts.map((put) => ({ ...put, createdAt: 0 })) };
+      },
     },
     clock: systemClock,
     random: systemRandom,
@@ -70,13 +69,13 @@ test('workers: those seen longest ago are forgotten above 20,000', () => {
     returned: 0,
   });
   for (let i = 0; i < 20_000; i += 5_000) {
-    table.note(
+    table.add(
       Array.from({ length: 5_000 }, (_, n) => note(i + n, 1_000)),
       1_000,
     );
   }
-  table.note([note(0, 2_000), note(20_000, 2_000)], 2_000);
-  const workers = table.list({ queue: 'mail', seenSince: 0 }).map(({ worker }) => worker);
+  table.add([note(0, 2_000), note(20_000, 2_000)], 2_000);
+  const workers = workerStats(table.of('mail'), 0).map(({ worker }) => worker);
   expect(workers).toHaveLength(20_000);
   expect(workers).toContain('w0');
   expect(workers).not.toContain('w1');

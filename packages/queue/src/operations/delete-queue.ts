@@ -17,5 +17,5 @@ export async function deleteQueue(
       `The queue ${queue} has pending, running or dead tasks; let them finish or purge them first.`,
     );
   }
-  delivery.queueChanged(queue);
+  delivery.queueDeleted(queue);
 }

@@ -27,7 +27,7 @@ export async function getQueueMetrics(
   const stepMs = stepS * 1000;
   const last = stepAt(clock.now(), stepS);
   const from = last - (Math.ceil(sinceMs / stepMs) - 1) * stepMs;
-  const [rows, counts] = [await store.readHistory({ queue, stepS, from }), store.counts(queue)];
+  const [rows, counts] = [await history.read(queue, stepS, from), store.counts(queue)];
   const { pending, inFlight } = await counts;
   const sums = new Map<number, HistoryPoint>();
   for (const { at, point } of [...rows, ...history.unsaved(queue, from)]) {

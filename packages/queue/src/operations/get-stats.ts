@@ -1,5 +1,5 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import { addTotals, historySteps } from '../core/history.js';
+import { historySteps } from '../core/history.js';
 import type { QueueCounts } from '../core/queue.js';
 import type { QueueContext } from './base/context.js';
 import { requireQueue } from './base/find.js';
@@ -16,8 +16,7 @@ export async function getStats(
 ): Promise<QueueSchema<'Stats'>> {
   await requireQueue(context, queue);
   const { store, clock, history } = context;
-  const stored = await store.readHistoryTotals(queue);
-  const totals = addTotals(stored, history.unsavedTotals(queue));
+  const totals = await history.totals(queue);
   return {
     ...toStats(await store.counts(queue), clock.now()),
     succeeded_total: totals.succeeded,
@@ -30,13 +29,10 @@ export async function getStats(
 const [fine] = historySteps;
 const rateWindowS = 60;
 
-async function ratePerSecond(
-  { store, clock, history }: QueueContext,
-  queue: string,
-): Promise<number> {
+async function ratePerSecond({ clock, history }: QueueContext, queue: string): Promise<number> {
   // The step that contains the start of the window counts whole.
   const from = clock.now() - (rateWindowS + fine.stepS) * 1000;
-  const rows = await store.readHistory({ queue, stepS: fine.stepS, from });
+  const rows = await history.read(queue, fine.stepS, from);
   let ended = 0;
   for (const { at, point } of [...rows, ...history.unsaved(queue, from)]) {
     if (at > from) ended += point.succeeded + point.dead;

@@ -2,10 +2,9 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import type { TaskOrder, TaskPosition } from '../storage/port/task-list.js';
 import type { QueueContext } from './base/context.js';
-import type { CursorScope } from './base/cursors.js';
+import { defaultPageSize, staleCursor, type CursorScope } from './base/cursors.js';
 import { toEnvelope } from './base/envelope.js';
 import { requireQueue } from './base/find.js';
-import { defaultPageSize, staleCursor } from './list-dlq.js';
 import { failQuery } from './base/refusal.js';
 import { taskFilter, type GivenTaskFilter } from './task-filter.js';
 

@@ -15,16 +15,13 @@ import { cancelJob } from '../operations/jobs/cancel-job.js';
 import { createJob } from '../operations/jobs/create-job.js';
 import { getJob, listJobs } from '../operations/jobs/read-jobs.js';
 import { listAudit } from '../operations/list-audit.js';
-import { listDlq } from '../operations/list-dlq.js';
-import { listDlqGroups } from '../operations/list-dlq-groups.js';
+import { actOnDead, listDlq, listDlqGroups } from '../operations/dead-letters.js';
 import { listQueues } from '../operations/list-queues.js';
 import { listWorkers } from '../operations/list-workers.js';
 import { pauseQueue } from '../operations/pause-queue.js';
 import type { Principal } from '../operations/base/principal.js';
-import { purgeDlq } from '../operations/purge-dlq.js';
 import { putQueueConfig } from '../operations/put-queue-config.js';
 import type { WireConfig } from '../operations/queue-config.js';
-import { redriveDlq } from '../operations/redrive-dlq.js';
 import { resumeQueue } from '../operations/resume-queue.js';
 import {
   deleteSchedule,
@@ -123,7 +120,10 @@ function deadHandlers(context: QueueContext) {
       handle: async ({ params, query, principal, body }) => {
         const request = { queue: params.queue, body };
         if (query.async === true) return startJob(context, principal, request, 'redrive');
-        return { status: 200, body: await redriveDlq(context, principal, request) };
+        return {
+          status: 200,
+          body: await actOnDead(context, principal, { action: 'redrive', ...request }),
+        };
       },
     },
     purgeDlq: {
@@ -131,7 +131,10 @@ function deadHandlers(context: QueueContext) {
       handle: async ({ params, query, principal, body }) => {
         const request = { queue: params.queue, body };
         if (query.async === true) return startJob(context, principal, request, 'purge');
-        return { status: 200, body: await purgeDlq(context, principal, request) };
+        return {
+          status: 200,
+          body: await actOnDead(context, principal, { action: 'purge', ...request }),
+        };
       },
     },
   } satisfies Partial<QueueHandlers>;

@@ -179,12 +179,12 @@ test('claim: finds a task that is due long before those already claimed', async 
   expect(await claim(other, 100)).toHaveLength(1);
 });
 
-test('claim: a sweep finds a task below the floor that no writer noticed', async () => {
+test('claim: a sweep finds a task below the low-water mark that no writer noticed', async () => {
   const store = await open();
   await store.putQueue({ queue: 'mail', config: someConfig(), now: start, by: 'ada' });
   await store.insertTasks(tasksFrom(0, 2), start);
-  // As after a commit that took long: the floors were raised meanwhile.
-  await postgres.sql(url, `UPDATE millrace.floors SET due_at = ${start + 60_000}`);
+  // As after a commit that took long: the marks were raised meanwhile.
+  await postgres.sql(url, `UPDATE millrace.low_water_marks SET due_at = ${start + 60_000}`);
   const found = async () => {
     const [tasks, counts] = [await claim(store, 1), await store.counts('mail')];
     return [tasks.length, counts.oldestPendingAt];
@@ -192,12 +192,12 @@ test('claim: a sweep finds a task below the floor that no writer noticed', async
   await expect.poll(found, { timeout: 30_000 }).toEqual([1, start]);
 });
 
-test('claim: floors are raised behind claimed tasks', async () => {
+test('claim: low-water marks are raised behind claimed tasks', async () => {
   const store = await open();
   await store.putQueue({ queue: 'mail', config: someConfig(), now: start, by: 'ada' });
   await store.insertTasks(tasksFrom(0, 10), start);
   await claim(store, 100);
-  const text = 'SELECT priority FROM millrace.floors WHERE due_at > 0 ORDER BY 1';
+  const text = 'SELECT priority FROM millrace.low_water_marks WHERE due_at > 0 ORDER BY 1';
   expect(await postgres.sql(url, text)).toEqual([{ priority: -1 }, { priority: 4 }]);
 });
 

@@ -103,7 +103,7 @@ test('settle: reports work while a claim runs, which may not have seen the free 
   await submit(store, 1);
   const tasks = await claim(store);
   const works = worksOf(store);
-  const client = await lockedGates();
+  const client = await lockedQueues();
   const running = claim(store);
   await succeed(store, tasks);
   expect(works).toEqual(['mail']);
@@ -144,12 +144,14 @@ test('claim: one that gets nothing commits without a wait for the disk', async (
     await client.query('BEGIN');
     const token = textArray([systemRandom.ulid(now)]);
     const leaseEnd = now + 45_000;
-    const values = ['mail', 1, 10, now, leaseEnd, 'test', token, 0, false, 0, null, null, null];
+    const request = ['mail', 1, 10, now, leaseEnd, 'test', token, 0, false, 0];
+    const values = [...request, null, null, null, now];
     const { rows } = await client.query({ text: claimStatement.text, values, rowMode: 'array' });
     const inside = await client.query<{ setting: string }>(readSetting);
     await client.query('COMMIT');
     const after = await client.query<{ setting: string }>(readSetting);
-    return [rows.length - 1, inside.rows[0]!.setting, after.rows[0]!.setting];
+    const claimed = rows.filter(([, position]) => position !== null);
+    return [claimed.length, inside.rows[0]!.setting, after.rows[0]!.setting];
   };
   expect(await settingAfterClaim()).toEqual([0, 'off', 'on']);
   await submit(store, 1);
@@ -166,9 +168,9 @@ async function connect(): Promise<Client> {
 }
 
 /** A transaction that holds the claim lock of every queue. */
-async function lockedGates(): Promise<Client> {
+async function lockedQueues(): Promise<Client> {
   const client = await connect();
   await client.query('BEGIN');
-  await client.query('SELECT 1 FROM millrace.gates FOR UPDATE');
+  await client.query('SELECT 1 FROM millrace.queue_locks FOR UPDATE');
   return client;
 }

@@ -28,11 +28,11 @@ const makeDead = (now: number) => `
     SELECT '01K0000000000000000' || 1000000 + i, no, ${now} - 60000 + i, 1, ${now} - 60000 + i,
       CASE i % 3 WHEN 1 THEN ${now} - i END, 0, 0, 0, i % 2, 4, false, '', '{}'
     FROM millrace.queues, generate_series(1, ${dead}) AS i;
-  INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+  INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
     SELECT no, 0, 0, 0 FROM millrace.queues, generate_series(1, ${dead});
   INSERT INTO millrace.claims (lease_expires_at, ids)
     SELECT ${now} - 60000 + i, '{}' FROM generate_series(1, ${dead}) AS i;
-  DELETE FROM millrace.live; DELETE FROM millrace.ledger; DELETE FROM millrace.claims;
+  DELETE FROM millrace.live; DELETE FROM millrace.counters; DELETE FROM millrace.claims;
   ANALYZE`;
 
 /** How many entries of the indexes were read so far. */

@@ -1,12 +1,13 @@
+import { readFileSync } from 'node:fs';
 import { systemClock } from '@millrace/kit/clock';
+import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { tables } from '../../src/storage/postgres/migrations/0001-tables.sql.js';
-import { upkeep } from '../../src/storage/postgres/migrations/0002-upkeep.sql.js';
-import { claims, claimsUpkeep } from '../../src/storage/postgres/migrations/0003-claims.sql.js';
+import { History } from '../../src/background/history.js';
+import { WorkerActivity } from '../../src/delivery/pull/worker-activity.js';
 import { schemaVersion } from '../../src/storage/postgres/migrations.js';
 import type { TaskStore } from '../../src/storage/port/task-store.js';
-import { someAttempt, someConfig } from '../task-store/fixture.js';
+import { someConfig } from '../task-store/fixture.js';
 import { tableProblems } from './consistency.js';
 import { openOn } from './fresh-store.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
@@ -18,24 +19,10 @@ beforeAll(async () => void (postgres = await startPostgres()));
 beforeEach(async () => void (url = await postgres.database(`migrated_${++databases}`)));
 afterAll(() => postgres.remove());
 
-const heldId = '01K00000000000000000000001';
-
-/** As the first version left them, with one task that waits. */
-const firstTables = `CREATE SCHEMA millrace;
-  CREATE TABLE millrace.schema_version (one boolean PRIMARY KEY, version integer NOT NULL);
-  INSERT INTO millrace.schema_version VALUES (true, 1);
-  ${tables.join(';\n')};
-  INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, updated_at)
-    VALUES ('mail', '${JSON.stringify(someConfig())}', false, 1, '${heldId}', 1, 1);
-  INSERT INTO millrace.gates SELECT no, '{}', '[]' FROM millrace.queues;
-  INSERT INTO millrace.tasks (id, queue, handler_ref, priority, created_at, first_due_at,
-    submitted_by, content_type, headers, payload)
-    VALUES ('${heldId}', 'mail', 'mail.send', 4, 1, 1, 'shop', 'text/plain', '{}', 'old');
-  INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, attempt, total_attempts,
-    redrive_count, status, priority, started, group_key, attempts)
-    SELECT '${heldId}', no, 1, 1, 1, 0, 0, 0, 0, 4, false, '', '{}' FROM millrace.queues;
-  INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
-    SELECT no, 1, 0, 0 FROM millrace.queues`;
+const fixture = (file: string) =>
+  readFileSync(new URL(`../fixtures/${file}`, import.meta.url), 'utf8');
+const old = fixture('0.1.0/postgres.sql');
+const noon = Date.UTC(2026, 0, 5, 12);
 
 const version = async () => postgres.sql(url, 'SELECT version FROM millrace.schema_version');
 const optionsOf = async (table: string) => {
@@ -61,130 +48,126 @@ async function claimAll(store: TaskStore, limit = 10) {
   });
 }
 
-/** As the second version left them: of two groups and of none, two of each in flight. */
-const secondTables = `${firstTables};
-  ${upkeep.join(';\n')};
-  UPDATE millrace.schema_version SET version = 2;
+/** Everything that statements and the planner see of the tables. */
+const shapeOf = async (at: string) => ({
+  columns: await postgres.sql(
+    at,
+    `SELECT c.relname, a.attname, format_type(a.atttypid, a.atttypmod) AS type, a.attnotnull,
+      a.attcollation, a.attidentity, a.attstattarget, a.attstorage,
+      pg_get_expr(d.adbin, d.adrelid) AS value
+    FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid
+      LEFT JOIN pg_attrdef d ON d.adrelid = c.oid AND d.adnum = a.attnum
+    WHERE c.relnamespace = 'millrace'::regnamespace AND c.relkind = 'r' AND a.attnum > 0
+      AND NOT a.attisdropped ORDER BY 1, 2`,
+  ),
+  indexes: await postgres.sql(
+    at,
+    `SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = 'millrace' ORDER BY 1`,
+  ),
+  options: await postgres.sql(
+    at,
+    `SELECT relname, (SELECT array_agg(o ORDER BY o) FROM unnest(reloptions) AS o) AS options
+    FROM pg_class WHERE relnamespace = 'millrace'::regnamespace AND relkind = 'r' ORDER BY 1`,
+  ),
+  sequences: await postgres.sql(
+    at,
+    `SELECT sequencename FROM pg_sequences WHERE schemaname = 'millrace' ORDER BY 1`,
+  ),
+});
+
+test.each(['0.1.0/postgres.sql', 'schema-12.sql'])(
+  'upgrade: the tables of %s become those of a new database',
+  async (file) => {
+    await postgres.sql(url, fixture(file));
+    await open();
+    expect(await version()).toEqual([{ version: schemaVersion }]);
+    const fresh = await postgres.database(`fresh_${++databases}`);
+    await open(fresh);
+    expect(await shapeOf(url)).toEqual(await shapeOf(fresh));
+  },
+);
+
+/** A queue with two groups, of which `a` had the last turn, and what belongs to it. */
+const twelfth = `${fixture('schema-12.sql')}
+  INSERT INTO millrace.queues (name, config, paused, version, incarnation, created_at, changed_at)
+    VALUES ('mail', '${JSON.stringify(someConfig())}', false, 1, '01K0', 1, 1);
+  INSERT INTO millrace.gates SELECT no, '{"4":"a"}', '[]', '' FROM millrace.queues;
+  INSERT INTO millrace.floors SELECT no, kind, 0
+    FROM millrace.queues, generate_series(-2, 9) AS kind;
   CREATE TEMPORARY TABLE made AS SELECT '01K000000000000000000' || 10000 + i AS id, i,
-      CASE i % 3 WHEN 0 THEN NULL WHEN 1 THEN 'a' ELSE 'b' END AS group_key
-    FROM generate_series(1, 60) AS i;
+      CASE i % 3 WHEN 0 THEN '' WHEN 1 THEN 'a' ELSE 'b' END AS group_key
+    FROM generate_series(1, 9) AS i;
   INSERT INTO millrace.tasks (id, queue, handler_ref, priority, group_key, created_at, first_due_at,
     submitted_by, content_type, headers, payload)
-    SELECT id, 'mail', 'mail.send', 4, group_key, i, i, 'shop', 'text/plain', '{}', id::bytea
-    FROM made;
-  INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, lease_expires_at,
-    lease_started_at, attempt, total_attempts, redrive_count, status, priority, started,
-    lease_async, group_key, lease_token, lease_node, attempts)
-    SELECT id, no, i, i, CASE WHEN i > 6 THEN i END, CASE WHEN i <= 6 THEN 1000 + i % 2 END,
-      CASE WHEN i <= 6 THEN i END, CASE WHEN i <= 6 THEN 1 ELSE 0 END,
-      CASE WHEN i <= 6 THEN 1 ELSE 0 END, 0, CASE WHEN i <= 6 THEN 2 ELSE 0 END, 4, i <= 6,
-      CASE WHEN i <= 6 THEN false END, coalesce(group_key, ''), CASE WHEN i <= 6 THEN 'token' || i END,
-      CASE WHEN i <= 6 THEN 'old' END, '{}'
-    FROM made, millrace.queues;
+    SELECT id, 'mail', 'mail.send', 4, nullif(group_key, ''), i, i, 'shop', 'text/plain', '{}',
+      id::bytea FROM made;
+  INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, attempt, total_attempts,
+    redrive_count, stage, priority, started, group_key, attempts)
+    SELECT id, no, i, i, i, 0, 0, 0, 0, 4, false, group_key, '{}' FROM made, millrace.queues;
   INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
-    SELECT no, 54, 6, 0 FROM millrace.queues`;
+    SELECT no, 9, 0, 0 FROM millrace.queues;
+  INSERT INTO millrace.records SELECT kind, no, 'nightly', '{"b":1}', '{"s":2}', 3, 5
+    FROM millrace.queues, unnest(ARRAY['schedule', 'job']) AS kind;
+  INSERT INTO millrace.history SELECT no, step, ${noon} + i * 1000, 'A', '{"submitted":' || i || '}'
+    FROM millrace.queues, unnest(ARRAY[10, 60]) AS step, generate_series(1, 3) AS i;
+  INSERT INTO millrace.history_totals SELECT no, 7, 5, 3 FROM millrace.queues;
+  INSERT INTO millrace.workers SELECT no, 'key-of-w1', 'w1', 'mailers', NULL, ${noon}, 5, 2, 1, 1
+    FROM millrace.queues`;
 
-test('tables of the first version become those of this one, with what they hold', async () => {
-  await postgres.sql(url, firstTables);
+test('upgrade: a database of version 12 keeps tasks, turns, rows and history', async () => {
+  await postgres.sql(url, twelfth);
   const store = await open();
-  expect(await version()).toEqual([{ version: schemaVersion }]);
-  expect(await optionsOf('live')).toMatch(/fillfactor=38/);
-  expect(await optionsOf('live')).toMatch(/autovacuum_vacuum_cost_delay=0/);
-  const [task] = await claimAll(store);
-  expect(task).toMatchObject({ id: heldId, attempt: 1 });
-  expect(Buffer.from(task!.payload).toString()).toBe('old');
+  expect(await tableProblems(postgres, url)).toEqual([]);
+  expect(await store.counts('mail')).toMatchObject({ pending: 9, inFlight: 0 });
+  for (const table of ['schedule', 'job'] as const) {
+    const row = { table, queue: 'mail', key: 'nightly', revision: 3, createdAt: 5 };
+    expect(await store.listRows({ table, hasBodies: true })).toEqual([
+      { ...row, body: { b: 1 }, value: { s: 2 } },
+    ]);
+  }
+  const clock = { ...systemClock, now: () => noon };
+  const history = new History({ store, clock, instance: 'B' });
+  const rows = await history.read('mail', 10, noon + 2_500);
+  expect(rows.map(({ at, instance }) => [at - noon, instance])).toEqual([
+    [2_000, 'A'],
+    [3_000, 'A'],
+  ]);
+  expect(await history.totals('mail')).toEqual({ succeeded: 7, failed: 5, dead: 3 });
+  const workers = new WorkerActivity({ store, clock, log: silentLog });
+  expect(await workers.list('mail')).toEqual([
+    {
+      worker: 'w1',
+      principal: 'mailers',
+      remoteIp: null,
+      lastSeenAt: noon,
+      inFlight: 1,
+      claimed: 5,
+      completed: 2,
+      failed: 1,
+    },
+  ]);
+  // The group after the last turn goes first.
+  const claimed = await claimAll(store, 3);
+  expect(claimed.map(({ groupKey }) => groupKey)).toEqual(['b', null, 'a']);
   expect(await tableProblems(postgres, url)).toEqual([]);
 });
 
-test('what was in flight in tables of the second version is found when its lease ends', async () => {
-  await postgres.sql(url, secondTables);
-  const store = await open();
-  expect(await version()).toEqual([{ version: schemaVersion }]);
-  expect(await tableProblems(postgres, url)).toEqual([]);
-  expect(await store.counts('mail')).toMatchObject({ pending: 55, inFlight: 6 });
-  expect((await store.nextEventAt()).upkeepAt).toBe(1_000);
-  const ended = await store.endedLeases({ now: 1_001, limit: 100 });
-  expect(ended.map(({ lease }) => lease!.token)).toEqual(
-    [2, 4, 6, 1, 3, 5].map((serial) => `token${serial}`),
-  );
-  const now = systemClock.now();
-  const results = await store.settle(
-    ended.map((task) => ({
-      id: task.id,
-      token: task.lease!.token,
-      now,
-      verdict: { kind: 'retry', dueAt: now },
-      attempt: someAttempt({ attempt: task.attempt }),
-    })),
-  );
-  expect(results.map(({ kind }) => kind)).toEqual(ended.map(() => 'settled'));
-  const claimed = [await claimAll(store, 40), await claimAll(store, 40)].flat();
-  expect(claimed).toHaveLength(61);
-  expect(new Set(claimed.map(({ id }) => id)).size).toBe(61);
-  expect(claimed.filter(({ attempt }) => attempt === 2)).toHaveLength(6);
-  expect(await tableProblems(postgres, url)).toEqual([]);
-});
-
-/** As the third version left them, with five that succeeded at three times and one that is dead. */
-const thirdTables = `${firstTables};
-  ${[...upkeep, ...claims, ...claimsUpkeep].join(';\n')};
-  UPDATE millrace.schema_version SET version = 3;
-  CREATE TEMPORARY TABLE over AS SELECT '01K0000000000000000000001' || i AS id, i
-    FROM generate_series(1, 6) AS i;
-  INSERT INTO millrace.tasks (id, queue, handler_ref, priority, created_at, first_due_at,
-    submitted_by, content_type, headers, payload)
-    SELECT id, 'mail', 'mail.send', 4, i, i, 'shop', 'text/plain', '{}', id::bytea FROM over;
-  INSERT INTO millrace.ended (id, queue_no, ended_at, attempt, total_attempts, redrive_count, status,
-    handler_ref, dead_reason, attempts)
-    SELECT id, no, 1000 + i / 2, 1, 1, 0, CASE i WHEN 6 THEN 4 ELSE 3 END, 'mail.send',
-      CASE i WHEN 6 THEN 'PERMANENT' END, '{}'
-    FROM over, millrace.queues;
-  INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
-    SELECT no, 0, 0, 1 FROM millrace.queues`;
-
-test('what had succeeded in tables of the third version is deleted at its time', async () => {
-  await postgres.sql(url, thirdTables);
-  const store = await open();
-  expect(await tableProblems(postgres, url)).toEqual([]);
-  const filter = {};
-  const query = {
-    queue: 'mail',
-    order: 'oldest_first',
-    filter,
-    limit: 9,
-    maxBytes: 9_999,
-  } as const;
-  const page = await store.deadTasks(query);
-  expect(page.tasks).toMatchObject([{ status: 'DEAD', deadAt: 1_003 }]);
-  const remove = (status: 'SUCCEEDED' | 'DEAD', endedBefore: number, limit = 9) =>
-    store.deleteFinished({ queue: 'mail', status, endedBefore, now: 2_000, limit });
-  expect(await remove('SUCCEEDED', 1_000)).toBe(0);
-  expect(await remove('SUCCEEDED', 1_002, 2)).toBe(2);
-  expect(await tableProblems(postgres, url)).toEqual([]);
-  expect(await remove('SUCCEEDED', 1_002)).toBe(1);
-  expect(await remove('SUCCEEDED', 9_000)).toBe(2);
-  expect(await remove('DEAD', 9_000)).toBe(1);
-  expect(await tableProblems(postgres, url)).toEqual([]);
+test('upgrade: tables of before 0.1.0 are refused', async () => {
+  await postgres.sql(url, old);
+  await postgres.sql(url, 'UPDATE millrace.schema_version SET version = 4');
+  await expect(open()).rejects.toThrow(/version 4, of before 0.1.0/);
 });
 
 test('a server of 0.1.0 that still runs can neither claim nor settle', async () => {
   await open();
   const gate = 'SELECT queue_no, turns FROM millrace.gates';
-  await expect(postgres.sql(url, gate)).rejects.toThrow(/column "turns"/);
+  await expect(postgres.sql(url, gate)).rejects.toThrow(/"millrace.gates" does not exist/);
   const succeeded = 'INSERT INTO millrace.successes DEFAULT VALUES';
   await expect(postgres.sql(url, succeeded)).rejects.toThrow(/"millrace.successes" does not exist/);
 });
 
-test('a server of the third version that still runs can neither claim nor settle', async () => {
-  await open();
-  const queue = 'SELECT no, name, config, paused, updated_at FROM millrace.queues';
-  await expect(postgres.sql(url, queue)).rejects.toThrow(/column "updated_at"/);
-  const settled = `INSERT INTO millrace.ended (id, status) VALUES ('', 3)`;
-  await expect(postgres.sql(url, settled)).rejects.toThrow(/column "status"/);
-});
-
 test('tables that take longer than a statement may are changed all the same', async () => {
-  await postgres.sql(url, thirdTables);
+  await postgres.sql(url, old);
   await postgres.sql(
     url,
     `CREATE FUNCTION slow() RETURNS event_trigger LANGUAGE plpgsql
@@ -214,29 +197,22 @@ const asGuest = async (grants: string) => {
 };
 
 test('where the upkeep of a table is refused, the server works all the same', async () => {
-  await postgres.sql(url, firstTables);
-  const owned = ['live', 'ended', 'queues', 'gates', 'tasks'];
+  await postgres.sql(url, old);
+  const owned = ['live', 'ended', 'queues', 'gates', 'tasks', 'floors', 'ledger', 'successes'];
   const guest = await asGuest(
-    owned.map((table) => `ALTER TABLE millrace.${table} OWNER TO guest;`).join('\n'),
+    `${owned.map((table) => `ALTER TABLE millrace.${table} OWNER TO guest;`).join('\n')}
+    ALTER TABLE millrace.wrecks OWNER TO guest`,
   );
   const store = await open(guest);
   expect(await version()).toEqual([{ version: schemaVersion }]);
   expect(await optionsOf('live')).toMatch(/fillfactor=38/);
-  expect(await optionsOf('ledger')).toBeNull();
-  expect(await claimAll(store)).toHaveLength(1);
+  expect(await claimAll(store)).not.toHaveLength(0);
 });
 
 test('a role without the privilege to change the tables gets an error, and they stay unchanged', async () => {
-  await postgres.sql(url, firstTables);
+  await postgres.sql(url, old);
   await expect(open(await asGuest(''))).rejects.toThrow(/must be owner/);
-  expect(await version()).toEqual([{ version: 1 }]);
-  expect(await optionsOf('live')).toBeNull();
-});
-
-test('a server of the second version that still runs can do nothing to the tables', async () => {
-  await open();
-  const claim = `UPDATE millrace.live SET status = 2 WHERE status + 0 = 0`;
-  await expect(postgres.sql(url, claim)).rejects.toThrow(/column "status"/);
+  expect(await version()).toEqual([{ version: 5 }]);
 });
 
 test('a role that may not make a schema works in one that it was given', async () => {

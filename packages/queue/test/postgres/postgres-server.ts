@@ -133,8 +133,8 @@ async function closeClients(clients: Map<string, Client>): Promise<void> {
 
 /** Empties the tables, except for rows of the migrations. */
 export const emptyTables = `
-  TRUNCATE millrace.queues, millrace.gates, millrace.claimants, millrace.ledger, millrace.tasks,
-    millrace.live, millrace.claims, millrace.ended, millrace.floors, millrace.wrecks,
-    millrace.audit, millrace.secrets, millrace.transfers, millrace.records,
-    millrace.history, millrace.history_totals, millrace.unique_keys;
+  TRUNCATE millrace.queues, millrace.queue_locks, millrace.claimants, millrace.counters, millrace.tasks,
+    millrace.live, millrace.claims, millrace.ended, millrace.low_water_marks, millrace.deleted_queues,
+    millrace.audit, millrace.secrets, millrace.transfers, millrace.rows,
+    millrace.unique_keys;
   UPDATE millrace.audit_head SET seq = 0, hash = NULL`;

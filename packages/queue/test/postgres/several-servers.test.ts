@@ -4,6 +4,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { auditFault, auditToWire } from '../../src/core/audit.js';
 import type { WholeTask } from '../../src/core/task.js';
+import { Client } from '../../src/storage/postgres/connection/client.js';
 import { openPostgresStore, type PostgresStoreOptions } from '../../src/storage/postgres/index.js';
 import type { ClaimRequest, NewTask, TaskStore } from '../../src/storage/port/task-store.js';
 import { makeQueue as makeQueueAt, startTestServer } from '../support/server.js';
@@ -81,6 +82,69 @@ function workAll(stores: readonly TaskStore[], over: Partial<ClaimRequest> = {},
     }),
   );
 }
+
+test('counts: every server shows those of all servers, right after each call', async () => {
+  const [one, other] = await openAll(2);
+  let [pending, inFlight, dead] = [0, 0, 0];
+  const check = async () => {
+    for (const store of [one!, other!]) {
+      expect(await store.counts('mail')).toMatchObject({ pending, inFlight, dead });
+    }
+  };
+  // Each server folds counters on the way, and each acts in turn.
+  for (let round = 0; round < 200; round++) {
+    const [here, there] = round % 2 === 0 ? [one!, other!] : [other!, one!];
+    await submit(here, newTasks(3));
+    pending += 3;
+    await check();
+    const tasks = await claim(there, { limit: 2 });
+    expect(tasks).toHaveLength(2);
+    pending -= 2;
+    inFlight += 2;
+    await check();
+    const now = systemClock.now();
+    await here.settle([
+      settlementOf(tasks[0]!, { kind: 'succeeded' }, { now }),
+      settlementOf(tasks[1]!, { kind: 'dead', reason: 'PERMANENT' }, { now }),
+    ]);
+    inFlight -= 2;
+    dead++;
+    await check();
+  }
+  const { tasks } = await one!.deadTasks({
+    queue: 'mail',
+    filter: {},
+    order: 'oldest_first',
+    limit: 100,
+    maxBytes: 1e9,
+  });
+  const ids = tasks.map(({ id }) => id);
+  const now = systemClock.now();
+  const change = { queue: 'mail', ids, diedBy: now, now, by: 'ada', selector: {} };
+  await other!.actOnDead({ ...change, action: 'redrive' });
+  [pending, dead] = [pending + 100, dead - 100];
+  await check();
+  expect(await tableProblems(postgres, url)).toEqual([]);
+});
+
+test('counts: a commit that took long is counted when it is there, on every server', async () => {
+  const [one, other] = await openAll(2);
+  const slow = new Client({ connectionString: url });
+  await slow.connect();
+  onTestFinished(() => slow.end());
+  await slow.query('BEGIN');
+  await slow.query(`INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
+    SELECT no, 0, 0, 7 FROM millrace.queues`);
+  // Long enough for several folds of both servers.
+  for (let i = 0; i < 300; i++) {
+    await submit(i % 2 === 0 ? one! : other!, newTasks(1));
+    if (i % 20 === 0) await Promise.all([one!.counts('mail'), other!.counts('mail')]);
+  }
+  await slow.query('COMMIT');
+  for (const store of [one!, other!]) {
+    expect(await store.counts('mail')).toMatchObject({ pending: 300, dead: 7 });
+  }
+});
 
 test('servers that open an empty database at the same time all get the same tables', async () => {
   const stores = await openAll(6);

@@ -42,7 +42,7 @@ const fill = `
   SELECT t.id, q.no, t.created_at, 1, 1, 0, 3, '', '{}'
   FROM millrace.tasks t JOIN millrace.queues q ON q.name = t.queue
   WHERE right(t.id, 1) NOT IN ('0', '5');
-  INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+  INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
   SELECT q.no, ${taskCount / 5}, 0, 0 FROM millrace.queues q;
   ANALYZE millrace.tasks; ANALYZE millrace.live; ANALYZE millrace.ended`;
 

@@ -195,32 +195,36 @@ test('transfer: refused while a server or another transfer is connected', async 
 });
 
 test('transfer: schedules and jobs move with their queue, there and back', async () => {
-  const records = ['schedule', 'job'] as const;
+  const tables = ['schedule', 'job'] as const;
   const data = await livedIn(async (store) => {
     await store.putQueue({ queue: 'mail', config: someConfig(), now: noon, by: 'ada' });
-    for (const kind of records) {
-      const key = { kind, queue: 'mail', name: 'a' } as const;
-      await store.writeRecord({ ...key, ifRevision: 0, body: { b: 1 }, state: {}, now: noon });
-      await store.writeRecord({ ...key, ifRevision: 1, state: { s: 2 }, now: noon + 1 });
+    for (const table of tables) {
+      const key = { table, queue: 'mail', key: 'a' } as const;
+      await store.writeRows({ puts: [{ ...key, body: { b: 1 }, value: {} }], now: noon });
+      await store.writeRows({ puts: [{ ...key, value: { s: 2 } }], now: noon + 1 });
     }
   });
-  const expected = (kind: string) => [
+  const expected = (table: string) => [
     {
-      kind,
+      table,
       queue: 'mail',
-      name: 'a',
+      key: 'a',
       body: { b: 1 },
-      state: { s: 2 },
+      value: { s: 2 },
       revision: 2,
       createdAt: noon,
     },
   ];
   const moving = await openForTransfer(await newUrl());
   await transferTasks(moving, { ...world, direction: 'in', dataDirectory: data });
-  for (const kind of records) expect(await moving.listRecords({ kind })).toEqual(expected(kind));
+  for (const table of tables) {
+    expect(await moving.listRows({ table, hasBodies: true })).toEqual(expected(table));
+  }
   const back = newDirectory();
   await transferTasks(moving, { ...world, direction: 'out', dataDirectory: back });
   const store = await openEmbeddedStore(join(back, 'queue'), world);
   onTestFinished(() => store.close());
-  for (const kind of records) expect(await store.listRecords({ kind })).toEqual(expected(kind));
+  for (const table of tables) {
+    expect(await store.listRows({ table, hasBodies: true })).toEqual(expected(table));
+  }
 });

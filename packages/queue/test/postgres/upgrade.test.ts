@@ -104,9 +104,10 @@ test('upgrade from 0.1.0: works off every task', async () => {
   expect(worked.toSorted()).toEqual([17, 18, 19, 20].map(id));
   expect(await store.counts('mail')).toMatchObject({ pending: 0, inFlight: 0, dead: 2 });
   const change = { queue: 'mail', diedBy: later, now: later, by: 'ada', selector: {} };
-  const redriven = { ...change, ids: [id(4)], dueAt: () => later };
-  expect(await store.redrive(redriven)).toEqual([id(4)]);
-  expect(await store.purge({ ...change, ids: [id(5)] })).toEqual([id(5)]);
+  const act = async (action: 'redrive' | 'purge', of: string) =>
+    (await store.actOnDead({ ...change, action, ids: [of], dueAt: () => later })).ids;
+  expect(await act('redrive', id(4))).toEqual([id(4)]);
+  expect(await act('purge', id(5))).toEqual([id(5)]);
   await settle(await claim('mail', later), { kind: 'succeeded' }, later);
   expect(await tableProblems(postgres, url)).toEqual([]);
 });

@@ -53,11 +53,11 @@ export async function newGrounds(server: TestServer): Promise<Grounds> {
 /** A job that is owned, so that it stays as it is. */
 async function addJob(server: TestServer, queue: string): Promise<string> {
   const now = server.clock.now();
-  const key = { kind: 'job', queue, name: systemRandom.ulid(now) } as const;
+  const key = { table: 'job', queue, key: systemRandom.ulid(now) } as const;
   const body = { action: 'purge', selector: {}, target: { ids: [] }, gapMs: 0, by: 'root' };
   const state = { ...newJobState, owner: 'another', ownedUntil: now + 3_600_000 };
-  await server.store.writeRecord({ ...key, ifRevision: 0, body, state, now });
-  return key.name;
+  await server.store.writeRows({ puts: [{ ...key, ifRevision: 0, body, value: state }], now });
+  return key.key;
 }
 
 type CallOf = (grounds: Grounds) => TestRequest;

@@ -48,6 +48,7 @@ export function idleDelivery({ store, observer }: Parts): RunningDelivery {
     start: () => Promise.resolve(),
     stop: () => Promise.resolve(),
     queueChanged: () => undefined,
+    queueDeleted: () => undefined,
     waitingClaims: () => 0,
     breakerOf: () => 'closed',
     waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),

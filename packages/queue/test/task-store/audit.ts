@@ -23,7 +23,7 @@ export function auditTests(fixture: Fixture): void {
         now: noon + 5,
         selector: { filter: {} },
       };
-      await fixture.store.purge(purge);
+      await fixture.store.actOnDead({ action: 'purge', ...purge });
       await fixture.settle(await fixture.claimOne({ now: noon + 1_000 }), { kind: 'succeeded' });
       await fixture.store.deleteQueue({ ...act, now: noon + 6 });
       const acts = (await page()).map(({ seq, at, principal, action, queue, selector, count }) => [

@@ -67,7 +67,7 @@ export function changeTests(fixture: Fixture): void {
         expect(await fixture.claimIds({ now: noon + 2_000 })).toEqual([id]);
         await cancel(id);
         const change = { queue: 'mail', diedBy: noon + 9e9, now: noon, by: 'ada', selector: {} };
-        await fixture.store.purge({ ...change, ids: [id] });
+        await fixture.store.actOnDead({ ...change, action: 'purge', ids: [id] });
       }
     });
 

@@ -14,8 +14,9 @@ export function deadLetterTests(fixture: Fixture): void {
     });
   const ids = async (over: Partial<DeadTaskQuery> = {}) =>
     (await page(over)).tasks.map((task) => task.id);
-  const purge = (of: readonly string[], over: object = {}) =>
-    fixture.store.purge({
+  const purge = async (of: readonly string[], over: object = {}) => {
+    const { ids: purged } = await fixture.store.actOnDead({
+      action: 'purge',
       queue: 'mail',
       ids: of,
       diedBy: noon + 3_600_000,
@@ -24,6 +25,8 @@ export function deadLetterTests(fixture: Fixture): void {
       selector: { ids: of },
       ...over,
     });
+    return purged;
+  };
 
   describe('dead letters', () => {
     test('dead tasks are shown whole, in either order', async () => {

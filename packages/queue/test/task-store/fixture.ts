@@ -7,7 +7,7 @@ import type {
   ClaimRequest,
   InsertResult,
   NewTask,
-  RedriveChange,
+  DeadChange,
   Settlement,
   SettleResult,
   TaskStore,
@@ -139,8 +139,9 @@ export class Fixture {
     return id;
   }
 
-  redrive(ids: readonly string[], over: Partial<RedriveChange> = {}): Promise<string[]> {
-    return this.store.redrive({
+  async redrive(ids: readonly string[], over: Partial<DeadChange> = {}): Promise<string[]> {
+    const result = await this.store.actOnDead({
+      action: 'redrive',
       queue: 'mail',
       ids,
       diedBy: noon + 3_600_000,
@@ -150,6 +151,7 @@ export class Fixture {
       dueAt: () => noon + 1_000,
       ...over,
     });
+    return result.ids;
   }
 
   async task(id: string): Promise<WholeTask> {

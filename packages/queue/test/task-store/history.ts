@@ -1,5 +1,14 @@
+import { systemClock } from '@millrace/kit/clock';
 import { describe, expect, test } from 'vitest';
-import { emptyPoint, type HistoryRow } from '../../src/core/history.js';
+import { History } from '../../src/background/history.js';
+import {
+  addTotals,
+  emptyPoint,
+  historyRowKey,
+  noTotals,
+  type HistoryRow,
+  type HistoryTotals,
+} from '../../src/core/history.js';
 import { noon, type Fixture } from './fixture.js';
 
 const row = (at: number, over: Partial<HistoryRow> = {}): HistoryRow => ({
@@ -11,17 +20,30 @@ const row = (at: number, over: Partial<HistoryRow> = {}): HistoryRow => ({
   ...over,
 });
 
+/** The history is kept in rows, by keys that sort by step and time. */
 export function historyTests(fixture: Fixture): void {
+  const table = 'history';
+  const totals = (before: object | undefined) =>
+    addTotals((before as HistoryTotals) ?? noTotals, { succeeded: 3, failed: 2, dead: 1 });
   const write = (rows: readonly HistoryRow[], before = 0) =>
-    fixture.store.writeHistory({
-      rows,
-      totals: [...new Set(rows.map(({ queue }) => queue))].map((queue) => {
-        return { queue, succeeded: 3, failed: 2, dead: 1 };
-      }),
-      prune: [{ stepS: 10, before }],
+    fixture.store.writeRows({
+      puts: [
+        ...rows.map(({ queue, stepS, at, instance, point }) => {
+          const key = historyRowKey(stepS, at, instance);
+          return { table, queue, key, value: point } as const;
+        }),
+        ...[...new Set(rows.map(({ queue }) => queue))].map((queue) => {
+          return { table: 'totals', queue, key: '', value: totals } as const;
+        }),
+      ],
+      removals: [
+        { table, queue: 'mail', from: historyRowKey(10, 0), before: historyRowKey(10, before) },
+      ],
+      now: noon,
     });
-  const read = (from: number, over: object = {}) =>
-    fixture.store.readHistory({ queue: 'mail', stepS: 10, from: noon + from * 1000, ...over });
+  const reader = () => new History({ store: fixture.store, clock: systemClock, instance: 'R' });
+  const read = (from: number, { queue = 'mail', stepS = 10 } = {}) =>
+    reader().read(queue, stepS, noon + from * 1000);
 
   describe('the history of queues', () => {
     test('rows are read from a time on, with the last one before it', async () => {
@@ -44,12 +66,12 @@ export function historyTests(fixture: Fixture): void {
       const again = row(10, { point: { ...emptyPoint(), pending: 7 } });
       await write([again]);
       expect(await read(0)).toEqual([again]);
-      expect(await fixture.store.readHistoryTotals('mail')).toEqual({
+      expect(await reader().totals('mail')).toEqual({
         succeeded: 6,
         failed: 4,
         dead: 2,
       });
-      expect(await fixture.store.readHistoryTotals('none')).toMatchObject({ succeeded: 0 });
+      expect(await reader().totals('none')).toMatchObject({ succeeded: 0 });
     });
 
     test('old rows are deleted, of the step alone', async () => {
@@ -68,7 +90,7 @@ export function historyTests(fixture: Fixture): void {
       await fixture.store.deleteQueue({ queue: 'mail', now: noon, by: 'ada' });
       await fixture.queue();
       expect(await read(0)).toEqual([]);
-      expect(await fixture.store.readHistoryTotals('mail')).toMatchObject({ succeeded: 0 });
+      expect(await reader().totals('mail')).toMatchObject({ succeeded: 0 });
     });
   });
 }

@@ -115,7 +115,7 @@ export function listTests(fixture: Fixture): void {
       const redriven = await fixture.die({}, noon + 1);
       const pending = await fixture.submit({}, noon + 2);
       const change = { queue: 'mail', diedBy: noon + 9, now: noon + 9, by: 'ada', selector: {} };
-      await fixture.store.purge({ ...change, ids: [purged] });
+      await fixture.store.actOnDead({ ...change, action: 'purge', ids: [purged] });
       await fixture.redrive([redriven]);
       expect(await ids({ order: 'oldest' })).toEqual([redriven, pending]);
       expect(await count({})).toEqual({ count: 2, isEstimate: false });

@@ -124,8 +124,7 @@ export class ModelRun {
         const ids = this.#some(b, c % 6);
         const change = { ...act, ids, diedBy: this.#now - (d % 3) * 500, selector: { ids } };
         const dueAt = (index: number) => this.#now + index * (e % 300);
-        if (kind === 'purge') await this.#both((store) => store.purge(change));
-        else await this.#both((store) => store.redrive({ ...change, dueAt }));
+        await this.#both((store) => store.actOnDead({ ...change, action: kind, dueAt }));
         return;
       }
       case 'cancel':

@@ -71,7 +71,8 @@ export function queueTests(fixture: Fixture): void {
       expect(await remove()).toBe('not_empty');
       await fixture.settle(task, { kind: 'dead', reason: 'PERMANENT' });
       expect(await remove()).toBe('not_empty');
-      await fixture.store.purge({
+      await fixture.store.actOnDead({
+        action: 'purge',
         queue: 'mail',
         ids: [task.id],
         diedBy: noon + 1_000,

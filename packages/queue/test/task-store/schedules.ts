@@ -25,9 +25,10 @@ export function scheduleTests(fixture: Fixture): void {
   /** A queue with a schedule that runs every minute. */
   const setUp = async () => {
     await fixture.queue();
-    const state = newScheduleState(definition, undefined, { now: noon, by: 'ada' });
-    const key = { kind: 'schedule', queue: 'mail', name: 'report' } as const;
-    await fixture.store.writeRecord({ ...key, ifRevision: 0, body: definition, state, now: noon });
+    const value = newScheduleState(definition, undefined, { now: noon, by: 'ada' });
+    const key = { table: 'schedule', queue: 'mail', key: 'report' } as const;
+    const puts = [{ ...key, ifRevision: 0, body: definition, value }];
+    await fixture.store.writeRows({ puts, now: noon });
   };
   /** Runs the scheduler a number of minutes after noon; returns the state of the schedule. */
   const runAt = async (minutes: number): Promise<ScheduleState> => {
@@ -39,7 +40,7 @@ export function scheduleTests(fixture: Fixture): void {
       log: silentLog,
       observer: newObserver(store, clock),
     }).run();
-    return (await store.listRecordStates('schedule'))[0]!.state as ScheduleState;
+    return (await store.listRows({ table: 'schedule' }))[0]!.value as ScheduleState;
   };
   const end = async (minutes: number, kind: 'succeeded' | 'dead') => {
     const now = noon + minutes * minute;
@@ -73,8 +74,9 @@ export function scheduleTests(fixture: Fixture): void {
       const { lastTaskId: third } = await runAt(3);
       expect((await runAt(4)).openIds).toEqual([dead, third]);
       await end(4, 'dead');
-      const purge = { queue: 'mail', ids: [dead], by: 'ada', selector: {} };
-      await fixture.store.purge({ ...purge, diedBy: noon + 5 * minute, now: noon + 5 * minute });
+      const now = noon + 5 * minute;
+      const change = { queue: 'mail', ids: [dead], by: 'ada', selector: {}, diedBy: now, now };
+      await fixture.store.actOnDead({ action: 'purge', ...change });
       const { lastTaskId: fourth, openIds: last } = await runAt(5);
       expect(last).toEqual([third, fourth]);
     });

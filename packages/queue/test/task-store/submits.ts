@@ -122,7 +122,8 @@ export function submitTests(fixture: Fixture): void {
       await fixture.queue();
       const id = await fixture.die();
       const purgedAt = noon + 1_000;
-      await fixture.store.purge({
+      await fixture.store.actOnDead({
+        action: 'purge',
         queue: 'mail',
         ids: [id],
         diedBy: purgedAt,

@@ -1,15 +1,21 @@
-import { describe, expect, test } from 'vitest';
-import type { WorkerNote } from '../../src/storage/port/task-store.js';
+import { systemClock } from '@millrace/kit/clock';
+import { silentLog } from '@millrace/kit/log';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { WorkerActivity, workerKey } from '../../src/delivery/pull/worker-activity.js';
 import { noon, type Fixture } from './fixture.js';
 
 const identity = { worker: 'w1', principal: 'mailers', remoteIp: '192.0.2.7' };
 
-function note(over: Partial<WorkerNote> = {}): WorkerNote {
-  const counts = { claimed: 0, completed: 0, failed: 0, returned: 0 };
-  return { queue: 'mail', key: 'key-of-w1', identity, seenAt: noon, ...counts, ...over };
-}
-
 export function workerTests(fixture: Fixture): void {
+  /** What a server counts; its clock shows `time.now`. */
+  const server = (time: { now: number }) => {
+    const clock = { ...systemClock, now: () => time.now };
+    const activity = new WorkerActivity({ store: fixture.store, clock, log: silentLog });
+    onTestFinished(() => activity.stop());
+    return activity;
+  };
+  const tokenOf = (worker: object) => `l1.x.${workerKey('mail', { ...identity, ...worker })}`;
+
   describe('workers', () => {
     test('claim: takes only tasks of the given handlers, in claim order', async () => {
       await fixture.queue();
@@ -34,46 +40,77 @@ export function workerTests(fixture: Fixture): void {
       expect(await fixture.claimIds()).toEqual(skipped);
     });
 
-    test('noteWorkers: adds up what servers saw', async () => {
+    test('workers: adds up what servers saw', async () => {
       await fixture.queue();
-      const { store } = fixture;
-      await store.noteWorkers([note({ claimed: 5 })], noon);
-      await store.noteWorkers([note({ seenAt: noon + 500, completed: 2, failed: 1 })], noon);
-      const known = note({ identity: undefined, seenAt: noon + 200, returned: 1 });
-      await store.noteWorkers([known], noon);
-      const list = await store.listWorkers({ queue: 'mail', seenSince: noon });
-      expect(list).toEqual([
+      const time = { now: noon };
+      const first = server(time);
+      // A store of its own has one server.
+      const second = fixture.store.capabilities.isShared ? server(time) : first;
+      first.seen('mail', identity);
+      first.claimed('mail', workerKey('mail', identity), 5);
+      await first.list('mail');
+      time.now = noon + 500;
+      second.settled('mail', tokenOf({}), 'succeeded');
+      second.settled('mail', tokenOf({}), 'succeeded');
+      second.settled('mail', tokenOf({}), 'dead');
+      first.settled('mail', tokenOf({}), 'handed_back');
+      await second.list('mail');
+      expect(await first.list('mail')).toEqual([
         { ...identity, lastSeenAt: noon + 500, inFlight: 1, claimed: 5, completed: 2, failed: 1 },
       ]);
     });
 
-    test('noteWorkers: ignores an unknown worker without an identity', async () => {
+    test('workers: ignores an unknown worker without an identity', async () => {
       await fixture.queue();
-      await fixture.store.noteWorkers([note({ identity: undefined, completed: 1 })], noon);
-      expect(await fixture.store.listWorkers({ queue: 'mail', seenSince: 0 })).toEqual([]);
+      const activity = server({ now: noon });
+      activity.settled('mail', tokenOf({}), 'succeeded');
+      expect(await activity.list('mail')).toEqual([]);
     });
 
-    test('listWorkers: shows workers of the queue seen since, newest first', async () => {
+    test('workers: shows those of the queue seen in ten minutes, newest first', async () => {
       await fixture.queue();
       await fixture.queue('other');
-      const named = (key: string, seenAt: number, queue = 'mail') =>
-        note({ key, queue, seenAt, identity: { ...identity, worker: key, remoteIp: null } });
-      await fixture.store.noteWorkers(
-        [named('a', noon), named('b', noon + 2), named('c', noon + 1), named('d', noon, 'other')],
-        noon,
-      );
-      const names = async (seenSince: number) =>
-        (await fixture.store.listWorkers({ queue: 'mail', seenSince })).map((each) => each.worker);
-      expect(await names(noon)).toEqual(['b', 'c', 'a']);
-      expect(await names(noon + 1)).toEqual(['b', 'c']);
+      const time = { now: noon };
+      const activity = server(time);
+      const seen = async (worker: string, at: number, queue = 'mail') => {
+        time.now = noon + at;
+        activity.seen(queue, { ...identity, worker });
+        await activity.list(queue);
+      };
+      await seen('a', 0);
+      await seen('d', 0, 'other');
+      await seen('c', 1);
+      await seen('b', 2);
+      const names = async () => (await activity.list('mail')).map(({ worker }) => worker);
+      expect(await names()).toEqual(['b', 'c', 'a']);
+      time.now = noon + 600_001;
+      expect(await names()).toEqual(['b', 'c']);
     });
 
-    test('listWorkers: forgets the workers of a deleted queue', async () => {
+    test('workers: those not seen for two hours are forgotten', async () => {
       await fixture.queue();
-      await fixture.store.noteWorkers([note()], noon);
+      const time = { now: noon };
+      const activity = server(time);
+      activity.seen('mail', identity);
+      await activity.list('mail');
+      time.now = noon + 2 * 3_600_000 + 1;
+      activity.seen('mail', { ...identity, worker: 'w2' });
+      await activity.list('mail');
+      const stored = await fixture.store.listRows({ table: 'worker', queue: 'mail' });
+      expect(stored).toHaveLength(fixture.store.capabilities.isShared ? 1 : 0);
+      time.now = noon;
+      expect((await activity.list('mail')).map(({ worker }) => worker)).toEqual(['w2']);
+    });
+
+    test('workers: forgets those of a deleted queue', async () => {
+      await fixture.queue();
+      const activity = server({ now: noon });
+      activity.seen('mail', identity);
+      expect(await activity.list('mail')).toHaveLength(1);
       await fixture.store.deleteQueue({ queue: 'mail', now: noon, by: 'ada' });
+      activity.forget('mail');
       await fixture.queue();
-      expect(await fixture.store.listWorkers({ queue: 'mail', seenSince: 0 })).toEqual([]);
+      expect(await activity.list('mail')).toEqual([]);
     });
   });
 }

@@ -3,13 +3,9 @@ import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Verdict } from '../../core/verdict.js';
-import type {
-  TaskStore,
-  WorkerIdentity,
-  WorkerNote,
-  WorkerStats,
-} from '../../storage/port/task-store.js';
+import { removalOf, type RowPut, type TaskStore } from '../../storage/port/task-store.js';
 import { Alarm } from '../state/alarm.js';
+import type { WorkerIdentity } from '../state/waiting-claims.js';
 
 export interface WorkerActivityOptions {
   store: TaskStore;
@@ -17,14 +13,50 @@ export interface WorkerActivityOptions {
   log: Log;
 }
 
+export interface WorkerStats extends WorkerIdentity {
+  lastSeenAt: number;
+  inFlight: number;
+  claimed: number;
+  completed: number;
+  failed: number;
+}
+
+/** What was seen of a worker: by one server since its last note, or by all in all. */
+interface WorkerCounts {
+  /** Undefined: only its lease tokens were seen. */
+  identity: WorkerIdentity | undefined;
+  seenAt: number;
+  claimed: number;
+  completed: number;
+  failed: number;
+  /** Claims that were handed back. */
+  returned: number;
+}
+
+export interface WorkerNote extends WorkerCounts {
+  queue: string;
+  /** Identifies the worker within the queue; part of its lease tokens. */
+  key: string;
+}
+
 const flushMs = 1_000;
 const listedMs = 600_000;
 /** Workers noted in one flush; the statistics of more are dropped. */
 const maxNotes = 5_000;
+/** How long a worker that is no longer seen is remembered: longer than any first lease. */
+const memoryMs = 2 * 3_600_000;
+const forgetIntervalMs = 60_000;
+/** The workers seen longest ago are forgotten above this. */
+const maxWorkers = 20_000;
 
-/** Counts what workers do on this server, and passes it on to the store once a second. */
+/**
+ * Counts what workers do on this server. Servers that share a store add it up there once a second,
+ * in rows; a server of its own keeps it in memory, and forgets it when it ends.
+ */
 export class WorkerActivity {
   #notes = new Map<string, WorkerNote>();
+  readonly #known = new WorkerTable();
+  #forgotAt = -Infinity;
   readonly #alarm: Alarm;
   #flushing: Promise<void> = Promise.resolve();
 
@@ -76,7 +108,15 @@ export class WorkerActivity {
   async list(queue: string): Promise<WorkerStats[]> {
     const { store, clock } = this.options;
     await this.#flush();
-    return store.listWorkers({ queue, seenSince: clock.now() - listedMs });
+    const found = store.capabilities.isShared
+      ? (await store.listRows({ table: 'worker', queue })).map(({ value }) => value as WorkerCounts)
+      : this.#known.of(queue);
+    return workerStats(found, clock.now() - listedMs);
+  }
+
+  /** The queue was deleted, and its rows with it. */
+  forget(queue: string): void {
+    this.#known.forget(queue);
   }
 
   async stop(): Promise<void> {
@@ -111,12 +151,83 @@ export class WorkerActivity {
     if (notes.length === 0) return;
     this.#notes = new Map();
     try {
-      await store.noteWorkers(notes, clock.now());
+      if (!store.capabilities.isShared) return this.#known.add(notes, clock.now());
+      await store.writeRows({ puts: notes.map(putOf), now: clock.now() });
+      await this.#forgetOld();
     } catch (error) {
       // Only statistics: they must not keep tasks from being claimed or settled.
       log.debug({ err: error }, `failed to note workers: ${messageOf(error)}`);
     }
   }
+
+  /** In the store; other servers do the same. */
+  async #forgetOld(): Promise<void> {
+    const { store, clock } = this.options;
+    const now = clock.now();
+    if (now - this.#forgotAt < forgetIntervalMs) return;
+    this.#forgotAt = now;
+    const rows = await store.listRows({ table: 'worker' });
+    const old = rows.filter(({ value }) => (value as WorkerCounts).seenAt < now - memoryMs);
+    if (old.length > 0) await store.writeRows({ removals: old.map(removalOf), now });
+  }
+}
+
+/** Workers by queue and key, in the order in which they were seen last. */
+export class WorkerTable {
+  readonly #workers = new Map<string, WorkerNote>();
+
+  add(notes: readonly WorkerNote[], now: number): void {
+    for (const note of notes) {
+      const id = `${note.queue} ${note.key}`;
+      const counts = sum(this.#workers.get(id), note);
+      if (!counts) continue;
+      this.#workers.delete(id);
+      this.#workers.set(id, { ...counts, queue: note.queue, key: note.key });
+    }
+    for (const [id, { seenAt }] of this.#workers) {
+      const isSurplus = this.#workers.size > maxWorkers;
+      if (isSurplus || seenAt < now - memoryMs) this.#workers.delete(id);
+    }
+  }
+
+  of(queue: string): WorkerNote[] {
+    return [...this.#workers.values()].filter((worker) => worker.queue === queue);
+  }
+
+  forget(queue: string): void {
+    for (const [id, worker] of this.#workers) if (worker.queue === queue) this.#workers.delete(id);
+  }
+}
+
+function putOf({ queue, key, ...note }: WorkerNote): RowPut {
+  const value = (before: object | undefined) => sum(before as WorkerCounts | undefined, note);
+  return { table: 'worker', queue, key, value };
+}
+
+/** Undefined: the worker is unknown. */
+function sum(before: WorkerCounts | undefined, note: WorkerCounts): WorkerCounts | undefined {
+  const identity = note.identity ?? before?.identity;
+  if (!identity) return undefined;
+  return {
+    identity,
+    seenAt: Math.max(before?.seenAt ?? 0, note.seenAt),
+    claimed: (before?.claimed ?? 0) + note.claimed,
+    completed: (before?.completed ?? 0) + note.completed,
+    failed: (before?.failed ?? 0) + note.failed,
+    returned: (before?.returned ?? 0) + note.returned,
+  };
+}
+
+/** Those seen since a time, the most recent first. */
+export function workerStats(found: readonly WorkerCounts[], seenSince: number): WorkerStats[] {
+  return found
+    .filter(({ seenAt }) => seenAt >= seenSince)
+    .map(({ identity, seenAt, claimed, completed, failed, returned }) => {
+      // Claims of before a restart may end without having been counted.
+      const inFlight = Math.max(0, claimed - completed - failed - returned);
+      return { ...identity!, lastSeenAt: seenAt, inFlight, claimed, completed, failed };
+    })
+    .toSorted((a, b) => b.lastSeenAt - a.lastSeenAt || (a.worker < b.worker ? -1 : 1));
 }
 
 /** Identifies a worker within its queue, also to other servers, by its lease tokens. */

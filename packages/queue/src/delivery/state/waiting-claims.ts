@@ -1,8 +1,14 @@
 import type { WholeTask } from '../../core/task.js';
 import type { ClaimedTask } from '../../core/attempt-record.js';
-import type { WorkerIdentity } from '../../storage/port/task-store.js';
 
 /** A request of a worker for tasks. */
+export interface WorkerIdentity {
+  worker: string;
+  principal: string;
+  /** Null: in process. */
+  remoteIp: string | null;
+}
+
 export interface PullRequest extends WorkerIdentity {
   limit: number;
   waitMs: number;

@@ -21,7 +21,7 @@ export interface QueueContext {
   readonly log: Log;
   readonly delivery: DeliveryControl;
   readonly background: BackgroundControl;
-  readonly history: Pick<History, 'unsaved' | 'unsavedTotals'>;
+  readonly history: Pick<History, 'read' | 'totals' | 'unsaved'>;
   readonly observer: TaskObserver;
   readonly findSecret: SecretLookup;
   /** Why the newest secrets file is not in use; undefined if it is. */
@@ -44,6 +44,7 @@ export type DeliveryControl = Pick<
   Delivery,
   | 'breakerOf'
   | 'queueChanged'
+  | 'queueDeleted'
   | 'waitingFor'
   | 'claim'
   | 'waitingClaims'

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Clock } from '@millrace/kit/clock';
+import { fail } from './refusal.js';
 
 /** The list that a cursor belongs to; for any other list it is stale. */
 export interface CursorScope {
@@ -10,6 +11,7 @@ export interface CursorScope {
   incarnation?: string | undefined;
 }
 
+export const defaultPageSize = 50;
 const version = 'c1';
 const lifetimeMs = 24 * 3_600_000;
 const macBytes = 16;
@@ -57,4 +59,11 @@ export class Cursors {
       .digest()
       .subarray(0, macBytes);
   }
+}
+
+export function staleCursor(): Error {
+  return fail(
+    'STALE_CURSOR',
+    'The cursor is too old, cannot be read, or was made for another list; start again without one.',
+  );
 }

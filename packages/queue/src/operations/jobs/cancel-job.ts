@@ -13,19 +13,19 @@ export function cancelJob(
   { id }: { id: string },
 ): Promise<QueueSchema<'JobResult'>> {
   return retryOnConflict('The job', async () => {
-    const record = await requireJob(context, caller, id);
-    const before = record.state as JobState;
+    const row = await requireJob(context, caller, id);
+    const before = row.value as JobState;
     if (before.status !== 'running') {
-      throw fail('JOB_FINISHED', `The job ${record.name} has ended and is ${before.status}.`);
+      throw fail('JOB_FINISHED', `The job ${row.key} has ended and is ${before.status}.`);
     }
     const now = context.clock.now();
-    const state = endedJob(before, 'cancelled', now);
-    const definition = { ...(record.body as JobDefinition), by: caller.principal };
-    const audit = jobAct(record, definition, state.count);
-    const { kind, queue, name, revision: ifRevision } = record;
-    const key = { kind, queue, name };
-    const written = await context.store.writeRecord({ ...key, ifRevision, state, audit, now });
+    const value = endedJob(before, 'cancelled', now);
+    const definition = { ...(row.body as JobDefinition), by: caller.principal };
+    const audit = jobAct(row, definition, value.count);
+    const { table, queue, key, revision: ifRevision } = row;
+    const puts = [{ table, queue, key, ifRevision, value }];
+    const written = await context.store.writeRows({ puts, audit, now });
     if (written.kind !== 'written') return 'conflict';
-    return { job: toWireJob({ ...record, state }) };
+    return { job: toWireJob({ ...row, value }) };
   });
 }

@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { JobDefinition, JobState } from '../../core/job.js';
-import type { StoredRecord } from '../../storage/port/stored-record.js';
+import type { Row } from '../../storage/port/task-store.js';
 import type { QueueContext } from '../base/context.js';
 import { timeOrNull, timeText } from '../base/envelope.js';
 import { hasGrant, requireGrant, type Principal } from '../base/principal.js';
@@ -11,27 +11,28 @@ export async function requireJob(
   { store }: QueueContext,
   caller: Principal,
   id: string,
-): Promise<StoredRecord> {
-  const [record] = await store.listRecords({ kind: 'job', name: id.toUpperCase() });
-  if (!record || !hasGrant(caller, record.queue)) {
+): Promise<Row> {
+  const key = id.toUpperCase();
+  const [row] = await store.listRows({ table: 'job', key, hasBodies: true });
+  if (!row || !hasGrant(caller, row.queue)) {
     throw fail('JOB_NOT_FOUND', `There is no job ${id}; it may have ended over a week ago.`);
   }
-  requireGrant(caller, record.queue, 'operator');
-  return record;
+  requireGrant(caller, row.queue, 'operator');
+  return row;
 }
 
 /** A job as the API shows it. */
-export function toWireJob(record: StoredRecord): QueueSchema<'Job'> {
-  const { action, selector } = record.body as JobDefinition;
-  const { status, count, finishedAt } = record.state as JobState;
+export function toWireJob(row: Row): QueueSchema<'Job'> {
+  const { action, selector } = row.body as JobDefinition;
+  const { status, count, finishedAt } = row.value as JobState;
   return {
-    id: record.name,
-    queue: record.queue,
+    id: row.key,
+    queue: row.queue,
     action,
     selector,
     status,
     count,
-    created_at: timeText(record.createdAt),
+    created_at: timeText(row.createdAt),
     finished_at: timeOrNull(finishedAt),
   };
 }

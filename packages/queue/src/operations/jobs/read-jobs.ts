@@ -18,6 +18,7 @@ export async function listJobs(
   { queue }: { queue: string },
 ): Promise<QueueSchema<'JobList'>> {
   await requireQueue(context, queue);
-  const records = await context.store.listRecords({ kind: 'job', queue });
-  return { jobs: records.map(toWireJob).toReversed() };
+  const range = { table: 'job', queue, hasBodies: true } as const;
+  const rows = await context.store.listRows(range);
+  return { jobs: rows.map(toWireJob).toReversed() };
 }

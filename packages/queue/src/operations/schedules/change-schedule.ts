@@ -1,7 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { hasRoom, scheduledTask } from '../../background/index.js';
 import { withPause, withRuns, type ScheduleState } from '../../core/schedule.js';
-import type { NewTask } from '../../storage/port/task-store.js';
+import { type NewTask, removalOf } from '../../storage/port/task-store.js';
 import type { QueueContext } from '../base/context.js';
 import { requireQueue } from '../base/find.js';
 import type { Principal } from '../base/principal.js';
@@ -20,9 +20,10 @@ export async function deleteSchedule(
   request: ScheduleRequest,
 ): Promise<void> {
   await requireQueue(context, request.queue);
-  const { queue, schedule: name } = request;
-  const isDeleted = await context.store.deleteRecord({ kind: 'schedule', queue, name });
-  if (!isDeleted) throw scheduleNotFound(request);
+  const { queue, schedule: key } = request;
+  const removals = [removalOf({ table: 'schedule', queue, key })];
+  const result = await context.store.writeRows({ removals, now: context.clock.now() });
+  if (result.kind !== 'written' || result.removed === 0) throw scheduleNotFound(request);
 }
 
 /** A pause that is repeated changes nothing. */
@@ -62,15 +63,16 @@ export async function runSchedule(
 
 async function write(
   { store, clock, observer }: QueueContext,
-  { record, definition }: StoredSchedule,
-  state: ScheduleState,
+  { row, definition }: StoredSchedule,
+  value: ScheduleState,
   tasks?: readonly NewTask[],
 ): Promise<StoredSchedule | 'conflict'> {
-  const { kind, queue, name, revision: ifRevision } = record;
+  const { table, queue, key, revision: ifRevision } = row;
   const now = clock.now();
-  const result = await store.writeRecord({ kind, queue, name, ifRevision, state, tasks, now });
+  const puts = [{ table, queue, key, ifRevision, value }];
+  const result = await store.writeRows({ puts, tasks, now });
   // A deleted schedule or queue is found missing by the next try.
   if (result.kind !== 'written') return 'conflict';
   if (tasks) observer.scheduled(tasks, result.inserted, now);
-  return { record: result.record, definition, state };
+  return { row: result.rows[0]!, definition, state: value };
 }

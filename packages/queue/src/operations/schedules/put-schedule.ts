@@ -36,17 +36,12 @@ export async function putSchedule(
     const now = clock.now();
     const by = caller.principal;
     const state = { ...newScheduleState(definition, before, { now, by }), bytes };
-    const result = await store.writeRecord({
-      kind: 'schedule',
-      queue: queueName,
-      name,
-      ifRevision: before?.record.revision ?? 0,
-      body: definition,
-      state,
-      now,
-    });
+    const ifRevision = before?.row.revision ?? 0;
+    const key = { table: 'schedule', queue: queueName, key: name } as const;
+    const puts = [{ ...key, ifRevision, body: definition, value: state }];
+    const result = await store.writeRows({ puts, now });
     if (result.kind === 'queue_not_found') throw queueNotFound(queueName);
-    return result.kind === 'conflict' ? 'conflict' : { record: result.record, state };
+    return result.kind === 'conflict' ? 'conflict' : { row: result.rows[0]!, state };
   };
   // One at a time, so that concurrent writes cannot pass the limits together.
   const written = await context.scheduleWrites.run(queueName, () =>
@@ -63,14 +58,14 @@ async function checkRoom(
   bytes: number,
 ): Promise<void> {
   const { maxCount, maxBytes } = scheduleLimits;
-  const states = await store.listRecordStates('schedule', queue);
-  const others = states.filter((record) => record.name !== name);
+  const states = await store.listRows({ table: 'schedule', queue });
+  const others = states.filter(({ key }) => key !== name);
   const isNew = others.length === states.length;
   if (isNew && others.length >= maxCount) {
     const detail = `The queue ${queue} has ${others.length} schedules, the limit is ${maxCount}.`;
     throw fail('INVALID_SCHEDULE', `${detail} Delete one first.`);
   }
-  const sizes = others.map(({ state }) => (state as ScheduleState).bytes ?? 0);
+  const sizes = others.map(({ value }) => (value as ScheduleState).bytes ?? 0);
   const total = sizes.reduce((sum, size) => sum + size, bytes);
   if (total <= maxBytes) return;
   throw fail(

@@ -1,9 +1,8 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { StoredRecord } from '../../storage/port/stored-record.js';
+import { keyAfter, type Row } from '../../storage/port/task-store.js';
 import type { QueueContext } from '../base/context.js';
-import type { CursorScope } from '../base/cursors.js';
+import { staleCursor, type CursorScope } from '../base/cursors.js';
 import { requireQueue } from '../base/find.js';
-import { staleCursor } from '../list-dlq.js';
 import {
   requireSchedule,
   toStored,
@@ -46,26 +45,27 @@ export async function listSchedules(
     const left = limit - schedules.length;
     const isFull = left <= 0 || readBytes > maxReadBytes;
     const wanted = isFull ? 1 : Math.min(chunk, left);
-    const query = { kind: 'schedule', queue: name, after, limit: wanted } as const;
-    const records = await store.listRecords(query);
-    if (isFull && records.length > 0) {
+    const from = after === undefined ? undefined : keyAfter(after);
+    const range = { table: 'schedule', queue: name, from, limit: wanted } as const;
+    const rows = await store.listRows({ ...range, hasBodies: true });
+    if (isFull && rows.length > 0) {
       return { schedules, next_cursor: cursors.seal(scope, [after!]) };
     }
-    for (const record of records) {
-      readBytes += sizeOf(record);
-      schedules.push(withoutPayload(record));
+    for (const row of rows) {
+      readBytes += sizeOf(row);
+      schedules.push(withoutPayload(row));
     }
-    if (records.length < wanted) return { schedules, next_cursor: '' };
-    after = records.at(-1)!.name;
+    if (rows.length < wanted) return { schedules, next_cursor: '' };
+    after = rows.at(-1)!.key;
   }
 }
 
-function sizeOf({ body }: StoredRecord): number {
+function sizeOf({ body }: Row): number {
   return JSON.stringify(body).length;
 }
 
-function withoutPayload(record: StoredRecord): QueueSchema<'Schedule'> {
-  const { task, ...schedule } = toWireSchedule(toStored(record));
+function withoutPayload(row: Row): QueueSchema<'Schedule'> {
+  const { task, ...schedule } = toWireSchedule(toStored(row));
   const { payload: _payload, ...rest } = task;
   return { ...schedule, task: rest };
 }

@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { ScheduleDefinition, ScheduleState } from '../../core/schedule.js';
-import type { RecordState, StoredRecord } from '../../storage/port/stored-record.js';
+import type { Row } from '../../storage/port/task-store.js';
 import type { QueueContext } from '../base/context.js';
 import { timeOrNull } from '../base/envelope.js';
 import { requireQueue } from '../base/find.js';
@@ -8,7 +8,7 @@ import { fail } from '../base/refusal.js';
 
 /** A schedule as stored. */
 export interface StoredSchedule {
-  record: RecordState;
+  row: Row;
   definition: ScheduleDefinition;
   state: ScheduleState;
 }
@@ -30,10 +30,11 @@ export async function requireSchedule(
 
 export async function findSchedule(
   { store }: QueueContext,
-  { queue, schedule: name }: ScheduleRequest,
+  { queue, schedule: key }: ScheduleRequest,
 ): Promise<StoredSchedule | undefined> {
-  const [record] = await store.listRecords({ kind: 'schedule', queue, name });
-  return record && toStored(record);
+  const range = { table: 'schedule', queue, key } as const;
+  const [row] = await store.listRows({ ...range, hasBodies: true });
+  return row && toStored(row);
 }
 
 export function scheduleNotFound({ queue, schedule }: ScheduleRequest): Error {
@@ -43,24 +44,20 @@ export function scheduleNotFound({ queue, schedule }: ScheduleRequest): Error {
   );
 }
 
-export function toStored(record: StoredRecord): StoredSchedule {
-  return {
-    record,
-    definition: record.body as ScheduleDefinition,
-    state: record.state as ScheduleState,
-  };
+export function toStored(row: Row): StoredSchedule {
+  return { row, definition: row.body as ScheduleDefinition, state: row.value as ScheduleState };
 }
 
 /** A schedule as the API shows it. */
 export function toWireSchedule({
-  record,
+  row,
   definition,
   state,
 }: StoredSchedule): QueueSchema<'Schedule'> {
   const { cron, every_ms, ...rest } = definition;
   return {
-    name: record.name,
-    queue: record.queue,
+    name: row.key,
+    queue: row.queue,
     ...(cron === undefined ? { every_ms: every_ms! } : { cron }),
     ...rest,
     next_run_at: timeOrNull(state.nextRunAt),

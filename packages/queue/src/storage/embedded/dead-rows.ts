@@ -1,9 +1,10 @@
 import type { RowReader } from '@millrace/engine';
 import { DeadGroups, matchesDeadFilter, pageBytes } from '../port/dead-letters.js';
 import { redriveRow } from '../port/task-row.js';
-import type { DeadTaskQuery, DeadPage, PurgeChange, RedriveChange } from '../port/task-store.js';
+import type { DeadChange, DeadChangeResult, DeadPage, DeadTaskQuery } from '../port/task-store.js';
 import { factsOf } from './dead-facts.js';
 import { after, idKey, idOf, keyBefore, kinds, queueKey, queueTimeKey, timeOf } from './keys.js';
+import { putRow, readRow } from './rows.js';
 import type { Step } from './step.js';
 import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
 import { holdKeyAgain } from './unique-keys.js';
@@ -95,20 +96,29 @@ export class DeadGroupsReader {
   }
 }
 
-export function redrive(step: Step, change: RedriveChange): string[] {
-  const changed = redriveTasks(step, change);
-  recordAct(step, 'redrive', change, changed.length);
-  return changed;
+export function actOnDead(step: Step, change: DeadChange): DeadChangeResult {
+  const { action, queue, row, now, by, selector } = change;
+  const isThere = step.queue(queue) !== undefined;
+  if (row && (!isThere || readRow(step, row)?.revision !== row.ifRevision)) {
+    return { kind: 'conflict', ids: [] };
+  }
+  if (!isThere) return { kind: 'done', ids: [], row: undefined };
+  const ids = action === 'redrive' ? redrive(step, change) : purge(step, change);
+  if (row) {
+    const value = row.value(ids.length);
+    return { kind: 'done', ids, row: putRow(step, { ...row, value }, now) };
+  }
+  step.record({ at: now, principal: by, action, queue, selector, count: ids.length });
+  return { kind: 'done', ids, row: undefined };
 }
 
-/** Without a record in the audit log. */
-export function redriveTasks(step: Step, change: RedriveChange): string[] {
+function redrive(step: Step, change: DeadChange): string[] {
   const changed: string[] = [];
   for (const [index, id] of change.ids.entries()) {
     const task = deadIn(step, id, change);
     if (!task) continue;
     step.leaveDead(task);
-    redriveRow(task.row, change.dueAt(index), change.now);
+    redriveRow(task.row, change.dueAt?.(index) ?? change.now, change.now);
     holdKeyAgain(step.rows, task.queueNumber, task.row, change.now);
     step.enter(task, change.now);
     step.store(task);
@@ -117,14 +127,7 @@ export function redriveTasks(step: Step, change: RedriveChange): string[] {
   return changed;
 }
 
-export function purge(step: Step, change: PurgeChange): string[] {
-  const purged = purgeTasks(step, change);
-  recordAct(step, 'purge', change, purged.length);
-  return purged;
-}
-
-/** Without a record in the audit log. */
-export function purgeTasks(step: Step, change: PurgeChange): string[] {
+function purge(step: Step, change: DeadChange): string[] {
   const purged: string[] = [];
   for (const id of change.ids) {
     const task = deadIn(step, id, change);
@@ -136,16 +139,7 @@ export function purgeTasks(step: Step, change: PurgeChange): string[] {
   return purged;
 }
 
-function recordAct(
-  step: Step,
-  action: 'redrive' | 'purge',
-  { now, by, queue, selector }: PurgeChange,
-  count: number,
-): void {
-  step.record({ at: now, principal: by, action, queue, selector, count });
-}
-
-function deadIn(step: Step, id: string, change: PurgeChange): StoredTask | undefined {
+function deadIn(step: Step, id: string, change: DeadChange): StoredTask | undefined {
   const task = step.task(id);
   if (!task || task.row.queue !== change.queue || task.row.status !== 'DEAD') return undefined;
   return task.row.deadAt! <= change.diedBy ? task : undefined;

@@ -3,42 +3,29 @@ import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
-import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import {
-  StorageUnavailable,
   type AuditQuery,
   type ClaimRequest,
-  type HistoryQuery,
-  type HistoryWrite,
-  type DeadTaskQuery,
+  type DeadChange,
+  type DeadChangeResult,
   type DeadGroup,
   type DeadPage,
+  type DeadTaskQuery,
   type InsertResult,
   type NewTask,
-  type PurgeChange,
   type QueuePut,
   type QueuePutResult,
-  type RedriveChange,
+  type Row,
+  type RowBatch,
+  type RowBatchResult,
+  type RowRange,
   type Settlement,
   type SettleResult,
+  StorageUnavailable,
   type TaskStore,
-  type JobStep,
-  type JobStepResult,
-  type RecordWrite,
-  type RecordWriteResult,
-  type WorkerNote,
-  type WorkerStats,
 } from '../port/task-store.js';
-import type {
-  RecordKey,
-  RecordKind,
-  RecordQuery,
-  RecordState,
-  StoredRecord,
-} from '../port/stored-record.js';
-import { WorkerTable } from '../port/worker-table.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
@@ -49,17 +36,16 @@ import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/tas
 import { ListeningStore } from '../port/listening-store.js';
 import { Batcher } from './batcher.js';
 import { claimDue, type ClaimResult } from './claims.js';
-import { DeadGroupsReader, DeadPageReader, purge, redrive } from './dead-rows.js';
+import { actOnDead, DeadGroupsReader, DeadPageReader } from './dead-rows.js';
 import { DueTimes } from './due-times.js';
-import * as history from './history-rows.js';
 import { insertTask } from './inserts.js';
 import { listOldTasks } from './list-old-tasks.js';
 import { deleteQueue, putQueue, setPaused, type QueueAct } from './queue-acts.js';
 import { readCounters, readPlainQueue, readQueue, toQueue } from './queue-rows.js';
 import * as reading from './reading.js';
 import { RecentTasks } from './recent-tasks.js';
-import * as records from './record-rows.js';
 import { reorder } from './reorder.js';
+import { listRows, writeRows } from './rows.js';
 import { extendLease, settle } from './settlements.js';
 import { Step } from './step.js';
 import * as changes from './task-changes.js';
@@ -89,7 +75,6 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   /** Queues whose last claim was cut short by `max_in_flight`. */
   readonly #limited = new Set<string>();
   readonly #recent = new RecentTasks();
-  readonly #workers = new WorkerTable();
   /** Configs as last read; this process is the only writer. */
   readonly #queues = new Map<string, Queue>();
   readonly #inserts: Batcher<Insert, InsertResult>;
@@ -145,7 +130,6 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     const result = await this.#change(change.queue, (step) => deleteQueue(step, change));
     if (typeof result !== 'number') return result;
     this.#due.forgetQueues();
-    this.#workers.forget(change.queue);
     await this.deleteTasksOf(result);
     return 'deleted';
   }
@@ -267,14 +251,6 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     return this.#transact((step) => extendLease(step, change));
   }
 
-  async noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
-    this.#workers.note(notes, now);
-  }
-
-  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
-    return this.#workers.list(request);
-  }
-
   async endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]> {
     return this.#read((rows) => endedLeases(rows, request));
   }
@@ -317,16 +293,10 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     return reader.groups.top(request.limit);
   }
 
-  async redrive(change: RedriveChange): Promise<string[]> {
-    const changed = await this.#transact((step) =>
-      step.queue(change.queue) ? redrive(step, change) : [],
-    );
-    if (changed.length > 0) this.#workChanged(change.queue);
-    return changed;
-  }
-
-  async purge(change: PurgeChange): Promise<string[]> {
-    return this.#transact((step) => (step.queue(change.queue) ? purge(step, change) : []));
+  async actOnDead(change: DeadChange): Promise<DeadChangeResult> {
+    const result = await this.#transact((step) => actOnDead(step, change));
+    if (result.ids.length > 0 && change.action === 'redrive') this.#workChanged(change.queue);
+    return result;
   }
 
   async deleteFinished(request: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
@@ -342,42 +312,16 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     return this.#transact((step) => deleteTombstones(step, request));
   }
 
-  async listRecords(query: RecordQuery): Promise<StoredRecord[]> {
-    return this.#read((rows) => records.list(rows, query));
+  async listRows(range: RowRange): Promise<Row[]> {
+    return this.#read((rows) => listRows(rows, range));
   }
 
-  async listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]> {
-    return this.#read((rows) =>
-      records.listStates(rows, { kind, ...(queue !== undefined && { queue }) }),
-    );
-  }
-
-  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
-    const result = await this.#transact((step) => records.write(step, write));
-    if (write.tasks && result.kind === 'written') this.#workChanged(write.queue);
+  async writeRows(batch: RowBatch): Promise<RowBatchResult> {
+    const result = await this.#transact((step) => writeRows(step, batch));
+    if (result.kind === 'written') {
+      for (const queue of new Set(batch.tasks?.map((task) => task.queue))) this.#workChanged(queue);
+    }
     return result;
-  }
-
-  async deleteRecord(key: RecordKey): Promise<boolean> {
-    return this.#transact((step) => records.remove(step, key));
-  }
-
-  async runJobStep(job: JobStep): Promise<JobStepResult> {
-    const result = await this.#transact((step) => records.runJobStep(step, job));
-    if (result.kind === 'done' && result.ids.length > 0) this.#workChanged(job.change.queue);
-    return result;
-  }
-
-  async writeHistory(write: HistoryWrite): Promise<void> {
-    await this.#transact((step) => history.writeHistory(step, write));
-  }
-
-  async readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
-    return this.#read((rows) => history.readHistory(rows, query));
-  }
-
-  async readHistoryTotals(queue: string): Promise<HistoryTotals> {
-    return this.#read((rows) => history.readHistoryTotals(rows, queue));
   }
 
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {

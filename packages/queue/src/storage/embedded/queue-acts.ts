@@ -1,7 +1,7 @@
 import type { QueuePut, QueuePutResult } from '../port/task-store.js';
 import { kinds, nameKey, queueKey } from './keys.js';
 import { encodeJson, toQueue, type StoredQueue } from './queue-rows.js';
-import { removeRecordsOf } from './record-rows.js';
+import { removeRowsOf } from './rows.js';
 import type { Step } from './step.js';
 
 export function putQueue(step: Step, put: QueuePut, incarnation: string): QueuePutResult {
@@ -51,7 +51,7 @@ export function deleteQueue(step: Step, change: QueueAct): number | 'not_empty' 
   const { number } = queue.stored;
   step.rows.remove(nameKey(kinds.queue, change.queue));
   step.rows.remove(queueKey(kinds.counters, number));
-  removeRecordsOf(step, number);
+  removeRowsOf(step, number);
   step.rows.put(queueKey(kinds.deletedQueue, number), Buffer.from(String(change.now)));
   step.drop(change.queue);
   step.record(act('delete', change.queue, change.now, change.by));

@@ -11,7 +11,7 @@ import {
 import { auditKey, idKey, idOf, kinds, nameKey, queueKey, timeKey } from './keys.js';
 import { encodeJson, readCounters, toQueue } from './queue-rows.js';
 import { queues as readQueues } from './reading.js';
-import { putRecord, recordsOf } from './record-rows.js';
+import { listRows, storeRow } from './rows.js';
 import { RecentTasks } from './recent-tasks.js';
 import { Step } from './step.js';
 import {
@@ -28,6 +28,7 @@ import {
   holdsKey,
   isMovedTask,
   movedRow,
+  movedTables,
   type Mark,
   type Moved,
   type MovedQueue,
@@ -95,7 +96,9 @@ class EmbeddedEnd implements Target {
           queue: toQueue(stored),
           turns,
           starts,
-          records: recordsOf(rows, stored.name),
+          rows: movedTables.flatMap((table) =>
+            listRows(rows, { table, queue: stored.name, hasBodies: true }),
+          ),
         };
       }),
     );
@@ -142,12 +145,12 @@ class EmbeddedEnd implements Target {
 
   async putQueues(queues: readonly MovedQueue[], mark: Mark): Promise<void> {
     await this.#write(mark, (step) => {
-      queues.forEach(({ queue, turns, starts, records }, i) => {
+      queues.forEach(({ queue, turns, starts, rows }, i) => {
         const number = i + 1;
         step.rows.put(nameKey(kinds.queue, queue.name), encodeJson({ ...queue, number }));
         const counters = readCounters(step.rows, number);
         step.rows.put(queueKey(kinds.counters, number), encodeJson({ ...counters, turns, starts }));
-        for (const record of records) putRecord(step, number, record);
+        for (const row of rows) storeRow(step, row);
       });
       // The next queue gets the next number.
       step.rows.put(nameKey(kinds.meta, 'queues'), Buffer.from(String(queues.length)));

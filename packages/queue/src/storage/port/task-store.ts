@@ -1,6 +1,5 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { AuditAct, AuditRecord } from '../../core/audit.js';
-import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueConfig, QueueCounts } from '../../core/queue.js';
 import type {
   Attempt,
@@ -12,14 +11,6 @@ import type {
   WholeTask,
 } from '../../core/task.js';
 import type { Verdict } from '../../core/verdict.js';
-import type {
-  RecordKey,
-  RecordKind,
-  RecordPart,
-  RecordQuery,
-  RecordState,
-  StoredRecord,
-} from './stored-record.js';
 import type { TaskChanging } from './task-changes.js';
 import type { TaskListing } from './task-list.js';
 
@@ -32,7 +23,7 @@ export type WorkListener = (queue: string, handlers?: ReadonlySet<string>) => vo
  * retention are decided by the caller. A store that cannot reach its database throws
  * `StorageUnavailable`.
  */
-export interface TaskStore extends TaskListing, TaskChanging {
+export interface TaskStore extends TaskListing, TaskChanging, Rows {
   readonly capabilities: StoreCapabilities;
 
   // Queues
@@ -109,25 +100,17 @@ export interface TaskStore extends TaskListing, TaskChanging {
    */
   onWork(listener: WorkListener): () => void;
 
-  // Workers
-
-  /** Adds to the counters of workers. A worker without an identity must be known to count. */
-  noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void>;
-  /** The workers of a queue that were seen since a time, most recently seen first. */
-  listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]>;
-
   // Dead letters
 
   /** One page of DEAD tasks. */
   deadTasks(request: DeadTaskQuery): Promise<DeadPage>;
   deadGroups(request: { queue: string; limit: number }): Promise<DeadGroup[]>;
   /**
-   * Requeues the given tasks that are DEAD in this queue: attempt 0, history retained, `expiresAt`
-   * cleared, due at the time given for each. Returns the ids that it changed.
+   * Redrives or purges the given tasks that are DEAD in this queue. A redrive requeues them: attempt
+   * 0, history retained, `expiresAt` cleared, due at the time given for each. A purge deletes them.
+   * A `row` is written in the same commit; if it has another revision, nothing is changed.
    */
-  redrive(change: RedriveChange): Promise<string[]>;
-  /** Deletes the given tasks that are DEAD in this queue. Returns the ids that it deleted. */
-  purge(change: PurgeChange): Promise<string[]>;
+  actOnDead(change: DeadChange): Promise<DeadChangeResult>;
 
   // Upkeep
 
@@ -143,27 +126,6 @@ export interface TaskStore extends TaskListing, TaskChanging {
   deleteTombstones(request: { now: number; limit: number }): Promise<number>;
 
   auditPage(request: AuditQuery): Promise<AuditRecord[]>;
-
-  // Records: schedules and jobs
-
-  /** By queue and name. */
-  listRecords(query: RecordQuery): Promise<StoredRecord[]>;
-  /** The states of all records of a kind, or of those of a queue, without their bodies. */
-  listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]>;
-  /** Writes a record, and in the same commit stores tasks and adds to the audit log. */
-  writeRecord(write: RecordWrite): Promise<RecordWriteResult>;
-  /** False if there is no such record. */
-  deleteRecord(key: RecordKey): Promise<boolean>;
-  /** Redrives or purges dead tasks and updates the state of the job, in one commit. */
-  runJobStep(step: JobStep): Promise<JobStepResult>;
-
-  // History
-
-  /** Replaces rows, adds to totals and deletes old rows of the same queues, in one commit. */
-  writeHistory(write: HistoryWrite): Promise<void>;
-  /** The rows from a time on, oldest first, and the last one before it. */
-  readHistory(query: HistoryQuery): Promise<HistoryRow[]>;
-  readHistoryTotals(queue: string): Promise<HistoryTotals>;
 
   /** Resolves when the database answers. */
   probe(): Promise<void>;
@@ -266,36 +228,6 @@ export interface ClaimRequest {
   isImmediate?: boolean | undefined;
 }
 
-/** What one server saw of a worker since its last note. */
-export interface WorkerNote {
-  queue: string;
-  /** Identifies the worker within the queue; part of its lease tokens. */
-  key: string;
-  /** Undefined: this server saw only its lease tokens. */
-  identity: WorkerIdentity | undefined;
-  seenAt: number;
-  claimed: number;
-  completed: number;
-  failed: number;
-  /** Claims that were handed back. */
-  returned: number;
-}
-
-export interface WorkerIdentity {
-  worker: string;
-  principal: string;
-  /** Null: in process. */
-  remoteIp: string | null;
-}
-
-export interface WorkerStats extends WorkerIdentity {
-  lastSeenAt: number;
-  inFlight: number;
-  claimed: number;
-  completed: number;
-  failed: number;
-}
-
 /** How a claim ends. */
 export interface Settlement {
   id: string;
@@ -363,8 +295,8 @@ export interface DeadGroup {
   sampleId: string;
 }
 
-/** A change that is recorded in the audit log in the same commit. */
-interface AuditedChange {
+export interface DeadChange {
+  action: 'redrive' | 'purge';
   queue: string;
   ids: readonly string[];
   /** Skips tasks that died, or died again, after this time. */
@@ -373,14 +305,18 @@ interface AuditedChange {
   by: string;
   /** The request's selector as sent, for the audit log. */
   selector: Readonly<Record<string, unknown>>;
+  /** Redrive: when the n-th of `ids` is due; absent: now. */
+  dueAt?: ((index: number) => number) | undefined;
+  /**
+   * The job that this is a step of; its new value is given how many tasks changed. Without one the
+   * change is audited; of a job, its start and its end are.
+   */
+  row?: (RowKey & { ifRevision: number; value: (count: number) => RowValue }) | undefined;
 }
 
-export interface RedriveChange extends AuditedChange {
-  /** When the n-th of `ids` is due. */
-  dueAt: (index: number) => number;
-}
-
-export type PurgeChange = AuditedChange;
+/** The ids of the tasks that were changed, in the order given. */
+export type DeadChangeResult =
+  { kind: 'done'; ids: string[]; row: Row | undefined } | { kind: 'conflict'; ids: [] };
 
 export type { AuditRecord, Verdict };
 
@@ -397,45 +333,99 @@ export interface AuditQuery {
   limit: number;
 }
 
-export interface RecordWrite extends RecordKey {
-  /** Write only if the record still has this revision; 0: only if there is none. */
-  ifRevision: number;
-  /** Undefined leaves it as it is; a new record needs one. */
-  body?: RecordPart | undefined;
-  state: RecordPart;
+/**
+ * Rows are small JSON documents that belong to a queue and are deleted with it. What is kept in
+ * them is written once, for all stores. Keys sort by their code points.
+ */
+export interface Rows {
+  /** By queue and key. */
+  listRows(range: RowRange): Promise<Row[]>;
+  /** Writes rows, and in the same commit stores tasks and adds to the audit log: all or nothing. */
+  writeRows(batch: RowBatch): Promise<RowBatchResult>;
+}
+
+export type RowTable = 'schedule' | 'job' | 'history' | 'totals' | 'worker';
+
+export interface RowKey {
+  table: RowTable;
+  queue: string;
+  key: string;
+}
+
+export type RowValue = object;
+
+export interface Row extends RowKey {
+  /** Small, and written often. */
+  value: RowValue;
+  /** May be large, and is written rarely; only in lists with bodies. */
+  body?: RowValue | undefined;
+  /** 1 for a new row, one more with each write. */
+  revision: number;
+  createdAt: number;
+}
+
+export interface RowRange extends Partial<RowKey> {
+  table: RowTable;
+  /** Inclusive. */
+  from?: string | undefined;
+  /** Exclusive. */
+  before?: string | undefined;
+  /** The last keys first; needs a queue. */
+  isReverse?: boolean | undefined;
+  limit?: number | undefined;
+  hasBodies?: boolean | undefined;
+}
+
+export interface RowPut extends RowKey {
+  /** Write only if the row still has this revision; 0: only if there is none; absent: always. */
+  ifRevision?: number | undefined;
+  /** Undefined leaves it as it is. */
+  body?: RowValue | undefined;
+  /** Or a function of the value before, which returns undefined to write nothing. */
+  value: RowValue | ((before: RowValue | undefined) => RowValue | undefined);
+}
+
+/** Removes the rows from a key on and before another. */
+export interface RowRemoval {
+  table: RowTable;
+  queue: string;
+  from: string;
+  before: string;
+}
+
+export interface RowBatch {
+  puts?: readonly RowPut[] | undefined;
+  removals?: readonly RowRemoval[] | undefined;
   tasks?: readonly NewTask[] | undefined;
   audit?: Omit<AuditAct, 'at'> | undefined;
   now: number;
 }
 
-export type RecordWriteResult =
-  | { kind: 'written'; record: RecordState; inserted: InsertResult[] }
+export type RowBatchResult =
+  /** `rows`: those that were put. Rows of queues that do not exist are not written. */
+  | { kind: 'written'; rows: Row[]; removed: number; inserted: InsertResult[] }
   | { kind: 'conflict' }
+  /** A row with `ifRevision` has no queue. */
   | { kind: 'queue_not_found' };
 
-export interface JobStep {
-  name: string;
-  ifRevision: number;
-  /** The new state, given how many tasks the step changed. */
-  state: (changedCount: number) => RecordPart;
-  /** Not added to the audit log: the start and the end of the job are. */
-  change: ({ action: 'redrive' } & RedriveChange) | ({ action: 'purge' } & PurgeChange);
+/** The first key after this one, and after it alone. */
+export function keyAfter(key: string): string {
+  return `${key}\u0001`;
 }
 
-export type JobStepResult =
-  /** With the ids of the tasks that it changed. */
-  { kind: 'done'; record: RecordState; ids: string[] } | { kind: 'conflict' };
-
-/** Of queues that do not exist any more, nothing is written. */
-export interface HistoryWrite {
-  rows: readonly HistoryRow[];
-  totals: readonly ({ queue: string } & HistoryTotals)[];
-  /** Of each step, rows that began before this time are deleted. */
-  prune: readonly { stepS: number; before: number }[];
+export function removalOf({ table, queue, key }: RowKey): RowRemoval {
+  return { table, queue, from: key, before: keyAfter(key) };
 }
 
-export interface HistoryQuery {
-  queue: string;
-  stepS: number;
-  from: number;
+/** The row after a write; undefined: there is nothing to write. */
+export function nextRow(put: RowPut, before: Row | undefined, now: number): Row | undefined {
+  const { table, queue, key, body } = put;
+  const value = typeof put.value === 'function' ? put.value(before?.value) : put.value;
+  if (!value) return undefined;
+  const revision = (before?.revision ?? 0) + 1;
+  return { table, queue, key, value, body, revision, createdAt: before?.createdAt ?? now };
+}
+
+export function hasConflict({ ifRevision }: RowPut, before: Row | undefined): boolean {
+  return ifRevision !== undefined && ifRevision !== (before?.revision ?? 0);
 }

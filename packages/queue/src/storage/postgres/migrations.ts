@@ -2,43 +2,13 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { formatReleases } from '@millrace/kit/format-releases';
 import type { Connections, Transaction } from './connection/connections.js';
 import { isAway, isConflict } from './connection/failures.js';
-import { tables } from './migrations/0001-tables.sql.js';
-import { upkeep } from './migrations/0002-upkeep.sql.js';
-import { claims, claimsUpkeep } from './migrations/0003-claims.sql.js';
-import { successes, successesUpkeep } from './migrations/0004-successes.sql.js';
-import { floors } from './migrations/0005-floors.sql.js';
-import { oneClaimPath, oneClaimPathTuning } from './migrations/0006-one-claim-path.sql.js';
-import { records } from './migrations/0007-records.sql.js';
-import { workers } from './migrations/0008-workers.sql.js';
-import { taskLists } from './migrations/0009-task-lists.sql.js';
-import { history } from './migrations/0010-history.sql.js';
-import { results, resultsTuning } from './migrations/0011-results.sql.js';
-import { deadFilters } from './migrations/0012-dead-filters.sql.js';
 import { statement } from './connection/statement.js';
+import { tables, tuning } from './schema.sql.js';
+import { upgrades } from './upgrades.sql.js';
 
-interface Migration {
-  texts: readonly string[];
-  /** Tuning that the database may refuse. */
-  tuning: readonly string[];
-}
-
-/** Each is applied once, in this order, and never changed after a release. */
-const migrations: readonly Migration[] = [
-  { texts: tables, tuning: [] },
-  { texts: [], tuning: upkeep },
-  { texts: claims, tuning: claimsUpkeep },
-  { texts: successes, tuning: successesUpkeep },
-  { texts: floors, tuning: [] },
-  { texts: oneClaimPath, tuning: oneClaimPathTuning },
-  { texts: records, tuning: [] },
-  { texts: workers, tuning: [] },
-  { texts: taskLists, tuning: [] },
-  { texts: history, tuning: [] },
-  { texts: results, tuning: resultsTuning },
-  { texts: deadFilters, tuning: [] },
-];
-
-export const schemaVersion = migrations.length;
+export const schemaVersion = 13;
+/** Version of the tables of 0.1.0, the oldest that can be upgraded. */
+const oldestVersion = 5;
 
 const createSchema = 'CREATE SCHEMA IF NOT EXISTS millrace';
 const createVersion = `CREATE TABLE IF NOT EXISTS millrace.schema_version (
@@ -77,7 +47,7 @@ export async function migrate(
   mayUpgrade = true,
 ): Promise<void> {
   const { version, release } = await versionOf(connections);
-  refuseNewer(version, release);
+  refuseOther(version, release);
   if (version === schemaVersion) return;
   if (version > 0 && !mayUpgrade) refuseOlder(version);
   // Concurrent CREATE IF NOT EXISTS may fail.
@@ -96,11 +66,14 @@ export async function migrate(
 
 async function upgrade(transaction: Transaction): Promise<void> {
   const [row] = await transaction.query<{ version: number }>(plain(lockVersion));
-  refuseNewer(row!.version);
-  for (const { texts, tuning } of migrations.slice(row!.version)) {
-    for (const text of texts) await transaction.query(plain(text));
-    for (const text of tuning) await tune(transaction, text);
+  const { version } = row!;
+  refuseOther(version);
+  if (version === schemaVersion) return;
+  if (version === 0) for (const text of tables) await transaction.query(plain(text));
+  for (let next = version + 1; version > 0 && next <= schemaVersion; next++) {
+    for (const text of upgrades[next]!) await transaction.query(plain(text));
   }
+  for (const text of tuning) await tune(transaction, text);
   await transaction.query(plain(writeVersion), [schemaVersion]);
   await tune(transaction, writeRelease);
 }
@@ -135,7 +108,13 @@ async function hasSchema(connections: Connections): Promise<boolean> {
   return (found?.schemas ?? 0) > 0;
 }
 
-function refuseNewer(version: number, release: string | null = null): void {
+function refuseOther(version: number, release: string | null = null): void {
+  if (version > 0 && version < oldestVersion) {
+    throw new UsageError(
+      `storage: the tables in PostgreSQL have version ${version}, of before 0.1.0. ` +
+        'Upgrade them with Millrace 0.1.0 first.',
+    );
+  }
   if (version <= schemaVersion) return;
   throw new UsageError(
     `storage: the tables in PostgreSQL have version ${version}; this Millrace supports versions up ` +

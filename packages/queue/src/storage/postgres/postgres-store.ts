@@ -2,43 +2,31 @@ import type { Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
-import type { HistoryRow, HistoryTotals } from '../../core/history.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { expiredError } from '../port/task-row.js';
 import {
-  StorageUnavailable,
   type AuditQuery,
   type ClaimRequest,
-  type HistoryQuery,
-  type HistoryWrite,
-  type DeadTaskQuery,
+  type DeadChange,
+  type DeadChangeResult,
   type DeadGroup,
   type DeadPage,
+  type DeadTaskQuery,
   type InsertResult,
   type NewTask,
-  type PurgeChange,
   type QueuePut,
   type QueuePutResult,
-  type RedriveChange,
+  type Row,
+  type RowBatch,
+  type RowBatchResult,
+  type RowRange,
   type Settlement,
   type SettleResult,
+  StorageUnavailable,
   type StoreCapabilities,
   type TaskStore,
-  type JobStep,
-  type JobStepResult,
-  type RecordWrite,
-  type RecordWriteResult,
-  type WorkerNote,
-  type WorkerStats,
 } from '../port/task-store.js';
-import type {
-  RecordKey,
-  RecordKind,
-  RecordQuery,
-  RecordState,
-  StoredRecord,
-} from '../port/stored-record.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
@@ -47,24 +35,23 @@ import type {
 } from '../port/task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
 import { ListeningStore } from '../port/listening-store.js';
-import { readAudit } from './rows/audit.js';
+import { readAudit, recordAct } from './rows/audit.js';
 import { Batcher } from './connection/batcher.js';
 import { ClaimedTasks } from './rows/claimed-tasks.js';
 import { Claims } from './claiming/claims.js';
 import type { Connections } from './connection/connections.js';
 import { Counters } from './rows/counters.js';
 import type { DatabaseClock } from './database-clock.js';
-import { purge, readDeadGroups, readDeadPage, redrive } from './rows/dead-rows.js';
+import { actOnDead, readDeadGroups, readDeadPage } from './rows/dead-rows.js';
 import { Expiries } from './rows/expiries.js';
 import type { Insert } from './rows/insert.js';
-import { insertAll } from './rows/inserts.js';
+import { insertAll, insertInTransaction } from './rows/inserts.js';
 import { Leases } from './rows/leases.js';
 import type { NotificationListeners, Notifications } from './notifications.js';
 import * as acts from './rows/queue-acts.js';
 import { toQueue, type QueueAct, type QueueColumns } from './rows/queue-acts.js';
-import * as queueHistory from './rows/queue-history.js';
-import * as records from './rows/records.js';
 import { Retention } from './rows/retention.js';
+import { listRows, writeRows } from './rows/rows.js';
 import * as columns from './rows/task-columns.js';
 import { settleAll, settledQueues } from './rows/settlements.js';
 import * as changes from './rows/task-changes.js';
@@ -80,7 +67,6 @@ import { groupIsBusy } from './statements/group-is-busy.sql.js';
 import { leaveClaimants, readTime } from './statements/instances.sql.js';
 import { nextDue } from './statements/next-due.sql.js';
 import { listQueues } from './statements/queues.sql.js';
-import { Workers } from './rows/workers.js';
 
 export interface PostgresStoreParts {
   connections: Connections;
@@ -110,7 +96,6 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   readonly #leases: Leases;
   readonly #expiries: Expiries;
   readonly #retention: Retention;
-  readonly #workers: Workers;
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
   readonly #queues: Batcher<string, Queue | undefined>;
@@ -132,7 +117,6 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     const counters = new Counters(connections, monotonic, log);
     this.#counters = counters;
     this.#claims = new Claims({ connections, counters, instance, clock, log });
-    this.#workers = new Workers(connections);
     this.#leases = new Leases(connections, monotonic);
     this.#expiries = new Expiries(connections, monotonic, this.#skip(expireTasks));
     this.#retention = new Retention(connections, monotonic, (statement) => this.#skip(statement));
@@ -344,14 +328,6 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     return row!.busy;
   }
 
-  noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
-    return this.#workers.note(notes, now);
-  }
-
-  listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
-    return this.#workers.list(request);
-  }
-
   deadTasks(request: DeadTaskQuery): Promise<DeadPage> {
     return readDeadPage(this.#connections, request);
   }
@@ -360,19 +336,14 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     return readDeadGroups(this.#connections, request);
   }
 
-  async redrive(change: RedriveChange): Promise<string[]> {
-    const changed = await redrive(this.#connections, change);
-    if (changed.length === 0) return [];
-    this.#counters.added([change.queue]);
-    this.#notify([change.queue]);
-    return changed;
-  }
-
-  async purge(change: PurgeChange): Promise<string[]> {
-    const gone = await purge(this.#connections, change);
-    this.#retention.purgedAt(change.now);
-    this.#counters.added([change.queue]);
-    return gone;
+  async actOnDead(change: DeadChange): Promise<DeadChangeResult> {
+    const { action, queue, now } = change;
+    const result = await actOnDead(this.#connections, change);
+    if (result.ids.length === 0) return result;
+    this.#counters.added([queue]);
+    if (action === 'purge') this.#retention.purgedAt(now);
+    else this.#notify([queue]);
+    return result;
   }
 
   async deleteFinished(request: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
@@ -385,50 +356,26 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     return this.#retention.deleteTombstones(request);
   }
 
-  listRecords(query: RecordQuery): Promise<StoredRecord[]> {
-    return records.listRecords(this.#connections, query);
+  listRows(range: RowRange): Promise<Row[]> {
+    return listRows(this.#connections, range);
   }
 
-  listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]> {
-    return records.listRecordStates(this.#connections, kind, queue);
-  }
-
-  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
-    const result = await records.writeRecord(this.#connections, this.#counters, write);
+  async writeRows(batch: RowBatch): Promise<RowBatchResult> {
+    const { tasks = [], audit, now } = batch;
+    const result = await this.#connections.transact<RowBatchResult>(async (transaction) => {
+      const written = await writeRows(transaction, batch);
+      if (written.kind !== 'written') return written;
+      const inserts = tasks.map((task) => ({ task, now }));
+      const inserted =
+        tasks.length > 0 ? await insertInTransaction(transaction, this.#counters, inserts) : [];
+      if (audit) await recordAct(transaction, { ...audit, at: now });
+      return { ...written, inserted };
+    });
     if (result.kind !== 'written') return result;
-    const stored = result.inserted.filter((each) => each.kind === 'stored');
-    for (const { task } of stored) this.#notePending(task);
-    if (stored.length > 0) {
-      this.#counters.added([write.queue]);
-      this.#notify([write.queue]);
-    }
+    const stored = result.inserted.flatMap((each) => (each.kind === 'stored' ? [each.task] : []));
+    for (const task of stored) this.#notePending(task);
+    for (const queue of new Set(stored.map((task) => task.queue))) this.#changed(queue);
     return result;
-  }
-
-  deleteRecord(key: RecordKey): Promise<boolean> {
-    return records.deleteRecord(this.#connections, key);
-  }
-
-  async runJobStep(step: JobStep): Promise<JobStepResult> {
-    const { queue, action, now } = step.change;
-    const result = await records.runJobStep(this.#connections, step);
-    if (result.kind === 'conflict' || result.ids.length === 0) return result;
-    this.#counters.added([queue]);
-    if (action === 'purge') this.#retention.purgedAt(now);
-    else this.#notify([queue]);
-    return result;
-  }
-
-  writeHistory(write: HistoryWrite): Promise<void> {
-    return queueHistory.writeHistory(this.#connections, write);
-  }
-
-  readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
-    return queueHistory.readHistory(this.#connections, query);
-  }
-
-  readHistoryTotals(queue: string): Promise<HistoryTotals> {
-    return queueHistory.readHistoryTotals(this.#connections, queue);
   }
 
   auditPage(request: AuditQuery): Promise<AuditRecord[]> {

@@ -3,7 +3,7 @@ import { canonicalJson } from '../../core/canonical-json.js';
 import type { Queue } from '../../core/queue.js';
 import type { Attempt, Tombstone } from '../../core/task.js';
 import type { Starts } from '../../core/start-window.js';
-import type { StoredRecord } from '../port/stored-record.js';
+import type { Row, RowTable } from '../port/task-store.js';
 import type { TaskRow } from '../port/task-row.js';
 
 /** A queue with its claim state, as transferred. */
@@ -13,8 +13,11 @@ export interface MovedQueue {
   turns: Readonly<Record<number, string | null>>;
   starts: Starts;
   /** Its schedules and jobs. */
-  records: readonly StoredRecord[];
+  rows: readonly Row[];
 }
+
+/** Statistics are not moved. */
+export const movedTables: readonly RowTable[] = ['schedule', 'job'];
 
 /** A task with all stored state. */
 export interface MovedTask {

@@ -1,5 +1,4 @@
 import type { AuditAction, AuditRecord } from '../../../src/core/audit.js';
-import type { HistoryRow, HistoryTotals } from '../../../src/core/history.js';
 import type { Queue, QueueCounts } from '../../../src/core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../../src/core/task.js';
 import { deadFacts, DeadGroups } from '../../../src/storage/port/dead-letters.js';
@@ -18,39 +17,27 @@ import {
   type TaskRow,
 } from '../../../src/storage/port/task-row.js';
 import {
-  tombstoneMs,
   type AuditQuery,
   type ClaimRequest,
-  type HistoryQuery,
-  type HistoryWrite,
-  type DeadTaskQuery,
+  type DeadChange,
+  type DeadChangeResult,
   type DeadGroup,
   type DeadPage,
+  type DeadTaskQuery,
   type InsertResult,
   type NewTask,
-  type PurgeChange,
   type QueuePut,
   type QueuePutResult,
-  type RedriveChange,
+  type Row,
+  type RowBatch,
+  type RowBatchResult,
+  type RowRange,
   type Settlement,
   type SettleResult,
   type StoreCapabilities,
   type TaskStore,
-  type JobStep,
-  type JobStepResult,
-  type RecordWrite,
-  type RecordWriteResult,
-  type WorkerNote,
-  type WorkerStats,
+  tombstoneMs,
 } from '../../../src/storage/port/task-store.js';
-import type {
-  RecordKey,
-  RecordKind,
-  RecordQuery,
-  RecordState,
-  StoredRecord,
-} from '../../../src/storage/port/stored-record.js';
-import { WorkerTable } from '../../../src/storage/port/worker-table.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
@@ -69,11 +56,10 @@ import { isClaimable } from '../../../src/storage/port/claimable.js';
 import { ListeningStore } from '../../../src/storage/port/listening-store.js';
 import { AuditLog } from './audit-log.js';
 import { isDeadIn, showQueue, showWhole, type MemoryQueue, type MemoryRow } from './memory-rows.js';
+import { RowMap } from './row-map.js';
 import { cancelTask, updateTask } from './task-changes.js';
 import { UniqueKeys, type KeyHolder } from './unique-keys.js';
 import { deadPage } from './dead-page.js';
-import { HistoryMap } from './history-map.js';
-import { RecordMap } from './record-map.js';
 import { compareText } from './claim-order.js';
 import { claimRows, endedLeaseRows, expiredRows, isGroupBusy, nextEvents } from './scans.js';
 
@@ -88,9 +74,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   readonly #tombstones = new Map<string, Tombstone>();
   readonly #audit = new AuditLog();
   readonly #keys = new UniqueKeys();
-  readonly #records = new RecordMap();
-  readonly #workers = new WorkerTable();
-  readonly #history = new HistoryMap();
+  readonly #own = new RowMap();
   #queuesMade = 0;
 
   async listQueues(): Promise<Queue[]> {
@@ -150,9 +134,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     this.#replaceByTombstones(rows, change.now);
     this.#queues.delete(change.queue);
     this.#keys.deleteQueue(change.queue);
-    this.#records.deleteOf(change.queue);
-    this.#workers.forget(change.queue);
-    this.#history.deleteOf(change.queue);
+    this.#own.deleteOf(change.queue);
     this.#record('delete', change);
     return 'deleted';
   }
@@ -254,14 +236,6 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     return toTask(row);
   }
 
-  async noteWorkers(notes: readonly WorkerNote[], now: number): Promise<void> {
-    this.#workers.note(notes, now);
-  }
-
-  async listWorkers(request: { queue: string; seenSince: number }): Promise<WorkerStats[]> {
-    return this.#workers.list(request);
-  }
-
   async endedLeases(request: { now: number; limit: number }): Promise<WholeTask[]> {
     return endedLeaseRows(this.#all(), request).map(showWhole);
   }
@@ -294,26 +268,28 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     return groups.top(limit);
   }
 
-  async redrive(change: RedriveChange): Promise<string[]> {
-    if (!this.#queues.has(change.queue)) return [];
-    const changed = this.#redrive(change);
-    this.#record('redrive', change, change.selector, changed.length);
-    return changed;
+  async actOnDead(change: DeadChange): Promise<DeadChangeResult> {
+    const { action, row, now } = change;
+    const isThere = this.#queues.has(change.queue);
+    if (row && (!isThere || this.#own.get(row)?.revision !== row.ifRevision)) {
+      return { kind: 'conflict', ids: [] };
+    }
+    if (!isThere) return { kind: 'done', ids: [], row: undefined };
+    const ids = action === 'redrive' ? this.#redrive(change) : this.#purge(change);
+    if (row) {
+      const value = row.value(ids.length);
+      return { kind: 'done', ids, row: this.#own.put({ ...row, value }, now) };
+    }
+    this.#record(action, change, change.selector, ids.length);
+    return { kind: 'done', ids, row: undefined };
   }
 
-  async purge(change: PurgeChange): Promise<string[]> {
-    if (!this.#queues.has(change.queue)) return [];
-    const purged = this.#purge(change);
-    this.#record('purge', change, change.selector, purged.length);
-    return purged;
-  }
-
-  #redrive(change: RedriveChange): string[] {
+  #redrive(change: DeadChange): string[] {
     const changed: string[] = [];
     for (const [index, id] of change.ids.entries()) {
       const row = this.#rows.get(id);
       if (!row || !isDeadIn(row, change)) continue;
-      redriveRow(row, change.dueAt(index), change.now);
+      redriveRow(row, change.dueAt?.(index) ?? change.now, change.now);
       this.#keys.holdAgain(row, change.now);
       changed.push(id);
     }
@@ -321,7 +297,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     return changed;
   }
 
-  #purge(change: PurgeChange): string[] {
+  #purge(change: DeadChange): string[] {
     const rows = [...new Set(change.ids)].flatMap((id) => this.#rows.get(id) ?? []);
     const dead = rows.filter((row) => isDeadIn(row, change));
     this.#replaceByTombstones(dead, change.now);
@@ -352,50 +328,17 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     return old.length;
   }
 
-  async listRecords(query: RecordQuery): Promise<StoredRecord[]> {
-    return this.#records.list(query);
+  async listRows(range: RowRange): Promise<Row[]> {
+    return this.#own.list(range);
   }
 
-  async listRecordStates(kind: RecordKind, queue?: string): Promise<RecordState[]> {
-    return this.#records
-      .list({ kind, ...(queue !== undefined && { queue }) })
-      .map(({ body: _body, ...state }) => state);
-  }
-
-  async writeRecord(write: RecordWrite): Promise<RecordWriteResult> {
-    if (!this.#queues.has(write.queue)) return { kind: 'queue_not_found' };
-    if (this.#records.revisionOf(write) !== write.ifRevision) return { kind: 'conflict' };
-    const record = this.#records.put(write, write.state);
-    const { now, audit, tasks = [] } = write;
+  async writeRows({ puts = [], removals = [], tasks = [], audit, now }: RowBatch) {
+    const result = this.#own.write({ puts, removals, now }, (queue) => this.#queues.has(queue));
+    if (result.kind !== 'written') return result;
     const inserted = tasks.map((task) => this.#insert(task, now));
     if (audit) this.#audit.add({ ...audit, at: now });
-    if (tasks.length > 0) this.#notify([write.queue]);
-    return { kind: 'written', record, inserted };
-  }
-
-  async deleteRecord(key: RecordKey): Promise<boolean> {
-    return this.#records.delete(key);
-  }
-
-  async runJobStep({ name, ifRevision, state, change }: JobStep): Promise<JobStepResult> {
-    const key: RecordKey = { kind: 'job', queue: change.queue, name };
-    if (this.#records.revisionOf(key) !== ifRevision) return { kind: 'conflict' };
-    const isRedrive = change.action === 'redrive';
-    const ids = isRedrive ? this.#redrive(change) : this.#purge(change);
-    const record = this.#records.put({ ...key, now: change.now, state: {} }, state(ids.length));
-    return { kind: 'done', record, ids };
-  }
-
-  async writeHistory(write: HistoryWrite): Promise<void> {
-    this.#history.write(write, (queue) => this.#queues.has(queue));
-  }
-
-  async readHistory(query: HistoryQuery): Promise<HistoryRow[]> {
-    return this.#history.read(query);
-  }
-
-  async readHistoryTotals(queue: string): Promise<HistoryTotals> {
-    return this.#history.totalsOf(queue);
+    this.#notify(tasks.map((task) => task.queue));
+    return { ...result, inserted } satisfies RowBatchResult;
   }
 
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {

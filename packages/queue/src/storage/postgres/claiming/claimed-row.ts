@@ -2,23 +2,21 @@ import type { LastError, WholeTask } from '../../../core/task.js';
 import { attemptsOf } from '../rows/history.js';
 import type { ClaimRequest } from '../../port/task-store.js';
 
-/** The last row of the claim statement. `room`: how many tasks the limits allowed. */
-export type RoomRow = [id: null, room: number, ...unknown[]];
-
-/** A claimed task as the claim statement returns it. */
+/** A row of the claim statement. Without a position it has the room alone. */
 export type ClaimedRow = [
-  id: string,
+  /** How many tasks the limits allowed. */
+  room: number,
   /** From 1: the index of its token. */
-  position: number,
+  position: number | null,
+  id: string,
   priority: number,
   groupKey: string | null,
   expiresAt: number | null,
-  past: string | null,
-];
-
-/** Immutable columns of a task. */
-export type FixedRow = [
-  id: string,
+  attempt: number,
+  totalAttempts: number,
+  redriveCount: number,
+  lastError: string | null,
+  attempts: string,
   handlerRef: string,
   contentType: string,
   headers: string | null,
@@ -27,19 +25,20 @@ export type FixedRow = [
   payload: Buffer,
 ];
 
-/** Attempt, total attempts, redrives, last error, history as text. */
-type PastAttempts = [number, number, number, LastError | null, string];
-const noPastAttempts: PastAttempts = [1, 1, 0, null, ''];
-
 export function toClaimedTask(
-  claimed: ClaimedRow,
-  fixed: FixedRow,
+  row: ClaimedRow,
   request: ClaimRequest,
   tokens: readonly string[],
 ): WholeTask {
-  const [id, position, priority, groupKey, expiresAt, pastText] = claimed;
-  const [, handlerRef, contentType, headers, createdAt, submittedBy, payload] = fixed;
-  const past = pastText === null ? noPastAttempts : (JSON.parse(`[${pastText}]`) as PastAttempts);
+  const [, position, id, priority, groupKey, expiresAt, attempt, totalAttempts] = row;
+  const [redriveCount, lastError, attempts, handlerRef, contentType, headers] = row.slice(8) as [
+    number,
+    string | null,
+    string,
+    string,
+    string,
+    string | null,
+  ];
   return {
     id,
     queue: request.queue,
@@ -49,15 +48,15 @@ export function toClaimedTask(
     headers: headers === null ? {} : (JSON.parse(headers) as Record<string, string>),
     priority,
     groupKey,
-    attempt: past[0],
-    totalAttempts: past[1],
-    redriveCount: past[2],
-    createdAt,
+    attempt,
+    totalAttempts,
+    redriveCount,
+    createdAt: row[14],
     updatedAt: request.now,
     dueAt: null,
     expiresAt,
     lease: {
-      token: tokens[position - 1]!,
+      token: tokens[position! - 1]!,
       expiresAt: request.leaseExpiresAt,
       nodeId: request.nodeId,
       startedAt: request.now,
@@ -66,9 +65,9 @@ export function toClaimedTask(
     completedAt: null,
     deadAt: null,
     deadReason: null,
-    lastError: past[3],
-    submittedBy,
-    payload,
-    attempts: attemptsOf(past[4]),
+    lastError: lastError === null ? null : (JSON.parse(lastError) as LastError),
+    submittedBy: row[15],
+    payload: row[16],
+    attempts: attemptsOf(attempts),
   };
 }

@@ -6,12 +6,12 @@ import type { ClaimRequest } from '../../port/task-store.js';
 import { textArray } from '../connection/arrays.js';
 import type { Connections } from '../connection/connections.js';
 import type { Counters } from '../rows/counters.js';
-import { claim, promote, readClaimed } from './claim.sql.js';
+import { claim, lockAndPromote } from './claim.sql.js';
 import { ClaimThrottle } from './claim-throttle.js';
-import { toClaimedTask, type ClaimedRow, type FixedRow, type RoomRow } from './claimed-row.js';
+import { toClaimedTask, type ClaimedRow } from './claimed-row.js';
 import { LowWaterMarkSweeper } from './low-water-mark-sweeper.js';
 import { ServerShare } from './server-share.js';
-import { lockForClaims } from '../statements/room.sql.js';
+import { startStepMs } from '../../../core/start-window.js';
 
 export interface ClaimsOptions {
   connections: Connections;
@@ -107,33 +107,22 @@ export class Claims {
       handlers ? textArray(handlers) : null,
       expected?.incarnation ?? null,
       expected?.version ?? null,
+      Math.ceil(now / startStepMs) * startStepMs,
     ];
-    const answer = await connections.transact(async (transaction) => {
+    const rows = await connections.transact(async (transaction) => {
       // Sent together: the claim lock is not held for a round trip of this server.
       const sent = [
-        transaction.query(lockForClaims, [[queue]]),
-        transaction.query(promote, [queue, now]),
-        transaction.queryLast<ClaimedRow | RoomRow>(claim, values),
+        transaction.query(lockAndPromote, [queue, now]),
+        transaction.queryLast<ClaimedRow>(claim, values),
       ] as const;
-      const [, , claimed] = await Promise.all(sent);
-      return claimed;
+      return (await Promise.all(sent))[1];
     });
-    const rows = answer.filter((row): row is ClaimedRow => row[0] !== null);
-    const room = answer.find((row) => row[0] === null)?.[1];
-    if (room === undefined && expected) throw queueChanged(queue);
-    const isLimited = room !== undefined && rows.length >= room;
-    if (rows.length === 0) return { tasks: [], isLimited };
-    const found = await connections.query<FixedRow>(readClaimed, [
-      textArray(rows.map(([id]) => id)),
-    ]);
-    const fixedById = new Map(found.map((fixed) => [fixed[0], fixed]));
+    const [first] = rows;
+    if (!first && expected) throw queueChanged(queue);
     const tasks = rows
-      .toSorted((a, b) => a[1] - b[1])
-      .flatMap((row) => {
-        const fixed = fixedById.get(row[0]);
-        // Deleted since: its lease expired before it was read.
-        return fixed ? [toClaimedTask(row, fixed, request, tokens)] : [];
-      });
-    return { tasks, isLimited };
+      .filter(([, position]) => position !== null)
+      .toSorted((a, b) => a[1]! - b[1]!)
+      .map((row) => toClaimedTask(row, request, tokens));
+    return { tasks, isLimited: first !== undefined && tasks.length >= first[0] };
   }
 }

@@ -8,27 +8,41 @@ interface QueueCounters {
   added: number;
   /** The first entry that counts. */
   first: number;
-  /** Later folds: the entry that each wrote, and its monotonic time. */
-  folds: readonly { entry: number; at: number }[];
+  /** Later folds. */
+  folds: readonly Fold[];
   /** Monotonic time of the next fold from entry 0 on. */
   wholeAt: number;
   isFolding: boolean;
 }
 
+interface Fold {
+  /** The entry that it wrote. */
+  entry: number;
+  /** Its monotonic time. */
+  at: number;
+  /** Transactions that wrote during it are below this one; undefined: not known yet. */
+  bound: number | undefined;
+}
+
+interface FoldColumns {
+  entry: number;
+  xmin: number;
+  xmax: number;
+}
+
 const maxEntries = 64;
-/** Transactions that run during a fold commit within this time. */
-const slackMs = 2_000;
-/** Those that take longer are counted after this time. */
+/** No transaction of a server takes longer; those of other programs may, and are not waited for. */
+const maxCommitMs = 30_000;
 const wholeIntervalMs = 30_000;
 const restFactor = 100;
 
 /**
- * The counts of a queue are the sum of its counter entries (table `ledger`). Every commit adds an
+ * The counts of a queue are the sum of its counter entries, of all servers. Every commit adds an
  * entry instead of updating a row, so commits do not wait for each other. This folds the entries
  * into one before they are many. Folded entries stay in the index until vacuum, so counting starts
  * after them. An entry that commits during a fold precedes the entry of the fold, so counting
- * starts at a fold only after a later fold has included such entries. A fold holds the claim lock
- * of the queue, so `max_in_flight` stays exact.
+ * starts at a fold only when the transactions that ran during it have ended, and a later fold has
+ * included what they wrote. A fold holds the claim lock of the queue.
  */
 export class Counters {
   readonly #queues = new Map<string, QueueCounters>();
@@ -69,9 +83,9 @@ export class Counters {
     return counters;
   }
 
-  /** The second fold is the first that can be counted from. */
+  /** The third fold is the first that can tell where to start. */
   #isFirstDue({ first, folds }: QueueCounters): boolean {
-    return first === 0 && folds.length > 0 && folds[0]!.at <= this.monotonic() - slackMs;
+    return first === 0 && folds.length > 0;
   }
 
   #fold(queue: string, counters: QueueCounters): void {
@@ -95,15 +109,20 @@ export class Counters {
     const from = isWhole ? 0 : counters.first;
     const [row] = await this.connections.transact(async (transaction) => {
       const locked = transaction.query(lockForClaims, [[queue]]);
-      const folded = transaction.queryLast<{ entry: number }>(foldCounters, [queue, from]);
+      const folded = transaction.queryLast<FoldColumns>(foldCounters, [queue, from]);
       const [, rows] = await Promise.all([locked, folded]);
       return rows;
     });
     const now = this.monotonic();
     if (isWhole) counters.wholeAt = now + Math.max(wholeIntervalMs, restFactor * (now - startedAt));
-    const gathered = counters.folds.findLastIndex(({ at }) => at <= startedAt - slackMs);
-    if (gathered !== -1) counters.first = counters.folds[gathered]!.entry;
-    const folds = counters.folds.slice(gathered + 1);
-    counters.folds = row ? [...folds, { entry: row.entry, at: now }] : folds;
+    if (!row) return;
+    const folds = counters.folds.map((fold) => ({ ...fold, bound: fold.bound ?? row.xmax }));
+    const hasEnded = ({ bound, at }: Fold) => bound! <= row.xmin || at <= startedAt - maxCommitMs;
+    const gathered = folds.findLastIndex(hasEnded);
+    if (gathered !== -1) counters.first = folds[gathered]!.entry;
+    counters.folds = [
+      ...folds.slice(gathered + 1),
+      { entry: row.entry, at: now, bound: undefined },
+    ];
   }
 }

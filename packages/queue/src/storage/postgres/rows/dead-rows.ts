@@ -1,15 +1,18 @@
 import type { WholeTask } from '../../../core/task.js';
 import { pageBytes } from '../../port/dead-letters.js';
-import type {
-  DeadTaskQuery,
-  DeadGroup,
-  DeadPage,
-  PurgeChange,
-  RedriveChange,
+import {
+  type DeadChange,
+  type DeadChangeResult,
+  type DeadGroup,
+  type DeadPage,
+  type DeadTaskQuery,
+  nextRow,
+  type Row,
 } from '../../port/task-store.js';
 import { recordAct } from './audit.js';
 import type { Connections, Transaction } from '../connection/connections.js';
 import { attemptsOf } from './history.js';
+import { lockRow, storeRows } from './rows.js';
 import { toTask, wholeMs, withoutZeros, type TaskColumns } from './task-columns.js';
 import { holdKeysAgain, type RedrivenColumns } from './unique-keys.js';
 import { purge as purgeStatement } from '../statements/retention.sql.js';
@@ -94,26 +97,39 @@ export async function readDeadGroups(
   }));
 }
 
-/** Returns the ids that it changed, in the order given. */
-export function redrive(connections: Connections, change: RedriveChange): Promise<string[]> {
+export function actOnDead(connections: Connections, change: DeadChange): Promise<DeadChangeResult> {
+  const { action, now, by, selector, row } = change;
   return connections.transact(async (transaction) => {
     const [queue] = await transaction.query<{ no: number }>(keepQueue, [change.queue]);
-    if (!queue) return [];
-    const changed = await redriveTasks(transaction, queue.no, change);
-    await record(transaction, 'redrive', change, changed.length);
-    return changed;
+    if (!queue) return row ? { kind: 'conflict', ids: [] } : done([]);
+    const put = row && { ...row, value: {} };
+    const before = put && (await lockRow(transaction, queue.no, put));
+    if (row && !before) return { kind: 'conflict', ids: [] };
+    const act = action === 'redrive' ? redrive : purge;
+    const ids = await act(transaction, queue.no, change);
+    if (row) {
+      const next = nextRow({ ...row, value: row.value(ids.length) }, before, now)!;
+      await storeRows(transaction, [next], new Map([[change.queue, queue.no]]));
+      return done(ids, next);
+    }
+    const audited = { at: now, principal: by, action, queue: change.queue, selector };
+    await recordAct(transaction, { ...audited, count: ids.length });
+    return done(ids);
   });
 }
 
-/** Without a record in the audit log. */
-export async function redriveTasks(
+function done(ids: string[], row?: Row): DeadChangeResult {
+  return { kind: 'done', ids, row };
+}
+
+async function redrive(
   transaction: Transaction,
   queueNo: number,
-  change: RedriveChange,
+  change: DeadChange,
 ): Promise<string[]> {
   const dueAt = new Map<string, number>();
   for (const [index, id] of change.ids.entries()) {
-    if (!dueAt.has(id)) dueAt.set(id, wholeMs(change.dueAt(index)));
+    if (!dueAt.has(id)) dueAt.set(id, wholeMs(change.dueAt?.(index) ?? change.now));
   }
   const ids = [...dueAt.keys()];
   const values = [queueNo, ids, [...dueAt.values()], change.diedBy, change.now];
@@ -128,34 +144,14 @@ export async function redriveTasks(
   return inOrder;
 }
 
-export function purge(connections: Connections, change: PurgeChange): Promise<string[]> {
-  return connections.transact(async (transaction) => {
-    const [queue] = await transaction.query<{ no: number }>(keepQueue, [change.queue]);
-    if (!queue) return [];
-    const purged = await purgeTasks(transaction, queue.no, change);
-    await record(transaction, 'purge', change, purged.length);
-    return purged;
-  });
-}
-
-/** Without a record in the audit log. */
-export async function purgeTasks(
+async function purge(
   transaction: Transaction,
   queueNo: number,
-  change: PurgeChange,
+  change: DeadChange,
 ): Promise<string[]> {
   const ids = [...new Set(change.ids)];
   const values = [queueNo, ids, change.diedBy, change.now];
   const rows = await transaction.query<{ id: string }>(purgeStatement, values);
   const gone = new Set(rows.map(({ id }) => id));
   return ids.filter((id) => gone.has(id));
-}
-
-function record(
-  transaction: Transaction,
-  action: 'redrive' | 'purge',
-  { queue, now, by, selector }: PurgeChange,
-  count: number,
-): Promise<void> {
-  return recordAct(transaction, { at: now, principal: by, action, queue, selector, count });
 }

@@ -33,7 +33,7 @@ export const byId = (row: string, id: string) => `${row} = ANY(ARRAY[${id}])`;
 
 /** Part of a statement: what the tasks in `gone` change in the counts of their queues. */
 export const counted = (pending: string, dead: string) => `counted AS (
-    INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
     SELECT queue_no, ${pending}, 0, ${dead} FROM gone GROUP BY queue_no
   )`;
 

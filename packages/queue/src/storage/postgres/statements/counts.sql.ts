@@ -17,7 +17,7 @@ export const counts = statement(
       ORDER BY l.created_at LIMIT 1
     ) l
   ), raised AS (
-    UPDATE millrace.floors f SET due_at = o.created_at - ${markStepMs} FROM queue q, oldest o
+    UPDATE millrace.low_water_marks f SET due_at = o.created_at - ${markStepMs} FROM queue q, oldest o
     WHERE f.queue_no = q.no AND f.priority = ${createdMark} AND f.due_at = q.mark
       AND f.due_at + 2 * ${markStepMs} < o.created_at
   )
@@ -25,19 +25,23 @@ export const counts = statement(
     coalesce(sum(b.in_flight), 0)::bigint AS in_flight,
     coalesce(sum(b.dead), 0)::bigint AS dead,
     (SELECT created_at FROM oldest) AS oldest_pending_at
-  FROM millrace.ledger b
+  FROM millrace.counters b
   WHERE b.queue_no = (SELECT no FROM queue) AND b.entry >= $2`,
 );
 
-/** Replaces the entries of a queue from $2 on by one, and returns which. New entries stay. */
+/**
+ * Replaces the entries of a queue from $2 on by one, and returns which. New entries stay. `xmin`: all
+ * transactions below it have ended; `xmax`: none from it on had begun to write.
+ */
 export const foldCounters = statement(
   'fold_counters',
   `WITH gone AS (
-    DELETE FROM millrace.ledger
+    DELETE FROM millrace.counters
     WHERE queue_no = (SELECT no FROM millrace.queues WHERE name = $1) AND entry >= $2
     RETURNING queue_no, pending, in_flight, dead
   )
-  INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+  INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
   SELECT queue_no, sum(pending), sum(in_flight), sum(dead) FROM gone GROUP BY queue_no
-  RETURNING entry`,
+  RETURNING entry, txid_snapshot_xmin(txid_current_snapshot()) AS xmin,
+    txid_snapshot_xmax(txid_current_snapshot()) AS xmax`,
 );

@@ -41,7 +41,7 @@ export const insertTasks = statement(
     FROM stored s JOIN known k ON k.name = s.queue
     RETURNING queue_no, stage, priority, group_key, due_at, created_at
   ), ${lowerMarks('waiting')}, counted AS (
-    INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
     SELECT queue_no, count(*), 0, 0 FROM waiting GROUP BY queue_no
   )
   SELECT (SELECT string_agg(id, ',') FROM stored) AS stored,

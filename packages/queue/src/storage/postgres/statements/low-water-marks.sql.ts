@@ -1,6 +1,6 @@
 import { statement } from '../connection/statement.js';
 
-/** Low-water marks are rows of the table `floors`: one for each priority, and these two. */
+/** A queue has a low-water mark for each priority, and these two. */
 export const scheduledMark = -1;
 export const createdMark = -2;
 
@@ -8,7 +8,9 @@ export const createdMark = -2;
 export const markSlackMs = 250;
 /** A mark is written only when it moves by this much: each write leaves a dead row. */
 export const markStepMs = 500;
-const scheduledSlackMs = 5_000;
+export const scheduledSlackMs = 5_000;
+/** Sorts after every group key: no group had a turn yet. */
+export const noTurn = '\u{10FFFF}';
 
 /** `l` waits to be claimed. A task in flight keeps stage 0 when it has no group. */
 export const isReady = 'l.stage = 0 AND l.lease_expires_at IS NULL';
@@ -18,7 +20,7 @@ export const isReady = 'l.stage = 0 AND l.lease_expires_at IS NULL';
  * created_at) that became pending below them. Usually there are none, and nothing is written.
  */
 export const lowerMarks = (rows: string) => `lowered AS (
-    UPDATE millrace.floors f SET due_at = m.due_at
+    UPDATE millrace.low_water_marks f SET due_at = m.due_at
     FROM (
       SELECT queue_no, CASE stage WHEN 1 THEN ${scheduledMark} ELSE priority END AS priority,
         min(due_at) AS due_at
@@ -33,15 +35,8 @@ export const lowerMarks = (rows: string) => `lowered AS (
 export const lowWaterMarkOf = (
   queueNo: string,
   mark: number,
-) => `(SELECT f.due_at FROM millrace.floors f
+) => `(SELECT f.due_at FROM millrace.low_water_marks f
       WHERE f.queue_no = ${queueNo} AND f.priority = ${mark})`;
-
-/** Raises the low-water mark of scheduled tasks after all that were due by $2 were promoted. */
-export const raiseScheduledMark = (queueNo: string, condition: string) => `raised AS (
-    UPDATE millrace.floors f SET due_at = $2 - ${scheduledSlackMs}
-    WHERE f.queue_no = ${queueNo} AND f.priority = ${scheduledMark}
-      AND f.due_at + ${markStepMs} < $2 - ${scheduledSlackMs} AND ${condition}
-  )`;
 
 /**
  * Finds the first pending task below each low-water mark of queue $1 and lowers the mark to it.
@@ -50,7 +45,7 @@ export const raiseScheduledMark = (queueNo: string, condition: string) => `raise
 export const sweepMarks = statement(
   'sweep_marks',
   `WITH marks AS MATERIALIZED (
-    SELECT f.queue_no, f.priority, f.due_at FROM millrace.floors f
+    SELECT f.queue_no, f.priority, f.due_at FROM millrace.low_water_marks f
     WHERE f.queue_no = (SELECT no FROM millrace.queues WHERE name = $1)
   ), found AS MATERIALIZED (
     SELECT p.queue_no, p.priority, r.due_at FROM marks p CROSS JOIN LATERAL (
@@ -73,7 +68,7 @@ export const sweepMarks = statement(
       ORDER BY l.created_at LIMIT 1
     ) r WHERE p.priority = ${createdMark}
   )
-  UPDATE millrace.floors f SET due_at = s.due_at FROM found s
+  UPDATE millrace.low_water_marks f SET due_at = s.due_at FROM found s
   WHERE f.queue_no = s.queue_no AND f.priority = s.priority AND f.due_at > s.due_at
   RETURNING f.priority, f.due_at`,
 );

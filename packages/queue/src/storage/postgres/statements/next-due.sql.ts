@@ -10,7 +10,7 @@ export const nextDue = statement(
   `SELECT q.name, coalesce(r.due_at, g.due_at, s.due_at) AS due_at
   FROM millrace.queues q
   LEFT JOIN LATERAL (
-    SELECT l.due_at FROM millrace.floors p CROSS JOIN LATERAL (
+    SELECT l.due_at FROM millrace.low_water_marks p CROSS JOIN LATERAL (
       SELECT l.due_at FROM millrace.live l
       WHERE l.queue_no = q.no AND ${isReady} AND l.priority = p.priority AND l.group_key = ''
         AND l.due_at >= p.due_at
@@ -21,7 +21,7 @@ export const nextDue = statement(
   LEFT JOIN LATERAL (
     SELECT l.due_at FROM millrace.live l
     WHERE l.queue_no = q.no AND l.stage < 2 AND l.stage + 0 = 0 AND l.group_key <> ''
-    ORDER BY l.group_key, l.due_at LIMIT 1
+    ORDER BY l.group_key LIMIT 1
   ) g ON r.due_at IS NULL
   LEFT JOIN LATERAL (
     SELECT l.due_at FROM millrace.live l

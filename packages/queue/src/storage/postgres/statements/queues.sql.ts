@@ -1,5 +1,5 @@
 import { statement } from '../connection/statement.js';
-import { createdMark } from './low-water-marks.sql.js';
+import { createdMark, noTurn } from './low-water-marks.sql.js';
 
 const columns = 'no, name, config, paused, version, incarnation, created_at, changed_at';
 
@@ -18,7 +18,7 @@ export const lockQueue = statement(
   `SELECT ${columns} FROM millrace.queues WHERE name = $1 FOR UPDATE`,
 );
 
-/** With its claim lock and its low-water marks. No row: another server created it first. */
+/** With its claim lock, and its low-water marks with the last groups in $8. No row: another server created it first. */
 export const createQueue = statement(
   'create_queue',
   `WITH queue AS (
@@ -26,10 +26,11 @@ export const createQueue = statement(
     VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (name) DO NOTHING
     RETURNING ${columns}
   ), claim_lock AS (
-    INSERT INTO millrace.gates (queue_no, last_groups, starts) SELECT no, $8, $9 FROM queue
+    INSERT INTO millrace.queue_locks (queue_no, starts, fifo_position) SELECT no, $9, '' FROM queue
   ), marks AS (
-    INSERT INTO millrace.floors (queue_no, priority, due_at)
-    SELECT no, kind, 0 FROM queue CROSS JOIN generate_series(${createdMark}, 9) AS kind
+    INSERT INTO millrace.low_water_marks (queue_no, priority, due_at, last_group)
+    SELECT no, kind, 0, coalesce($8::jsonb->>(kind::text), '${noTurn}')
+    FROM queue CROSS JOIN generate_series(${createdMark}, 9) AS kind
   )
   SELECT * FROM queue`,
 );
@@ -49,21 +50,18 @@ export const queueIsEmpty = statement(
   'queue_is_empty',
   `SELECT coalesce(sum(pending), 0) = 0 AND coalesce(sum(in_flight), 0) = 0
     AND coalesce(sum(dead), 0) = 0 AS empty
-  FROM millrace.ledger WHERE queue_no = $1`,
+  FROM millrace.counters WHERE queue_no = $1`,
 );
 
 export const deleteQueue = statement(
   'delete_queue',
-  `WITH claim_lock AS (DELETE FROM millrace.gates WHERE queue_no = $1),
-    counters AS (DELETE FROM millrace.ledger WHERE queue_no = $1),
-    marks AS (DELETE FROM millrace.floors WHERE queue_no = $1),
-    history AS (DELETE FROM millrace.history WHERE queue_no = $1),
-    totals AS (DELETE FROM millrace.history_totals WHERE queue_no = $1),
-    records AS (DELETE FROM millrace.records
-      WHERE kind IN ('schedule', 'job') AND queue_no = $1),
+  `WITH claim_lock AS (DELETE FROM millrace.queue_locks WHERE queue_no = $1),
+    counters AS (DELETE FROM millrace.counters WHERE queue_no = $1),
+    marks AS (DELETE FROM millrace.low_water_marks WHERE queue_no = $1),
+    rows AS (DELETE FROM millrace.rows
+      WHERE kind IN ('schedule', 'job', 'history', 'totals', 'worker') AND queue_no = $1),
     keys AS (DELETE FROM millrace.unique_keys WHERE queue_no = $1),
-    claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1),
-    workers AS (DELETE FROM millrace.workers WHERE queue_no = $1)
+    claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1)
   DELETE FROM millrace.queues WHERE no = $1`,
 );
 

@@ -24,7 +24,7 @@ export const redrive = statement(
     RETURNING id, queue_no, stage, priority, group_key, due_at, created_at, unique_key,
       unique_until
   ), ${lowerMarks('waiting')}, counted AS (
-    INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
     SELECT $1, count(*), 0, -count(*) FROM waiting HAVING count(*) > 0
   )
   SELECT w.id, t.queue, t.handler_ref, w.unique_key, w.unique_until

@@ -71,15 +71,15 @@ export const deleteTombstones = skippingStatement(
 /** Deleted queues whose finished tasks are not all deleted yet. */
 export const deletedQueues = statement(
   'deleted_queues',
-  'SELECT queue_no, deleted_at FROM millrace.wrecks ORDER BY queue_no',
+  'SELECT queue_no, deleted_at FROM millrace.deleted_queues ORDER BY queue_no',
 );
 export const addDeletedQueue = statement(
   'add_deleted_queue',
-  'INSERT INTO millrace.wrecks (queue_no, deleted_at) VALUES ($1, $2)',
+  'INSERT INTO millrace.deleted_queues (queue_no, deleted_at) VALUES ($1, $2)',
 );
 export const removeDeletedQueue = statement(
   'remove_deleted_queue',
-  `DELETE FROM millrace.wrecks WHERE queue_no = $1
+  `DELETE FROM millrace.deleted_queues WHERE queue_no = $1
     AND NOT EXISTS (SELECT 1 FROM millrace.ended WHERE queue_no = $1 AND outcome = 3)
     AND NOT EXISTS (SELECT 1 FROM millrace.ended WHERE queue_no = $1 AND outcome = 4)`,
 );

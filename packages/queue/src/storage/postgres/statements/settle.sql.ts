@@ -61,7 +61,7 @@ export const settle = statement(
       g.unique_until
     FROM gone g
   ), ${releaseKeys('gone')}, ${lowerMarks('back')}, counted AS (
-    INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+    INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
     SELECT queue_no, sum(pending), -count(*), sum(dead) FROM (
       SELECT queue_no, 1 AS pending, 0 AS dead FROM back
       UNION ALL SELECT queue_no, 0, CASE outcome WHEN 4 THEN 1 ELSE 0 END FROM gone

@@ -1,10 +1,11 @@
 import type { AuditRecord } from '../../../core/audit.js';
 import type { Starts } from '../../../core/start-window.js';
+import type { Row } from '../../port/task-store.js';
 import type { TaskRow } from '../../port/task-row.js';
 import { auditValues, toRecord, type AuditColumns } from '../rows/audit.js';
 import type { Connections, Transaction } from '../connection/connections.js';
 import { toQueue, type QueueColumns } from '../rows/queue-acts.js';
-import { listRecords, putRecord } from '../rows/records.js';
+import { listRows, storeRows } from '../rows/rows.js';
 import {
   progressOf,
   statuses,
@@ -24,6 +25,7 @@ import {
   holdsKey,
   isMovedTask,
   movedRow,
+  movedTables,
   type Mark,
   type Moved,
   type MovedQueue,
@@ -51,17 +53,17 @@ export class PostgresEnd implements Target {
     const rows = await this.connections.query<
       QueueColumns & { last_groups: string; starts: string }
     >(sql.movedQueues);
-    const records = [
-      ...(await listRecords(this.connections, { kind: 'schedule' })),
-      ...(await listRecords(this.connections, { kind: 'job' })),
-    ];
+    const own: Row[] = [];
+    for (const table of movedTables) {
+      own.push(...(await listRows(this.connections, { table, hasBodies: true })));
+    }
     return rows.map((row) => {
       const turns = Object.entries(JSON.parse(row.last_groups) as Record<number, string>);
       return {
         queue: toQueue(row),
         turns: Object.fromEntries(turns.map(([priority, key]) => [priority, key || null])),
         starts: JSON.parse(row.starts) as Starts,
-        records: records.filter(({ queue }) => queue === row.name),
+        rows: own.filter(({ queue }) => queue === row.name),
       };
     });
   }
@@ -92,9 +94,9 @@ export class PostgresEnd implements Target {
 
   putQueues(queues: readonly MovedQueue[], mark: Mark): Promise<void> {
     return this.#write(mark, async (transaction) => {
-      for (const { queue, turns, starts, records } of queues) {
+      for (const { queue, turns, starts, rows } of queues) {
         const keys = Object.entries(turns).map(([priority, key]) => [priority, key ?? '']);
-        await transaction.query(createQueue, [
+        const [created] = await transaction.query<QueueColumns>(createQueue, [
           queue.name,
           JSON.stringify(queue.config),
           queue.paused,
@@ -105,7 +107,7 @@ export class PostgresEnd implements Target {
           JSON.stringify(Object.fromEntries(keys)),
           JSON.stringify(starts),
         ]);
-        for (const record of records) await putRecord(transaction, record);
+        await storeRows(transaction, rows, new Map([[queue.name, created!.no]]));
       }
     });
   }

@@ -1,10 +1,13 @@
+import { noTurn } from '../statements/low-water-marks.sql.js';
 import { statement } from '../connection/statement.js';
 
 export const movedQueues = statement(
   'moved_queues',
   `SELECT q.no, q.name, q.config, q.paused, q.version, q.incarnation, q.created_at, q.changed_at,
-    g.last_groups, g.starts
-  FROM millrace.queues q JOIN millrace.gates g ON g.queue_no = q.no ORDER BY q.name`,
+    k.starts, coalesce((SELECT json_object_agg(m.priority, m.last_group)
+      FROM millrace.low_water_marks m
+      WHERE m.queue_no = q.no AND m.last_group <> '${noTurn}')::text, '{}') AS last_groups
+  FROM millrace.queues q JOIN millrace.queue_locks k ON k.queue_no = q.no ORDER BY q.name`,
 );
 
 export const movedAudit = statement(
@@ -15,7 +18,7 @@ export const movedAudit = statement(
 
 export const movedSize = statement(
   'moved_size',
-  'SELECT coalesce(sum(pending + in_flight + dead), 0)::bigint AS size FROM millrace.ledger',
+  'SELECT coalesce(sum(pending + in_flight + dead), 0)::bigint AS size FROM millrace.counters',
 );
 
 export const readMark = statement(
@@ -81,7 +84,7 @@ export const putTasks = statement(
     INSERT INTO millrace.unique_keys (queue_no, key, id, held_until, handler_ref)
     SELECT queue_no, unique_key, id, unique_until, handler_ref FROM input WHERE holds_key
   )
-  INSERT INTO millrace.ledger (queue_no, pending, in_flight, dead)
+  INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
   SELECT queue_no, count(*) FILTER (WHERE status < 2), count(*) FILTER (WHERE status = 2),
     count(*) FILTER (WHERE status = 4)
   FROM input WHERE status IS NOT NULL GROUP BY queue_no`,
