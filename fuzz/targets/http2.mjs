@@ -1,6 +1,6 @@
 import { Duplex } from 'node:stream';
 import { systemClock } from '../../packages/kit/dist/base/clock-and-random.js';
-import { PeerMemory, peerMemoryLimits } from '../../packages/kit/dist/base/peers.js';
+import { PeerMemory, peerMemoryLimits } from '../../packages/kit/dist/base/limits.js';
 import { HeaderList } from '../../packages/wire/dist/http2/hpack.js';
 import { chunksOf, ConnectionMemory, DeferredFlush } from '../../packages/wire/dist/base/socket.js';
 import { Http2Connection } from '../../packages/wire/dist/http2/connection.js';

@@ -16,8 +16,11 @@ import type { SchemaInfo, SetSchemaOptions, SetSchemaResult } from '@millrace/en
 import { CallRefusal } from './failures.js';
 import { durationMs } from '@bufbuild/protobuf/wkt';
 import type { BackupOptions } from '@millrace/engine/maintain/backup/backup';
-import type { BackupHeader, BackupPart } from '@millrace/engine/maintain/backup/frames';
-import { RecordCounter } from '@millrace/engine/maintain/backup/apply';
+import {
+  RecordCounter,
+  type BackupHeader,
+  type BackupPart,
+} from '@millrace/engine/maintain/backup/frames';
 import type { Compacted } from '@millrace/engine/maintain/compact/compact';
 
 const { method: rpc } = Database;

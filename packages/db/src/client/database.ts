@@ -4,11 +4,12 @@ import type { BackupOptions } from '@millrace/engine/maintain/backup/backup';
 import type { BackupPart } from '@millrace/engine/maintain/backup/frames';
 import type { Compacted } from '@millrace/engine/maintain/compact/compact';
 import { checkCollectionName } from '@millrace/engine/value/documents';
-import { retryInTurn, runTransaction } from '@millrace/engine/write/transaction-registry';
+import { retryInTurn, runTransaction } from '@millrace/engine/write/run-transaction';
 import type { SchemaInput, SchemaOutput, StandardSchema } from '@millrace/engine/core/schema';
 import { runInScope } from '@millrace/engine/api/collection-port';
 import type { WatchMessage } from '@millrace/engine/watch/message';
-import { Backoff, type CallOptions, type Session } from './session.js';
+import { Backoff } from '@millrace/kit/backoff';
+import { retryPolicy, type CallOptions, type Session } from './session.js';
 import { collectionPort, RemoteCollection } from './collection.js';
 import { durationOf, uint64Of } from './records.js';
 import { status, type DatabaseStatus } from './status.js';
@@ -80,7 +81,7 @@ export class RemoteDatabase implements DatabaseApi {
     run: (transaction: RemoteTransaction) => Promise<Result>,
     { readOnly, timeoutMs, tries }: TransactionOptions = {},
   ): Promise<Result> {
-    const backoff = new Backoff(this.session.random);
+    const backoff = new Backoff(retryPolicy, this.session.random);
     let isFirstRetry = true;
     const begin = () => this.begin({ readOnly, lifetimeMs: timeoutMs });
     return runTransaction(begin, (held) => runInScope(this.session, () => run(held)), {

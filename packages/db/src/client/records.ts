@@ -82,7 +82,8 @@ const kinds = {
   [WatchKind.BOOKMARK]: 'bookmark',
 } as const;
 
-const ops = {
+/** The kind of a change; undefined for one that this version does not know. */
+export const changeOps = {
   [ChangeOp.UNSPECIFIED]: undefined,
   [ChangeOp.INSERT]: 'insert',
   [ChangeOp.UPDATE]: 'update',
@@ -112,7 +113,7 @@ export function toHash(bits: bigint): { high: number; low: number } {
 
 function toChange<T>(change: Change): WatchChange<T> {
   const { collection, entered, left } = change;
-  const op = ops[change.op];
+  const op = changeOps[change.op];
   if (!op || !change.record) throw new Error('The server sent a change without a record');
   const about = { collection, entered, left, ...beforeOf<T>(change.before) };
   return op === 'insert' || op === 'update'

@@ -1,3 +1,4 @@
+import { Backoff, type BackoffPolicy } from '@millrace/kit/backoff';
 import { type Random, systemRandom } from '@millrace/kit/random';
 import { setMaxListeners } from 'node:events';
 import type {
@@ -13,27 +14,8 @@ import { CallRefusal, connectionClosed, isPassing, timedOut } from './failures.j
 import { Router, type Channel, type Preference, type RoutedAttempt } from './router.js';
 import { Transport, type TlsOptions } from './transport.js';
 
-const firstDelayMs = 50;
-const maxDelayMs = 2_000;
-
-/** Exponential backoff with jitter, so that clients do not all reconnect at the same time. */
-export class Backoff {
-  #delayMs = firstDelayMs;
-
-  constructor(private readonly random: Random) {}
-
-  /** The next delay, at least the one the server requested. */
-  next(atLeastMs = 0): number {
-    const delayMs = this.#delayMs;
-    this.#delayMs = Math.min(delayMs * 2, maxDelayMs);
-    return atLeastMs + delayMs * (0.5 + this.random.next() / 2);
-  }
-
-  /** Resets the delay after a success. */
-  reset(): void {
-    this.#delayMs = firstDelayMs;
-  }
-}
+/** Reconnects and retries of a client. */
+export const retryPolicy: BackoffPolicy = { initialMs: 50, maxMs: 2_000 };
 
 export interface ConnectOptions {
   /** The API key, `id.secret`. A Unix socket needs none. */
@@ -244,7 +226,7 @@ export class Session {
   ): Promise<Result> {
     const { clock } = this;
     const deadline = clock.now() + timeoutMs;
-    const backoff = new Backoff(this.random);
+    const backoff = new Backoff(retryPolicy, this.random);
     for (;;) {
       this.#checkOpen();
       try {

@@ -4,7 +4,8 @@ import { Database, DataEncoding, type WatchRequestSchema } from '@millrace/contr
 import type { CollectionWatchOptions } from '@millrace/engine/api/collection-port';
 import type { Filter } from '@millrace/engine/query/filter';
 import { refuse } from '@millrace/engine/value/documents';
-import { Backoff, type Session } from './session.js';
+import { Backoff } from '@millrace/kit/backoff';
+import { retryPolicy, type Session } from './session.js';
 import { toWatchMessage, durationOf, uint64Of } from './records.js';
 import { CallRefusal, connectionClosed, isPassing } from './failures.js';
 import { filterMember } from './queries.js';
@@ -144,7 +145,7 @@ export class ResumingWatch<T> implements AsyncIterableIterator<
     };
     this.#initial =
       options.includeInitial && !options.resumeToken ? new InitialRecords() : undefined;
-    this.#backoff = new Backoff(session.random);
+    this.#backoff = new Backoff(retryPolicy, session.random);
     this.#connectedAt = session.clock.monotonic();
     this.#patienceMs = session.timeoutMs;
     if (options.signal?.aborted) this.#end();

@@ -214,7 +214,7 @@ export async function mergeMany(
 /** The database whose `transaction` callback is running. Disabled between callbacks. */
 const owners = new AsyncLocalStorage<object>();
 const ownFolder = dirname(fileURLToPath(import.meta.url));
-const ownFiles = /[/\\](?:collection|embedded-collection|transaction-scope)\.[jt]s:/;
+const ownFiles = /[/\\](?:collection|collection-port|embedded-collection)\.[jt]s:/;
 const maxCallSites = 1_000;
 const warnedCallSites = new WeakMap<object, Set<string>>();
 let running = 0;

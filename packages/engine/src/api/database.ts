@@ -37,12 +37,8 @@ import {
 } from '../core/read-snapshot.js';
 import { cutTail } from '../maintain/replica/cut-tail.js';
 import { fillStore } from '../maintain/replica/apply-commit.js';
-import {
-  retryInTurn,
-  runTransaction,
-  TransactionRegistry,
-  type BeginOptions,
-} from '../write/transaction-registry.js';
+import { retryInTurn, runTransaction } from '../write/run-transaction.js';
+import { TransactionRegistry, type BeginOptions } from '../write/transaction-registry.js';
 import { Schemas } from '../write/schemas.js';
 import type { SchemaInput, SchemaOutput, StandardSchema } from '../core/schema.js';
 import {

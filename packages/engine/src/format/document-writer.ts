@@ -119,7 +119,7 @@ export class DocumentWriter {
     private readonly saveShapes: (shapes: Buffer) => void,
   ) {}
 
-  /** The hash of the last written document (see content-hash.ts). */
+  /** The hash of the last written document. */
   get contentHash(): number {
     return endHash(this.#hash);
   }

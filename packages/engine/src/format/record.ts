@@ -30,7 +30,7 @@ export interface RecordFields {
   expiresAt: number;
   /** "": not keyed. */
   key: string;
-  /** Hash of the document (see content-hash.ts), which `verify` recomputes. */
+  /** Hash of the document, which `verify` recomputes. */
   contentHash: number;
 }
 
@@ -417,7 +417,7 @@ const changeLength = 1 + 4 + idLength + 4 + 4;
  *
  *   at u48 | epoch u32 | chain 8 | count u32
  *   then per change: op u8 | collection u32 | id 16 | after length u32 | before length u32 | both
- *   then the results of its requests (see request-results.ts)
+ *   then the results of its requests
  */
 export function encodeCommit(commit: Commit): CommitRow {
   const images: (Buffer | number)[] = [];

@@ -1,3 +1,4 @@
+import type { Hash64 } from '../value/bytes.js';
 import type { CollectionInfo, IndexInfo, Core } from '../core/core.js';
 import {
   chainAfter,
@@ -19,7 +20,7 @@ import {
 import { enforceSchema } from '../core/schema.js';
 import type { IndexEntries } from '../format/entries.js';
 import { entryKey, expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../format/keys.js';
-import { afterCommit } from '../storage/file/tables.js';
+import type { DatabaseState } from '../storage/file/tables.js';
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
 
 /**
@@ -481,4 +482,18 @@ function revMismatch(collection: CollectionInfo, record: RecordImage, expected: 
       'read the record again and retry.',
     { current_rev: String(record.rev) },
   );
+}
+
+/** The state after one more commit. Written by hand because it is built for every commit. */
+export function afterCommit(state: DatabaseState, seq: number, chain: Hash64): DatabaseState {
+  return {
+    seq,
+    epoch: state.epoch,
+    commitEpoch: state.epoch,
+    chain,
+    oldestSeq: state.oldestSeq,
+    oldestChain: state.oldestChain,
+    nextCollection: state.nextCollection,
+    nextIndex: state.nextIndex,
+  };
 }

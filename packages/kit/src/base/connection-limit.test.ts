@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Clock } from './clock-and-random.js';
-import { ConnectionLimit, countDroppedConnections } from './peers.js';
+import { ConnectionLimit, countDroppedConnections } from './limits.js';
 import { memoryLog } from './log.js';
 import { createMetrics } from './metrics.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { PeerMemory, peerMemoryLimits, ReadRate } from './peers.js';
+import { PeerMemory, peerMemoryLimits, ReadRate } from './limits.js';
 
 describe('peer memory', () => {
   const limits = peerMemoryLimits(1000);

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
-import { SocketQueues } from './peers.js';
+import { SocketQueues } from './socket-queues.js';
 
 const title = '  sl  local_address rem_address   st tx_queue rx_queue\n';
 const ends = (localAddress: string, remoteAddress: string) =>

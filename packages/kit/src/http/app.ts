@@ -13,7 +13,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { Refusal, type CodeTable } from '../base/errors.js';
 import type { World } from '../base/world.js';
 import { Dispatcher, type Endpoint, type Steps } from './dispatch.js';
-import { countDroppedConnections } from '../base/peers.js';
+import { countDroppedConnections } from '../base/limits.js';
 import { HttpServer, type HttpServerLimits } from './http-server.js';
 import {
   bareProblem,

@@ -11,7 +11,7 @@ import {
   ReadRate,
   type PeerMemory,
   type PeerMemoryAccount,
-} from '../base/peers.js';
+} from '../base/limits.js';
 import { discardRest, hasBody, readBody, type BodyOutcome } from './body.js';
 import type { OperationDescription } from './document.js';
 import type { Socket } from 'node:net';

@@ -4,7 +4,7 @@ import { sampleHandlers, startSample } from '../../test/http/sample-server.js';
 import type { SampleOptions } from '../../test/http/sample-server.js';
 import { systemClock, systemRandom } from '../base/clock-and-random.js';
 import { silentLog } from '../base/log.js';
-import { PeerMemory, peerMemoryLimits } from '../base/peers.js';
+import { PeerMemory, peerMemoryLimits } from '../base/limits.js';
 import { drainHttp } from './run-server.js';
 
 const undo: (() => unknown)[] = [];

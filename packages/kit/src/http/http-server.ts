@@ -17,8 +17,8 @@ import {
   type ConnectionSlot,
   PeerMemory,
   peerMemoryLimits,
-  SocketQueues,
-} from '../base/peers.js';
+} from '../base/limits.js';
+import { SocketQueues } from '../base/socket-queues.js';
 import type { Log } from '../base/log.js';
 import { Exchange, Peer } from './exchange.js';
 

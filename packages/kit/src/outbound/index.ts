@@ -12,7 +12,7 @@ export {
   webhookPolicy,
   type AddressPolicy,
 } from './allowlist.js';
-export { RequestAbort } from './port.js';
+export { connectionHeaders, namedByConnection, RequestAbort } from './port.js';
 export type {
   FailureType,
   Outbound,

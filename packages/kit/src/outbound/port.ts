@@ -84,3 +84,23 @@ export interface Outbound {
   /** Aborts requests in flight and closes every connection. */
   close(): Promise<void>;
 }
+
+/** Hop-by-hop header fields (RFC 9110, 7.6.1) and others that the connection sets itself. */
+export const connectionHeaders: ReadonlySet<string> = new Set([
+  'connection',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'expect',
+  'host',
+]);
+
+/** The names in a Connection header, which are hop-by-hop too. */
+export function namedByConnection(value: string): string[] {
+  return value.split(',').map((option) => option.trim().toLowerCase());
+}

@@ -1,3 +1,4 @@
+import { backoffMs as backoffDelayMs } from '@millrace/kit/backoff';
 import type { QueueConfig } from './queue.js';
 
 export type RetryPolicy = QueueConfig['retry'];
@@ -5,14 +6,10 @@ export type RetryPolicy = QueueConfig['retry'];
 /** Upper limit for the delay that a handler requests. */
 export const maxRetryAfterMs = 3_600_000;
 
-/**
- * Exponential backoff with jitter after the n-th failed attempt: half of the delay is fixed, half
- * random, so that tasks that failed together are not retried together. `chance` is in [0, 1).
- */
+/** Exponential backoff after the n-th failed attempt. `chance` is in [0, 1). */
 export function backoffMs(policy: RetryPolicy, attempt: number, chance: number): number {
-  const { initial_backoff_ms: initial, multiplier, max_backoff_ms: longest } = policy;
-  const full = Math.min(longest, initial * multiplier ** Math.max(0, attempt - 1));
-  return Math.round(full / 2 + (full / 2) * chance);
+  const { initial_backoff_ms: initialMs, multiplier, max_backoff_ms: maxMs } = policy;
+  return Math.round(backoffDelayMs({ initialMs, multiplier, maxMs }, attempt, chance));
 }
 
 /** The backoff, raised to the delay that the handler requested. */

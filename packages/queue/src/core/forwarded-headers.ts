@@ -1,17 +1,9 @@
-// Hop-by-hop headers (RFC 9110, section 7.6.1) and headers that the server sets.
+import { connectionHeaders, namedByConnection } from '@millrace/kit/outbound';
+
+/** Headers that the server sets. */
 const ownNames: ReadonlySet<string> = new Set([
-  'connection',
-  'proxy-connection',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'expect',
+  ...connectionHeaders,
   'http2-settings',
-  'host',
   'authorization',
   'cookie',
   'user-agent',
@@ -29,19 +21,14 @@ export function forwardHeaders(
   /** The header that carries the queue's own credentials, in lower case. */
   authName?: string,
 ): void {
-  const dropped = namedByConnection(headers);
+  const connection = headerOf(headers, 'connection');
+  const dropped = connection === undefined ? undefined : namedByConnection(connection);
   for (const name of Object.keys(headers)) {
     const lower = name.toLowerCase();
     if (ownNames.has(lower) || lower === authName || dropped?.includes(lower)) continue;
     if (ownPrefixes.some((prefix) => lower.startsWith(prefix))) continue;
     target[name] = headers[name]!;
   }
-}
-
-/** Every header that Connection names is hop-by-hop too. */
-function namedByConnection(headers: Readonly<Record<string, string>>): string[] | undefined {
-  const value = headerOf(headers, 'connection');
-  return value?.split(',').map((option) => option.trim().toLowerCase());
 }
 
 /** The value of a header by its name in lower case, whatever its spelling. */

@@ -1,6 +1,8 @@
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import {
+  connectionHeaders,
+  namedByConnection,
   parseTarget,
   sharedLookups,
   systemResolver,
@@ -133,21 +135,7 @@ function refused(errorType: FailureType, message: string): Promise<OutboundOutco
   return Promise.resolve({ ok: false, errorType, message, durationMs: 0 });
 }
 
-// Hop-by-hop fields (RFC 9110, 7.6.1) and fields that the client sets itself.
-const ownedByConnection: ReadonlySet<string> = new Set([
-  'connection',
-  'proxy-connection',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'expect',
-  'host',
-  'content-length',
-]);
+const ownedByConnection: ReadonlySet<string> = new Set([...connectionHeaders, 'content-length']);
 
 /** `owned`: set by the client itself. `options`: the Connection field, which names more fields. */
 type NameKind = 'passed' | 'owned' | 'options';
@@ -167,7 +155,7 @@ function outgoingHeaders(headers: Readonly<Record<string, string>>): string[] {
   for (const name of Object.keys(headers)) {
     const value = headers[name]!;
     const kind = kinds.get(name) ?? kindOf(name);
-    if (kind === 'options') options = value.toLowerCase();
+    if (kind === 'options') options = value;
     if (kind !== 'passed') continue;
     // Node's check is slow, so it only runs to produce its error.
     if (typeof value !== 'string' || invalidValue.test(value)) validateHeaderValue(name, value);
@@ -190,6 +178,6 @@ function kindOf(name: string): NameKind {
 
 /** Fields named in the Connection header are hop-by-hop too. */
 function withoutOptions(list: readonly string[], options: string): string[] {
-  const named = new Set(options.split(',').map((option) => option.trim()));
+  const named = new Set(namedByConnection(options));
   return list.filter((_, i) => !named.has(list[i - (i % 2)]!.toLowerCase()));
 }

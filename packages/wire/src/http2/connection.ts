@@ -1,5 +1,5 @@
 import type { Timer } from '@millrace/kit/clock';
-import { TokenBucket } from '../base/token-bucket.js';
+import { TokenBucket } from '@millrace/kit/token-bucket';
 import { type ByteSource, kernelBytesFor, ReadRateCheck } from '../base/socket.js';
 import {
   checkStreamId,
@@ -54,7 +54,7 @@ export class Http2Connection extends FrameLoop<RequestHeaders> {
     private readonly parts: Http2Parts,
   ) {
     super(source, parts, 'client', () => new RequestHeaders());
-    this.#controlFrameLimit = new TokenBucket(parts.clock, 10_000, 1_000);
+    this.#controlFrameLimit = new TokenBucket(1_000, parts.clock.monotonic(), 10_000);
     this.#streams = new Streams(parts, this.sendQueue, this.peer);
     source.socket.on('close', () => this.#takeClose());
     this.sendQueue.sendControl(serverPreface);
@@ -152,7 +152,7 @@ export class Http2Connection extends FrameLoop<RequestHeaders> {
   }
 
   protected override countControlFrame(cost: number): void {
-    if (this.#controlFrameLimit.tryTake(cost)) return;
+    if (this.#controlFrameLimit.tryTake(cost, this.parts.clock)) return;
     throw new ConnectionError('ENHANCE_YOUR_CALM', 'excessive control frames');
   }
 

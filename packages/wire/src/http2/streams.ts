@@ -1,5 +1,5 @@
 import type { Clock } from '@millrace/kit/clock';
-import { TokenBucket } from '../base/token-bucket.js';
+import { TokenBucket } from '@millrace/kit/token-bucket';
 import type { ConnectionMemory } from '../base/socket.js';
 import {
   rstStream,
@@ -55,8 +55,8 @@ export class Streams implements StreamHost {
     private readonly sendQueue: SendQueue,
     private readonly peer: PeerSettings,
   ) {
-    this.#resetLimit = new TokenBucket(parts.clock, 1_000, 100);
-    this.#streamErrorLimit = new TokenBucket(parts.clock, 1_000, 100);
+    this.#resetLimit = new TokenBucket(100, parts.clock.monotonic(), 1_000);
+    this.#streamErrorLimit = new TokenBucket(100, parts.clock.monotonic(), 1_000);
   }
 
   get memory(): ConnectionMemory {
@@ -115,7 +115,7 @@ export class Streams implements StreamHost {
     const stream = this.#open.get(id);
     if (!stream) return this.#checkNotIdle(id);
     // CVE-2023-44487 (rapid reset).
-    if (!this.#resetLimit.tryTake())
+    if (!this.#resetLimit.tryTake(1, this.parts.clock))
       throw new ConnectionError('ENHANCE_YOUR_CALM', 'excessive stream resets');
     this.#drop(stream);
   }
@@ -260,7 +260,7 @@ export class Streams implements StreamHost {
   }
 
   #resetForError(id: number, code: ErrorName): void {
-    if (!this.#streamErrorLimit.tryTake())
+    if (!this.#streamErrorLimit.tryTake(1, this.parts.clock))
       throw new ConnectionError('ENHANCE_YOUR_CALM', 'excessive stream errors');
     this.sendQueue.sendControl(rstStream(id, code));
   }

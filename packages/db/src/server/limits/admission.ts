@@ -1,13 +1,10 @@
 import type { TurnKind } from '@millrace/engine/core/slice';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
+import { AdmittedShare, TurnProbe } from '@millrace/kit/load-shedding';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import { type DbMethod, dbMethods } from '@millrace/contract/db';
 import { refuse } from '@millrace/engine/value/documents';
-
-const leastShare = 0.05;
-const cut = 0.5;
-const growth = 0.1;
 
 /** Where work waits: for the event loop, for the writer, or for the turns that queries share. */
 type Queue = 'loop' | 'writer' | TurnKind;
@@ -19,46 +16,34 @@ type Queue = 'loop' | 'writer' | TurnKind;
  * target it grows again, more slowly.
  */
 export class Shedder {
-  #share = 1;
-  #credit = 0;
-  #intervalStart = 0;
+  readonly #share: AdmittedShare;
   /** Start of the current period above the target, per queue. */
   readonly #aboveSince = new Map<Queue, number>();
 
   constructor(
     private readonly targetMs: number,
     private readonly intervalMs: number,
-  ) {}
+  ) {
+    this.#share = new AdmittedShare(intervalMs);
+  }
 
   /** Admitted share of calls, from 0 to 1. */
   get share(): number {
-    return this.#share;
+    return this.#share.share;
   }
 
   /** Records the queue delay of one item. */
   observe(queue: Queue, delayMs: number, now: number): void {
     if (delayMs <= this.targetMs) this.#aboveSince.delete(queue);
     else if (!this.#aboveSince.has(queue)) this.#aboveSince.set(queue, now);
-    if (now - this.#intervalStart < this.intervalMs) return;
-    this.#share = this.#isStanding(now)
-      ? Math.max(leastShare, this.#share * cut)
-      : Math.min(1, this.#share + growth);
-    this.#intervalStart = now;
+    if (this.#share.elapsedMs(now) < this.intervalMs) return;
+    this.#share.endInterval(this.#isStanding(now), now);
   }
 
   /** Whether one more call is admitted. */
   admits(now: number): boolean {
-    // After an idle interval nothing is waiting.
-    if (now - this.#intervalStart > 4 * this.intervalMs) {
-      this.#share = 1;
-      this.#aboveSince.clear();
-      this.#intervalStart = now;
-    }
-    if (this.#share === 1) return true;
-    this.#credit += this.#share;
-    if (this.#credit < 1) return false;
-    this.#credit -= 1;
-    return true;
+    if (this.#share.resetIfIdle(now)) this.#aboveSince.clear();
+    return this.#share.admits();
   }
 
   #isStanding(now: number): boolean {
@@ -66,31 +51,6 @@ export class Shedder {
       if (now - since >= this.intervalMs) return true;
     }
     return false;
-  }
-}
-
-/**
- * Measures the duration of an event loop turn from its first call on, which is how long other calls
- * that arrived at the same time may have waited. One measurement per turn with a call; none while
- * idle.
- */
-class TurnProbe {
-  #isArmed = false;
-
-  constructor(
-    private readonly clock: Clock,
-    private readonly observe: (delayMs: number) => void,
-  ) {}
-
-  /** Starts a measurement unless one is running in this turn. */
-  arm(): void {
-    if (this.#isArmed) return;
-    this.#isArmed = true;
-    const since = this.clock.monotonic();
-    setImmediate(() => {
-      this.#isArmed = false;
-      this.observe(this.clock.monotonic() - since);
-    });
   }
 }
 

@@ -1,6 +1,7 @@
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Random } from '@millrace/kit/random';
-import { Backoff } from '../../client/session.js';
+import { Backoff } from '@millrace/kit/backoff';
+import { retryPolicy } from '../../client/session.js';
 import type { Core } from '@millrace/engine/core/core';
 import { untilDurable } from '@millrace/engine/core/durable-snapshot';
 import { DoesNotFit, notedLeaderSeq } from '@millrace/engine/maintain/replica/apply-commit';
@@ -52,7 +53,7 @@ export class Following {
     const savedLeaderSeq = notedLeaderSeq(this.#core);
     this.state = new FollowState(clock, log, () => this.#core.durable.seq, savedLeaderSeq);
     this.#catchUp = new CatchUp(parts, this.state, this.#stop.signal);
-    this.#backoff = new Backoff(random);
+    this.#backoff = new Backoff(retryPolicy, random);
   }
 
   get hasCopy(): boolean {

@@ -7,7 +7,8 @@ import {
 import type { Clock } from '@millrace/kit/clock';
 import type { Random } from '@millrace/kit/random';
 import { toPart } from '../../client/catalog.js';
-import { Session, Backoff } from '../../client/session.js';
+import { Backoff } from '@millrace/kit/backoff';
+import { retryPolicy, Session } from '../../client/session.js';
 import type { TlsOptions } from '../../client/transport.js';
 import type { BackupPart } from '@millrace/engine/maintain/backup/frames';
 import { Refusal, messageOf } from '@millrace/kit/errors';
@@ -108,8 +109,6 @@ export interface LeaderReply {
   isOther: boolean;
 }
 
-const maxDelayMs = 5_000;
-
 /** Notifies the old leader of a promotion, with retries until it responds. */
 export class LeaderNotifier {
   readonly #stop = new AbortController();
@@ -128,7 +127,7 @@ export class LeaderNotifier {
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     const { clock, link, log, random } = this.parts;
-    const backoff = new Backoff(random);
+    const backoff = new Backoff(retryPolicy, random);
     let lastProblem = '';
     while (!signal.aborted) {
       const problem = await this.#notify();
@@ -137,8 +136,7 @@ export class LeaderNotifier {
         log.warn({ old_leader: link.url, problem }, 'failed to notify old leader');
       }
       lastProblem = problem;
-      const delayMs = Math.min(backoff.next(), maxDelayMs);
-      await clock.sleep(delayMs, signal).catch(() => undefined);
+      await clock.sleep(backoff.next(), signal).catch(() => undefined);
     }
   }
 

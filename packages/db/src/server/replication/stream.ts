@@ -1,6 +1,6 @@
 import { timestampMs, type Timestamp } from '@bufbuild/protobuf/wkt';
-import { ChangeOp, type Change, type WatchResponse, WatchKind } from '@millrace/contract/db';
-import { toHash, decodeJson } from '../../client/records.js';
+import { type Change, type WatchResponse, WatchKind } from '@millrace/contract/db';
+import { changeOps, toHash, decodeJson } from '../../client/records.js';
 import type { JsonObject } from '@millrace/engine/value/documents';
 import {
   DoesNotFit,
@@ -14,14 +14,6 @@ import { repeat } from '../base/status.js';
 import type { FollowState } from './node-state.js';
 import type { LeaderLink } from './leader-link.js';
 import type { PeerFields } from './refusals.js';
-
-const ops = {
-  [ChangeOp.UNSPECIFIED]: undefined,
-  [ChangeOp.INSERT]: 'insert',
-  [ChangeOp.UPDATE]: 'update',
-  [ChangeOp.DELETE]: 'delete',
-  [ChangeOp.EXPIRE]: 'expire',
-} as const;
 
 /** Converts a message of the leader's watch to a commit. */
 function incomingCommit(message: WatchResponse): IncomingCommit {
@@ -41,7 +33,7 @@ function incomingCommit(message: WatchResponse): IncomingCommit {
 
 function incomingChange(change: Change, seq: number): IncomingChange {
   const { collection, record } = change;
-  const op = ops[change.op];
+  const op = changeOps[change.op];
   if (!op || !record) throw new DoesNotFit(seq, 'it has a change of unknown kind');
   const isThere = op === 'insert' || op === 'update';
   return {

@@ -1,7 +1,7 @@
+import { RecordCounter } from './frames.js';
 import { expect, test } from 'vitest';
 import { useScratch } from '../../../test/scratch.test-support.js';
 import { fillWithVariety } from './backup.test-support.js';
-import { RecordCounter } from './apply.js';
 
 const scratch = useScratch();
 

@@ -1,3 +1,4 @@
+import { afterCommit } from '../../write/mutations.js';
 import { Core, type CoreOptions } from '../../core/core.js';
 import {
   chainAfter,
@@ -12,7 +13,7 @@ import { contentHash } from '../../format/document-writer.js';
 import type { JsonObject } from '../../value/documents.js';
 import type { Hash64 } from '../../value/bytes.js';
 import { storeLeaderResult } from '../../write/requests.js';
-import { afterCommit, Tables } from '../../storage/file/tables.js';
+import { Tables } from '../../storage/file/tables.js';
 import { sameHash } from '../../watch/message.js';
 import { moveImages } from './cut-tail.js';
 import { join } from 'node:path';

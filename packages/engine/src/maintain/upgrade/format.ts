@@ -75,7 +75,7 @@ async function upgradeFormat1(
  *   1  the change log is a table of the store (version 0.1.0)
  *   2  the write-ahead log is the change log, in its own files
  *
- * Version 1.0.0 no longer reads what 0.1.0 wrote. Remove then: format-1.ts and
+ * Version 1.0.0 no longer reads what 0.1.0 wrote. Remove then: `upgradeFormat1`,
  * `Tables.formerTable`; documents that define their own shapes (see format/codec.ts); commits of
  * leaders without request results (see replica/apply-commit.ts).
  */

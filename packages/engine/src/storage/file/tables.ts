@@ -297,20 +297,6 @@ export function decodeState(bytes: Buffer | undefined): DatabaseState {
   return { ...freshState, ...(JSON.parse(bytes.toString()) as Partial<DatabaseState>) };
 }
 
-/** The state after one more commit. Written by hand because it is built for every commit. */
-export function afterCommit(state: DatabaseState, seq: number, chain: Hash64): DatabaseState {
-  return {
-    seq,
-    epoch: state.epoch,
-    commitEpoch: state.epoch,
-    chain,
-    oldestSeq: state.oldestSeq,
-    oldestChain: state.oldestChain,
-    nextCollection: state.nextCollection,
-    nextIndex: state.nextIndex,
-  };
-}
-
 /** The lineage: identifies the history of this file. A restored copy starts a new one. */
 export function lineageOf(tables: Tables): string {
   return tables.get('meta', lineageRow)?.toString() ?? '';

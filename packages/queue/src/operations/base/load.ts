@@ -1,5 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Refusal } from '@millrace/kit/errors';
+import { AdmittedShare, TurnProbe } from '@millrace/kit/load-shedding';
 import type { Log } from '@millrace/kit/log';
 import { rateLimited } from './refusal.js';
 
@@ -18,7 +19,6 @@ export type Urgency = 'new_work' | 'upkeep';
 export type ShedCause = 'delay' | 'inflight' | 'bytes';
 
 const intervalMs = 500;
-const leastShare = 0.05;
 // Operators of an overloaded server and handlers that settle tasks must get through.
 const reserve = 64;
 // A body takes several times its size in memory while it is parsed.
@@ -37,15 +37,15 @@ export class Load {
   readonly #options: LoadOptions;
   #inflight = 0;
   #bodyBytes = 0;
-  #share = 1;
-  #credit = 0;
-  #intervalStart = 0;
+  readonly #share = new AdmittedShare(intervalMs);
+  readonly #turns: TurnProbe;
+  #isShedding = false;
   #minTurnMs = Infinity;
   #requests = 0;
-  #isProbing = false;
 
   constructor(options: LoadOptions) {
     this.#options = options;
+    this.#turns = new TurnProbe(options.clock, (turnMs, now) => this.observe(turnMs, now));
   }
 
   get inflight(): number {
@@ -53,7 +53,7 @@ export class Load {
   }
 
   get share(): number {
-    return this.#share;
+    return this.#share.share;
   }
 
   /** Admits a request that has entered, or throws the refusal. */
@@ -67,9 +67,10 @@ export class Load {
       throw this.#refusal('bytes', `requests under way have ${this.#bodyBytes} bytes`);
     }
     if (targetMs === 0 || urgency === 'upkeep') return;
-    this.#probe();
+    this.#turns.arm();
     this.#requests++;
-    if (!this.#takesOneMore(clock.monotonic())) {
+    if (this.#share.resetIfIdle(clock.monotonic())) this.#begin();
+    if (!this.#share.admits()) {
       throw this.#refusal('delay', `requests wait longer than ${targetMs} ms`);
     }
   }
@@ -100,56 +101,25 @@ export class Load {
   /** Records the length of an event loop turn that received requests. */
   observe(turnMs: number, now: number): void {
     this.#minTurnMs = Math.min(this.#minTurnMs, turnMs);
-    const elapsedMs = now - this.#intervalStart;
+    const elapsedMs = this.#share.elapsedMs(now);
     if (elapsedMs < intervalMs) return;
     const { targetMs, maxInflight } = this.#options;
     // Number of waiting requests by Little's law. Few waiting requests never cause shedding.
     const waiting = Math.max(this.#inflight, (this.#requests / elapsedMs) * this.#minTurnMs);
-    const isTooMuch = this.#minTurnMs > targetMs && waiting > maxInflight / 8;
-    this.#setShare(isTooMuch ? this.#share / 2 : this.#share + 0.1);
-    this.#begin(now);
+    this.#share.endInterval(this.#minTurnMs > targetMs && waiting > maxInflight / 8, now);
+    this.#begin();
   }
 
-  #takesOneMore(now: number): boolean {
-    // No request arrived for a while, so none waits.
-    if (now - this.#intervalStart > 4 * intervalMs) {
-      this.#setShare(1);
-      this.#begin(now);
-    }
-    if (this.#share === 1) return true;
-    this.#credit += this.#share;
-    if (this.#credit < 1) return false;
-    this.#credit -= 1;
-    return true;
-  }
-
-  #begin(now: number): void {
-    this.#intervalStart = now;
+  /** Begins an interval. Logs the start and the end of shedding, not each request. */
+  #begin(): void {
     this.#minTurnMs = Infinity;
     this.#requests = 0;
-  }
-
-  /** Logs the start and the end of shedding, not each request, which would add load. */
-  #setShare(share: number): void {
-    const wasShedding = this.#share < 1;
-    this.#share = Math.min(1, Math.max(leastShare, share));
-    const isShedding = this.#share < 1;
-    if (isShedding === wasShedding) return;
+    const isShedding = this.share < 1;
+    if (isShedding === this.#isShedding) return;
+    this.#isShedding = isShedding;
     const { log, targetMs } = this.#options;
     if (isShedding) log.warn({ target_ms: targetMs }, 'shedding load: requests wait too long');
     else log.info({}, 'load shedding ended');
-  }
-
-  #probe(): void {
-    if (this.#isProbing) return;
-    this.#isProbing = true;
-    const { clock } = this.#options;
-    const since = clock.monotonic();
-    setImmediate(() => {
-      this.#isProbing = false;
-      const now = clock.monotonic();
-      this.observe(now - since, now);
-    });
   }
 
   #refusal(cause: ShedCause, why: string): Refusal {

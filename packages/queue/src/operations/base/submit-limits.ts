@@ -1,7 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Refusal } from '@millrace/kit/errors';
 import { rateExceeded } from './refusal.js';
-import { TokenBucket } from './token-bucket.js';
+import { TokenBucket } from '@millrace/kit/token-bucket';
 
 export interface SubmitRequest {
   queue: string;

@@ -2,26 +2,27 @@
 const tolerance = 1e-6;
 
 /**
- * Token bucket: `perSecond` on average, with bursts of at most one second's worth. Times are
- * monotonic milliseconds.
+ * Token bucket: `perSecond` on average, with bursts of at most `burst`, by default one second's
+ * worth. Times are monotonic milliseconds.
  */
 export class TokenBucket {
-  #perSecond = 0;
-  #capacity = 0;
-  #tokens = 0;
+  #perSecond: number;
+  #capacity: number;
+  #tokens: number;
   #filledAt: number;
 
-  constructor(perSecond: number, now: number) {
+  constructor(perSecond: number, now: number, burst = Math.max(1, perSecond)) {
+    this.#perSecond = perSecond;
+    this.#capacity = burst;
+    this.#tokens = burst;
     this.#filledAt = now;
-    this.setRate(perSecond, now);
-    this.#tokens = this.#capacity;
   }
 
   get perSecond(): number {
     return this.#perSecond;
   }
 
-  /** A changed rate keeps the remaining tokens, up to the new capacity. */
+  /** A changed rate keeps the remaining tokens, up to the new capacity of one second's worth. */
   setRate(perSecond: number, now: number): void {
     if (perSecond === this.#perSecond) return;
     this.#fill(now);
@@ -38,6 +39,14 @@ export class TokenBucket {
 
   take(count: number): void {
     this.#tokens -= count;
+  }
+
+  /** False when there are too few. The clock is read only then: most peers never use up a burst. */
+  tryTake(count: number, clock: { monotonic(): number }): boolean {
+    if (this.#tokens < count) this.#fill(clock.monotonic());
+    if (this.#tokens < count) return false;
+    this.#tokens -= count;
+    return true;
   }
 
   /** Time until one more token is available. */

@@ -1,8 +1,6 @@
 import type { Clock, Timer } from './clock-and-random.js';
 import type { Log } from './log.js';
 import type { Metrics } from './metrics.js';
-import { readFile } from 'node:fs/promises';
-import type { Socket } from 'node:net';
 
 /** Why a server closed a connection, or refused a request on it. */
 export type ConnectionDrop = 'unauthenticated' | 'idle' | 'silent' | 'refused';
@@ -372,84 +370,78 @@ export class ReadRate {
   }
 }
 
-/** Bytes that the kernel holds for a TCP socket. */
-interface Queues {
-  /** Not acknowledged by the peer. */
-  readonly sent: number;
-  /** Received and not read. */
-  readonly received: number;
+const leastShare = 0.05;
+const cut = 0.5;
+const growth = 0.1;
+
+/**
+ * The share of calls that an overloaded server admits. It shrinks in every interval that ends
+ * overloaded and grows again more slowly. Times are monotonic milliseconds.
+ */
+export class AdmittedShare {
+  #share = 1;
+  #credit = 0;
+  #intervalStart = 0;
+
+  constructor(readonly intervalMs: number) {}
+
+  /** From 0 to 1. */
+  get share(): number {
+    return this.#share;
+  }
+
+  /** Length of the current interval. */
+  elapsedMs(now: number): number {
+    return now - this.#intervalStart;
+  }
+
+  endInterval(isOverloaded: boolean, now: number): void {
+    this.#share = isOverloaded
+      ? Math.max(leastShare, this.#share * cut)
+      : Math.min(1, this.#share + growth);
+    this.#intervalStart = now;
+  }
+
+  /** After several intervals without a call nothing waits. Returns whether there were. */
+  resetIfIdle(now: number): boolean {
+    if (this.elapsedMs(now) <= 4 * this.intervalMs) return false;
+    this.#share = 1;
+    this.#intervalStart = now;
+    return true;
+  }
+
+  /** Whether one more call is admitted. */
+  admits(): boolean {
+    if (this.#share === 1) return true;
+    this.#credit += this.#share;
+    if (this.#credit < 1) return false;
+    this.#credit -= 1;
+    return true;
+  }
 }
 
 /**
- * The socket queues of this machine, from /proc/net/tcp. Node counts bytes as written when the
- * kernel takes them, and the kernel may hold megabytes: a peer that reads steadily can look as if
- * it did not read for minutes.
+ * Measures the duration of an event loop turn from its first call on, which is how long other calls
+ * that arrived at the same time may have waited. One measurement per turn with a call; none while
+ * idle.
  */
-export class SocketQueues {
-  readonly #byEnds = new Map<string, Queues>();
+export class TurnProbe {
+  #isArmed = false;
 
-  constructor(tables: readonly string[]) {
-    for (const table of tables) {
-      for (const line of table.split('\n').slice(1)) {
-        const [, local, remote, , queues] = line.trim().split(/\s+/);
-        if (local === undefined || remote === undefined || queues === undefined) continue;
-        const [sent, received] = queues.split(':').map((hex) => Number.parseInt(hex, 16));
-        const ends = `${withoutPrefix(local)} ${withoutPrefix(remote)}`;
-        this.#byEnds.set(ends, { sent: sent ?? 0, received: received ?? 0 });
-      }
-    }
+  constructor(
+    private readonly clock: Clock,
+    private readonly observe: (delayMs: number, now: number) => void,
+  ) {}
+
+  /** Starts a measurement unless one is running in this turn. */
+  arm(): void {
+    if (this.#isArmed) return;
+    this.#isArmed = true;
+    const since = this.clock.monotonic();
+    setImmediate(() => {
+      this.#isArmed = false;
+      const now = this.clock.monotonic();
+      this.observe(now - since, now);
+    });
   }
-
-  /** Reads the tables; empty where the system has none, such as macOS and Windows. */
-  static async read(): Promise<SocketQueues> {
-    const files = ['/proc/net/tcp', '/proc/net/tcp6'];
-    return new SocketQueues(
-      await Promise.all(files.map((file) => readFile(file, 'latin1').catch(() => ''))),
-    );
-  }
-
-  /**
-   * Bytes on the way to the peer: sent and not acknowledged, and, if the peer is on this machine,
-   * acknowledged and not read. 0 when that is not known.
-   */
-  heldFor({ localAddress, localPort, remoteAddress, remotePort }: Socket): number {
-    if (localAddress === undefined || remoteAddress === undefined) return 0;
-    const local = `${hexOf(localAddress)}:${hexOfPort(localPort!)}`;
-    const remote = `${hexOf(remoteAddress)}:${hexOfPort(remotePort!)}`;
-    const own = this.#byEnds.get(`${local} ${remote}`)?.sent ?? 0;
-    return own + (this.#byEnds.get(`${remote} ${local}`)?.received ?? 0);
-  }
-}
-
-// An IPv4 address inside IPv6 is written as IPv4, so that both ends of a connection match.
-const mapped = /^0{16}FFFF0000/;
-
-function withoutPrefix(end: string): string {
-  return end.replace(mapped, '');
-}
-
-function hexOfPort(port: number): string {
-  return port.toString(16).toUpperCase().padStart(4, '0');
-}
-
-/** As the kernel prints it: words of 32 bits in the order of a little-endian machine. */
-function hexOf(address: string): string {
-  const plain = address.startsWith('::ffff:') ? address.slice(7) : address;
-  if (!plain.includes(':')) return littleEndian(plain.split('.').map(Number));
-  const [head = '', tail] = plain.split('%')[0]!.split('::');
-  const groups = (text: string) => (text === '' ? [] : text.split(':'));
-  const [first, last] = [groups(head), groups(tail ?? '')];
-  const zeros = Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0');
-  const bytes = [...first, ...(tail === undefined ? [] : zeros), ...last].flatMap((group) => {
-    const value = Number.parseInt(group, 16);
-    return [value >> 8, value & 255];
-  });
-  return [0, 4, 8, 12].map((at) => littleEndian(bytes.slice(at, at + 4))).join('');
-}
-
-function littleEndian(bytes: readonly number[]): string {
-  return bytes
-    .toReversed()
-    .map((byte) => byte.toString(16).toUpperCase().padStart(2, '0'))
-    .join('');
 }

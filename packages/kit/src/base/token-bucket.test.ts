@@ -62,3 +62,18 @@ test('in any window no more go than its length allows and a burst', () => {
     ),
   );
 });
+
+test('a burst may be larger than the rate, and the clock is read only when it is used up', () => {
+  let [now, reads] = [0, 0];
+  const clock = { monotonic: () => (reads++, now) };
+  const bucket = new TokenBucket(100, 0, 1_000);
+  for (let n = 0; n < 1_000; n++) expect(bucket.tryTake(1, clock)).toBe(true);
+  expect(reads).toBe(0);
+  expect(bucket.tryTake(1, clock)).toBe(false);
+  expect(reads).toBe(1);
+  now = 100;
+  expect(bucket.tryTake(10, clock)).toBe(true);
+  expect(bucket.tryTake(1, clock)).toBe(false);
+  now = 1_000_000;
+  expect(bucket.peek(5_000, now)).toBe(1_000);
+});
