@@ -1,7 +1,7 @@
 import type { Database, StepCollection } from '@millrace/engine';
 import type { World } from '@millrace/kit/world';
 import { formatTimestamp } from '@millrace/kit/units';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import {
   answerOf,
   checkOpen,

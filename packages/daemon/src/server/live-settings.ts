@@ -13,7 +13,7 @@ import {
 import { messageOf, systemCode, UsageError, type FieldError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { writePrivateFile } from '@millrace/kit/private-files';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import { configView, type ConfigViewParts } from './config-view.js';
 import { daemonConfig, type DaemonSettings } from './config.js';
 

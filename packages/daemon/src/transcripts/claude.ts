@@ -6,11 +6,13 @@ import {
   objectIn,
   textIn,
   timeIn,
+  noTokens,
   type JsonObject,
   type Places,
   type TranscriptReader,
+  type Detection,
+  type Tokens,
 } from './reader.js';
-import { noTokens, type Detection, type Tokens } from './detection.js';
 
 const backend = 'claude';
 
