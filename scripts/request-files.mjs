@@ -36,7 +36,7 @@ const home = realpathSync(mkdtempSync(join(tmpdir(), 'millrace-request-files-'))
 const endings = [];
 /** Timers that may fire in the second an agent needs to start and to end. */
 const timers = [
-  'daemon/events/ledger-watch',
+  'daemon/events/reports',
   'engine/write/expiry',
   'engine/storage/file/in-place',
   'engine/storage/file/directory',

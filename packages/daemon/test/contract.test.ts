@@ -16,7 +16,7 @@ import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { buildDashboard } from '../../dashboard/scripts/build.mjs';
-import { fail } from '../src/core/refusals.js';
+import { fail } from '../src/core/api.js';
 import { DashboardSite } from '../src/dashboard/site.js';
 import { Authenticator } from '../src/server/access/authenticator.js';
 import { Logins, Throttle } from '../src/server/access/logins.js';

@@ -12,12 +12,18 @@ import {
   type SessionUpdate,
   type SetSessionConfigOptionResponse,
 } from '@agentclientprotocol/sdk';
-import type { HostEvent } from './host-events.js';
-import { offersIn, withConfig } from './offers.js';
+import { ToolCalls, type HostEvent } from './host-events.js';
+import {
+  offersIn,
+  withConfig,
+  firstState,
+  type HostCommand,
+  type HostLaunch,
+  type HostReply,
+  type HostState,
+  type PendingPermission,
+} from './state.js';
 import { ReportedFailure } from './reported-failure.js';
-import { firstState, type HostCommand, type HostLaunch, type HostReply } from './state.js';
-import type { HostState, PendingPermission } from './state.js';
-import { ToolCalls } from './tool-calls.js';
 
 export interface HostParts {
   launch: HostLaunch;

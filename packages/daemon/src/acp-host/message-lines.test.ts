@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { HostEvent } from './host-events.js';
-import { messageLines } from './message-lines.js';
+import { messageLines, type HostEvent } from './host-events.js';
 
 async function passed(chunks: readonly Buffer[], limit?: number) {
   const events: HostEvent[] = [];

@@ -1,6 +1,8 @@
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { systemCode } from '@millrace/kit/errors';
+import type { SessionConfigOption, SessionModeState } from '@agentclientprotocol/sdk';
 
 /** Launch parameters of the host of one agent; written by the daemon before it starts the host. */
 export interface HostLaunch {
@@ -128,3 +130,39 @@ function writeWhole(file: string, value: object): void {
   writeFileSync(`${file}.new`, JSON.stringify(value), { mode: 0o600 });
   renameSync(`${file}.new`, file);
 }
+
+type Offers = Pick<HostState, 'model' | 'models' | 'modelConfigId' | 'mode' | 'modes'>;
+
+/** The modes and models that a session offers. */
+export function offersIn(opened: {
+  modes?: SessionModeState | null;
+  configOptions?: SessionConfigOption[] | null;
+}): Partial<Offers> {
+  const { modes, configOptions } = opened;
+  return {
+    ...(modes && {
+      mode: modes.currentModeId,
+      modes: modes.availableModes.map(({ id, name }) => ({ id, name })),
+    }),
+    ...modelsIn(configOptions ?? []),
+  };
+}
+
+export function withConfig(state: HostState, options: SessionConfigOption[]): Partial<Offers> {
+  const { model, models, modelConfigId } = { ...state, ...modelsIn(options) };
+  return { model, models, modelConfigId };
+}
+
+function modelsIn(options: readonly SessionConfigOption[]): Partial<Offers> {
+  const found = options.find(({ category, type }) => category === 'model' && type === 'select');
+  if (found?.type !== 'select') return {};
+  const models = found.options.flatMap((each): Offer[] =>
+    'options' in each
+      ? each.options.map(({ value, name }) => ({ id: value, name }))
+      : [{ id: each.value, name: each.name }],
+  );
+  return { model: found.currentValue, models, modelConfigId: found.id };
+}
+
+/** The program that runs one agent over the Agent Client Protocol: run it with node. */
+export const acpHostProgram = fileURLToPath(new URL('./acp-main.js', import.meta.url));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { decide } from '../questions/policy.js';
-import { ToolCalls } from './tool-calls.js';
+import { decide } from '../questions/question.js';
+import { ToolCalls } from './host-events.js';
 
 const command = 'touch /elsewhere/x.txt';
 /** Lines of opencode 1.18.18, with shorter paths. */

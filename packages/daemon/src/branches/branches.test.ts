@@ -3,7 +3,7 @@ import { open, type Database } from '@millrace/engine';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { Alert, AlertSink, Once } from '../notify/alert.js';
+import type { Alert, AlertSink, Once } from '../notify/alert-store.js';
 import { memorySessions, type MemorySessions } from '../sessions/sessions.test-support.js';
 import { Branches, type BranchesParts } from './branches.js';
 import type { BranchStatus } from './inspection.js';

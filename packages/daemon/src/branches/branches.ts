@@ -1,16 +1,16 @@
-import type { Database } from '@millrace/engine';
+import { isDeepStrictEqual } from 'node:util';
+import type { Database, Collection } from '@millrace/engine';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';
-import type { AlertSink } from '../notify/alert.js';
+import type { AlertSink } from '../notify/alert-store.js';
 import { isLive } from '../core/session.js';
 import { SharedRuns } from '../core/turns.js';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
 import { ComparisonCache, Round, type Inspection, type BranchStatus } from './inspection.js';
 import { localMerges, type MergeCandidate } from './local-merges.js';
 import { programCalls } from './programs.js';
-import { BranchAlerts } from './branch-alerts.js';
-import { BranchStatuses } from './branch-statuses.js';
+import { BranchAlerts } from './alerts.js';
 
 export interface BranchesParts {
   database: Database;
@@ -232,4 +232,53 @@ async function mapConcurrently<Item, Result>(
   };
   await Promise.all(Array.from({ length: concurrency }, turn));
   return results;
+}
+
+const maxStatuses = 10_000;
+
+/**
+ * The branch statuses by agent, on disk and in memory. A status is written only when it differs, so
+ * that watchers get only changes.
+ */
+export class BranchStatuses {
+  readonly #latest = new Map<string, BranchStatus>();
+
+  private constructor(private readonly records: Collection<BranchStatus>) {}
+
+  static async open(database: Database): Promise<BranchStatuses> {
+    const statuses = new BranchStatuses(database.collection<BranchStatus>('branches'));
+    const { records } = await statuses.records.find({ limit: maxStatuses });
+    for (const { data } of records) statuses.#latest.set(data.agent_id, data);
+    return statuses;
+  }
+
+  get(agentId: string): BranchStatus | undefined {
+    return this.#latest.get(agentId);
+  }
+
+  async put(status: BranchStatus): Promise<void> {
+    const { agent_id: key } = status;
+    const before = this.#latest.get(key);
+    const observed_at = status.observed_at;
+    if (!before || !isDeepStrictEqual({ ...before, observed_at }, status)) {
+      await this.records.upsert(key, status);
+    }
+    this.#latest.set(key, status);
+  }
+
+  /** Deletes the statuses of agents that no longer exist. */
+  async deleteAllExcept(agents: ReadonlySet<string>): Promise<void> {
+    for (const key of this.#latest.keys()) {
+      if (agents.has(key)) continue;
+      await this.records.deleteByKey(key);
+      this.#latest.delete(key);
+    }
+  }
+}
+
+/** Opens the branch statuses and starts to update them. */
+export async function openBranches(parts: BranchesParts): Promise<Branches> {
+  const branches = await Branches.open(parts);
+  branches.start();
+  return branches;
 }

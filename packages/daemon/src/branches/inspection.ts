@@ -3,9 +3,8 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { isLive } from '../core/session.js';
 import type { Session } from '../sessions/port.js';
 import { readCi, unknown, type CiReport } from './ci.js';
-import { compare, type Comparison } from './comparison.js';
+import { compare, readRefs, type Comparison, type Place, type Refs } from './comparison.js';
 import type { Call } from './programs.js';
-import { readRefs, type Place, type Refs } from './refs.js';
 
 export type BranchStatus = DaemonSchema<'BranchStanding'>;
 

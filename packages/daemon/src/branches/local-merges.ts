@@ -1,7 +1,7 @@
 import type { Session } from '../sessions/port.js';
 import type { ComparisonCache } from './inspection.js';
 import type { Call } from './programs.js';
-import { defaultNames, originHead } from './refs.js';
+import { defaultNames, originHead } from './comparison.js';
 
 /** The fields of a session that a comparison needs. */
 export type MergeCandidate = Pick<Session, 'id' | 'repo' | 'branch' | 'base_branch'>;

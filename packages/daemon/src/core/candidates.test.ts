@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { firstSettings, newBackend, type Backend, type Tier } from './backend.js';
-import { candidates } from './candidates.js';
+import { firstSettings, newBackend, candidates, type Backend, type Tier } from './backend.js';
 
 const now = 1_000_000;
 

@@ -1,6 +1,15 @@
 import { expect, test } from 'vitest';
-import { firstSettings, newBackend, rowOf, type RegistryState } from './backend.js';
-import { cooldownEnd, reconcile, withCooldown, withDefault, withPreferences } from './changes.js';
+import {
+  firstSettings,
+  newBackend,
+  rowOf,
+  cooldownEnd,
+  reconcile,
+  withCooldown,
+  withDefault,
+  withPreferences,
+  type RegistryState,
+} from './backend.js';
 
 const found = (id: string, installed = true) => ({
   id,

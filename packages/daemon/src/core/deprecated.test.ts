@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest';
-import { firstSettings, newBackend, type RegistryState } from './backend.js';
-import { withPreferences } from './changes.js';
-import { importDeprecated } from './deprecated.js';
+import {
+  firstSettings,
+  newBackend,
+  withPreferences,
+  importDeprecated,
+  type RegistryState,
+} from './backend.js';
 
 const nothing = { free: [], subscription: [], pay_per_use: [], allow_pay_per_use: undefined };
 

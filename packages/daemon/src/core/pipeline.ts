@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { formatTimestamp } from '@millrace/kit/units';
-import { fail } from './refusals.js';
+import { fail } from './api.js';
 
 export type Pipeline = DaemonSchema<'Pipeline'>;
 export type Job = DaemonSchema<'Job'>;

@@ -1,5 +1,5 @@
 import { parseTimestamp, UnitError } from '@millrace/kit/units';
-import { fail } from './refusals.js';
+import { fail } from './api.js';
 
 const unitsMs: Readonly<Record<string, number>> = {
   m: 60_000,

@@ -1,8 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Handlers } from '@millrace/kit/http';
-import { fail } from '../core/refusals.js';
-import type { Caller } from '../core/caller.js';
-import type { ServedOperations } from '../core/served-operations.js';
+import { fail, type Caller, type ServedOperations } from '../core/api.js';
 import type { DashboardSite, SiteFile } from './site.js';
 
 type DashboardHandlers = Pick<

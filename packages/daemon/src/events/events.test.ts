@@ -9,8 +9,7 @@ import { memoryLog } from '@millrace/kit/log';
 import fc from 'fast-check';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { newBackend } from '../core/backend.js';
-import type { Event } from './event.js';
-import { Events, type EventFlow } from './events.js';
+import { Events, type Event, type EventFlow } from './events.js';
 import { Reports } from './reports.js';
 
 const undo: (() => unknown)[] = [];

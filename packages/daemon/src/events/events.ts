@@ -3,8 +3,8 @@ import type { Clock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import type { ServerEvent } from '@millrace/kit/http';
 import { formatTimestamp } from '@millrace/kit/units';
-import { publicChangeOf, type Event } from './event.js';
-import { idOf, positionOf, type Position } from './position.js';
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { rowOf, type Backend } from '../core/backend.js';
 
 export interface EventsParts {
   database: Database;
@@ -122,4 +122,95 @@ export class Events {
 
 function isCompacted(error: unknown): boolean {
   return error instanceof Refusal && error.code === 'WATCH_COMPACTED';
+}
+
+export type Event = DaemonSchema<'Event'>;
+export type EventType = Event['type'];
+
+/** A change as published in the event stream. */
+export interface PublicChange {
+  type: EventType;
+  key: string | null;
+  data: unknown;
+}
+
+/** Collection whose records change when a report has new figures, keyed by report. */
+export const reportsCollection = 'reports';
+
+interface Kind {
+  changed: EventType;
+  /** Absent when removals are not published. */
+  removed?: EventType;
+  /** The only published key. */
+  only?: string;
+  /** Maps stored data to API data, where they differ. */
+  show?: (data: unknown, now: number) => unknown;
+}
+
+const kinds: Readonly<Record<string, Kind>> = {
+  sessions: { changed: 'session.changed', removed: 'session.removed' },
+  pipelines: { changed: 'pipeline.changed', removed: 'pipeline.removed' },
+  notes: { changed: 'note.changed', removed: 'note.removed' },
+  questions: {
+    changed: 'question.changed',
+    removed: 'question.removed',
+    show: (data) => (data as { question: unknown }).question,
+  },
+  branches: { changed: 'branch.changed', removed: 'branch.removed' },
+  settings: { changed: 'settings.changed', only: 'settings' },
+  metrics: { changed: 'metrics.sampled', only: 'latest' },
+  backends: {
+    changed: 'backend.changed',
+    removed: 'backend.removed',
+    show: (data, now) => rowOf(data as Backend, now),
+  },
+};
+
+const reports: Readonly<Record<string, EventType>> = {
+  usage: 'usage.changed',
+  savings: 'savings.changed',
+  spend: 'spend.changed',
+};
+
+/** The change as an event; undefined when it is internal. */
+export function publicChangeOf(change: WatchChange, now: number): PublicChange | undefined {
+  const { collection, record } = change;
+  if (collection === reportsCollection) {
+    const type = reports[record.key];
+    return type && { type, key: null, data: null };
+  }
+  const kind = Object.hasOwn(kinds, collection) ? kinds[collection] : undefined;
+  if (!kind || (kind.only !== undefined && kind.only !== record.key)) return undefined;
+  if (!('data' in record)) {
+    return kind.removed && { type: kind.removed, key: record.key, data: null };
+  }
+  const data = kind.show ? kind.show(record.data, now) : record.data;
+  // A metrics sample has no id.
+  return { type: kind.changed, key: collection === 'metrics' ? null : record.key, data };
+}
+
+/**
+ * A position in the stream: after a commit of the change log, or after one of its changes. `mark`
+ * is a hash of the history up to there, so that ids of another database are rejected.
+ */
+export interface Position {
+  seq: number;
+  /** Which change of the commit; undefined: all of them. */
+  index?: number | undefined;
+  mark: number;
+}
+
+const pattern = /^(\d{1,15})(?:\.(\d{1,9}))?-([0-9a-f]{8})$/;
+
+/** `18245-3f9a01c2`, or `18245.3-3f9a01c2` where more changes of the same commit follow. */
+export function idOf({ seq, index, mark }: Position): string {
+  const which = index === undefined ? '' : `.${index}`;
+  return `${seq}${which}-${mark.toString(16).padStart(8, '0')}`;
+}
+
+export function positionOf(id: string): Position | undefined {
+  const [, seq, index, mark] = pattern.exec(id) ?? [];
+  if (seq === undefined || mark === undefined) return undefined;
+  const position = { seq: Number(seq), mark: Number.parseInt(mark, 16) };
+  return index === undefined ? position : { ...position, index: Number(index) };
 }

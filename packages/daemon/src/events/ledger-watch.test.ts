@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { expect, test, vi } from 'vitest';
-import { watchLedger } from './ledger-watch.js';
+import { watchLedger } from './reports.js';
 
 test('a ledger that grows is seen, and one that stays as it is is not', async () => {
   const home = mkdtempSync(join(tmpdir(), 'mr-ledger-'));

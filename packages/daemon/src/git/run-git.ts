@@ -1,7 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import { runProgram, type ProgramEnd } from '../registry/run-program.js';
-import { safeSettings, type ConfigPair, type IsolationKind } from './config-keys.js';
-import { isolated } from './isolated.js';
+import { safeSettings, isolated, type ConfigPair, type IsolationKind } from './isolated.js';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { compactCooldownMs, compactGraceMs, interruptLimitMs } from '../core/guard.js';
-import { fail } from '../core/refusals.js';
-import type { Alert, Once } from '../notify/alert.js';
+import { fail } from '../core/api.js';
+import type { Alert, Once } from '../notify/alert-store.js';
 import { TestStore } from '../notify/notify.test-support.js';
 import type { Compaction } from '../savings/recorder.js';
 import type { Session } from '../sessions/port.js';

@@ -15,7 +15,7 @@ import {
   type Observation,
   type GuardState,
 } from '../core/guard.js';
-import type { AlertSink } from '../notify/index.js';
+import type { AlertSink } from '../notify/notify.js';
 import type { SavingsRecorder } from '../savings/recorder.js';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
 

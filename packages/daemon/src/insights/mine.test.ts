@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { withMessage, type SessionHistory } from '../spend/session-history.js';
-import { mineInsights } from './mine.js';
-import type { Session } from './session.js';
+import { mineInsights } from './insights.js';
+import type { Session } from './own-sessions.js';
 
 const minute = 60_000;
 const start = Date.parse('2026-01-15T09:00:00Z');

@@ -1,8 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { expect, test } from 'vitest';
-import { mineInsights } from './mine.js';
-import { withOwnSessions } from './own-sessions.js';
-import type { Session } from './session.js';
+import { mineInsights } from './insights.js';
+import { withOwnSessions, type Session } from './own-sessions.js';
 
 const minute = 60_000;
 const start = Date.parse('2026-01-15T09:50:00Z');

@@ -1,5 +1,5 @@
 import type { ToolAnnotations } from '@modelcontextprotocol/sdk/types.js';
-import type { ServedOperations } from '../core/served-operations.js';
+import type { ServedOperations } from '../core/api.js';
 
 /** The API call of a tool: an operation of the contract and its parameters. */
 export interface ToolRequest {

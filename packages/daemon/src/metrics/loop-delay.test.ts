@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from './manual-clock.test-support.js';
-import { LoopDelay } from './loop-delay.js';
+import { LoopDelay } from './sampler.js';
 
 test('the delay is what a look comes late, unknown until there are some, of the latest window', () => {
   const clock = new ManualClock();

@@ -1,10 +1,19 @@
+import { platform } from 'node:os';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/engine';
 import type { Timer } from '@millrace/kit/clock';
 import { parseSince } from '../core/since.js';
-import { History } from './history.js';
-import { Sampler, type Sample, type SamplerParts } from './sampler.js';
-import { parseStep } from './step.js';
+import { History, parseStep } from './history.js';
+import {
+  Sampler,
+  LoopDelay,
+  cpuTimes,
+  memoryAndLoad,
+  type Sample,
+  type SamplerParts,
+  type Instruments,
+} from './sampler.js';
+import { procReader, psReader } from './processes.js';
 
 export interface MetricsParts extends SamplerParts {
   database: Database;
@@ -82,4 +91,25 @@ export class Metrics {
       this.parts.log.error({ err: error }, 'failed to record metrics');
     }
   }
+}
+
+export interface OpenMetricsParts extends Omit<MetricsParts, keyof Instruments> {
+  environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Metrics of this machine and process. */
+export async function openMetrics({ environment, ...parts }: OpenMetricsParts): Promise<Metrics> {
+  const { clock } = parts;
+  const loop = new LoopDelay(clock);
+  const metrics = await Metrics.open({
+    ...parts,
+    cpuTimes,
+    memoryAndLoad,
+    processes: platform() === 'linux' ? procReader() : psReader({ clock, environment }),
+    daemonRss: () => process.memoryUsage.rss(),
+    loopP99Ms: () => loop.p99Ms(),
+    letGo: () => loop.close(),
+  });
+  metrics.start();
+  return metrics;
 }

@@ -5,9 +5,7 @@ import { platform, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { afterEach, expect, test } from 'vitest';
-import { parseStat, procReader } from './proc-files.js';
-import { treesOf } from './processes.js';
-import { parsePsLine, psReader } from './ps-program.js';
+import { parseStat, procReader, treesOf, parsePsLine, psReader } from './processes.js';
 
 const made: string[] = [];
 afterEach(() => {

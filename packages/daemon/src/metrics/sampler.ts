@@ -1,10 +1,11 @@
+import { cpus, freemem, loadavg, platform, totalmem } from 'node:os';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { formatTimestamp } from '@millrace/kit/units';
 import { SharedRuns } from '../core/turns.js';
 import type { Session, Sessions } from '../sessions/port.js';
-import { cpuPercent, hundredths, type CpuTimes } from './machine.js';
 import { treesOf, type ProcessReader, type TreeUse } from './processes.js';
 
 export type Sample = DaemonSchema<'Metrics'>;
@@ -158,4 +159,89 @@ function agentOf({ id, pid, context_tokens }: Session, from: Reading, to: Readin
 
 function byId(one: { id: string }, other: { id: string }): number {
   return one.id < other.id ? -1 : Number(one.id > other.id);
+}
+
+type SystemMetrics = DaemonSchema<'SystemMetrics'>;
+
+/** CPU time of all cores since boot: used and total. */
+export interface CpuTimes {
+  busyMs: number;
+  totalMs: number;
+}
+
+export function cpuTimes(): CpuTimes {
+  let [busyMs, totalMs] = [0, 0];
+  for (const { times } of cpus()) {
+    const { user, nice, sys, idle, irq } = times;
+    busyMs += user + nice + sys + irq;
+    totalMs += user + nice + sys + irq + idle;
+  }
+  return { busyMs, totalMs };
+}
+
+/** CPU use of all cores between two readings; `null` when no time has passed. */
+export function cpuPercent(before: CpuTimes, after: CpuTimes): number | null {
+  const totalMs = after.totalMs - before.totalMs;
+  if (totalMs <= 0) return null;
+  const share = (after.busyMs - before.busyMs) / totalMs;
+  return hundredths(Math.min(1, Math.max(0, share)) * 100);
+}
+
+export function memoryAndLoad(): Omit<SystemMetrics, 'cpu_pct'> {
+  const total = totalmem();
+  return {
+    // Available memory, such as caches, does not count as used.
+    mem_used: Math.max(0, total - freemem()),
+    mem_total: total,
+    load: platform() === 'win32' ? null : hundredths(loadavg()[0]!),
+  };
+}
+
+/** Rounds away digits that are noise. */
+export function hundredths(value: number): number {
+  return Math.round(value * 100) / 100;
+}
+
+/** Sampling resolution: each sample wakes the process, without running JavaScript. */
+const intervalMs = 200;
+const windowMs = 15_000;
+/** Minimum number of samples for a percentile. */
+const fewest = 10;
+
+type Histogram = Pick<
+  ReturnType<typeof monitorEventLoopDelay>,
+  'count' | 'percentile' | 'reset' | 'enable' | 'disable'
+>;
+
+/** Event loop delay: the 99th percentile of about the last 15 seconds. */
+export class LoopDelay {
+  readonly #histogram: Histogram;
+  #since: number;
+  #last: number | null = null;
+
+  constructor(
+    private readonly clock: Clock,
+    histogram: Histogram = monitorEventLoopDelay({ resolution: intervalMs }),
+  ) {
+    this.#histogram = histogram;
+    this.#since = clock.monotonic();
+    histogram.enable();
+  }
+
+  p99Ms(): number | null {
+    if (this.#histogram.count < fewest) return this.#last;
+    // The histogram measures the time between two samples.
+    const value = hundredths(Math.max(0, this.#histogram.percentile(99) / 1e6 - intervalMs));
+    const now = this.clock.monotonic();
+    if (now - this.#since >= windowMs) {
+      this.#since = now;
+      this.#last = value;
+      this.#histogram.reset();
+    }
+    return value;
+  }
+
+  close(): void {
+    this.#histogram.disable();
+  }
 }

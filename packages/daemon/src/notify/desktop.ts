@@ -2,7 +2,7 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { findProgram } from '../registry/programs.js';
 import { runProgram } from '../registry/run-program.js';
-import type { Alert } from './alert.js';
+import type { Alert } from './alert-store.js';
 
 export interface DesktopParts {
   clock: Clock;

@@ -5,10 +5,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { expectSchema } from '../../test/support/client.js';
 import { Questions } from '../questions/questions.js';
 import type { Session } from '../sessions/port.js';
-import { AlertStore, maxNotes } from './alert-store.js';
-import type { Alert } from './alert.js';
+import { AlertStore, maxNotes, type Alert } from './alert-store.js';
 import { Desktop } from './desktop.js';
-import { openNotify, type NotifySettings, type OpenNotify } from './index.js';
+import { openNotify, type NotifySettings, type OpenNotify } from './notify.js';
 import { TestStore, until } from './notify.test-support.js';
 
 let room: TestStore;

@@ -1,21 +1,27 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { World } from '@millrace/kit/world';
 import { formatTimestamp } from '@millrace/kit/units';
+import type { Database } from '@millrace/engine';
+import { parseTarget, webhookPolicy, type Outbound } from '@millrace/kit/outbound';
+import type { Log } from '@millrace/kit/log';
 import type { Questions } from '../questions/questions.js';
 import type { Sessions } from '../sessions/port.js';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import {
   channels,
   textOf,
   tidied,
+  AlertStore,
   type Alert,
   type AlertSink,
   type InboxNote,
   type Once,
-} from './alert.js';
-import type { AlertStore, OutboxEntry } from './alert-store.js';
-import type { Desktop } from './desktop.js';
-import type { Webhook } from './webhook.js';
+  type OutboxEntry,
+} from './alert-store.js';
+import { Desktop } from './desktop.js';
+import { Webhook, webhookKey } from './webhook.js';
+import { webhookSecretFile } from '../storage/data-files.js';
+import { SessionAlerts } from './session-alerts.js';
 
 export interface NotifyParts extends World {
   store: AlertStore;
@@ -92,4 +98,114 @@ export class Notify implements AlertSink {
     const session = agentId === null ? undefined : await this.parts.sessions.find(agentId);
     return session ? { id: session.id, name: session.name, status: session.status } : null;
   }
+}
+
+export type { AlertSink } from './alert-store.js';
+
+export interface NotifySettings {
+  enabled: boolean;
+  webhook_enabled: boolean;
+  webhook_url: string;
+  webhook_secret?: string | undefined;
+  /** Milliseconds. */
+  stuck_after: number;
+}
+
+export interface NotifyOptions extends World {
+  settings: NotifySettings;
+  database: Database;
+  dataDir: string;
+  environment: Readonly<Record<string, string | undefined>>;
+  /** Must refuse link-local addresses: `webhookGuard` of the kit does. */
+  outbound: Pick<Outbound, 'request'>;
+  sessions: Sessions;
+  questions: Pick<Questions, 'get' | 'openOf'>;
+  platform?: NodeJS.Platform;
+}
+
+export interface OpenNotify {
+  notify: Notify;
+  /** Changes the settings; the outbox goes to the new webhook. */
+  apply(settings: NotifySettings): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens the inbox, resumes the outbox, and watches the sessions. */
+export async function openNotify(options: NotifyOptions): Promise<OpenNotify> {
+  const { database, sessions, questions, clock, random, log } = options;
+  const store = new AlertStore(database);
+  let services: Services | undefined;
+  const notify = new Notify({
+    clock,
+    random,
+    log,
+    store,
+    sessions,
+    questions,
+    channels: () => ({ desktop: services?.desktop, webhook: services?.webhook }),
+  });
+  const apply = async (settings: NotifySettings) => {
+    await services?.close();
+    services = servicesOf({ ...options, settings }, store, notify);
+    await services.start();
+  };
+  const close = async () => services?.close();
+  try {
+    await apply(options.settings);
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return { notify, apply, close };
+}
+
+type Services = ReturnType<typeof servicesOf>;
+
+/** What depends on the settings. */
+function servicesOf(options: NotifyOptions, store: AlertStore, notify: Notify) {
+  const { settings, dataDir, sessions, questions, outbound, clock, random, log } = options;
+  const key = webhookKey(settings.webhook_secret, { file: webhookSecretFile(dataDir), random });
+  const url = urlToCall(settings, log);
+  const webhook = url ? new Webhook({ url, key, store, outbound, clock, random, log }) : undefined;
+  const { environment, platform } = options;
+  const desktop = settings.enabled
+    ? new Desktop({ clock, log, environment, cwd: dataDir, ...(platform && { platform }) })
+    : undefined;
+  const alerts = new SessionAlerts({
+    clock,
+    log,
+    sessions,
+    questions,
+    alerts: notify,
+    deleteMarks: (agentId) => store.deleteMarks(agentId),
+    stuckAfterMs: settings.stuck_after,
+  });
+  return {
+    desktop,
+    webhook,
+    start: async () => {
+      await webhook?.start();
+      await alerts.start();
+    },
+    close: async () => {
+      await alerts.close();
+      await Promise.all([webhook?.close(), desktop?.close()]);
+    },
+  };
+}
+
+/** Undefined when no webhook is configured. Warns at start when the URL can never work. */
+function urlToCall({ webhook_enabled, webhook_url }: NotifySettings, log: Log) {
+  if (!webhook_enabled) return undefined;
+  if (webhook_url === '') {
+    log.warn({}, 'notify.webhook_enabled is on but notify.webhook_url is empty: nothing is sent');
+    return undefined;
+  }
+  const parsed = parseTarget(webhook_url);
+  if (!parsed.ok) log.warn({ reason: parsed.reason }, 'notify.webhook_url cannot be called');
+  else if (parsed.target.isAddress) {
+    const denyReason = webhookPolicy.denyReason(parsed.target.host);
+    if (denyReason) log.warn({ reason: denyReason }, 'notify.webhook_url cannot be called');
+  }
+  return webhook_url;
 }

@@ -3,7 +3,7 @@ import { humanDuration, parseTimestamp } from '@millrace/kit/units';
 import type { World } from '@millrace/kit/world';
 import type { Questions } from '../questions/questions.js';
 import type { Session, SessionChange, Sessions } from '../sessions/port.js';
-import type { Alert, AlertSink } from './alert.js';
+import type { Alert, AlertSink } from './alert-store.js';
 
 export interface SessionAlertsParts extends Pick<World, 'clock' | 'log'> {
   sessions: Pick<Sessions, 'list' | 'find' | 'onChange'>;

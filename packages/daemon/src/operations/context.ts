@@ -1,10 +1,10 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { DashboardSite } from '../dashboard/site.js';
-import type { Branches } from '../branches/index.js';
-import type { Events } from '../events/index.js';
+import type { Branches } from '../branches/branches.js';
+import type { Events } from '../events/events.js';
 import type { Insights } from '../insights/insights.js';
-import type { Metrics } from '../metrics/index.js';
-import type { Notify } from '../notify/index.js';
+import type { Metrics } from '../metrics/metrics.js';
+import type { Notify } from '../notify/notify.js';
 import type { Pipelines } from '../pipelines/pipelines.js';
 import type { Backends } from '../registry/backends.js';
 import type { Upstreams } from '../proxy/upstream.js';
@@ -14,7 +14,7 @@ import type { Savings } from '../savings/savings.js';
 import type { Sessions } from '../sessions/port.js';
 import type { Spend } from '../spend/spend.js';
 import type { Thinker } from '../think/thinker.js';
-import type { Usage } from '../usage/index.js';
+import type { Usage } from '../usage/usage.js';
 import type { Workbench } from '../workbench/workbench.js';
 
 /** Services that operations use. Operations do not depend on HTTP, MCP or the terminal. */

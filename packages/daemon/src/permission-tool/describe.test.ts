@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { maxBodyLength } from '../questions/question.js';
-import { describe } from './describe.js';
+import { describe } from './requests.js';
 
 test('permission request: shows the command alone', () => {
   const input = { command: 'make test', description: 'Run the tests\nand more' };

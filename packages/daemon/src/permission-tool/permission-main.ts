@@ -9,8 +9,8 @@ import {
   McpError,
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { describe } from './describe.js';
 import {
+  describe,
   permissionServerName,
   permissionToolName,
   readAnswer,

@@ -11,14 +11,12 @@ import {
   type PipelineEvent,
   type PipelineState,
 } from '../core/pipeline.js';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import { isSamePhase, phaseOf } from '../core/session.js';
 import type { Backends } from '../registry/backends.js';
 import type { Session, Sessions, SpawnOrigin, SpawnRequest } from '../sessions/port.js';
-import { checkDefinition, checkRepo } from './definition.js';
-import { BackgroundTasks } from './background-tasks.js';
-import { tailOf } from './output.js';
-import { promptOf } from './prompt.js';
+import { checkDefinition, checkRepo, tailOf, promptOf } from './definition.js';
+import { BackgroundTasks } from '../core/turns.js';
 import { PipelineStore } from './store.js';
 
 export interface PipelinesParts {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Job } from '../core/pipeline.js';
-import { tailOf } from './output.js';
-import { placeholdersIn, promptOf } from './prompt.js';
+import { tailOf, placeholdersIn, promptOf } from './definition.js';
 
 function ended(id: string, output: string | null, status: Job['status'] = 'done'): Job {
   const rest = { backend: null, depends_on: [], session_id: null } as const;

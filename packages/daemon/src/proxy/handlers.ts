@@ -1,9 +1,7 @@
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Clock } from '@millrace/kit/clock';
 import { takenOver, type Call, type Handlers } from '@millrace/kit/http';
-import { fail } from '../core/refusals.js';
-import type { Caller } from '../core/caller.js';
-import type { ServedOperations } from '../core/served-operations.js';
+import { fail, type Caller, type ServedOperations } from '../core/api.js';
 import type { Needs } from './allowlist.js';
 import { relay } from './relay.js';
 import { ServerHealth } from './server-health.js';

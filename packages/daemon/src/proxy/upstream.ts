@@ -3,7 +3,7 @@ import { request as requestHttps } from 'node:https';
 import { text } from 'node:stream/consumers';
 import type { Clock } from '@millrace/kit/clock';
 import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import { databaseAllowlist, queueAllowlist, type Allowlist } from './allowlist.js';
 import { LeaderChoice, type NodeRole } from './leader-choice.js';
 

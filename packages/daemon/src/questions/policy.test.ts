@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { decide, toolKind, type PolicyRule } from './policy.js';
-import type { Question } from './question.js';
+import { decide, toolKind, type PolicyRule, type Question } from './question.js';
 
 const options: Question['options'] = [
   { id: 'always', label: 'Always', kind: 'allow_always' },

@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { fail } from '../core/refusals.js';
+import { globMatches } from '@millrace/kit/tokens';
+import { fail } from '../core/api.js';
 
 export type Question = DaemonSchema<'Question'>;
 export type QuestionOption = DaemonSchema<'QuestionOption'>;
@@ -54,4 +55,77 @@ export function isSameQuestion(one: QuestionContent, other: QuestionContent): bo
 
 function signatureOf({ title, body, options }: QuestionContent): string {
   return JSON.stringify([title, body, options.map(({ id, label }) => [id, label])]);
+}
+
+/** One rule of `permissions.policy`. */
+export interface PolicyRule {
+  /** Backend id, or a pattern with `*`; absent means every backend. */
+  backend?: string | undefined;
+  /** `execute`, `edit(*.md)`, `mcp__github__*`; `*` matches anything. */
+  tool: string;
+  action: 'allow' | 'ask' | 'deny';
+}
+
+export interface PolicyDecision {
+  optionId: string;
+  action: 'allow' | 'deny';
+}
+
+/** Names of tools of claude that mean one of the kinds of the Agent Client Protocol. */
+const kinds: Readonly<Record<string, string>> = {
+  Bash: 'execute',
+  Edit: 'edit',
+  MultiEdit: 'edit',
+  NotebookEdit: 'edit',
+  Write: 'edit',
+  Read: 'read',
+  Glob: 'search',
+  Grep: 'search',
+  WebFetch: 'fetch',
+  WebSearch: 'fetch',
+};
+
+/** The tool kind for an agent's tool name; unknown names are returned unchanged. */
+export function toolKind(name: string): string {
+  return Object.hasOwn(kinds, name) ? kinds[name]! : name;
+}
+
+/**
+ * The answer of the first matching rule; undefined when a person has to decide. A question about an
+ * unknown tool is never answered, and `allow` only selects an option that allows once.
+ */
+export function decide(
+  rules: readonly PolicyRule[],
+  backend: string,
+  question: Pick<Question, 'kind' | 'tool' | 'body' | 'options'>,
+): PolicyDecision | undefined {
+  const { kind, tool, body, options } = question;
+  if (kind !== 'permission' || tool === null) return undefined;
+  const rule = rules.find((each) => matches(each, backend, tool, body));
+  if (!rule || rule.action === 'ask') return undefined;
+  const option =
+    rule.action === 'allow'
+      ? options.find((each) => each.kind === 'allow_once')
+      : (options.find((each) => each.kind === 'reject') ??
+        options.find((each) => each.kind === 'reject_always'));
+  return option && { optionId: option.id, action: rule.action };
+}
+
+function matches(rule: PolicyRule, backend: string, tool: string, body: string): boolean {
+  if (rule.backend !== undefined && !globMatches(rule.backend, backend)) return false;
+  const [, name = '', args] = /^([^(]*)(?:\((.*)\))?$/s.exec(rule.tool) ?? [];
+  if (!globMatches(toolKind(name), tool)) return false;
+  if (args === undefined) return true;
+  // A denied command is found on any line of the text; an allowed one must be all of it.
+  if (rule.action === 'deny') {
+    return body.split('\n').some((line) => globMatches(args, line.trim()));
+  }
+  // The body was truncated, so the rule cannot be checked.
+  if (body.length >= maxBodyLength) return false;
+  return globMatches(args, body.trim()) && (!args.includes('*') || isOneCommand(body.trim()));
+}
+
+/** `git status*` must not cover `git status; rm -rf ~`. */
+function isOneCommand(command: string): boolean {
+  return !/[;&|<>`$(){}\\\n\r]/.test(command);
 }

@@ -1,7 +1,8 @@
 import type { Database, StepCollection } from '@millrace/engine';
 import type { World } from '@millrace/kit/world';
 import { formatTimestamp } from '@millrace/kit/units';
-import { fail } from '../core/refusals.js';
+import { Turns } from '../core/turns.js';
+import { fail } from '../core/api.js';
 import {
   answerOf,
   checkOpen,
@@ -39,7 +40,8 @@ export const questionsCollection = 'questions';
  */
 export class Questions {
   readonly #stored = new Map<string, StoredQuestion>();
-  readonly #answering = new Map<string, Promise<unknown>>();
+  /** One answer to a question at a time. */
+  readonly #answers = new Turns();
 
   private constructor(private readonly parts: QuestionsParts) {}
 
@@ -130,29 +132,13 @@ export class Questions {
    * Answers a question: the answer is checked, delivered to the agent, and recorded. Answers to one
    * question are serialized, and only the first is delivered.
    */
-  async answer(
-    id: string,
-    request: AnswerRequest,
-    by: string,
-    deliver: Deliver,
-  ): Promise<Question> {
-    for (;;) {
-      const other = this.#answering.get(id);
-      if (!other) break;
-      await other.catch(() => undefined);
-    }
-    const work = this.#answer(id, request, by, deliver);
-    this.#answering.set(id, work);
-    try {
-      return await work;
-    } finally {
-      this.#answering.delete(id);
-    }
+  answer(id: string, request: AnswerRequest, by: string, deliver: Deliver): Promise<Question> {
+    return this.#answers.in(id, () => this.#answer(id, request, by, deliver));
   }
 
   /** Whether an answer is on its way to the agent. */
   isAnswering(id: string): boolean {
-    return this.#answering.has(id);
+    return this.#answers.has(id);
   }
 
   async #answer(

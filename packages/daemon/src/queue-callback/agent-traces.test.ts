@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import type { Span } from '@millrace/kit/tracing';
 import { expect, test } from 'vitest';
 import { memorySessions } from '../sessions/sessions.test-support.js';
-import { AgentTraces } from './agent-traces.js';
+import { AgentTraces } from './report.js';
 
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
 const parent = '00f067aa0ba902b7';

@@ -7,11 +7,10 @@ import type { World } from '@millrace/kit/world';
 import { signingKeyOf } from '@millrace/kit/webhooks';
 import { httpTransport } from '@millrace/worker';
 import type { Session, Sessions } from '../sessions/port.js';
-import { machineLabels, type Labels } from './labels.js';
+import { machineLabels, TaskStore, type Labels } from './received-task.js';
 import { Puller, workerName } from './puller.js';
 import { QueueClient } from './queue-client.js';
 import { QueueTasks } from './queue-tasks.js';
-import { TaskStore } from './task-store.js';
 
 export type { QueueTasks } from './queue-tasks.js';
 export type { Delivery } from './received-task.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { handlersOf, machineLabels, missingLabels, parseLabels } from './labels.js';
+import { handlersOf, machineLabels, missingLabels, parseLabels } from './received-task.js';
 
 test('labels: a daemon knows its system and machine; settings add and override', () => {
   const labels = machineLabels({ gpu: 'true', host: 'big' });

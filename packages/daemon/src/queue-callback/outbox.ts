@@ -1,13 +1,14 @@
 import type { Timer } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import type { World } from '@millrace/kit/world';
+import type { Random } from '@millrace/kit/random';
 import { isSamePhase } from '../core/session.js';
-import { BackgroundTasks } from '../pipelines/background-tasks.js';
+import { BackgroundTasks } from '../core/turns.js';
 import type { Session, Sessions } from '../sessions/port.js';
-import { backoffMs } from './backoff.js';
 import type { QueueClient } from './queue-client.js';
 import { deletedReport, reportOf, type Report } from './report.js';
-import { isOver, type QueueTask, type TaskStore } from './task-store.js';
+import { isOver, type QueueTask, type TaskStore } from './received-task.js';
+import type { BudgetVerdict } from '../core/budget.js';
 
 export interface OutboxParts {
   world: World;
@@ -236,4 +237,29 @@ export class Outbox {
     this.#bySession.delete(session_id);
     await this.stopSession(session_id);
   }
+}
+
+const minMs = 1_000;
+const maxMs = 60_000;
+const hourMs = 3_600_000;
+
+/** Exponential backoff with 50% jitter. */
+export function backoffMs(failures: number, random: Random): number {
+  const maxDelayMs = Math.min(maxMs, minMs * 2 ** Math.min(failures, 16));
+  return maxDelayMs / 2 + random.next() * (maxDelayMs / 2);
+}
+
+/**
+ * Delay until the budget may allow a session again. The daily spend resets at midnight; the weekly
+ * window slides, so it is checked every hour.
+ */
+export function budgetRetryMs(verdict: BudgetVerdict | undefined, now: number): number {
+  const isWeekFull =
+    verdict !== undefined && verdict.cap_weekly > 0 && verdict.weekly_usd >= verdict.cap_weekly;
+  const isDayFull =
+    verdict !== undefined && verdict.cap_daily > 0 && verdict.daily_usd >= verdict.cap_daily;
+  if (isWeekFull || !isDayFull) return hourMs;
+  const midnight = new Date(now);
+  midnight.setHours(24, 0, 0, 0);
+  return midnight.getTime() - now;
 }

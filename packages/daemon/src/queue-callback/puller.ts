@@ -3,11 +3,18 @@ import { hostname } from 'node:os';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { World } from '@millrace/kit/world';
 import { decodeBase64, type ClaimedTask, type QueueTransport } from '@millrace/worker';
-import { backoffMs } from './backoff.js';
-import { handlersOf, labelsHeader, missingLabels, parseLabels, type Labels } from './labels.js';
+import { backoffMs } from './outbox.js';
+import {
+  handlersOf,
+  labelsHeader,
+  missingLabels,
+  parseLabels,
+  type Labels,
+  type CallbackHeaders,
+  type Delivery,
+} from './received-task.js';
 import type { QueueClient } from './queue-client.js';
 import type { QueueTasks } from './queue-tasks.js';
-import type { CallbackHeaders, Delivery } from './received-task.js';
 import type { Report } from './report.js';
 
 export interface PullerParts {

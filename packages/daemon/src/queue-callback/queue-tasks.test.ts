@@ -2,7 +2,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { describe, expect, test, vi } from 'vitest';
 import { budgetVerdict } from '../core/budget.js';
 import { capReached } from '../sessions/sessions.test-support.js';
-import { budgetRetryMs } from './backoff.js';
+import { budgetRetryMs } from './outbox.js';
 import {
   delivery,
   patience,

@@ -2,14 +2,20 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import type { Check } from '@millrace/kit/http';
 import type { BudgetVerdict } from '../core/budget.js';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import type { Session } from '../sessions/port.js';
-import { AgentTraces } from './agent-traces.js';
-import { Outbox, type OutboxParts } from './outbox.js';
-import { budgetRetryMs } from './backoff.js';
-import { readTask, tagOf, type Delivery, type ReceivedTask } from './received-task.js';
-import { checkSignature } from './signature.js';
-import { isDeferred, isOver, type QueueTask } from './task-store.js';
+import { AgentTraces } from './report.js';
+import { Outbox, budgetRetryMs, type OutboxParts } from './outbox.js';
+import {
+  readTask,
+  tagOf,
+  checkSignature,
+  type QueueTask,
+  isOver,
+  isDeferred,
+  type Delivery,
+  type ReceivedTask,
+} from './received-task.js';
 
 export interface QueueTasksParts extends OutboxParts {
   /** Signing key of the queue; undefined: tasks are refused. */

@@ -8,22 +8,20 @@ import {
   localId,
   rowOf,
   firstSettings,
+  reconcile,
+  withAcp,
+  withCooldown,
+  withDefault,
+  withPreferences,
   type AcpRow,
   type Backend,
   type Detection,
   type RegistryState,
   type Settings,
   type ThinkingMode,
-} from '../core/backend.js';
-import {
-  reconcile,
-  withAcp,
-  withCooldown,
-  withDefault,
-  withPreferences,
   type Preferences,
-} from '../core/changes.js';
-import { fail } from '../core/refusals.js';
+} from '../core/backend.js';
+import { fail } from '../core/api.js';
 import { SharedRuns } from '../core/turns.js';
 
 export interface BackendsParts {

@@ -1,7 +1,6 @@
 import type { Outbound } from '@millrace/kit/outbound';
 import { localId, type AcpRow, type Detection } from '../core/backend.js';
 import { findProgram, type KnownCli } from './programs.js';
-import { probeLocal } from './local-model.js';
 
 export interface DetectionParts {
   clis: readonly KnownCli[];
@@ -34,4 +33,98 @@ export async function detectBackends(parts: DetectionParts): Promise<Detection[]
     })),
     { id: localId, installed: local !== undefined, binaryPath: '' },
   ];
+}
+
+/** Protocol of a local model server. */
+export type LocalProtocol = 'ollama' | 'openai';
+
+export interface LocalModel {
+  /** Without a trailing slash. */
+  url: string;
+  protocol: LocalProtocol;
+  /** Served models, in the server's order. */
+  models: readonly string[];
+}
+
+/** Default of the setting `backends.local_url`. */
+export const defaultLocalUrl = 'http://127.0.0.1:11434';
+
+// Default ports of other model servers.
+const otherUrls = ['http://127.0.0.1:1234', 'http://127.0.0.1:8080'];
+
+/** Short, so that detection does not wait for a missing server. */
+const probeTimeoutMs = 1_000;
+const maxAnswerBytes = 1_048_576;
+
+/**
+ * Finds a local model: Ollama's API first, then the OpenAI-compatible one. A configured address is
+ * the only one tried; the default one is followed by those of other model servers.
+ */
+export async function probeLocal(
+  outbound: Outbound,
+  url: string,
+  timeoutMs = probeTimeoutMs,
+): Promise<LocalModel | undefined> {
+  const base = url.replace(/\/+$/, '');
+  const urls = base === defaultLocalUrl ? [base, ...otherUrls] : [base];
+  const found = await Promise.all(urls.map((each) => probeOne(outbound, each, timeoutMs)));
+  return found.find((model) => model !== undefined);
+}
+
+async function probeOne(
+  outbound: Outbound,
+  url: string,
+  timeoutMs: number,
+): Promise<LocalModel | undefined> {
+  const get = (path: string) => getJson(outbound, `${url}${path}`, timeoutMs);
+  const tags = namesIn(await get('/api/tags'), 'models', ['model', 'name']);
+  if (tags) return { url, protocol: 'ollama', models: tags };
+  const listed = namesIn(await get('/v1/models'), 'data', ['id']);
+  return listed && { url, protocol: 'openai', models: listed };
+}
+
+async function getJson(outbound: Outbound, url: string, timeoutMs: number): Promise<unknown> {
+  const answer = await outbound.request({
+    url,
+    method: 'GET',
+    headers: { accept: 'application/json' },
+    timeoutMs,
+    connectTimeoutMs: timeoutMs,
+    maxResponseBytes: maxAnswerBytes,
+  });
+  if (!answer.ok || answer.status !== 200 || answer.truncated) return undefined;
+  return parseJson(answer.body);
+}
+
+/** The JSON of a response, or undefined: the listener may not be a model server. */
+export function parseJson(body: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(body).toString('utf8'));
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+/** Names in a list such as `{data: [{id}]}`; undefined for any other shape. */
+function namesIn(
+  document: unknown,
+  member: string,
+  names: readonly string[],
+): string[] | undefined {
+  const list = memberOf(document, member);
+  if (!Array.isArray(list)) return undefined;
+  const found: string[] = [];
+  for (const item of list) {
+    const name = names.map((each) => memberOf(item, each)).find((each) => typeof each === 'string');
+    if (name === undefined) return undefined;
+    found.push(name);
+  }
+  return found;
+}
+
+/** A member of an unknown value. */
+export function memberOf(value: unknown, name: string): unknown {
+  if (typeof value !== 'object' || value === null) return undefined;
+  return Object.hasOwn(value, name) ? (value as Record<string, unknown>)[name] : undefined;
 }

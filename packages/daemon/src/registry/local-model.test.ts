@@ -1,6 +1,6 @@
 import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
 import { expect, test } from 'vitest';
-import { probeLocal, defaultLocalUrl } from './local-model.js';
+import { probeLocal, defaultLocalUrl } from './detection.js';
 
 const refused: OutboundOutcome = {
   ok: false,

@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { formatTimestamp, parseTimestamp } from '@millrace/kit/units';
-import { heuristicRatio, tokensIn } from './ratio.js';
+import { heuristicRatio, tokensIn } from './calibrate.js';
 
 export type Feature = DaemonSchema<'SavingsFeature'>;
 

@@ -1,5 +1,7 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { systemCode } from '@millrace/kit/errors';
+import { publishText } from '../storage/published-file.js';
 
 /** The ledger: one line per saving, appended by every process of this user. */
 export function ledgerFile(dataDir: string): string {
@@ -28,4 +30,33 @@ function savingsFolder(dataDir: string): string {
 /** Creates a folder with mode 0700: its content reveals what the user works on. */
 export async function makePrivate(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
+}
+
+/** The settings `savings` and `savings_samples`. */
+export interface Recording {
+  savings: boolean;
+  savingsSamples: boolean;
+}
+
+/**
+ * Publishes what the running daemon records for `ctl check`, which sees neither its flags nor its
+ * config file. Returns a function that removes it.
+ */
+export function publishRecording(dataDir: string, recording: Recording): () => void {
+  return publishText(runningFile(dataDir), `${JSON.stringify(recording)}\n`);
+}
+
+/** What the running daemon records; undefined when nothing is published. */
+export async function runningRecording(dataDir: string): Promise<Recording | undefined> {
+  try {
+    const value = JSON.parse(await readFile(runningFile(dataDir), 'utf8')) as Partial<Recording>;
+    const { savings, savingsSamples } = value ?? {};
+    if (typeof savings !== 'boolean' || typeof savingsSamples !== 'boolean') return undefined;
+    return { savings, savingsSamples };
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes(systemCode(error))) return undefined;
+    // A corrupt file counts as missing.
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }

@@ -10,4 +10,4 @@ export {
   type RecorderParts,
   type Shortening,
 } from './recorder.js';
-export { runningRecording } from './running.js';
+export { runningRecording } from './files.js';

@@ -1,9 +1,8 @@
 import { appendFileSync, readFileSync, renameSync, statSync, truncateSync } from 'node:fs';
 import { memoryLog } from '@millrace/kit/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { appendEntry } from './append.js';
+import { appendEntry, Ledger } from './ledger.js';
 import { entryOf, lineOf, type Entry } from './entry.js';
-import { Ledger } from './ledger.js';
 import { ledgerFile } from './files.js';
 import { Directories, linesOf, someEntry, writeLedger } from './savings.test-support.js';
 

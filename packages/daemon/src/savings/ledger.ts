@@ -1,9 +1,10 @@
 import { open, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { systemCode } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { SharedRuns } from '../core/turns.js';
-import { Columns } from './columns.js';
-import { entryOf } from './entry.js';
+import { entryOf, lineOf, features, type Entry, type Feature } from './entry.js';
+import { ledgerFile, makePrivate } from './files.js';
 
 const chunkBytes = 1_048_576;
 /** Far longer than any valid line: a longer one is damaged and must not fill the memory. */
@@ -119,5 +120,120 @@ export class Ledger {
   #reportBroken(offset: number): void {
     this.#broken += 1;
     this.log.warn({ file: this.file, offset }, 'skipped unreadable line of the savings ledger');
+  }
+}
+
+/**
+ * Adds one line to the ledger; it is on disk when this resolves.
+ *
+ * The daemon and `ctl` append concurrently. O_APPEND writes are atomic, so each entry is one write.
+ * A line torn by a crash is terminated first; when two processes do so, there is an empty line.
+ */
+export async function appendEntry(dataDir: string, entry: Entry): Promise<void> {
+  const file = ledgerFile(dataDir);
+  await makePrivate(dirname(file));
+  const handle = await open(file, 'a+', 0o600);
+  try {
+    const { size } = await handle.stat();
+    const isTorn = size > 0 && (await lastByte(handle, size)) !== lineBreak;
+    const bytes = Buffer.from(`${isTorn ? '\n' : ''}${lineOf(entry)}\n`);
+    const { bytesWritten } = await handle.write(bytes);
+    if (bytesWritten !== bytes.length) {
+      throw new Error(`${file}: only ${bytesWritten} of ${bytes.length} bytes were written`);
+    }
+    await handle.sync();
+    if (size === 0) await syncFolder(dirname(file));
+  } finally {
+    await handle.close();
+  }
+}
+
+async function lastByte(handle: FileHandle, size: number): Promise<number | undefined> {
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+  return bytesRead === 1 ? buffer[0] : undefined;
+}
+
+/** A new file is durable only after its directory is synced. */
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A row of the ledger, without texts. */
+export interface Row {
+  at: number;
+  feature: Feature;
+  rawBytes: number;
+  retainedBytes: number;
+  outputBytes: number;
+  rawTokens: number;
+  retainedTokens: number;
+  outputTokens: number;
+  /** Tokens were counted by the provider, not derived from bytes. */
+  isMeasured: boolean;
+}
+
+const numbersPerRow = 7;
+
+/**
+ * All rows of the ledger in memory as typed arrays, 58 bytes per row.
+ */
+export class Columns {
+  #numbers = new Float64Array(numbersPerRow * 256);
+  #kinds = new Uint8Array(2 * 256);
+  #length = 0;
+
+  get length(): number {
+    return this.#length;
+  }
+
+  clear(): void {
+    this.#length = 0;
+  }
+
+  add(entry: Entry): void {
+    if (this.#length * 2 === this.#kinds.length) this.#grow();
+    const { at, rawBytes, retainedBytes, outputBytes, rawTokens, retainedTokens, outputTokens } =
+      entry;
+    this.#numbers.set(
+      [at, rawBytes, retainedBytes, outputBytes, rawTokens, retainedTokens, outputTokens],
+      this.#length * numbersPerRow,
+    );
+    const isMeasured = entry.basis === 'MEASURED' || rawBytes + retainedBytes === 0;
+    this.#kinds.set([features.indexOf(entry.feature), isMeasured ? 1 : 0], this.#length * 2);
+    this.#length += 1;
+  }
+
+  /** Calls back with every row since `since`. The row object is reused between calls. */
+  each(since: number, visit: (row: Row) => void): void {
+    const row = {} as Row;
+    for (let index = 0; index < this.#length; index++) {
+      const start = index * numbersPerRow;
+      const at = this.#numbers[start]!;
+      if (at < since) continue;
+      row.at = at;
+      row.rawBytes = this.#numbers[start + 1]!;
+      row.retainedBytes = this.#numbers[start + 2]!;
+      row.outputBytes = this.#numbers[start + 3]!;
+      row.rawTokens = this.#numbers[start + 4]!;
+      row.retainedTokens = this.#numbers[start + 5]!;
+      row.outputTokens = this.#numbers[start + 6]!;
+      row.feature = features[this.#kinds[index * 2]!]!;
+      row.isMeasured = this.#kinds[index * 2 + 1] === 1;
+      visit(row);
+    }
+  }
+
+  #grow(): void {
+    const numbers = new Float64Array(this.#numbers.length * 2);
+    numbers.set(this.#numbers);
+    this.#numbers = numbers;
+    const kinds = new Uint8Array(this.#kinds.length * 2);
+    kinds.set(this.#kinds);
+    this.#kinds = kinds;
   }
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { indexOf, intervalsOf, maxIntervals, type Granularity } from './intervals.js';
-import { LocalTime } from './local-time.js';
+import { indexOf, intervalsOf, maxIntervals, LocalTime, type Granularity } from './local-time.js';
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

@@ -1,10 +1,9 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Random } from '@millrace/kit/random';
 import { formatTimestamp } from '@millrace/kit/units';
-import { appendEntry } from './append.js';
+import { appendEntry } from './ledger.js';
 import type { Entry, Feature } from './entry.js';
-import { readRatio, tokensIn, type Ratio } from './ratio.js';
-import { saveSample } from './samples.js';
+import { readRatio, tokensIn, saveSample, type Ratio } from './calibrate.js';
 
 export interface RecorderParts {
   dataDir: string;

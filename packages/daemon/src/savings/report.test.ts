@@ -2,10 +2,10 @@ import { openApiDocument } from '@millrace/contract/documents';
 import { DocumentSchemas, type OpenApiDocument } from '@millrace/kit/http';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Columns } from './columns.js';
+import { Columns } from './ledger.js';
 import type { Entry } from './entry.js';
 import { LocalTime } from './local-time.js';
-import { heuristicRatio, type Ratio } from './ratio.js';
+import { heuristicRatio, type Ratio } from './calibrate.js';
 import { savingsReport, type ReportOptions } from './report.js';
 import { anyEntry, someEntry } from './savings.test-support.js';
 

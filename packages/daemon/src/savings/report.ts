@@ -1,11 +1,10 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { formatTimestamp } from '@millrace/kit/units';
 import { dollarsOf, priceOf, ratesOf } from '../spend/pricing.js';
-import type { Columns, Row } from './columns.js';
+import type { Columns, Row } from './ledger.js';
 import { features, type Feature } from './entry.js';
-import { indexOf, intervalsOf, type Granularity } from './intervals.js';
-import type { LocalTime } from './local-time.js';
-import { tokensIn, type Ratio } from './ratio.js';
+import { indexOf, intervalsOf, type Granularity, type LocalTime } from './local-time.js';
+import { tokensIn, type Ratio } from './calibrate.js';
 
 type Report = DaemonSchema<'SavingsReport'>;
 type Bucket = DaemonSchema<'SavingsBucket'>;

@@ -1,13 +1,12 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import { Ledger } from './ledger.js';
 import { LocalTime } from './local-time.js';
 import { ledgerFile } from './files.js';
-import { readRatio } from './ratio.js';
+import { readRatio, newestSamples } from './calibrate.js';
 import { savingsReport } from './report.js';
-import { newestSamples } from './samples.js';
 import { parseSince } from '../core/since.js';
 
 export interface SavingsParts {

@@ -1,7 +1,7 @@
 import { memoryLog } from '@millrace/kit/log';
 import { simulate } from '@millrace/kit/simulation';
 import { expect, test } from 'vitest';
-import { fillAcpRows } from './acp-rows.js';
+import { fillAcpRows } from './agents.js';
 
 test('acp rows: programs are checked once, ten seconds after the start', async () => {
   const simulation = simulate(1);

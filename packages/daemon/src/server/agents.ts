@@ -1,42 +1,25 @@
-import type { Outbound } from '@millrace/kit/outbound';
 import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
-import { openBranches, type Branches } from '../branches/index.js';
+import { messageOf } from '@millrace/kit/errors';
+import { openBranches, type Branches } from '../branches/branches.js';
 import { openGuard } from '../guard/guard.js';
-import { openMetrics, type Metrics } from '../metrics/index.js';
-import { openNotify, type Notify } from '../notify/index.js';
+import { openMetrics, type Metrics } from '../metrics/metrics.js';
+import { openNotify, type Notify } from '../notify/notify.js';
 import { Pipelines } from '../pipelines/pipelines.js';
 import { openQueueTasks, startPuller, type QueueTasks } from '../queue-callback/index.js';
 import { Questions } from '../questions/questions.js';
 import type { Backends } from '../registry/backends.js';
-import type { SavingsRecorder } from '../savings/recorder.js';
-import type { AcpSources } from '../sessions/cli/acp-sources.js';
-import type { OfferedFlags } from '../registry/run-program.js';
 import type { Session, Sessions } from '../sessions/port.js';
 import { AgentSessions } from '../sessions/sessions.js';
-import type { Spend } from '../spend/spend.js';
-import type { Store } from '../storage/store.js';
-import type { LiveSettings } from './live-settings.js';
+import type { Accounts, Base, Programs } from './services.js';
 
-export interface AgentsParts {
-  settings: Pick<LiveSettings, 'values' | 'onChange'>;
-  world: World;
-  store: Store;
-  backends: Backends;
-  /** Starts to count when it is first called. */
-  readSpend: () => ReturnType<Spend['read']>;
-  /** Undefined when the setting `savings` is off. */
-  recorder: SavingsRecorder | undefined;
-  /** Refuses link-local addresses. */
-  outbound: Outbound;
-  environment: Readonly<Record<string, string | undefined>>;
-  /** Environment variables of a backend's program. */
-  variablesFor: (backend: string) => Record<string, string>;
-  dataDir: string;
-  acp: AcpSources;
-  flags: OfferedFlags;
-  acpHost: string | undefined;
-  permissionTool: string | undefined;
+export interface AgentsParts
+  extends
+    Base,
+    Pick<Programs, 'backends' | 'acp' | 'flags'>,
+    Pick<Accounts, 'readSpend' | 'recorder'> {
+  acpHost?: string | undefined;
+  permissionTool?: string | undefined;
 }
 
 /** The services around agents. */
@@ -56,18 +39,19 @@ export interface Agents {
 export async function openAgents(parts: AgentsParts): Promise<Agents> {
   const undo = new UndoList();
   const close = () => undo.run();
+  const { settings } = parts;
+  const { database } = parts.store;
   try {
-    const { database } = parts.store;
     const questions = await Questions.open({ ...parts.world, database });
     const sessions = await AgentSessions.open({ ...parts, ...parts.world, database, questions });
     undo.add(() => sessions.close());
-    const { notify, ...openedNotify } = await openNotify({
-      ...notifyOptions(parts, sessions),
-      questions,
-    });
+    const common = { ...parts, ...parts.world, database, sessions };
+    const notifyParts = { ...common, questions, settings: settings.values.notify };
+    const { notify, ...openedNotify } = await openNotify(notifyParts);
     undo.add(() => openedNotify.close());
-    const { settings } = parts;
-    let guard = await openGuard(guardOptions(parts, sessions, notify));
+    const newGuard = () =>
+      openGuard({ ...common, settings: settings.values.tokens, alerts: notify });
+    let guard = await newGuard();
     undo.add(() => guard.close());
     settings.onChange({
       name: 'notifications',
@@ -80,20 +64,23 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
       apply: async () => {
         await sessions.updateContextStates();
         await guard.close();
-        guard = await openGuard(guardOptions(parts, sessions, notify));
+        guard = await newGuard();
       },
     });
-    const metrics = await openMetrics(metricsParts(parts, sessions));
+    const metrics = await openMetrics({ ...common, isRecording: settings.values.metrics });
     undo.add(() => metrics.close());
-    const branches = await openBranches(branchesParts(parts, sessions, notify));
+    const isOn = settings.values.branches.enabled;
+    const branches = await openBranches({ ...common, alerts: notify, isOn });
     undo.add(() => branches.close());
-    const pipelines = await Pipelines.open(pipelinesParts(parts, sessions));
+    const pipelines = await Pipelines.open(common);
     undo.add(() => pipelines.close());
-    const queueTasks = await openQueueTasks(queueParts(parts, sessions));
+    const queueParts = { ...common, settings: settings.values.queue };
+    const exactUsdOf = (session: Session) => exactUsd(parts.readSpend, session);
+    const queueTasks = await openQueueTasks({ ...queueParts, exactUsdOf });
     undo.add(() => queueTasks.close());
     // Last, so that every service is notified of what happened while the daemon was down.
     await sessions.begin();
-    const puller = startPuller(pullerParts(parts), queueTasks);
+    const puller = startPuller(queueParts, queueTasks);
     undo.add(() => puller?.close());
     return { sessions, notify, questions, metrics, branches, pipelines, queueTasks, close };
   } catch (error) {
@@ -102,57 +89,42 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
   }
 }
 
-function notifyOptions(parts: AgentsParts, sessions: Sessions) {
-  const { settings, world, store, environment, dataDir, outbound } = parts;
-  const { database } = store;
+/** The cost of a session so far; null when it is unknown. */
+async function exactUsd(
+  readSpend: AgentsParts['readSpend'],
+  { backend_session_id: key }: Session,
+): Promise<number | null> {
+  if (key === null) return null;
+  const { by_agent } = await readSpend();
+  return by_agent.find((row) => row.key === key)?.exact_usd ?? null;
+}
+
+/** Programs are run only after this time, because they may take seconds of CPU for their help. */
+const delayMs = 10_000;
+
+/**
+ * Checks how installed backends support the Agent Client Protocol, soon after the start and in the
+ * background. Returns a function that waits for its end.
+ */
+export function fillAcpRows({
+  backends,
+  clock,
+  log,
+}: Pick<World, 'clock' | 'log'> & { backends: Pick<Backends, 'findMissingAcp'> }): {
+  close: () => Promise<void>;
+} {
+  let search = Promise.resolve();
+  const timer = clock.after(delayMs, () => {
+    search = backends
+      .findMissingAcp((backend, error) =>
+        log.warn({ backend, reason: messageOf(error) }, 'failed to check for ACP'),
+      )
+      .catch((error: unknown) => log.warn({ err: error }, 'failed to check for ACP'));
+  });
   return {
-    ...world,
-    settings: settings.values.notify,
-    database,
-    environment,
-    dataDir,
-    outbound,
-    sessions,
+    close: () => {
+      timer.cancel();
+      return search;
+    },
   };
-}
-
-function guardOptions(
-  { settings, world, store, recorder }: AgentsParts,
-  sessions: Sessions,
-  alerts: Notify,
-) {
-  const { clock, log } = world;
-  const { database } = store;
-  return { clock, log, settings: settings.values.tokens, database, sessions, alerts, recorder };
-}
-
-function metricsParts({ settings, world, store, environment }: AgentsParts, sessions: Sessions) {
-  const { clock, log } = world;
-  const { database } = store;
-  return { clock, log, database, sessions, environment, isRecording: settings.values.metrics };
-}
-
-function branchesParts(parts: AgentsParts, sessions: Sessions, alerts: Notify) {
-  const { settings, world, store, environment } = parts;
-  const { clock, log } = world;
-  const { database } = store;
-  const isOn = settings.values.branches.enabled;
-  return { clock, log, database, sessions, alerts, environment, isOn };
-}
-
-function pipelinesParts({ world, store, backends }: AgentsParts, sessions: Sessions) {
-  return { world, database: store.database, sessions, backends };
-}
-
-function queueParts(parts: AgentsParts, sessions: Sessions) {
-  const exactUsdOf = async ({ backend_session_id: key }: Session) => {
-    if (key === null) return null;
-    const { by_agent } = await parts.readSpend();
-    return by_agent.find((row) => row.key === key)?.exact_usd ?? null;
-  };
-  return { ...pullerParts(parts), database: parts.store.database, sessions, exactUsdOf };
-}
-
-function pullerParts({ settings, world, outbound, dataDir }: AgentsParts) {
-  return { world, outbound, dataDir, settings: settings.values.queue };
 }

@@ -4,11 +4,10 @@ import { bindOperations, parseJson, wellFormed, type BoundApp } from '@millrace/
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { World } from '@millrace/kit/world';
 import type { DaemonContext } from '../operations/context.js';
-import { parseYamlBody } from '../pipelines/yaml-body.js';
+import { parseYamlBody } from '../pipelines/definition.js';
 import { anyone, checkAccess, type Caller, type Authenticator } from './access/authenticator.js';
-import { daemonHandlers } from './handlers.js';
-import type { ServedOperations } from '../core/served-operations.js';
-import { daemonProblem } from './problem.js';
+import { daemonHandlers, daemonProblem } from './handlers.js';
+import type { ServedOperations } from '../core/api.js';
 
 export interface AppParts {
   world: World;

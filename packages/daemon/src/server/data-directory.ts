@@ -1,8 +1,10 @@
-import { chmodSync, mkdirSync, statSync } from 'node:fs';
+import { chmodSync, mkdirSync, statSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { dataDirectory } from '@millrace/kit/config';
 import type { Log } from '@millrace/kit/log';
+import { publishText } from '../storage/published-file.js';
+import { addressFile } from '../storage/data-files.js';
 
 /** Creates the data directory, and restricts it to its owner. */
 export function privateDirectory(path: string, log: Log): string {
@@ -22,4 +24,24 @@ export function privateFolder(dataDir: string, name: string): string {
   const folder = join(dataDir, name);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return folder;
+}
+
+/** Publishes the daemon's URL for `ctl`. Returns a function that removes it. */
+export function publishAddress(dataDir: string, url: string): () => void {
+  return publishText(addressFile(dataDir), `${reachable(url)}\n`);
+}
+
+/** Replaces a wildcard address, which cannot be dialed, by loopback. */
+function reachable(url: string): string {
+  return url.replace('://0.0.0.0:', '://127.0.0.1:').replace('://[::]:', '://[::1]:');
+}
+
+let known: string | undefined;
+
+/** The version of the package, shared by all packages of Millrace. */
+export function daemonVersion(): string {
+  if (known !== undefined) return known;
+  // The package is two folders up from both src/server and dist/server.
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (known = (JSON.parse(text) as { version: string }).version);
 }

@@ -8,8 +8,8 @@ import { Readable } from 'node:stream';
 import { open } from '@millrace/engine';
 import { systemClock } from '@millrace/kit/clock';
 import { expect, test, vi } from 'vitest';
-import { Events } from '../events/index.js';
-import { eventHandlers } from './event-handlers.js';
+import { Events } from '../events/events.js';
+import { eventHandlers } from './handlers.js';
 
 type Handler = ReturnType<typeof eventHandlers>['streamEvents'];
 type Call = Handler extends (call: infer Given) => unknown ? Given : never;

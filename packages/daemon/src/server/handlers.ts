@@ -1,27 +1,24 @@
-import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { DaemonSchema, DaemonOperations } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
-import { cacheJson, type Handlers } from '@millrace/kit/http';
+import { cacheJson, eventStream, docsSite, type Handlers, type Problem } from '@millrace/kit/http';
+import { openApiYaml } from '@millrace/contract/documents';
 import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
 import type { DaemonContext } from '../operations/context.js';
-import { getConfig } from '../operations/get-config.js';
-import { getSpend } from '../operations/get-spend.js';
-import { setForceCompact } from '../operations/set-force-compact.js';
-import { fail } from '../core/refusals.js';
+import { getConfig, getSpend, setForceCompact } from '../operations/operations.js';
+import { fail, type ServedOperations } from '../core/api.js';
 import { proxyHandlers } from '../proxy/handlers.js';
 import type { Caller, Authenticator } from './access/authenticator.js';
-import { docsHandlers } from './docs.js';
-import { eventHandlers } from './event-handlers.js';
-import { inboxHandlers } from './inbox-handlers.js';
-import { loginHandlers } from './login-handlers.js';
-import { metricsHandlers } from './metrics-handlers.js';
-import type { ServedOperations } from '../core/served-operations.js';
-import { pipelineHandlers } from './pipeline-handlers.js';
-import { answerQuestion, questionHandlers } from './question-handlers.js';
-import { queueHandlers } from './queue-handlers.js';
-import { sessionHandlers } from './session-handlers.js';
-import { daemonVersion } from './version.js';
-import { workbenchHandlers } from './workbench-handlers.js';
+import {
+  inboxHandlers,
+  pipelineHandlers,
+  answerQuestion,
+  questionHandlers,
+  sessionHandlers,
+  workbenchHandlers,
+} from './session-handlers.js';
+import { daemonVersion } from './data-directory.js';
+import type { EventFlow } from '../events/events.js';
 
 /** Maps each operation of the contract to its implementation. */
 export function daemonHandlers(
@@ -92,7 +89,7 @@ export function daemonHandlers(
     ...proxyHandlers(context.upstreams, clock),
     postMcp: async ({ body, exchange, principal, log }) => {
       // Loaded on first use: the MCP library takes longer to load than the rest of the daemon.
-      const { answerMcp } = await import('../mcp/http.js');
+      const { answerMcp } = await import('../mcp/server.js');
       const answer = await answerMcp(
         {
           version: daemonVersion(),
@@ -170,4 +167,184 @@ async function updateBackend(
 
 function isYes(flag: string | undefined): boolean {
   return flag === '1' || flag === 'true';
+}
+
+type LoginOperations = Pick<DaemonOperations, 'createLoginCode' | 'logIn' | 'logOut'>;
+
+/** Browser login: a one-time code for the token holder, exchanged for a cookie. */
+export function loginHandlers(
+  authenticator: Pick<Authenticator, 'newCode' | 'logIn' | 'logOut'>,
+): Handlers<LoginOperations, Caller> {
+  return {
+    createLoginCode: () => {
+      const { code, expiresAt } = authenticator.newCode();
+      return { status: 200, body: { code, expires_at: timeText(expiresAt) } };
+    },
+    logIn: ({ body, exchange: { headers, ip } }) => {
+      const { setCookie, expiresAt } = authenticator.logIn(body.code, { headers, ip });
+      return {
+        status: 200,
+        body: { logged_in: true, expires_at: timeText(expiresAt) },
+        headers: { 'set-cookie': setCookie },
+      };
+    },
+    logOut: ({ exchange: { headers } }) => ({
+      status: 200,
+      body: { logged_in: false, expires_at: null },
+      headers: { 'set-cookie': authenticator.logOut({ headers }).setCookie },
+    }),
+  };
+}
+
+function timeText(time: number): string {
+  return new Date(time).toISOString();
+}
+
+type MetricsOperations = Pick<
+  DaemonOperations,
+  'getMetrics' | 'getMetricsHistory' | 'listBranches'
+>;
+
+/** Resource usage and branch status of agents. */
+export function metricsHandlers({
+  metrics,
+  branches,
+  spend,
+}: Pick<DaemonContext, 'metrics' | 'branches' | 'spend'>): Handlers<MetricsOperations, Caller> {
+  return {
+    getMetrics: async () => {
+      const [now, scan] = await Promise.all([metrics.read(), spend?.progress()]);
+      return { status: 200, body: scan ? { ...now, transcript_scan: scan } : now };
+    },
+    getMetricsHistory: async ({ query: { since, step } }) => ({
+      status: 200,
+      body: await metrics.history({ since, step }),
+    }),
+    listBranches: async ({ query }) => {
+      if (query.refresh) await branches.refresh();
+      return { status: 200, body: { branches: await branches.list() } };
+    },
+  };
+}
+
+export function queueHandlers(
+  context: Pick<DaemonContext, 'queueTasks'>,
+): Handlers<Pick<DaemonOperations, 'receiveQueueTask'>, Caller> {
+  return {
+    receiveQueueTask: async ({ headers, body, exchange }) => ({
+      status: 202,
+      body: await context.queueTasks.receive({
+        headers,
+        contentType: exchange.headers['content-type'],
+        // The raw bytes, which the generated types declare as text.
+        body: body as unknown as Uint8Array | undefined,
+      }),
+      headers: { 'X-Queue-Async': 'true' },
+    }),
+  };
+}
+
+const reconnectMs = 2_000;
+/** At shutdown, how long a client has to read what was already sent. */
+const farewellMs = 1_000;
+
+export function eventHandlers(
+  context: Pick<DaemonContext, 'events'>,
+  clock: Clock,
+): Handlers<Pick<DaemonOperations, 'streamEvents'>, Caller> {
+  return {
+    streamEvents: ({ headers, query, signal, ending, exchange }) => {
+      const lastId = headers['Last-Event-ID'] ?? query.last_event_id;
+      const over = AbortSignal.any([signal, ending]);
+      const { socket } = exchange.peer;
+      const leave = () => {
+        // A client that does not read would otherwise delay shutdown until the drain timeout.
+        if (ending.aborted) {
+          clock.after(farewellMs, () => socket.writableLength > 0 && socket.destroy());
+        }
+      };
+      over.addEventListener('abort', leave, { once: true });
+      const flow = context.events.follow(lastId, over);
+      return {
+        status: 200,
+        contentType: 'text/event-stream',
+        content: textOf(flow, { clock, signals: [over] }),
+        // Disables response buffering in nginx, which would delay every event.
+        headers: { 'x-accel-buffering': 'no' },
+      };
+    },
+  };
+}
+
+async function* textOf(
+  { startId, events }: EventFlow,
+  options: Parameters<typeof eventStream>[1],
+): AsyncGenerator<string> {
+  // An id without data dispatches no event, but sets the client's Last-Event-ID.
+  yield `retry: ${reconnectMs}\n${startId === undefined ? '' : `id: ${startId}\n`}\n`;
+  yield* eventStream(events, options);
+}
+
+type DocsHandlers = Pick<
+  Handlers<ServedOperations, Caller>,
+  'getDocs' | 'getOpenapi' | 'getDocsAsset'
+>;
+
+const site = docsSite({
+  title: 'Millrace agent daemon',
+  document: '/api/docs/openapi.yaml',
+  assets: '/api/docs/assets',
+});
+
+/** Serves the API documentation page and the OpenAPI document, without network access. */
+export function docsHandlers(isOn: boolean): DocsHandlers {
+  let yaml: Buffer | undefined;
+  const check = () => {
+    if (!isOn) throw fail('FEATURE_DISABLED', 'The API documentation is off (setting api_docs).');
+  };
+  return {
+    getDocs: () => {
+      check();
+      const { bytes, contentType } = site.page;
+      return {
+        status: 200,
+        contentType: contentType as 'text/html',
+        content: bytes,
+        headers: site.headers,
+      };
+    },
+    getOpenapi: () => {
+      check();
+      yaml ??= Buffer.from(openApiYaml('daemon'));
+      return { status: 200, contentType: 'application/yaml', content: yaml };
+    },
+    getDocsAsset: ({ params }) => {
+      check();
+      const asset = site.asset(params.file);
+      if (!asset) throw fail('NOT_FOUND', `The documentation has no file ${params.file}.`);
+      return {
+        status: 200,
+        contentType: asset.contentType as 'text/css',
+        content: asset.bytes,
+        headers: site.headers,
+      };
+    },
+  };
+}
+
+/**
+ * Shapes a problem document as in the daemon's contract: without `instance` (X-Request-Id has it),
+ * with `error` as a copy of `detail`, and with a code even for requests that could not be parsed.
+ */
+export function daemonProblem({ type, title, status, detail, code, ...rest }: Problem): object {
+  const members = Object.entries(rest).filter(([name]) => name !== 'instance');
+  return {
+    type,
+    title,
+    status,
+    detail,
+    code: code ?? (status === 413 ? 'PAYLOAD_TOO_LARGE' : 'INVALID_REQUEST'),
+    error: detail,
+    ...Object.fromEntries(members),
+  };
 }

@@ -13,7 +13,8 @@ import {
 import { messageOf, systemCode, UsageError, type FieldError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { writePrivateFile } from '@millrace/kit/private-files';
-import { fail } from '../core/refusals.js';
+import { Turns } from '../core/turns.js';
+import { fail } from '../core/api.js';
 import { configView, type ConfigViewParts } from './config-view.js';
 import { daemonConfig, type DaemonSettings } from './config.js';
 
@@ -45,7 +46,7 @@ export class LiveSettings {
   #applied: Loaded;
   /** Replaced at a change, never written to. */
   values: DaemonSettings;
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #updates = new Turns();
 
   constructor(parts: LiveSettingsParts) {
     this.#parts = parts;
@@ -76,9 +77,7 @@ export class LiveSettings {
 
   /** Validates, writes the config file and applies it; one caller after the other. */
   update(request: DaemonSchema<'UpdateConfigRequest'>, by: string): Promise<View> {
-    const turn = this.#turn.then(() => this.#update(request, by));
-    this.#turn = turn.catch(() => {});
-    return turn;
+    return this.#updates.in('', () => this.#update(request, by));
   }
 
   async #update(

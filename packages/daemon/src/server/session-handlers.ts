@@ -1,7 +1,8 @@
-import type { DaemonOperations } from '@millrace/contract/daemon';
+import type { DaemonOperations, DaemonSchema } from '@millrace/contract/daemon';
 import type { Handlers } from '@millrace/kit/http';
+import type { Log } from '@millrace/kit/log';
 import type { DaemonContext } from '../operations/context.js';
-import { getSession } from '../operations/get-session.js';
+import { getSession, getBoard, setForceCompact } from '../operations/operations.js';
 import type { Caller } from './access/authenticator.js';
 
 type SessionOperations = Pick<
@@ -62,6 +63,152 @@ export function sessionHandlers(
     restartSession: async ({ params }) => ({
       status: 200,
       body: await sessions.restart(await idOf(params)),
+    }),
+  };
+}
+
+type QuestionOperations = Pick<
+  DaemonOperations,
+  'listQuestions' | 'getQuestion' | 'answerQuestion'
+>;
+
+const defaultQuestions = 200;
+
+export function questionHandlers(
+  context: Pick<DaemonContext, 'questions' | 'sessions'>,
+): Handlers<QuestionOperations, Caller> {
+  return {
+    listQuestions: ({ query: { status, session_id: sessionId, limit = defaultQuestions } }) => ({
+      status: 200,
+      body: { questions: context.questions.list({ status, sessionId, limit }) },
+    }),
+    getQuestion: ({ params }) => ({ status: 200, body: context.questions.get(params.id) }),
+    answerQuestion: async ({ params, body, principal }) => ({
+      status: 200,
+      body: await answerQuestion(context, params.id, body, principal.name),
+    }),
+  };
+}
+
+/** Answers a question, and waits until the agent has accepted the answer. */
+export function answerQuestion(
+  { questions, sessions }: Pick<DaemonContext, 'questions' | 'sessions'>,
+  id: string,
+  request: DaemonSchema<'AnswerRequest'>,
+  by: string,
+): Promise<DaemonSchema<'Question'>> {
+  return questions.answer(id, request, by, (stored, answer) => sessions.answer(stored, answer));
+}
+
+type WorkbenchOperations = Pick<
+  DaemonOperations,
+  | 'getBoard'
+  | 'getSessionDiff'
+  | 'commitSession'
+  | 'pushSession'
+  | 'openPullRequest'
+  | 'mergeSession'
+  | 'rebaseSession'
+>;
+
+export function workbenchHandlers(
+  context: Pick<DaemonContext, 'sessions' | 'branches' | 'workbench'>,
+): Handlers<WorkbenchOperations, Caller> {
+  const { sessions, workbench } = context;
+  const sessionOf = ({ id }: { id: string }) => getSession(context, id);
+  return {
+    getBoard: async () => ({ status: 200, body: await getBoard(context) }),
+    getSessionDiff: async ({ params, query: { base } }) => ({
+      status: 200,
+      body: await workbench.diff(await sessionOf(params), base),
+    }),
+    commitSession: async ({ params, body, principal, log }) => {
+      const session = await sessionOf(params);
+      const result = await workbench.commit(session, body ?? {});
+      await sessions.setMerged(session.id, false);
+      return audited(log, principal, 'commit', result);
+    },
+    pushSession: async ({ params, body, principal, log }) =>
+      audited(log, principal, 'push', await workbench.push(await sessionOf(params), body ?? {})),
+    openPullRequest: async ({ params, body, principal, log }) =>
+      audited(
+        log,
+        principal,
+        'open-pr',
+        await workbench.openPr(await sessionOf(params), body ?? {}),
+      ),
+    mergeSession: async ({ params, body, principal, log }) => {
+      const session = await sessionOf(params);
+      const result = await workbench.merge(session, body ?? {});
+      await sessions.setMerged(session.id, true);
+      return audited(log, principal, 'merge', result);
+    },
+    rebaseSession: async ({ params, body, principal, log }) =>
+      audited(
+        log,
+        principal,
+        'rebase',
+        await workbench.rebase(await sessionOf(params), body ?? {}),
+      ),
+  };
+}
+
+/** Responds, and logs the caller and the branch change. */
+function audited<Result extends object>(log: Log, { name }: Caller, action: string, body: Result) {
+  log.info({ principal: name, action, ...body }, 'branch changed');
+  return { status: 200 as const, body };
+}
+
+type PipelineOperations = Pick<
+  DaemonOperations,
+  'listPipelines' | 'createPipeline' | 'getPipeline' | 'startPipeline' | 'cancelPipeline'
+>;
+
+export function pipelineHandlers({
+  pipelines,
+}: Pick<DaemonContext, 'pipelines'>): Handlers<PipelineOperations, Caller> {
+  return {
+    listPipelines: async () => ({ status: 200, body: { pipelines: await pipelines.list() } }),
+    createPipeline: async ({ body }) => {
+      const pipeline = await pipelines.create(body);
+      const headers = { Location: `/api/v1/pipelines/${pipeline.id}` };
+      return { status: 201, body: pipeline, headers };
+    },
+    getPipeline: async ({ params }) => ({
+      status: 200,
+      body: await pipelines.get(params.id),
+    }),
+    startPipeline: async ({ params }) => ({
+      status: 200,
+      body: await pipelines.start(params.id),
+    }),
+    cancelPipeline: async ({ params }) => ({
+      status: 200,
+      body: await pipelines.cancel(params.id),
+    }),
+  };
+}
+
+type InboxOperations = Pick<DaemonOperations, 'setForceCompact' | 'listInbox' | 'markNoteRead'>;
+
+const defaultNotes = 200;
+
+/** Context guard and inbox. */
+export function inboxHandlers(
+  context: Pick<DaemonContext, 'sessions' | 'notify' | 'forceCompact'>,
+): Handlers<InboxOperations, Caller> {
+  return {
+    setForceCompact: async ({ params, body }) => ({
+      status: 200,
+      body: await setForceCompact(context, params.id, body),
+    }),
+    listInbox: async ({ query: { unread = false, limit = defaultNotes } }) => ({
+      status: 200,
+      body: { notes: await context.notify.list({ unread, limit }) },
+    }),
+    markNoteRead: async ({ params }) => ({
+      status: 200,
+      body: await context.notify.markRead(params.id),
     }),
   };
 }

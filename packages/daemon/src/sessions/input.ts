@@ -1,5 +1,5 @@
 import type { Clock } from '@millrace/kit/clock';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import type { Entry } from '../core/session.js';
 import { isSameQuestion, type QuestionContent } from '../questions/question.js';
 import type { AcpDriver } from './drivers/acp.js';

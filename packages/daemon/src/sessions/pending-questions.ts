@@ -3,8 +3,8 @@ import type { Log } from '@millrace/kit/log';
 import { formatDuration } from '@millrace/kit/units';
 import type { PendingPermission } from '../acp-host/state.js';
 import { isEnded, type Entry } from '../core/session.js';
-import { decide } from '../questions/policy.js';
 import {
+  decide,
   isSameQuestion,
   type QuestionContent,
   type StoredQuestion,

@@ -1,6 +1,6 @@
 import type { CommitTarget, Database } from '@millrace/engine';
 import type { Log } from '@millrace/kit/log';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import type { Entry, Handle } from '../core/session.js';
 import type { Session, SessionChange } from './port.js';
 import { step } from './session.js';

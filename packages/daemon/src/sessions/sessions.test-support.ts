@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { systemRandom, type Random } from '@millrace/kit/random';
 import { budgetVerdict, type BudgetVerdict } from '../core/budget.js';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import type { Session, SessionChange, Sessions, SpawnOrigin, SpawnRequest } from './port.js';
 
 export interface MemorySessionsOptions {

@@ -3,7 +3,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Database } from '@millrace/engine';
 import type { World } from '@millrace/kit/world';
 import { contextState, thresholdsFor } from '../core/guard.js';
-import { fail, invalid } from '../core/refusals.js';
+import { fail, invalid } from '../core/api.js';
 import { usable } from '../registry/backends.js';
 import { isEnded, type WorktreeOrigin } from '../core/session.js';
 import type { StoredQuestion } from '../questions/question.js';

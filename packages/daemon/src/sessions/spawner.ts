@@ -1,7 +1,7 @@
 import type { World } from '@millrace/kit/world';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Backend } from '../core/backend.js';
-import { fail, invalid } from '../core/refusals.js';
+import { fail, invalid } from '../core/api.js';
 import { backendFor, type Backends } from '../registry/backends.js';
 import { findProgram } from '../registry/programs.js';
 import type { AcpSources } from './cli/acp-sources.js';

@@ -1,7 +1,7 @@
 import { access, constants, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join } from 'node:path';
 import type { WorktreeOrigin } from '../core/session.js';
-import { invalid } from '../core/refusals.js';
+import { invalid } from '../core/api.js';
 import { git, type GitEnd, type GitParts } from '../git/run-git.js';
 import type { SpawnRequest } from './port.js';
 

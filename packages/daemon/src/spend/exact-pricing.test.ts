@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { noTokens } from '../transcripts/detection.js';
-import { exactDollarsOf, exactPriceOf, exactRatesOf } from './exact-pricing.js';
+import { noTokens } from '../transcripts/reader.js';
+import { exactDollarsOf, exactPriceOf, exactRatesOf } from './pricing.js';
 
 const million = 1_000_000;
 const usdOf = (model: string, tokens: Partial<typeof noTokens>) => {

@@ -11,8 +11,7 @@ import {
   truth,
   type Truth,
 } from '../../test/support/transcripts.js';
-import { daysIn } from './local-day.js';
-import { rollup } from './rollup.js';
+import { daysIn, rollup } from './rollup.js';
 
 const zones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia'];
 const now = Date.now();

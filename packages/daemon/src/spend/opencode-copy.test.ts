@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { opencodeCopy, opencodeReader } from '../transcripts/opencode.js';
+import { opencodeCopy, opencodeReader } from '../transcripts/answers.js';
 import { OpencodeCopy } from './opencode-copy.js';
 
 let home: string;

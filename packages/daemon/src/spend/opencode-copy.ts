@@ -4,7 +4,7 @@ import type { Clock } from '@millrace/kit/clock';
 import { systemCode } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { runProgram } from '../registry/run-program.js';
-import { opencodeCopy } from '../transcripts/opencode.js';
+import { opencodeCopy } from '../transcripts/answers.js';
 
 export interface OpencodeCopyOptions {
   dataDir: string;

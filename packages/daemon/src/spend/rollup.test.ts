@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
-import { noTokens, type Tokens } from '../transcripts/detection.js';
-import { daysIn, mondayOf } from './local-day.js';
-import type { KnownPlace } from './place-numbers.js';
-import { rollup } from './rollup.js';
+import { noTokens, type Tokens } from '../transcripts/reader.js';
+import { daysIn, mondayOf, rollup } from './rollup.js';
+import type { KnownPlace } from './rows.js';
 import { slotMs, type Cell } from './tally.js';
 
 interface Message extends Partial<KnownPlace> {

@@ -1,5 +1,5 @@
 import { isAbsolute, relative } from 'node:path';
-import type { KnownPlace } from './place-numbers.js';
+import type { KnownPlace } from './rows.js';
 
 /** History of one agent session, from its transcripts. */
 export interface SessionHistory {

@@ -6,8 +6,7 @@ import type { Log } from '@millrace/kit/log';
 import { SharedRuns } from '../core/turns.js';
 import { transcriptReaders } from '../transcripts/readers.js';
 import { Scanner } from '../transcripts/scanner.js';
-import { daysIn } from './local-day.js';
-import { rollup } from './rollup.js';
+import { daysIn, rollup } from './rollup.js';
 import { Tally } from './tally.js';
 
 type Rollup = DaemonSchema<'SpendRollup'>;

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { nameOf } from '../transcripts/reader.js';
-import { noTokens, type Detection } from '../transcripts/detection.js';
+import { nameOf, noTokens, type Detection } from '../transcripts/reader.js';
 import { TranscriptHome } from '../../test/support/transcripts.js';
 
 const now = Date.now();

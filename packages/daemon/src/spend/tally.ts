@@ -1,12 +1,11 @@
 import type { Database, RowWriter } from '@millrace/engine';
 import { historyKey, withMessage, type SessionHistory } from './session-history.js';
-import { GitRoots } from '../transcripts/git-root.js';
-import { nameOf } from '../transcripts/reader.js';
+import { GitRoots } from '../transcripts/find-files.js';
+import { nameOf, greatest, isEarlier, type Detection, type Tokens } from '../transcripts/reader.js';
 import type { FileState } from '../transcripts/scan-file.js';
 import type { Batch, TallyKeeper } from '../transcripts/scanner.js';
-import { greatest, isEarlier, type Detection, type Tokens } from '../transcripts/detection.js';
-import { PlaceNumbers, type KnownPlace } from './place-numbers.js';
 import * as row from './rows.js';
+import { PlaceNumbers, type KnownPlace } from './rows.js';
 
 /** Offsets of all time zones are multiples of this. */
 export const slotMs = 15 * 60_000;

@@ -2,7 +2,9 @@ import { chmodSync } from 'node:fs';
 import { open, type Database } from '@millrace/engine';
 import { dataDirectory } from '@millrace/kit/config';
 import type { World } from '@millrace/kit/world';
+import type { Log } from '@millrace/kit/log';
 import { Registry } from '../registry/backends.js';
+import { importDeprecated, type DeprecatedSettings } from '../core/backend.js';
 
 /** The daemon's database, which no other process opens. */
 export interface Store {
@@ -21,4 +23,28 @@ export async function openStore(
   const { clock, random, log } = world;
   const database = await open(home, { clock, random, log, upgrade });
   return { database, registry: new Registry(database), close: () => database.close() };
+}
+
+/** Set by the first start, whether or not there was something to import. */
+const mark = 'deprecated-config-imported';
+
+/**
+ * Imports the tiers of older versions from the config file into the registry, once per data
+ * directory.
+ */
+export async function importDeprecatedOnce(
+  registry: Registry,
+  deprecated: DeprecatedSettings,
+  log: Log,
+): Promise<void> {
+  const imported = await registry.changeOnce(mark, (before) => {
+    const { state, unknown } = importDeprecated(before, deprecated);
+    return { state, result: { unknown, changed: state !== before } };
+  });
+  if (!imported) return;
+  const { unknown, changed } = imported.result;
+  if (changed) log.info({}, 'imported the tiers of autopilot.brain into the registry');
+  for (const id of unknown) {
+    log.warn({ backend: id }, `autopilot.brain names the backend "${id}", which is not known`);
+  }
 }

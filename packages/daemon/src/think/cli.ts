@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import type { Attempt } from './attempt.js';
+import type { Attempt } from './thinker.js';
 import { invocationOf, type OneShot } from '../registry/programs.js';
 import { runProgram, type ProgramEnd } from '../registry/run-program.js';
 import { signalIn } from './signals.js';

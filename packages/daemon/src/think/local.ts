@@ -1,6 +1,6 @@
 import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
-import { memberOf, parseJson, probeLocal, type LocalModel } from '../registry/local-model.js';
-import type { Attempt, ModelTokens } from './attempt.js';
+import { memberOf, parseJson, probeLocal, type LocalModel } from '../registry/detection.js';
+import type { Attempt, ModelTokens } from './thinker.js';
 
 export interface LocalParts {
   outbound: Outbound;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Semaphore } from './semaphore.js';
+import { Semaphore } from './thinker.js';
 
 const never = new AbortController().signal;
 

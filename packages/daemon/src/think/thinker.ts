@@ -1,12 +1,14 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import { isLocal, type Backend } from '../core/backend.js';
-import { cooldownEnd } from '../core/changes.js';
-import { isStillCandidate, candidates } from '../core/candidates.js';
+import {
+  isLocal,
+  cooldownEnd,
+  isStillCandidate,
+  candidates,
+  type Backend,
+} from '../core/backend.js';
 import type { Backends } from '../registry/backends.js';
-import type { Attempt, ModelTokens } from './attempt.js';
-import { Semaphore } from './semaphore.js';
 
 export interface ThinkerParts {
   backends: Backends;
@@ -105,5 +107,70 @@ export class Thinker {
       // The answer matters more than its savings record.
       this.#parts.log.warn({ err: error }, 'failed to record local model savings');
     }
+  }
+}
+
+type Outcome = DaemonSchema<'ThinkOutcome'>;
+
+/** Token counts that the model itself reported. */
+export interface ModelTokens {
+  input: number;
+  output: number;
+}
+
+/** Result of one candidate. */
+export type Attempt =
+  | { outcome: 'answered'; text: string; tokens?: ModelTokens | undefined }
+  | {
+      outcome: Exclude<Outcome, 'answered'>;
+      /** Human-readable; never the provider's text. */
+      reason: string;
+      /** Reset time that the backend reported. */
+      resetAt?: number | undefined;
+    };
+
+/** Counting semaphore with a FIFO queue. */
+export class Semaphore {
+  #free: number;
+  readonly #waiting: ((isIn: boolean) => void)[] = [];
+
+  constructor(permits: number) {
+    this.#free = permits;
+  }
+
+  /** Runs the work when a permit is free; undefined, without running it, when aborted before. */
+  async run<Result>(signal: AbortSignal, work: () => Promise<Result>): Promise<Result | undefined> {
+    if (!(await this.#acquire(signal))) return undefined;
+    try {
+      return await work();
+    } finally {
+      this.#release();
+    }
+  }
+
+  #acquire(signal: AbortSignal): Promise<boolean> {
+    if (signal.aborted) return Promise.resolve(false);
+    if (this.#free > 0) {
+      this.#free--;
+      return Promise.resolve(true);
+    }
+    return new Promise((resolve) => {
+      const step = (isIn: boolean) => {
+        signal.removeEventListener('abort', giveUp);
+        resolve(isIn);
+      };
+      const giveUp = () => {
+        this.#waiting.splice(this.#waiting.indexOf(step), 1);
+        step(false);
+      };
+      signal.addEventListener('abort', giveUp, { once: true });
+      this.#waiting.push(step);
+    });
+  }
+
+  #release(): void {
+    const next = this.#waiting.shift();
+    if (next) next(true);
+    else this.#free++;
   }
 }

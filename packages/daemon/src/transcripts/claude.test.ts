@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { noTokens } from './detection.js';
+import { noTokens } from './reader.js';
 import {
   claudeLine,
   claudeNoise,

@@ -6,11 +6,13 @@ import {
   objectIn,
   textIn,
   timeIn,
+  noTokens,
   type JsonObject,
   type Places,
   type TranscriptReader,
+  type Detection,
+  type Tokens,
 } from './reader.js';
-import { noTokens, type Detection, type Tokens } from './detection.js';
 
 const backend = 'claude';
 
@@ -27,7 +29,7 @@ export const claudeReader: TranscriptReader = {
   isTranscript: (name) => name.endsWith('.jsonl'),
   markers: ['"usage"'],
   begin: (file) => ({
-    read: (line, offset) => sightingIn(line, file, offset),
+    read: (line, offset) => detectionIn(line, file, offset),
     carry: () => null,
   }),
 };
@@ -43,7 +45,7 @@ function configDirectories({ home, environment }: Places): string[] {
   ];
 }
 
-function sightingIn(line: JsonObject, file: string, offset: number): Detection | undefined {
+function detectionIn(line: JsonObject, file: string, offset: number): Detection | undefined {
   const type = line['type'];
   // The report of a tool may carry the usage of a subagent, whose own file has it too.
   if (type !== 'assistant' && type !== undefined) return undefined;

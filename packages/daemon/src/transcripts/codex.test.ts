@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { codexReader } from './codex.js';
-import { noTokens } from './detection.js';
+import { noTokens } from './reader.js';
 import {
   codexCount,
   codexMeta,

@@ -5,12 +5,13 @@ import {
   objectIn,
   textIn,
   timeIn,
+  noTokens,
   type Conversations,
   type JsonObject,
   type LineReader,
   type TranscriptReader,
+  type Detection,
 } from './reader.js';
-import { noTokens, type Detection } from './detection.js';
 
 const backend = 'codex';
 

@@ -2,8 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { geminiReader } from './gemini.js';
-import { qwenReader } from './qwen.js';
+import { geminiReader, qwenReader } from './answers.js';
 import type { JsonObject } from './reader.js';
 
 const conversations = { rootOf: () => undefined, learnRoot: () => {} };

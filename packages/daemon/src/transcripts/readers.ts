@@ -1,8 +1,6 @@
 import { claudeReader } from './claude.js';
 import { codexReader } from './codex.js';
-import { geminiReader } from './gemini.js';
-import { opencodeReader } from './opencode.js';
-import { qwenReader } from './qwen.js';
+import { geminiReader, opencodeReader, qwenReader } from './answers.js';
 import type { TranscriptReader } from './reader.js';
 
 /** Every command line whose transcripts are read. To add one, write its reader and add it here. */

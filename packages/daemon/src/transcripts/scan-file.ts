@@ -8,8 +8,8 @@ import {
   type JsonObject,
   type LineReader,
   type TranscriptReader,
+  type Detection,
 } from './reader.js';
-import type { Detection } from './detection.js';
 
 /** How far a transcript has been read. */
 export interface FileState extends FileFacts {

@@ -1,7 +1,7 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { GitRoots } from './git-root.js';
+import { GitRoots } from './find-files.js';
 import { transcriptReaders } from './readers.js';
 import type { FileState } from './scan-file.js';
 import { Scanner } from './scanner.js';

@@ -2,9 +2,14 @@ import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import { findFiles, type FileFacts } from './find-files.js';
 import { LineWalker } from './lines.js';
-import type { Conversations, Places, TranscriptReader } from './reader.js';
+import {
+  joined,
+  type Conversations,
+  type Places,
+  type TranscriptReader,
+  type Detection,
+} from './reader.js';
 import { isUnchanged, scanFile, type FileState, type ScanSink } from './scan-file.js';
-import { joined, type Detection } from './detection.js';
 
 /** Results of a scan that are not on disk yet; they become one commit. */
 export interface Batch {

@@ -1,8 +1,20 @@
 import { join } from 'node:path';
-import { failed, type UsageAdapter, type UsageWindow } from './adapter.js';
-import { percentOf, recordOf, timeOfText } from './figures.js';
-import { noLogin, readLogin, tokenOf, type Logins } from './login.js';
-import { callProvider, type CallTools } from './provider-call.js';
+import {
+  failed,
+  percentOf,
+  recordOf,
+  timeOfText,
+  type UsageAdapter,
+  type UsageWindow,
+} from './adapter.js';
+import {
+  noLogin,
+  readLogin,
+  tokenOf,
+  callProvider,
+  type Logins,
+  type CallTools,
+} from './provider-call.js';
 
 const windows = [{ scope: 'five_hour', label: '5-hour window' }] as const;
 

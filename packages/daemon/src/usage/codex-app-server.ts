@@ -1,8 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import type { Clock } from '@millrace/kit/clock';
 import { systemCode } from '@millrace/kit/errors';
-import type { CallLimits } from './adapter.js';
-import { recordOf } from './figures.js';
+import { recordOf, type CallLimits } from './adapter.js';
 
 export type AppServerAnswer =
   | { readonly kind: 'result'; readonly result: unknown }

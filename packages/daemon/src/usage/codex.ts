@@ -1,14 +1,16 @@
 import type { Clock } from '@millrace/kit/clock';
 import {
   failed,
+  percentOf,
+  recordOf,
+  timeOfCount,
   type Failed,
   type Reading,
   type UsageAdapter,
   type UsageWindow,
 } from './adapter.js';
 import { AppServers, type AppServerAnswer } from './codex-app-server.js';
-import { percentOf, recordOf, timeOfCount } from './figures.js';
-import type { Logins } from './login.js';
+import type { Logins } from './provider-call.js';
 
 const windows = [
   { scope: 'primary', label: 'Primary window' },

@@ -1,8 +1,22 @@
 import { isAbsolute, join } from 'node:path';
-import { failed, type UsageAdapter, type UsageWindow } from './adapter.js';
-import { percentOf, recordOf, textOf, timeOfCount } from './figures.js';
-import { noLogin, readLogin, tokenOf, type LoginFile, type Logins } from './login.js';
-import { callProvider, type CallTools } from './provider-call.js';
+import {
+  failed,
+  percentOf,
+  recordOf,
+  textOf,
+  timeOfCount,
+  type UsageAdapter,
+  type UsageWindow,
+} from './adapter.js';
+import {
+  noLogin,
+  readLogin,
+  tokenOf,
+  callProvider,
+  type LoginFile,
+  type Logins,
+  type CallTools,
+} from './provider-call.js';
 
 const windows = [
   { scope: 'included', label: 'Included usage', field: 'totalPercentUsed' },

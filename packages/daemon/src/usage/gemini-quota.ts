@@ -1,5 +1,11 @@
-import type { UsageWindow } from './adapter.js';
-import { listOf, percentUsedOf, recordOf, textOf, timeOfText } from './figures.js';
+import {
+  listOf,
+  percentUsedOf,
+  recordOf,
+  textOf,
+  timeOfText,
+  type UsageWindow,
+} from './adapter.js';
 
 export const quotaWindowNames = [
   { scope: 'gemini', label: 'Gemini models' },

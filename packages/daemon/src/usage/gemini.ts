@@ -1,9 +1,22 @@
 import { join } from 'node:path';
-import { failed, type CallLimits, type Reading, type UsageAdapter } from './adapter.js';
-import { recordOf, textOf } from './figures.js';
+import {
+  failed,
+  recordOf,
+  textOf,
+  type CallLimits,
+  type Reading,
+  type UsageAdapter,
+} from './adapter.js';
 import { quotaWindows, quotaWindowNames } from './gemini-quota.js';
-import { noLogin, readLogin, tokenOf, type Logins } from './login.js';
-import { callProvider, type CallTools, type ProviderAnswer } from './provider-call.js';
+import {
+  noLogin,
+  readLogin,
+  tokenOf,
+  callProvider,
+  type Logins,
+  type CallTools,
+  type ProviderAnswer,
+} from './provider-call.js';
 
 /**
  * Provider C: two windows, one for the models of its own family and one for all others, read with

@@ -7,8 +7,7 @@ import { dirname, join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import type { UsageRow } from './adapter.js';
-import type { ProviderSettings } from './providers.js';
-import { createUsage, type Usage } from './usage.js';
+import { createUsage, type ProviderSettings, type Usage } from './usage.js';
 
 export interface ProviderCall {
   method: string;

@@ -3,10 +3,20 @@ import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { webhookGuard, type Outbound } from '@millrace/kit/outbound';
 import { createOutbound } from '@millrace/wire/http1';
-import { failed, type Reading, type UsageAdapter, type UsageRow } from './adapter.js';
-import { documentOf, entryOf, unsupportedEntry, type UsageDocument } from './document.js';
-import { UsageMemory, type Observation } from './memory.js';
-import { openProviders, type Providers, type ProviderSettings } from './providers.js';
+import { failed, type UsageAdapter, type Reading, type UsageRow } from './adapter.js';
+import {
+  documentOf,
+  entryOf,
+  unsupportedEntry,
+  type Observation,
+  UsageMemory,
+  type UsageDocument,
+} from './document.js';
+import { claudeUsage } from './claude.js';
+import { codexUsage } from './codex.js';
+import { cursorUsage } from './cursor.js';
+import { geminiUsage } from './gemini.js';
+import type { Logins } from './provider-call.js';
 
 export interface UsageOptions {
   readonly clock: Clock;
@@ -135,4 +145,36 @@ class ProviderUsage implements Usage {
     const fields = { backend: id, status, reason: error, retry_after_ms: retryAfterMs };
     this.#options.log[isTrouble ? 'warn' : 'debug'](fields, 'usage unknown');
   }
+}
+
+/** The settings `providers.*`. URLs are complete. */
+export interface ProviderSettings {
+  readonly codex: { readonly command: string };
+  readonly cursor: { readonly url: string };
+  /** For `gemini` and `agy` alike. */
+  readonly gemini: { readonly url: string };
+  readonly claude: { readonly url: string };
+}
+
+export interface Providers {
+  /** Adapters by backend id. */
+  adapterFor(id: string): UsageAdapter | undefined;
+  close(): Promise<void>;
+}
+
+export function openProviders(
+  settings: ProviderSettings,
+  logins: Logins,
+  { clock, outbound }: { clock: Clock; outbound: Outbound },
+): Providers {
+  const tools = { outbound, now: () => clock.now() };
+  const codex = codexUsage(settings.codex.command, logins, clock);
+  const adapters = new Map<string, UsageAdapter>([
+    ['agy', geminiUsage('agy', settings.gemini.url, logins, tools)],
+    ['claude', claudeUsage(settings.claude.url, logins, tools)],
+    ['codex', codex],
+    ['cursor-agent', cursorUsage(settings.cursor.url, logins, tools)],
+    ['gemini', geminiUsage('gemini', settings.gemini.url, logins, tools)],
+  ]);
+  return { adapterFor: (id) => adapters.get(id), close: () => codex.close() };
 }

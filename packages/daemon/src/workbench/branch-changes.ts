@@ -1,8 +1,8 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import { createCommit, mergedTree, replay } from './merging.js';
 import type { Git } from './git.js';
-import { unquotePath } from './quoted-path.js';
+import { unquotePath } from './parse-diff.js';
 import { baseOf, type Workspace } from './workspace.js';
 
 /** A workspace with a branch and a commit. */

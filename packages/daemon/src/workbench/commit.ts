@@ -2,11 +2,11 @@ import { readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { systemCode } from '@millrace/kit/errors';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import type { Git } from './git.js';
 import { authorOf, conflict, createCommit, identityOf } from './merging.js';
-import { addRepositories, changedFiles, newFiles } from './new-files.js';
-import { unquotePath } from './quoted-path.js';
+import { addRepositories, changedFiles, newFiles } from './diff.js';
+import { unquotePath } from './parse-diff.js';
 import type { Workspace } from './workspace.js';
 
 /** Commits every change of the workspace, new files included. */

@@ -1,5 +1,5 @@
 import type { Clock } from '@millrace/kit/clock';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import { runGit, type GitRun } from '../git/run-git.js';
 
 export interface GitParts {

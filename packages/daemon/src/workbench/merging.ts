@@ -1,6 +1,6 @@
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import type { Git } from './git.js';
-import { unquotePath } from './quoted-path.js';
+import { unquotePath } from './parse-diff.js';
 
 /**
  * Merges only in the object database: no working tree changes, so a failed merge leaves nothing

@@ -1,13 +1,12 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import type { Session } from '../sessions/port.js';
 import { Turns } from '../core/turns.js';
 import { merge, onBranch, rebase } from './branch-changes.js';
 import { commitAll } from './commit.js';
 import { diffOf } from './diff.js';
 import type { GitParts } from './git.js';
-import { findGh, openPullRequest } from './pull-request.js';
-import { hasRemote, push } from './pushing.js';
+import { findGh, openPullRequest, hasRemote, push } from './pushing.js';
 import { openWorkspace, type Workspace } from './workspace.js';
 
 export type WorkbenchParts = GitParts;

@@ -1,5 +1,5 @@
 import { stat } from 'node:fs/promises';
-import { fail } from '../core/refusals.js';
+import { fail } from '../core/api.js';
 import type { Session } from '../sessions/port.js';
 import { Git, type GitParts } from './git.js';
 

@@ -7,7 +7,7 @@ import { Tally } from '../../src/spend/tally.js';
 import { LineWalker } from '../../src/transcripts/lines.js';
 import { transcriptReaders } from '../../src/transcripts/readers.js';
 import { Scanner, type ScanReport } from '../../src/transcripts/scanner.js';
-import { noTokens, type Tokens } from '../../src/transcripts/detection.js';
+import { noTokens, type Tokens } from '../../src/transcripts/reader.js';
 
 /** One message that a provider was really asked for: what must be counted, once. */
 export interface Truth {

@@ -2,8 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { bearerToken } from '@millrace/kit/tokens';
 import { addressOf } from '@millrace/kit/config';
 import { crossSiteHeader, shownHeader, type SameSiteRules } from '@millrace/kit/http';
-import type { Caller } from '../../core/caller.js';
-import { fail } from '../../core/refusals.js';
+import { fail, type Caller } from '../../core/api.js';
 import { loginLifetimeMs, type Logins, type Throttle } from './logins.js';
 import type { Access, Tokens } from './tokens.js';
 

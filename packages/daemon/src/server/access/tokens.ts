@@ -6,7 +6,7 @@ import type { Log } from '@millrace/kit/log';
 import { hashSecret, sameHash, newToken } from '@millrace/kit/tokens';
 import { isLoopback, type LoadedConfig } from '@millrace/kit/config';
 import type { Random } from '@millrace/kit/random';
-import type { Caller } from '../../core/caller.js';
+import type { Caller } from '../../core/api.js';
 import { tokenFile } from '../../storage/data-files.js';
 
 export type Access = Caller['access'];

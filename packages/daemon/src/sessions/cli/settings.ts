@@ -1,6 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { ContextLimits } from '../../core/guard.js';
-import type { PolicyRule } from '../../questions/policy.js';
+import type { PolicyRule } from '../../questions/question.js';
 import type { ExtraCli } from './command-lines.js';
 
 /** The settings in force; `values` is replaced when they change. */

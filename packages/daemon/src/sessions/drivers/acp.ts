@@ -2,8 +2,8 @@ import { rmSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import type { Clock } from '@millrace/kit/clock';
 import { systemCode } from '@millrace/kit/errors';
-import { acpHostProgram } from '../../acp-host/index.js';
 import {
+  acpHostProgram,
   clearState,
   readState,
   writeLaunch,

@@ -2,6 +2,7 @@ import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, writeFileSync } fr
 import { rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
+import { Turns } from '../../core/turns.js';
 import type { KnownAgent, Launch, ProcessView, Started, TalkingDriver } from './driver.js';
 import { OutputLog, sessionsDirectory, tmuxSocket } from './session-files.js';
 import { startMarkOf, quoted, readExit, signalNames, writeRunScript } from './headless.js';
@@ -30,7 +31,7 @@ set -s exit-empty on
 export class TmuxDriver implements TalkingDriver {
   readonly name = 'tmux';
   readonly #tmux: TmuxParts;
-  #starts: Promise<unknown> = Promise.resolve();
+  readonly #starts = new Turns();
   readonly #deadSince = new Map<string, number>();
 
   constructor(parts: {
@@ -46,9 +47,7 @@ export class TmuxDriver implements TalkingDriver {
 
   start(launch: Launch): Promise<Started> {
     // One after the other: the first one starts the server.
-    const turn = this.#starts.then(() => this.#start(launch));
-    this.#starts = turn.catch(() => undefined);
-    return turn;
+    return this.#starts.in('', () => this.#start(launch));
   }
 
   async #start(launch: Launch): Promise<Started> {

@@ -1,8 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { HostState, PendingPermission } from '../../acp-host/state.js';
 import type { Sign } from '../../core/session.js';
-import { toolKind } from '../../questions/policy.js';
-import type { QuestionContent, QuestionOption } from '../../questions/question.js';
+import { toolKind, type QuestionContent, type QuestionOption } from '../../questions/question.js';
 import { signalIn } from '../../think/signals.js';
 
 /** The status of an agent, from the protocol alone. */

@@ -1,4 +1,4 @@
-import { daemonCodes } from '@millrace/contract/daemon';
+import { daemonCodes, type DaemonOperations } from '@millrace/contract/daemon';
 import { failWith, type FieldError } from '@millrace/kit/errors';
 
 /** A refusal of the daemon: `throw fail('BACKEND_NOT_FOUND', '...')`. */
@@ -9,3 +9,13 @@ export function invalid(field: string, message: string): Error {
   const errors: FieldError[] = [{ pointer: `/${field}`, message }];
   return fail('INVALID_REQUEST', `\`${field}\` ${message}.`, { errors });
 }
+
+/** The authenticated caller of a request. */
+export interface Caller {
+  /** For the access log. */
+  name: string;
+  access: 'full' | 'read_only';
+}
+
+/** Operations that the daemon serves: its contract except the webhook, which it sends. */
+export type ServedOperations = Omit<DaemonOperations, 'notify'>;

@@ -1,0 +1,118 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { fail } from '../core/api.js';
+import { sessionsMeant } from '../core/session.js';
+import type { DaemonContext } from './context.js';
+import { boardColumns, columnOf } from '../core/board.js';
+import { isForced } from '../core/guard.js';
+
+const maxCandidates = 10;
+
+/** One session by its id, its name or a prefix of its id. */
+export async function getSession(
+  { sessions }: Pick<DaemonContext, 'sessions'>,
+  words: string,
+): Promise<DaemonSchema<'Session'>> {
+  const exact = await sessions.find(words);
+  if (exact) return exact;
+  const [session, ...others] = sessionsMeant(await sessions.list(), words);
+  if (!session) {
+    throw fail(
+      'SESSION_NOT_FOUND',
+      `Session "${words.slice(0, 64)}" does not exist. GET /api/v1/sessions lists all sessions.`,
+    );
+  }
+  if (others.length === 0) return session;
+  const candidates = [session, ...others]
+    .slice(0, maxCandidates)
+    .map(({ id, name }) => ({ id, name }));
+  const shown = candidates.map(({ id, name }) => `${id} (${name})`).join(', ');
+  throw fail(
+    'SESSION_AMBIGUOUS',
+    `"${words.slice(0, 64)}" matches ${others.length + 1} sessions: ${shown}. Use an id.`,
+    { members: { candidates } },
+  );
+}
+
+/** The sessions by what they need next. */
+export async function getBoard({
+  sessions,
+  branches,
+}: Pick<DaemonContext, 'sessions' | 'branches'>): Promise<DaemonSchema<'Board'>> {
+  const all = await sessions.list();
+  // Only a merge moves a session from here, so only these are compared with their base.
+  const toReview = all.filter((each) => columnOf(each, false) === 'review');
+  const merged = await branches.merged(toReview);
+  const placed = all.map((session) => ({
+    session,
+    column: columnOf(session, merged.has(session.id)),
+  }));
+  return {
+    columns: boardColumns.map((name) => ({
+      name,
+      sessions: placed.filter(({ column }) => column === name).map(({ session }) => session),
+    })),
+  };
+}
+
+/** The live configuration, with the source of each value. */
+export function getConfig(
+  { settings }: DaemonContext,
+  access: 'full' | 'read_only',
+): DaemonSchema<'ConfigView'> {
+  const view = settings.view();
+  if (access === 'full') return view;
+  return { ...view, entries: view.entries.map((entry) => withoutSecretPath(entry)) };
+}
+
+/** The path of a webhook is enough to post to it, so a read-only caller sees only the host. */
+function withoutSecretPath(entry: DaemonSchema<'ConfigEntry'>): DaemonSchema<'ConfigEntry'> {
+  const { key, value } = entry;
+  if (key !== 'notify.webhook_url' || typeof value !== 'string' || value === '') return entry;
+  return {
+    ...entry,
+    value: URL.canParse(value) ? `${new URL(value).origin}/********` : '********',
+  };
+}
+
+type Rollup = DaemonSchema<'SpendRollup'>;
+
+/** Spend of the agents, from their transcripts. */
+export async function getSpend({ spend, sessions }: DaemonContext): Promise<Rollup> {
+  if (!spend) {
+    throw fail(
+      'SAVINGS_DISABLED',
+      'The setting savings is off. Set savings to true and restart the daemon.',
+    );
+  }
+  const rollup = await spend.read();
+  return { ...rollup, by_agent: byOurSessions(rollup.by_agent, await sessions.list()) };
+}
+
+/**
+ * Transcripts identify an agent by its backend's session id. Agents spawned here are shown with
+ * the daemon's own session id.
+ */
+function byOurSessions(
+  rows: Rollup['by_agent'],
+  sessions: readonly DaemonSchema<'Session'>[],
+): Rollup['by_agent'] {
+  const ids = new Map(
+    sessions.flatMap(({ id, backend_session_id: theirs }) => (theirs ? [[theirs, id]] : [])),
+  );
+  return rows.map((row) => {
+    const id = ids.get(row.key);
+    return id === undefined ? row : { ...row, key: id };
+  });
+}
+
+/** Overrides forced compaction for one agent, and returns the effective value. */
+export async function setForceCompact(
+  context: Pick<DaemonContext, 'sessions' | 'forceCompact'>,
+  words: string,
+  { state }: DaemonSchema<'SetForceCompactRequest'>,
+): Promise<DaemonSchema<'ForceCompactState'>> {
+  const { sessions, forceCompact } = context;
+  const { id } = await getSession(context, words);
+  const { force_compact } = await sessions.setForceCompact(id, state);
+  return { id, state: force_compact, effective: isForced(force_compact, forceCompact()) };
+}
