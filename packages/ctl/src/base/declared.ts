@@ -89,7 +89,7 @@ export function describe(command: CtlCommand, help: CommandHelp, connect?: Conne
   }
 }
 
-// Not that of arguments.ts, which is slow to load.
+/** Collects the values of an option that may be repeated. */
 export function collect(value: string, before: string[] | undefined): string[] {
   return [...(before ?? []), value];
 }

@@ -1,7 +1,9 @@
 import type { CtlCommand } from '../base/command.js';
+import { addCommands, type CodeCommand, type Connect } from '../base/declared.js';
 import { addServe } from '../base/serve-command.js';
 import type { Tools } from '../base/tools.js';
-import { addDatabaseCommands } from '../db/admin-commands.js';
+import { addDatabaseCommands, addShellCommands } from '../db/admin-commands.js';
+import { withConnection, withDatabase, type ConnectionFlags } from '../db/connection.js';
 import { conditionsSection } from '../db/record-commands.js';
 
 export async function build(db: CtlCommand, tools: Tools): Promise<void> {
@@ -32,4 +34,22 @@ export async function build(db: CtlCommand, tools: Tools): Promise<void> {
     noAuth: 'Require no API key, on a loopback address only (the same as --auth none)',
   });
   addDatabaseCommands(db, tools);
+  const connect: Connect = (command) => withConnection(command, tools);
+  addCommands(db, { shell: shellCommand(tools) }, tools, { connect });
 }
+
+const shellCommand = (tools: Tools): CodeCommand => ({
+  summary: 'Open an interactive shell of the database',
+  description:
+    'Read commands from the keyboard, with history and completion, or from a file. They ' +
+    'are those of `ctl db`, without `ctl db`. A line with an open bracket continues on ' +
+    'the next one.',
+  examples: [
+    ['ctl db shell', 'type help in it'],
+    ['ctl db shell < steps.txt', 'stop at the first line that fails'],
+  ],
+  run: async (flags: ConnectionFlags) => {
+    const { runShell } = await import('../db/shell/shell.js');
+    await withDatabase(tools, flags, (database) => runShell(database, tools, addShellCommands));
+  },
+});

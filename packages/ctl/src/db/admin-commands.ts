@@ -120,7 +120,7 @@ const withKeysFile: Connect = (command) =>
     .option('--keys-file <file>', 'Keys file (default: from the settings)')
     .option('--config <file>', 'Config file of the server, for its keys_file');
 
-/** The commands that need no connection, and the shell. */
+/** The commands that need no connection. */
 const localCommands = (tools: DatabaseTools): Commands => ({
   restore: {
     summary: 'Restore a backup into a new database',
@@ -235,21 +235,6 @@ const localCommands = (tools: DatabaseTools): Commands => ({
         run: async (id: string, flags: KeysFileFlags) =>
           (await import('./keys.js')).revokeKey(id, flags, tools),
       },
-    },
-  },
-  shell: {
-    summary: 'Open an interactive shell of the database',
-    description:
-      'Read commands from the keyboard, with history and completion, or from a file. They ' +
-      'are those of `ctl db`, without `ctl db`. A line with an open bracket continues on ' +
-      'the next one.',
-    examples: [
-      ['ctl db shell', 'type help in it'],
-      ['ctl db shell < steps.txt', 'stop at the first line that fails'],
-    ],
-    run: async (flags: ConnectionFlags) => {
-      const { runShell } = await import('./shell/shell.js');
-      await withDatabase(tools, flags, (database) => runShell(database, tools, addShellCommands));
     },
   },
 });

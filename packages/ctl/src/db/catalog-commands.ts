@@ -65,7 +65,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
         ],
         exitCodes: { 1: 'no such collection, not confirmed, or failure' },
         run: async (collection: string, flags: ConnectionFlags & { yes?: boolean }) => {
-          const { dropCollection } = await import('./catalog-changes.js');
+          const { dropCollection } = await import('./catalog.js');
           const options = { collection, isConfirmed: flags.yes ?? false };
           await withDatabase(tools, flags, (database) => dropCollection(database, options, tools));
         },
@@ -79,7 +79,7 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
         examples: [['ctl db collection rename people persons', 'rename people']],
         exitCodes: { 1: 'no such collection, the new name is taken, or failure' },
         run: async (collection: string, newName: string, flags: ConnectionFlags) => {
-          const { renameCollection } = await import('./catalog-changes.js');
+          const { renameCollection } = await import('./catalog.js');
           const names = { collection, newName };
           await withDatabase(tools, flags, (database) => renameCollection(database, names, tools));
         },
