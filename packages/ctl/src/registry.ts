@@ -1,4 +1,4 @@
-import type { GroupEntry } from './base/group-entry.js';
+import type { GroupEntry } from './base/groups.js';
 
 /**
  * Every group of commands, in the order of `ctl help`.

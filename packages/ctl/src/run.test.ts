@@ -2,7 +2,7 @@ import { Refusal, UsageError } from '@millrace/kit/errors';
 import { expect, test } from 'vitest';
 import type { CtlCommand } from './base/command.js';
 import type { Lifecycle } from './base/lifecycle.js';
-import type { GroupEntry } from './base/group-entry.js';
+import type { GroupEntry } from './base/groups.js';
 import { registry } from './registry.js';
 import { run } from './run.js';
 import type { CommandShape } from './base/shape.js';

@@ -1,8 +1,7 @@
 import { CommanderError, Option } from 'commander';
 import { CtlCommand, type Presenter } from './base/command.js';
 import { reportFailure } from './base/failure.js';
-import type { GroupEntry } from './base/group-entry.js';
-import { Groups } from './base/groups.js';
+import { Groups, type GroupEntry } from './base/groups.js';
 import type { Lifecycle } from './base/lifecycle.js';
 import { outputArgs, outputFormats } from './base/output-args.js';
 import { registry as everything } from './registry.js';

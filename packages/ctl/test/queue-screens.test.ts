@@ -5,7 +5,7 @@ import { rowsOf } from '@millrace/contract/lists';
 import * as queueLists from '@millrace/contract/lists/queue';
 import { factsText, listText, shownText } from '../src/base/list-text.js';
 import { taskSheet } from '../src/queue/task-view.js';
-import { watchScreen, type Watched } from '../src/queue/watch-screen.js';
+import { watchScreen, type Watched } from '../src/queue/watching.js';
 import { plain } from '../src/render/paint.js';
 
 const now = Date.parse('2026-03-02T10:30:00Z');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain } from '../render/paint.js';
-import { diffText, statText, summaryText } from './diff-text.js';
+import { diffText, statText, summaryText } from './workbench.js';
 
 const diff = contractExample('SessionDiff');
 const [file] = diff.files;

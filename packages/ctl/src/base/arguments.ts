@@ -152,7 +152,3 @@ export async function* bytesOf(file: string, terminal: Terminal): AsyncGenerator
   }
   yield* createReadStream(file) as AsyncIterable<Buffer>;
 }
-
-export function collect(value: string, before: string[] | undefined): string[] {
-  return [...(before ?? []), value];
-}

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { Refusal, systemCode } from '@millrace/kit/errors';
-import { isMap, parseDocument, YAMLSeq, type Document } from 'yaml';
+import { parseDocument, YAMLSeq, type Document } from 'yaml';
 
 /** A YAML file with one list of credentials, such as database keys. */
 export interface CredentialsFile {
@@ -54,11 +54,6 @@ export async function editCredentials(
   } finally {
     await handle.close();
   }
-}
-
-/** Index of the entry with this id, or -1. */
-export function indexOfEntry(entries: YAMLSeq, id: string): number {
-  return entries.items.findIndex((item) => isMap(item) && item.get('id') === id);
 }
 
 /** The list of the document, in block style, which has room for comments. */

@@ -10,7 +10,7 @@ export type Connect = (command: CtlCommand) => CtlCommand;
 export interface CodeCommand extends CommandHelp {
   readonly usage?: string;
   /** An extra section of the help. */
-  readonly section?: Parameters<CtlCommand['section']>;
+  readonly section?: Readonly<Parameters<CtlCommand['section']>>;
   /** Instead of that of its group; null for none. */
   readonly connect?: Connect | null;
   readonly run: (...given: never[]) => unknown;
@@ -27,6 +27,8 @@ export type Commands = Readonly<Record<string, OperationCommand | CodeCommand | 
 /** The server of a group: how to name it, and how to call an operation of it. */
 export interface Server {
   readonly connect: Connect | null;
+  /** Whether --watch can repeat a view; true by default. */
+  readonly hasViews?: boolean;
   readonly call?: (
     command: OperationCommand,
     args: readonly string[],
@@ -50,7 +52,7 @@ export function addCommands(
       continue;
     }
     describe(command, declared, connect);
-    if (declared.isView) command.shown(tools);
+    if (declared.isView && server.hasViews !== false) command.shown(tools);
     if ('run' in declared) {
       if (declared.usage !== undefined) command.usage(declared.usage);
       if (declared.section) command.section(...declared.section);
@@ -87,7 +89,7 @@ export function describe(command: CtlCommand, help: CommandHelp, connect?: Conne
   }
 }
 
-// Not that of arguments.ts, which is slow to load.
+/** Collects the values of an option that may be repeated. */
 export function collect(value: string, before: string[] | undefined): string[] {
   return [...(before ?? []), value];
 }

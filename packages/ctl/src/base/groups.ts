@@ -1,5 +1,4 @@
 import type { CtlCommand } from './command.js';
-import type { GroupEntry } from './group-entry.js';
 import type { CommandTree, Tools } from './tools.js';
 
 /** The root command with the name of every group; groups are filled in on demand. */
@@ -30,4 +29,15 @@ export class Groups implements CommandTree {
   async fillAll(): Promise<void> {
     for (const name of this.#entries.keys()) await this.fill(name);
   }
+}
+
+/** A command group, whose file is loaded when the group is used. */
+export interface GroupEntry {
+  readonly name: string;
+  readonly summary: string;
+  load(): Promise<GroupModule>;
+}
+
+interface GroupModule {
+  build(command: CtlCommand, tools: Tools): void | Promise<void>;
 }

@@ -1,9 +1,8 @@
 import type { Column, Facts, List, Shown, Value } from '@millrace/contract/lists';
 import { humanAge, humanCount, humanDuration } from '@millrace/kit/units';
 import { asTyped } from './command-name.js';
-import { renderTable, type Cell, type Sheet } from '../render/table.js';
+import { renderTable, timeText, type Cell, type Sheet } from '../render/table.js';
 import { cut, printable, widthOf } from '../render/text.js';
-import { timeText } from '../render/time.js';
 
 /** What a declared command shows, as text. */
 export function shownText(shown: Shown, now: number, sheet: Sheet): string {

@@ -1,23 +1,10 @@
 import type { CtlCommand } from '../base/command.js';
-import {
-  addBackup,
-  addCompact,
-  addPromote,
-  addRestore,
-  addStatus,
-  addVerify,
-} from '../db/admin-commands.js';
-import { addCollection, addCount } from '../db/catalog-commands.js';
-import { withConditions } from '../db/conditions-help.js';
-import { addIndex } from '../db/index-commands.js';
-import { addKeys } from '../db/key-commands.js';
-import { addAggregate, addFind, addGet, addWatch } from '../db/read-commands.js';
-import { addSchema } from '../db/schema-commands.js';
+import { addCommands, type CodeCommand, type Connect } from '../base/declared.js';
 import { addServe } from '../base/serve-command.js';
-import { addShell } from '../db/shell/shell-command.js';
-import { addExport, addImport } from '../db/transfer-commands.js';
-import { addDelete, addInsert, addPut, addTx } from '../db/write-commands.js';
 import type { Tools } from '../base/tools.js';
+import { addDatabaseCommands, addShellCommands } from '../db/admin-commands.js';
+import { withConnection, withDatabase, type ConnectionFlags } from '../db/connection.js';
+import { conditionsSection } from '../db/record-commands.js';
 
 export async function build(db: CtlCommand, tools: Tools): Promise<void> {
   db.description(
@@ -28,7 +15,7 @@ export async function build(db: CtlCommand, tools: Tools): Promise<void> {
     .example('ctl db serve --data ./data', 'start a server')
     .example(`ctl db put people ada '{"name":"Ada","age":36}'`, 'write a record')
     .example("ctl db find people 'age>30' city=Bern", 'find records');
-  withConditions(db);
+  db.section(...conditionsSection);
   await addServe(db, tools, {
     summary: 'Run the database server',
     description:
@@ -46,31 +33,23 @@ export async function build(db: CtlCommand, tools: Tools): Promise<void> {
     serve: async () => (await import('@millrace/db/serve')).runDatabase,
     noAuth: 'Require no API key, on a loopback address only (the same as --auth none)',
   });
-  addRecordCommands(db, tools);
-  addRestore(db, tools);
-  addVerify(db, tools);
-  addKeys(db, tools);
-  addShell(db, tools, addRecordCommands);
+  addDatabaseCommands(db, tools);
+  const connect: Connect = (command) => withConnection(command, tools);
+  addCommands(db, { shell: shellCommand(tools) }, tools, { connect });
 }
 
-/** Commands that need only a connection; the shell has them too. */
-function addRecordCommands(db: CtlCommand, tools: Tools): void {
-  addGet(db, tools);
-  addPut(db, tools);
-  addInsert(db, tools);
-  addDelete(db, tools);
-  addFind(db, tools);
-  addCount(db, tools);
-  addAggregate(db, tools);
-  addWatch(db, tools);
-  addTx(db, tools);
-  addImport(db, tools);
-  addExport(db, tools);
-  addCollection(db, tools);
-  addIndex(db, tools);
-  addSchema(db, tools);
-  addStatus(db, tools);
-  addBackup(db, tools);
-  addCompact(db, tools);
-  addPromote(db, tools);
-}
+const shellCommand = (tools: Tools): CodeCommand => ({
+  summary: 'Open an interactive shell of the database',
+  description:
+    'Read commands from the keyboard, with history and completion, or from a file. They ' +
+    'are those of `ctl db`, without `ctl db`. A line with an open bracket continues on ' +
+    'the next one.',
+  examples: [
+    ['ctl db shell', 'type help in it'],
+    ['ctl db shell < steps.txt', 'stop at the first line that fails'],
+  ],
+  run: async (flags: ConnectionFlags) => {
+    const { runShell } = await import('../db/shell/shell.js');
+    await withDatabase(tools, flags, (database) => runShell(database, tools, addShellCommands));
+  },
+});

@@ -1,10 +1,8 @@
 import type { CtlCommand } from '../base/command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
-import { addSavings } from '../savings/savings-command.js';
-import { addInsights } from '../usage/insights-commands.js';
+import { addSavings, addInsights, addSpend } from '../usage/usage-commands.js';
 import { keepFlagsApart } from '../usage/own-flags.js';
-import { addSpend } from '../usage/spend-commands.js';
 
 export function build(usage: CtlCommand, tools: Tools): void {
   usage

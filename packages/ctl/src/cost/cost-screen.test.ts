@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain } from '../render/paint.js';
-import { costScreen } from './cost-screen.js';
+import { costScreen } from './cost.js';
 
 const cost = {
   spend: contractExample('SpendRollup'),

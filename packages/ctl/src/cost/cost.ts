@@ -3,7 +3,10 @@ import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
 import { readWholeSpend } from '../usage/whole-spend.js';
-import { costScreen } from './cost-screen.js';
+import { humanCount } from '@millrace/kit/units';
+import { asTyped } from '../base/command-name.js';
+import { dollars, rightAligned } from '../render/figures.js';
+import { renderTable, type Cell, type Sheet } from '../render/table.js';
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 
@@ -26,4 +29,44 @@ function isSavingsReport(value: unknown): value is SavingsReport {
   if (typeof value !== 'object' || value === null) return false;
   const { axes } = value as Partial<SavingsReport>;
   return typeof axes?.context === 'object' && typeof axes.offload === 'object';
+}
+
+export interface Cost {
+  spend: DaemonSchema<'SpendRollup'>;
+  savings: DaemonSchema<'SavingsReport'>;
+}
+
+/** Spend and savings on one screen. The two kinds of savings are never added up. */
+export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
+  const { context, offload } = savings.axes;
+  const tokens = `${humanCount(spend.input_tokens)} in, ${humanCount(spend.output_tokens)} out`;
+  const percent = Math.round(context.reduction_pct * 10) / 10;
+  const rows: [string, number, string][] = [
+    ['Spent today', spend.daily_usd, ''],
+    ['Spent in the last 7 days', spend.weekly_usd, ''],
+    ['Spent in total', spend.total_usd, tokens],
+    ['Spent on the cache', spend.cache_usd, 'not in the sums above'],
+    [
+      'Saved: kept out of context',
+      context.saved_dollars,
+      `${humanCount(context.saved_tokens)} of ${humanCount(context.raw_tokens)} (${percent}%)`,
+    ],
+    ['Saved: local model', offload.dollars, `${humanCount(offload.tokens)} tokens moved`],
+  ];
+  const figures = rightAligned(rows.map(([, usd]) => dollars(usd)));
+  const table = renderTable(
+    ['COST', 'USD', 'TOKENS'].map((title) => ({ title })),
+    rows.map(([name, , note], at): Cell[] => [
+      name,
+      { text: figures[at]!, tone: name.startsWith('Saved') ? 'ok' : 'strong' },
+      { text: note, tone: 'dim' },
+    ]),
+    sheet,
+  );
+  const basis =
+    savings.basis === 'CALIBRATED'
+      ? 'Savings use a calibrated ratio of bytes to tokens.'
+      : `Savings assume 4 bytes per token (measure it with ${asTyped('ctl usage savings --calibrate')}).`;
+  const kinds = `Spend is ${spend.basis}, savings are ${savings.basis}.`;
+  return table + [basis, kinds].map((line) => `${sheet.paint('dim', line)}\n`).join('');
 }

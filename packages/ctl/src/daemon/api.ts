@@ -106,3 +106,16 @@ function unreachable(url: string, error: unknown): Error {
     { cause: error },
   );
 }
+
+/** Whether the daemon requires a token. */
+export async function authOf(api: DaemonApi): Promise<'token' | 'none'> {
+  const { entries } = await api.call('getConfig');
+  return entries.find(({ key }) => key === 'auth')?.value === 'none' ? 'none' : 'token';
+}
+
+/** A dashboard URL that logs one browser in; a plain one if auth is off. */
+export async function dashboardLink(api: DaemonApi): Promise<{ url: string; isLogin: boolean }> {
+  if ((await authOf(api)) === 'none') return { url: `${api.url}/`, isLogin: false };
+  const { code } = await api.call('createLoginCode');
+  return { url: `${api.url}/#login=${code}`, isLogin: true };
+}

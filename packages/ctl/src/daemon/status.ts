@@ -1,8 +1,7 @@
 import { Refusal } from '@millrace/kit/errors';
 import type { Tools } from '../base/tools.js';
 import { renderTable, type Cell } from '../render/table.js';
-import { authOf } from './auth.js';
-import { daemonApi, type DaemonApi, type DaemonFlags } from './api.js';
+import { authOf, daemonApi, type DaemonApi, type DaemonFlags } from './api.js';
 
 interface Status {
   readonly running: boolean;

@@ -8,8 +8,7 @@ import type {
 } from '@millrace/db/client';
 import type { Tools } from '../base/tools.js';
 import type { Outlet } from '../base/terminal.js';
-import { renderTable, type Cell } from '../render/table.js';
-import { timeText } from '../render/time.js';
+import { renderTable, timeText, type Cell } from '../render/table.js';
 import { collectionsTable } from './catalog.js';
 import { counted } from '@millrace/contract/lists';
 import { whileShown } from './progress.js';

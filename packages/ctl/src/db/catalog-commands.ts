@@ -1,103 +1,260 @@
-import type { CtlCommand } from '../base/command.js';
-import type { Tools } from '../base/tools.js';
-import { withConditions } from './conditions-help.js';
-import { withConnection, withDatabase, withView, type ConnectionFlags } from './connection.js';
+import type { Commands } from '../base/declared.js';
+import { withDatabase, type ConnectionFlags, type DatabaseTools } from './connection.js';
+import { collectionArgument } from './record-commands.js';
 
-interface CountFlags extends ConnectionFlags {
-  filter?: string;
+interface CreateIndexFlags extends ConnectionFlags {
+  unique?: boolean;
+  sparse?: boolean;
+  wait: boolean;
 }
 
-export function addCount(db: CtlCommand, tools: Tools): void {
-  const command = db
-    .command('count')
-    .summary('Count records')
-    .description('Show the number of records of a collection that match all conditions.')
-    .argument('<collection>', 'name of the collection')
-    .argument('[conditions...]', "such as 'age>30' city=Bern")
-    .option('--filter <json>', 'Condition as JSON')
-    .example('ctl db count people', 'all records')
-    .example("ctl db count people 'age>30'", 'those that match')
-    .exitCode(1, 'no such collection, or failure');
-  withConnection(withConditions(command), tools).action(
-    async (collection: string, conditions: string[], flags: CountFlags) => {
-      const [{ countRecords }, { filterOf }] = await Promise.all([
-        import('./catalog.js'),
-        import('../base/arguments.js'),
-      ]);
-      const options = { collection, filter: filterOf(conditions, flags.filter) };
-      await withDatabase(tools, flags, (database) => countRecords(database, options, tools));
+interface SetSchemaFlags extends ConnectionFlags {
+  validate: 'strict' | 'warn';
+  force?: boolean;
+}
+
+/** The commands on collections, indexes and schemas. */
+export const catalogCommands = (tools: DatabaseTools): Commands => ({
+  collection: {
+    summary: 'Manage collections: list, show, drop, rename',
+    description: 'Show and change the collections of the database. This needs admin access.',
+    examples: [
+      ['ctl db collection list', 'all of them'],
+      ['ctl db collection show people', 'one'],
+      ['ctl db collection rename people persons', 'rename one'],
+    ],
+    commands: {
+      list: {
+        summary: 'List collections',
+        description: 'List the collections with their record counts, TTLs and indexes.',
+        examples: [
+          ['ctl db collection list', 'as a table'],
+          ['ctl db collection list --json', 'for scripts: {"collections": [...]}'],
+        ],
+        run: async (flags: ConnectionFlags) => {
+          const { listCollections } = await import('./catalog.js');
+          await withDatabase(tools, flags, (database) => listCollections(database, tools));
+        },
+        isView: true,
+      },
+      show: {
+        summary: 'Show a collection',
+        description: 'Show the record count, TTL and indexes of a collection.',
+        arguments: [collectionArgument],
+        examples: [
+          ['ctl db collection show people', 'as a table'],
+          ['ctl db collection show people --json', 'for scripts: {"collection": ...}'],
+        ],
+        exitCodes: { 1: 'no such collection, or failure' },
+        run: async (collection: string, flags: ConnectionFlags) => {
+          const { showCollection } = await import('./catalog.js');
+          await withDatabase(tools, flags, (database) =>
+            showCollection(database, collection, tools),
+          );
+        },
+      },
+      drop: {
+        summary: 'Drop a collection',
+        description:
+          'Delete a collection with its records, schema and indexes. On a terminal it asks first.',
+        arguments: [collectionArgument],
+        options: [['--yes', 'Do not ask']],
+        examples: [
+          ['ctl db collection drop people', 'after a question'],
+          ['ctl db collection drop people --yes --json', 'for scripts: {"deleted": 12, ...}'],
+        ],
+        exitCodes: { 1: 'no such collection, not confirmed, or failure' },
+        run: async (collection: string, flags: ConnectionFlags & { yes?: boolean }) => {
+          const { dropCollection } = await import('./catalog.js');
+          const options = { collection, isConfirmed: flags.yes ?? false };
+          await withDatabase(tools, flags, (database) => dropCollection(database, options, tools));
+        },
+      },
+      rename: {
+        summary: 'Rename a collection',
+        description:
+          'Move the records, schema and indexes of a collection to a new name. Stop its writers ' +
+          'first: until the end the records are in two collections. Repeat it after a failure.',
+        arguments: [collectionArgument, ['<new-name>', 'the new name']],
+        examples: [['ctl db collection rename people persons', 'rename people']],
+        exitCodes: { 1: 'no such collection, the new name is taken, or failure' },
+        run: async (collection: string, newName: string, flags: ConnectionFlags) => {
+          const { renameCollection } = await import('./catalog.js');
+          const names = { collection, newName };
+          await withDatabase(tools, flags, (database) => renameCollection(database, names, tools));
+        },
+      },
     },
-  );
-}
-
-export function addCollection(db: CtlCommand, tools: Tools): void {
-  const group = db
-    .command('collection')
-    .summary('Manage collections: list, show, drop, rename')
-    .description('Show and change the collections of the database. This needs admin access.')
-    .example('ctl db collection list', 'all of them')
-    .example('ctl db collection show people', 'one')
-    .example('ctl db collection rename people persons', 'rename one');
-  const list = group
-    .command('list')
-    .summary('List collections')
-    .description('List the collections with their record counts, TTLs and indexes.')
-    .example('ctl db collection list', 'as a table')
-    .example('ctl db collection list --json', 'for scripts: {"collections": [...]}');
-  withView(list, tools).action(async (flags: ConnectionFlags) => {
-    const { listCollections } = await import('./catalog.js');
-    await withDatabase(tools, flags, (database) => listCollections(database, tools));
-  });
-  const show = group
-    .command('show')
-    .summary('Show a collection')
-    .description('Show the record count, TTL and indexes of a collection.')
-    .argument('<collection>', 'name of the collection')
-    .example('ctl db collection show people', 'as a table')
-    .example('ctl db collection show people --json', 'for scripts: {"collection": ...}')
-    .exitCode(1, 'no such collection, or failure');
-  withConnection(show, tools).action(async (collection: string, flags: ConnectionFlags) => {
-    const { showCollection } = await import('./catalog.js');
-    await withDatabase(tools, flags, (database) => showCollection(database, collection, tools));
-  });
-  addCollectionChanges(group, tools);
-}
-
-function addCollectionChanges(group: CtlCommand, tools: Tools): void {
-  const drop = group
-    .command('drop')
-    .summary('Drop a collection')
-    .description(
-      'Delete a collection with its records, schema and indexes. On a terminal it asks first.',
-    )
-    .argument('<collection>', 'name of the collection')
-    .option('--yes', 'Do not ask')
-    .example('ctl db collection drop people', 'after a question')
-    .example('ctl db collection drop people --yes --json', 'for scripts: {"deleted": 12, ...}')
-    .exitCode(1, 'no such collection, not confirmed, or failure');
-  withConnection(drop, tools).action(
-    async (collection: string, flags: ConnectionFlags & { yes?: boolean }) => {
-      const { dropCollection } = await import('./catalog-changes.js');
-      const options = { collection, isConfirmed: flags.yes ?? false };
-      await withDatabase(tools, flags, (database) => dropCollection(database, options, tools));
+  },
+  index: {
+    summary: 'Manage indexes: list, create, drop, advise',
+    description: 'Show and change the indexes of the database. This needs admin access.',
+    examples: [
+      ['ctl db index list', 'all of them'],
+      ['ctl db index create people city age', 'one over two fields'],
+      ['ctl db index advise', 'which ones slow queries lack'],
+    ],
+    commands: {
+      list: {
+        summary: 'List indexes',
+        description: 'List the indexes of a collection, or of all collections.',
+        arguments: [['[collection]', 'name of the collection']],
+        examples: [
+          ['ctl db index list', 'of all collections'],
+          ['ctl db index list people --json', 'for scripts: {"indexes": [...]}'],
+        ],
+        exitCodes: { 1: 'no such collection, or failure' },
+        run: async (collection: string | undefined, flags: ConnectionFlags) => {
+          const { listIndexes } = await import('./catalog.js');
+          await withDatabase(tools, flags, (database) => listIndexes(database, collection, tools));
+        },
+        isView: true,
+      },
+      create: {
+        summary: 'Create an index',
+        description:
+          'Create an index, build it while the database serves, and wait until it is ready.',
+        arguments: [
+          collectionArgument,
+          ['<fields...>', 'dotted paths, in order: city age, or city,age'],
+        ],
+        options: [
+          ['--unique', 'No two records may have the same values'],
+          ['--sparse', 'Leave out records without the fields'],
+          ['--no-wait', 'Return before it is built'],
+        ],
+        examples: [
+          ['ctl db index create people city age', 'over two fields'],
+          ['ctl db index create people email --unique --sparse', 'no email twice'],
+        ],
+        exitCodes: { 1: 'it cannot be built, such as a unique one over equal values, or failure' },
+        run: async (collection: string, fields: string[], flags: CreateIndexFlags) => {
+          const { createIndex } = await import('./indexes.js');
+          const options = {
+            collection,
+            fields,
+            unique: flags.unique ?? false,
+            sparse: flags.sparse ?? false,
+            wait: flags.wait,
+          };
+          await withDatabase(tools, flags, (database) => createIndex(database, options, tools));
+        },
+      },
+      drop: {
+        summary: 'Drop an index',
+        description: 'Drop an index. One that the settings of the server declare is refused.',
+        arguments: [
+          collectionArgument,
+          ['<fields...>', 'fields of the index, in order: city age, or city,age'],
+        ],
+        examples: [['ctl db index drop people city age', 'the index over city and age']],
+        exitCodes: { 1: 'no such index, or failure' },
+        run: async (collection: string, fields: string[], flags: ConnectionFlags) => {
+          const { dropIndex } = await import('./indexes.js');
+          await withDatabase(tools, flags, (database) =>
+            dropIndex(database, collection, fields, tools),
+          );
+        },
+      },
+      advise: {
+        summary: 'Show which indexes slow queries lack',
+        description:
+          'Show the indexes that would have served the slow queries since the start of the server. ' +
+          'A query is slow after slow_query_ms (default: 200).',
+        arguments: [['[collection]', 'name of the collection']],
+        examples: [
+          ['ctl db index advise', 'for all collections'],
+          ['ctl db index advise people --json', 'for scripts: {"advice": [...]}'],
+        ],
+        exitCodes: { 1: 'no such collection, or failure' },
+        run: async (collection: string | undefined, flags: ConnectionFlags) => {
+          const { adviseIndexes } = await import('./indexes.js');
+          await withDatabase(tools, flags, (database) =>
+            adviseIndexes(database, collection, tools),
+          );
+        },
+      },
     },
-  );
-  const rename = group
-    .command('rename')
-    .summary('Rename a collection')
-    .description(
-      'Move the records, schema and indexes of a collection to a new name. Stop its writers ' +
-        'first: until the end the records are in two collections. Repeat it after a failure.',
-    )
-    .argument('<collection>', 'name of the collection')
-    .argument('<new-name>', 'the new name')
-    .example('ctl db collection rename people persons', 'rename people')
-    .exitCode(1, 'no such collection, the new name is taken, or failure');
-  withConnection(rename, tools).action(
-    async (collection: string, newName: string, flags: ConnectionFlags) => {
-      const { renameCollection } = await import('./catalog-changes.js');
-      const names = { collection, newName };
-      await withDatabase(tools, flags, (database) => renameCollection(database, names, tools));
+  },
+  schema: {
+    summary: 'Validate records: set, show, remove, list',
+    description:
+      'Manage the JSON Schemas of collections. A schema is stored in the database and validates ' +
+      'the writes of every client.',
+    examples: [
+      ['ctl db schema set people person.json', 'validate every write'],
+      ['ctl db schema list', 'which collections have one'],
+    ],
+    commands: {
+      set: {
+        summary: 'Set the schema of a collection',
+        description:
+          'Validate every write of a collection with a JSON Schema (2020-12). If existing records ' +
+          'do not match, they are listed and nothing changes, unless you add --force.',
+        arguments: [collectionArgument, ['<file>', 'JSON file with the schema, or - for stdin']],
+        options: [
+          [
+            '--validate <mode>',
+            'Refuse documents that do not match, or log and count them',
+            { choices: ['strict', 'warn'], default: 'strict' },
+          ],
+          ['--force', 'Set the schema although existing records do not match'],
+        ],
+        examples: [
+          ['ctl db schema set people person.json', 'refuse what does not match'],
+          ['ctl db schema set people person.json --validate warn', 'only log and count'],
+        ],
+        exitCodes: { 1: 'existing records do not match, or failure' },
+        run: async (collection: string, file: string, flags: SetSchemaFlags) => {
+          const { setSchema, readSchema } = await import('./schemas.js');
+          const schema = await readSchema(file, tools.terminal);
+          const options = {
+            collection,
+            schema,
+            validate: flags.validate,
+            force: flags.force ?? false,
+          };
+          await withDatabase(tools, flags, (database) => setSchema(database, options, tools));
+        },
+      },
+      show: {
+        summary: 'Show the schema of a collection',
+        description: 'Print the JSON Schema of a collection.',
+        arguments: [collectionArgument],
+        examples: [
+          ['ctl db schema show people > person.json', 'to a file'],
+          ['ctl db schema show people --json', 'for scripts: {"schema": ...}'],
+        ],
+        exitCodes: { 1: 'the collection has no schema, or failure' },
+        run: async (collection: string, flags: ConnectionFlags) => {
+          const { showSchema } = await import('./schemas.js');
+          await withDatabase(tools, flags, (database) => showSchema(database, collection, tools));
+        },
+      },
+      remove: {
+        summary: 'Remove the schema of a collection',
+        description: 'Stop validating the writes of a collection. Its records stay as they are.',
+        arguments: [collectionArgument],
+        examples: [['ctl db schema remove people', 'allow any document']],
+        exitCodes: { 1: 'the collection has no schema, or failure' },
+        run: async (collection: string, flags: ConnectionFlags) => {
+          const { removeSchema } = await import('./schemas.js');
+          await withDatabase(tools, flags, (database) => removeSchema(database, collection, tools));
+        },
+      },
+      list: {
+        summary: 'List schemas',
+        description: 'List the collections that have a schema, and how many writes violated it.',
+        examples: [
+          ['ctl db schema list', 'as a table'],
+          ['ctl db schema list --json', 'for scripts: {"schemas": [...]}'],
+        ],
+        run: async (flags: ConnectionFlags) => {
+          const { listSchemas } = await import('./schemas.js');
+          await withDatabase(tools, flags, (database) => listSchemas(database, tools));
+        },
+        isView: true,
+      },
     },
-  );
-}
+  },
+});

@@ -1,4 +1,4 @@
-import { Refusal } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import { suggestion } from '@millrace/kit/nearest';
 import { humanDuration } from '@millrace/kit/units';
 import type { Filter } from '@millrace/db';
@@ -8,6 +8,9 @@ import { renderTable } from '../render/table.js';
 import type { Outlet } from '../base/terminal.js';
 import type { Tools } from '../base/tools.js';
 import { collectionJson } from './shapes.js';
+import { confirmed } from '../base/confirming.js';
+import type { DatabaseTools } from './connection.js';
+import { counted } from '@millrace/contract/lists';
 
 type Shows = Pick<Tools, 'terminal'>;
 
@@ -114,4 +117,36 @@ export function collectionsTable(collections: readonly CollectionStatus[], out: 
 function indexText({ fields, unique, sparse, state }: CollectionStatus['indexes'][number]): string {
   const words = [unique ? 'unique' : '', sparse ? 'sparse' : '', state === 'ready' ? '' : state];
   return [`(${fields.join(', ')})`, ...words.filter((word) => word !== '')].join(' ');
+}
+
+export async function dropCollection(
+  database: RemoteDatabase,
+  { collection, isConfirmed }: { collection: string; isConfirmed: boolean },
+  { terminal, database: shell }: Pick<DatabaseTools, 'terminal' | 'database'>,
+): Promise<void> {
+  const { records } = named(await readCollections(database), collection);
+  const { out, json } = terminal;
+  if (!isConfirmed && terminal.in.isScreen) {
+    // The shell reads the terminal itself.
+    if (shell) throw new UsageError(`Add --yes to delete ${counted(records, 'record')}.`);
+    const question = `Delete "${collection}" with ${counted(records, 'record')}? [y/N] `;
+    if (!(await confirmed(question, terminal))) {
+      throw new Refusal('NOT_CONFIRMED', 'Nothing was deleted.');
+    }
+  }
+  const { deleted, seq } = await database.catalog.drop(collection);
+  if (json) out.write(`${JSON.stringify({ deleted, seq })}\n`);
+  else out.write(`Dropped "${collection}" with ${counted(deleted, 'record')}.\n`);
+}
+
+export async function renameCollection(
+  database: RemoteDatabase,
+  { collection, newName }: { collection: string; newName: string },
+  { terminal }: Shows,
+): Promise<void> {
+  named(await readCollections(database), collection);
+  const { moved, seq } = await database.catalog.rename(collection, newName);
+  const { out, json } = terminal;
+  if (json) out.write(`${JSON.stringify({ moved, seq })}\n`);
+  else out.write(`Renamed "${collection}" to "${newName}" with ${counted(moved, 'record')}.\n`);
 }

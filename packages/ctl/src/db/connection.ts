@@ -47,12 +47,6 @@ export function withConnection(command: CtlCommand, tools: DatabaseTools): CtlCo
   );
 }
 
-/** As `withConnection`, for what --watch shows again and again; the shell shows it once. */
-export function withView(command: CtlCommand, tools: DatabaseTools): CtlCommand {
-  const connected = withConnection(command, tools);
-  return tools.database ? connected : connected.shown(tools);
-}
-
 export function withTls(command: CtlCommand): CtlCommand {
   return command
     .option('--tls-ca <file>', 'Trust this certificate authority, for grpcs://')

@@ -1,39 +1,65 @@
-import { resolve } from 'node:path';
-import { systemClock } from '@millrace/kit/clock';
+import { parseKeys } from '@millrace/db/keys';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { hashSecret, newToken } from '@millrace/kit/tokens';
-import { parseDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
+import { momentAhead } from '../base/arguments.js';
+import {
+  addEntry,
+  checkedId,
+  expiry,
+  fileOf,
+  listEntries,
+  removeEntry,
+  unnamedFile,
+  type Credentials,
+} from '../base/credentials.js';
 import type { Tools } from '../base/tools.js';
-import { renderTable } from '../render/table.js';
-import { editKeys, indexOfKey, readKeys, type KeyEntry } from './keys-file.js';
 
-interface FileFlags {
+export interface KeyEntry {
+  id: string;
+  secret_sha256: string;
+  scopes: { collections: string; access: string }[];
+  expires_at?: string;
+}
+
+export interface KeysFileFlags {
   keysFile?: string;
   config?: string;
 }
 
+export interface CreateKeyFlags extends KeysFileFlags {
+  id?: string;
+  scope: string[];
+  expires?: string;
+}
+
+export const keys: Credentials<KeyEntry> = {
+  list: 'keys',
+  noun: 'key',
+  named: 'id',
+  empty: '# API keys of the database; see `ctl db keys`.\nkeys: []\n',
+  check: (text, file) => void parseKeys(text, file),
+  columns: [
+    { title: 'ID', value: ({ id }) => id },
+    { title: 'May', value: ({ scopes }) => scopes.map(scopeText).join(', '), wraps: true },
+    { title: 'Expires', value: ({ expires_at: at }) => expiry(at) },
+  ],
+  json: ({ id, scopes, expires_at: at }) => ({ id, scopes, expires_at: at ?? null }),
+};
+
 type Shows = Pick<Tools, 'terminal'>;
 
-export async function createKey(
-  flags: FileFlags & { id?: string; scope: readonly string[]; expires?: string },
-  { terminal }: Shows,
-): Promise<void> {
+export async function createKey(flags: CreateKeyFlags, { terminal }: Shows): Promise<void> {
   const scopes = flags.scope.map(parseScope);
-  const expiresAt = flags.expires === undefined ? undefined : parseExpiry(flags.expires);
+  const expiresAt = momentAhead(flags.expires, '--expires');
   const file = await keysFileOf(flags, { terminal });
-  const { id = newToken(systemRandom).id } = flags;
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(id)) {
-    throw new UsageError('--id must be 1 to 64 letters, digits, dots, dashes or underscores.');
-  }
+  const id = checkedId(flags.id ?? newToken(systemRandom).id);
   const secret = newSecret();
-  const entry: KeyEntry = { id, secret_sha256: hashSecret(secret), scopes };
-  if (expiresAt !== undefined) entry.expires_at = expiresAt;
-  await editKeys(file, (keys, document) => {
-    if (indexOfKey(keys, id) >= 0) {
-      throw new Refusal('DUPLICATE_ID', `${file} already has a key "${id}". Choose another --id.`);
-    }
-    keys.add(document.createNode(entry));
+  await addEntry(keys, file, {
+    id,
+    secret_sha256: hashSecret(secret),
+    scopes,
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
   });
   const key = `${id}.${secret}`;
   const { out, json } = terminal;
@@ -50,52 +76,17 @@ export async function createKey(
   );
 }
 
-export async function listKeys(flags: FileFlags, { terminal }: Shows): Promise<void> {
-  const file = await keysFileOf(flags, { terminal });
-  const keys = await readKeys(file);
-  const { out, json } = terminal;
-  if (json) {
-    const shown = keys.map(({ id, scopes, expires_at: at }) => ({
-      id,
-      scopes,
-      expires_at: at ?? null,
-    }));
-    out.write(`${JSON.stringify({ keys: shown }, null, 2)}\n`);
-    return;
-  }
-  const now = systemClock.now();
-  const columns = [
-    { title: 'ID' },
-    { title: 'MAY', overflow: 'wrap' as const },
-    { title: 'EXPIRES' },
-  ];
-  const rows = keys.map(({ id, scopes, expires_at: at }) => [
-    id,
-    scopes.map(scopeText).join(', '),
-    at === undefined
-      ? 'never'
-      : parseTimestamp(at) <= now
-        ? { text: `expired ${at}`, tone: 'bad' as const }
-        : at,
-  ]);
-  out.write(keys.length === 0 ? `${file} has no keys.\n` : renderTable(columns, rows, out));
+export async function listKeys(flags: KeysFileFlags, tools: Shows): Promise<void> {
+  await listEntries(keys, await keysFileOf(flags, tools), tools);
 }
 
-export async function revokeKey(id: string, flags: FileFlags, { terminal }: Shows): Promise<void> {
-  const file = await keysFileOf(flags, { terminal });
-  // Editing would create a missing file.
-  await readKeys(file);
-  await editKeys(file, (keys) => {
-    const at = indexOfKey(keys, id);
-    if (at < 0) {
-      const hint = id.includes('.')
-        ? ' Give the id of the key, which is the part before its secret.'
-        : '';
-      throw new Refusal('UNKNOWN_KEY', `${file} has no key "${id}".${hint}`);
-    }
-    keys.delete(at);
-  });
-  const { out, json } = terminal;
+export async function revokeKey(id: string, flags: KeysFileFlags, tools: Shows): Promise<void> {
+  const file = await keysFileOf(flags, tools);
+  const hint = id.includes('.')
+    ? ' Give the id of the key, which is the part before its secret.'
+    : '';
+  await removeEntry(keys, file, id, (message) => new Refusal('UNKNOWN_KEY', `${message}${hint}`));
+  const { out, json } = tools.terminal;
   out.write(
     json
       ? `${JSON.stringify({ revoked: id, file }, null, 2)}\n`
@@ -122,29 +113,10 @@ function scopeText({ collections, access }: KeyEntry['scopes'][number]): string 
   return `${access} ${collections}`;
 }
 
-/** Parses `90d` from now, or a time. */
-function parseExpiry(text: string): string {
-  const now = systemClock.now();
-  try {
-    const at = /^\d{4}-/.test(text) ? parseTimestamp(text) : now + parseDuration(text);
-    if (at > now) return new Date(at).toISOString();
-  } catch (error) {
-    if (error instanceof UnitError) throw new UsageError(`--expires ${error.message}.`);
-    throw error;
-  }
-  throw new UsageError(`--expires must be in the future, and ${text} is not.`);
-}
-
-async function keysFileOf(flags: FileFlags, { terminal }: Shows): Promise<string> {
-  if (flags.keysFile !== undefined) return resolve(flags.keysFile);
-  const [{ databaseConfig }, { loadConfig }] = await Promise.all([
-    import('@millrace/db/config'),
-    import('@millrace/kit/config'),
-  ]);
-  const { values } = loadConfig(databaseConfig, {
-    environment: terminal.env,
-    flags: flags.config === undefined ? {} : { config: flags.config },
-  });
-  if (values.keys_file !== undefined) return values.keys_file;
-  throw new UsageError('Name the keys file: --keys-file FILE, or --config with its keys_file.');
+async function keysFileOf(flags: KeysFileFlags, tools: Shows): Promise<string> {
+  const config = async () => (await import('@millrace/db/config')).databaseConfig;
+  const settings = { config, file: flags.config };
+  const file = await fileOf(flags.keysFile, 'keys_file', settings, tools);
+  if (file === undefined) throw unnamedFile('keys', '--keys-file', 'keys_file');
+  return file;
 }

@@ -6,8 +6,7 @@ import type { Tools } from '../base/tools.js';
 import { renderTable } from '../render/table.js';
 import { requireCollection } from './catalog.js';
 import { counted } from '@millrace/contract/lists';
-import { recordSheet } from './record-sheet.js';
-import { cellOf, recordsTable } from './records-table.js';
+import { recordSheet, cellOf, recordsTable } from './records-table.js';
 import { aggregateJson, planJson, recordJson } from './shapes.js';
 
 export type Found = StoredRecord<Record<string, unknown>>;

@@ -2,7 +2,7 @@ import { UsageError } from '@millrace/kit/errors';
 import type { RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../base/tools.js';
 import { recordNamed, type Found } from './reads.js';
-import { recordSheet } from './record-sheet.js';
+import { recordSheet } from './records-table.js';
 import { recordJson } from './shapes.js';
 
 type Shows = Pick<Tools, 'terminal'>;

@@ -5,7 +5,7 @@ import { Refusal } from '@millrace/kit/errors';
 import { readSessions } from '../agent/find-session.js';
 import type { DaemonApi } from '../daemon/api.js';
 import type { QueueApi } from '../queue/api.js';
-import { lastErrorText } from '../queue/task-text.js';
+import { lastErrorText } from '../queue/task-view.js';
 import { rest } from '../base/rest.js';
 import type { DemoReporter } from './reporter.js';
 

@@ -1,8 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanBytes, humanDuration } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
-import { sparkline } from '../render/sparkline.js';
-import { rightAligned } from '../render/figures.js';
+import { sparkline, rightAligned } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 import { delayText, percent } from './resources-screen.js';
 

@@ -2,9 +2,8 @@ import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { asTyped } from '../base/command-name.js';
-import { daemonApi, type DaemonFlags } from '../daemon/api.js';
+import { daemonApi, dashboardLink, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
-import { dashboardLink } from './login-link.js';
 
 export interface OpenFlags extends DaemonFlags {
   print?: boolean;

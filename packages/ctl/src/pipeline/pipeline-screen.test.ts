@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain } from '../render/paint.js';
 import { listText } from '../base/list-text.js';
-import { inTurn, pipelineScreen } from './pipeline-screen.js';
+import { inTurn, pipelineScreen } from './pipelines.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
 type Job = DaemonSchema<'Job'>;

@@ -1,13 +1,53 @@
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { Refusal, UsageError } from '@millrace/kit/errors';
+import { Refusal } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { newSigningSecret } from '@millrace/kit/webhooks';
+import { parseSecrets } from '@millrace/queue/secrets';
+import { isMap, visit, type Document } from 'yaml';
+import {
+  addEntry,
+  fileOf,
+  listEntries,
+  removeEntry,
+  unnamedFile,
+  type Credentials,
+} from '../base/credentials.js';
 import { dataDirectory } from '../base/data-directory.js';
-import { queueSecretsFile, queueSettingsFile } from '../daemon/places.js';
-import { renderTable } from '../render/table.js';
 import type { Tools } from '../base/tools.js';
-import { editSecrets, indexOfSecret, readSecrets } from './secrets-file.js';
+import { queueSecretsFile, queueSettingsFile } from '../daemon/places.js';
+
+export interface SecretEntry {
+  name: string;
+  value: string;
+  queues: string[];
+}
+
+export const secretsHeading =
+  '# Secrets that callbacks are signed and sent with; see `ctl queue secret`.\n';
+
+export const secrets: Credentials<SecretEntry> = {
+  list: 'secrets',
+  noun: 'secret',
+  named: 'name',
+  empty: `${secretsHeading}secrets: []\n`,
+  check: (text, file) => void parseSecrets(text, file),
+  columns: [
+    { title: 'Name', value: ({ name }) => name },
+    { title: 'Queues', value: ({ queues }) => queues.join(', '), wraps: true },
+  ],
+  json: ({ name, queues }) => ({ name, queues }),
+  prepare(document) {
+    if (isMap(document.contents) && document.contents.flow) toBlockStyle(document);
+  },
+};
+
+/** Earlier versions wrote JSON, to which nobody can append YAML. */
+function toBlockStyle(document: Document): void {
+  visit(document, {
+    Collection: (_, node) => void (node.flow = false),
+    Scalar: (_, node) => void (node.type = 'PLAIN'),
+  });
+}
 
 export interface SecretsFileFlags {
   secretsFile?: string;
@@ -29,15 +69,15 @@ export async function addSecret(
   const given = await readValue(terminal);
   const value = given ?? newSigningSecret(systemRandom);
   const queues = flags.queues ?? ['*'];
-  await editSecrets(file, (secrets, document) => {
-    if (indexOfSecret(secrets, name) >= 0) {
-      throw new Refusal(
-        'DUPLICATE_NAME',
-        `${file} already has a secret "${name}". Remove it first, or choose another name.`,
-      );
-    }
-    secrets.add(document.createNode({ name, value, queues }));
-  });
+  await addEntry(
+    secrets,
+    file,
+    { name, value, queues },
+    {
+      code: 'DUPLICATE_NAME',
+      advice: 'Remove it first, or choose another name.',
+    },
+  );
   const { out, json } = terminal;
   // A value that was given is known already, and need not be on the screen.
   const shown = given === undefined ? { value } : {};
@@ -53,33 +93,18 @@ export async function addSecret(
   );
 }
 
-export async function listSecrets(flags: SecretsFileFlags, { terminal }: Shows): Promise<void> {
-  const file = await secretsFileOf(flags, { terminal });
-  const secrets = (await readSecrets(file)).map(({ name, queues }) => ({ name, queues }));
-  const { out, json } = terminal;
-  if (json) {
-    out.write(`${JSON.stringify({ secrets }, null, 2)}\n`);
-    return;
-  }
-  const columns = [{ title: 'NAME' }, { title: 'QUEUES', overflow: 'wrap' as const }];
-  const rows = secrets.map(({ name, queues }) => [name, queues.join(', ')]);
-  out.write(rows.length === 0 ? `${file} has no secrets.\n` : renderTable(columns, rows, out));
+export async function listSecrets(flags: SecretsFileFlags, tools: Shows): Promise<void> {
+  await listEntries(secrets, await secretsFileOf(flags, tools), tools);
 }
 
 export async function removeSecret(
   name: string,
   flags: SecretsFileFlags,
-  { terminal }: Shows,
+  tools: Shows,
 ): Promise<void> {
-  const file = await secretsFileOf(flags, { terminal });
-  // Editing would create a missing file.
-  await readSecrets(file);
-  await editSecrets(file, (secrets) => {
-    const at = indexOfSecret(secrets, name);
-    if (at < 0) throw new Refusal('UNKNOWN_SECRET', `${file} has no secret "${name}".`);
-    secrets.delete(at);
-  });
-  const { out, json } = terminal;
+  const file = await secretsFileOf(flags, tools);
+  await removeEntry(secrets, file, name, (message) => new Refusal('UNKNOWN_SECRET', message));
+  const { out, json } = tools.terminal;
   out.write(
     json
       ? `${JSON.stringify({ removed: name, file }, null, 2)}\n`
@@ -97,22 +122,13 @@ async function readValue({ in: input }: Tools['terminal']): Promise<string | und
 }
 
 /** `--secrets-file`, else that of the config, else that of `ctl up` on this machine. */
-async function secretsFileOf(flags: SecretsFileFlags, { terminal }: Shows): Promise<string> {
-  if (flags.secretsFile !== undefined) return resolve(flags.secretsFile);
-  const dataDir = dataDirectory(undefined, terminal.env);
-  const [{ queueConfig }, { loadConfig }] = await Promise.all([
-    import('@millrace/queue/config'),
-    import('@millrace/kit/config'),
-  ]);
-  const { values } = loadConfig(queueConfig, {
-    environment: terminal.env,
-    flags: flags.config === undefined ? {} : { config: flags.config },
-    defaultFile: queueSettingsFile(dataDir),
-  });
-  if (values.secrets_file !== undefined) return values.secrets_file;
+async function secretsFileOf(flags: SecretsFileFlags, tools: Shows): Promise<string> {
+  const dataDir = dataDirectory(undefined, tools.terminal.env);
+  const config = async () => (await import('@millrace/queue/config')).queueConfig;
+  const settings = { config, file: flags.config, defaultFile: queueSettingsFile(dataDir) };
+  const file = await fileOf(flags.secretsFile, 'secrets_file', settings, tools);
+  if (file !== undefined) return file;
   const ofUp = queueSecretsFile(dataDir);
   if (flags.config === undefined && existsSync(ofUp)) return ofUp;
-  throw new UsageError(
-    'Name the secrets file: --secrets-file FILE, or --config with its secrets_file.',
-  );
+  throw unnamedFile('secrets', '--secrets-file', 'secrets_file');
 }

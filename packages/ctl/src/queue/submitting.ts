@@ -6,7 +6,7 @@ import type { Tools } from '../base/tools.js';
 import { printable } from '../render/text.js';
 import type { QueueApi } from './api.js';
 import type { Submission } from './submission.js';
-import { lastErrorText, waitingText } from './task-text.js';
+import { lastErrorText, waitingText } from './task-view.js';
 import { rest } from '../base/rest.js';
 import { patiently } from './waiting.js';
 

@@ -5,7 +5,7 @@ import type { QueueApi } from './api.js';
 import { momentAgo } from '../base/arguments.js';
 import { counted } from '@millrace/contract/lists';
 import { confirmed } from '../base/confirming.js';
-import { idsOf } from './selection.js';
+import { idsOf } from './selecting.js';
 
 export interface CancelFlags {
   reason?: string;

@@ -2,7 +2,7 @@ import { UsageError } from '@millrace/kit/errors';
 import type { CodeCommand, Commands } from '../base/declared.js';
 import type { Tools } from '../base/tools.js';
 import { queueApi, withQueue, type QueueFlags } from './api.js';
-import type { SelectFlags } from './selection.js';
+import type { SelectFlags } from './selecting.js';
 import type { SubmitFlags } from './submission.js';
 import type { CancelFlags } from './task-changes.js';
 import type { TaskListFlags } from './task-list.js';

@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { expect, test } from 'vitest';
-import { responseMessage, attemptErrorText, lastErrorText } from './task-text.js';
+import { responseMessage, attemptErrorText, lastErrorText } from './task-view.js';
 
 const detail = 'No coding agent is on this machine: run `ctl backend rescan`.';
 

@@ -1,14 +1,43 @@
 import { userInfo } from 'node:os';
-import { resolve } from 'node:path';
-import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
-import { newToken, tokenEntryYaml, type TokenEntry } from '@millrace/kit/tokens';
-import { parseTimestamp } from '@millrace/kit/units';
-import type { Tools } from '../base/tools.js';
-import { renderTable } from '../render/table.js';
+import { newToken, parseTokens, tokenEntryYaml, type TokenEntry } from '@millrace/kit/tokens';
 import { momentAhead } from '../base/arguments.js';
-import { editTokens, indexOfToken, readTokens, roles } from './tokens-file.js';
+import {
+  addEntry,
+  checkedId,
+  expiry,
+  fileOf,
+  listEntries,
+  removeEntry,
+  unnamedFile,
+  type Credentials,
+} from '../base/credentials.js';
+import type { Tools } from '../base/tools.js';
+
+/** In ascending order; a submitter cannot claim and a worker cannot submit. */
+const roleLevels = [['submitter', 'worker'], 'operator', 'admin'] as const;
+const roles = roleLevels.flat();
+
+export const tokens: Credentials<TokenEntry> = {
+  list: 'tokens',
+  noun: 'token',
+  named: 'id',
+  empty: '# Bearer tokens of the queue; see `ctl queue token`.\ntokens: []\n',
+  check: (text, file) => void parseTokens(text, file, roleLevels),
+  columns: [
+    { title: 'ID', value: ({ id }) => id },
+    { title: 'Principal', value: ({ principal }) => principal },
+    { title: 'Grants', value: ({ grants }) => grants.map(grantText).join(', '), wraps: true },
+    { title: 'Expires', value: ({ expires_at: at }) => expiry(at) },
+  ],
+  json: ({ id, principal, grants, expires_at: at }) => ({
+    id,
+    principal,
+    grants,
+    expires_at: at ?? null,
+  }),
+};
 
 export interface TokensFileFlags {
   tokensFile?: string;
@@ -33,10 +62,7 @@ export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Pro
     throw new UsageError('--principal must be a name of 1 to 256 characters.');
   }
   const made = newToken(systemRandom);
-  const id = flags.id ?? made.id;
-  if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(id)) {
-    throw new UsageError('--id must be 1 to 64 letters, digits, dots, dashes or underscores.');
-  }
+  const id = checkedId(flags.id ?? made.id);
   const entry: TokenEntry = { id, principal, token_sha256: made.sha256, grants };
   if (expiresAt !== undefined) entry.expires_at = expiresAt;
   const isForFile = flags.tokensFile !== undefined || flags.config !== undefined;
@@ -44,7 +70,7 @@ export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Pro
     throw new UsageError("Give the grants of the token: --grant 'payments.*:submitter'.");
   }
   const file = isForFile ? await tokensFileOf(flags, { terminal }) : undefined;
-  if (file !== undefined) await addEntry(file, entry);
+  if (file !== undefined) await addEntry(tokens, file, entry);
   const { out, json } = terminal;
   if (json) {
     const shown = { ...entry, expires_at: expiresAt ?? null, token: made.token };
@@ -63,72 +89,21 @@ export async function newQueueToken(flags: TokenFlags, { terminal }: Shows): Pro
   );
 }
 
-async function addEntry(file: string, entry: TokenEntry): Promise<void> {
-  await editTokens(file, (tokens, document) => {
-    if (indexOfToken(tokens, entry.id) >= 0) {
-      throw new Refusal(
-        'DUPLICATE_ID',
-        `${file} already has a token "${entry.id}". Choose another --id.`,
-      );
-    }
-    tokens.add(document.createNode(entry));
-  });
+export async function listTokens(flags: TokensFileFlags, tools: Shows): Promise<void> {
+  await listEntries(tokens, await tokensFileOf(flags, tools), tools);
 }
 
-export async function listTokens(flags: TokensFileFlags, { terminal }: Shows): Promise<void> {
-  const file = await tokensFileOf(flags, { terminal });
-  const tokens = await readTokens(file);
-  const { out, json } = terminal;
-  if (json) {
-    const shown = tokens.map(({ id, principal, grants, expires_at: at }) => ({
-      id,
-      principal,
-      grants,
-      expires_at: at ?? null,
-    }));
-    out.write(`${JSON.stringify({ tokens: shown }, null, 2)}\n`);
-    return;
-  }
-  const now = systemClock.now();
-  const columns = [
-    { title: 'ID' },
-    { title: 'PRINCIPAL' },
-    { title: 'GRANTS', overflow: 'wrap' as const },
-    { title: 'EXPIRES' },
-  ];
-  const rows = tokens.map(({ id, principal, grants, expires_at: at }) => [
-    id,
-    principal,
-    grants.map(grantText).join(', '),
-    at === undefined
-      ? 'never'
-      : parseTimestamp(at) <= now
-        ? { text: `expired ${at}`, tone: 'bad' as const }
-        : at,
-  ]);
-  out.write(tokens.length === 0 ? `${file} has no tokens.\n` : renderTable(columns, rows, out));
-}
-
-export async function revokeToken(
-  id: string,
-  flags: TokensFileFlags,
-  { terminal }: Shows,
-): Promise<void> {
-  const file = await tokensFileOf(flags, { terminal });
-  // Editing would create a missing file.
-  await readTokens(file);
-  await editTokens(file, (tokens) => {
-    const at = indexOfToken(tokens, id);
+export async function revokeToken(id: string, flags: TokensFileFlags, tools: Shows): Promise<void> {
+  const file = await tokensFileOf(flags, tools);
+  await removeEntry(tokens, file, id, (message) =>
     // Not shown if it is a whole token.
-    if (at < 0 && id.startsWith('mr_')) {
-      throw new UsageError(
-        'Give the id of the token, which is the part between mr_ and the next underscore.',
-      );
-    }
-    if (at < 0) throw new Refusal('UNKNOWN_TOKEN', `${file} has no token "${id}".`);
-    tokens.delete(at);
-  });
-  const { out, json } = terminal;
+    id.startsWith('mr_')
+      ? new UsageError(
+          'Give the id of the token, which is the part between mr_ and the next underscore.',
+        )
+      : new Refusal('UNKNOWN_TOKEN', message),
+  );
+  const { out, json } = tools.terminal;
   out.write(
     json
       ? `${JSON.stringify({ revoked: id, file }, null, 2)}\n`
@@ -158,18 +133,10 @@ function grantText({ queue, role }: Grant): string {
   return `${role} of ${queue}`;
 }
 
-async function tokensFileOf(flags: TokensFileFlags, { terminal }: Shows): Promise<string> {
-  if (flags.tokensFile !== undefined) return resolve(flags.tokensFile);
-  const [{ queueConfig }, { loadConfig }] = await Promise.all([
-    import('@millrace/queue/config'),
-    import('@millrace/kit/config'),
-  ]);
-  const { values } = loadConfig(queueConfig, {
-    environment: terminal.env,
-    flags: flags.config === undefined ? {} : { config: flags.config },
-  });
-  if (values.tokens_file !== undefined) return values.tokens_file;
-  throw new UsageError(
-    'Name the tokens file: --tokens-file FILE, or --config with its tokens_file.',
-  );
+async function tokensFileOf(flags: TokensFileFlags, tools: Shows): Promise<string> {
+  const config = async () => (await import('@millrace/queue/config')).queueConfig;
+  const settings = { config, file: flags.config };
+  const file = await fileOf(flags.tokensFile, 'tokens_file', settings, tools);
+  if (file === undefined) throw unnamedFile('tokens', '--tokens-file', 'tokens_file');
+  return file;
 }

@@ -1,8 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { expect, test } from 'vitest';
 import { plain } from '../render/paint.js';
-import { topScreen } from './top-screen.js';
-import { rowOf, showTop } from './top.js';
+import { topScreen, rowOf, showTop } from './top.js';
 
 type Point = QueueSchema<'QueueMetricsPoint'>;
 const nothing = { p50: null, p95: null, p99: null };

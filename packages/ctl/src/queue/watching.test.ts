@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Sample } from './watch-screen.js';
-import { Course } from './watching.js';
+import { Course, type Sample } from './watching.js';
 
 function sample(more: Partial<Sample>): Sample {
   const counts = { pending: 0, inFlight: 0, dead: 0, oldestMs: 0 };

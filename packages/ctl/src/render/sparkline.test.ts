@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { sparkline } from './sparkline.js';
+import { sparkline } from './figures.js';
 
 test('the highest value is a full bar, and only nothing looks like nothing', () => {
   expect(sparkline([0, 1, 500, 1000], 10)).toBe('▁▂▅█');

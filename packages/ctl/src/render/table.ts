@@ -1,5 +1,6 @@
 import type { Paint, Tone } from './paint.js';
 import { cut, printable, widthOf, wrap } from './text.js';
+import { formatTimestamp, humanAge } from '@millrace/kit/units';
 
 export interface Column {
   /** Column title; a table whose titles are all empty has no heading. */
@@ -96,4 +97,10 @@ function textOf(cell: Cell | undefined): string {
 
 function toneOf(cell: Cell | undefined): Tone | undefined {
   return typeof cell === 'object' ? cell.tone : undefined;
+}
+
+/** A time in a table: `2m ago`, or with `--utc` as an RFC 3339 time. `-` if it is unknown. */
+export function timeText(at: number, now: number, sheet: Pick<Sheet, 'utc'>): string {
+  if (sheet.utc && Number.isFinite(at)) return formatTimestamp(at);
+  return humanAge(at, now);
 }

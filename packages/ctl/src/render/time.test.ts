@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { timeText } from './time.js';
+import { timeText } from './table.js';
 
 const now = Date.UTC(2026, 0, 5, 12);
 

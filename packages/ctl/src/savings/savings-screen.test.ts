@@ -2,10 +2,16 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain } from '../render/paint.js';
-import { auditScreen } from './audit-screen.js';
-import { benchmarkScreen } from './benchmark-screen.js';
-import { bar, dollars, exact, percent } from './figures.js';
-import { localTime, savingsScreen } from './savings-screen.js';
+import {
+  auditScreen,
+  localTime,
+  savingsScreen,
+  benchmarkScreen,
+  bar,
+  dollars,
+  exact,
+  percent,
+} from './savings-screen.js';
 import { parseSince } from '../base/since.js';
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;

@@ -1,10 +1,9 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanCount } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
-import { sparkline } from '../render/sparkline.js';
+import { sparkline } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
-import { wrap } from '../render/text.js';
-import { alignedRight, bar, dollars, percent } from './figures.js';
+import { wrap, cut, printable } from '../render/text.js';
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
 
@@ -117,4 +116,110 @@ export function localTime(timestamp: string): string {
   const at = new Date(timestamp);
   const wall = new Date(at.getTime() - at.getTimezoneOffset() * 60_000);
   return wall.toISOString().slice(0, 16).replace('T', ' ');
+}
+
+type Sample = DaemonSchema<'SavingsSample'>;
+
+const maxShown = 10;
+const linesShown = 8;
+
+/** The newest samples, to judge whether the omitted text mattered. */
+export function auditScreen({ samples = [] }: SavingsReport, sheet: Sheet): string {
+  if (samples.length === 0) {
+    return (
+      'No samples are stored. Set `savings_samples: true` in config.yaml and restart the ' +
+      'daemon to store them from then on.\n'
+    );
+  }
+  return samples
+    .slice(0, maxShown)
+    .map((sample) => pair(sample, sheet))
+    .join('\n');
+}
+
+function pair(sample: Sample, sheet: Sheet): string {
+  const { ts, feature, repo, raw_tokens: raw, kept_tokens: shortened } = sample;
+  const share = raw === 0 ? 0 : (100 * (raw - shortened)) / raw;
+  const figures = `${exact(raw)} tokens raw, ${exact(shortened)} kept, ${percent(share)} saved`;
+  const place = repo === null ? '' : `  ${printable(repo)}`;
+  const heading = cut(`${localTime(ts)}  ${feature}  ${figures}${place}`, sheet.columns);
+  return (
+    `${sheet.paint('strong', heading)}\n` +
+    excerpt('raw', sample.raw, sheet) +
+    excerpt('kept', sample.kept, sheet)
+  );
+}
+
+function excerpt(name: string, text: string, { columns, paint }: Sheet): string {
+  const lines = text.replace(/\n+$/, '').split('\n');
+  const shown = lines.length <= linesShown ? lines : lines.slice(-linesShown);
+  const hidden = lines.length - shown.length;
+  const note = hidden === 0 ? [] : [paint('dim', `(${exact(hidden)} earlier lines)`)];
+  const prefix = `  ${name.padEnd(4)} | `;
+  const body = [...note, ...shown.map((line) => cut(printable(line), columns - prefix.length))];
+  return body.map((line) => `${paint('dim', prefix)}${line}`.trimEnd().concat('\n')).join('');
+}
+
+/** Price of a million input tokens of the top tier, from the report. */
+const usdPerMillion = 5;
+
+/** Tokens without savings beside tokens with savings. */
+export function benchmarkScreen(report: SavingsReport, sheet: Sheet): string {
+  const { raw_tokens: raw, kept_tokens: used, saved_tokens: saved } = report.axes.context;
+  const { saved_dollars: savedUsd, reduction_pct: reduction } = report.axes.context;
+  const tokens = alignedRight(['TOKENS', ...[raw, used, saved].map(exact)]);
+  const priced = [raw, used].map((count) => dollars((count * usdPerMillion) / 1e6));
+  const costs = alignedRight(['DOLLARS', ...priced, dollars(savedUsd)]);
+  const share = raw === 0 ? 0 : used / raw;
+  const rows: Cell[][] = [
+    ['without', tokens[1]!, costs[1]!, { text: bar(raw === 0 ? 0 : 1), tone: 'warn' }],
+    ['with', tokens[2]!, costs[2]!, { text: bar(share), tone: 'ok' }],
+    ['saved', tokens[3]!, costs[3]!, { text: percent(reduction), tone: 'strong' }],
+  ];
+  const titles = ['CONTEXT', tokens[0]!, costs[0]!, ''].map((title) => ({ title }));
+  const { offload } = report.axes;
+  const from = report.since === null ? 'the start' : localTime(report.since);
+  return (
+    renderTable(titles, rows, sheet) +
+    `Offload, counted separately: ${exact(offload.tokens)} tokens, ` +
+    `${dollars(offload.dollars)}.\n` +
+    `${sheet.paint('dim', `Since ${from}, ${exact(report.events)} events, ${report.basis}.`)}\n`
+  );
+}
+
+/** `$12.50`, `$0.41`, and two significant digits for less. */
+export function dollars(amount: number): string {
+  const sign = amount < 0 ? '-' : '';
+  const size = Math.abs(amount);
+  if (size > 0 && size < 0.0001) return `${sign}<$0.0001`;
+  const text = size === 0 || size >= 0.1 ? grouped(size.toFixed(2)) : size.toPrecision(2);
+  return `${sign}$${text}`;
+}
+
+/** `81,000`. */
+export function exact(count: number): string {
+  return grouped(String(count));
+}
+
+/** Rounds, but shows 100 only for exactly 100. */
+export function percent(value: number): string {
+  const rounded = Math.round(value * 10) / 10;
+  return `${rounded >= 100 && value < 100 ? 99.9 : rounded}%`;
+}
+
+/** An ASCII bar. A share above 0 is never empty; only 1 is full. */
+export function bar(share: number, cells = 20): string {
+  const full = Math.max(0, Math.min(1, share)) * cells;
+  const filled = share >= 1 ? cells : Math.min(cells - 1, Math.ceil(full));
+  return `${'#'.repeat(filled)}${'.'.repeat(cells - filled)}`;
+}
+
+/** Pads the texts of a column to one width. */
+export function alignedRight(texts: readonly string[]): string[] {
+  const width = Math.max(...texts.map(({ length }) => length));
+  return texts.map((text) => text.padStart(width));
+}
+
+function grouped(digits: string): string {
+  return digits.replaceAll(/\B(?=(?:\d{3})+(?!\d))(?<!\.\d*)/g, ',');
 }

@@ -3,9 +3,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
-import { auditScreen } from './audit-screen.js';
-import { benchmarkScreen } from './benchmark-screen.js';
-import { savingsScreen } from './savings-screen.js';
+import { auditScreen, savingsScreen, benchmarkScreen } from './savings-screen.js';
 import { parseSince } from '../base/since.js';
 
 export interface SavingsFlags extends DaemonFlags {

@@ -6,7 +6,7 @@ import { locate } from '../daemon/locate.js';
 import { queueApi } from '../queue/api.js';
 import { restUntil } from '../queue/waiting.js';
 import type { Tools } from '../base/tools.js';
-import { readSpend } from '../usage/read-spend.js';
+import { readSpend } from '../usage/whole-spend.js';
 import { Actions, type Servers } from './actions.js';
 import type { Closed, ScreenState } from './app.js';
 import { followEvents } from './follow-events.js';

@@ -18,8 +18,9 @@ import { newSigningSecret } from '@millrace/kit/webhooks';
 import { parseSecrets } from '@millrace/queue/secrets';
 import { parse } from 'yaml';
 import { lineOf, queueSecretsFile, queueSettingsFile } from '../daemon/places.js';
-import { editSecrets, indexOfSecret, type SecretEntry } from '../queue/secrets-file.js';
-import { editTokens, indexOfToken, readTokens } from '../queue/tokens-file.js';
+import { editEntries, indexOfEntry, readEntries } from '../base/credentials.js';
+import { secrets as secretsKind, type SecretEntry } from '../queue/secrets.js';
+import { tokens as tokensKind } from '../queue/tokens.js';
 
 /*
  * Files that `ctl up` creates on its first run to connect the servers. Every file is readable only
@@ -90,11 +91,13 @@ export async function makeToken(
   if (existing === undefined) writePrivate(file, `${token}\n`);
   const sha256 = hashSecret(token);
   const known =
-    lineOf(tokensFile(dataDir)) === undefined ? [] : await readTokens(tokensFile(dataDir));
+    lineOf(tokensFile(dataDir)) === undefined
+      ? []
+      : await readEntries(tokensKind, tokensFile(dataDir));
   if (known.some((entry) => entry.token_sha256 === sha256)) return token;
-  await editTokens(tokensFile(dataDir), (tokens, document) => {
+  await editEntries(tokensKind, tokensFile(dataDir), (tokens, document) => {
     const grants = [{ queue: '*', role: 'admin' }];
-    const name = indexOfToken(tokens, id) < 0 ? id : newToken(systemRandom).id;
+    const name = indexOfEntry(tokensKind, tokens, id) < 0 ? id : newToken(systemRandom).id;
     tokens.add(document.createNode({ id: name, principal, token_sha256: sha256, grants }));
   });
   return token;
@@ -122,9 +125,9 @@ export async function makeSecrets(
   const names = [signingSecret, daemonTokenSecret];
   const isDone = names.every((name) => valueOf(name) === wanted.get(name));
   if (isDone && !isJson(file)) return value;
-  await editSecrets(file, (secrets, document) => {
+  await editEntries(secretsKind, file, (secrets, document) => {
     for (const name of names) {
-      const at = indexOfSecret(secrets, name);
+      const at = indexOfEntry(secretsKind, secrets, name);
       if (at >= 0) secrets.delete(at);
     }
     const ours = Array.from(wanted, ([name, secret]) =>

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain } from '../render/paint.js';
-import { insightsScreen } from './insights-screen.js';
+import { insightsScreen } from './insights.js';
 
 const example = contractExample('Insights');
 const screen = (columns: number, insights = example) =>

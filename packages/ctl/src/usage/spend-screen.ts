@@ -1,8 +1,7 @@
+import { barOf, dollars, rightAligned, sparkline } from '../render/figures.js';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { humanCount } from '@millrace/kit/units';
-import { barOf, dollars, rightAligned } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
-import { sparkline } from '../render/sparkline.js';
 import { spendTables, type SpendBy } from './spend-tables.js';
 
 type SpendRollup = DaemonSchema<'SpendRollup'>;

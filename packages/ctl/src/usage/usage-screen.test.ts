@@ -2,7 +2,7 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { expect, test } from 'vitest';
 import { contractExample } from '../daemon/contract-examples.test-support.js';
 import { plain } from '../render/paint.js';
-import { usageScreen } from './usage-screen.js';
+import { usageScreen } from './usage.js';
 
 type UsageDocument = DaemonSchema<'UsageDocument'>;
 type BackendUsage = DaemonSchema<'BackendUsage'>;

@@ -4,7 +4,6 @@ import { Refusal } from '@millrace/kit/errors';
 import type { DaemonApi } from '../daemon/api.js';
 import { whileShown } from '../db/progress.js';
 import type { Tools } from '../base/tools.js';
-import { readSpend } from './read-spend.js';
 
 type SpendRollup = DaemonSchema<'SpendRollup'>;
 type Here = Pick<Tools, 'terminal' | 'lifecycle'>;
@@ -62,4 +61,19 @@ function warn({ done, of }: Scan, { terminal: { err } }: Here): void {
   const percent = of > 0 ? Math.floor((100 * done) / of) : 0;
   const text = `The daemon has read ${percent}% of the transcripts. Run it again for the rest.`;
   err.write(`${err.paint('warn', 'Warning:')} ${text}\n`);
+}
+
+export async function readSpend(api: DaemonApi): Promise<SpendRollup> {
+  const rollup = await api.call('getSpend');
+  if (isRollup(rollup)) return rollup;
+  throw new Refusal(
+    'UNAVAILABLE',
+    `${api.url} returned no spend rollup. It may be another version of Millrace.`,
+  );
+}
+
+function isRollup(value: unknown): value is SpendRollup {
+  if (typeof value !== 'object' || value === null) return false;
+  const { total_usd: total, by_day: days, by_agent: agents, by_repo: repos } = value as SpendRollup;
+  return typeof total === 'number' && [days, agents, repos].every((rows) => Array.isArray(rows));
 }

@@ -1,10 +1,17 @@
 import { useEffect, useRef } from 'react';
+import { DataTable, type DataColumn } from './data-table.js';
 
 export interface Difference {
   path: string;
   before: string;
   after: string;
 }
+
+const columns: readonly DataColumn<Difference>[] = [
+  { header: 'Setting', className: 'mono', cell: ({ path }) => path },
+  { header: 'Before', className: 'mono', cell: ({ before }) => before },
+  { header: 'After', className: 'mono', cell: ({ after }) => after },
+];
 
 /** What is about to be saved, setting by setting. */
 export function ChangeTable({
@@ -23,28 +30,14 @@ export function ChangeTable({
   return (
     <section ref={section} className="change-review" aria-label="Changes">
       <h3>{isNew ? 'The server will write' : 'Changes'}</h3>
-      <div className="scroll-x" tabIndex={0} role="group" aria-label="Changes">
-        <table className="table changes">
-          <thead>
-            <tr>
-              <th scope="col">Setting</th>
-              {!isNew && <th scope="col">Before</th>}
-              <th scope="col">After</th>
-            </tr>
-          </thead>
-          <tbody>
-            {changes.map(({ path, before, after }) => (
-              <tr key={path}>
-                <th scope="row" className="mono">
-                  {path}
-                </th>
-                {!isNew && <td className="mono">{before}</td>}
-                <td className="mono">{after}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <DataTable
+        label="Changes"
+        className="changes"
+        isCards={false}
+        columns={isNew ? columns.filter(({ header }) => header !== 'Before') : columns}
+        rows={changes}
+        rowKey={({ path }) => path}
+      />
     </section>
   );
 }

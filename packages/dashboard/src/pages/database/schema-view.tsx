@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Bar } from '../../parts/bar.js';
+import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { count } from '../../parts/format.js';
 import { Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
@@ -96,7 +97,13 @@ function SeenFields({ collection }: { collection: string }) {
                   ? 'From all records.'
                   : `From the first ${count(records.length)} records.`}
               </p>
-              <FieldTable fields={inferFields(records)} />
+              <DataTable
+                label="Fields"
+                isCards={false}
+                columns={columns}
+                rows={inferFields(records)}
+                rowKey={({ path }) => path}
+              />
             </>
           )
         }
@@ -105,33 +112,15 @@ function SeenFields({ collection }: { collection: string }) {
   );
 }
 
-function FieldTable({ fields }: { fields: ReturnType<typeof inferFields> }) {
-  return (
-    <div className="scroll-x" tabIndex={0} role="group" aria-label="Fields">
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Field</th>
-            <th scope="col">Types</th>
-            <th scope="col">Records that have it</th>
-          </tr>
-        </thead>
-        <tbody>
-          {fields.map(({ path, types, percent }) => (
-            <tr key={path}>
-              <th scope="row" className="mono">
-                {path}
-              </th>
-              <td>{types.join(', ')}</td>
-              <td>
-                <span className="db-share">
-                  <Bar label={`${path}: ${percent}%`} percent={percent} /> {percent}%
-                </span>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
-  );
-}
+const columns: readonly DataColumn<ReturnType<typeof inferFields>[number]>[] = [
+  { header: 'Field', className: 'mono', cell: ({ path }) => path },
+  { header: 'Types', cell: ({ types }) => types.join(', ') },
+  {
+    header: 'Records that have it',
+    cell: ({ path, percent }) => (
+      <span className="db-share">
+        <Bar label={`${path}: ${percent}%`} percent={percent} /> {percent}%
+      </span>
+    ),
+  },
+];

@@ -2,6 +2,7 @@ import { count } from '../../parts/format.js';
 import { Time } from '../../parts/time.js';
 import type { Column } from '../../parts/virtual-table.js';
 import type { DeadRow } from '../../queue/api.js';
+import { attemptsColumn, idColumn, selectColumn } from '../../queue/task-columns.js';
 
 interface ColumnParts {
   selected: ReadonlySet<string>;
@@ -12,20 +13,7 @@ interface ColumnParts {
 
 export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts): Column<DeadRow>[] {
   return [
-    {
-      id: 'select',
-      header: '',
-      width: '1.5rem',
-      cell: ({ id }) => (
-        <input
-          type="checkbox"
-          className="over-link dead-select"
-          aria-label={`Select ${id}`}
-          checked={selected.has(id)}
-          onChange={() => toggle(id)}
-        />
-      ),
-    },
+    selectColumn({ selected, onToggle: toggle, className: 'dead-select' }),
     {
       id: 'handler',
       header: 'Handler',
@@ -46,14 +34,7 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
       wideOnly: true,
       cell: (row) => <Failure row={row} />,
     },
-    {
-      id: 'attempts',
-      header: 'Attempts',
-      width: '5rem',
-      numeric: true,
-      wideOnly: true,
-      cell: ({ total_attempts }) => count(total_attempts),
-    },
+    attemptsColumn,
     {
       id: 'redrives',
       header: 'Redrives',
@@ -62,13 +43,7 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
       wideOnly: true,
       cell: ({ redrive_count }) => count(redrive_count),
     },
-    {
-      id: 'id',
-      header: 'Id',
-      width: '15rem',
-      wideOnly: true,
-      cell: ({ id }) => <span className="mono muted">{id}</span>,
-    },
+    idColumn,
     {
       id: 'died',
       header: 'Dead at',

@@ -1,8 +1,8 @@
 import { Link } from 'wouter';
-import { count } from '../../parts/format.js';
 import { Time } from '../../parts/time.js';
 import type { Column } from '../../parts/virtual-table.js';
 import type { TaskRow } from '../../queue/api.js';
+import { attemptsColumn, idColumn, selectColumn } from '../../queue/task-columns.js';
 
 interface ColumnParts {
   status: TaskRow['status'];
@@ -18,7 +18,7 @@ interface ColumnParts {
 export function taskColumns(parts: ColumnParts): Column<TaskRow>[] {
   const isDead = parts.status === 'DEAD';
   return [
-    ...(parts.isSelectable ? [selection(parts)] : []),
+    ...(parts.isSelectable ? [selectColumn(parts)] : []),
     {
       id: 'handler',
       header: 'Handler',
@@ -44,14 +44,7 @@ export function taskColumns(parts: ColumnParts): Column<TaskRow>[] {
           <span className="muted">{group_key ?? ''}</span>
         ),
     },
-    {
-      id: 'attempts',
-      header: 'Attempts',
-      width: '5rem',
-      numeric: true,
-      wideOnly: true,
-      cell: ({ total_attempts }) => count(total_attempts),
-    },
+    attemptsColumn,
     {
       id: 'priority',
       header: 'Priority',
@@ -60,13 +53,7 @@ export function taskColumns(parts: ColumnParts): Column<TaskRow>[] {
       wideOnly: true,
       cell: ({ priority }) => priority,
     },
-    {
-      id: 'id',
-      header: 'Id',
-      width: '15rem',
-      wideOnly: true,
-      cell: ({ id }) => <span className="mono muted">{id}</span>,
-    },
+    idColumn,
     {
       id: 'created',
       header: 'Submitted',
@@ -86,31 +73,6 @@ function LastError({ error }: { error: TaskRow['last_error'] }) {
       {error_type} <span className="muted">{http_status ?? message}</span>
     </div>
   );
-}
-
-function selection({ selected, onToggle, onToggleAll }: ColumnParts): Column<TaskRow> {
-  return {
-    id: 'select',
-    header: '',
-    headerControl: (
-      <input
-        type="checkbox"
-        aria-label="Select all"
-        checked={selected.size > 0}
-        onChange={onToggleAll}
-      />
-    ),
-    width: '1.5rem',
-    cell: ({ id }) => (
-      <input
-        type="checkbox"
-        className="over-link"
-        aria-label={`Select ${id}`}
-        checked={selected.has(id)}
-        onChange={() => onToggle(id)}
-      />
-    ),
-  };
 }
 
 function lastColumn(status: TaskRow['status']): Column<TaskRow> {

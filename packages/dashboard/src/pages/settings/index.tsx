@@ -3,6 +3,7 @@ import { useState, useSyncExternalStore } from 'react';
 import { queries } from '../../api/queries.js';
 import { logOut } from '../../api/login.js';
 import { tokenStore } from '../../api/token.js';
+import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { unknown } from '../../parts/format.js';
 import { useTextParam } from '../../parts/location.js';
 import { Page, Panel } from '../../parts/page.js';
@@ -123,52 +124,22 @@ function DaemonSettings({ view }: { view: ConfigView }) {
         config file, with a flag or with a <code>MILLRACE_…</code> variable. Tiers, the default
         backend and the thinking mode are under Backends &amp; usage.
       </p>
-      <div className="scroll-x" tabIndex={0} role="group" aria-label="Daemon settings">
-        <table role="table" className="table cards">
-          <thead role="rowgroup">
-            <tr role="row">
-              <th role="columnheader" scope="col">
-                Setting
-              </th>
-              <th role="columnheader" scope="col">
-                Value
-              </th>
-              <th role="columnheader" scope="col">
-                Source
-              </th>
-              <th role="columnheader" scope="col">
-                Change
-              </th>
-            </tr>
-          </thead>
-          <tbody role="rowgroup">
-            {shown.map((entry) => (
-              <tr role="row" key={entry.key}>
-                <th role="rowheader" scope="row" className="mono">
-                  {entry.key}
-                </th>
-                <td role="cell" data-label="Value" className="settings-value mono">
-                  {valueText(entry)}
-                </td>
-                <td
-                  role="cell"
-                  data-label="Source"
-                  className={entry.source === 'default' ? 'muted' : undefined}
-                >
-                  <span title={entry.origin ?? undefined}>{entry.source}</span>
-                </td>
-                <td role="cell" data-label="Change" className="muted">
-                  <ChangeNote entry={entry} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <DataTable label="Daemon settings" columns={columns} rows={shown} rowKey={({ key }) => key} />
       {shown.length === 0 && <Empty title="No setting matches." />}
     </Panel>
   );
 }
+
+const columns: readonly DataColumn<ConfigEntry>[] = [
+  { header: 'Setting', className: 'mono', cell: ({ key }) => key },
+  { header: 'Value', className: 'settings-value mono', cell: valueText },
+  {
+    header: 'Source',
+    className: ({ source }) => (source === 'default' ? 'muted' : undefined),
+    cell: ({ source, origin }) => <span title={origin ?? undefined}>{source}</span>,
+  },
+  { header: 'Change', className: 'muted', cell: (entry) => <ChangeNote entry={entry} /> },
+];
 
 /** How the setting can be changed, and whether the config file has another value. */
 function ChangeNote({ entry }: { entry: ConfigEntry }) {

@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { queries } from '../../api/queries.js';
 import { Chart } from '../../parts/chart.js';
 import { Choice } from '../../parts/choice.js';
+import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { count, dollars, percent, tokens, words } from '../../parts/format.js';
 import { useParam } from '../../parts/location.js';
 import { Figure, Panel } from '../../parts/page.js';
@@ -130,33 +131,19 @@ function Features({ report }: { report: Report }) {
   const rows = report.features.filter(({ feature }) => feature !== 'llm_offload');
   if (rows.length === 0) return null;
   return (
-    <div className="scroll-x" tabIndex={0} role="group" aria-label="Savings by feature">
-      <table className="table">
-        <thead>
-          <tr>
-            <th scope="col">Feature</th>
-            <th scope="col" className="numeric">
-              Events
-            </th>
-            <th scope="col" className="numeric">
-              Raw
-            </th>
-            <th scope="col" className="numeric">
-              Saved
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map(({ feature, events, raw_tokens, saved_tokens }) => (
-            <tr key={feature}>
-              <th scope="row">{words(feature)}</th>
-              <td className="numeric">{count(events)}</td>
-              <td className="numeric">{tokens(raw_tokens)}</td>
-              <td className="numeric">{tokens(saved_tokens)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <DataTable
+      label="Savings by feature"
+      isCards={false}
+      columns={columns}
+      rows={rows}
+      rowKey={({ feature }) => feature}
+    />
   );
 }
+
+const columns: readonly DataColumn<Report['features'][number]>[] = [
+  { header: 'Feature', cell: ({ feature }) => words(feature) },
+  { header: 'Events', numeric: true, cell: ({ events }) => count(events) },
+  { header: 'Raw', numeric: true, cell: ({ raw_tokens: raw }) => tokens(raw) },
+  { header: 'Saved', numeric: true, cell: ({ saved_tokens: saved }) => tokens(saved) },
+];

@@ -10,7 +10,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { editKeys, indexOfKey, readKeys, type KeyEntry } from './keys-file.js';
+import { editEntries, indexOfEntry, readEntries } from '../base/credentials.js';
+import { keys as kind, type KeyEntry } from './keys.js';
 
 let folder = '';
 let file = '';
@@ -25,7 +26,7 @@ function entry(id: string): KeyEntry {
 }
 
 const add = (id: string) =>
-  editKeys(file, (keys, document) => keys.add(document.createNode(entry(id))));
+  editEntries(kind, file, (keys, document) => keys.add(document.createNode(entry(id))));
 
 test('a new file is for its owner alone, an old one keeps its mode', async () => {
   await add('one');
@@ -33,7 +34,7 @@ test('a new file is for its owner alone, an old one keeps its mode', async () =>
   chmodSync(file, 0o640);
   await add('two');
   expect(statSync(file).mode & 0o777).toBe(0o640);
-  expect((await readKeys(file)).map(({ id }) => id)).toEqual(['one', 'two']);
+  expect((await readEntries(kind, file)).map(({ id }) => id)).toEqual(['one', 'two']);
   expect(readdirSync(folder)).toEqual(['keys.yaml']);
 });
 
@@ -49,11 +50,11 @@ keys:
 `,
   );
   await add('new');
-  await editKeys(file, (keys) => keys.delete(indexOfKey(keys, 'shop')));
+  await editEntries(kind, file, (keys) => keys.delete(indexOfEntry(kind, keys, 'shop')));
   const text = readFileSync(file, 'utf8');
   expect(text).toContain('# ours');
   expect(text).toContain('# for the mill');
-  expect((await readKeys(file)).map(({ id }) => id)).toEqual(['mill', 'new']);
+  expect((await readEntries(kind, file)).map(({ id }) => id)).toEqual(['mill', 'new']);
 });
 
 test('an edit that the server would not take leaves the file as it was', async () => {
@@ -69,13 +70,13 @@ test('a file that is wrong is reported with its line and not touched', async () 
   writeFileSync(file, 'keys:\n  - id: a\n    secret: hunter2\n');
   await expect(add('b')).rejects.toThrow(/keys\.yaml:\d/);
   await expect(add('b')).rejects.not.toThrow('hunter2');
-  await expect(readKeys(join(folder, 'none.yaml'))).rejects.toThrow('no such file');
+  await expect(readEntries(kind, join(folder, 'none.yaml'))).rejects.toThrow('no such file');
 });
 
 test('two edits at once: one is reported to wait, none is lost', async () => {
   const outcomes = await Promise.allSettled([add('one'), add('two')]);
   const done = outcomes.filter(({ status }) => status === 'fulfilled').length;
   expect(done).toBeGreaterThan(0);
-  expect(await readKeys(file)).toHaveLength(done);
+  expect(await readEntries(kind, file)).toHaveLength(done);
   expect(readdirSync(folder)).toEqual(['keys.yaml']);
 });

@@ -1,0 +1,137 @@
+import { resolve } from 'node:path';
+import type { List, Value } from '@millrace/contract/lists';
+import { systemClock } from '@millrace/kit/clock';
+import type { ConfigDefinition } from '@millrace/kit/config';
+import { Refusal, UsageError } from '@millrace/kit/errors';
+import { parseTimestamp } from '@millrace/kit/units';
+import { isMap, type Document, type YAMLSeq } from 'yaml';
+import { editCredentials, readCredentials, type CredentialsFile } from './credentials-file.js';
+import { listText } from './list-text.js';
+import type { Tools } from './tools.js';
+
+type Shows = Pick<Tools, 'terminal'>;
+
+/** A kind of credential, in a file that a server reads: keys, tokens, secrets. */
+export interface Credentials<Entry> extends CredentialsFile {
+  /** `key` */
+  readonly noun: string;
+  /** The member that names an entry. */
+  readonly named: keyof Entry & string;
+  /** Columns of the list; without rows, `listCredentials` says so itself. */
+  readonly columns: List<Entry>['columns'];
+  /** An entry as --json shows it, without its secret. */
+  readonly json: (entry: Entry) => object;
+  /** Called before the file is changed. */
+  readonly prepare?: (document: Document) => void;
+}
+
+export function indexOfEntry<Entry>(
+  { named }: Credentials<Entry>,
+  entries: YAMLSeq,
+  name: string,
+): number {
+  return entries.items.findIndex((item) => isMap(item) && item.get(named) === name);
+}
+
+export function readEntries<Entry>(kind: Credentials<Entry>, file: string): Promise<Entry[]> {
+  return readCredentials<Entry>(file, kind);
+}
+
+export function editEntries<Entry>(
+  kind: Credentials<Entry>,
+  file: string,
+  edit: (entries: YAMLSeq, document: Document) => void,
+): Promise<void> {
+  return editCredentials(file, kind, (entries, document) => {
+    kind.prepare?.(document);
+    edit(entries, document);
+  });
+}
+
+/** Adds an entry; its name must be new. */
+export async function addEntry<Entry>(
+  kind: Credentials<Entry>,
+  file: string,
+  entry: Entry & object,
+  duplicate = { code: 'DUPLICATE_ID', advice: 'Choose another --id.' },
+): Promise<void> {
+  const name = String(entry[kind.named]);
+  await editEntries(kind, file, (entries, document) => {
+    if (indexOfEntry(kind, entries, name) >= 0) {
+      const { code, advice } = duplicate;
+      throw new Refusal(code, `${file} already has a ${kind.noun} "${name}". ${advice}`);
+    }
+    entries.add(document.createNode(entry));
+  });
+}
+
+export async function listEntries<Entry>(
+  kind: Credentials<Entry>,
+  file: string,
+  { terminal: { out, json } }: Shows,
+): Promise<void> {
+  const entries = await readEntries(kind, file);
+  const { columns, list } = kind;
+  const empty = `${file} has no ${list}.`;
+  out.write(
+    json
+      ? `${JSON.stringify({ [list]: entries.map(kind.json) }, null, 2)}\n`
+      : listText({ columns, empty }, entries, systemClock.now(), out),
+  );
+}
+
+/** Removes an entry. `missing` may explain what a wrong name is. */
+export async function removeEntry<Entry>(
+  kind: Credentials<Entry>,
+  file: string,
+  name: string,
+  missing: (message: string) => Error,
+): Promise<void> {
+  // Editing would create a missing file.
+  await readEntries(kind, file);
+  await editEntries(kind, file, (entries) => {
+    const at = indexOfEntry(kind, entries, name);
+    if (at < 0) throw missing(`${file} has no ${kind.noun} "${name}".`);
+    entries.delete(at);
+  });
+}
+
+/** The file that a flag names, or a setting of the server; undefined for neither. */
+export async function fileOf<Setting extends string>(
+  given: string | undefined,
+  setting: Setting,
+  settings: {
+    readonly config: () => Promise<ConfigDefinition>;
+    readonly file: string | undefined;
+    readonly defaultFile?: string;
+  },
+  { terminal }: Shows,
+): Promise<string | undefined> {
+  if (given !== undefined) return resolve(given);
+  const [config, { loadConfig }] = await Promise.all([
+    settings.config(),
+    import('@millrace/kit/config'),
+  ]);
+  const { values } = loadConfig(config, {
+    environment: terminal.env,
+    flags: settings.file === undefined ? {} : { config: settings.file },
+    ...(settings.defaultFile !== undefined && { defaultFile: settings.defaultFile }),
+  });
+  return (values as Readonly<Record<Setting, string | undefined>>)[setting];
+}
+
+/** The file must be named: `--keys-file FILE, or --config with its keys_file`. */
+export function unnamedFile(kind: string, flag: string, setting: string): UsageError {
+  return new UsageError(`Name the ${kind} file: ${flag} FILE, or --config with its ${setting}.`);
+}
+
+export function checkedId(id: string): string {
+  if (/^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(id)) return id;
+  throw new UsageError('--id must be 1 to 64 letters, digits, dots, dashes or underscores.');
+}
+
+/** When a credential expires; one that has expired stands out. */
+export function expiry(at: string | undefined): Value {
+  if (at === undefined) return 'never';
+  return parseTimestamp(at) <= systemClock.now() ? { text: `expired ${at}`, tone: 'bad' } : at;
+}

@@ -1,0 +1,442 @@
+import type { Commands } from '../base/declared.js';
+import { withDatabase, type ConnectionFlags, type DatabaseTools } from './connection.js';
+
+interface FindFlags extends ConnectionFlags {
+  filter?: string;
+  orderBy?: string;
+  limit?: string;
+  cursor?: string;
+  fields?: string;
+  all?: boolean;
+  count?: boolean;
+  explain?: boolean;
+}
+
+interface AggregateFlags extends ConnectionFlags {
+  filter?: string;
+  groupBy?: string;
+  compute?: string[];
+  having?: string;
+  orderBy?: string;
+  limit?: string;
+  explain?: boolean;
+}
+
+interface WatchFlags extends ConnectionFlags {
+  filter?: string;
+  database?: boolean;
+  initial?: boolean;
+  before?: boolean;
+  resume?: string;
+  startSeq?: string;
+  fields?: string;
+  max?: string;
+}
+
+interface InsertFlags extends ConnectionFlags {
+  recordKey?: string;
+  id?: string;
+  ttl?: string;
+  requestId?: string;
+}
+
+interface PutFlags extends ConnectionFlags {
+  merge?: boolean;
+  ifRev?: string;
+  ttl?: string;
+  requestId?: string;
+}
+
+interface ImportFlags extends ConnectionFlags {
+  keyField?: string;
+  documents?: boolean;
+  merge?: boolean;
+  batch?: string;
+  startLine?: string;
+  keepGoing?: boolean;
+}
+
+interface ExportFlags extends ConnectionFlags {
+  filter?: string;
+  fields?: string;
+  documents?: boolean;
+  out?: string;
+}
+
+interface CountFlags extends ConnectionFlags {
+  filter?: string;
+}
+
+const dataHelp = 'JSON object, @file, or - for stdin (the default)';
+export const collectionArgument = ['<collection>', 'name of the collection'] as const;
+
+/** Help text of conditions, separate from their parser because help must load fast. */
+const conditions = [
+  ['age=36', 'equal; age!=36 is not'],
+  ["'age>30'", 'greater; also >= < <= (quoted, because > is special in shells)'],
+  ['city=Bern,Oslo', 'any of these; city!=Bern,Oslo is none of them'],
+  ['age=20..30', 'between, both included'],
+  ['name^=A', 'starts with'],
+  ['tags~x', 'contains: part of a text or an element of a list; tags!~x does not'],
+  ["'name=~^A.a$'", 'matches a regular expression'],
+  ["'email?'", 'exists; email!? does not'],
+  ['address.city=Bern', 'a path; $id $key $rev $created_at $updated_at are system fields'],
+  ['\'zip="8001"\'', 'a text, because 8001 would be a number; true, false and null are themselves'],
+  ['a=1 or b=2', 'either; otherwise all must match. not and ( ) work too'],
+] as const;
+
+/** Explains conditions in the help. */
+export const conditionsSection = ['Conditions:', conditions] as const;
+
+/** The commands on records, which the shell has too. */
+export const recordCommands = (tools: DatabaseTools): Commands => ({
+  get: {
+    summary: 'Read one record',
+    description: 'Show the record with this key or id.',
+    arguments: [collectionArgument, ['<key>', 'key of the record, or its id']],
+    options: [['--fields <paths>', 'Show only these fields: name,address.city']],
+    examples: [
+      ['ctl db get people ada', 'by key'],
+      ['ctl db get people 01J8Z3K4M5N6P7Q8R9S0T1V2W3', 'by id'],
+      ['ctl db get people ada --json', 'for scripts: {"record": ...}'],
+    ],
+    exitCodes: { 1: 'no such record, or failure' },
+    run: async (collection: string, name: string, flags: ConnectionFlags & { fields?: string }) => {
+      const [{ getRecord }, { listOf }] = await Promise.all([
+        import('./reads.js'),
+        import('../base/arguments.js'),
+      ]);
+      const options = { collection, name, fields: listOf(flags.fields) };
+      await withDatabase(tools, flags, (database) => getRecord(database, options, tools));
+    },
+  },
+  put: {
+    summary: 'Create or replace the record with a key',
+    description: 'Create or replace the record with this key, and print it.',
+    arguments: [collectionArgument, ['<key>', 'key of the record'], ['[data]', dataHelp]],
+    options: [
+      ['--merge', 'Merge into the existing record (null removes a field) instead of replacing it'],
+      ['--if-rev <number>', 'Only if the record still has this revision; 0: only if there is none'],
+      ['--ttl <duration>', 'Time to live from now: 30m; 0 means no expiry'],
+      [
+        '--request-id <text>',
+        'Idempotency key: repeating the write with it within 10 minutes changes nothing',
+      ],
+    ],
+    examples: [
+      [`ctl db put people ada '{"name":"Ada","age":36}'`, 'create or replace'],
+      [`ctl db put people ada '{"age":37}' --merge`, 'change one field'],
+      [`ctl db put people ada @ada.json --if-rev 3`, 'unless somebody else changed it first'],
+    ],
+    run: async (collection: string, key: string, data: string | undefined, flags: PutFlags) => {
+      const [{ putRecord }, { documentOf, durationOf, wholeNumber }] = await Promise.all([
+        import('./writes.js'),
+        import('../base/arguments.js'),
+      ]);
+      const options = {
+        collection,
+        key,
+        data: await documentOf(data, tools.terminal),
+        merge: flags.merge ?? false,
+        ifRev: wholeNumber(flags.ifRev, '--if-rev'),
+        ttlMs: durationOf(flags.ttl, '--ttl'),
+        requestId: flags.requestId,
+      };
+      await withDatabase(tools, flags, (database) => putRecord(database, options, tools));
+    },
+  },
+  insert: {
+    summary: 'Insert a record',
+    description: 'Insert a record and print it. With --record-key it fails if the key exists.',
+    arguments: [collectionArgument, ['[data]', dataHelp]],
+    options: [
+      ['--record-key <key>', 'Key of the new record'],
+      ['--id <ulid>', 'Id of the new record (default: generated)'],
+      ['--ttl <duration>', 'Time to live: 30m; 0 means no expiry'],
+      [
+        '--request-id <text>',
+        'Idempotency key: repeating the insert with it within 10 minutes inserts nothing',
+      ],
+    ],
+    examples: [
+      [`ctl db insert people '{"name":"Ada","age":36}'`, 'with a generated id'],
+      [`ctl db insert people @ada.json --record-key ada`, 'from a file, under a key'],
+    ],
+    run: async (collection: string, data: string | undefined, flags: InsertFlags) => {
+      const [{ insertRecord }, { documentOf, durationOf }] = await Promise.all([
+        import('./writes.js'),
+        import('../base/arguments.js'),
+      ]);
+      const options = {
+        collection,
+        data: await documentOf(data, tools.terminal),
+        key: flags.recordKey,
+        id: flags.id,
+        ttlMs: durationOf(flags.ttl, '--ttl'),
+        requestId: flags.requestId,
+      };
+      await withDatabase(tools, flags, (database) => insertRecord(database, options, tools));
+    },
+  },
+  delete: {
+    summary: 'Delete one record',
+    description: 'Delete the record with this key or id, and print its last version.',
+    arguments: [collectionArgument, ['<key>', 'key of the record, or its id']],
+    examples: [
+      ['ctl db delete people ada', 'by key'],
+      ['ctl db delete people ada --json', 'for scripts: {"record": ..., "seq": ...}'],
+    ],
+    exitCodes: { 1: 'no such record, or failure' },
+    run: async (collection: string, name: string, flags: ConnectionFlags) => {
+      const { deleteRecord } = await import('./writes.js');
+      await withDatabase(tools, flags, (database) =>
+        deleteRecord(database, { collection, name }, tools),
+      );
+    },
+  },
+  find: {
+    summary: 'Find records',
+    description: 'Show the records that match all conditions, at most 100 by default.',
+    arguments: [
+      collectionArgument,
+      ['[conditions...]', "such as 'age>30' city=Bern name^=A tags~x"],
+    ],
+    options: [
+      ['--filter <json>', 'Condition as JSON, such as {"field":"age","op":"gt","value":30}'],
+      ['--order-by <fields>', 'Sort: age,-name (a minus sorts descending)'],
+      ['--limit <number>', 'Maximum number of records (default: 100)'],
+      ['--cursor <text>', 'Continue after the page that ended with this cursor'],
+      ['--fields <paths>', 'Show only these fields: name,address.city'],
+      ['--all', 'Show every match, however many there are'],
+      ['--count', 'Only show the number of matches'],
+      ['--explain', 'Also show the query plan'],
+    ],
+    examples: [
+      ["ctl db find people 'age>30' city=Bern", 'both must match'],
+      ['ctl db find people city=Bern or city=Oslo --order-by -age', 'either, oldest first'],
+      ['ctl db find people --count', 'the number of matches'],
+      ['ctl db find people --json', 'for scripts: {"records": [...], "next_cursor": ""}'],
+    ],
+    run: async (collection: string, conditions: string[], flags: FindFlags) => {
+      const [{ findRecords }, { parseOrder, listOf, wholeNumber, filterOf }] = await Promise.all([
+        import('./reads.js'),
+        import('../base/arguments.js'),
+      ]);
+      const query = {
+        collection,
+        filter: filterOf(conditions, flags.filter),
+        orderBy: parseOrder(flags.orderBy),
+        fields: listOf(flags.fields),
+        limit: wholeNumber(flags.limit, '--limit'),
+        cursor: flags.cursor,
+        all: flags.all ?? false,
+        count: flags.count ?? false,
+        explain: flags.explain ?? false,
+      };
+      await withDatabase(tools, flags, (database) => findRecords(database, query, tools));
+    },
+    section: conditionsSection,
+  },
+  count: {
+    summary: 'Count records',
+    description: 'Show the number of records of a collection that match all conditions.',
+    arguments: [collectionArgument, ['[conditions...]', "such as 'age>30' city=Bern"]],
+    options: [['--filter <json>', 'Condition as JSON']],
+    examples: [
+      ['ctl db count people', 'all records'],
+      ["ctl db count people 'age>30'", 'those that match'],
+    ],
+    exitCodes: { 1: 'no such collection, or failure' },
+    run: async (collection: string, conditions: string[], flags: CountFlags) => {
+      const [{ countRecords }, { filterOf }] = await Promise.all([
+        import('./catalog.js'),
+        import('../base/arguments.js'),
+      ]);
+      const options = { collection, filter: filterOf(conditions, flags.filter) };
+      await withDatabase(tools, flags, (database) => countRecords(database, options, tools));
+    },
+    section: conditionsSection,
+  },
+  aggregate: {
+    summary: 'Group records and compute over them',
+    description:
+      'Group the records that match all conditions and compute aggregates for each group. ' +
+      'Ops are count, sum, avg, min, max, count_distinct, first and last.',
+    arguments: [collectionArgument, ['[conditions...]', "such as 'age>30' city=Bern"]],
+    options: [
+      ['--filter <json>', 'Condition as JSON'],
+      ['--group-by <paths>', 'Fields to group by: city,team'],
+      ['--compute <values...>', 'Aggregates: oldest=max(age) mean=avg(age)'],
+      ['--having <conditions>', "Only groups that match: 'count>1 oldest>30'"],
+      ['--order-by <fields>', 'Sort by group fields or aggregates: -count'],
+      ['--limit <number>', 'Maximum number of groups'],
+      ['--explain', 'Also show the query plan'],
+    ],
+    examples: [
+      ['ctl db aggregate people', 'the number of records'],
+      [
+        "ctl db aggregate people --group-by city --compute 'oldest=max(age)'",
+        'the oldest of each city',
+      ],
+      ['ctl db aggregate people --group-by city --json', 'for scripts: {"groups": [...]}'],
+    ],
+    run: async (collection: string, conditions: string[], flags: AggregateFlags) => {
+      const [{ aggregateRecords }, { parseOrder, listOf, wholeNumber, filterOf }] =
+        await Promise.all([import('./reads.js'), import('../base/arguments.js')]);
+      const { parseAccumulator } = await import('./aggregates.js');
+      const having = flags.having?.trimStart().startsWith('{')
+        ? filterOf([], flags.having, '--having')
+        : filterOf(flags.having === undefined ? [] : [flags.having], undefined);
+      const query = {
+        collection,
+        filter: filterOf(conditions, flags.filter),
+        groupBy: listOf(flags.groupBy),
+        aggregates: (flags.compute ?? []).map(parseAccumulator),
+        having,
+        orderBy: parseOrder(flags.orderBy),
+        limit: wholeNumber(flags.limit, '--limit'),
+        explain: flags.explain ?? false,
+      };
+      await withDatabase(tools, flags, (database) => aggregateRecords(database, query, tools));
+    },
+    section: conditionsSection,
+  },
+  watch: {
+    summary: 'Follow changes as they are committed',
+    description:
+      'Print every change of a collection, or of the whole database, until Ctrl-C. After a ' +
+      'lost connection it resumes where it was, without gap or duplicate.',
+    arguments: [
+      ['[collection]', 'name of the collection'],
+      ['[conditions...]', 'only changes of records that match, before or after'],
+    ],
+    options: [
+      ['--database', 'Watch the whole database, which needs admin access'],
+      ['--filter <json>', 'Condition as JSON'],
+      ['--initial', 'First print the existing records'],
+      ['--before', 'Also print each record before the change'],
+      ['--resume <token>', 'Resume after the message with this resume_token'],
+      ['--start-seq <number>', 'Start with this commit'],
+      ['--fields <paths>', 'Show only these fields: name,address.city'],
+      ['--max <number>', 'Exit after this many changes; commits are not split'],
+    ],
+    examples: [
+      ['ctl db watch people', 'changes from now on'],
+      ["ctl db watch people --initial 'age>30'", 'existing records, then changes'],
+      ['ctl db watch people --json', 'for scripts: one line per commit'],
+    ],
+    run: async (collection: string | undefined, conditions: string[], flags: WatchFlags) => {
+      const [{ watchRecords }, { listOf, wholeNumber, filterOf }] = await Promise.all([
+        import('./watching.js'),
+        import('../base/arguments.js'),
+      ]);
+      const options = {
+        collection,
+        database: flags.database ?? false,
+        filter: filterOf(conditions, flags.filter),
+        fields: listOf(flags.fields),
+        includeInitial: flags.initial ?? false,
+        includeBefore: flags.before ?? false,
+        resumeToken: flags.resume,
+        startSeq: wholeNumber(flags.startSeq, '--start-seq'),
+        max: wholeNumber(flags.max, '--max'),
+      };
+      await withDatabase(tools, flags, (database) => watchRecords(database, options, tools));
+    },
+    section: conditionsSection,
+  },
+  tx: {
+    summary: 'Run several operations in one transaction',
+    description:
+      'Run a list of operations in one transaction: a JSON array, or one JSON object per ' +
+      'line. Each is {"op", "collection", ...}: insert {data, key?, id?, ttl?}, update and ' +
+      'merge {id or key, data}, upsert {key, data, mode?}, updateIfRev {id or key, ' +
+      'expected_rev, data}, delete {id or key}, get {id or key}. The transaction is ' +
+      'retried if it conflicts with another commit.',
+    arguments: [['[file]', 'file with the operations, or - for stdin (the default)']],
+    examples: [
+      ['ctl db tx transfer.json', 'from a file'],
+      [
+        `echo '{"op":"delete","collection":"people","key":"ada"}' | ctl db tx`,
+        'from another program',
+      ],
+    ],
+    run: async (file: string | undefined, flags: ConnectionFlags) => {
+      const { readOperations, runOperations } = await import('./operations.js');
+      const operations = await readOperations(file, tools.terminal);
+      await withDatabase(tools, flags, (database) => runOperations(database, operations, tools));
+    },
+  },
+  import: {
+    summary: 'Import records from NDJSON',
+    description:
+      'Write one record per line: {"key", "data"} as written by `ctl db export`, or any ' +
+      'JSON object as a document. A record with a key replaces an existing one, so you can ' +
+      'repeat an interrupted import; one with only an id is written with that id; others ' +
+      'are inserted again each time.',
+    arguments: [collectionArgument, ['[file]', 'NDJSON file, or - for stdin (the default)']],
+    options: [
+      ['--key-field <path>', 'Take the key from this field of the document'],
+      ['--documents', 'Treat every line as a document'],
+      ['--merge', 'Merge into existing records instead of replacing them'],
+      ['--batch <number>', 'Records per bulk write, at most 10000 (default: 1000)'],
+      ['--start-line <number>', 'Start with this line, to resume an import'],
+      ['--keep-going', 'Skip lines that cannot be written, and report them at the end'],
+    ],
+    examples: [
+      ['ctl db import people people.ndjson', 'from a file'],
+      ['ctl db import people --key-field email < users.ndjson', 'keys from the documents'],
+    ],
+    exitCodes: { 1: 'failure, or with --keep-going some lines were not written' },
+    run: async (collection: string, file: string | undefined, flags: ImportFlags) => {
+      const [{ importRecords }, { wholeNumber }] = await Promise.all([
+        import('./importing.js'),
+        import('../base/arguments.js'),
+      ]);
+      const options = {
+        collection,
+        file,
+        keyField: flags.keyField,
+        documents: flags.documents ?? false,
+        merge: flags.merge ?? false,
+        batch: Math.min(wholeNumber(flags.batch, '--batch') || 1000, 10_000),
+        startLine: wholeNumber(flags.startLine, '--start-line', 1) ?? 1,
+        keepGoing: flags.keepGoing ?? false,
+      };
+      await withDatabase(tools, flags, (database) => importRecords(database, options, tools));
+    },
+  },
+  export: {
+    summary: 'Export a collection as NDJSON',
+    description:
+      'Write every record of a collection, or those that match the conditions, as one line ' +
+      'of JSON each, from one snapshot. `ctl db import` reads it. To copy the whole ' +
+      'database, use `ctl db backup`.',
+    arguments: [collectionArgument, ['[conditions...]', "such as 'age>30' city=Bern"]],
+    options: [
+      ['--out <file>', 'Write to this file, created when it is complete (default: stdout)'],
+      ['--filter <json>', 'Condition as JSON'],
+      ['--fields <paths>', 'Write only these fields: name,address.city'],
+      ['--documents', 'Write only the documents, without id, key and times'],
+    ],
+    examples: [
+      ['ctl db export people --out people.ndjson', 'to a file'],
+      ['ctl db export people city=Bern | wc -l', 'to another program'],
+    ],
+    run: async (collection: string, conditions: string[], flags: ExportFlags) => {
+      const [{ exportRecords }, { filterOf, listOf }] = await Promise.all([
+        import('./exporting.js'),
+        import('../base/arguments.js'),
+      ]);
+      const options = {
+        collection,
+        filter: filterOf(conditions, flags.filter),
+        fields: listOf(flags.fields),
+        documents: flags.documents ?? false,
+        file: flags.out,
+      };
+      await withDatabase(tools, flags, (database) => exportRecords(database, options, tools));
+    },
+    section: conditionsSection,
+  },
+});
