@@ -6,7 +6,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { campaignSize, isFullCampaign } from '../../../../test/support/campaign.js';
 import type { Attempt } from '../../src/core/task.js';
-import { attemptsOf } from '../../src/storage/postgres/rows/history.js';
+import { attemptsOf } from '../../src/storage/postgres/tasks.js';
 import { newDirectory } from '../support/server.js';
 import { ChaosServer } from './chaos-servers.js';
 import { tableProblems } from './consistency.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { TokenBucket } from './token-bucket.js';
+import { TokenBucket } from './limits.js';
 
 function takeOne(bucket: TokenBucket, now: number): boolean {
   if (bucket.peek(1, now) === 0) return false;

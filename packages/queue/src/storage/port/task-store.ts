@@ -10,7 +10,7 @@ import type {
   Tombstone,
   WholeTask,
 } from '../../core/task.js';
-import type { Verdict } from '../../core/verdict.js';
+import type { Verdict } from '../../core/outcome.js';
 import type { TaskChanging } from './task-changes.js';
 import type { TaskListing } from './task-list.js';
 
