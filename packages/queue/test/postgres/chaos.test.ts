@@ -24,7 +24,7 @@ const leaseMs = timeoutMs + graceMs;
 const foundWithinMs = 30_000;
 
 beforeAll(() => {
-  const built = new URL('../../dist/storage/postgres/index.js', import.meta.url);
+  const built = new URL('../../dist/storage/postgres/open.js', import.meta.url);
   if (!existsSync(built)) throw new Error('Run `npm run build` first: this starts built servers');
 });
 

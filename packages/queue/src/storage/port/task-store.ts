@@ -344,7 +344,8 @@ export interface Rows {
   writeRows(batch: RowBatch): Promise<RowBatchResult>;
 }
 
-export type RowTable = 'schedule' | 'job' | 'history' | 'totals' | 'worker';
+export const rowTables = ['schedule', 'job', 'history', 'totals', 'worker'] as const;
+export type RowTable = (typeof rowTables)[number];
 
 export interface RowKey {
   table: RowTable;

@@ -1,6 +1,6 @@
 import type { AuditAct } from '../../core/audit.js';
 import type { Queue, QueueConfig } from '../../core/queue.js';
-import type { QueuePut, QueuePutResult } from '../port/task-store.js';
+import { type QueuePut, type QueuePutResult, rowTables } from '../port/task-store.js';
 import type { Connections, Transaction } from './connections.js';
 import { createdMark, noTurn } from './low-water-marks.js';
 import { addDeletedQueue } from './retention.js';
@@ -174,7 +174,7 @@ export const deleteQueueRows = statement(
     counters AS (DELETE FROM millrace.counters WHERE queue_no = $1),
     marks AS (DELETE FROM millrace.low_water_marks WHERE queue_no = $1),
     rows AS (DELETE FROM millrace.rows
-      WHERE kind IN ('schedule', 'job', 'history', 'totals', 'worker') AND queue_no = $1),
+      WHERE kind IN (${rowTables.map((table) => `'${table}'`).join(', ')}) AND queue_no = $1),
     keys AS (DELETE FROM millrace.unique_keys WHERE queue_no = $1),
     claimants AS (DELETE FROM millrace.claimants WHERE queue_no = $1)
   DELETE FROM millrace.queues WHERE no = $1`,
