@@ -6,14 +6,9 @@ export const layers = {
   'packages/queue/src': {
     order: [['core'], ['storage'], ['operations', 'delivery', 'background'], ['server']],
   },
-  'packages/queue/src/delivery': { order: [['state'], ['callback', 'pull']] },
-  'packages/queue/src/operations': { order: [['base'], ['jobs', 'schedules']] },
   'packages/queue/src/storage': {
     order: [['port'], ['transfer'], ['embedded', 'postgres']],
     apart: ['embedded', 'postgres'],
-  },
-  'packages/queue/src/storage/postgres': {
-    order: [['connection', 'migrations'], ['statements'], ['rows'], ['claiming', 'transfer']],
   },
   'packages/daemon/src': {
     order: [

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
 import { createDelivery } from '../packages/queue/src/delivery/index.js';
-import { serverDependencies } from '../packages/queue/src/server/dependencies.js';
+import { serverDependencies } from '../packages/queue/src/server/serve.js';
 import { makeQueue, startTestServer, tokens } from '../packages/queue/test/support/server.js';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));

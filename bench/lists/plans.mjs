@@ -1,6 +1,6 @@
 /** Query plans of the listings on PostgreSQL, and whether a table was read from end to end. */
-import { deadPage } from '../../packages/queue/dist/storage/postgres/statements/dead-page.sql.js';
-import { scanTasks } from '../../packages/queue/dist/storage/postgres/statements/task-lists.sql.js';
+import { deadPage } from '../../packages/queue/dist/storage/postgres/dead-letters.js';
+import { scanTasks } from '../../packages/queue/dist/storage/postgres/task-lists.js';
 
 /** Which scans PostgreSQL plans for the page, such as `Index Scan tasks_listed`. */
 export async function planOf(database, { isDead, query }) {

@@ -1,4 +1,4 @@
-import { lastOccurrences, occurrencesOf } from '../../packages/queue/dist/core/schedule-times.js';
+import { lastOccurrences, occurrencesOf } from '../../packages/queue/dist/core/schedule.js';
 
 /* Schedules: a cron expression and a time zone, a line each. */
 

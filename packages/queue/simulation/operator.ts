@@ -1,5 +1,5 @@
 import type { Simulation } from '@millrace/kit/simulation';
-import { attemptRecord } from '../src/core/attempt-record.js';
+import { attemptRecord } from '../src/core/outcome.js';
 import type { NewTask, TaskStore } from '../src/storage/port/task-store.js';
 import { sampleTask } from '../src/delivery/delivery.test-support.js';
 import { manners, randomConfig } from './queues.js';

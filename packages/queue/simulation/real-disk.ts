@@ -5,7 +5,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import type { Simulation } from '@millrace/kit/simulation';
-import { openEmbeddedStore } from '../src/storage/embedded/index.js';
+import { openEmbeddedStore } from '../src/storage/embedded/open.js';
 import type { TaskStore } from '../src/storage/port/task-store.js';
 
 /** Gives `use` the embedded store in a folder of its own; virtual time waits for its answers. */

@@ -14,7 +14,13 @@ import {
   type ScheduleDefinition,
   type ScheduleState,
 } from '../src/core/schedule.js';
-import { removalOf, type Row, type RowBatch, type RowPut, type TaskStore } from '../src/storage/port/task-store.js';
+import {
+  removalOf,
+  type Row,
+  type RowBatch,
+  type RowPut,
+  type TaskStore,
+} from '../src/storage/port/task-store.js';
 import type { Calendar } from './calendar.js';
 import { manners } from './queues.js';
 import type { Servers } from './servers.js';

@@ -3,7 +3,7 @@ import { queueCodes, queueOperations } from '@millrace/contract/queue';
 import type { QueueCode, QueueOperationId } from '@millrace/contract/queue';
 import { contractDifferences } from '@millrace/kit/http';
 import { afterAll, describe, expect, test } from 'vitest';
-import { roleLevels } from '../src/operations/base/principal.js';
+import { roleLevels } from '../src/operations/base/context.js';
 import { MemoryStore } from './support/memory-store/index.js';
 import { StorageUnavailable, type TaskStore } from '../src/storage/port/task-store.js';
 import type { TestResponse, TestRequest } from './support/http-client.js';

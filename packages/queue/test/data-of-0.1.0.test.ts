@@ -10,7 +10,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { WholeTask } from '../src/core/task.js';
 import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
 import { EmbeddedStore } from '../src/storage/embedded/embedded-store.js';
-import { openEmbeddedStore } from '../src/storage/embedded/index.js';
+import { openEmbeddedStore } from '../src/storage/embedded/open.js';
 import { kinds, nameKey } from '../src/storage/embedded/keys.js';
 import type { TaskFilter } from '../src/storage/port/task-list.js';
 import { noon, settlementOf, someTask } from './task-store/fixture.js';

@@ -7,12 +7,9 @@ import { memoryLog } from '@millrace/kit/log';
 import { callbackGuard, parseAllowlist, RequestAbort } from '@millrace/kit/outbound';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { traceOf } from '../src/core/trace.js';
+import { traceOf } from '../src/core/callback-headers.js';
 import { sampleConfig } from '../src/delivery/delivery.test-support.js';
-import {
-  GrpcHandlerClient,
-  type GrpcHandlersOptions,
-} from '../src/delivery/callback/grpc-handlers.js';
+import { GrpcHandlerClient, type GrpcHandlersOptions } from '../src/delivery/grpc-handlers.js';
 import { createDelivery } from '../src/delivery/index.js';
 import { openStore } from '../src/storage/open-store.js';
 import { startPostgres, type PostgresServer } from './postgres/postgres-server.js';

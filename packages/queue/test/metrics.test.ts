@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, expect, test } from 'vitest';
-import { openEmbeddedStore } from '../src/storage/embedded/index.js';
+import { openEmbeddedStore } from '../src/storage/embedded/open.js';
 import { makeQueue, newDirectory, startTestServer } from './support/server.js';
 import { claim, submitOne } from './support/tasks.js';
 

@@ -12,7 +12,7 @@ import { afterAll, expect, test } from 'vitest';
 import { campaignSize } from '../../../test/support/campaign.js';
 import { scriptFrom } from '../../../test/support/script.js';
 import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
-import { openEmbeddedStore } from '../src/storage/embedded/index.js';
+import { openEmbeddedStore } from '../src/storage/embedded/open.js';
 import type { TaskStore } from '../src/storage/port/task-store.js';
 
 const rounds = campaignSize({ quick: 2, full: 5 });

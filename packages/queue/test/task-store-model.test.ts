@@ -9,7 +9,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { campaignSize } from '../../../test/support/campaign.js';
 import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
-import { openEmbeddedStore } from '../src/storage/embedded/index.js';
+import { openEmbeddedStore } from '../src/storage/embedded/open.js';
 import { MemoryStore } from './support/memory-store/index.js';
 import { ModelRun, operations } from './task-store/model-run.js';
 

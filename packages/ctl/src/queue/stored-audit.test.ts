@@ -26,7 +26,9 @@ test('the log of a data directory is read page by page and found whole', async (
   await expect(held).rejects.toThrow('is in use by');
   const act = { ...who, ids: [], diedBy: 0, selector: { ids: [] } };
   const acts = 1_203;
-  await Promise.all(Array.from({ length: acts - 1 }, () => store.purge(act)));
+  await Promise.all(
+    Array.from({ length: acts - 1 }, () => store.actOnDead({ action: 'purge', ...act })),
+  );
   await store.close();
   const verdict = await withStoredAudit(dataDirectory, judge);
   expect(verdict).toMatchObject({ ok: true, records: acts, last_seq: acts });

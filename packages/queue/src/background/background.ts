@@ -1,11 +1,10 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { TaskStore } from '../storage/port/task-store.js';
-import type { History } from './history.js';
+import type { History, TaskObserver } from './task-observer.js';
 import { Jobs } from './jobs.js';
 import { Loop } from './loop.js';
 import { Scheduler } from './scheduler.js';
-import type { TaskObserver } from './task-observer.js';
 
 export interface BackgroundOptions {
   store: TaskStore;

@@ -10,8 +10,7 @@ import {
   type Settlement,
   type TaskStore,
 } from '../storage/port/task-store.js';
-import { History } from './history.js';
-import { TaskObserver } from './task-observer.js';
+import { History, TaskObserver } from './task-observer.js';
 
 const start = Date.UTC(2027, 0, 4, 12);
 

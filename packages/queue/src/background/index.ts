@@ -1,4 +1,4 @@
-export { History } from './history.js';
+export { History } from './task-observer.js';
 export { TaskObserver } from './task-observer.js';
 export { Background, type BackgroundControl } from './background.js';
 export { hasRoom, scheduledTask } from './scheduler.js';

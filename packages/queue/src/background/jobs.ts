@@ -1,7 +1,13 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { endedJob, jobAct, type JobDefinition, type JobState } from '../core/job.js';
-import { type DeadChange, removalOf, type Row, StorageUnavailable, type TaskStore } from '../storage/port/task-store.js';
+import {
+  type DeadChange,
+  removalOf,
+  type Row,
+  StorageUnavailable,
+  type TaskStore,
+} from '../storage/port/task-store.js';
 
 export interface JobsOptions {
   store: TaskStore;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { attemptRecord, lastErrorOf, urlWithoutQuery, type ClaimedTask } from './attempt-record.js';
-import { traceOf } from './trace.js';
+import { attemptRecord, lastErrorOf, urlWithoutQuery, type ClaimedTask } from './outcome.js';
+import { traceOf } from './callback-headers.js';
 
 const lease = { token: 't', expiresAt: 45_000, nodeId: 'node-1', startedAt: 1_000, isAsync: false };
 const task = { id: 'a', attempt: 2, redriveCount: 1, headers: {}, lease } as unknown as ClaimedTask;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { backoffMs, retryDelayMs } from './backoff.js';
+import { backoffMs, retryDelayMs } from './outcome.js';
 
 const policy = {
   max_attempts: 15,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Breaker } from './breaker.js';
+import { Breaker } from './pacing.js';
 import type { TargetHealth } from './outcome.js';
 
 const settings = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { canonicalJson } from './canonical-json.js';
+import { canonicalJson } from './audit.js';
 
 test('the example of RFC 8785 comes out as it does there', () => {
   const value = JSON.parse(String.raw`{

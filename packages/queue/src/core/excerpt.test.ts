@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { cutText, textExcerpt } from './excerpt.js';
+import { cutText, textExcerpt } from './outcome.js';
 
 const bytesOf = (text: string) => new TextEncoder().encode(text);
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { executeOutcome, executeResult } from './execute-outcome.js';
+import { executeOutcome, executeResult } from './outcome.js';
 
 const outcome = (code: number, message = '', retryAfterMs: number | null = null) =>
   executeOutcome({ code, message, retryAfterMs, remoteIp: '203.0.113.7' });

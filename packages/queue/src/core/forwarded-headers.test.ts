@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { forwardHeaders, headerOf } from './forwarded-headers.js';
+import { forwardHeaders, headerOf } from './callback-headers.js';
 
 function forwarded(headers: Record<string, string>, authName?: string): Record<string, string> {
   const target = {};

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Histogram, type Buckets } from './histogram.js';
+import { Histogram, type Buckets } from './history.js';
 
 test('percentiles are within 5 % of the exact ones', () => {
   const buckets: Buckets = {};

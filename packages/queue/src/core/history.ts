@@ -1,5 +1,3 @@
-import { Histogram, type Buckets } from './histogram.js';
-
 /** What happened in a queue during one step of its history. */
 export interface HistoryPoint {
   submitted: number;
@@ -89,3 +87,36 @@ export function historyRowKey(stepS: number, at: number, instance = ''): string 
   const start = `${String(stepS).padStart(5, '0')} ${String(time).padStart(15, '0')}`;
   return instance === '' ? start : `${start} ${instance}`;
 }
+
+/** Counts by bucket number. */
+export type Buckets = Record<number, number>;
+
+/** Buckets per doubling: a percentile is off by at most 5 %. */
+const perDoubling = 8;
+
+/** Histograms of durations with logarithmic buckets, which can be added up. */
+export const Histogram = {
+  add(buckets: Buckets, ms: number): void {
+    const bucket = Math.floor(perDoubling * Math.log2(Math.max(0, ms) + 1));
+    buckets[bucket] = (buckets[bucket] ?? 0) + 1;
+  },
+
+  merge(sum: Buckets, more: Buckets): void {
+    for (const [bucket, count] of Object.entries(more)) {
+      sum[Number(bucket)] = (sum[Number(bucket)] ?? 0) + count;
+    }
+  },
+
+  /** In milliseconds; null without samples. */
+  percentile(buckets: Buckets, share: number): number | null {
+    // Keys that are whole numbers are in ascending order.
+    const entries = Object.entries(buckets);
+    const total = entries.reduce((sum, [, count]) => sum + count, 0);
+    let left = Math.ceil(total * share);
+    for (const [bucket, count] of entries) {
+      left -= count;
+      if (left <= 0) return Math.round(2 ** ((Number(bucket) + 0.5) / perDoubling) - 1);
+    }
+    return null;
+  },
+};

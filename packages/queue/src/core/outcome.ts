@@ -1,7 +1,9 @@
+import { backoffMs as backoffDelayMs } from '@millrace/kit/backoff';
 import type { OutboundOutcome, OutboundResponse } from '@millrace/kit/outbound';
-import type { RetryPolicy } from './backoff.js';
-import { cutText, textExcerpt } from './excerpt.js';
-import { retryAfterMs } from './retry-after.js';
+import { traceOf } from './callback-headers.js';
+import type { QueueConfig } from './queue.js';
+import { maxResultBytes, type StoredResult } from './result.js';
+import type { Attempt, AttemptOutcome, DeadReason, LastError, Lease, Task } from './task.js';
 
 /** The result of a callback, before the retry policy is applied. */
 export interface Outcome {
@@ -152,4 +154,300 @@ function isBadForTarget(status: number): boolean {
 function header(answer: OutboundResponse, name: string): string | undefined {
   const value = answer.headers[name];
   return (Array.isArray(value) ? value[0] : value)?.trim();
+}
+
+/** The end of a call of `queue.v1.Handler/Execute`. */
+export interface ExecuteAnswer {
+  /** A gRPC status code: that of the call, or of its answer. */
+  code: number;
+  message: string;
+  /** Delay that the handler asks for. */
+  retryAfterMs: number | null;
+  remoteIp: string | null;
+}
+
+interface StatusRule {
+  name: string;
+  mayRetry: boolean;
+  /** Error type, if it is not the name. */
+  errorType?: string;
+  health: TargetHealth;
+}
+
+const retry = (name: string, health: TargetHealth, errorType?: string): StatusRule => ({
+  name,
+  mayRetry: true,
+  health,
+  ...(errorType !== undefined && { errorType }),
+});
+const dead = (name: string, health: TargetHealth = 'good'): StatusRule => ({
+  name,
+  mayRetry: false,
+  health,
+});
+
+/** As the HTTP status with the same meaning is classified; by status code from 1. */
+const rules: readonly StatusRule[] = [
+  retry('CANCELLED', 'good'),
+  retry('UNKNOWN', 'bad'),
+  dead('INVALID_ARGUMENT'),
+  retry('DEADLINE_EXCEEDED', 'bad', 'TIMEOUT'),
+  dead('NOT_FOUND'),
+  dead('ALREADY_EXISTS'),
+  dead('PERMISSION_DENIED'),
+  retry('RESOURCE_EXHAUSTED', 'bad', 'RATE_LIMITED'),
+  dead('FAILED_PRECONDITION'),
+  retry('ABORTED', 'good'),
+  dead('OUT_OF_RANGE'),
+  dead('UNIMPLEMENTED', 'bad'),
+  retry('INTERNAL', 'bad'),
+  retry('UNAVAILABLE', 'bad'),
+  dead('DATA_LOSS', 'bad'),
+  dead('UNAUTHENTICATED'),
+];
+
+export function executeOutcome(answer: ExecuteAnswer): Outcome {
+  const { code, message, remoteIp } = answer;
+  const common = { httpStatus: null, isDeferred: false, snippet: null, remoteIp };
+  if (code === 0) {
+    const good = { kind: 'succeeded', errorType: null, message: null, health: 'good' } as const;
+    return { ...common, ...good, mayRetry: true, retryAfterMs: null };
+  }
+  const rule = rules[code - 1] ?? dead(`GRPC_${code}`);
+  const text = `The handler answered with ${rule.name}`;
+  const { retryAfterMs: wantedMs } = answer;
+  return {
+    ...common,
+    kind: 'failed',
+    errorType: rule.errorType ?? rule.name,
+    message: cutText(message === '' ? text : `${text}: ${message}`, maxMessageBytes),
+    mayRetry: rule.mayRetry,
+    retryAfterMs: wantedMs === null ? null : Math.min(Math.max(0, wantedMs), maxRetryAfterMs),
+    health: rule.health,
+  };
+}
+
+/** The result in the answer of a handler: JSON of at most 64 KiB. */
+export function executeResult(bytes: Uint8Array): StoredResult {
+  if (bytes.length === 0) return {};
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    const result = JSON.stringify(JSON.parse(text));
+    return Buffer.byteLength(result) > maxResultBytes ? { resultDropped: true } : { result };
+  } catch {
+    // Not JSON: as for a callback over HTTP, there is no result.
+    return {};
+  }
+}
+
+/** A task under the lease that is being settled. */
+export type ClaimedTask = Task & { lease: Lease };
+
+/** What the end of an attempt must know of its task. */
+export type LeasedTask = Pick<
+  ClaimedTask,
+  'id' | 'queue' | 'attempt' | 'redriveCount' | 'headers' | 'lease'
+>;
+
+export function isClaimed<T extends Task>(task: T): task is T & ClaimedTask {
+  return task.lease !== null;
+}
+
+export interface AttemptEnd {
+  outcome: AttemptOutcome;
+  now: number;
+  errorType?: string | null;
+  message?: string | null;
+  httpStatus?: number | null;
+  retryAfterMs?: number | null;
+  nextAttemptAt?: number | null;
+  snippet?: string | null;
+  /** URL without its query; null if nothing was sent. */
+  url?: string | null;
+  remoteIp?: string | null;
+  /** Null: nothing was sent. Absent: derived from the task and its lease. */
+  traceId?: string | null;
+}
+
+/** The entry in a task's history for the attempt that ends now. */
+export function attemptRecord(task: LeasedTask, end: AttemptEnd): Attempt {
+  const { startedAt, nodeId } = task.lease;
+  // The clock may have been set back in between.
+  const endedAt = Math.max(startedAt, end.now);
+  return {
+    attempt: task.attempt,
+    redrive: task.redriveCount,
+    startedAt,
+    endedAt,
+    durationMs: endedAt - startedAt,
+    outcome: end.outcome,
+    errorType: end.errorType ?? null,
+    message: end.message ?? null,
+    httpStatus: end.httpStatus ?? null,
+    retryAfterMs: end.retryAfterMs ?? null,
+    nextAttemptAt: end.nextAttemptAt ?? null,
+    responseSnippet: end.snippet ?? null,
+    url: end.url ?? null,
+    remoteIp: end.remoteIp ?? null,
+    nodeId,
+    traceId:
+      end.traceId === undefined ? traceOf(task.headers, task.lease.token).traceId : end.traceId,
+  };
+}
+
+/** Summary of the failure; undefined if there was none. */
+export function lastErrorOf(
+  outcome: Pick<Outcome, 'errorType' | 'message' | 'httpStatus'>,
+  now: number,
+): LastError | undefined {
+  if (outcome.errorType === null) return undefined;
+  const { errorType, message, httpStatus } = outcome;
+  return { errorType, message: message ?? '', httpStatus, at: now };
+}
+
+/** The callback URL for the history, without its query, which may carry keys; null: a pull queue. */
+export function urlWithoutQuery(url: string | undefined): string | null {
+  return url === undefined ? null : /^[^?#]*/.exec(url)![0];
+}
+
+/** How a claim ends. */
+export type Verdict =
+  | { kind: 'succeeded' }
+  | { kind: 'retry'; dueAt: number }
+  | { kind: 'dead'; reason: DeadReason }
+  /** Returned to the queue: the attempt does not count. */
+  | { kind: 'handed_back'; dueAt: number };
+
+export interface Failure {
+  /** False: the handler forbids another attempt. */
+  mayRetry: boolean;
+  /** True: the handler could not start the work yet, so the attempt does not count. */
+  isDeferred: boolean;
+  /** Delay requested by the handler. */
+  retryAfterMs: number | null;
+}
+
+export interface FailureContext {
+  /** The number of the attempt that failed. */
+  attempt: number;
+  policy: RetryPolicy;
+  now: number;
+  /** From 0 up to 1. */
+  chance: number;
+}
+
+/** Decides between retry, hand back and dead letter after a failed attempt. */
+export function verdictOnFailure(failure: Failure, about: FailureContext): Verdict {
+  const { attempt, policy, now, chance } = about;
+  if (!failure.mayRetry) return { kind: 'dead', reason: 'PERMANENT' };
+  if (!failure.isDeferred && attempt >= policy.max_attempts) {
+    return { kind: 'dead', reason: 'ATTEMPTS_EXHAUSTED' };
+  }
+  const delayMs = retryDelayMs(policy, attempt, chance, failure.retryAfterMs);
+  return { kind: failure.isDeferred ? 'handed_back' : 'retry', dueAt: now + delayMs };
+}
+
+/** An expired lease counts as a failed attempt, so that a poison task ends in the DLQ. */
+export function verdictOnEndedLease(about: FailureContext): Verdict {
+  return verdictOnFailure({ mayRetry: true, isDeferred: false, retryAfterMs: null }, about);
+}
+
+const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
+const clockTime = '(?<h>\\d{2}):(?<m>\\d{2}):(?<s>\\d{2})';
+const monthName = `(?<month>${months.join('|')})`;
+
+// The three forms of RFC 9110 section 5.6.7.
+const httpDates = [
+  new RegExp(`^[A-Z][a-z]{2}, (?<day>\\d{2}) ${monthName} (?<year>\\d{4}) ${clockTime} GMT$`),
+  new RegExp(`^[A-Z][a-z]{5,8}, (?<day>\\d{2})-${monthName}-(?<year>\\d{2}) ${clockTime} GMT$`),
+  new RegExp(`^[A-Z][a-z]{2} ${monthName} (?<day>[ \\d]\\d) ${clockTime} (?<year>\\d{4})$`),
+];
+
+/**
+ * Parses a `Retry-After` header (seconds or a date) to milliseconds from now, at most an hour.
+ * Undefined: it cannot be parsed.
+ */
+export function retryAfterMs(value: string, now: number): number | undefined {
+  const text = value.trim();
+  if (/^\d+$/.test(text)) return Math.min(Number(text) * 1000, maxRetryAfterMs);
+  const at = httpDateOf(text, now);
+  if (at === undefined) return undefined;
+  return Math.min(Math.max(0, at - now), maxRetryAfterMs);
+}
+
+function httpDateOf(text: string, now: number): number | undefined {
+  for (const form of httpDates) {
+    const parts = form.exec(text)?.groups;
+    if (parts) return timeOf(parts, now);
+  }
+  return undefined;
+}
+
+function timeOf(parts: Record<string, string>, now: number): number | undefined {
+  const number = (name: string) => Number(parts[name]);
+  const [day, h, m, s] = [number('day'), number('h'), number('m'), number('s')] as const;
+  const month = months.indexOf(parts['month']!);
+  const year = fullYear(parts['year']!, now);
+  if (h > 23 || m > 59 || s > 60) return undefined;
+  // JavaScript accepts 31 February, which is not a date.
+  const midnight = new Date(Date.UTC(year, month, day));
+  if (midnight.getUTCMonth() !== month || midnight.getUTCDate() !== day) return undefined;
+  return Date.UTC(year, month, day, h, m, s);
+}
+
+/** A two-digit year that would be more than 50 years ahead is in the past (RFC 9110). */
+function fullYear(text: string, now: number): number {
+  if (text.length === 4) return Number(text);
+  const thisYear = new Date(now).getUTCFullYear();
+  const year = thisYear - (thisYear % 100) + Number(text);
+  return year > thisYear + 50 ? year - 100 : year;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+/** The longest prefix of a text within a number of UTF-8 bytes, cut between characters. */
+export function cutText(text: string, maxBytes: number): string {
+  const clean = storable(text);
+  // No code unit takes more than three bytes.
+  if (clean.length * 3 <= maxBytes) return clean;
+  const { read } = encoder.encodeInto(clean, new Uint8Array(maxBytes));
+  return clean.slice(0, read);
+}
+
+/** The first bytes of a response body as text, whatever it contains. */
+export function textExcerpt(bytes: Uint8Array, maxBytes: number): string {
+  if (bytes.length === 0) return '';
+  if (bytes.length <= maxBytes) return cutText(decoder.decode(bytes), maxBytes);
+  // In streaming mode the decoder drops a character that the cut has split.
+  const start = new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true });
+  return cutText(start, maxBytes);
+}
+
+// Unpaired surrogates are not text, and some databases reject U+0000.
+function storable(text: string): string {
+  if (text.isWellFormed() && !text.includes('\0')) return text;
+  return text.toWellFormed().replaceAll('\0', '\u{fffd}');
+}
+
+export type RetryPolicy = QueueConfig['retry'];
+
+/** Upper limit for the delay that a handler requests. */
+export const maxRetryAfterMs = 3_600_000;
+
+/** Exponential backoff after the n-th failed attempt. `chance` is in [0, 1). */
+export function backoffMs(policy: RetryPolicy, attempt: number, chance: number): number {
+  const { initial_backoff_ms: initialMs, multiplier, max_backoff_ms: maxMs } = policy;
+  return Math.round(backoffDelayMs({ initialMs, multiplier, maxMs }, attempt, chance));
+}
+
+/** The backoff, raised to the delay that the handler requested. */
+export function retryDelayMs(
+  policy: RetryPolicy,
+  attempt: number,
+  chance: number,
+  retryAfterMs: number | null,
+): number {
+  const requestedMs = Math.min(retryAfterMs ?? 0, maxRetryAfterMs);
+  return Math.max(backoffMs(policy, attempt, chance), requestedMs);
 }

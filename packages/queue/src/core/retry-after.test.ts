@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { retryAfterMs } from './retry-after.js';
+import { retryAfterMs } from './outcome.js';
 
 const now = Date.UTC(2026, 2, 2, 9, 15, 0);
 

@@ -1,7 +1,6 @@
 import { seededRandom } from '@millrace/kit/random';
 import { describe, expect, test } from 'vitest';
-import { lastOccurrences, occurrencesOf, type Occurrences } from './schedule-times.js';
-import { Zone } from './time-zone.js';
+import { lastOccurrences, type Occurrences, occurrencesOf, Zone } from './schedule.js';
 
 const minuteMs = 60_000;
 const dayMs = 86_400_000;

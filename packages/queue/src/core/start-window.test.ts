@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { mayStart, nextStartAt, withStarts, type Starts } from './start-window.js';
+import { mayStart, nextStartAt, type Starts, withStarts } from './pacing.js';
 
 test('without a rate any number may start', () => {
   expect(mayStart([[0, 1e9]], 0, 0)).toBe(Infinity);

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { traceOf } from './trace.js';
+import { traceOf } from './callback-headers.js';
 
 const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
 const span = '00f067aa0ba902b7';

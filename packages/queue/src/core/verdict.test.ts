@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { verdictOnEndedLease, verdictOnFailure } from './verdict.js';
+import { verdictOnEndedLease, verdictOnFailure } from './outcome.js';
 
 const policy = {
   max_attempts: 3,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { newScene } from './delivery.test-support.js';
-import type { PulledTask } from './state/waiting-claims.js';
+import type { PulledTask } from './waiting-claims.js';
 
 const pullCallback = { url: undefined, protocol: 'pull' } as never;
 

@@ -1,9 +1,8 @@
 import type { Random } from '@millrace/kit/random';
-import { isClaimed, type ClaimedTask } from '../core/attempt-record.js';
-import { interrupted } from '../core/outcome.js';
+import { type ClaimedTask, interrupted, isClaimed } from '../core/outcome.js';
 import type { Queue, SecretLookup } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
-import { traceOf } from '../core/trace.js';
+import { traceOf } from '../core/callback-headers.js';
 import {
   QueueChanged,
   StorageUnavailable,
@@ -12,19 +11,21 @@ import {
   type TaskStore,
 } from '../storage/port/task-store.js';
 import type { TaskObserver } from '../background/index.js';
-import { Alarm } from './state/alarm.js';
-import { sendCallback, type CallbackOptions, type CallbackResult } from './callback/callback.js';
-import { claimRequest, newLeaseToken } from './state/claim-request.js';
-import { credentialsFor, type Credentials } from './callback/credentials.js';
-import type { DeliveryMetrics } from './state/delivery-metrics.js';
-import type { DeliveryEvent } from './state/events.js';
-import { handOver } from './hand-over.js';
-import { InFlightRegistry, InFlightTask } from './state/in-flight.js';
-import type { PullServer } from './pull/pull-server.js';
-import type { WaitingClaim } from './state/waiting-claims.js';
-import { QueueState } from './state/queue-state.js';
-import { settlementOf } from './settlements.js';
-import type { StoreHealth } from './state/store-health.js';
+import {
+  Alarm,
+  claimRequest,
+  type DeliveryEvent,
+  newLeaseToken,
+  QueueState,
+  type StoreHealth,
+} from './queue-state.js';
+import { type CallbackOptions, type CallbackResult, handOver, sendCallback } from './callback.js';
+import { type Credentials, credentialsFor } from './callback-request.js';
+import type { DeliveryMetrics } from './delivery-metrics.js';
+import { InFlightRegistry, InFlightTask } from './in-flight.js';
+import type { PullServer } from './pull-server.js';
+import type { WaitingClaim } from './waiting-claims.js';
+import { settlementOf } from './handler-reports.js';
 
 export interface CoordinatorOptions extends CallbackOptions {
   store: TaskStore;

@@ -2,16 +2,16 @@ import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { Outbound } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
-import type { BreakerPhase } from '../core/breaker.js';
+import type { BreakerPhase } from '../core/pacing.js';
 import type { Queue, SecretLookup } from '../core/queue.js';
 import type { Task } from '../core/task.js';
 import type { TaskStore } from '../storage/port/task-store.js';
 import type { TaskObserver } from '../background/index.js';
 import { Coordinator } from './coordinator.js';
-import { credentialsFor } from './callback/credentials.js';
-import { deliveryMetrics } from './state/delivery-metrics.js';
-import type { Emit } from './state/events.js';
-import type { GrpcHandlers } from './callback/grpc-handlers.js';
+import { credentialsFor } from './callback-request.js';
+import { deliveryMetrics } from './delivery-metrics.js';
+import { type Emit, StoreHealth } from './queue-state.js';
+import type { GrpcHandlers } from './grpc-handlers.js';
 import {
   HandlerReports,
   type FailReport,
@@ -19,15 +19,11 @@ import {
   type ReportResult,
   type TaskReport,
 } from './handler-reports.js';
-import { LeaseExpiry } from './lease-expiry.js';
-import { Maintenance } from './maintenance.js';
-import { probe, type ProbeResult } from './callback/probe.js';
-import { PulledLeases } from './pull/pulled-leases.js';
-import { PullServer } from './pull/pull-server.js';
-import { WaitingClaim, type PulledTask, type PullRequest } from './state/waiting-claims.js';
-import { WorkerActivity, workerKey, type WorkerStats } from './pull/worker-activity.js';
-import { Retention } from './retention.js';
-import { StoreHealth } from './state/store-health.js';
+import { LeaseExpiry, Maintenance, Retention } from './maintenance.js';
+import { probe, type ProbeResult } from './probe.js';
+import { PulledLeases, PullServer } from './pull-server.js';
+import { type PulledTask, type PullRequest, WaitingClaim } from './waiting-claims.js';
+import { WorkerActivity, workerKey, type WorkerStats } from './worker-activity.js';
 import { waitingFor, waitingForAll, type WaitingFor } from './waiting-for.js';
 
 export interface DeliveryOptions extends World {

@@ -1,31 +1,34 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Random } from '@millrace/kit/random';
+import type { TaskObserver } from '../background/index.js';
 import {
   attemptRecord,
+  type ClaimedTask,
+  cutText,
   isClaimed,
   lastErrorOf,
-  urlWithoutQuery,
-  type ClaimedTask,
   type LeasedTask,
-} from '../core/attempt-record.js';
-import { maxRetryAfterMs } from '../core/backoff.js';
-import { cutText } from '../core/excerpt.js';
-import { maxMessageBytes, maxSnippetBytes } from '../core/outcome.js';
+  maxMessageBytes,
+  maxRetryAfterMs,
+  maxSnippetBytes,
+  type Outcome,
+  urlWithoutQuery,
+  type Verdict,
+  verdictOnFailure,
+} from '../core/outcome.js';
 import type { Queue } from '../core/queue.js';
 import type { AttemptOutcome, Progress, Task, WholeTask } from '../core/task.js';
-import { verdictOnFailure, type Verdict } from '../core/verdict.js';
 import {
-  StorageUnavailable,
   type Settlement,
   type SettleResult,
+  StorageUnavailable,
   type TaskStore,
 } from '../storage/port/task-store.js';
-import type { TaskObserver } from '../background/index.js';
-import type { Emit } from './state/events.js';
-import type { InFlightRegistry } from './state/in-flight.js';
-import { handedBack } from './pull/handed-back.js';
-import type { PulledLeases } from './pull/pulled-leases.js';
-import type { WorkerActivity } from './pull/worker-activity.js';
+import type { CallbackResult } from './callback.js';
+import type { InFlightRegistry, InFlightTask } from './in-flight.js';
+import { handedBack, type PulledLeases } from './pull-server.js';
+import type { Emit } from './queue-state.js';
+import type { WorkerActivity } from './worker-activity.js';
 
 /** The body of `:fail`. */
 export interface FailReport {
@@ -322,4 +325,56 @@ function matches(verdict: Verdict['kind'], outcome: AttemptOutcome): boolean {
     default:
       return verdict === 'retry' || verdict === 'dead';
   }
+}
+
+export interface CallbackEnd extends CallbackResult {
+  now: number;
+  /** From 0 up to 1, for the jitter of a retry. */
+  chance: number;
+  /** When an interrupted task may be claimed again. */
+  handBackAt: number;
+}
+
+/** How the claim of a task ends after its callback. */
+export function settlementOf({ task, queue, trace }: InFlightTask, end: CallbackEnd): Settlement {
+  const { outcome, wasSent, now } = end;
+  const verdict = verdictOf(task.attempt, queue.config.retry, end);
+  const attempt = attemptRecord(task, {
+    outcome: nameOf(outcome, verdict),
+    now,
+    errorType: outcome.errorType,
+    message: outcome.message,
+    httpStatus: outcome.httpStatus,
+    retryAfterMs: outcome.retryAfterMs,
+    nextAttemptAt: 'dueAt' in verdict ? verdict.dueAt : null,
+    snippet: outcome.snippet,
+    url: wasSent ? urlWithoutQuery(queue.config.callback.url) : null,
+    remoteIp: outcome.remoteIp,
+    traceId: wasSent ? trace.traceId : null,
+  });
+  const { id, lease } = task;
+  const error = lastErrorOf(outcome, now);
+  return { id, token: lease.token, now, verdict, attempt, error, ...end.stored };
+}
+
+function verdictOf(
+  attempt: number,
+  policy: InFlightTask['queue']['config']['retry'],
+  { outcome, now, chance, handBackAt }: CallbackEnd,
+): Verdict {
+  if (outcome.kind === 'succeeded') return { kind: 'succeeded' };
+  if (outcome.kind === 'interrupted') return { kind: 'handed_back', dueAt: handBackAt };
+  return verdictOnFailure(outcome, { attempt, policy, now, chance });
+}
+
+const outcomeNames = {
+  succeeded: 'SUCCEEDED',
+  async: 'SUCCEEDED',
+  failed: 'FAILED',
+  interrupted: 'INTERRUPTED',
+} as const;
+
+function nameOf({ kind }: Outcome, verdict: Verdict): AttemptOutcome {
+  const isDeferred = kind === 'failed' && verdict.kind === 'handed_back';
+  return isDeferred ? 'DEFERRED' : outcomeNames[kind];
 }

@@ -3,7 +3,7 @@ import type { QueueComponents } from '@millrace/contract/queue';
 import type { Queue } from '../core/queue.js';
 import type { Task } from '../core/task.js';
 import type { TaskStore } from '../storage/port/task-store.js';
-import type { QueueState } from './state/queue-state.js';
+import type { QueueState } from './queue-state.js';
 
 export type WaitingFor = QueueComponents['schemas']['WaitingFor'];
 

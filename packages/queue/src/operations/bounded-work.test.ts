@@ -1,11 +1,10 @@
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { expect, test } from 'vitest';
-import { WorkerTable, workerStats } from '../delivery/pull/worker-activity.js';
+import { WorkerTable, workerStats } from '../delivery/worker-activity.js';
 import type { Row, RowBatch } from '../storage/port/task-store.js';
-import type { QueueContext } from './base/context.js';
-import { createJob } from './jobs/create-job.js';
-import { anonymous } from './base/principal.js';
+import { anonymous, type QueueContext } from './base/context.js';
+import { createJob } from './jobs.js';
 import { TaskWaits } from './base/task-waits.js';
 
 test('get task: a principal waits for at most 10,000 tasks at a time', async () => {

@@ -1,8 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from './base/context.js';
-import { toWholeTask } from './base/envelope.js';
-import { requireQueue } from './base/find.js';
-import type { Principal } from './base/principal.js';
+import { type Principal, type QueueContext, requireQueue } from './base/context.js';
+import { toWholeTask } from './base/bodies.js';
 import { fail, rateLimited } from './base/refusal.js';
 
 const waitingClaimRetryMs = 1_000;

@@ -1,13 +1,10 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import type { DeadFilter, DeadTaskPosition } from '../storage/port/task-store.js';
-import type { QueueContext } from './base/context.js';
+import { type Principal, type QueueContext, requireQueue } from './base/context.js';
 import { defaultPageSize, staleCursor, type CursorScope } from './base/cursors.js';
-import { timeText, toWholeTask } from './base/envelope.js';
-import { requireQueue } from './base/find.js';
-import type { Principal } from './base/principal.js';
+import { timeIn, timeText, toWholeTask } from './base/bodies.js';
 import { failBody, failQuery } from './base/refusal.js';
-import { timeIn } from './base/time-in.js';
 
 export interface ListDlqRequest {
   queue: string;

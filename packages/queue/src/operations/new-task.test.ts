@@ -4,8 +4,8 @@ import { DocumentSchemas } from '@millrace/kit/http';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Queue } from '../core/queue.js';
-import { bodyChecks } from './base/checks.js';
-import { newTask } from './new-task.js';
+import { bodyChecks } from './base/bodies.js';
+import { newTask } from './submit.js';
 
 const checks = bodyChecks(new DocumentSchemas(openApiDocument('queue')));
 const now = Date.parse('2026-03-02T10:00:00Z');

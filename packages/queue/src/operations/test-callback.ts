@@ -1,6 +1,5 @@
 import type { QueueSchema } from '@millrace/contract/queue';
-import type { QueueContext } from './base/context.js';
-import { requireQueue } from './base/find.js';
+import { type QueueContext, requireQueue } from './base/context.js';
 
 /** Sends one probe to the queue's callback. A failing target is a result, not an error. */
 export async function testCallback(

@@ -1,5 +1,6 @@
 import { address, byteSize, defineConfig, path } from '@millrace/kit/config';
 import { logLevels } from '@millrace/kit/log';
+import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 
 // The outbound guard validates hosts and networks at startup.
@@ -112,3 +113,13 @@ const schema = z.strictObject({
 export const queueConfig = defineConfig({ component: 'queue', schema, unknownKeys: 'refuse' });
 
 export type QueueSettings = z.output<typeof schema>;
+
+let known: string | undefined;
+
+/** The version of the package, shared by all packages of Millrace. */
+export function queueVersion(): string {
+  if (known !== undefined) return known;
+  // The package is two folders up from both src/server and dist/server.
+  const text = readFileSync(new URL('../../package.json', import.meta.url), 'utf8');
+  return (known = (JSON.parse(text) as { version: string }).version);
+}

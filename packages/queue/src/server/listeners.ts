@@ -13,8 +13,8 @@ import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { fail } from '../operations/base/refusal.js';
-import { accessLogOf } from './access/access-log.js';
-import type { GrpcServer } from './grpc/grpc-server.js';
+import { accessLogOf } from './app.js';
+import type { GrpcServer } from './grpc-server.js';
 
 export interface ListenerAddress {
   readonly listener: 'http' | 'metrics' | 'grpc';

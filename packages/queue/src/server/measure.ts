@@ -3,7 +3,7 @@ import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { Clock } from '@millrace/kit/clock';
 import type { TaskStore } from '../storage/port/task-store.js';
-import type { Load } from '../operations/base/load.js';
+import type { Load } from '../operations/base/limits.js';
 
 export interface MeasureOptions {
   metrics: Metrics;

@@ -22,23 +22,25 @@ import {
 } from '@millrace/worker';
 import { Background, History, TaskObserver } from '../background/index.js';
 import { createDelivery } from '../delivery/index.js';
-import { bodyChecks } from '../operations/base/checks.js';
+import { bodyChecks } from '../operations/base/bodies.js';
 import { claimTasks } from '../operations/claim-tasks.js';
-import type { QueueContext } from '../operations/base/context.js';
+import {
+  type Principal,
+  type QueueContext,
+  roleLevels,
+  TurnsByKey,
+} from '../operations/base/context.js';
 import { Cursors } from '../operations/base/cursors.js';
-import { extendTask } from '../operations/extend-task.js';
-import { getTask } from '../operations/get-task.js';
-import { SubmitLimits } from '../operations/base/submit-limits.js';
-import { roleLevels, type Principal } from '../operations/base/principal.js';
-import { putQueueConfig } from '../operations/put-queue-config.js';
+import { extendTask, settleTasks } from '../operations/settle.js';
+import { getTask } from '../operations/tasks.js';
+import { SubmitLimits } from '../operations/base/limits.js';
+import { putQueueConfig } from '../operations/queues.js';
 import { fail } from '../operations/base/refusal.js';
 import { Readiness } from '../operations/base/readiness.js';
 import { TaskWaits } from '../operations/base/task-waits.js';
-import { TurnsByKey } from '../operations/base/turns-by-key.js';
-import { settleTasks } from '../operations/settle-tasks.js';
-import { submitTask } from '../operations/submit-task.js';
+import { submitTask } from '../operations/submit.js';
 import { openStore } from '../storage/open-store.js';
-import { identityFiles } from './identity-files.js';
+import { identityFiles } from './credentials-files.js';
 
 export interface OpenQueueOptions {
   /** Directory of the store. Only one process can have it open. */

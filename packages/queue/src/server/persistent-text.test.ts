@@ -6,8 +6,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { expect, onTestFinished, test } from 'vitest';
-import { persistentText } from './persistent-text.js';
-import { identityFiles } from './identity-files.js';
+import { identityFiles, persistentText } from './credentials-files.js';
 
 function newDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), 'mr-kept-'));

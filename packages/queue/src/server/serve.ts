@@ -1,14 +1,16 @@
-import { resolve } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { loadConfig } from '@millrace/kit/config';
-import { runServer, serverLog, whileStarting, type RunOptions } from '@millrace/kit/http';
+import { type RunOptions, runServer, serverLog, whileStarting } from '@millrace/kit/http';
 import { systemRandom } from '@millrace/kit/random';
 import { openTracer } from '@millrace/kit/tracing';
 import type { World } from '@millrace/kit/world';
+import { resolve } from 'node:path';
+import { createDelivery } from '../delivery/index.js';
+import { openStore } from '../storage/open-store.js';
+import { StorageUnavailable, type TaskStore } from '../storage/port/task-store.js';
 import { queueConfig, type QueueSettings } from './config.js';
-import { serverDependencies } from './dependencies.js';
-import type { SettingsFile } from './followed-allowlist.js';
-import { startServer, type RunningQueue } from './server.js';
+import type { SettingsFile } from './credentials-files.js';
+import { type RunningQueue, type ServerDependencies, startServer } from './server.js';
 
 export { queueConfig, type QueueSettings } from './config.js';
 export type { ListenerAddress } from './listeners.js';
@@ -48,4 +50,35 @@ export async function runQueue(options: RunOptions): Promise<number> {
   const code = await runServer(server, { ...options, component: 'queue', log, drainTimeoutMs });
   await tracer?.close();
   return code;
+}
+
+const firstPauseMs = 250;
+const maxPauseMs = 5_000;
+
+/** The real store and the real delivery. */
+export const serverDependencies = {
+  openStore: ({ storage, data, upgrade }: QueueSettings, world: World, stopping?: AbortSignal) =>
+    retryUntilOpen(
+      world,
+      () => openStore(storage, { ...world, dataDirectory: data, upgrade }),
+      stopping,
+    ),
+  createDelivery,
+} satisfies ServerDependencies;
+
+/** Waits for the database, because it may start after this server. */
+async function retryUntilOpen(
+  { clock, log }: World,
+  open: () => Promise<TaskStore>,
+  stopping: AbortSignal | undefined,
+): Promise<TaskStore> {
+  for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, maxPauseMs)) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!(error instanceof StorageUnavailable)) throw error;
+      log.warn({ retry_ms: pauseMs }, `waits for its storage: ${error.message}`);
+      await clock.sleep(pauseMs, stopping);
+    }
+  }
 }

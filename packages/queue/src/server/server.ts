@@ -9,25 +9,27 @@ import { UndoList } from '@millrace/kit/undo-list';
 import type { World } from '@millrace/kit/world';
 import { createOutbound } from '@millrace/wire/http1';
 import { Background, History, TaskObserver } from '../background/index.js';
-import { GrpcHandlerClient } from '../delivery/callback/grpc-handlers.js';
+import { GrpcHandlerClient } from '../delivery/grpc-handlers.js';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
-import { bodyChecks } from '../operations/base/checks.js';
+import { bodyChecks } from '../operations/base/bodies.js';
 import type { TaskStore } from '../storage/port/task-store.js';
 import { queueApp } from './app.js';
 import type { QueueSettings } from './config.js';
-import type { DeliveryControl, QueueContext } from '../operations/base/context.js';
-import { openSecrets, openTokens } from './credentials-files.js';
-import { followAllowlist, type SettingsFile } from './followed-allowlist.js';
+import { type DeliveryControl, type QueueContext, TurnsByKey } from '../operations/base/context.js';
+import {
+  followAllowlist,
+  identityFiles,
+  openSecrets,
+  openTokens,
+  type SettingsFile,
+} from './credentials-files.js';
 import { Cursors } from '../operations/base/cursors.js';
 import { metricsApp, openListeners, type ListenerAddress } from './listeners.js';
-import { Load } from '../operations/base/load.js';
-import { SubmitLimits } from '../operations/base/submit-limits.js';
+import { Load, SubmitLimits } from '../operations/base/limits.js';
 import { measuredQueues } from './measure.js';
-import { GrpcServer } from './grpc/grpc-server.js';
-import { identityFiles } from './identity-files.js';
+import { GrpcServer } from './grpc-server.js';
 import { Readiness } from '../operations/base/readiness.js';
 import { TaskWaits } from '../operations/base/task-waits.js';
-import { TurnsByKey } from '../operations/base/turns-by-key.js';
 
 /** Per origin. */
 const maxConnections = 10_000;

@@ -5,7 +5,7 @@ import {
   embeddedStoreIn,
   openEmbeddedStore,
   type EmbeddedStoreOptions,
-} from './embedded/index.js';
+} from './embedded/open.js';
 import type { TaskStore } from './port/task-store.js';
 
 export interface OpenStoreOptions extends EmbeddedStoreOptions {
@@ -24,7 +24,7 @@ export async function openStore(setting: string, options: OpenStoreOptions): Pro
   }
   if (/^postgres(ql)?:\/\//.test(setting)) {
     // Loads the driver only if it is used.
-    const { openPostgresStore } = await import('./postgres/index.js');
+    const { openPostgresStore } = await import('./postgres/open.js');
     return openPostgresStore(setting, { clock, random, log, forTransfer, upgrade });
   }
   // Not shown: it may be a mistyped URL with a password in it.

@@ -1,5 +1,5 @@
 import { openEmbeddedSource, openEmbeddedTarget } from './embedded/transfer-end.js';
-import type { EmbeddedStoreOptions } from './embedded/index.js';
+import type { EmbeddedStoreOptions } from './embedded/open.js';
 import type { TaskStore } from './port/task-store.js';
 import type { Source, Target } from './transfer/moved.js';
 import { transfer, type TransferTally, type TransferWatch } from './transfer/transfer.js';

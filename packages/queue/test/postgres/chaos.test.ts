@@ -6,7 +6,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { campaignSize, isFullCampaign } from '../../../../test/support/campaign.js';
 import type { Attempt } from '../../src/core/task.js';
-import { attemptsOf } from '../../src/storage/postgres/rows/history.js';
+import { attemptsOf } from '../../src/storage/postgres/tasks.js';
 import { newDirectory } from '../support/server.js';
 import { ChaosServer } from './chaos-servers.js';
 import { tableProblems } from './consistency.js';
@@ -24,7 +24,7 @@ const leaseMs = timeoutMs + graceMs;
 const foundWithinMs = 30_000;
 
 beforeAll(() => {
-  const built = new URL('../../dist/storage/postgres/index.js', import.meta.url);
+  const built = new URL('../../dist/storage/postgres/open.js', import.meta.url);
   if (!existsSync(built)) throw new Error('Run `npm run build` first: this starts built servers');
 });
 

@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, expect } from 'vitest';
-import { openPostgresStore } from '../../src/storage/postgres/index.js';
+import { openPostgresStore } from '../../src/storage/postgres/open.js';
 import { testTaskStore } from '../task-store-conformance.js';
 import { tableProblems } from './consistency.js';
 import { emptyTables, startPostgres, type PostgresServer } from './postgres-server.js';

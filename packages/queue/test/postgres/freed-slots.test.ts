@@ -1,11 +1,11 @@
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { attemptRecord, isClaimed } from '../../src/core/attempt-record.js';
+import { attemptRecord, isClaimed } from '../../src/core/outcome.js';
 import type { WholeTask } from '../../src/core/task.js';
-import { textArray } from '../../src/storage/postgres/connection/arrays.js';
-import { claim as claimStatement } from '../../src/storage/postgres/claiming/claim.sql.js';
-import { Client } from '../../src/storage/postgres/connection/client.js';
+import { textArray } from '../../src/storage/postgres/batches.js';
+import { claim as claimStatement } from '../../src/storage/postgres/claim.sql.js';
+import { Client } from '../../src/storage/postgres/connections.js';
 import type { ClaimRequest, NewTask, TaskStore } from '../../src/storage/port/task-store.js';
 import { someConfig } from '../task-store/fixture.js';
 import { openOn } from './fresh-store.js';

@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, onTestFinished } from 'vitest';
-import { openPostgresStore } from '../../src/storage/postgres/index.js';
+import { openPostgresStore } from '../../src/storage/postgres/open.js';
 import type { TaskStore } from '../../src/storage/port/task-store.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 

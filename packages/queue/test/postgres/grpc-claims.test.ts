@@ -4,7 +4,7 @@ import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createDelivery } from '../../src/delivery/index.js';
-import { openPostgresStore } from '../../src/storage/postgres/index.js';
+import { openPostgresStore } from '../../src/storage/postgres/open.js';
 import { queueV1 } from '../support/grpc-handler.js';
 import { makeQueue, startTestServer, tokens, type TestServer } from '../support/server.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';

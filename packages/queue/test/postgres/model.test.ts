@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { campaignSize } from '../../../../test/support/campaign.js';
 import { MemoryStore } from '../support/memory-store/index.js';
-import { openPostgresStore } from '../../src/storage/postgres/index.js';
+import { openPostgresStore } from '../../src/storage/postgres/open.js';
 import { ModelRun, operations } from '../task-store/model-run.js';
 import { tableProblems } from './consistency.js';
 import { emptyTables, startPostgres, type PostgresServer } from './postgres-server.js';

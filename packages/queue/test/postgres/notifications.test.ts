@@ -1,7 +1,7 @@
 import { systemClock, type Clock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
-import { Client } from '../../src/storage/postgres/connection/client.js';
+import { Client } from '../../src/storage/postgres/connections.js';
 import { Notifications } from '../../src/storage/postgres/notifications.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 

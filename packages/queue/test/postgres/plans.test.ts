@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { plannerSettings } from '../../src/storage/postgres/connection/connections.js';
-import type { Statement } from '../../src/storage/postgres/connection/statement.js';
-import { redrive } from '../../src/storage/postgres/statements/redrive.sql.js';
-import { purge } from '../../src/storage/postgres/statements/retention.sql.js';
-import { settle } from '../../src/storage/postgres/statements/settle.sql.js';
-import {
-  cancelPending,
-  updatePending,
-} from '../../src/storage/postgres/statements/task-changes.sql.js';
+import { plannerSettings } from '../../src/storage/postgres/connections.js';
+import type { Statement } from '../../src/storage/postgres/statement.js';
+import { redriveTasks } from '../../src/storage/postgres/dead-letters.js';
+import { purgeTasks } from '../../src/storage/postgres/retention.js';
+import { settle } from '../../src/storage/postgres/settlements.js';
+import { cancelPendingTasks, updatePending } from '../../src/storage/postgres/task-changes.js';
 import { openOn } from './fresh-store.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';
 
@@ -33,9 +30,9 @@ async function indexesOf(url: string, { text }: Statement, tables: string[]): Pr
 }
 
 const cases: [name: string, statement: Statement, indexes: string[]][] = [
-  ['redrive', redrive, ['ended_pkey']],
-  ['purge', purge, ['ended_pkey']],
-  ['cancel', cancelPending, ['live_pkey']],
+  ['redrive', redriveTasks, ['ended_pkey']],
+  ['purge', purgeTasks, ['ended_pkey']],
+  ['cancel', cancelPendingTasks, ['live_pkey']],
   ['update', updatePending, ['live_pkey']],
   ['settle', settle, ['live_pkey']],
 ];

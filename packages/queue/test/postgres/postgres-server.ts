@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { Client } from '../../src/storage/postgres/connection/client.js';
+import { Client } from '../../src/storage/postgres/connections.js';
 
 /** A PostgreSQL, or databases of one that the test files of a worker share. */
 export interface PostgresServer {

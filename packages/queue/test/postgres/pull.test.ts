@@ -5,7 +5,7 @@ import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { newObserver } from '../../src/delivery/delivery.test-support.js';
 import { createDelivery, type Delivery } from '../../src/delivery/index.js';
-import { openPostgresStore } from '../../src/storage/postgres/index.js';
+import { openPostgresStore } from '../../src/storage/postgres/open.js';
 import type { TaskStore } from '../../src/storage/port/task-store.js';
 import { someConfig, someTask } from '../task-store/fixture.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';

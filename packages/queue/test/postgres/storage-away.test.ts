@@ -3,7 +3,7 @@ import { memoryLog } from '@millrace/kit/log';
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { serverDependencies } from '../../src/server/dependencies.js';
+import { serverDependencies } from '../../src/server/serve.js';
 import { startServer } from '../../src/server/server.js';
 import { httpClient, type TestRequest } from '../support/http-client.js';
 import { startHandler } from '../support/handler.js';

@@ -6,10 +6,7 @@ import {
   type TaskListQuery,
 } from '../../src/storage/port/task-list.js';
 import type { TaskStore } from '../../src/storage/port/task-store.js';
-import {
-  scanTasks,
-  type ListSource,
-} from '../../src/storage/postgres/statements/task-lists.sql.js';
+import { scanTasks, type ListSource } from '../../src/storage/postgres/task-lists.js';
 import { noon, someConfig } from '../task-store/fixture.js';
 import { openOn } from './fresh-store.js';
 import { startPostgres, type PostgresServer } from './postgres-server.js';

@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { expect, onTestFinished } from 'vitest';
-import { serverDependencies } from '../../src/server/dependencies.js';
+import { serverDependencies } from '../../src/server/serve.js';
 import { startServer } from '../../src/server/server.js';
 import { httpClient, type TestRequest } from './http-client.js';
 import { testSettings, tokens, type Who } from './server.js';

@@ -12,7 +12,7 @@ import {
   type ServerDependencies,
   type RunningQueue,
 } from '../../src/server/server.js';
-import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
+import { openEmbeddedStore } from '../../src/storage/embedded/open.js';
 import { MemoryStore } from './memory-store/index.js';
 import type { TaskStore } from '../../src/storage/port/task-store.js';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { ClaimedTask } from '../../src/core/attempt-record.js';
+import type { ClaimedTask } from '../../src/core/outcome.js';
 import type { CancelTaskChange, UpdateTaskChange } from '../../src/storage/port/task-changes.js';
 import { noon, someAttempt, type Fixture } from './fixture.js';
 

@@ -1,6 +1,6 @@
 import { systemClock } from '@millrace/kit/clock';
 import { describe, expect, test } from 'vitest';
-import { History } from '../../src/background/history.js';
+import { History } from '../../src/background/task-observer.js';
 import {
   addTotals,
   emptyPoint,

@@ -2,7 +2,7 @@ import { writeSync } from 'node:fs';
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
-import { openEmbeddedStore } from '../../src/storage/embedded/index.js';
+import { openEmbeddedStore } from '../../src/storage/embedded/open.js';
 import type { WholeTask } from '../../src/core/task.js';
 import type { TaskStore, Verdict } from '../../src/storage/port/task-store.js';
 import { settlementOf, someConfig } from './fixture.js';

@@ -1,7 +1,7 @@
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { describe, expect, onTestFinished, test } from 'vitest';
-import { WorkerActivity, workerKey } from '../../src/delivery/pull/worker-activity.js';
+import { WorkerActivity, workerKey } from '../../src/delivery/worker-activity.js';
 import { noon, type Fixture } from './fixture.js';
 
 const identity = { worker: 'w1', principal: 'mailers', remoteIp: '192.0.2.7' };

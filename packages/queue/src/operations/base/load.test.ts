@@ -2,7 +2,7 @@ import { systemClock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { memoryLog } from '@millrace/kit/log';
 import { expect, test } from 'vitest';
-import { Load } from './load.js';
+import { Load } from './limits.js';
 
 function newLoad(options: { maxInflight?: number; targetMs?: number } = {}) {
   const time = { now: 10_000 };

@@ -1,6 +1,6 @@
 import type { Refusal } from '@millrace/kit/errors';
 import { expect, test } from 'vitest';
-import { readPrecondition, requirePrecondition } from './precondition.js';
+import { readPrecondition, requirePrecondition } from './bodies.js';
 
 const holds = (ifMatch: string | undefined, version: number | undefined) => {
   const current = version === undefined ? undefined : { version };

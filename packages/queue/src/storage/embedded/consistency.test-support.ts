@@ -15,13 +15,10 @@ import {
   timeKey,
   timeOf,
 } from './keys.js';
-import { attemptsApart } from './attempt-codec.js';
-import { readGroup } from './groups.js';
-import { idsIn } from './leases.js';
-import { isListed } from './list-old-tasks.js';
-import { readCounters, type Counters, type StoredQueue } from './queue-rows.js';
-import { queues } from './reading.js';
-import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
+import { attemptsApart, decodeTask, isTombstone, type StoredTask } from './task-codec.js';
+import { idsIn, readGroup } from './indexes.js';
+import { isListed } from './upkeep.js';
+import { readCounters, type Counters, type StoredQueue, queues } from './queue-state.js';
 
 /**
  * Finds inconsistencies in the rows of an embedded store: computes the expected index rows from

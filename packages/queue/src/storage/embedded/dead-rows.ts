@@ -1,14 +1,11 @@
 import type { RowReader } from '@millrace/engine';
-import { DeadGroups, matchesDeadFilter, pageBytes } from '../port/dead-letters.js';
-import { redriveRow } from '../port/task-row.js';
+import { DeadGroups, matchesDeadFilter, pageBytes, redriveRow } from '../port/store-parts.js';
 import type { DeadChange, DeadChangeResult, DeadPage, DeadTaskQuery } from '../port/task-store.js';
-import { factsOf } from './dead-facts.js';
+import { decodeTask, factsOf, isTombstone, showWhole, type StoredTask } from './task-codec.js';
 import { after, idKey, idOf, keyBefore, kinds, queueKey, queueTimeKey, timeOf } from './keys.js';
-import { putRow, readRow } from './rows.js';
+import { putRow, readRow } from './queue-acts.js';
 import type { Step } from './step.js';
-import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
-import { holdKeyAgain } from './unique-keys.js';
-import { showWhole } from './whole-tasks.js';
+import { holdKeyAgain } from './indexes.js';
 
 /** Rows read in one slice, before other work runs. */
 const sliceRows = 2_000;

@@ -14,10 +14,9 @@ import { storeProblems } from './consistency.test-support.js';
 import { EmbeddedStore } from './embedded-store.js';
 import { kinds, nameKey } from './keys.js';
 import { openEmbeddedStore } from './open.js';
-import { reorder } from './reorder.js';
-import { Step } from './step.js';
+import { reorder } from './transitions.js';
+import { RecentTasks, Step } from './step.js';
 import { deleteQueue } from './queue-acts.js';
-import { RecentTasks } from './recent-tasks.js';
 
 /** Stands still for the writer, so that no step ends its time slice and begins another commit. */
 const clock = { ...systemClock, monotonic: () => 0 };

@@ -33,31 +33,45 @@ import type {
   UpdateTaskChange,
 } from '../port/task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
-import { ListeningStore } from '../port/listening-store.js';
-import { Batcher } from './batcher.js';
-import { claimDue, type ClaimResult } from './claims.js';
-import { actOnDead, DeadGroupsReader, DeadPageReader } from './dead-rows.js';
-import { DueTimes } from './due-times.js';
-import { insertTask } from './inserts.js';
-import { listOldTasks } from './list-old-tasks.js';
-import { deleteQueue, putQueue, setPaused, type QueueAct } from './queue-acts.js';
-import { readCounters, readPlainQueue, readQueue, toQueue } from './queue-rows.js';
-import * as reading from './reading.js';
-import { RecentTasks } from './recent-tasks.js';
-import { reorder } from './reorder.js';
-import { listRows, writeRows } from './rows.js';
-import { extendLease, settle } from './settlements.js';
-import { Step } from './step.js';
-import * as changes from './task-changes.js';
-import { countReader, pageReader } from './task-pages.js';
-import { hasEndedKeys } from './unique-keys.js';
+import { ListeningStore } from '../port/store-parts.js';
+import { Batcher, RecentTasks, Step } from './step.js';
 import {
-  deleteTasksOf,
+  claimDue,
+  type ClaimResult,
+  extendLease,
+  insertTask,
+  reorder,
+  settle,
+} from './transitions.js';
+import { actOnDead, DeadGroupsReader, DeadPageReader } from './dead-rows.js';
+import {
+  DueTimes,
+  readCounters,
+  readPlainQueue,
+  readQueue,
+  toQueue,
+  queues,
+} from './queue-state.js';
+import {
   deleteFinished,
+  deleteTasksOf,
   deleteTombstones,
   endedLeases,
   expireTasks,
+  listOldTasks,
 } from './upkeep.js';
+import {
+  deleteQueue,
+  listRows,
+  putQueue,
+  type QueueAct,
+  setPaused,
+  writeRows,
+} from './queue-acts.js';
+import * as reading from './reading.js';
+import * as changes from './transitions.js';
+import { countReader, pageReader } from './listing.js';
+import { hasEndedKeys } from './indexes.js';
 
 const deletedPerStep = 500;
 const maxBatchedTasks = 500;
@@ -99,7 +113,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   }
 
   async listQueues(): Promise<Queue[]> {
-    return this.#read((rows) => reading.queues(rows).map(toQueue));
+    return this.#read((rows) => queues(rows).map(toQueue));
   }
 
   async getQueue(name: string): Promise<Queue | undefined> {

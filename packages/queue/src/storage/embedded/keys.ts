@@ -1,3 +1,5 @@
+import type { RowReader } from '@millrace/engine';
+
 /**
  * The rows of the store. The first byte says what a row is; all keys sort as what they stand for.
  * A queue goes by a number that no later queue of its name has; a group key is written so that
@@ -245,4 +247,23 @@ export function isGrouped(group: Buffer): boolean {
 function writeTime(key: Buffer, time: number, at: number): void {
   const whole = time < 0 ? 0 : time > latestTime ? latestTime : Math.floor(time);
   key.writeUIntBE(whole, at, timeLength);
+}
+
+/** The first key of a kind and queue. */
+export function firstOf(rows: RowReader, kind: Kind, queue: number): Buffer | undefined {
+  const start = queueKey(kind, queue);
+  for (const { key } of rows.range({ start, end: after(start), limit: 1 })) return key;
+  return undefined;
+}
+
+/** Time of the first row of a kind that is sorted by time. */
+export function firstTime(rows: RowReader, kind: Kind): number | undefined {
+  for (const { key } of rows.range({
+    start: Buffer.of(kind),
+    end: Buffer.of(kind + 1),
+    limit: 1,
+  })) {
+    return timeOf(key);
+  }
+  return undefined;
 }

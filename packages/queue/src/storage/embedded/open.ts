@@ -1,13 +1,13 @@
-import { join } from 'node:path';
-import { backUpBeforeUpgrade, open, refuseUpgrade, type Database } from '@millrace/engine';
+import { backUpBeforeUpgrade, type Database, open, refuseUpgrade } from '@millrace/engine';
 import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { formatReleases } from '@millrace/kit/format-releases';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
+import { join } from 'node:path';
 import { EmbeddedStore } from './embedded-store.js';
 import { kinds, nameKey } from './keys.js';
-import { markListed } from './list-old-tasks.js';
+import { markListed } from './upkeep.js';
 
 export interface EmbeddedStoreOptions {
   clock: Clock;

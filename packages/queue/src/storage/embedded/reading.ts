@@ -1,29 +1,22 @@
 import type { RowReader } from '@millrace/engine';
 import type { AuditRecord } from '../../core/audit.js';
 import type { FullTask, Tombstone } from '../../core/task.js';
-import { toTombstone } from '../port/task-row.js';
+import { toTombstone } from '../port/store-parts.js';
 import { tombstoneMs, type AuditQuery } from '../port/task-store.js';
-import { readGroup } from './groups.js';
+import { readGroup } from './indexes.js';
 import {
-  after,
   auditKey,
+  firstOf,
+  firstTime,
   groupBytes,
   idKey,
   kinds,
   lastTimeOf,
   queueKey,
   timeOf,
-  type Kind,
 } from './keys.js';
-import { readQueue, type StoredQueue } from './queue-rows.js';
-import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
-import { firstTime } from './upkeep.js';
-import { showFull } from './whole-tasks.js';
-
-export function queues(rows: RowReader): StoredQueue[] {
-  const range = { start: Buffer.of(kinds.queue), end: Buffer.of(kinds.queue + 1) };
-  return Array.from(rows.range(range), ({ value }) => JSON.parse(value.toString()) as StoredQueue);
-}
+import { readQueue } from './queue-state.js';
+import { decodeTask, isTombstone, showFull, type StoredTask } from './task-codec.js';
 
 export function oldestPendingAt(rows: RowReader, queue: number): number | null {
   const first = firstOf(rows, kinds.created, queue);
@@ -94,12 +87,6 @@ export function hasFinished(
 export function deletedQueues(rows: RowReader): number[] {
   const range = { start: Buffer.of(kinds.deletedQueue), end: Buffer.of(kinds.deletedQueue + 1) };
   return Array.from(rows.range(range), ({ key }) => key.readUInt32BE(1));
-}
-
-export function firstOf(rows: RowReader, kind: Kind, queue: number): Buffer | undefined {
-  const start = queueKey(kind, queue);
-  for (const { key } of rows.range({ start, end: after(start), limit: 1 })) return key;
-  return undefined;
 }
 
 const auditSlice = 500;

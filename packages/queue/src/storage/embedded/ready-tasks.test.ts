@@ -1,7 +1,7 @@
 import type { RowReader } from '@millrace/engine';
 import { describe, expect, test } from 'vitest';
 import { groupBytes, idOf, readyKey } from './keys.js';
-import { lowerMark, pickReady, type ReadyOrder } from './ready-tasks.js';
+import { lowerMark, pickReady, type ReadyOrder } from './queue-state.js';
 
 const queue = 7;
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { RecentTasks } from './recent-tasks.js';
+import { RecentTasks } from './step.js';
 import type { StoredTask } from './task-codec.js';
 
 const task = (id: number) => ({ row: { id: String(id) } }) as StoredTask;

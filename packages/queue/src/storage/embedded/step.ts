@@ -1,14 +1,28 @@
 import type { RowWriter } from '@millrace/engine';
-import { chainAct, type AuditAct, type AuditRecord } from '../../core/audit.js';
+import { type AuditAct, type AuditRecord, chainAct } from '../../core/audit.js';
 import type { Attempt, Tombstone, WholeTask } from '../../core/task.js';
-import { claimRow, maxStoredAttempts, toTombstone } from '../port/task-row.js';
-import type { ClaimRequest } from '../port/task-store.js';
-import { attemptsApart, encodeAttempt, isSmall } from './attempt-codec.js';
-import { encodeFacts } from './dead-facts.js';
-import { TouchedGroups } from './groups.js';
-import { encodeIds, TouchedLeases } from './leases.js';
-import { TouchedListings } from './listings.js';
-import type { RecentTasks } from './recent-tasks.js';
+import { claimRow, maxStoredAttempts, toTombstone } from '../port/store-parts.js';
+import { type ClaimRequest, StorageUnavailable } from '../port/task-store.js';
+import {
+  attemptsApart,
+  decodeTask,
+  encodeAttempt,
+  encodeFacts,
+  encodeTask,
+  encodeTombstone,
+  isSmall,
+  isTombstone,
+  showWhole,
+  type StoredTask,
+} from './task-codec.js';
+import {
+  encodeIds,
+  keepKeyOfDeleted,
+  releaseKey,
+  TouchedGroups,
+  TouchedLeases,
+  TouchedListings,
+} from './indexes.js';
 import {
   attemptKey,
   auditKey,
@@ -23,23 +37,14 @@ import {
   readyKey,
   timeKey,
 } from './keys.js';
-import { lowerMark } from './ready-tasks.js';
 import {
+  type Counters,
   encodeJson,
+  lowerMark,
   readCounters,
   readQueue,
-  type Counters,
   type StoredQueue,
-} from './queue-rows.js';
-import {
-  decodeTask,
-  encodeTask,
-  encodeTombstone,
-  isTombstone,
-  type StoredTask,
-} from './task-codec.js';
-import { keepKeyOfDeleted, releaseKey } from './unique-keys.js';
-import { showWhole } from './whole-tasks.js';
+} from './queue-state.js';
 
 /** A queue as one step sees and changes it. */
 export interface StepQueue {
@@ -335,4 +340,121 @@ function encodeCount(count: number): Buffer {
   const bytes = Buffer.allocUnsafe(4);
   bytes.writeUInt32BE(count, 0);
   return bytes;
+}
+
+const maxTasks = 8_192;
+
+interface Cached {
+  bytes: Buffer;
+  task: StoredTask;
+}
+
+/**
+ * Cache of decoded tasks by their stored bytes: most tasks are claimed soon after their submit and
+ * settled soon after their claim, and need not be decoded again.
+ */
+export class RecentTasks {
+  /**
+   * Two generations, the older of which is dropped as a whole: the oldest entry of a map is slow to
+   * find after many deletions.
+   */
+  #tasks = new Map<string, Cached>();
+  #older = new Map<string, Cached>();
+
+  /** The caller must not change the task any more. */
+  keep(bytes: Buffer, task: StoredTask): void {
+    if (this.#tasks.size >= maxTasks / 2) {
+      this.#older = this.#tasks;
+      this.#tasks = new Map();
+    }
+    this.#tasks.set(task.row.id, { bytes, task });
+  }
+
+  /** Removes and returns the task that was stored as these bytes. */
+  take(id: string, bytes: Buffer): StoredTask | undefined {
+    const cached = this.#take(this.#tasks, id) ?? this.#take(this.#older, id);
+    return cached?.bytes.equals(bytes) ? cached.task : undefined;
+  }
+
+  #take(tasks: Map<string, Cached>, id: string): Cached | undefined {
+    const cached = tasks.get(id);
+    if (cached) tasks.delete(id);
+    return cached;
+  }
+}
+
+/** Runs a function as one commit; resolves when it is on disk. */
+export type Transact = <Result>(run: (step: Step) => Result) => Promise<Result>;
+
+/** The handlers that get work, by queue. */
+export type Work = ReadonlyMap<string, ReadonlySet<string>>;
+
+interface Batch<Item, Result> {
+  calls: (readonly Item[])[];
+  itemCount: number;
+  /** Queues and handlers whose listeners have been notified. */
+  notified: Map<string, Set<string>>;
+  outcome: Promise<Result[][]>;
+}
+
+export interface BatcherOptions<Item, Result> {
+  transact: Transact;
+  maxItems: number;
+  run: (step: Step, item: Item) => Result;
+  /** Called once per batch and handler, when the writer has the batch in its queue. */
+  notify?: (queue: string, handlers: ReadonlySet<string>) => void;
+}
+
+/**
+ * Group commit: calls that arrive before the writer runs the first of them share one step. A step
+ * reads and writes the counters of its queues, which is most of the cost of a call with one task.
+ */
+export class Batcher<Item, Result> {
+  #open: Batch<Item, Result> | undefined;
+
+  constructor(private readonly options: BatcherOptions<Item, Result>) {}
+
+  async add(items: readonly Item[], work: Work = new Map()): Promise<Result[]> {
+    if (items.length === 0) return [];
+    const batch = this.#batchFor(items.length);
+    const index = batch.calls.push(items) - 1;
+    batch.itemCount += items.length;
+    for (const [queue, handlers] of work) this.#notify(batch, queue, handlers);
+    try {
+      return (await batch.outcome)[index]!;
+    } catch (error) {
+      if (batch.calls.length === 1 || error instanceof StorageUnavailable) throw error;
+      // One call of the batch failed: run each alone, so that the others succeed.
+      const results = this.options.transact((step) => this.#run(step, items));
+      for (const [queue, handlers] of work) this.options.notify?.(queue, handlers);
+      return results;
+    }
+  }
+
+  #batchFor(itemCount: number): Batch<Item, Result> {
+    const open = this.#open;
+    if (open && open.itemCount + itemCount <= this.options.maxItems) return open;
+    const calls: (readonly Item[])[] = [];
+    const outcome = this.options.transact((step) => {
+      // The writer may run this again, so nothing may join the batch from here on.
+      if (this.#open === batch) this.#open = undefined;
+      return calls.map((items) => this.#run(step, items));
+    });
+    const batch: Batch<Item, Result> = { calls, itemCount: 0, notified: new Map(), outcome };
+    this.#open = batch;
+    return batch;
+  }
+
+  #notify(batch: Batch<Item, Result>, queue: string, handlers: ReadonlySet<string>): void {
+    const notified = batch.notified.get(queue) ?? new Set();
+    const more = new Set([...handlers].filter((handler) => !notified.has(handler)));
+    if (more.size === 0) return;
+    for (const handler of more) notified.add(handler);
+    batch.notified.set(queue, notified);
+    this.options.notify?.(queue, more);
+  }
+
+  #run(step: Step, items: readonly Item[]): Result[] {
+    return items.map((item) => this.options.run(step, item));
+  }
 }

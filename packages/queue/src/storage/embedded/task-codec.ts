@@ -1,8 +1,26 @@
-import type { Attempt, LastError, Lease, Progress, Tombstone } from '../../core/task.js';
-import type { SettledClaim, TaskRow } from '../port/task-row.js';
+import type { RowReader } from '@millrace/engine';
+import type {
+  Attempt,
+  FullTask,
+  LastError,
+  Lease,
+  Progress,
+  Tombstone,
+  WholeTask,
+} from '../../core/task.js';
+import {
+  deadFacts,
+  type DeadFacts,
+  maxStoredAttempts,
+  type SettledClaim,
+  type TaskRow,
+  toFullTask,
+  toWholeTask,
+} from '../port/store-parts.js';
 import type { TaskFilter } from '../port/task-list.js';
 import type { NewTask } from '../port/task-store.js';
-import { attemptOf, storedAttempt, type StoredAttempt } from './attempt-codec.js';
+import { attemptKey, idKey, kinds, timeOf } from './keys.js';
+import { encodeJson } from './queue-state.js';
 
 /**
  * A task's row: what never changes, written once and copied from then on, and what does.
@@ -300,4 +318,134 @@ function errorOf(stored: State[12]): LastError | null {
   if (!stored) return null;
   const [errorType, message, httpStatus, at] = stored;
   return { errorType, message, httpStatus, at };
+}
+
+export type StoredAttempt = [
+  attempt: number,
+  redrive: number,
+  startedAt: number,
+  endedAt: number,
+  durationMs: number,
+  outcome: Attempt['outcome'],
+  errorType: string | null,
+  message: string | null,
+  httpStatus: number | null,
+  retryAfterMs: number | null,
+  nextAttemptAt: number | null,
+  responseSnippet: string | null,
+  url: string | null,
+  remoteIp: string | null,
+  nodeId: string,
+  traceId: string | null,
+];
+
+export function encodeAttempt(attempt: Attempt): Buffer {
+  return Buffer.from(JSON.stringify(storedAttempt(attempt)));
+}
+
+export function decodeAttempt(bytes: Buffer): Attempt {
+  return attemptOf(JSON.parse(bytes.toString()) as StoredAttempt);
+}
+
+/** Whether an attempt is small enough to be stored in the row of its task. */
+export function isSmall(attempt: Attempt): boolean {
+  const texts = [attempt.message, attempt.responseSnippet, attempt.url];
+  return texts.reduce((sum, text) => sum + (text?.length ?? 0), 0) <= maxInlineBytes;
+}
+
+/** Numbers of the attempts with rows of their own: the first one and the last ones. */
+export function attemptsApart(task: {
+  attemptsApart: number;
+  lastAttempt: Attempt | null;
+}): number[] {
+  const numbers: number[] = [];
+  const all = task.attemptsApart + (task.lastAttempt ? 1 : 0);
+  for (let i = 0; i < task.attemptsApart; i++) {
+    if (i === 0 || i > all - maxStoredAttempts) numbers.push(i);
+  }
+  return numbers;
+}
+
+export function storedAttempt(attempt: Attempt): StoredAttempt {
+  return [
+    attempt.attempt,
+    attempt.redrive,
+    attempt.startedAt,
+    attempt.endedAt,
+    attempt.durationMs,
+    attempt.outcome,
+    attempt.errorType,
+    attempt.message,
+    attempt.httpStatus,
+    attempt.retryAfterMs,
+    attempt.nextAttemptAt,
+    attempt.responseSnippet,
+    attempt.url,
+    attempt.remoteIp,
+    attempt.nodeId,
+    attempt.traceId,
+  ];
+}
+
+export function attemptOf(stored: StoredAttempt): Attempt {
+  return {
+    attempt: stored[0],
+    redrive: stored[1],
+    startedAt: stored[2],
+    endedAt: stored[3],
+    durationMs: stored[4],
+    outcome: stored[5],
+    errorType: stored[6],
+    message: stored[7],
+    httpStatus: stored[8],
+    retryAfterMs: stored[9],
+    nextAttemptAt: stored[10],
+    responseSnippet: stored[11],
+    url: stored[12],
+    remoteIp: stored[13],
+    nodeId: stored[14],
+    traceId: stored[15],
+  };
+}
+
+/** The task with its payload and history. */
+export function showWhole(rows: RowReader, task: StoredTask): WholeTask {
+  return toWholeTask(task.row, payloadOf(rows, task), historyOf(rows, task));
+}
+
+/** The same with its result and everything else that is stored. */
+export function showFull(rows: RowReader, task: StoredTask): FullTask {
+  const result = task.hasResult ? rows.get(idKey(kinds.result, task.row.id)) : undefined;
+  return toFullTask(task.row, showWhole(rows, task), result?.toString() ?? null);
+}
+
+function payloadOf(rows: RowReader, task: StoredTask): Uint8Array {
+  if (task.payload) return task.payload;
+  const payload = rows.get(idKey(kinds.payload, task.row.id));
+  if (!payload) throw new Error(`The payload of the task ${task.row.id} is not there`);
+  return payload;
+}
+
+function historyOf(rows: RowReader, task: StoredTask): Attempt[] {
+  const history: Attempt[] = [];
+  for (const number of attemptsApart(task)) {
+    const bytes = rows.get(attemptKey(task.row.id, number));
+    if (!bytes) throw new Error(`Attempt ${number} of the task ${task.row.id} is not there`);
+    history.push(decodeAttempt(bytes));
+  }
+  if (task.lastAttempt) history.push(task.lastAttempt);
+  return history;
+}
+
+/** Value of a dead task's index row, so that a filter need not read the task. */
+type StoredFacts = [errorType: string | null, httpStatus: number | null, handlerRef: string];
+
+export function encodeFacts(row: TaskRow): Buffer {
+  const { errorType, httpStatus, handlerRef } = deadFacts(row);
+  return encodeJson([errorType, httpStatus, handlerRef] satisfies StoredFacts);
+}
+
+export function factsOf({ key, value }: { key: Buffer; value: Buffer }): DeadFacts {
+  const [errorType, httpStatus, handlerRef] = JSON.parse(value.toString()) as StoredFacts;
+  return { deadAt: timeOf(key), handlerRef, errorType, httpStatus };
 }

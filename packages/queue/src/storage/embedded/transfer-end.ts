@@ -7,23 +7,21 @@ import {
   embeddedStoreIn,
   openEmbeddedStore,
   type EmbeddedStoreOptions,
-} from './index.js';
+} from './open.js';
 import { auditKey, idKey, idOf, kinds, nameKey, queueKey, timeKey } from './keys.js';
-import { encodeJson, readCounters, toQueue } from './queue-rows.js';
-import { queues as readQueues } from './reading.js';
-import { listRows, storeRow } from './rows.js';
-import { RecentTasks } from './recent-tasks.js';
-import { Step } from './step.js';
+import { encodeJson, readCounters, toQueue, queues as readQueues } from './queue-state.js';
+import { listRows, storeRow } from './queue-acts.js';
+import { RecentTasks, Step } from './step.js';
 import {
   decodeTask,
   encodeFixed,
   encodeTombstone,
   isTombstone,
   maxInlineBytes,
+  showFull,
   type StoredTask,
 } from './task-codec.js';
-import { holdKey } from './unique-keys.js';
-import { showFull } from './whole-tasks.js';
+import { holdKey } from './indexes.js';
 import {
   holdsKey,
   isMovedTask,

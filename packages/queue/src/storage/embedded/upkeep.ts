@@ -1,24 +1,22 @@
-import type { RowReader } from '@millrace/engine';
+import type { Database, RowReader, RowWriter } from '@millrace/engine';
 import type { Task, WholeTask } from '../../core/task.js';
-import { expireRow, toTask } from '../port/task-row.js';
-import { tombstoneMs, type TaskStore } from '../port/task-store.js';
+import { expireRow, toTask } from '../port/store-parts.js';
+import { type TaskStore, tombstoneMs } from '../port/task-store.js';
+import { endedLeaseIds, idsIn, listedAt, removeEndedKeys } from './indexes.js';
 import {
   after,
   idKey,
   idLength,
   idOf,
   kinds,
+  nameKey,
   queueKey,
   queueTimeKey,
   timeKey,
   timeOf,
-  type Kind,
 } from './keys.js';
-import { endedLeaseIds, idsIn } from './leases.js';
-import type { Step, StepQueue } from './step.js';
-import { decodeTask, isTombstone, type StoredTask } from './task-codec.js';
-import { removeEndedKeys } from './unique-keys.js';
-import { showWhole } from './whole-tasks.js';
+import { RecentTasks, Step, type StepQueue } from './step.js';
+import { decodeTask, isTombstone, showWhole, type StoredTask } from './task-codec.js';
 
 export function endedLeases(rows: RowReader, request: { now: number; limit: number }): WholeTask[] {
   return endedLeaseIds(rows, request.now, request.limit).map((id) => {
@@ -140,20 +138,64 @@ export function deleteTombstones(step: Step, { now, limit }: { now: number; limi
   return keys.length;
 }
 
-/** Time of the first row of a kind that is sorted by time. */
-export function firstTime(rows: RowReader, kind: Kind): number | undefined {
-  for (const { key } of rows.range({
-    start: Buffer.of(kind),
-    end: Buffer.of(kind + 1),
-    limit: 1,
-  })) {
-    return timeOf(key);
-  }
-  return undefined;
-}
-
 function existing(step: Step, id: string): StoredTask {
   const task = step.task(id);
   if (!task) throw new Error(`A row belongs to a missing task: ${id}`);
   return task;
+}
+
+/** Progress: the last id that was added to the lists, or `done`. */
+const progressKey = nameKey(kinds.meta, 'listed');
+const done = Buffer.from('done');
+const tasksPerStep = 500;
+
+/** A new store has nothing to add. */
+export function markListed(rows: RowWriter): void {
+  rows.put(progressKey, done);
+}
+
+export function isListed(rows: RowReader): boolean {
+  return rows.get(progressKey)?.equals(done) ?? false;
+}
+
+/**
+ * Adds the tasks of data that 0.1.0 wrote to the lists of tasks. One commit for some tasks at a
+ * time, so that the server works meanwhile; it continues after a restart.
+ */
+export async function listOldTasks(database: Database, isClosed: () => boolean): Promise<void> {
+  while (!isClosed() && !database.readRows(isListed)) {
+    await database.transact((target) => {
+      const step = new Step(target.rows, new RecentTasks());
+      listSome(step);
+      step.finish();
+    });
+  }
+}
+
+function listSome(step: Step): void {
+  const progress = step.rows.get(progressKey);
+  const start = progress
+    ? Buffer.concat([idKey(kinds.task, progress.toString('latin1')), Buffer.of(0)])
+    : Buffer.of(kinds.task);
+  const range = { start, end: Buffer.of(kinds.task + 1), limit: tasksPerStep };
+  const rows = [...step.rows.range(range)];
+  const tasks = rows.flatMap(({ key, value }): StoredTask[] => {
+    const task = decodeTask(idOf(key), value);
+    if (isTombstone(task)) return [];
+    const queue = step.queue(task.row.queue);
+    // Tasks of a deleted queue are about to be deleted.
+    return queue?.stored.number === task.queueNumber ? [task] : [];
+  });
+  const listed = new Map<string, Set<string>>();
+  for (const task of tasks) {
+    const { queueNumber, row } = task;
+    const place = `${queueNumber} ${row.createdAt}`;
+    if (!listed.has(place)) {
+      listed.set(place, new Set(listedAt(step.rows, queueNumber, row.createdAt)));
+    }
+    // New tasks are in the lists already.
+    if (!listed.get(place)!.has(row.id)) step.list(task);
+  }
+  if (rows.length < tasksPerStep) return markListed(step.rows);
+  step.rows.put(progressKey, Buffer.from(idOf(rows.at(-1)!.key), 'latin1'));
 }

@@ -1,4 +1,4 @@
-import type { ClaimedTask } from '../../core/attempt-record.js';
+import type { ClaimedTask } from '../../core/outcome.js';
 import type { Attempt, Task } from '../../core/task.js';
 
 /** The part of the storage port that changes single tasks. All changes are audited. */

@@ -10,7 +10,7 @@ import type {
   Tombstone,
   WholeTask,
 } from '../../core/task.js';
-import type { Verdict } from '../../core/verdict.js';
+import type { Verdict } from '../../core/outcome.js';
 import type { TaskChanging } from './task-changes.js';
 import type { TaskListing } from './task-list.js';
 
@@ -344,7 +344,8 @@ export interface Rows {
   writeRows(batch: RowBatch): Promise<RowBatchResult>;
 }
 
-export type RowTable = 'schedule' | 'job' | 'history' | 'totals' | 'worker';
+export const rowTables = ['schedule', 'job', 'history', 'totals', 'worker'] as const;
+export type RowTable = (typeof rowTables)[number];
 
 export interface RowKey {
   table: RowTable;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { settingsProblem } from './check-url.js';
+import { settingsProblem } from './open.js';
 
 const failure = (message: string, code?: string) => Object.assign(new Error(message), { code });
 

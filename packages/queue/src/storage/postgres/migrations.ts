@@ -1,8 +1,7 @@
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { formatReleases } from '@millrace/kit/format-releases';
-import type { Connections, Transaction } from './connection/connections.js';
-import { isAway, isConflict } from './connection/failures.js';
-import { statement } from './connection/statement.js';
+import { type Connections, isAway, isConflict, type Transaction } from './connections.js';
+import { statement } from './statement.js';
 import { tables, tuning } from './schema.sql.js';
 import { upgrades } from './upgrades.sql.js';
 

@@ -1,8 +1,7 @@
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import { Client } from './connection/client.js';
-import { clientConfig } from './connection/connections.js';
-import { isAway } from './connection/failures.js';
+import { Client, clientConfig, isAway } from './connections.js';
+import { statement } from './statement.js';
 
 export interface NotificationsOptions extends NotificationListeners {
   url: string;
@@ -191,3 +190,84 @@ class Outbox {
 async function ended(client: Client): Promise<void> {
   await client.end().catch(() => {});
 }
+
+/** A smaller difference is ignored: clocks that are synchronised are closer. */
+const toleranceMs = 1_000;
+/** A measurement with a longer round trip is discarded. */
+const maxRoundTripMs = 2_000;
+
+/**
+ * Shows the time of the database, so that all servers agree on leases and due times even if the
+ * clock of one machine is wrong. Durations and timers are those of the machine.
+ */
+export class DatabaseClock implements Clock {
+  /** How far the database is ahead of this machine; 0 if they agree. */
+  #shiftMs = 0;
+
+  constructor(
+    private readonly machine: Clock,
+    private readonly log: Log,
+  ) {}
+
+  readonly now: Clock['now'] = () => this.machine.now() + this.#shiftMs;
+  readonly monotonic: Clock['monotonic'] = () => this.machine.monotonic();
+  readonly after: Clock['after'] = (delayMs, run) => this.machine.after(delayMs, run);
+  readonly sleep: Clock['sleep'] = (delayMs, signal) => this.machine.sleep(delayMs, signal);
+
+  /** Measures the difference by the time that the database returns. */
+  async measure(readTime: () => Promise<number>): Promise<void> {
+    const sentAt = this.machine.monotonic();
+    const time = await readTime();
+    const tripMs = this.machine.monotonic() - sentAt;
+    if (tripMs > maxRoundTripMs) return;
+    const shiftMs = Math.round(time + tripMs / 2 - this.machine.now());
+    const isRight = Math.abs(shiftMs) < toleranceMs;
+    if (isRight ? this.#shiftMs === 0 : Math.abs(shiftMs - this.#shiftMs) < toleranceMs) return;
+    this.#shiftMs = isRight ? 0 : shiftMs;
+    const fields = { ahead_ms: -shiftMs };
+    if (isRight) this.log.info(fields, 'clock of this machine agrees with PostgreSQL again');
+    else this.log.warn(fields, 'clock of this machine differs from PostgreSQL: set it right');
+  }
+}
+
+/** Registers a server that claims from a queue, and counts those of the last five seconds. */
+export const joinClaimants = statement(
+  'join_claimants',
+  `WITH own AS (
+    INSERT INTO millrace.claimants (queue_no, instance, asked_at)
+    SELECT no, $2, clock_timestamp() FROM millrace.queues WHERE name = $1
+    ON CONFLICT (queue_no, instance) DO UPDATE SET asked_at = excluded.asked_at
+    RETURNING queue_no
+  )
+  SELECT 1 + (SELECT count(*) FROM millrace.claimants c
+    WHERE c.queue_no = own.queue_no AND c.instance <> $2
+      AND c.asked_at > clock_timestamp() - interval '5 seconds') AS claimants
+  FROM own`,
+);
+
+export const leaveClaimants = statement(
+  'leave_claimants',
+  'DELETE FROM millrace.claimants WHERE instance = $1',
+);
+
+export const forgetClaimants = statement(
+  'forget_claimants',
+  `DELETE FROM millrace.claimants WHERE asked_at < clock_timestamp() - interval '1 hour'`,
+);
+
+export const readTime = statement(
+  'read_time',
+  `SELECT (extract(epoch FROM clock_timestamp()) * 1000)::double precision AS now,
+    current_setting('transaction_read_only') AS read_only`,
+);
+
+/** The first value written stays. */
+export const keepSecret = statement(
+  'keep_secret',
+  `INSERT INTO millrace.secrets (name, value) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING`,
+);
+
+export const readSecret = statement(
+  'read_secret',
+  'SELECT value FROM millrace.secrets WHERE name = $1',
+);

@@ -1,17 +1,13 @@
 import type { Clock } from '@millrace/kit/clock';
-import { UsageError } from '@millrace/kit/errors';
+import { messageOf, systemCode, UsageError } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { StorageUnavailable } from '../port/task-store.js';
-import { checkUrl, settingsProblem } from './check-url.js';
-import { Connections } from './connection/connections.js';
-import { DatabaseClock } from './database-clock.js';
-import { Notifications } from './notifications.js';
+import { Client, clientConfig, Connections } from './connections.js';
+import { DatabaseClock, keepSecret, Notifications, readSecret } from './notifications.js';
 import { migrate } from './migrations.js';
 import { PostgresStore } from './postgres-store.js';
-import { refuseOthers, transferSessions } from './transfer/sessions.js';
-import { markOf } from './transfer/postgres-end.js';
-import { keepSecret, readSecret } from './statements/instances.sql.js';
+import { markOf, refuseOthers, transferSessions } from './transfer-end.js';
 
 export interface PostgresStoreOptions {
   clock: Clock;
@@ -123,4 +119,54 @@ async function cursorKeyOf(connections: Connections, random: Random): Promise<Ui
   await connections.query(keepSecret, ['cursor_key', fresh]);
   const [row] = await connections.query<{ value: string }>(readSecret, ['cursor_key']);
   return Buffer.from(row!.value, 'hex');
+}
+
+/** The driver silently treats every other value as verify-full. */
+const sslModes = ['disable', 'no-verify', 'prefer', 'require', 'verify-ca', 'verify-full'];
+
+/**
+ * Refuses an invalid database URL. The URL is never shown: it may contain a password in any part.
+ */
+export function checkUrl(url: string): void {
+  const [, sslMode] = /[?&]sslmode=([^&#]*)/.exec(url) ?? [];
+  if (sslMode !== undefined && !sslModes.includes(sslMode)) {
+    throw new UsageError(`storage: sslmode must be one of ${sslModes.join(', ')}.`);
+  }
+  try {
+    // Parses the URL and reads the files that it names; does not connect.
+    void new Client(clientConfig(url, {}));
+  } catch (error) {
+    const isFile = error instanceof Error && 'syscall' in error;
+    if (isFile) throw new UsageError(`storage: ${messageOf(error)}.`);
+    throw new UsageError(
+      'storage: this is not a PostgreSQL URL such as postgres://user@host/db. Encode ' +
+        '/ # ? @ % in a password as %2F %23 %3F %40 %25, or set PGPASSWORD.',
+    );
+  }
+}
+
+/** Wrong user, password, database or privilege: PostgreSQL describes it. */
+const refusedCodes = /^(?:3D000|42501|3F000|28\w{3})$/;
+const untrustedCodes =
+  /^(?:DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_\w+)$/;
+const noTls = /does not support SSL connections/;
+
+/** Why the settings cannot work; undefined if the error has another cause. */
+export function settingsProblem(error: unknown): string | undefined {
+  const code = systemCode(error);
+  const message = messageOf(error);
+  if (refusedCodes.test(code)) return `PostgreSQL says: ${message}.${hintFor(message)}`;
+  if (untrustedCodes.test(code)) {
+    return (
+      `the certificate of PostgreSQL is not trusted: ${message}. Name its authority with ` +
+      'sslrootcert=<file> in the URL, or use sslmode=no-verify.'
+    );
+  }
+  if (!noTls.test(message)) return undefined;
+  return 'the URL requires TLS, but PostgreSQL does not offer it: enable it there, or use sslmode=disable.';
+}
+
+function hintFor(message: string): string {
+  if (!message.startsWith('permission denied for database')) return '';
+  return ' Let its owner run CREATE SCHEMA millrace AUTHORIZATION <the role of the URL>.';
 }

@@ -4,7 +4,7 @@ import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
-import { expiredError } from '../port/task-row.js';
+import { expiredError, ListeningStore } from '../port/store-parts.js';
 import {
   type AuditQuery,
   type ClaimRequest,
@@ -34,39 +34,34 @@ import type {
   UpdateTaskChange,
 } from '../port/task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
-import { ListeningStore } from '../port/listening-store.js';
-import { readAudit, recordAct } from './rows/audit.js';
-import { Batcher } from './connection/batcher.js';
-import { ClaimedTasks } from './rows/claimed-tasks.js';
-import { Claims } from './claiming/claims.js';
-import type { Connections } from './connection/connections.js';
-import { Counters } from './rows/counters.js';
-import type { DatabaseClock } from './database-clock.js';
-import { actOnDead, readDeadGroups, readDeadPage } from './rows/dead-rows.js';
-import { Expiries } from './rows/expiries.js';
-import type { Insert } from './rows/insert.js';
-import { insertAll, insertInTransaction } from './rows/inserts.js';
-import { Leases } from './rows/leases.js';
-import type { NotificationListeners, Notifications } from './notifications.js';
-import * as acts from './rows/queue-acts.js';
-import { toQueue, type QueueAct, type QueueColumns } from './rows/queue-acts.js';
-import { Retention } from './rows/retention.js';
-import { listRows, writeRows } from './rows/rows.js';
-import * as columns from './rows/task-columns.js';
-import { settleAll, settledQueues } from './rows/settlements.js';
-import * as changes from './rows/task-changes.js';
-import { TaskLists } from './rows/task-lists.js';
-import type { SkippingStatement, Statement } from './connection/statement.js';
+import { readAudit, recordAct } from './audit.js';
+import { Batcher } from './batches.js';
+import { ClaimedTasks, extendLease, settleAll, settledQueues } from './settlements.js';
+import { Claims } from './claims.js';
+import type { Connections } from './connections.js';
+import { Counters, counts } from './counters.js';
+import {
+  type DatabaseClock,
+  leaveClaimants,
+  type NotificationListeners,
+  type Notifications,
+  readTime,
+} from './notifications.js';
+import { actOnDead, readDeadGroups, readDeadPage } from './dead-letters.js';
+import { expireTasks, Expiries, Leases, nextDue } from './upkeep.js';
+import { type Insert, insertAll, insertInTransaction } from './inserts.js';
+import * as acts from './queues.js';
+import { listQueues, type QueueAct, type QueueColumns, toQueue } from './queues.js';
+import { Retention } from './retention.js';
+import { listRows, writeRows } from './rows.js';
+import * as columns from './tasks.js';
+import * as changes from './task-changes.js';
+import { TaskLists } from './task-lists.js';
+import type { SkippingStatement, Statement } from './statement.js';
 import type { Source, Target } from '../transfer/moved.js';
-import { PostgresEnd } from './transfer/postgres-end.js';
-import { counts } from './statements/counts.sql.js';
-import { expireTasks } from './statements/expire-tasks.sql.js';
-import { extendLease } from './statements/extend-lease.sql.js';
-import { findTasks, findWholeTasks } from './statements/find-tasks.sql.js';
-import { groupIsBusy } from './statements/group-is-busy.sql.js';
-import { leaveClaimants, readTime } from './statements/instances.sql.js';
-import { nextDue } from './statements/next-due.sql.js';
-import { listQueues } from './statements/queues.sql.js';
+import { PostgresEnd } from './transfer-end.js';
+import { findTasks, findWholeTasks } from './tasks.js';
+import { groupIsBusy } from './task-changes.js';
 
 export interface PostgresStoreParts {
   connections: Connections;

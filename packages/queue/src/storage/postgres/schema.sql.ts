@@ -1,4 +1,4 @@
-import { noTurn } from './statements/low-water-marks.sql.js';
+import { noTurn } from './low-water-marks.js';
 
 /**
  * The tables of a new database.

@@ -1,10 +1,9 @@
-import type { AuditRecord } from '../../core/audit.js';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { type AuditRecord, canonicalJson } from '../../core/audit.js';
 import type { Queue } from '../../core/queue.js';
 import type { Attempt, Tombstone } from '../../core/task.js';
-import type { Starts } from '../../core/start-window.js';
+import type { Starts } from '../../core/pacing.js';
 import type { Row, RowTable } from '../port/task-store.js';
-import type { TaskRow } from '../port/task-row.js';
+import type { TaskRow } from '../port/store-parts.js';
 
 /** A queue with its claim state, as transferred. */
 export interface MovedQueue {

@@ -1,5 +1,5 @@
 import { UsageError } from '@millrace/kit/errors';
-import { canonicalJson } from '../../core/canonical-json.js';
+import { canonicalJson } from '../../core/audit.js';
 import {
   idOfMoved,
   isMovedTask,

@@ -1,4 +1,4 @@
-import type { TaskRow } from '../../../src/storage/port/task-row.js';
+import type { TaskRow } from '../../../src/storage/port/store-parts.js';
 
 /** The group key whose turn was last, by priority. */
 export type Turns = Map<number, string | null>;

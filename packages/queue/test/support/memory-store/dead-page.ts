@@ -1,5 +1,5 @@
 import type { WholeTask } from '../../../src/core/task.js';
-import { deadFacts, matchesDeadFilter, pageBytes } from '../../../src/storage/port/dead-letters.js';
+import { deadFacts, matchesDeadFilter, pageBytes } from '../../../src/storage/port/store-parts.js';
 import type { DeadTaskQuery, DeadPage } from '../../../src/storage/port/task-store.js';
 import { compareText } from './claim-order.js';
 

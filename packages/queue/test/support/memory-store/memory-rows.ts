@@ -1,7 +1,7 @@
 import type { Queue } from '../../../src/core/queue.js';
-import type { Starts } from '../../../src/core/start-window.js';
+import type { Starts } from '../../../src/core/pacing.js';
 import type { Attempt, WholeTask } from '../../../src/core/task.js';
-import { toWholeTask, type TaskRow } from '../../../src/storage/port/task-row.js';
+import { toWholeTask, type TaskRow } from '../../../src/storage/port/store-parts.js';
 import type { Turns } from './claim-order.js';
 
 export interface MemoryRow extends TaskRow {

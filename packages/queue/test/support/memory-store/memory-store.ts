@@ -1,21 +1,24 @@
 import type { AuditAction, AuditRecord } from '../../../src/core/audit.js';
 import type { Queue, QueueCounts } from '../../../src/core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../../src/core/task.js';
-import { deadFacts, DeadGroups } from '../../../src/storage/port/dead-letters.js';
 import {
   cancelRow,
+  deadFacts,
+  DeadGroups,
   expireRow,
   extendedExpiry,
+  isClaimable,
+  ListeningStore,
   mayEnd,
   newRow,
   redriveRow,
   settleRow,
+  type TaskRow,
   toFullTask,
   toTask,
   toTombstone,
   withAttempt,
-  type TaskRow,
-} from '../../../src/storage/port/task-row.js';
+} from '../../../src/storage/port/store-parts.js';
 import {
   type AuditQuery,
   type ClaimRequest,
@@ -52,8 +55,6 @@ import {
   type TaskListQuery,
   type TaskPage,
 } from '../../../src/storage/port/task-list.js';
-import { isClaimable } from '../../../src/storage/port/claimable.js';
-import { ListeningStore } from '../../../src/storage/port/listening-store.js';
 import { AuditLog } from './audit-log.js';
 import { isDeadIn, showQueue, showWhole, type MemoryQueue, type MemoryRow } from './memory-rows.js';
 import { RowMap } from './row-map.js';

@@ -1,5 +1,5 @@
-import { mayStart, withStarts } from '../../../src/core/start-window.js';
-import { claimRow, type TaskRow } from '../../../src/storage/port/task-row.js';
+import { mayStart, withStarts } from '../../../src/core/pacing.js';
+import { claimRow, type TaskRow } from '../../../src/storage/port/store-parts.js';
 import type { ClaimRequest, TaskStore } from '../../../src/storage/port/task-store.js';
 import { compareText, headsOfGroups, pickInTurn } from './claim-order.js';
 import { isDue, type MemoryQueue, type MemoryRow } from './memory-rows.js';

@@ -1,4 +1,4 @@
-import { isClaimed } from '../../../src/core/attempt-record.js';
+import { isClaimed } from '../../../src/core/outcome.js';
 import type { Attempt } from '../../../src/core/task.js';
 import type {
   CancelTaskChange,
@@ -13,7 +13,7 @@ import {
   updateRow,
   withAttempt,
   type TaskRow,
-} from '../../../src/storage/port/task-row.js';
+} from '../../../src/storage/port/store-parts.js';
 
 type Row = TaskRow & { attempts: readonly Attempt[] };
 

@@ -1,5 +1,5 @@
 import type { TaskStatus } from '../../../src/core/task.js';
-import type { TaskRow } from '../../../src/storage/port/task-row.js';
+import type { TaskRow } from '../../../src/storage/port/store-parts.js';
 
 export interface KeyHolder {
   id: string;

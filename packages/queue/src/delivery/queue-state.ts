@@ -1,0 +1,339 @@
+import type { Clock, Timer } from '@millrace/kit/clock';
+import { messageOf } from '@millrace/kit/errors';
+import type { Log } from '@millrace/kit/log';
+import type { Random } from '@millrace/kit/random';
+import { Breaker, nextStartAt, type Starts, withStarts } from '../core/pacing.js';
+import type { TargetHealth, Verdict } from '../core/outcome.js';
+import type { Queue } from '../core/queue.js';
+import type { ClaimRequest } from '../storage/port/task-store.js';
+import { type DeliveryMetrics, QueueSeries } from './delivery-metrics.js';
+import { WaitingClaims } from './waiting-claims.js';
+
+export interface QueueStateTools {
+  clock: Clock;
+  log: Log;
+  metrics: DeliveryMetrics;
+}
+
+/** Shortest wait for capacity that other servers use up. */
+const minRateWaitMs = 20;
+const blockedGroupWaitMs = 200;
+/** Average payload up to which the store's preferred batch size is used. */
+const smallTaskBytes = 4_096;
+/** Payloads that a claim for workers should return at most: more takes store and client too long. */
+const maxClaimBytes = 16 * 2 ** 20;
+/** The same for a first claim if all payloads are as large as the queue allows. */
+const maxFirstClaimBytes = 2 * maxClaimBytes;
+const defaultMaxPayloadBytes = 2 ** 20;
+
+/** What this server knows of one queue. Nothing here is durable: the store has the rest. */
+export class QueueState {
+  /** As last read; undefined before the first claim. */
+  queue: Queue | undefined;
+  breaker: Breaker | undefined;
+  /** Tasks that this server has claimed or is claiming, and has not settled. */
+  running = 0;
+  /** How many of those are being settled and take up no capacity. */
+  settling = 0;
+  mayHaveWork = false;
+  isClaiming = false;
+  /** By the tasks of the last claim. */
+  hasSmallTasks = false;
+  /** Average payload of the last claims; undefined before the first. */
+  #payloadBytes: number | undefined;
+  /** `queue` may be outdated, and with it every limit: read it before deciding. */
+  isStale = true;
+  /** The time of the last claim, as sent to the store. */
+  lastClaimAt = -Infinity;
+  /** `dispatch_per_second` kept the last claim from taking all that was due. */
+  isRateLimited = false;
+  /** Recent starts on this server, if the queue has a `dispatch_per_second`. */
+  #starts: Starts = [];
+  #holdReason: string | undefined;
+  /** Claims of workers, if this is a pull queue. */
+  readonly waiting = new WaitingClaims();
+  readonly alarm: Alarm;
+  readonly series: QueueSeries;
+
+  constructor(
+    readonly name: string,
+    private readonly tools: QueueStateTools,
+    onDue: () => void,
+  ) {
+    this.alarm = new Alarm(tools.clock, onDue);
+    this.series = new QueueSeries(tools.metrics, name);
+  }
+
+  /** Takes over the queue as the store has it now. */
+  update(queue: Queue): void {
+    const before = this.queue;
+    this.queue = queue;
+    this.isStale = false;
+    if (before && !hasOtherTarget(before, queue)) return;
+    this.breaker = new Breaker(queue.config.circuit_breaker);
+    this.tools.metrics.setBreaker(this.name, 'closed');
+  }
+
+  /**
+   * As last read, to be claimed from; the store refuses if it has changed. Undefined: it must be
+   * read first.
+   */
+  get activeQueue(): Queue | undefined {
+    return this.isStale || this.queue?.paused ? undefined : this.queue;
+  }
+
+  /** False: a claim could not take anything now. */
+  get canClaim(): boolean {
+    if (!this.mayHaveWork || this.isClaiming) return false;
+    if (this.isStale) return true;
+    if (this.#isPull && !this.waiting.canBeServed) return false;
+    return !this.#isFull && this.allowance() > 0;
+  }
+
+  get #isPull(): boolean {
+    return this.queue?.config.callback.protocol === 'pull';
+  }
+
+  get #isFull(): boolean {
+    const { queue } = this;
+    return queue !== undefined && this.running - this.settling >= queue.config.limits.max_in_flight;
+  }
+
+  get knowsPayloads(): boolean {
+    return this.#payloadBytes !== undefined;
+  }
+
+  /** How many tasks a claim for workers can take by the size of their payloads. */
+  get maxTasksBySize(): number {
+    const maxPayload = this.queue?.config.limits.max_payload_bytes ?? defaultMaxPayloadBytes;
+    const bytes = this.#payloadBytes;
+    const max = bytes === undefined ? maxFirstClaimBytes / maxPayload : maxClaimBytes / bytes;
+    return Math.max(1, Math.floor(max));
+  }
+
+  /** How many callbacks the circuit breaker lets through now. */
+  allowance(): number {
+    const { breaker } = this;
+    if (!breaker) return Infinity;
+    const allowance = this.#watchBreaker(breaker, (now) => breaker.allowance(now));
+    // Set again each time: the alarm may have rung for something else in between.
+    if (breaker.opensAt !== undefined) {
+      this.alarm.ringIn(breaker.opensAt - this.tools.clock.monotonic());
+    }
+    return allowance;
+  }
+
+  callEnded(mark: number, health: TargetHealth): void {
+    const { breaker } = this;
+    if (breaker) this.#watchBreaker(breaker, (now) => breaker.end(mark, health, now));
+  }
+
+  /** Takes note of what a claim got. */
+  claimed(tasks: readonly { payload: Uint8Array }[], now: number): void {
+    this.lastClaimAt = now;
+    if (tasks.length === 0) return;
+    const bytes = tasks.reduce((sum, { payload }) => sum + payload.length, 0);
+    this.hasSmallTasks = bytes <= smallTaskBytes * tasks.length;
+    // Large tasks between small ones are remembered for a while.
+    this.#payloadBytes = Math.max(bytes / tasks.length, (this.#payloadBytes ?? 0) / 2);
+    const rate = this.queue?.config.limits.dispatch_per_second ?? 0;
+    if (rate > 0) this.#starts = withStarts(this.#starts, now, tasks.length, rate);
+  }
+
+  /** Counts the end of an attempt, and sets the timer for a retry. */
+  settled(verdict: Verdict, at: number): void {
+    if (verdict.kind === 'dead') this.series.dead(verdict.reason).inc();
+    if (verdict.kind === 'retry') this.series.retries.inc();
+    if ('dueAt' in verdict) this.alarm.ringIn(verdict.dueAt - at);
+  }
+
+  /** Sets the timer for the next due task. True: there may be something to claim now. */
+  plan(dueAt: number | undefined, now: number, isFullScan: boolean): boolean {
+    if (dueAt === undefined || dueAt > now) {
+      this.isRateLimited = false;
+      if (dueAt !== undefined) this.alarm.ringIn(dueAt - now);
+      return false;
+    }
+    if (isFullScan || dueAt > this.lastClaimAt) {
+      this.isStale ||= isFullScan;
+      return true;
+    }
+    this.#planBlocked(now);
+    return false;
+  }
+
+  /** Undefined: the queue is not held. */
+  setHold(reason: string | undefined): void {
+    if (reason === this.#holdReason) return;
+    this.#holdReason = reason;
+    this.tools.metrics.setHeld(this.name, reason !== undefined);
+    const { log } = this.tools;
+    if (reason === undefined) log.info({ queue: this.name }, 'queue no longer held');
+    else log.warn({ queue: this.name, reason }, 'queue held');
+  }
+
+  /** A task was due at the last claim and was not taken, so a limit of the queue blocks it. */
+  #planBlocked(now: number): void {
+    const config = this.queue?.config;
+    if (!config) return;
+    const rate = config.limits.dispatch_per_second;
+    if (rate > 0) {
+      this.isRateLimited = true;
+      const startAt = nextStartAt(this.#starts, now, rate);
+      // If other servers used up the rate, this one cannot know when it is free: poll.
+      if (startAt === undefined) this.alarm.ringIn(pollMs(rate));
+      else this.alarm.ringIn(Math.max(startAt - now, 1));
+    } else if (config.ordering.mode === 'group') {
+      // A task that waits behind its group hides what falls due later in other groups.
+      this.alarm.ringIn(blockedGroupWaitMs);
+    }
+  }
+
+  #watchBreaker<T>(breaker: Breaker, act: (now: number) => T): T {
+    const before = breaker.phase;
+    const result = act(this.tools.clock.monotonic());
+    if (breaker.phase === before) return result;
+    const { log, metrics } = this.tools;
+    metrics.setBreaker(this.name, breaker.phase);
+    const fields = { queue: this.name, from: before, to: breaker.phase };
+    if (breaker.phase === 'open') log.warn(fields, 'circuit breaker opened');
+    else log.info(fields, `circuit breaker ${breaker.phase.replace('_', ' ')}`);
+    return result;
+  }
+}
+
+function pollMs(rate: number): number {
+  return Math.max(Math.min(1000 / rate, 1000), minRateWaitMs);
+}
+
+/** What was learned about one callback target says nothing about another. */
+function hasOtherTarget(before: Queue, now: Queue): boolean {
+  if (before.incarnation !== now.incarnation) return true;
+  if (before.version === now.version) return false;
+  const [old, fresh] = [before.config, now.config];
+  return (
+    old.callback.url !== fresh.callback.url ||
+    JSON.stringify(old.circuit_breaker) !== JSON.stringify(fresh.circuit_breaker)
+  );
+}
+
+interface Claim {
+  limit: number;
+  now: number;
+  nodeId: string;
+  leaseMs: number;
+  newToken: () => string;
+}
+
+/** A claim from this queue, within the limits and the order of its config. */
+export function claimRequest(queue: Queue, claim: Claim): ClaimRequest {
+  const { limit, now, nodeId, leaseMs, newToken } = claim;
+  const { limits, ordering } = queue.config;
+  return {
+    queue: queue.name,
+    expected: queue,
+    limit,
+    now,
+    nodeId,
+    leaseExpiresAt: now + leaseMs,
+    newToken,
+    maxInFlight: limits.max_in_flight,
+    dispatchPerSecond: limits.dispatch_per_second,
+    fifoGroups: ordering.mode === 'group',
+  };
+}
+
+/** Unguessable, and new with each claim. */
+export function newLeaseToken(random: Random): string {
+  return `l1.${Buffer.from(random.bytes(18)).toString('base64url')}`;
+}
+
+/** Rings once, at the earliest of the requested times. */
+export class Alarm {
+  #timer: Timer | undefined;
+  #at = Infinity;
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly ring: () => void,
+  ) {}
+
+  ringIn(delayMs: number): void {
+    const at = this.clock.monotonic() + Math.max(0, delayMs);
+    if (at >= this.#at) return;
+    this.#timer?.cancel();
+    this.#at = at;
+    this.#timer = this.clock.after(delayMs, () => {
+      this.cancel();
+      this.ring();
+    });
+  }
+
+  cancel(): void {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#at = Infinity;
+  }
+}
+
+const minPauseMs = 50;
+const maxPauseMs = 2_000;
+
+/** Tracks which store calls fail, logs each outage once, and computes the backoff. */
+export class StoreHealth {
+  readonly #failing = new Set<string>();
+
+  constructor(
+    private readonly log: Log,
+    private readonly random: Random,
+    private readonly metrics: DeliveryMetrics,
+  ) {}
+
+  /** Returns the pause before the next try, after this many failures in a row. */
+  failed(call: string, error: unknown, failures: number): number {
+    this.metrics.storeFailures.inc({ call });
+    if (!this.#failing.has(call)) {
+      this.#failing.add(call);
+      this.log.warn({ call, err: error, reason: messageOf(error) }, 'store call failed, retrying');
+    }
+    const full = Math.min(maxPauseMs, minPauseMs * 2 ** Math.min(failures, 20));
+    return full / 2 + (full / 2) * this.random.next();
+  }
+
+  succeeded(call: string): void {
+    if (!this.#failing.delete(call)) return;
+    this.log.info({ call }, 'store call succeeded again');
+  }
+}
+
+/** Everything outside the coordinator that can change what it does next. */
+export type DeliveryEvent =
+  /**
+   * The queue may have new work: a submit, a redrive, a resume, also on another server.
+   * `handlers`: those that may have it; absent: any.
+   */
+  | { kind: 'submitted'; queue: string; handlers?: ReadonlySet<string> | undefined }
+  /** The timer of the queue rang: a task falls due, a rate or a breaker allows more. */
+  | { kind: 'due'; queue: string }
+  /** The config, the pause, the allowlist or a secret of the queue changed. */
+  | { kind: 'config_changed'; queue: string }
+  /** A handler reported the end of its work. */
+  | { kind: 'settled'; queue: string; verdict: Verdict; at: number }
+  /** A lease ended before its attempt was settled, and the store has recorded that. */
+  | { kind: 'lease_expired'; queue: string; verdict: Verdict; at: number }
+  /** An operator cancelled tasks. */
+  | { kind: 'cancelled'; queue: string; count: number }
+  /** A task expired before it was claimed. */
+  | { kind: 'task_expired'; queue: string }
+  /**
+   * The due times of all queues were read. `isFullScan`: cached state may be outdated, so every
+   * queue with due tasks is claimed from.
+   */
+  | { kind: 'planned'; dueByQueue: ReadonlyMap<string, number>; isFullScan: boolean }
+  /** A claim failed; the store is left alone for a while. */
+  | { kind: 'store_away'; retryInMs: number }
+  | { kind: 'store_back' }
+  /** Claim nothing more. */
+  | { kind: 'stop' };
+
+export type Emit = (event: DeliveryEvent) => void;

@@ -1,0 +1,263 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import type { FieldError } from '@millrace/kit/errors';
+import type { Check, DocumentSchemas } from '@millrace/kit/http';
+import { parseTimestamp, UnitError } from '@millrace/kit/units';
+import type { Queue } from '../../core/queue.js';
+import type { Attempt, FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
+import { fail, failBody } from './refusal.js';
+
+type InvalidCode = Parameters<typeof failBody>[0];
+
+/** Validates the body of a request against its schema in the contract. */
+export interface BodyCheck<Body> {
+  /** Returns the typed body, or throws a refusal with a pointer to each fault. */
+  read(body: unknown): Body;
+}
+
+type Claim = QueueSchema<'ClaimRequest'>;
+
+/** Bodies that operations validate themselves, after their own lookups. */
+export interface BodyChecks {
+  task: BodyCheck<QueueSchema<'SubmitTaskRequest'>>;
+  redrive: BodyCheck<QueueSchema<'RedriveSelector'>>;
+  purge: BodyCheck<QueueSchema<'PurgeSelector'>>;
+  complete: BodyCheck<QueueSchema<'CompleteTaskRequest'>>;
+  fail: BodyCheck<QueueSchema<'FailTaskRequest'>>;
+  extend: BodyCheck<QueueSchema<'ExtendTaskRequest'>>;
+  cancel: BodyCheck<QueueSchema<'CancelTaskRequest'>>;
+  update: BodyCheck<QueueSchema<'UpdateTaskRequest'>>;
+  cancelTasks: BodyCheck<QueueSchema<'CancelSelector'>>;
+  /** Fills in the defaults. */
+  claim: BodyCheck<Required<Omit<Claim, 'handlers'>> & Pick<Claim, 'handlers'>>;
+  /** The list alone; its items are checked one by one. */
+  settle: BodyCheck<{ items: readonly unknown[] }>;
+  settleItem: BodyCheck<QueueSchema<'SettleItem'>>;
+  /** Fills in the defaults. */
+  config: BodyCheck<QueueSchema<'QueueConfigInput'>>;
+  /** Fills in the defaults. */
+  schedule: BodyCheck<QueueSchema<'ScheduleInput'>>;
+}
+
+export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
+  const task = schemas.named('SubmitTaskRequest');
+  // Compiled at startup, so that the first submit does not wait for it.
+  task.prepare();
+  return {
+    task: bodyCheck('INVALID_TASK', task),
+    redrive: bodyCheck('INVALID_SELECTOR', schemas.named('RedriveSelector')),
+    purge: bodyCheck('INVALID_SELECTOR', schemas.named('PurgeSelector')),
+    complete: bodyCheck('INVALID_TASK', schemas.named('CompleteTaskRequest')),
+    fail: bodyCheck('INVALID_TASK', schemas.named('FailTaskRequest')),
+    extend: bodyCheck('INVALID_TASK', schemas.named('ExtendTaskRequest')),
+    schedule: bodyCheck('INVALID_SCHEDULE', schemas.named('ScheduleInput', { fillDefaults: true })),
+    claim: bodyCheck('INVALID_CLAIM', schemas.named('ClaimRequest', { fillDefaults: true })),
+    settle: listCheck('INVALID_CLAIM', schemas.named('SettleTasksRequest'), maxSettled),
+    settleItem: bodyCheck('INVALID_CLAIM', schemas.named('SettleItem')),
+    cancel: bodyCheck('INVALID_TASK', schemas.named('CancelTaskRequest')),
+    update: bodyCheck('INVALID_TASK', schemas.named('UpdateTaskRequest')),
+    cancelTasks: bodyCheck('INVALID_SELECTOR', schemas.named('CancelSelector')),
+    config: bodyCheck('INVALID_CONFIG', schemas.named('QueueConfigInput', { fillDefaults: true })),
+  };
+}
+
+/** `maxItems` of SettleTasksRequest. */
+const maxSettled = 100;
+
+/** Checks everything but the items. */
+function listCheck(
+  code: InvalidCode,
+  check: Check,
+  maxItems: number,
+): BodyCheck<{ items: readonly unknown[] }> {
+  return {
+    read: (body) => {
+      const items = (body as { items?: unknown } | null)?.items;
+      const shown = Array.isArray(items) ? { ...(body as object), items: [] } : body;
+      if (!check.accepts(shown)) throw failBody(code, check.faults(shown));
+      const list = items as readonly unknown[];
+      if (list.length <= maxItems) return { items: list };
+      throw failBody(code, [{ pointer: '/items', message: `must have at most ${maxItems} items` }]);
+    },
+  };
+}
+
+function bodyCheck<Body>(code: InvalidCode, check: Check): BodyCheck<Body> {
+  return {
+    read: (body) => {
+      if (check.accepts(body)) return body as Body;
+      throw failBody(code, check.faults(body));
+    },
+  };
+}
+
+export type Envelope = QueueSchema<'Envelope'>;
+
+/** A task as the API shows it, without payload and attempts. */
+export function toEnvelope(task: Task, { config }: Queue): Envelope {
+  const { lastError } = task;
+  return {
+    id: task.id,
+    queue: task.queue,
+    handler_ref: task.handlerRef,
+    status: task.status,
+    payload_content_type: task.payloadContentType,
+    headers: task.headers,
+    priority: task.priority,
+    group_key: task.groupKey,
+    attempt: task.attempt,
+    total_attempts: task.totalAttempts,
+    max_attempts: config.retry.max_attempts,
+    redrive_count: task.redriveCount,
+    created_at: timeText(task.createdAt),
+    updated_at: timeText(task.updatedAt),
+    next_attempt_at: timeOrNull(task.dueAt),
+    expires_at: timeOrNull(task.expiresAt),
+    lease_expires_at: timeOrNull(task.lease?.expiresAt ?? null),
+    completed_at: timeOrNull(task.completedAt),
+    dead_at: timeOrNull(task.deadAt),
+    dead_reason: task.deadReason,
+    last_error: lastError && {
+      error_type: lastError.errorType,
+      message: lastError.message,
+      http_status: lastError.httpStatus,
+      at: timeText(lastError.at),
+    },
+    submitted_by: task.submittedBy,
+  };
+}
+
+/** A task with everything. */
+export function toWholeTask(task: WholeTask, queue: Queue): QueueSchema<'Task'> {
+  const { buffer, byteOffset, byteLength } = task.payload;
+  const payload = Buffer.from(buffer, byteOffset, byteLength).toString('base64');
+  return Object.assign(toEnvelope(task, queue), {
+    payload,
+    attempts: task.attempts.map(toAttempt),
+  });
+}
+
+/** The same with its result, progress and unique key. */
+export function toFullTask(task: FullTask, queue: Queue): QueueSchema<'Task'> {
+  const { result, resultDropped, progress, uniqueKey } = task;
+  return Object.assign(toWholeTask(task, queue), {
+    unique_key: uniqueKey,
+    result: result === null ? null : (JSON.parse(result) as unknown),
+    result_dropped: resultDropped,
+    progress: progress && { ...progress, at: timeText(progress.at) },
+  });
+}
+
+function toAttempt(attempt: Attempt): QueueSchema<'Attempt'> {
+  return {
+    attempt: attempt.attempt,
+    redrive: attempt.redrive,
+    started_at: timeText(attempt.startedAt),
+    ended_at: timeText(attempt.endedAt),
+    duration_ms: attempt.durationMs,
+    outcome: attempt.outcome,
+    error_type: attempt.errorType,
+    message: attempt.message,
+    http_status: attempt.httpStatus,
+    retry_after_ms: attempt.retryAfterMs,
+    next_attempt_at: timeOrNull(attempt.nextAttemptAt),
+    response_snippet: attempt.responseSnippet,
+    url: attempt.url,
+    remote_ip: attempt.remoteIp,
+    node_id: attempt.nodeId,
+    trace_id: attempt.traceId,
+  };
+}
+
+export function toTombstone(tombstone: Tombstone): QueueSchema<'Tombstone'> {
+  const { id, queue, handlerRef, status } = tombstone;
+  return { id, queue, handler_ref: handlerRef, status, purged: true };
+}
+
+// The tasks of one response have few different times, and a text costs more than a look-up.
+const texts = new Map<number, string>();
+const maxTexts = 64;
+
+/** RFC 3339 in UTC with milliseconds. */
+export function timeText(time: number): string {
+  let text = texts.get(time);
+  if (text === undefined) {
+    text = new Date(time).toISOString();
+    if (texts.size === maxTexts) texts.clear();
+    texts.set(time, text);
+  }
+  return text;
+}
+
+export function timeOrNull(time: number | null): string | null {
+  return time === null ? null : timeText(time);
+}
+
+/** A condition on the current config for replacing it. */
+export type Precondition = 'none' | 'exists' | { versions: ReadonlySet<number> };
+
+const listed = /^\s*(?:W\/)?"[\x21\x23-\x7e]*"\s*$/;
+const ours = /^\s*"(0|[1-9][0-9]{0,15})"\s*$/;
+const bareVersion = /^\s*([1-9][0-9]{0,15})\s*$/;
+
+/**
+ * Parses `If-Match` (RFC 9110, section 13.1.1). A version without quotes is accepted as its tag.
+ * An invalid list of tags matches nothing.
+ */
+export function readPrecondition(ifMatch: string | undefined): Precondition {
+  if (ifMatch === undefined) return 'none';
+  if (ifMatch.trim() === '*') return 'exists';
+  const bare = bareVersion.exec(ifMatch)?.[1];
+  const tags = bare === undefined ? ifMatch.split(',') : [`"${bare}"`];
+  const versions = tags.every((tag) => listed.test(tag))
+    ? tags.flatMap((tag) => Number(ours.exec(tag)?.[1] ?? Number.NaN))
+    : [];
+  return { versions: new Set(versions) };
+}
+
+export function requirePrecondition(
+  precondition: Precondition,
+  current: { version: number } | undefined,
+): void {
+  if (precondition === 'none') return;
+  if (!current) {
+    throw fail(
+      'PRECONDITION_FAILED',
+      'The queue does not exist yet; leave out If-Match to create it.',
+    );
+  }
+  if (precondition === 'exists' || precondition.versions.has(current.version)) return;
+  throw fail(
+    'PRECONDITION_FAILED',
+    `The config has version ${current.version} now; read it again and send its ETag.`,
+  );
+}
+
+/** Read-only fields may be sent back as they were read, so that a body can be edited and sent. */
+export function readOnlyFaults(
+  given: object,
+  current: Readonly<Record<string, unknown>>,
+  what: string,
+): FieldError[] {
+  const changed = Object.entries(given).filter(
+    ([key, value]) => value !== undefined && value !== current[key],
+  );
+  return changed.map(([key]) => {
+    const value = current[key];
+    const now = value === undefined ? `the ${what} does not exist yet` : `it is ${String(value)}`;
+    return { pointer: `/${key}`, message: `is read-only (${now}); leave it out` };
+  });
+}
+
+/**
+ * Parses a time in the format of the contract. A time whose year in UTC has not four digits
+ * matches the format but is refused: it adds a fault and returns NaN.
+ */
+export function timeIn(text: string, pointer: string, faults: FieldError[]): number {
+  try {
+    return parseTimestamp(text);
+  } catch (error) {
+    if (!(error instanceof UnitError)) throw error;
+    faults.push({ pointer, message: error.message });
+    return Number.NaN;
+  }
+}

@@ -1,0 +1,160 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import { maxMessageBytes } from '../core/outcome.js';
+import type { Queue } from '../core/queue.js';
+import { maxResultBytes } from '../core/result.js';
+import type { ReportResult, TaskReport } from '../delivery/index.js';
+import { type Envelope, toEnvelope } from './base/bodies.js';
+import {
+  type Principal,
+  type QueueContext,
+  requireQueue,
+  requireTask,
+  taskNotFound,
+} from './base/context.js';
+import { fail, failBody } from './base/refusal.js';
+import { rejected } from './submit.js';
+
+export interface SettleRequest {
+  id: string;
+  leaseToken: string;
+  body: unknown;
+}
+
+/** Finds the task of a handler's report, settles it, and returns it. */
+export async function settleTask(
+  context: QueueContext,
+  caller: Principal,
+  { id }: SettleRequest,
+  settle: (id: string) => Promise<ReportResult>,
+): Promise<Envelope> {
+  // Workers and push handlers, which are submitters, settle tasks: any grant will do.
+  const { task, queue } = await requireTask(context, caller, id);
+  const settled = await settle(task.id);
+  if (settled === 'not_found') throw taskNotFound(id);
+  if (settled === 'cancelled' || settled === 'lease_lost') throw leaseLost(task.id, settled);
+  return toEnvelope(settled, queue);
+}
+
+export function leaseLost(id: string, how: 'cancelled' | 'lease_lost'): Error {
+  if (how === 'cancelled') {
+    const detail = `An operator cancelled the task ${id}. Stop the work.`;
+    return fail('LEASE_LOST', detail, { members: { reason: 'CANCELLED' } });
+  }
+  return fail(
+    'LEASE_LOST',
+    `The token does not hold the lease of task ${id}: it ran out, was settled otherwise ` +
+      'or belongs to another attempt. Stop the work.',
+  );
+}
+
+type Item = QueueSchema<'SettleItem'>;
+type ItemResult = QueueSchema<'SettleItemResult'>;
+
+/** Settles many tasks of a queue; a result for each, in order, also for malformed items. */
+export async function settleTasks(
+  context: QueueContext,
+  { queue: name, body }: { queue: string; body: unknown },
+): Promise<ItemResult[]> {
+  const queue = await requireQueue(context, name);
+  const { checks } = context;
+  const { items } = checks.settle.read(body);
+  const results: ItemResult[] = [];
+  const reports: { index: number; id: string; report: TaskReport }[] = [];
+  items.forEach((given, index) => {
+    try {
+      const item = checks.settleItem.read(given);
+      reports.push({ index, id: item.id, report: toReport(item) });
+    } catch (error) {
+      results[index] = rejected(index, error);
+    }
+  });
+  const settled = await context.delivery.settleAll(
+    queue,
+    reports.map(({ report }) => report),
+  );
+  reports.forEach(({ index, id }, i) => {
+    results[index] = toItemResult(id, index, settled[i]!, queue);
+  });
+  return results;
+}
+
+function toReport(item: Item): TaskReport {
+  const { id, lease_token: token, outcome, result, ...failure } = item;
+  const task = { id: id.toUpperCase(), token };
+  return outcome === 'complete'
+    ? { ...task, outcome, result: resultText(result) }
+    : { ...task, outcome, failure };
+}
+
+function toItemResult(id: string, index: number, result: ReportResult, queue: Queue): ItemResult {
+  if (result === 'not_found') return rejected(index, taskNotFound(id));
+  if (result === 'cancelled' || result === 'lease_lost') {
+    return rejected(index, leaseLost(id, result));
+  }
+  return { index, status: 200, envelope: toEnvelope(result, queue) };
+}
+
+/** Completes an asynchronous task. */
+export function completeTask(
+  context: QueueContext,
+  caller: Principal,
+  request: SettleRequest,
+): Promise<Envelope> {
+  return settleTask(context, caller, request, (id) => {
+    const { result } = context.checks.complete.read(request.body ?? {});
+    return context.delivery.complete(id, request.leaseToken, resultText(result));
+  });
+}
+
+/** JSON text; undefined if there is no result. */
+export function resultText(result: unknown): string | undefined {
+  if (result === undefined) return undefined;
+  const text = JSON.stringify(result);
+  const bytes = Buffer.byteLength(text);
+  if (bytes <= maxResultBytes) return text;
+  throw fail(
+    'RESULT_TOO_LARGE',
+    `The result has ${bytes} bytes; a task keeps at most ${maxResultBytes}. Store it elsewhere and ` +
+      'return its address.',
+  );
+}
+
+/**
+ * Fails an attempt of an asynchronous task: it is retried by the queue's policy or dead-lettered.
+ */
+export function failTask(
+  context: QueueContext,
+  caller: Principal,
+  request: SettleRequest,
+): Promise<Envelope> {
+  return settleTask(context, caller, request, (id) => {
+    const body = context.checks.fail.read(request.body ?? {});
+    return context.delivery.fail(id, request.leaseToken, body);
+  });
+}
+
+/** Extends the lease of an asynchronous task. */
+export function extendTask(
+  context: QueueContext,
+  caller: Principal,
+  request: SettleRequest,
+): Promise<Envelope> {
+  return settleTask(context, caller, request, (id) => {
+    const { extend_ms, progress } = context.checks.extend.read(request.body);
+    const report = progress && readProgress(progress);
+    return context.delivery.extend(id, request.leaseToken, extend_ms, report);
+  });
+}
+
+function readProgress({ percent = null, message = null }: GivenProgress) {
+  if (message !== null && Buffer.byteLength(message) > maxMessageBytes) {
+    const fault = { pointer: '/progress/message', message: 'must have at most 1024 bytes' };
+    throw failBody('INVALID_TASK', [fault]);
+  }
+  return { percent, message };
+}
+
+interface GivenProgress {
+  percent?: number | null;
+  message?: string | null;
+}

@@ -1,0 +1,206 @@
+import {
+  type DescMethod,
+  fromBinary,
+  fromJson,
+  type JsonObject,
+  type JsonValue,
+  type Message,
+  toBinary,
+  toJson,
+} from '@bufbuild/protobuf';
+import { openApiDocument } from '@millrace/contract/documents';
+import { messageOf } from '@millrace/kit/errors';
+import {
+  type DocumentSchemas,
+  operationsOf,
+  parameterReader,
+  type ParameterReader,
+} from '@millrace/kit/http';
+import { type Principal, type QueueContext, requireGrant } from '../operations/base/context.js';
+import type { Urgency } from '../operations/base/limits.js';
+import { fail, failBody } from '../operations/base/refusal.js';
+import { completeTask, extendTask, failTask } from '../operations/settle.js';
+import { getStats } from '../operations/stats.js';
+import { submitBatch, submitTask } from '../operations/submit.js';
+import { cancelTask, getTask, listTasks, type ListTasksRequest } from '../operations/tasks.js';
+
+export interface CallContext {
+  context: QueueContext;
+  caller: Principal;
+  queries: QueryReaders;
+}
+
+export interface UnaryCall {
+  urgency: Urgency;
+  run(call: CallContext, request: JsonObject): Promise<object>;
+}
+
+const newWork = (run: UnaryCall['run']): UnaryCall => ({ urgency: 'new_work', run });
+const upkeep = (run: UnaryCall['run']): UnaryCall => ({ urgency: 'upkeep', run });
+
+/** The unary methods: each calls the operation that the REST API calls. */
+export const unaryCalls: Readonly<Record<string, UnaryCall>> = {
+  Submit: newWork(async ({ context, caller }, request) => {
+    const queue = textIn(request, 'queue');
+    requireGrant(caller, queue, 'submitter');
+    const body = bodyOf(request, 'queue');
+    return (await submitTask(context, caller, { queue, body })).result;
+  }),
+  SubmitBatch: newWork(async ({ context, caller }, request) => {
+    const queue = textIn(request, 'queue');
+    requireGrant(caller, queue, 'submitter');
+    const tasks = (request['tasks'] ?? []) as JsonObject[];
+    const body = tasks.map((task) => bodyOf(task, 'queue'));
+    return { results: await submitBatch(context, caller, { queue, body }) };
+  }),
+  GetTask: newWork(async ({ context, caller, queries }, request) => {
+    const leaseToken = textIn(request, 'lease_token') || undefined;
+    const query = queries.getTask.read(bodyOf(request, 'id', 'lease_token'));
+    const waitMs = query['wait_ms'] as number | undefined;
+    const task = await getTask(context, caller, { id: textIn(request, 'id'), leaseToken, waitMs });
+    const { result, ...rest } = task;
+    return { ...rest, ...(result !== null && { result: bytesOfJson(result) }) };
+  }),
+  ListTasks: upkeep(({ context, caller, queries }, request) => {
+    const queue = textIn(request, 'queue');
+    requireGrant(caller, queue, 'operator');
+    const { status, ...rest } = bodyOf(request, 'queue');
+    // An empty list means any status.
+    const given = (status as string[] | undefined)?.length ? { ...rest, status } : rest;
+    const query = queries.listTasks.read(given) as Omit<ListTasksRequest, 'queue'>;
+    return listTasks(context, { ...query, queue });
+  }),
+  CancelTask: upkeep(({ context, caller }, request) =>
+    cancelTask(context, caller, { id: textIn(request, 'id'), body: bodyOf(request, 'id') }),
+  ),
+  Complete: upkeep(({ context, caller }, request) => {
+    const { id, leaseToken, body } = settleRequest(request);
+    const { result: given } = body;
+    const settled = typeof given === 'string' ? { ...body, result: jsonOfBytes(given) } : body;
+    return completeTask(context, caller, { id, leaseToken, body: settled });
+  }),
+  Fail: upkeep(({ context, caller }, request) => failTask(context, caller, settleRequest(request))),
+  Extend: upkeep(({ context, caller }, request) => {
+    const { id, leaseToken, body } = settleRequest(request);
+    const { progress } = body;
+    const extended = progress ? { ...body, progress: bodyOf(progress as JsonObject, 'at') } : body;
+    return extendTask(context, caller, { id, leaseToken, body: extended });
+  }),
+  Stats: newWork(({ context, caller }, request) => {
+    const queue = textIn(request, 'queue');
+    requireGrant(caller, queue, 'submitter');
+    return getStats(context, { queue });
+  }),
+};
+
+/** In the JSON form of a message, bytes are base64. */
+function bytesOfJson(value: unknown): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64');
+}
+
+function jsonOfBytes(base64: string): JsonValue {
+  try {
+    return JSON.parse(Buffer.from(base64, 'base64').toString()) as JsonValue;
+  } catch {
+    throw failBody('INVALID_TASK', [{ pointer: '/result', message: 'must be JSON' }]);
+  }
+}
+
+function settleRequest(request: JsonObject) {
+  const body = bodyOf(request, 'id', 'lease_token');
+  return { id: textIn(request, 'id'), leaseToken: textIn(request, 'lease_token'), body };
+}
+
+/** Checks the fields that are query parameters of the REST API. */
+export interface QueryReaders {
+  getTask: ParameterReader;
+  listTasks: ParameterReader;
+}
+
+export function queryReaders(schemas: DocumentSchemas): QueryReaders {
+  const operations = operationsOf(openApiDocument('queue'));
+  const reader = (id: string): ParameterReader => {
+    const operation = operations.find((known) => known.id === id);
+    const options = { place: 'query', fillDefaults: true, invalidCode: 'INVALID_QUERY' } as const;
+    const found = operation && parameterReader(operation, schemas, options);
+    if (!found) throw new Error(`The operation ${id} has no query`);
+    return found;
+  };
+  return { getTask: reader('getTask'), listTasks: reader('listTasks') };
+}
+
+/** Messages of one method as JSON with the field names of the REST API. */
+export class MethodCodec {
+  constructor(private readonly method: DescMethod) {}
+
+  get path(): string {
+    return `/${this.method.parent.typeName}/${this.method.name}`;
+  }
+
+  read(bytes: Uint8Array): JsonObject {
+    const { input } = this.method;
+    let message: Message;
+    try {
+      message = fromBinary(input, bytes, { readUnknownFields: false });
+    } catch (error) {
+      throw this.#invalid(`The message is not a valid ${input.name}: ${messageOf(error)}.`);
+    }
+    const payloads = holders(message).map((holder) => takePayload(holder, emptyBytes));
+    try {
+      const json = toJson(input, message, { useProtoFieldName: true }) as JsonObject;
+      holders(json).forEach((holder, i) => {
+        const bytes = payloads[i] as Uint8Array | undefined;
+        if (bytes && bytes.length > 0) holder.payload = base64(bytes);
+      });
+      return json;
+    } catch {
+      throw this.#invalid('The request has a timestamp or a number that is out of range.');
+    }
+  }
+
+  write(message: object): Uint8Array {
+    const { output } = this.method;
+    const { payload, ...rest } = message as Holder;
+    const answer = fromJson(output, rest as JsonValue, { ignoreUnknownFields: true });
+    if (typeof payload === 'string') (answer as Holder).payload = Buffer.from(payload, 'base64');
+    return toBinary(output, answer);
+  }
+
+  #invalid(detail: string): Error {
+    return fail(this.method.name === 'ListTasks' ? 'INVALID_QUERY' : 'INVALID_TASK', detail);
+  }
+}
+
+/** Payloads are converted apart: the library takes 20 times as long for large ones. */
+interface Holder {
+  payload?: unknown;
+  tasks?: Holder[];
+}
+
+const emptyBytes = new Uint8Array(0);
+
+/** The message itself, or the tasks of a batch. */
+function holders(message: object): Holder[] {
+  const { tasks } = message as Holder;
+  return tasks ?? [message];
+}
+
+function takePayload(holder: Holder, left: unknown): unknown {
+  const { payload } = holder;
+  if (payload !== undefined) holder.payload = left;
+  return payload;
+}
+
+function base64({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString('base64');
+}
+
+export function textIn(message: JsonObject, name: string): string {
+  const value = message[name];
+  return typeof value === 'string' ? value : '';
+}
+
+/** The fields of a message that belong to the body of the REST call. */
+export function bodyOf(message: JsonObject, ...others: string[]): JsonObject {
+  return Object.fromEntries(Object.entries(message).filter(([name]) => !others.includes(name)));
+}

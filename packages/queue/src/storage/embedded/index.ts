@@ -1,6 +1,0 @@
-export {
-  embeddedPartIn,
-  embeddedStoreIn,
-  openEmbeddedStore,
-  type EmbeddedStoreOptions,
-} from './open.js';

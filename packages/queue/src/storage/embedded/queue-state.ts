@@ -1,0 +1,419 @@
+import type { RowReader } from '@millrace/engine';
+import type { Queue } from '../../core/queue.js';
+import type { Starts } from '../../core/pacing.js';
+import {
+  after,
+  groupBytes,
+  idOf,
+  kinds,
+  nameKey,
+  queueKey,
+  readyGroup,
+  readyKey,
+  readyStart,
+  timeOf,
+  firstOf,
+} from './keys.js';
+
+export interface StoredQueue extends Queue {
+  /** Prefix of the keys of its tasks. */
+  number: number;
+}
+
+/** State of a queue that every claim and settlement changes; stored apart from the config. */
+export interface Counters extends ReadyOrder {
+  pending: number;
+  inFlight: number;
+  dead: number;
+  /** Ids in the rows `listed`; absent in data of 0.1.0. */
+  listed?: number;
+  starts: Starts;
+  /** No scheduled task is due before this; null: none is scheduled. */
+  nextDue: number | null;
+  /** FIFO ordering: only the head of each group is ready. */
+  fifo: boolean;
+  /** Progress of a change of ordering: the next key, in hex. */
+  converting: string | null;
+}
+
+export const noCounters: Counters = {
+  pending: 0,
+  inFlight: 0,
+  dead: 0,
+  turns: {},
+  starts: [],
+  floors: {},
+  lanes: 0,
+  nextDue: null,
+  fifo: false,
+  converting: null,
+};
+
+/** Cache of decoded queues by name: configs are large, and every call reads one. */
+const decoded = new Map<string, { bytes: Buffer; stored: StoredQueue; queue: Queue }>();
+const maxDecoded = 1_000;
+
+/** The stored queue. It is shared and must not be changed. */
+export function readQueue(rows: RowReader, name: string): StoredQueue | undefined {
+  return decodeQueue(rows, name)?.stored;
+}
+
+/** Like `readQueue`, without internal fields. */
+export function readPlainQueue(rows: RowReader, name: string): Queue | undefined {
+  return decodeQueue(rows, name)?.queue;
+}
+
+function decodeQueue(rows: RowReader, name: string) {
+  const bytes = rows.get(nameKey(kinds.queue, name));
+  if (!bytes) return undefined;
+  const known = decoded.get(name);
+  if (known?.bytes.equals(bytes)) return known;
+  const stored = frozen(JSON.parse(bytes.toString()) as StoredQueue);
+  // Copied: the bytes may be in memory of the database.
+  const entry = { bytes: Buffer.from(bytes), stored, queue: Object.freeze(toQueue(stored)) };
+  if (decoded.size >= maxDecoded) decoded.clear();
+  decoded.set(name, entry);
+  return entry;
+}
+
+function frozen<Value extends object>(value: Value): Value {
+  for (const part of Object.values(value) as unknown[]) {
+    if (typeof part === 'object' && part !== null) frozen(part);
+  }
+  return Object.freeze(value);
+}
+
+export function readCounters(rows: RowReader, queue: number): Counters {
+  const bytes = rows.get(queueKey(kinds.counters, queue));
+  return bytes ? (JSON.parse(bytes.toString()) as Counters) : structuredClone(noCounters);
+}
+
+/** Without internal fields. */
+export function toQueue(stored: StoredQueue): Queue {
+  const { number: _number, ...queue } = stored;
+  return queue;
+}
+
+export function encodeJson(value: unknown): Buffer {
+  return Buffer.from(JSON.stringify(value));
+}
+
+/** Tasks of one group to scan before seeking to the next group. */
+const maxGroupSteps = 4;
+/** Maximum tasks of one group that are read at a time. */
+const maxRefill = 512;
+/** Maximum tasks that one claim may skip; the next claim continues. */
+const maxSkipped = 10_000;
+
+/** The group key whose turn was last, by priority. */
+export type Turns = Record<number, string | null>;
+
+/**
+ * Low-water mark by priority: every ready task without a group up to it was claimed. Recently
+ * claimed rows are still in the file, and scanning them would cost more than the claim.
+ */
+export type LowWaterMarks = Record<number, readonly [due: number, id: string]>;
+
+/** Drops the low-water mark if a task without a group becomes ready below it. */
+export function lowerMark(floors: LowWaterMarks, priority: number, due: number, id: string): void {
+  const mark = floors[priority];
+  if (!mark) return;
+  const time = Math.floor(due);
+  if (time < mark[0] || (time === mark[0] && id <= mark[1])) delete floors[priority];
+}
+
+/** Claim order of a queue. The field names are those of the stored counters. */
+export interface ReadyOrder {
+  turns: Turns;
+  floors: LowWaterMarks;
+  /** Bit mask of the priorities that may have ready tasks. */
+  lanes: number;
+}
+
+/**
+ * Picks up to `limit` ready tasks of a queue: higher priority first, then group keys round-robin
+ * from the last turn, within a group by due time and id. It seeks from group to group, so the cost
+ * depends on the tasks picked, not on the tasks ready. Updates `order`. Skips tasks that `accept`
+ * rejects.
+ */
+export function pickReady(
+  rows: RowReader,
+  queue: number,
+  order: ReadyOrder,
+  limit: number,
+  accept: (key: Buffer) => boolean,
+): readonly Buffer[] {
+  const picks = new Picks(limit, accept);
+  for (let priority = 9; priority >= 0 && !picks.isOver; priority--) {
+    if (!(order.lanes & (1 << priority))) continue;
+    const scan = new PriorityScan(rows, queue, priority, picks);
+    scan.pick(order);
+    if (scan.isEmpty) order.lanes &= ~(1 << priority);
+  }
+  return picks.keys;
+}
+
+class Picks {
+  readonly keys: Buffer[] = [];
+  skipped = 0;
+
+  constructor(
+    private readonly limit: number,
+    private readonly accept: (key: Buffer) => boolean,
+  ) {}
+
+  get left(): number {
+    return this.limit - this.keys.length;
+  }
+
+  get isOver(): boolean {
+    return this.left <= 0 || this.skipped >= maxSkipped;
+  }
+
+  offer(key: Buffer): boolean {
+    if (this.accept(key)) {
+      this.keys.push(key);
+      return true;
+    }
+    this.skipped++;
+    return false;
+  }
+}
+
+/** Scans the ready tasks of one priority. */
+class PriorityScan {
+  readonly #start: Buffer;
+  readonly #end: Buffer;
+  #groups: GroupCursor[] = [];
+  /** The scan found no ready task. */
+  isEmpty = true;
+
+  constructor(
+    private readonly rows: RowReader,
+    private readonly queue: number,
+    private readonly priority: number,
+    private readonly picks: Picks,
+  ) {
+    this.#start = readyStart(queue, priority);
+    this.#end = after(this.#start);
+  }
+
+  pick({ turns, floors }: ReadyOrder): void {
+    const { picks, priority } = this;
+    const last = turns[priority];
+    const before = { picked: picks.keys.length, skipped: picks.skipped };
+    const start = this.#startAbove(floors[priority]);
+    if (last === undefined) {
+      this.#firstRound(start, this.#end);
+    } else {
+      const beyond = after(Buffer.concat([this.#start, groupBytes(last)]));
+      this.#firstRound(beyond, this.#end);
+      this.#firstRound(start, beyond);
+    }
+    while (this.#groups.length > 0 && !picks.isOver) this.#nextRound();
+    const picked = picks.keys.slice(before.picked);
+    if (picked.length === 0) return;
+    turns[priority] = groupOf(picked.at(-1)!);
+    const free = picked.findLast((key) => groupOf(key) === null);
+    if (!free) return;
+    if (picks.skipped > before.skipped) delete floors[priority];
+    else floors[priority] = [timeOf(free), idOf(free)];
+  }
+
+  #startAbove(mark: LowWaterMarks[number] | undefined): Buffer {
+    if (!mark) return this.#start;
+    const key = readyKey(this.queue, this.priority, groupBytes(null), mark[0], mark[1]);
+    return Buffer.concat([key, Buffer.of(0)]);
+  }
+
+  /** The first task of each group, in the order of the groups. */
+  #firstRound(start: Buffer, end: Buffer): void {
+    let from: Buffer | undefined = start;
+    while (from && !this.picks.isOver) from = this.#walk(from, end);
+  }
+
+  /** Scans small groups. Returns the key to seek to after a large one. */
+  #walk(from: Buffer, end: Buffer): Buffer | undefined {
+    let group: GroupCursor | undefined;
+    for (const { key } of this.rows.range({ start: from, end })) {
+      if (!group?.holds(key)) {
+        group = new GroupCursor(this.rows, key, this.picks);
+        this.#groups.push(group);
+        this.isEmpty = false;
+      } else if (group.seen >= maxGroupSteps) {
+        if (!group.hasPicked) group.pick();
+        return group.end;
+      }
+      group.push(key);
+      if (!group.hasPicked) group.pickBuffered();
+      if (this.picks.isOver) return undefined;
+    }
+    return undefined;
+  }
+
+  #nextRound(): void {
+    const left: GroupCursor[] = [];
+    for (const group of this.#groups) {
+      if (this.picks.isOver) return;
+      if (group.pick()) left.push(group);
+    }
+    this.#groups = left;
+  }
+}
+
+/** Position in one group. */
+class GroupCursor {
+  /** The first key after the group. */
+  readonly end: Buffer;
+  readonly #prefix: Buffer;
+  #buffer: Buffer[] = [];
+  #at = 0;
+  #last: Buffer;
+  #ended = false;
+  seen = 0;
+  hasPicked = false;
+
+  constructor(
+    private readonly rows: RowReader,
+    first: Buffer,
+    private readonly picks: Picks,
+  ) {
+    this.#prefix = first.subarray(0, 6 + readyGroup(first).length);
+    this.#last = first;
+    this.end = after(this.#prefix);
+  }
+
+  holds(key: Buffer): boolean {
+    const { length } = this.#prefix;
+    return key.length > length && this.#prefix.compare(key, 0, length) === 0;
+  }
+
+  push(key: Buffer): void {
+    this.#buffer.push(key);
+    this.#last = key;
+    this.seen++;
+  }
+
+  /** Picks the next task. False: the group is exhausted, or the skip limit is reached. */
+  pick(): boolean {
+    for (;;) {
+      if (this.pickBuffered()) return true;
+      if (this.#ended || this.picks.isOver) return false;
+      this.#refill(Math.min(Math.max(this.picks.left, this.seen), maxRefill));
+    }
+  }
+
+  /** Like `pick`, from the buffer only. */
+  pickBuffered(): boolean {
+    while (this.#at < this.#buffer.length) {
+      if (!this.picks.offer(this.#buffer[this.#at++]!)) continue;
+      this.hasPicked = true;
+      return true;
+    }
+    return false;
+  }
+
+  #refill(limit: number): void {
+    const start = Buffer.concat([this.#last, Buffer.of(0)]);
+    const before = this.seen;
+    this.#buffer = [];
+    this.#at = 0;
+    for (const { key } of this.rows.range({ start, end: this.end, limit })) this.push(key);
+    this.#ended = this.seen - before < limit;
+  }
+}
+
+function groupOf(key: Buffer): string | null {
+  const group = readyGroup(key);
+  return group[0] === 0 ? null : group.toString('utf8', 1, group.length - 1);
+}
+
+/**
+ * When a task of each running queue is next due. This is read often and for all queues, so the
+ * times are cached until a change of the queue makes the store forget them.
+ */
+export class DueTimes {
+  readonly #dueAt = new Map<string, number | undefined>();
+  /** Queues whose last claim was full. */
+  readonly #assumedDue = new Set<string>();
+  /** How many inserts into a queue are being written, where no reader sees them yet. */
+  readonly #inserts = new Map<string, number>();
+  #names: readonly string[] | undefined;
+
+  beginInsert(names: Iterable<string>): void {
+    for (const name of names) this.#inserts.set(name, (this.#inserts.get(name) ?? 0) + 1);
+  }
+
+  endInsert(names: Iterable<string>): void {
+    for (const name of names) {
+      const left = this.#inserts.get(name)! - 1;
+      if (left > 0) this.#inserts.set(name, left);
+      else this.#inserts.delete(name);
+      this.forget(name);
+    }
+  }
+
+  assumeDue(name: string): void {
+    this.#dueAt.delete(name);
+    this.#assumedDue.add(name);
+  }
+
+  forget(name: string): void {
+    this.#dueAt.delete(name);
+    this.#assumedDue.delete(name);
+  }
+
+  forgetAll(): void {
+    this.#dueAt.clear();
+    this.#assumedDue.clear();
+  }
+
+  /** A queue was created or deleted. */
+  forgetQueues(): void {
+    this.#names = undefined;
+  }
+
+  /** A claim need not read first. */
+  isAssumedDue(name: string): boolean {
+    return this.#inserts.has(name) || this.#assumedDue.has(name);
+  }
+
+  isDue(name: string, now: number, rows: RowReader): boolean {
+    const at = this.#of(name, rows);
+    return at !== undefined && at <= now;
+  }
+
+  read(rows: RowReader): Map<string, number> {
+    const due = new Map<string, number>();
+    this.#names ??= queues(rows).map((queue) => queue.name);
+    for (const name of this.#names) {
+      const at = this.#of(name, rows);
+      if (at !== undefined) due.set(name, at);
+    }
+    return due;
+  }
+
+  /** Undefined: nothing is pending, or the queue is paused. */
+  #of(name: string, rows: RowReader): number | undefined {
+    if (!this.#dueAt.has(name)) this.#dueAt.set(name, dueAt(rows, name));
+    return this.#dueAt.get(name);
+  }
+}
+
+function dueAt(rows: RowReader, name: string): number | undefined {
+  const queue = readQueue(rows, name);
+  if (!queue || queue.paused) return undefined;
+  const { number } = queue;
+  if (readCounters(rows, number).pending === 0) return undefined;
+  let earliest: number | undefined;
+  for (const kind of [kinds.ready, kinds.lined, kinds.scheduled]) {
+    const first = firstOf(rows, kind, number);
+    if (first) earliest = Math.min(earliest ?? Infinity, timeOf(first));
+  }
+  return earliest;
+}
+
+export function queues(rows: RowReader): StoredQueue[] {
+  const range = { start: Buffer.of(kinds.queue), end: Buffer.of(kinds.queue + 1) };
+  return Array.from(rows.range(range), ({ value }) => JSON.parse(value.toString()) as StoredQueue);
+}

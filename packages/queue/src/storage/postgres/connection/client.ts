@@ -1,4 +1,0 @@
-import pg from 'pg';
-
-export const { Client } = pg;
-export type Client = pg.Client;

@@ -1,1 +1,0 @@
-export { openPostgresStore, type PostgresStoreOptions } from './open.js';

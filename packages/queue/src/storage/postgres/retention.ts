@@ -1,0 +1,161 @@
+import { type TaskStore, tombstoneMs } from '../port/task-store.js';
+import type { Connections } from './connections.js';
+import { LowWaterMark } from './low-water-marks.js';
+import {
+  byId,
+  counted,
+  isDead,
+  type SkippingStatement,
+  skippingStatement,
+  type Statement,
+  statement,
+} from './statement.js';
+import { forgetClaimants } from './notifications.js';
+import { deleteEndedKeys, keysOfDeleted } from './inserts.js';
+
+const batchSize = 1_000;
+
+/** Replaces finished tasks by tombstones when their retention ends, and deletes old tombstones. */
+export class Retention {
+  readonly #tombstones: LowWaterMark;
+
+  constructor(
+    private readonly connections: Connections,
+    private readonly monotonic: () => number,
+    private readonly skip: (statement: SkippingStatement) => Statement,
+  ) {
+    this.#tombstones = new LowWaterMark(monotonic);
+  }
+
+  /** There are tombstones of this time. It is below the mark if a clock was set back. */
+  purgedAt(time: number): void {
+    this.#tombstones.lower(time);
+  }
+
+  deleteFinished(request: Parameters<TaskStore['deleteFinished']>[0]): Promise<number> {
+    this.purgedAt(request.now);
+    const values = [request.queue, request.endedBefore, request.now, request.limit];
+    return this.#count(request.status === 'DEAD' ? deleteDead : deleteSucceeded, values);
+  }
+
+  async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {
+    // Rows of killed servers are deleted here too.
+    await this.connections.query(forgetClaimants);
+    await this.connections.query(deleteEndedKeys, [now, limit]);
+    const by = now - tombstoneMs;
+    const from = this.#tombstones.begin();
+    const startedAt = this.monotonic();
+    const [row] = await this.connections.query<{ gone: number; up_to: number | null }>(
+      this.skip(deleteTombstones),
+      [by, limit, from],
+    );
+    if (from === 0) this.#tombstones.tookWhole(this.monotonic() - startedAt);
+    const { gone, up_to: upTo } = row!;
+    this.#tombstones.raise(gone < limit ? by : (upTo ?? 0));
+    return gone;
+  }
+
+  /** Deletes the finished tasks of deleted queues, also of those that a killed server deleted. */
+  async clearDeletedQueues(): Promise<void> {
+    const found = await this.connections.query<{ queue_no: number; deleted_at: number }>(
+      deletedQueues,
+    );
+    for (const queue of found) await this.clearDeletedQueue(queue.queue_no, queue.deleted_at);
+  }
+
+  async clearDeletedQueue(queueNo: number, deletedAt: number): Promise<void> {
+    this.purgedAt(deletedAt);
+    const values = [queueNo, deletedAt, batchSize];
+    for (const statement of deleteOfDeletedQueue) {
+      while ((await this.#count(statement, values)) === batchSize) continue;
+    }
+    await this.connections.query(removeDeletedQueue, [queueNo]);
+  }
+
+  async #count(statement: SkippingStatement, values: readonly unknown[]): Promise<number> {
+    const [row] = await this.connections.query<{ gone: number }>(this.skip(statement), values);
+    return row!.gone;
+  }
+}
+
+const numberOf = (name: string) => `(SELECT no FROM millrace.queues WHERE name = ${name})`;
+
+/** Leaves tombstones for the rows of `gone`. */
+const tombstonesLeft = (now: string) => `tombstones AS (
+    UPDATE millrace.tasks t SET purged_at = ${now}, purged_status = g.outcome, payload = '',
+      headers = '{}' FROM gone g WHERE ${byId('t.id', 'g.id')}
+  ), ${keysOfDeleted}`;
+
+/** Deletes the finished tasks that ended first. */
+const oldestDeleted = (outcome: 3 | 4, where: string, limit: string) => `old AS (
+    SELECT id FROM millrace.ended WHERE outcome = ${outcome} AND ${where}
+    ORDER BY ended_at, id LIMIT ${limit}
+    FOR UPDATE SKIP LOCKED
+  ), gone AS (
+    DELETE FROM millrace.ended e USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
+    WHERE ${byId('e.id', 'o.id')}
+    RETURNING e.id, e.queue_no, e.outcome, e.unique_key
+  )`;
+
+/** $1 queue, $2 ids, $3 died by, $4 now. */
+export const purgeTasks = statement(
+  'purge',
+  `WITH gone AS (
+    DELETE FROM millrace.ended e
+    WHERE e.id = ANY($2::text[]) AND e.queue_no = $1 AND ${isDead('e')} AND e.ended_at <= $3
+    RETURNING e.id, e.queue_no, e.outcome, e.unique_key
+  ), ${tombstonesLeft('$4')}, ${counted('0', '-count(*)')}
+  SELECT id FROM gone`,
+);
+
+const deleteFinished = (name: string, outcome: 3 | 4, more: string) =>
+  skippingStatement(
+    name,
+    `WITH ${oldestDeleted(outcome, `queue_no = ${numberOf('$1')} AND ended_at < $2`, '$4')},
+      ${tombstonesLeft('$3')}${more}
+    SELECT count(*) AS gone FROM gone`,
+  );
+
+/** $1 queue, $2 ended before, $3 now, $4 limit. Succeeded tasks are not counted. */
+export const deleteDead = deleteFinished('delete_dead', 4, `, ${counted('0', '-count(*)')}`);
+export const deleteSucceeded = deleteFinished('delete_succeeded', 3, '');
+
+/** What a deleted queue left, by outcome; its counts are gone. $1 queue, $2 now, $3 limit. */
+export const deleteOfDeletedQueue = ([3, 4] as const).map((outcome) =>
+  skippingStatement(
+    `delete_of_deleted_queue_${outcome}`,
+    `WITH ${oldestDeleted(outcome, 'queue_no = $1', '$3')}, ${tombstonesLeft('$2')}
+    SELECT count(*) AS gone FROM gone`,
+  ),
+);
+
+/** $1 purged at or before, $2 limit, $3 low-water mark. */
+export const deleteTombstones = skippingStatement(
+  'delete_tombstones',
+  `WITH old AS (
+    SELECT id FROM millrace.tasks WHERE purged_at IS NOT NULL AND purged_at >= $3
+      AND purged_at <= $1
+    ORDER BY purged_at, id LIMIT $2
+    FOR UPDATE SKIP LOCKED
+  ), gone AS (
+    DELETE FROM millrace.tasks t USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
+    WHERE ${byId('t.id', 'o.id')} RETURNING t.purged_at
+  )
+  SELECT count(*) AS gone, max(purged_at) AS up_to FROM gone`,
+);
+
+/** Deleted queues whose finished tasks are not all deleted yet. */
+export const deletedQueues = statement(
+  'deleted_queues',
+  'SELECT queue_no, deleted_at FROM millrace.deleted_queues ORDER BY queue_no',
+);
+export const addDeletedQueue = statement(
+  'add_deleted_queue',
+  'INSERT INTO millrace.deleted_queues (queue_no, deleted_at) VALUES ($1, $2)',
+);
+export const removeDeletedQueue = statement(
+  'remove_deleted_queue',
+  `DELETE FROM millrace.deleted_queues WHERE queue_no = $1
+    AND NOT EXISTS (SELECT 1 FROM millrace.ended WHERE queue_no = $1 AND outcome = 3)
+    AND NOT EXISTS (SELECT 1 FROM millrace.ended WHERE queue_no = $1 AND outcome = 4)`,
+);
