@@ -211,7 +211,7 @@ describe('other pages', () => {
 describe('clock and random', () => {
   /** The system implementations, programs of their own, and code that runs in a browser. */
   const allowed =
-    /^packages\/(?:kit\/src\/(?:base\/clock|base\/random|simulation\/rest)\.ts|client\/|worker\/|dashboard\/|daemon\/src\/fake-agent\/)/;
+    /^packages\/(?:kit\/src\/(?:base\/clock-and-random|simulation\/rest)\.ts|client\/|worker\/|dashboard\/|daemon\/src\/fake-agent\/)/;
   // An interval that does nothing only keeps the process alive; it decides nothing.
   const forbidden =
     /\bDate\.now\(|\bMath\.random\(|(?<!\.)\bset(?:Timeout|Interval)\((?!\(\) => undefined)|new Date\(\)/;
