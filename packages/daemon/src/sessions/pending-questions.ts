@@ -14,7 +14,7 @@ import { contentOf, permissionRef } from './evidence/acp-evidence.js';
 import type { SessionSettings } from './cli/settings.js';
 import type { SessionStore } from './session-store.js';
 import type { Dialog } from './evidence/dialog.js';
-import type { Asks } from './evidence/observation.js';
+import type { OpenRequest } from './evidence/observation.js';
 import type { SessionChange } from './port.js';
 
 export interface PendingQuestionsParts {
@@ -51,10 +51,10 @@ export class PendingQuestions {
   }
 
   /** Compares what an agent asks with its open questions. True when the policy has answered it. */
-  observe(entry: Entry, asks: Asks): Promise<boolean> {
-    return 'permissions' in asks
-      ? this.#observePermissions(entry, asks.permissions)
-      : this.#observeDialog(entry, asks.dialog);
+  observe(entry: Entry, request: OpenRequest): Promise<boolean> {
+    return 'permissions' in request
+      ? this.#observePermissions(entry, request.permissions)
+      : this.#observeDialog(entry, request.dialog);
   }
 
   async #observeDialog({ session, handle }: Entry, dialog: Dialog | undefined): Promise<boolean> {

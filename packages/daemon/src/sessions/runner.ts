@@ -243,9 +243,9 @@ export class SessionRunner {
     return this.#inspector.inspect(running, (found) => this.#take(found));
   }
 
-  /** What was answered without a person is inspected anew. */
-  async #take({ entry, events, asks }: Inspection): Promise<void> {
-    if (asks && (await this.#parts.pending.observe(entry, asks))) return;
+  /** What was answered without a person is inspected again. */
+  async #take({ entry, events, request }: Inspection): Promise<void> {
+    if (request && (await this.#parts.pending.observe(entry, request))) return;
     await this.feed(entry.session.id, ...events);
   }
 

@@ -31,7 +31,8 @@ export interface Finding extends Omit<Evidence, 'exit'> {
 }
 
 /** What an agent asks: the dialog on its screen, or the permissions that it waits for. */
-export type Asks = { dialog: Dialog | undefined } | { permissions: readonly PendingPermission[] };
+export type OpenRequest =
+  { dialog: Dialog | undefined } | { permissions: readonly PendingPermission[] };
 
 type ContextFacts = Partial<Pick<TranscriptTail, 'contextTokens' | 'contextWindow' | 'model'>>;
 
@@ -241,7 +242,7 @@ export function windowByName(names: readonly (string | null | undefined)[]): num
 export interface Inspection {
   entry: Entry;
   events: SessionEvent[];
-  asks: Asks | undefined;
+  request: OpenRequest | undefined;
 }
 
 export interface InspectorParts extends EvidenceParts {
@@ -301,9 +302,9 @@ export class Inspector {
     const { pane, permissions } = observation;
     const isReady = pane?.isReady(entry);
     const events = eventsOf(found, entry, this.parts.clock.now(), isReady);
-    if (found.exit) return { entry, events, asks: undefined };
-    if (pane) return { entry, events, asks: { dialog: pane.dialog } };
-    return { entry, events, asks: permissions && { permissions } };
+    if (found.exit) return { entry, events, request: undefined };
+    if (pane) return { entry, events, request: { dialog: pane.dialog } };
+    return { entry, events, request: permissions && { permissions } };
   }
 
   #observation(entry: Entry): Observation {
