@@ -7,21 +7,19 @@ import type { GroupEntry } from './base/groups.js';
  * used. To add `ctl queue serve`:
  *
  * 1. add `{ name: 'queue', summary: '...', load: () => import('./commands/queue.js') }` below;
- * 2. in `commands/queue.ts`, export `build(queue, tools)` and hang the subcommands on `queue`:
+ * 2. in `commands/queue.ts`, export `build(queue, tools)` and declare the subcommands:
  *
- *        queue.description('...').example('ctl queue serve', '...');
- *        queue
- *          .command('serve')
- *          .description('...')
- *          .option('--listen <address>', '...')
- *          .example('ctl queue serve --listen 127.0.0.1:0', '...')
- *          .action(async (options: { listen?: string }) => {
- *            const { serve } = await import('@millrace/queue/serve');
- *            ...
- *          });
+ *        queue.description('...').example('ctl queue list', '...');
+ *        addCommands(queue, { list: queueCommands.list, watch: {
+ *          summary: '...', description: '...', options: [['--interval <duration>', '...']],
+ *          examples: [['ctl queue watch', '...']],
+ *          run: async (flags) => (await import('../queue/watching.js')).watchQueues(flags, tools),
+ *        } }, tools, queueServer(tools));
  *
- *    A group that is itself a command sets an action on `queue` and adds no subcommands.
- * 3. import what is heavy inside the action, so that `--help` and completion stay quick. Flags that
+ *    A command that calls one operation and shows its response is declared beside the contract, in
+ *    `contract/src/lists`, together with the columns of its list. A group that is itself a command
+ *    sets an action on `queue`.
+ * 3. import what is heavy inside `run`, so that `--help` and completion stay quick. Flags that
  *    are heavy to know, as those of a server are, may be declared only when `tools.words` names
  *    the command or another group, which is how help and completion ask for everything.
  *

@@ -63,7 +63,7 @@ export type Shown =
   | { readonly facts: Facts };
 
 export function rowsOf<Row>(list: List<Row>, rows: readonly Row[], more?: string): Shown {
-  return { list: list as List<never>, rows, ...(more !== undefined && { more }) };
+  return { list, rows, ...(more !== undefined && { more }) };
 }
 
 /** A text in the tone of its value. */
@@ -141,14 +141,14 @@ type Answer<Operation> = Operation extends { responses: infer Responses }
 export function queueCommand<Id extends QueueOperationId>(
   command: OperationCommand<Id, Answer<QueueOperations[Id]>>,
 ): OperationCommand {
-  return command as unknown as OperationCommand;
+  return command;
 }
 
 /** Checks a command of the daemon against the contract. */
 export function daemonCommand<Id extends DaemonOperationId>(
   command: OperationCommand<Id, Answer<DaemonOperations[Id]>>,
 ): OperationCommand {
-  return command as unknown as OperationCommand;
+  return command;
 }
 
 /** A group of commands by their names. */

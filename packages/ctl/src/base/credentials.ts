@@ -97,9 +97,9 @@ export async function removeEntry<Entry>(
 }
 
 /** The file that a flag names, or a setting of the server; undefined for neither. */
-export async function fileOf<Setting extends string>(
+export async function fileOf(
   given: string | undefined,
-  setting: Setting,
+  setting: string,
   settings: {
     readonly config: () => Promise<ConfigDefinition>;
     readonly file: string | undefined;
@@ -117,7 +117,7 @@ export async function fileOf<Setting extends string>(
     flags: settings.file === undefined ? {} : { config: settings.file },
     ...(settings.defaultFile !== undefined && { defaultFile: settings.defaultFile }),
   });
-  return (values as Readonly<Record<Setting, string | undefined>>)[setting];
+  return (values as Readonly<Record<string, string | undefined>>)[setting];
 }
 
 /** The file must be named: `--keys-file FILE, or --config with its keys_file`. */

@@ -1,7 +1,7 @@
 import type { Server } from '../base/declared.js';
 import type { CallOperation } from '../base/run-operation.js';
 import type { Tools } from '../base/tools.js';
-import { daemonApi, withDaemon, type DaemonApi, type DaemonFlags } from './api.js';
+import { daemonApi, withDaemon, type DaemonApi } from './api.js';
 
 /** Calls operations of the daemon for declared commands. */
 export function daemonServer(tools: Tools): Server {
@@ -9,7 +9,7 @@ export function daemonServer(tools: Tools): Server {
     connect: withDaemon,
     async call(command, args, flags) {
       const { runOperation } = await import('../base/run-operation.js');
-      const api = await daemonApi(flags as DaemonFlags, tools);
+      const api = await daemonApi(flags, tools);
       const call = api.call as unknown as CallOperation;
       const helped: CallOperation = (operation, { path, query, body }) =>
         call(operation, { path, query, ...(body && { body }) }).catch((error: unknown) =>

@@ -24,7 +24,7 @@ export function queueServer(tools: Tools): Server {
     connect: withQueue,
     async call(command, args, flags) {
       const { runOperation } = await import('../base/run-operation.js');
-      const api = queueApi(flags as QueueFlags, tools);
+      const api = queueApi(flags, tools);
       const call = async (operation: string, { path, ...request }: OperationRequest) =>
         (await api.call(operation as QueueOperationId, { ...path, ...request })).body;
       await runOperation(command, { args, flags }, call, tools);
