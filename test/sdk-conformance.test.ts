@@ -63,7 +63,7 @@ afterAll(async () => {
 describe.each(runners)('$language', ({ language, isThere, command, cwd }) => {
   const prefix = language.split(' ')[0]!.toLowerCase();
   const run = (more: Record<string, string> = {}) => {
-    const [program = '', ...args] = [...command, scenariosFile];
+    const [program, ...args] = [...command, scenariosFile];
     const token = readFileSync(join(data, 'queue.token'), 'utf8').trim();
     const given = { MILLRACE_URL: up.url('queue'), MILLRACE_TOKEN: token, MILLRACE_PREFIX: prefix };
     return spawnSync(program, args, {
