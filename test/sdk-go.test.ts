@@ -1,6 +1,9 @@
 import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { fencesOf } from './support/markdown.js';
 
 const folder = fileURLToPath(new URL('../sdks/go', import.meta.url));
 const hasGo = spawnSync('go', ['version']).status === 0;
@@ -18,5 +21,50 @@ describe.skipIf(!hasGo)('Go SDK (needs go)', () => {
     const run = (...args: string[]) => spawnSync(args[0]!, args.slice(1), { cwd: folder });
     expect(String(run('gofmt', '-l', '.').stdout)).toBe('');
     expect(run('go', 'vet', './...').status).toBe(0);
+  });
+
+  test('the examples of its page compile', () => {
+    const [queue, database] = fencesOf('sdks/go/README.md').map(({ text }) => text);
+    const program = `package main
+
+import (
+	"context"
+
+	millrace "millrace.dev/go"
+)
+
+type Mail struct{ To string }
+type Sent struct{ ID string }
+type Person struct {
+	Name string
+	Age  int
+}
+
+func deliver(context.Context, Mail) (Sent, error) { return Sent{}, nil }
+func show(millrace.Change) error                  { return nil }
+
+func queue(ctx context.Context, token string) {
+${queue}
+	_ = err
+}
+
+func database(ctx context.Context, key string) {
+${database}
+	_, _, _ = ada, older, err
+}
+
+func main() {
+	queue(nil, "")
+	database(nil, "")
+}
+`;
+    const home = mkdtempSync(join(folder, 'readme-'));
+    onTestFinished(() => rmSync(home, { recursive: true }));
+    writeFileSync(join(home, 'main.go'), program);
+    const built = spawnSync('go', ['build', '-o', '/dev/null', `./${basename(home)}`], {
+      cwd: folder,
+      encoding: 'utf8',
+    });
+    expect(built.stderr).toBe('');
   });
 });

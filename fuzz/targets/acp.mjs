@@ -1,7 +1,7 @@
 import { Readable, Writable } from 'node:stream';
 import { client, methods, ndJsonStream } from '@agentclientprotocol/sdk';
 import { AcpHost } from '../../packages/daemon/dist/acp-host/host.js';
-import { messageLines } from '../../packages/daemon/dist/acp-host/message-lines.js';
+import { messageLines } from '../../packages/daemon/dist/acp-host/host-events.js';
 import { systemClock } from '../../packages/kit/dist/base/clock-and-random.js';
 
 /* What an agent writes to stdout: messages of the Agent Client Protocol, or anything else. */
