@@ -38,7 +38,7 @@ class Api:
         urls = [url] if isinstance(url, str) else list(url)
         if not urls:
             raise ValueError("Give the address of a server, such as http://127.0.0.1:8081")
-        self._origins = [_Origin(each, ssl_context, timeout) for each in urls]
+        self._origins = [_Origin(each, ssl_context) for each in urls]
         self._token = token
         self._timeout = timeout
         self._lock = threading.Lock()
@@ -116,10 +116,12 @@ class Api:
             self._use_next(origin)
             raise ConnectionLost(f"{origin.url}: {error}") from error
         if response.status != 200:
-            try:
-                raise _refusal(response, response.read())
-            finally:
-                connection.close()
+            refused = _refusal(response, response.read())
+            connection.close()
+            if refused.status in (429, 503):
+                # Overloaded or shutting down: as good as away, and tried again.
+                raise ConnectionLost(f"{origin.url}: {refused}") from refused
+            raise refused
         return Stream(connection, response)
 
     def _once(
@@ -226,7 +228,7 @@ class _Unreachable(Exception):
 class _Origin:
     """A server and the idle connections to it."""
 
-    def __init__(self, url: str, context: ssl.SSLContext | None, timeout: float) -> None:
+    def __init__(self, url: str, context: ssl.SSLContext | None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{url!r} is no address of a server, such as http://127.0.0.1:8081")
@@ -236,7 +238,6 @@ class _Origin:
         self._port = parts.port
         self._is_secure = parts.scheme == "https"
         self._context = context
-        self._timeout = timeout
         self._idle: list[http.client.HTTPConnection] = []
         self._is_closed = False
         self._lock = threading.Lock()
