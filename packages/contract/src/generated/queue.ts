@@ -1507,13 +1507,21 @@ export interface components {
      * @description Why a task is not running. Only in a lookup or a list, and only while the task is PENDING. If
      *     several hold, the first of this list is given: `time` (not due yet), `paused` (the queue is paused,
      *     or held because its callback URL left the allowlist), `concurrency` (`max_in_flight`
-     *     reached), `rate_limit` (`dispatch_per_second` reached), `circuit_open` (the target keeps
-     *     failing), `group` (an earlier task of its group goes first), `dispatch` (it is next in
-     *     turn).
+     *     reached), `rate_limit` (`dispatch_per_second` reached), `circuit_open` (its handler keeps
+     *     failing), `group` (an earlier task of its group goes first, or the group has as many in
+     *     flight as it may), `no_worker` (it has been due for more than a second, and no worker was
+     *     seen in the last 60 seconds), `dispatch` (it is next in turn).
      * @enum {string}
      */
     WaitingFor:
-      'time' | 'paused' | 'concurrency' | 'rate_limit' | 'circuit_open' | 'group' | 'dispatch';
+      | 'time'
+      | 'paused'
+      | 'concurrency'
+      | 'rate_limit'
+      | 'circuit_open'
+      | 'group'
+      | 'no_worker'
+      | 'dispatch';
     /** @description A task of a list; `waiting_for` only while it is PENDING. */
     ListedTask: components['schemas']['Envelope'] & {
       waiting_for?: components['schemas']['WaitingFor'];
@@ -1777,8 +1785,16 @@ export interface components {
       in_flight: number;
       /** @description DEAD tasks. */
       dlq_depth: number;
-      /** @description The age of the oldest PENDING task; 0 if there is none. */
+      /** @description PENDING tasks that wait for a later time; on PostgreSQL at most 100,000. */
+      delayed?: number;
+      /** @description The time since the oldest PENDING task became due; 0 if none is due. */
       oldest_pending_age_ms: number;
+      state?: components['schemas']['QueueState'];
+      /**
+       * @description The circuit breakers of the handlers that this server has called or handed tasks of;
+       *     empty without a circuit breaker.
+       */
+      breakers?: components['schemas']['HandlerBreaker'][];
       /**
        * @description Tasks that succeeded since the queue was created, or since the server counts them. What
        *     another server counted is added every ten seconds.
@@ -1790,6 +1806,24 @@ export interface components {
       dead_total: number;
       /** @description Tasks that succeeded or died per second, over the last minute. */
       rate_per_second: number;
+    };
+    /**
+     * @description `paused`: nothing is started. `no_worker`: a task of a pull queue has been due for more than
+     *     a second, and no worker was seen in the last 60 seconds. Otherwise `running`.
+     * @enum {string}
+     */
+    QueueState: 'running' | 'paused' | 'no_worker';
+    /** @description The circuit breaker of one handler, as this server sees it. */
+    HandlerBreaker: {
+      /** @description The handler. */
+      handler_ref: components['schemas']['HandlerRef'];
+      /**
+       * @description `open`: its tasks wait. `half_open`: three of them are tried, and decide.
+       * @enum {string}
+       */
+      state: 'closed' | 'open' | 'half_open';
+      /** @description When tasks are tried again, or since when; null if it is closed. */
+      next_probe_at: components['schemas']['NullableTimestamp'];
     };
     /**
      * @description The name of a schedule, unique in its queue.
@@ -1978,11 +2012,16 @@ export interface components {
       /** @description As in stats. */
       dlq_depth: number;
       /** @description As in stats. */
+      delayed?: number;
+      /** @description As in stats. */
       oldest_pending_age_ms: number;
+      state?: components['schemas']['QueueState'];
+      /** @description As in stats. */
+      breakers?: components['schemas']['HandlerBreaker'][];
       /** @description Where its tasks go; null for a pull queue. */
       callback_url: string | null;
       /**
-       * @description The circuit breaker as this server sees it. `open`: callbacks failed and rest for a while; `half_open`: a few are tried.
+       * @description The worst of the circuit breakers, as this server sees them. `open`: tasks of a handler failed and rest for a while; `half_open`: a few are tried.
        * @enum {string}
        */
       breaker?: 'closed' | 'half_open' | 'open';
@@ -2195,6 +2234,12 @@ export interface components {
        */
       max_in_flight?: number;
       /**
+       * @description Tasks of one `group_key` that run at the same time; 0 is no limit. With `ordering.mode:
+       *     group` it is 1.
+       * @default 0
+       */
+      max_in_flight_per_group?: number;
+      /**
        * @description Starts per second; 0 is no limit.
        * @default 0
        */
@@ -2244,7 +2289,10 @@ export interface components {
     };
     /** @description How long finished tasks are kept, with every default filled in. */
     Retention: WithRequired<components['schemas']['RetentionInput'], 'succeeded_ms' | 'dead_ms'>;
-    /** @description Pauses deliveries while the target keeps failing. Waiting uses no attempts. */
+    /**
+     * @description Pauses the tasks of a handler while it keeps failing; other handlers of the queue run on.
+     *     Waiting uses no attempts. A pull queue has none unless this is given.
+     */
     CircuitBreakerInput: {
       /**
        * @description Whether it is used.

@@ -44,7 +44,8 @@ export interface QueueContext {
 /** The calls of delivery that operations make. */
 export type DeliveryControl = Pick<
   Delivery,
-  | 'breakerOf'
+  | 'breakersOf'
+  | 'hasNoWorker'
   | 'queueChanged'
   | 'queueDeleted'
   | 'waitingFor'

@@ -45,7 +45,9 @@ import {
 } from './transitions.js';
 import { actOnDead, DeadGroupsReader, DeadPageReader } from './dead-rows.js';
 import {
+  delayedCount,
   DueTimes,
+  oldestDueAt,
   readCounters,
   readPlainQueue,
   readQueue,
@@ -72,6 +74,7 @@ import * as reading from './reading.js';
 import * as changes from './transitions.js';
 import { countReader, pageReader } from './listing.js';
 import { hasEndedKeys } from './indexes.js';
+import { latestTime } from './keys.js';
 
 const deletedPerStep = 500;
 const maxBatchedTasks = 500;
@@ -148,16 +151,17 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     return 'deleted';
   }
 
-  async counts(name: string): Promise<QueueCounts> {
+  async counts(name: string, now = latestTime): Promise<QueueCounts> {
     return this.#read((rows) => {
       const queue = readQueue(rows, name);
-      if (!queue) return { pending: 0, inFlight: 0, dead: 0, oldestPendingAt: null };
+      if (!queue) return { pending: 0, delayed: 0, inFlight: 0, dead: 0, oldestDueAt: null };
       const { pending, inFlight, dead } = readCounters(rows, queue.number);
       return {
         pending,
+        delayed: delayedCount(rows, queue.number, now),
         inFlight,
         dead,
-        oldestPendingAt: reading.oldestPendingAt(rows, queue.number),
+        oldestDueAt: pending === 0 ? null : oldestDueAt(rows, queue.number),
       };
     });
   }

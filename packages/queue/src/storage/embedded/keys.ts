@@ -68,7 +68,7 @@ export type Kind = (typeof kinds)[keyof typeof kinds];
 export const idLength = 26;
 const timeLength = 6;
 /** The latest time that a key can encode. */
-const latestTime = 2 ** 48 - 1;
+export const latestTime = 2 ** 48 - 1;
 
 export function nameKey(kind: Kind, name: string): Buffer {
   return Buffer.concat([Buffer.of(kind), Buffer.from(name)]);

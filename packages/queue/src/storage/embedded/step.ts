@@ -43,6 +43,7 @@ import {
   lowerMark,
   readCounters,
   readQueue,
+  scheduledCount,
   type StoredQueue,
 } from './queue-state.js';
 
@@ -78,9 +79,11 @@ export class Step {
   queue(name: string): StepQueue | undefined {
     if (this.#queues.has(name)) return this.#queues.get(name);
     const stored = readQueue(this.rows, name);
+    const counters = stored && readCounters(this.rows, stored.number);
+    if (counters) counters.scheduled ??= scheduledCount(this.rows, stored.number);
     const queue = stored && {
       stored,
-      counters: readCounters(this.rows, stored.number),
+      counters: counters!,
       created: new Map<number, number>(),
       done: new Map<number, string[]>(),
     };
@@ -171,6 +174,7 @@ export class Step {
     value.set(group, 1);
     this.rows.put(queueTimeKey(kinds.scheduled, number, row.dueAt!, row.id), value);
     const { counters } = queue;
+    counters.scheduled!++;
     counters.nextDue = Math.min(counters.nextDue ?? Infinity, row.dueAt!);
   }
 
@@ -199,7 +203,11 @@ export class Step {
     if (row.expiresAt !== null) {
       this.rows.remove(timeKey(kinds.expiry, row.expiresAt, row.id));
     }
-    if (!isReady) this.rows.remove(queueTimeKey(kinds.scheduled, number, due, row.id));
+    const scheduledKey = queueTimeKey(kinds.scheduled, number, due, row.id);
+    if (!isReady && this.rows.get(scheduledKey)) {
+      this.rows.remove(scheduledKey);
+      queue.counters.scheduled!--;
+    }
     const isInLine = isGrouped(group) && (fifo || converting !== null);
     if (!isInLine || converting !== null) {
       this.rows.remove(readyKey(number, row.priority, group, due, row.id));

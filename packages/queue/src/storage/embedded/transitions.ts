@@ -141,6 +141,7 @@ function makeReady(step: Step, queue: StepQueue, now: number): void {
   const due = rows.slice(0, next === -1 ? maxMadeReady : next);
   const left = rows[due.length];
   counters.nextDue = left ? timeOf(left.key) : null;
+  counters.scheduled! -= due.length;
   for (const { key, value } of due) {
     step.rows.remove(key);
     step.ready(queue, value[0]!, value.subarray(1), timeOf(key), idOf(key));
@@ -153,7 +154,7 @@ function pick(
   step: Step,
   queue: StepQueue,
   limit: number,
-  { now, handlers }: ClaimRequest,
+  { now, handlers, excludedHandlers }: ClaimRequest,
 ): StoredTask[] {
   const tasks: StoredTask[] = [];
   pickReady(step.rows, queue.stored.number, queue.counters, limit, (key) => {
@@ -163,6 +164,7 @@ function pick(
     // Expired, or made ready before the clock was set back.
     if ((expiresAt !== null && expiresAt <= now) || dueAt! > now) return false;
     if (handlers && !handlers.includes(handlerRef)) return false;
+    if (excludedHandlers?.includes(handlerRef)) return false;
     tasks.push(task);
     return true;
   });

@@ -40,8 +40,11 @@ export interface TaskStore extends TaskListing, TaskChanging, Rows {
     now: number;
     by: string;
   }): Promise<'deleted' | 'not_empty' | 'not_found'>;
-  /** From maintained counters: costs the same with ten tasks and with ten million. */
-  counts(queue: string): Promise<QueueCounts>;
+  /**
+   * From maintained counters: costs the same with ten tasks and with ten million. `delayed` is as
+   * of `now`; without it, 0.
+   */
+  counts(queue: string, now?: number): Promise<QueueCounts>;
 
   // Tasks
 
@@ -224,6 +227,8 @@ export interface ClaimRequest {
   fifoGroups: boolean;
   /** Only tasks for these handlers; absent: any. */
   handlers?: readonly string[] | undefined;
+  /** No tasks for these handlers. */
+  excludedHandlers?: readonly string[] | undefined;
   /** A client waits for the result: claim without delay. */
   isImmediate?: boolean | undefined;
 }

@@ -103,7 +103,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     super();
     const { connections, clock, instance, log } = parts;
     this.#connections = connections;
-    this.#lists = new TaskLists(connections, clock, (queue) => this.counts(queue));
+    this.#lists = new TaskLists(connections, clock, (queue) => this.counts(queue, clock.now()));
     // The key belongs to the database, so that every server accepts the cursors of the others.
     const { cursorKey } = parts;
     const batchSizes = { claim: 500, deletion: 200 };
@@ -175,15 +175,16 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     return 'deleted';
   }
 
-  async counts(queue: string): Promise<QueueCounts> {
+  async counts(queue: string, now = Number.MAX_SAFE_INTEGER): Promise<QueueCounts> {
     const [row] = await this.#connections.query<{
       pending: number;
+      delayed: number;
       in_flight: number;
       dead: number;
-      oldest_pending_at: number | null;
-    }>(counts, [queue, this.#counters.firstEntry(queue)]);
-    const { pending, in_flight: inFlight, dead, oldest_pending_at: oldestPendingAt } = row!;
-    return { pending, inFlight, dead, oldestPendingAt };
+      oldest_due_at: number | null;
+    }>(counts, [queue, this.#counters.firstEntry(queue), now]);
+    const { pending, delayed, in_flight: inFlight, dead, oldest_due_at: oldestDueAt } = row!;
+    return { pending, delayed: Math.min(pending, delayed), inFlight, dead, oldestDueAt };
   }
 
   async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {

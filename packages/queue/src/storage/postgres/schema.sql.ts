@@ -12,7 +12,7 @@ import { noTurn } from './low-water-marks.js';
  *   `fifo_position`: the group behind which the next claim of a FIFO queue continues.
  * - `low_water_marks`: for each queue and priority a due time below which every ready task without a
  *   group was claimed, and the group that had the last turn. Priority -1 is for scheduled tasks, -2
- *   for the creation time of pending tasks.
+ *   for all pending tasks.
  * - `counters`: entries whose sum is the counts of a queue.
  * - `claims`: ids that were claimed together, and when their leases expire.
  * - `claimants`: servers that claim from a queue.
@@ -116,7 +116,7 @@ export const tables = [
     WHERE stage = 0`,
   `CREATE INDEX live_scheduled ON millrace.live (queue_no, due_at, id) WHERE stage = 1`,
   // The condition on created_at keeps the planner from using it for other searches.
-  `CREATE INDEX live_oldest ON millrace.live (queue_no, created_at)
+  `CREATE INDEX live_oldest ON millrace.live (queue_no, due_at)
     WHERE stage < 2 AND created_at >= 0`,
   `CREATE INDEX live_expiring ON millrace.live (expires_at, id)
     WHERE stage < 2 AND expires_at IS NOT NULL`,

@@ -131,6 +131,13 @@ export const upgrades: Readonly<Record<number, readonly string[]>> = {
       FROM millrace.workers`,
     'DROP TABLE millrace.history, millrace.history_totals, millrace.workers',
   ],
+  // The oldest pending task by its due time.
+  14: [
+    'DROP INDEX millrace.live_oldest',
+    `CREATE INDEX live_oldest ON millrace.live (queue_no, due_at)
+      WHERE stage < 2 AND created_at >= 0`,
+    'UPDATE millrace.low_water_marks SET due_at = 0 WHERE priority = -2',
+  ],
 };
 
 function renamed(from: string, to: string): string[] {

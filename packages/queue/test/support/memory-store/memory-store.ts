@@ -140,14 +140,15 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     return 'deleted';
   }
 
-  async counts(queue: string): Promise<QueueCounts> {
-    const counts: QueueCounts = { pending: 0, inFlight: 0, dead: 0, oldestPendingAt: null };
+  async counts(queue: string, now = Infinity): Promise<QueueCounts> {
+    const counts: QueueCounts = { pending: 0, inFlight: 0, dead: 0, delayed: 0, oldestDueAt: null };
     for (const row of this.#rowsOf(queue)) {
       if (row.status === 'IN_FLIGHT') counts.inFlight++;
       if (row.status === 'DEAD') counts.dead++;
       if (row.status !== 'PENDING') continue;
       counts.pending++;
-      counts.oldestPendingAt = Math.min(counts.oldestPendingAt ?? Infinity, row.createdAt);
+      counts.oldestDueAt = Math.min(counts.oldestDueAt ?? Infinity, row.dueAt!);
+      if (row.dueAt! > now) counts.delayed++;
     }
     return counts;
   }
