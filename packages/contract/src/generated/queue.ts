@@ -1,5 +1,31 @@
 // Generated from queue.openapi.yaml. Do not edit.
 export interface paths {
+  '/v1/events': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Follow what happens to tasks
+     * @description A stream of server-sent events. Each has an `id` (its cursor), an `event` (the type) and
+     *     `data`: one TaskEvent as JSON. Without a cursor the stream starts now. Reconnect with
+     *     `Last-Event-ID` or `cursor`, and nothing is skipped; events may be repeated. Events are kept
+     *     for ten minutes, the newest 100,000 of them, and only while somebody reads them or did so in
+     *     the last ten minutes. A cursor that is too old is 410 STALE_CURSOR, one that cannot be read
+     *     422 INVALID_QUERY. Only events of queues on which the caller has a role are sent. An `id`
+     *     without data moves the cursor; a silent stream sends a comment every 15 seconds.
+     */
+    get: operations['streamEvents'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/queues/{queue}/tasks': {
     parameters: {
       query?: never;
@@ -1807,6 +1833,42 @@ export interface components {
       /** @description Tasks that succeeded or died per second, over the last minute. */
       rate_per_second: number;
     };
+    /** @description Server-sent events; each `data` line is one TaskEvent as JSON. */
+    TaskEventStream: string;
+    /**
+     * @description What happened: `submitted` (stored), `started` (an attempt), `progress` (reported by its
+     *     handler), `succeeded`, `failed` (an attempt, also the last), `dead` (no further attempt),
+     *     `cancelled`.
+     * @enum {string}
+     */
+    TaskEventType:
+      'submitted' | 'started' | 'progress' | 'succeeded' | 'failed' | 'dead' | 'cancelled';
+    /** @description Something that happened to a task. */
+    TaskEvent: {
+      /** @description Resume after this event with it. */
+      cursor: string;
+      type: components['schemas']['TaskEventType'];
+      /** @description When it happened. */
+      at: components['schemas']['Timestamp'];
+      /** @description The queue of the task. */
+      queue: components['schemas']['QueueName'];
+      /** @description The task. */
+      task_id: components['schemas']['Ulid'];
+      /** @description The handler it names. */
+      handler_ref: string;
+      /** @description The attempt; 0 before the first. */
+      attempt: number;
+      /** @description Of `failed`, `dead` and `cancelled`: the kind of failure. */
+      error_type?: string;
+      /** @description Of `failed`, `dead` and `cancelled`: what happened. */
+      message?: string;
+      /** @description Of `failed`: when the task runs again; null if it does not. */
+      next_attempt_at?: components['schemas']['NullableTimestamp'];
+      /** @description Of `dead`: why there is no further attempt. */
+      dead_reason?: string;
+      /** @description Of `progress`: how far the work is. */
+      progress?: components['schemas']['Progress'];
+    };
     /**
      * @description `paused`: nothing is started. `no_worker`: a task of a pull queue has been due for more than
      *     a second, and no worker was seen in the last 60 seconds. Otherwise `running`.
@@ -3162,6 +3224,64 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+  streamEvents: {
+    parameters: {
+      query?: {
+        /**
+         * @description The same as the header, which wins.
+         * @example 18244.0
+         */
+        cursor?: string;
+        /**
+         * @description The same as `cursor`.
+         * @example 18244.0
+         */
+        after?: string;
+        /**
+         * @description Only events of this queue.
+         * @example mail
+         */
+        queue?: components['schemas']['QueueName'];
+        /**
+         * @description Only events of these types; repeat it, or separate them by commas.
+         * @example [
+         *       "succeeded",
+         *       "dead"
+         *     ]
+         */
+        types?: string[];
+      };
+      header?: {
+        /**
+         * @description The id of the last event received; the stream goes on after it.
+         * @example 18244.0
+         */
+        'Last-Event-ID'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The stream; it stays open. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'text/event-stream': components['schemas']['TaskEventStream'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      410: components['responses']['StaleCursor'];
+      422: components['responses']['InvalidQuery'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
   listTasks: {
     parameters: {
       query?: {

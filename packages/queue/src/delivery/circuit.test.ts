@@ -88,7 +88,7 @@ test('circuit breaker: another callback URL resets it, any other change does not
 test('circuit breaker: a failing handler delays no other, and each gets its own probes', async () => {
   const { world, putQueue, submit, task, outbound, delivery, store, metrics } = await newScene();
   await putQueue({ limits: { max_in_flight: 10 }, retry: quickly });
-  const handlerOf = ({ headers }: { headers: Readonly<Record<string, unknown>> }) =>
+  const handlerOf = ({ headers = {} }: { headers?: Readonly<Record<string, unknown>> }) =>
     String(headers['x-queue-handler-ref'] ?? headers['X-Queue-Handler-Ref']);
   outbound.handler = (request) => answer(handlerOf(request) === 'ok' ? 200 : 503);
   for (let i = 0; i < 40; i++) await submit({ handlerRef: i % 2 ? 'bad' : 'worse' });

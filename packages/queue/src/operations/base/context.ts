@@ -128,6 +128,12 @@ export function requireGrant({ grants }: Principal, queue: string, role: Role): 
   throw fail('FORBIDDEN', `This needs the role ${role} on the queue ${queue}, which you lack.`);
 }
 
+/** Any role on the queue will do. */
+export function requireGrantOn(caller: Principal, queue: string): void {
+  if (hasGrant(caller, queue)) return;
+  throw fail('FORBIDDEN', `This needs a role on the queue ${queue}, and you have none.`);
+}
+
 export function requireGrantSomewhere({ grants }: Principal, role: Role): void {
   if (grants.allowsSomewhere(role)) return;
   throw fail('FORBIDDEN', `This needs the role ${role} on some queue, and you have it on none.`);

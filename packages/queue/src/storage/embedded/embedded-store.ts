@@ -74,6 +74,8 @@ import * as reading from './reading.js';
 import * as changes from './transitions.js';
 import { countReader, pageReader } from './listing.js';
 import { hasEndedKeys } from './indexes.js';
+import { EventRecorder } from './events.js';
+import type { EventPosition } from '../port/events.js';
 import { latestTime } from './keys.js';
 
 const deletedPerStep = 500;
@@ -96,6 +98,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   readonly #queues = new Map<string, Queue>();
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
+  readonly #events = new EventRecorder();
   /** Resolves when all tasks are in the lists of tasks. */
   #listed: Promise<void> | undefined;
   #isClosed = false;
@@ -113,6 +116,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       notify: (queue, handlers) => this.notifyWork(queue, handlers),
     });
     this.#settlements = new Batcher({ ...shared, run: settle });
+    this.#read((rows) => this.#events.load(rows));
   }
 
   async listQueues(): Promise<Queue[]> {
@@ -325,9 +329,22 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   async deleteTombstones(request: { now: number; limit: number }): Promise<number> {
     const { now } = request;
     const hasWork = (rows: RowReader) =>
-      reading.hasOldTombstones(rows, now) || hasEndedKeys(rows, now);
+      reading.hasOldTombstones(rows, now) ||
+      hasEndedKeys(rows, now) ||
+      this.#events.hasLeftovers(rows, now);
     if (!this.#read(hasWork)) return 0;
-    return this.#transact((step) => deleteTombstones(step, request));
+    return this.#transact((step) => {
+      this.#events.trim(step.rows, now);
+      return deleteTombstones(step, request);
+    });
+  }
+
+  startEvents(now: number): Promise<EventPosition> {
+    return this.#transact((step) => this.#events.start(step.rows, now));
+  }
+
+  async readEvents({ after, limit }: { after: EventPosition; limit: number }) {
+    return this.#read((rows) => this.#events.read(rows, after[0], limit));
   }
 
   async listRows(range: RowRange): Promise<Row[]> {
@@ -392,18 +409,22 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   /** Runs a step as one commit. Resolves when it is on disk. */
   async #transact<Result>(run: (step: Step) => Result): Promise<Result> {
     const bug: { thrown?: unknown } = {};
+    let hasEvents = false;
     try {
-      return await this.database.transact((target) => {
+      const done = await this.database.transact((target) => {
         try {
-          const step = new Step(target.rows, this.#recent);
+          const step = new Step(target.rows, this.#recent, this.#events);
           const result = run(step);
           step.finish();
+          hasEvents = step.events.length > 0;
           return result;
         } catch (error) {
           bug.thrown = error;
           throw error;
         }
       });
+      if (hasEvents) this.notifyEvents();
+      return done;
     } catch (error) {
       // A failed commit may be on disk nevertheless.
       this.#due.forgetAll();

@@ -23,6 +23,8 @@ import {
   TouchedLeases,
   TouchedListings,
 } from './indexes.js';
+import type { EventRecorder } from './events.js';
+import type { EventDetail, TaskEvent, TaskEventType } from '../port/events.js';
 import {
   attemptKey,
   auditKey,
@@ -68,10 +70,13 @@ export class Step {
   readonly #groups: TouchedGroups;
   readonly #leases = new TouchedLeases();
   readonly #listings = new TouchedListings();
+  /** What happened to tasks in this step, if somebody reads events. */
+  readonly events: TaskEvent[] = [];
 
   constructor(
     readonly rows: RowWriter,
     private readonly recent: RecentTasks,
+    private readonly recorder?: EventRecorder,
   ) {
     this.#groups = new TouchedGroups(rows);
   }
@@ -227,6 +232,7 @@ export class Step {
     claimRow(task.row, { token: request.newToken(), now, nodeId, leaseExpiresAt });
     this.lease(task);
     this.store(task);
+    this.note('started', task, now);
     return showWhole(this.rows, task);
   }
 
@@ -280,6 +286,13 @@ export class Step {
     this.rows.remove(queueTimeKey(kinds.dead, stored.number, row.deadAt!, row.id));
   }
 
+  /** Notes what happened to a task. */
+  note(type: TaskEventType, { row }: StoredTask, at: number, detail: EventDetail = {}): void {
+    if (!this.recorder?.isOn(at)) return;
+    const { queue, id: taskId, handlerRef, attempt } = row;
+    this.events.push({ type, at, queue, taskId, handlerRef, attempt, detail });
+  }
+
   /** Adds to the audit log. */
   record(act: AuditAct): void {
     const lastKey = nameKey(kinds.meta, 'audit');
@@ -308,6 +321,7 @@ export class Step {
 
   /** Writes what was collected. The step must not be used afterwards. */
   finish(): void {
+    if (this.events.length > 0) this.recorder!.write(this.rows, this.events);
     this.writeGroups();
     this.#leases.write(this.rows);
     const listed = this.#listings.write(this.rows);

@@ -27,6 +27,7 @@ import {
   type TaskStore,
   tombstoneMs,
 } from '../port/task-store.js';
+import { settledEvents } from '../port/events.js';
 import { holderOf, holdKey, type KeyHolder } from './indexes.js';
 import {
   after,
@@ -81,6 +82,7 @@ export function insertTask(step: Step, task: NewTask, now: number): InsertResult
   step.enter(stored, now);
   step.list(stored);
   holdKey(step.rows, queue.stored.number, stored.row);
+  step.note('submitted', stored, now);
   return { kind: 'stored', task: toTask(stored.row) };
 }
 
@@ -192,6 +194,9 @@ export function settle(step: Step, settlement: Settlement): SettleResult {
   else if (row.status === 'SUCCEEDED') step.succeeded(task);
   else step.died(task);
   step.store(task);
+  for (const [type, detail] of settledEvents(settlement, row.dueAt)) {
+    step.note(type, task, settlement.now, detail);
+  }
   return { kind: 'settled', task: toTask(row) };
 }
 
@@ -209,6 +214,7 @@ export function extendLease(
   row.updatedAt = change.now;
   row.progress = change.progress ?? row.progress;
   step.store(task);
+  if (change.progress) step.note('progress', task, change.now, { progress: change.progress });
   return toTask(row);
 }
 
@@ -260,6 +266,7 @@ function cancelWaiting(
   cancelRow(task.row, message, now);
   step.died(task);
   step.store(task);
+  step.note('cancelled', task, now, { error: task.row.lastError });
 }
 
 function cancelRunning(step: Step, task: StoredTask, change: CancelTaskChange): void {
@@ -275,6 +282,7 @@ function cancelRunning(step: Step, task: StoredTask, change: CancelTaskChange): 
   step.addAttempt(task, attempt);
   step.died(task);
   step.store(task);
+  step.note('cancelled', task, now, { error });
 }
 
 function record(

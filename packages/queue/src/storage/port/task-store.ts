@@ -11,6 +11,7 @@ import type {
   WholeTask,
 } from '../../core/task.js';
 import type { Verdict } from '../../core/outcome.js';
+import type { EventLog } from './events.js';
 import type { TaskChanging } from './task-changes.js';
 import type { TaskListing } from './task-list.js';
 
@@ -23,7 +24,7 @@ export type WorkListener = (queue: string, handlers?: ReadonlySet<string>) => vo
  * retention are decided by the caller. A store that cannot reach its database throws
  * `StorageUnavailable`.
  */
-export interface TaskStore extends TaskListing, TaskChanging, Rows {
+export interface TaskStore extends TaskListing, TaskChanging, Rows, EventLog {
   readonly capabilities: StoreCapabilities;
 
   // Queues

@@ -1,4 +1,5 @@
 import { byId, listingStatement, statement } from './statement.js';
+import { recorded } from './events.js';
 import {
   isReady,
   lowerMarks,
@@ -138,7 +139,8 @@ export const claim = listingStatement(
       WITH ORDINALITY AS p(id, was_due_at, token, position)
     WHERE p.id IS NOT NULL AND ${byId('l.id', 'p.id')} AND l.lease_token IS NULL
     RETURNING l.*, p.was_due_at, p.position
-  ), counted AS (INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
+  ), ${recorded({ type: 'started', from: 'claimed', at: '$4::bigint' })},
+  counted AS (INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
     SELECT queue_no, -count(*), count(*), 0 FROM claimed GROUP BY queue_no
   ), leased AS (INSERT INTO millrace.claims (lease_expires_at, ids)
     SELECT $5, array_agg(id) FROM claimed HAVING count(*) > 0
