@@ -32,6 +32,7 @@ export const pagesOfQueue = [
   'docs/tutorials/first-task.md',
   'docs/how-to/submit-tasks.md',
   'docs/how-to/see-what-a-queue-is-doing.md',
+  'docs/how-to/follow-tasks.md',
   'docs/how-to/cancel-and-re-run.md',
   'docs/how-to/wait-for-a-result.md',
   'docs/how-to/handle-dead-tasks.md',
