@@ -193,7 +193,7 @@ function isFailure(status: number): boolean {
  * Binds each operation to HTTP. Operations validate bodies themselves, because they check first
  * that the queue or the task exists.
  */
-export function queueHandlers(context: QueueContext, load: Load): QueueHandlers {
+export function queueHandlers(context: QueueContext, load: Pick<Load, 'idle'>): QueueHandlers {
   return {
     ...taskHandlers(context),
     ...taskControlHandlers(context),
@@ -418,7 +418,7 @@ function settleHandlers(context: QueueContext) {
   } satisfies Partial<QueueHandlers>;
 }
 
-function workerHandlers(context: QueueContext, load: Load) {
+function workerHandlers(context: QueueContext, load: Pick<Load, 'idle'>) {
   return {
     claimTasks: {
       checkBody: false,
