@@ -13,7 +13,7 @@ import {
   tokens,
 } from '../packages/queue/test/support/server.js';
 
-/* One suite for the queue in process and on a server: both are the same `Queue`. */
+/* One suite for the queue in process, in memory and on a server: all are the same `Queue`. */
 
 const tasks = defineTasks({
   'mail.send': {
@@ -38,6 +38,7 @@ const ways = {
     ends.push(() => rmSync(data, { recursive: true, force: true }));
     return openQueue({ data }, tasks);
   },
+  'in memory': () => openQueue({ memory: true }, tasks),
   'on a server': async () => {
     const onEnd = (end: () => unknown) => void ends.push(end);
     const store = await newEmbeddedStore(onEnd);

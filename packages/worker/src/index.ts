@@ -1,6 +1,7 @@
 /** Typed tasks for the Millrace queue: submit them, work them off, or handle their callbacks. */
 export { ApiError } from '@millrace/client';
 export { connectQueue, createWorker, type ConnectOptions } from './connect.js';
+export { durationMs, type Duration } from './duration.js';
 export {
   LeaseLost,
   PermanentError,
@@ -12,6 +13,7 @@ export {
 } from './errors.js';
 export type { BatchHandlers, HandlerCall, Progress, TaskHandlers, TaskInfo } from './handlers.js';
 export type { Listing } from './listing.js';
+export { inCallNames } from './names.js';
 export { toNodeHandler, type NodeHandler } from './node-handler.js';
 export { payloadBytes } from './payload.js';
 export { createHandler, type FetchHandler, type HandlerOptions } from './push-handler.js';
@@ -30,7 +32,7 @@ export {
 } from './queue.js';
 export type { DeadFilter, DeadSelection, Schedule, ScheduleInput } from './queue-parts.js';
 export type { StandardSchema } from './standard-schema.js';
-export type { ManyItem, SubmitOptions, WaitOptions } from './submit.js';
+export { submitRequestNow, type ManyItem, type SubmitOptions, type WaitOptions } from './submit.js';
 export {
   defineTasks,
   queuesOf,

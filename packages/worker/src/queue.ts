@@ -296,8 +296,12 @@ export class Queue<Types extends TaskTypes> {
     handlers: TaskHandlers<Types> | BatchHandlers<Types> | URL,
   ): Worker {
     const worker = startWorker(this.transport, options, this.tasks, handlers);
-    this.workers.add(worker);
+    this.started(worker);
     return worker;
+  }
+
+  protected started(worker: Worker): void {
+    this.workers.add(worker);
   }
 
   /** Stops the workers that it started, and lets go of the queue. */
@@ -420,7 +424,8 @@ export class Queue<Types extends TaskTypes> {
     for (;;) {
       wait.signal?.throwIfAborted();
       const leftMs = wait.endsAt - Date.now();
-      const found = await this.#get(id, Math.max(0, Math.min(leftMs, maxWaitMs)));
+      const waitMs = this.transport.canWait === false ? 0 : Math.min(leftMs, maxWaitMs);
+      const found = await this.#get(id, Math.max(0, waitMs));
       const task = found as FinishedTask<Types, Ref>['task'];
       if (task.status === 'SUCCEEDED') return { task, result: task.result ?? undefined };
       if (task.status === 'DEAD') throw failed(task);

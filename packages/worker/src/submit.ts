@@ -1,7 +1,13 @@
 import { ValidationError } from './errors.js';
 import { toWire } from './names.js';
 import { encodeJson, payloadContentType } from './payload.js';
-import { checkPayload, definitionOf, queuesOf, type TaskSettings } from './tasks.js';
+import {
+  checkPayload,
+  checkPayloadNow,
+  definitionOf,
+  queuesOf,
+  type TaskSettings,
+} from './tasks.js';
 import type { Tasks, TaskTypes } from './tasks.js';
 import { traceHeaders } from './tracing.js';
 import type { SubmitRequest } from './transport.js';
@@ -77,15 +83,34 @@ export function onlyQueue(tasks: Tasks<TaskTypes>, queue: string | undefined): s
   throw new ValidationError('Name the queue: { queue }.');
 }
 
+interface WireSubmission {
+  queue: string;
+  request: SubmitRequest;
+}
+
 /** Checks a submission and writes it as the wire has it; throws a ValidationError. */
 export async function submitRequest(
   tasks: Tasks<TaskTypes>,
+  submission: Submission,
+): Promise<WireSubmission> {
+  await checkPayload(tasks, submission.ref, submission.payload);
+  const { queue, request } = wireSubmission(tasks, submission);
+  const headers = await traceHeaders(submission.options.headers);
+  return { queue, request: headers ? { ...request, headers } : request };
+}
+
+/** The same without waiting, for a transaction. */
+export function submitRequestNow(tasks: Tasks<TaskTypes>, submission: Submission): WireSubmission {
+  checkPayloadNow(tasks, submission.ref, submission.payload);
+  return wireSubmission(tasks, submission);
+}
+
+function wireSubmission(
+  tasks: Tasks<TaskTypes>,
   { ref, payload, options }: Submission,
-): Promise<{ queue: string; request: SubmitRequest }> {
-  await checkPayload(tasks, ref, payload);
+): WireSubmission {
   const { payload: _payload, result: _result, ...defaults } = definitionOf(tasks, ref) ?? {};
-  const { queue: _queue, headers, ...settings } = { ...defaults, ...options };
-  const traced = await traceHeaders(headers);
+  const { queue: _queue, ...settings } = { ...defaults, ...options };
   const request = {
     handler_ref: ref,
     ...(payload !== undefined && {
@@ -93,7 +118,6 @@ export async function submitRequest(
       payload_content_type: payloadContentType,
     }),
     ...toWire(settings),
-    ...(traced && { headers: traced }),
   };
   return { queue: queueOf(tasks, ref, options.queue), request };
 }

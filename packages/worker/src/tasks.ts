@@ -1,5 +1,10 @@
 import { PermanentError, ValidationError } from './errors.js';
-import { describeIssue, pathOfIssue, type StandardSchema } from './standard-schema.js';
+import {
+  describeIssue,
+  pathOfIssue,
+  type StandardSchema,
+  type ValidationResult,
+} from './standard-schema.js';
 
 /** What is submitted for a task, what its handler receives and returns, and what that becomes. */
 export interface TaskType {
@@ -131,13 +136,7 @@ export function queuesOf({ definitions }: Tasks<TaskTypes>): string[] {
   return [...new Set(named)];
 }
 
-async function validate(
-  schema: StandardSchema | undefined,
-  value: unknown,
-  what: string,
-): Promise<unknown> {
-  if (!schema) return value;
-  const result = await schema['~standard'].validate(value);
+function readResult(result: ValidationResult<unknown>, what: string): unknown {
   if (!result.issues) return result.value;
   const issues = result.issues.map((issue) => ({
     path: pathOfIssue(issue),
@@ -147,18 +146,38 @@ async function validate(
   throw new ValidationError(`${what} is not valid: ${text}`, issues);
 }
 
+async function validate(
+  schema: StandardSchema | undefined,
+  value: unknown,
+  what: string,
+): Promise<unknown> {
+  return schema ? readResult(await schema['~standard'].validate(value), what) : value;
+}
+
+function knownDefinition(tasks: Tasks<TaskTypes>, ref: string): TaskDefinition | undefined {
+  const definition = definitionOf(tasks, ref);
+  const known = Object.keys(tasks.definitions);
+  if (definition || known.length === 0) return definition;
+  throw new ValidationError(`There is no task ${ref}; there are ${known.join(', ')}.`);
+}
+
 /** Checks a payload at its producer; throws a ValidationError. */
 export async function checkPayload(
   tasks: Tasks<TaskTypes>,
   ref: string,
   payload: unknown,
 ): Promise<void> {
-  const definition = definitionOf(tasks, ref);
-  const known = Object.keys(tasks.definitions);
-  if (!definition && known.length > 0) {
-    throw new ValidationError(`There is no task ${ref}; there are ${known.join(', ')}.`);
+  await validate(knownDefinition(tasks, ref)?.payload, payload, `The payload of ${ref}`);
+}
+
+/** The same without waiting, which a schema with asynchronous checks cannot do. */
+export function checkPayloadNow(tasks: Tasks<TaskTypes>, ref: string, payload: unknown): void {
+  const result = knownDefinition(tasks, ref)?.payload?.['~standard'].validate(payload);
+  if (!result) return;
+  if (result instanceof Promise) {
+    throw new ValidationError(`The schema of ${ref} is asynchronous; a transaction cannot wait.`);
   }
-  await validate(definition?.payload, payload, `The payload of ${ref}`);
+  readResult(result, `The payload of ${ref}`);
 }
 
 /** The payload as the schema of its task gives it back; throws a PermanentError. */

@@ -51,6 +51,8 @@ export interface QueueTransport {
   onCancelled?(listener: (id: string) => void): () => void;
   /** Creates the queues of a worker, where that is for the program to do. */
   ensureQueues?(names: readonly string[]): void;
+  /** False: `wait_ms` of a call may never end. */
+  readonly canWait?: boolean;
   /** Milliseconds since the epoch. */
   now(): number;
   close(): Promise<void>;

@@ -64,6 +64,7 @@ type Listener<Event extends keyof WorkerEvents = keyof WorkerEvents> = (
 
 export interface Worker {
   readonly name: string;
+  readonly queues: readonly string[];
   /** How many tasks run now. */
   readonly running: number;
   readonly isPaused: boolean;
@@ -189,6 +190,10 @@ class PullWorker implements Worker {
     this.#loops = Promise.resolve().then(() =>
       Promise.all(this.#sources.map((source) => this.#claimLoop(source))),
     );
+  }
+
+  get queues(): readonly string[] {
+    return this.#sources.map(({ queue }) => queue);
   }
 
   get running(): number {

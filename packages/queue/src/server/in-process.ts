@@ -102,12 +102,14 @@ export interface InProcessOptions {
   /** Creates these queues with the defaults, unless they exist. */
   createQueues: (names: readonly string[]) => Promise<void>;
   autoCreate: boolean;
+  /** Time does not pass by itself, so that nothing may wait for it. */
+  isManual: boolean;
   close: () => Promise<void>;
 }
 
 /** The queue of this process as clients and workers use it. */
 export function inProcess(options: InProcessOptions): QueueTransport {
-  const { context, schemas, createQueues, autoCreate, close } = options;
+  const { context, schemas, createQueues, autoCreate, isManual, close } = options;
   const operation = operationCalls(context, schemas);
   /** Queues that workers named and that may not exist yet. */
   let creating: Promise<void> | undefined;
@@ -147,7 +149,11 @@ export function inProcess(options: InProcessOptions): QueueTransport {
     claim: (queue, body, signal) =>
       inQueue(queue, async () => {
         const request = { queue, body, remoteIp: null, signal, hasBytes: true };
-        return (await claimTasks(context, caller, request)).tasks;
+        for (;;) {
+          const { tasks } = await claimTasks(context, caller, request);
+          // The wait of a claim may be over in no time by a clock that is set.
+          if (tasks.length > 0 || signal.aborted || !isManual) return tasks;
+        }
       }),
     settle: (queue, items) => asClient(() => settleTasks(context, { queue, body: { items } })),
     extend: (id, leaseToken, body) =>
@@ -159,6 +165,7 @@ export function inProcess(options: InProcessOptions): QueueTransport {
     }) as unknown as CallOperation,
     onCancelled: (listener) => context.store.onCancelled(listener),
     ensureQueues,
+    canWait: !isManual,
     now: () => context.clock.now(),
     close,
   };
