@@ -67,6 +67,7 @@ export const pagesOfRepository = [
   'docs/explanation/performance.md',
   'docs/explanation/reliability.md',
   'docs/tutorials/first-worker.md',
+  'docs/how-to/test-your-handlers.md',
   'examples/embedded/README.md',
   'examples/in-process/README.md',
 ];
