@@ -129,6 +129,20 @@ export const dbReasons = {
     meaning: 'The data is missing, not a JSON object, or more than 32 levels deep.',
     methods: bodies,
   },
+  BAD_UPDATE: {
+    code: 'INVALID_ARGUMENT',
+    status: 422,
+    meaning:
+      'The update has an unknown operator, or a path or value that its operator does not take.',
+    methods: updates,
+  },
+  TYPE_MISMATCH: {
+    code: 'INVALID_ARGUMENT',
+    status: 422,
+    meaning: 'An operator of the update does not fit the type of a value in the record.',
+    metadata: ['path'],
+    methods: updates,
+  },
   SCHEMA_VIOLATION: {
     code: 'INVALID_ARGUMENT',
     status: 400,

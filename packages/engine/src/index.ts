@@ -12,7 +12,8 @@ export function open(directory: string, options: OpenOptions = {}): Promise<Data
 }
 
 export type { EmbeddedCollection as Collection } from './api/embedded-collection.js';
-export type { Patch } from './value/documents.js';
+export { date, type Patch } from './value/documents.js';
+export type { Update } from './query/typed-update.js';
 export type {
   Database,
   LogPosition,

@@ -198,7 +198,7 @@ export interface components {
       /** @description Key of the record. */
       key?: string;
       /** @description The new body, or what to merge into it. */
-      data: {
+      data?: {
         [key: string]: unknown;
       };
       /** @description Replace (unless you say otherwise) or merge. */
@@ -210,19 +210,27 @@ export interface components {
        * @description Revision the record must have. Left out: any.
        */
       expected_rev?: number;
+      /** @description Operators to apply to the record, in place of `data`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description A record to insert or change, by key. */
     BulkUpsert: {
       /** @description Key of the record. */
       key: string;
       /** @description The body, or what to merge into it. */
-      data: {
+      data?: {
         [key: string]: unknown;
       };
       /** @description Replace (unless you say otherwise) or merge, when the record exists. */
       mode?: components['schemas']['UpdateMode'];
       /** @description How long the record lives from now, as `3.5s`. Left out: its expiry stays. `0s`: no expiry. */
       ttl?: string;
+      /** @description Operators to apply to the record, in place of `data`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description Many writes of one collection. */
     BulkWriteBody: {
@@ -504,7 +512,7 @@ export interface components {
       /** @description Dotted path into `data`. Through an array it matches any element; a number picks one. `$id`, `$key`, `$rev`, `$created_at` and `$updated_at` are the record's own fields, times as RFC 3339. */
       field?: string;
       /**
-       * @description How to compare. `in` and `nin` take a list; `between` takes `[low, high]`, both included; `exists` takes true or false; `contains` finds a part of a string or an element of an array; `prefix` is the beginning of a string; `regex` is unanchored RE2 syntax.
+       * @description How to compare. `in` and `nin` take a list; `between` takes `[low, high]`, both included; `exists` takes true or false; `contains` finds a part of a string or an element of an array; `prefix` is the beginning of a string; `regex` is unanchored RE2 syntax. `elemMatch` takes a condition that one element of an array meets: a filter on its fields, or operators such as `{"gte": 5}`; `all` takes a list of elements; `size` is the length of an array; `type` is null, boolean, number, text, array or object; `eqi` and `startsWithi` ignore case (lower case of NFC text), served by an index with collation `ci`.
        * @enum {string}
        */
       op?:
@@ -520,7 +528,13 @@ export interface components {
         | 'contains'
         | 'prefix'
         | 'regex'
-        | 'between';
+        | 'between'
+        | 'elemMatch'
+        | 'all'
+        | 'size'
+        | 'type'
+        | 'eqi'
+        | 'startsWithi';
       /** @description What to compare with: any JSON value the op takes. */
       value?: unknown;
       /** @description All of these hold. */
@@ -1033,7 +1047,7 @@ export interface components {
     /** @description A change of a record, by id. */
     UpdateBody: {
       /** @description The new body, or what to merge into it. The result may have 2 MiB and 32 levels. */
-      data: {
+      data?: {
         [key: string]: unknown;
       };
       /** @description Replace or merge. */
@@ -1044,11 +1058,15 @@ export interface components {
       tx_id?: string;
       /** @description Any text you make up once for this write. Sent again within 10 minutes, the same request is not carried out twice but gets the same answer. */
       request_id?: string;
+      /** @description Operators to apply to the record, in place of `data`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description A change of a record, by key. */
     UpdateByKeyBody: {
       /** @description The new body, or what to merge into it. The result may have 2 MiB and 32 levels. */
-      data: {
+      data?: {
         [key: string]: unknown;
       };
       /** @description Replace or merge. */
@@ -1059,6 +1077,10 @@ export interface components {
       tx_id?: string;
       /** @description Any text you make up once for this write. Sent again within 10 minutes, the same request is not carried out twice but gets the same answer. */
       request_id?: string;
+      /** @description Operators to apply to the record, in place of `data`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description The changed record. */
     UpdateByKeyResponse: {
@@ -1073,7 +1095,7 @@ export interface components {
        */
       expected_rev?: number;
       /** @description The new body, or what to merge into it. The result may have 2 MiB and 32 levels. */
-      data: {
+      data?: {
         [key: string]: unknown;
       };
       /** @description Replace (unless you say otherwise) or merge. */
@@ -1084,6 +1106,10 @@ export interface components {
       tx_id?: string;
       /** @description Any text you make up once for this write. Sent again within 10 minutes, the same request is not carried out twice but gets the same answer. */
       request_id?: string;
+      /** @description Operators to apply to the record, in place of `data`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description The changed record. */
     UpdateIfRevResponse: {
@@ -1095,7 +1121,7 @@ export interface components {
       /** @description Which records. `{}` matches all. */
       filter: components['schemas']['Filter'];
       /** @description Merged into each record as RFC 7396 says (null removes a field). */
-      patch: {
+      patch?: {
         [key: string]: unknown;
       };
       /** @description Change at most this many records. 0 or left out: all. */
@@ -1104,6 +1130,10 @@ export interface components {
       tx_id?: string;
       /** @description Any text you make up once for this write. Sent again within 10 minutes, the same request is not carried out twice but gets the same answer. */
       request_id?: string;
+      /** @description Operators to apply to the record, in place of `patch`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description What the patch did. */
     UpdateManyResponse: {
@@ -1141,7 +1171,7 @@ export interface components {
     /** @description A record to insert or change, by key. */
     UpsertBody: {
       /** @description The body, or what to merge into it. The result may have 2 MiB and 32 levels. */
-      data: {
+      data?: {
         [key: string]: unknown;
       };
       /** @description Replace (unless you say otherwise) or merge, when the record exists. */
@@ -1152,6 +1182,10 @@ export interface components {
       tx_id?: string;
       /** @description Any text you make up once for this write. Sent again within 10 minutes, the same request is not carried out twice but gets the same answer. */
       request_id?: string;
+      /** @description Operators to apply to the record, in place of `data`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description The record written. */
     UpsertResponse: {
@@ -1311,6 +1345,8 @@ export interface components {
       | 'BAD_KEY'
       | 'BAD_ID'
       | 'BAD_DATA'
+      | 'BAD_UPDATE'
+      | 'TYPE_MISMATCH'
       | 'SCHEMA_VIOLATION'
       | 'BAD_SCHEMA'
       | 'RECORD_TOO_LARGE'

@@ -47,6 +47,8 @@ interface PutFlags extends ConnectionFlags {
   requestId?: string;
 }
 
+type UpdateFlags = Omit<PutFlags, 'merge'>;
+
 interface ImportFlags extends ConnectionFlags {
   keyField?: string;
   documents?: boolean;
@@ -143,6 +145,59 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
         requestId: flags.requestId,
       };
       await withDatabase(tools, flags, (database) => putRecord(database, options, tools));
+    },
+  },
+  update: {
+    summary: 'Change parts of a record with operators',
+    description:
+      'Apply operators to a record in one atomic step, and print it: $set, $unset, $inc, $mul, ' +
+      '$min, $max, $push, $addToSet, $pull, $rename and $currentDate, each with paths and values.',
+    arguments: [
+      collectionArgument,
+      ['<id>', 'id of the record, or its key; leave it out with --key'],
+      ['[update]', 'JSON object of operators, @file, or - for stdin'],
+    ],
+    options: [
+      ...(tools.database ? ([['--key <key>', 'Key of the record']] as const) : []),
+      ['--if-rev <number>', 'Only if the record still has this revision'],
+      ['--ttl <duration>', 'Time to live from now: 30m; 0 means no expiry'],
+      [
+        '--request-id <text>',
+        'Idempotency key: repeating the write with it within 10 minutes changes nothing',
+      ],
+    ],
+    examples: [
+      [`ctl db update people ada '{"$inc":{"visits":1}}'`, 'add to a number'],
+      [
+        `ctl db update people --key ada '{"$push":{"tags":"x"}}'`,
+        'by key: without an id, --key is the record',
+      ],
+    ],
+    exitCodes: { 1: 'no such record, or failure' },
+    run: async (
+      collection: string,
+      name: string,
+      given: string | undefined,
+      flags: UpdateFlags,
+    ) => {
+      const [{ updateRecord }, { documentOf, durationOf, wholeNumber }] = await Promise.all([
+        import('./writes.js'),
+        import('../base/arguments.js'),
+      ]);
+      // With one argument it is the update, and --key names the record instead of the API key.
+      const isByKey = given === undefined && flags.key !== undefined;
+      const options = {
+        collection,
+        name: isByKey ? undefined : name,
+        key: isByKey ? flags.key : undefined,
+        update: await documentOf(isByKey ? name : given, tools.terminal),
+        ifRev: wholeNumber(flags.ifRev, '--if-rev'),
+        ttlMs: durationOf(flags.ttl, '--ttl'),
+        requestId: flags.requestId,
+      };
+      const { key, ...connection } = flags;
+      const how = isByKey ? connection : { ...connection, ...(key === undefined ? {} : { key }) };
+      await withDatabase(tools, how, (database) => updateRecord(database, options, tools));
     },
   },
   insert: {

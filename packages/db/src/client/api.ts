@@ -21,6 +21,7 @@ import type {
 } from '@millrace/engine/api/collection-port';
 import type { Collection } from '@millrace/engine/api/collection';
 import type { Patch } from '@millrace/engine/value/documents';
+import type { Update } from '@millrace/engine/query/typed-update';
 import type { Compacted, CompactOptions } from '@millrace/engine/maintain/compact/compact';
 import type { IndexDefinition } from '@millrace/engine/format/entries';
 import type { AggregateResult } from '@millrace/engine/query/aggregate';
@@ -47,6 +48,7 @@ export type {
   ManyCall,
   ReadCall,
   TransactionHandle,
+  Update,
   UpdateCall,
   Upserted,
   WriteCall,

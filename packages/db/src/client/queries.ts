@@ -11,11 +11,11 @@ import {
 } from '@millrace/contract/db';
 import { suggestion } from '@millrace/kit/nearest';
 import type { AggregateQuery } from '@millrace/engine/query/aggregate-query';
-import type { Filter } from '@millrace/engine/query/filter';
+import type { Filter } from '@millrace/engine/value/filter';
 import type { FindQuery } from '@millrace/engine/query/query';
 import type { OrderBy } from '@millrace/engine/query/sort';
 import type { PlanReport } from '@millrace/engine/query/source';
-import { refuse } from '@millrace/engine/value/documents';
+import { jsonForm, refuse } from '@millrace/engine/value/documents';
 
 const maxUint32 = 2 ** 32 - 1;
 
@@ -124,7 +124,10 @@ function listOf(filters: readonly Filter[] | undefined, place: string): FilterMe
 
 function valueOf(value: unknown, place: string) {
   // The library does not distinguish undefined from null, nor report where a value is not JSON.
-  const text = JSON.stringify(value, (_, part: unknown) => {
+  const text = JSON.stringify(value, function form(this: Record<string, unknown>, name, part) {
+    const given = this[name];
+    const plain = typeof given === 'object' && given !== null ? jsonForm(given) : undefined;
+    if (plain !== undefined) return plain;
     if (typeof part === 'bigint') {
       throw refuse('BAD_FILTER', `${place} has a bigint, which JSON does not have.`);
     }

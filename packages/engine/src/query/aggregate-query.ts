@@ -7,7 +7,7 @@ import {
   describe,
   canonicalText,
   timeText,
-} from './filter.js';
+} from '../value/filter.js';
 import {
   type Path,
   forEachValue,

@@ -15,7 +15,7 @@ import {
 import { compareValues } from '../value/order.js';
 import type { Path, Row } from '../value/path.js';
 import { planQuery } from './plan.js';
-import { compilePredicate, compileWith, type Predicate } from './predicate.js';
+import { compilePredicate, compileWith, type Predicate } from '../value/predicate.js';
 import { sortInSlices } from './sort.js';
 import { reportOf, visitAll, type PlanReport, type QuerySource } from './source.js';
 

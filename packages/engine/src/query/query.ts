@@ -1,7 +1,7 @@
 import { type Json, type JsonObject, refuse } from '../value/documents.js';
 import { type Path, parsePath } from '../value/path.js';
 import { suggestion } from '@millrace/kit/nearest';
-import { parseFilter, type Condition, type Filter, describe, sentence } from './filter.js';
+import { parseFilter, type Condition, type Filter, describe, sentence } from '../value/filter.js';
 import { toSortOrder, type OrderBy, type SortOrder } from './sort.js';
 
 export type Projection = (data: JsonObject) => JsonObject;

@@ -5,9 +5,9 @@ import {
   type AggregateGroup,
 } from '@millrace/engine/query/aggregate';
 import { type CheckedAggregate, checkAggregate } from '@millrace/engine/query/aggregate-query';
-import type { Condition } from '@millrace/engine/query/filter';
+import type { Condition } from '@millrace/engine/value/filter';
 import { findInto, type FindBatch } from '@millrace/engine/query/find';
-import { compilePredicate } from '@millrace/engine/query/predicate';
+import { compilePredicate } from '@millrace/engine/value/predicate';
 import { type CheckedFind, checkFind } from '@millrace/engine/query/query';
 import type { RecordSink } from '@millrace/engine/query/page';
 import type { Slice } from '@millrace/engine/core/slice';
