@@ -1,7 +1,8 @@
 import { Database, type OpenOptions } from './api/database.js';
 
 /**
- * Opens the database in a directory, which is made when it is not there.
+ * Opens the database in a directory, which is made when it is not there. `:memory:` opens an empty
+ * one in memory, for tests.
  *
  *     const db = await open('./data', { collections: { people: { indexes: [{ fields: ['age'] }] } } });
  *     const people = db.collection<{ name: string; age: number }>('people');
@@ -19,6 +20,8 @@ export type {
   LogPosition,
   OpenOptions,
   CollectionOptions,
+  CollectionSummary,
+  IndexSummary,
   DatabaseTransaction,
 } from './api/database.js';
 export type { IndexDefinition } from './format/entries.js';

@@ -43,6 +43,8 @@ export interface components {
       min_seq?: number;
       /** @description Add `plan` to the answer: the index used, rows scanned, rows returned. */
       explain?: boolean;
+      /** @description What makes a group, in place of `group_by`: paths and expressions. REST takes these objects in `group_by`, too. */
+      group_expressions?: components['schemas']['GroupExpression'][];
     };
     /** @description One group. */
     AggregateGroup: {
@@ -122,6 +124,13 @@ export interface components {
        * @description When it expires at the latest.
        */
       expires_at: string;
+    };
+    /** @description The lower edge of the interval `[a, b)` that has the value. Null outside of all. */
+    Bucket: {
+      /** @description Dotted path of a field. */
+      field: string;
+      /** @description At least two numbers, or texts, that rise. */
+      edges: unknown[];
     };
     /** @description Which record to delete. Send `id` or `key`, not both. */
     BulkDelete: {
@@ -422,6 +431,13 @@ export interface components {
       unique?: boolean;
       /** @description Leave out records without the fields. */
       sparse?: boolean;
+      /**
+       * @description `ci`: text without its case, for `eqi` and `startsWithi`. Empty: text as it is.
+       * @enum {string}
+       */
+      collation?: 'ci';
+      /** @description Only records that match this are in the index, and it serves queries that ask for them. */
+      where?: components['schemas']['Filter'];
     };
     /** @description An index was created, or was there. */
     CreateIndexResponse: {
@@ -432,6 +448,18 @@ export interface components {
        * @description The commit that created it. 0 when it was there.
        */
       seq: number;
+    };
+    /** @description The start of the hour, day, week, month or year of a time, as RFC 3339 with its offset. Null for what is not a time. */
+    DateTrunc: {
+      /** @description Dotted path of an RFC 3339 time, or `$created_at`, `$updated_at`, `$expires_at`. */
+      field: string;
+      /**
+       * @description Length of the interval. Weeks begin on Monday.
+       * @enum {string}
+       */
+      unit: 'hour' | 'day' | 'week' | 'month' | 'year';
+      /** @description Time zone, an IANA name such as `Europe/Zurich`. Empty: UTC. */
+      zone?: string;
     };
     /** @description What was deleted. */
     DeleteByKeyResponse: {
@@ -481,6 +509,30 @@ export interface components {
        * @description Commit that deleted it. 0 inside a transaction.
        */
       seq: number;
+    };
+    /** @description Which values of a field. */
+    DistinctBody: {
+      /** @description Dotted path of the field. */
+      field: string;
+      /** @description Which records. Left out: all. */
+      filter?: components['schemas']['Filter'];
+      /** @description Transaction this belongs to. */
+      tx_id?: string;
+      /**
+       * Format: int64
+       * @description Read at this commit or later: a follower waits until it has it, to the deadline of the call (5 s if none), then answers UNAVAILABLE with REPLICA_BEHIND.
+       */
+      min_seq?: number;
+    };
+    /** @description The different values of a field. */
+    DistinctResponse: {
+      /** @description The values, in order, at most 100,000. An array gives its elements. */
+      values: unknown[];
+      /**
+       * Format: int64
+       * @description Commit at which the snapshot was read.
+       */
+      read_seq: number;
     };
     /** @description A collection was dropped. */
     DropCollectionResponse: {
@@ -571,6 +623,8 @@ export interface components {
       allow_full_scan?: boolean;
       /** @description Answer with `count` alone, without records. */
       count_only?: boolean;
+      /** @description What to leave out of `data`, in place of `fields`. */
+      projection?: components['schemas']['Projection'];
     };
     /** @description The record found. */
     FindByIdResponse: {
@@ -659,6 +713,17 @@ export interface components {
       /** @description The schema. */
       schema?: components['schemas']['CollectionSchema'];
     };
+    /** @description A value that makes a group: one of `field`, `date_trunc` and `bucket`. */
+    GroupExpression: {
+      /** @description Dotted path of a field. */
+      field?: string;
+      /** @description Start of an interval of time. */
+      date_trunc?: components['schemas']['DateTrunc'];
+      /** @description Interval of values. */
+      bucket?: components['schemas']['Bucket'];
+      /** @description Its name in `key`. Empty: the field. */
+      as?: string;
+    };
     /** @description An index that would have helped slow queries. */
     IndexAdvice: {
       /** @description Name of the collection. */
@@ -713,6 +778,10 @@ export interface components {
        * @enum {string}
        */
       state: 'building' | 'ready' | 'failed';
+      /** @description `ci` for an index without case. Left out: text as it is. */
+      collation?: string;
+      /** @description Which records it has, as the JSON of a filter. Left out: all. */
+      where?: string;
     };
     /** @description A record to insert. */
     InsertBody: {
@@ -767,6 +836,11 @@ export interface components {
       field: string;
       /** @description From high to low. */
       desc?: boolean;
+    };
+    /** @description What to leave out of documents. */
+    Projection: {
+      /** @description Dotted paths of the fields of `data` to leave out. */
+      exclude?: string[];
     };
     /** @description How to promote. */
     PromoteBody: {

@@ -4,6 +4,8 @@ import {
   UpdateMode as WireMode,
   type FindResponse,
 } from '@millrace/contract/db';
+import { toJson } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { Collection } from '@millrace/engine/api/collection';
 import type {
   ChangeCall,
@@ -20,7 +22,7 @@ import type { Address } from '@millrace/engine/write/mutations';
 import { Refusal } from '@millrace/kit/errors';
 import { bulkWrite, deleteMany, updateMany } from './bulk.js';
 import { live, type RemoteLiveQuery } from './live.js';
-import { aggregateRequest, findRequest, planOf, textsOf } from './queries.js';
+import { aggregateRequest, filterMember, findRequest, planOf, textsOf } from './queries.js';
 import {
   decodeJson,
   encodeData,
@@ -155,6 +157,12 @@ export function collectionPort(session: Session): CollectionPort<RemoteKinds> {
       }
       if (!plan) throw new Error('The server sent an aggregate response without a plan');
       return { groups, plan, readSeq };
+    },
+    async distinct(name, query, options) {
+      const { encoding: _, ...read } = readOf(name, options);
+      const request = { ...read, field: query.field, ...filterMember('filter', query.filter) };
+      const { values } = await session.call(rpc.distinct, request, options);
+      return values.map((value) => toJson(ValueSchema, value));
     },
     watch: <T>(name: string, options: object) =>
       new ResumingWatch<T & object>(session, name, options),

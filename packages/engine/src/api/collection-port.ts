@@ -1,4 +1,4 @@
-import type { JsonObject, UpdateMode, WriteMode } from '../value/documents.js';
+import type { Json, JsonObject, UpdateMode, WriteMode } from '../value/documents.js';
 import type { DeletedRecord, StoredRecord } from '../format/record.js';
 import type { AggregateResult } from '../query/aggregate.js';
 import type { Filter as PlainFilter } from '../value/filter.js';
@@ -178,6 +178,11 @@ export interface CollectionPort<Kinds extends CallKinds = CallKinds> {
     query: object,
     options: ReadCall & Kinds['read'],
   ): Promise<AggregateResult & { readSeq: number }>;
+  distinct(
+    collection: string,
+    query: { field: string; filter?: PlainFilter | undefined },
+    options: ReadCall & Kinds['read'],
+  ): Promise<Json[]>;
   watch<T>(
     collection: string,
     options: object & Kinds['watch'],

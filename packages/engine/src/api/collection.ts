@@ -11,6 +11,7 @@ import type { AggregateResult } from '../query/aggregate.js';
 import { plainFilter, plainQuery } from '../value/plain-query.js';
 import type {
   AggregateQuery,
+  DistinctValue,
   Filter,
   FindOneQuery,
   FindQuery,
@@ -295,6 +296,19 @@ export class Collection<
       number = count ?? number;
     }
     return number;
+  }
+
+  /**
+   * The different values of a field among matching records, in order; of an array its elements.
+   * Refuses GROUP_LIMIT above 100,000.
+   */
+  async distinct<P extends Path<T>>(
+    field: P,
+    filter?: Filter<T>,
+    options?: ReadCall & Kinds['read'],
+  ): Promise<DistinctValue<T, P>[]> {
+    const query = { field, ...plainQuery(filter === undefined ? {} : { filter }) };
+    return (await this.port.distinct(this.name, query, this.call(options))) as never;
   }
 
   /** Groups matching records and computes aggregates per group. */

@@ -123,6 +123,8 @@ export function collectionPort(database: DatabaseParts): CollectionPort<Embedded
       }
     },
     aggregate: (name, query, { transaction }) => queries.aggregate(name, query, transaction),
+    distinct: async (name, query, { transaction }) =>
+      (await queries.distinct(name, query, transaction)).values,
     watch<T>(collection: string, options: object) {
       const { filter, fields, includeBefore, ...rest } = options as CollectionWatchOptions & {
         filter?: Filter | undefined;

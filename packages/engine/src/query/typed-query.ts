@@ -168,6 +168,8 @@ export interface FindOneQuery<T = never, F extends string = DefaultFields<T>> {
   cursor?: string | undefined;
   /** Dotted paths of the fields of `data` to return. Default: all. */
   fields?: readonly F[] | undefined;
+  /** Dotted paths of the fields of `data` to leave out, in place of `fields`. */
+  projection?: { exclude: readonly Path<T>[] } | undefined;
   explain?: boolean | undefined;
   /** Only counts the matches, regardless of limit, skip and cursor. */
   countOnly?: boolean | undefined;
@@ -208,6 +210,10 @@ export type Projected<T, F extends string> = [F] extends [never]
       : [Exclude<F, OwnPath>] extends [keyof T]
         ? Pick<T, Exclude<F, OwnPath> & keyof T>
         : Part<T, Exclude<F, OwnPath>>;
+
+/** The type of the values of `distinct`: of an array its elements. */
+export type DistinctValue<T, P extends string> =
+  ValueAt<T, P> extends readonly (infer Item)[] ? Item : ValueAt<T, P>;
 
 /** What to compute over groups of records. */
 export interface AggregateQuery<T = never> extends Omit<
