@@ -36,7 +36,12 @@ type Run = (given: Given) => Promise<unknown>;
 
 /** The operations of the API by their ids, without HTTP: parameters are checked by the contract. */
 function operationCalls(context: QueueContext, schemas: DocumentSchemas) {
-  const handlers = queueHandlers(context, { idle: (run) => run() });
+  const handlers = queueHandlers(
+    context,
+    // Nothing is shed in process.
+    { idle: (run) => run(), enter: () => undefined, leave: () => undefined },
+    () => caller,
+  );
   const operations = new Map(operationsOf(openApiDocument('queue')).map((each) => [each.id, each]));
   const known = new Map<string, Run>();
   return async (id: string, given: Given = {}): Promise<unknown> => {
