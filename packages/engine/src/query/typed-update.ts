@@ -25,7 +25,7 @@ interface Each<Item> {
 }
 
 interface Pushed<Item> extends Each<Item> {
-  /** The first so many elements are kept; below zero, the last so many. */
+  /** Number of elements to keep from the start; below zero, from the end. */
   slice?: number | undefined;
   /** Sorts the array, by its elements or by fields of them. */
   sort?: 1 | -1 | { readonly [field: string]: 1 | -1 } | undefined;

@@ -112,7 +112,7 @@ describe('refuses', () => {
 });
 
 test('what an update does not touch is the same object', () => {
-  const kept = { deep: [1] };
-  const after = apply({ kept, n: 1 }, { $inc: { n: 1 } });
-  expect(after['kept']).toBe(kept);
+  const untouched = { deep: [1] };
+  const after = apply({ untouched, n: 1 }, { $inc: { n: 1 } });
+  expect(after['untouched']).toBe(untouched);
 });
