@@ -32,6 +32,7 @@ export const pagesOfQueue = [
   'docs/tutorials/first-task.md',
   'docs/how-to/submit-tasks.md',
   'docs/how-to/see-what-a-queue-is-doing.md',
+  'docs/how-to/follow-tasks.md',
   'docs/how-to/cancel-and-re-run.md',
   'docs/how-to/wait-for-a-result.md',
   'docs/how-to/handle-dead-tasks.md',
@@ -68,6 +69,7 @@ export const pagesOfRepository = [
   'docs/explanation/performance.md',
   'docs/explanation/reliability.md',
   'docs/tutorials/first-worker.md',
+  'docs/how-to/test-your-handlers.md',
   'examples/embedded/README.md',
   'examples/in-process/README.md',
 ];

@@ -13,6 +13,9 @@ import {
 } from './base/context.js';
 import { fail, failBody, rateLimited } from './base/refusal.js';
 
+/** The payload of a caller that has bytes: its body has none. */
+type Payload = Uint8Array | undefined;
+
 export interface SubmitOutcome {
   result: QueueSchema<'SubmitResult'>;
   /** The id was used before; nothing was stored. */
@@ -26,14 +29,14 @@ export interface SubmitOutcome {
 export async function submitTask(
   context: QueueContext,
   caller: Principal,
-  { queue: name, body }: { queue: string; body: unknown },
+  { queue: name, body, payload }: { queue: string; body: unknown; payload?: Payload },
 ): Promise<SubmitOutcome> {
   const { store, clock, random, observer } = context;
   const queue = await requireQueue(context, name);
   const now = clock.now();
   const by = caller.principal;
   const newId = () => random.ulid(now);
-  const task = newTask(context.checks.task, body, { queue, now, by, newId });
+  const task = newTask(context.checks.task, body, { queue, now, by, newId, payload });
   const allowance = context.submitLimits.take({
     queue: name,
     principal: by,
@@ -120,6 +123,13 @@ type ItemResult = QueueSchema<'BatchItemResult'>;
 
 export const maxItems = 1_000;
 
+interface SubmitBatchRequest {
+  queue: string;
+  body: unknown;
+  /** Of the items, in order. */
+  payloads?: readonly Payload[] | undefined;
+}
+
 /**
  * Accepts many tasks in one commit. Each item is validated like a single submit, so that an
  * invalid one does not block the others.
@@ -127,7 +137,7 @@ export const maxItems = 1_000;
 export async function submitBatch(
   context: QueueContext,
   caller: Principal,
-  { queue: name, body }: { queue: string; body: unknown },
+  { queue: name, body, payloads }: SubmitBatchRequest,
 ): Promise<ItemResult[]> {
   const queue = await requireQueue(context, name);
   const items = readItems(body);
@@ -138,7 +148,8 @@ export async function submitBatch(
   const good: { index: number; task: NewTask }[] = [];
   items.forEach((item, index) => {
     try {
-      const task = newTask(context.checks.task, item, { queue, now, by, newId });
+      const payload = payloads?.[index];
+      const task = newTask(context.checks.task, item, { queue, now, by, newId, payload });
       good.push({ index, task });
     } catch (error) {
       results[index] = rejected(index, error);
@@ -219,6 +230,7 @@ export interface Submission {
   now: number;
   by: string;
   newId: () => string;
+  payload?: Payload;
 }
 
 const maxDelayMs = 30 * 86_400_000;
@@ -230,11 +242,11 @@ const defaultContentType = 'application/octet-stream';
 export function newTask(
   check: BodyCheck<Submitted>,
   body: unknown,
-  { queue, now, by, newId }: Submission,
+  { queue, now, by, newId, payload: bytes }: Submission,
 ): NewTask {
   const given = check.read(body);
   const faults: FieldError[] = [];
-  const payload = readPayload(given.payload ?? '', faults);
+  const payload = bytes ?? readPayload(given.payload ?? '', faults);
   const dueAt = readDueAt(given, now, faults);
   const expiresAt = readExpiresAt(given, now, faults);
   checkHeaders(given.headers, faults);
