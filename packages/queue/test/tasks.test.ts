@@ -215,7 +215,8 @@ test('stats report the age of the oldest pending task', async () => {
   const path = '/v1/queues/mail.stats/stats';
   const counts = { pending: 0, in_flight: 0, dlq_depth: 0, oldest_pending_age_ms: 0 };
   const totals = { succeeded_total: 0, failed_total: 0, dead_total: 0, rate_per_second: 0 };
-  const idle = { ...counts, ...totals };
+  const state = { delayed: 0, state: 'running', breakers: [] };
+  const idle = { ...counts, ...totals, ...state };
   expect((await server.as('submitter', { path })).body).toEqual(idle);
   await submitOne(server, 'mail.stats', { delay_ms: 60_000 });
   await buryTasks(server, 1, { queue: 'mail.stats' });
