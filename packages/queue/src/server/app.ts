@@ -202,7 +202,7 @@ function isFailure(status: number): boolean {
  */
 export function queueHandlers(
   context: QueueContext,
-  load: Load,
+  load: Pick<Load, 'idle' | 'enter' | 'leave'>,
   identify: (authorization: string | undefined) => Principal,
 ): QueueHandlers {
   return {
@@ -430,7 +430,7 @@ function settleHandlers(context: QueueContext) {
   } satisfies Partial<QueueHandlers>;
 }
 
-function workerHandlers(context: QueueContext, load: Load) {
+function workerHandlers(context: QueueContext, load: Pick<Load, 'idle' | 'enter' | 'leave'>) {
   return {
     claimTasks: {
       checkBody: false,

@@ -8,7 +8,7 @@ import { type EventBatch, openEvents } from '../operations/events.js';
 import { textIn } from './grpc-calls.js';
 
 export interface EventHandlerOptions {
-  load: Load;
+  load: Pick<Load, 'idle' | 'enter' | 'leave'>;
   identify: (authorization: string | undefined) => Principal;
 }
 
@@ -43,7 +43,7 @@ export function eventHandlers(
 async function* serverEvents(
   batches: AsyncIterable<EventBatch>,
   { log }: QueueContext,
-  load: Load,
+  load: Pick<Load, 'enter' | 'leave'>,
 ): AsyncGenerator<ServerEvent> {
   load.leave(0);
   try {

@@ -1,4 +1,4 @@
-import type { Database, RowReader } from '@millrace/engine';
+import type { CommitTarget, Database, RowReader } from '@millrace/engine';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
@@ -109,6 +109,8 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   constructor(
     private readonly database: Database,
     private readonly random: Random,
+    /** The database is open elsewhere too, and is not closed with the store. */
+    readonly isShared = false,
   ) {
     super();
     const transact = <Result>(run: (step: Step) => Result) => this.#transact(run);
@@ -187,6 +189,35 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     } finally {
       this.#due.endInsert(queues);
     }
+  }
+
+  /**
+   * Stores a task in a job that somebody else runs on the database: with the records that it writes,
+   * or not at all. `stored` is called when it is on disk.
+   */
+  insertIn(
+    { rows }: Pick<CommitTarget, 'rows'>,
+    name: string,
+    newTask: (queue: Queue) => { task: NewTask; now: number },
+    stored: (task: NewTask, result: InsertResult) => void,
+  ): InsertResult {
+    const queue = readPlainQueue(rows, name);
+    if (!queue) return { kind: 'queue_not_found' };
+    const { task, now } = newTask(queue);
+    const step = new Step(rows, this.#recent);
+    const result = insertTask(step, task, now);
+    step.finish();
+    // Runs behind the job that this one is part of, once if that is repeated.
+    void this.database
+      .transact(() => undefined)
+      .then(
+        () => {
+          this.#workChanged(name);
+          if (this.#read((committed) => reading.task(committed, task.id))) stored(task, result);
+        },
+        () => this.#due.forgetAll(),
+      );
+    return result;
   }
 
   async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
@@ -382,7 +413,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     this.removeListeners();
     this.#isClosed = true;
     await this.#listed?.catch(() => undefined);
-    await this.database.close();
+    if (!this.isShared) await this.database.close();
   }
 
   /** Starts to add the tasks of an older version to the lists; lists and counts wait for it. */
