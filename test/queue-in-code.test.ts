@@ -32,6 +32,12 @@ afterAll(async () => {
   for (const end of ends.toReversed()) await end();
 });
 
+async function serve(): Promise<string> {
+  const onEnd = (end: () => unknown) => void ends.push(end);
+  const store = await newEmbeddedStore(onEnd);
+  return (await startTestServer({ store, createDelivery, onEnd })).url;
+}
+
 const ways = {
   'in process': async () => {
     const data = mkdtempSync(join(tmpdir(), 'mr-code-'));
@@ -39,12 +45,9 @@ const ways = {
     return openQueue({ data }, tasks);
   },
   'in memory': () => openQueue({ memory: true }, tasks),
-  'on a server': async () => {
-    const onEnd = (end: () => unknown) => void ends.push(end);
-    const store = await newEmbeddedStore(onEnd);
-    const server = await startTestServer({ store, createDelivery, onEnd });
-    return connectQueue({ url: server.url, token: tokens.root }, tasks);
-  },
+  'on a server': async () => connectQueue({ url: await serve(), token: tokens.root }, tasks),
+  'on a server by REST': async () =>
+    connectQueue({ url: await serve(), token: tokens.root, stream: false }, tasks),
 } satisfies Record<string, () => Promise<Queue<Types>>>;
 
 describe.each(Object.keys(ways) as (keyof typeof ways)[])('queue %s:', (way) => {

@@ -57,3 +57,14 @@ export {
   type WorkerEvents,
   type WorkerOptions,
 } from './worker.js';
+export {
+  decodeMessage,
+  MessageWriter,
+  sessionPath,
+  sessionUpgrade,
+  type SentTask,
+  type SessionAnswer,
+  type SessionError,
+  type SessionRequest,
+  type SessionResponse,
+} from './session-messages.js';

@@ -25,7 +25,10 @@ export type CallOperation = ApiClient<Pick<QueueOperations, QueueOperationId>>['
 
 /** A queue as clients and workers use it: in process, or on a server. Refusals are `ApiError`s. */
 export interface QueueTransport {
-  submit(queue: string, task: SubmitRequest): Promise<QueueSchema<'SubmitResult'>>;
+  submit(
+    queue: string,
+    task: SubmitRequest,
+  ): Promise<Pick<QueueSchema<'SubmitResult'>, 'id' | 'status'>>;
   /** At most 1,000 tasks; a result for each, in order. */
   submitBatch(
     queue: string,
@@ -47,8 +50,12 @@ export interface QueueTransport {
     body: QueueSchema<'ExtendTaskRequest'>,
   ): Promise<{ lease_expires_at: string | null }>;
   readonly call: CallOperation;
-  /** Calls the listener with the id of each running task that is cancelled, if the queue reports it. */
-  onCancelled?(listener: (id: string) => void): () => void;
+  /** Reports running tasks whose work is to stop, where the queue says so by itself. */
+  onStopped?(listener: (id: string, how: 'cancelled' | 'lost') => void): () => void;
+  /** The connection was lost, and is there again: leases may be lost. */
+  onReconnected?(listener: () => void): () => void;
+  /** True: calls of one turn of the event loop are sent together anyway. */
+  readonly batchesCalls?: boolean;
   /** Creates the queues of a worker, where that is for the program to do. */
   ensureQueues?(names: readonly string[]): void;
   /** False: `wait_ms` of a call may never end. */

@@ -89,11 +89,16 @@ export async function asClient<Result>(run: () => Promise<Result>): Promise<Resu
   }
 }
 
-export function clientError({ code, detail, extra }: Refusal): ApiError {
+export function clientError(refusal: Refusal): ApiError {
+  const body = problemOf(refusal);
+  return new ApiError(body.status, body, refusal.extra.retryAfterMs);
+}
+
+/** A refusal as the REST API has it. */
+export function problemOf({ code, detail, extra }: Refusal) {
   const { status, title } = queueCodes[code as QueueCode];
-  const { errors, members, retryAfterMs } = extra;
-  const body = { code, status, title, detail, ...members, ...(errors && { errors }) };
-  return new ApiError(status, body, retryAfterMs);
+  const { errors, members } = extra;
+  return { code, status, title, detail, ...members, ...(errors && { errors: [...errors] }) };
 }
 
 export interface InProcessOptions {
@@ -163,7 +168,7 @@ export function inProcess(options: InProcessOptions): QueueTransport {
       const queue = request?.path?.['queue'];
       return typeof queue === 'string' && id !== 'putQueueConfig' ? inQueue(queue, run) : run();
     }) as unknown as CallOperation,
-    onCancelled: (listener) => context.store.onCancelled(listener),
+    onStopped: (listener) => context.store.onCancelled((id) => listener(id, 'cancelled')),
     ensureQueues,
     canWait: !isManual,
     now: () => context.clock.now(),

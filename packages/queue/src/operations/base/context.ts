@@ -51,6 +51,7 @@ export type DeliveryControl = Pick<
   | 'claim'
   | 'waitingClaims'
   | 'handBack'
+  | 'abandon'
   | 'workers'
   | 'onPulledLeaseEnded'
   | 'settleAll'
