@@ -274,6 +274,41 @@ describe.each(Object.keys(ways) as (keyof typeof ways)[])('queue %s:', (way) => 
     });
   });
 
+  test('gives events as they happen, and goes on after a cursor', async () => {
+    const name = await fresh({ retry: { maxAttempts: 1 } });
+    const events = queue.events({ queue: name });
+    await events.ready;
+    work(name, {
+      'mail.drop': async ({ payload, progress }) => {
+        await progress({ percent: 50 });
+        if (payload === 'bad') throw new TypeError('no');
+      },
+    });
+    const { id } = await queue.submit(name, 'mail.drop', 'good');
+    const seen: string[] = [];
+    let after = '';
+    for await (const event of events) {
+      expect(event).toMatchObject({ queue: name, taskId: id, handlerRef: 'mail.drop' });
+      seen.push(event.type);
+      if (event.type === 'started') after = event.cursor;
+      if (event.type === 'succeeded') break;
+    }
+    expect(seen).toEqual(['submitted', 'started', 'progress', 'succeeded']);
+    const again: string[] = [];
+    for await (const event of queue.events({ queue: name, after })) {
+      again.push(event.type);
+      if (again.length === 1) await queue.submit(name, 'mail.drop', 'bad');
+      if (event.type === 'dead') break;
+    }
+    expect(again.slice(0, 2)).toEqual(['progress', 'succeeded']);
+    expect(again).toContain('submitted');
+    const bad = queue.events({ after: 'nonsense' });
+    await expect(bad.ready).rejects.toMatchObject({ status: 422 });
+    await expect(async () => {
+      for await (const _ of queue.events({ queue: 'none' })) break;
+    }).rejects.toMatchObject({ code: 'QUEUE_NOT_FOUND' });
+  });
+
   test('refuses what names a queue that nobody configured', async () => {
     const unknown = { code: 'QUEUE_NOT_FOUND', status: 404 };
     await expect(queue.submit('typo', 'mail.drop', 1)).rejects.toMatchObject(unknown);

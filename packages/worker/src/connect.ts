@@ -53,6 +53,7 @@ function connect({ url, urls, stream = true, token, fetch }: Given): QueueTransp
   const own = fetch ?? nodeFetch();
   const rest = httpTransport({
     url: first,
+    urls: [first, ...others],
     token,
     ...(own && { fetch: others.length > 0 ? failingOver(own, [first, ...others]) : own }),
   });

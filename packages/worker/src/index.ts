@@ -11,6 +11,13 @@ export {
   ValidationError,
   WaitTimeout,
 } from './errors.js';
+export type {
+  EventOptions,
+  EventQuery,
+  QueueEvent,
+  QueueEvents,
+  QueueEventType,
+} from './events.js';
 export type { BatchHandlers, HandlerCall, Progress, TaskHandlers, TaskInfo } from './handlers.js';
 export type { Listing } from './listing.js';
 export { inCallNames } from './names.js';

@@ -141,6 +141,7 @@ export interface SessionOptions {
 /** Submits, claims and settles over a session; falls back to REST where there is none. */
 export class SessionTransport implements QueueTransport {
   readonly call: QueueTransport['call'];
+  readonly events: QueueTransport['events'];
   readonly #stopped = new Set<(id: string, how: 'cancelled' | 'lost') => void>();
   readonly #reconnected = new Set<() => void>();
   #session: Promise<Session | undefined> | undefined;
@@ -152,6 +153,7 @@ export class SessionTransport implements QueueTransport {
 
   constructor(private readonly options: SessionOptions) {
     this.call = options.rest.call;
+    this.events = options.rest.events;
   }
 
   async submit(queue: string, task: SubmitRequest) {
@@ -313,14 +315,14 @@ export class SessionTransport implements QueueTransport {
   }
 }
 
-/** Asks the server to speak HTTP/2 on the connection of an HTTP/1.1 request. */
+/** Upgrades the connection of an HTTP/1.1 request: both sides speak HTTP/2 on it afterwards. */
 async function upgradedSocket(url: string, token: Token): Promise<Socket> {
   const bearer = typeof token === 'function' ? token() : token;
   const { request } = url.startsWith('https:')
     ? process.getBuiltinModule('node:https')
     : process.getBuiltinModule('node:http');
   return new Promise((resolve, reject) => {
-    const asked: ClientRequest = request(`${url.replace(/\/+$/, '')}/v1/session`, {
+    const sent: ClientRequest = request(`${url.replace(/\/+$/, '')}/v1/session`, {
       agent: false,
       headers: {
         connection: 'Upgrade',
@@ -328,12 +330,12 @@ async function upgradedSocket(url: string, token: Token): Promise<Socket> {
         ...(bearer !== undefined && { authorization: `Bearer ${bearer}` }),
       },
     });
-    asked.on('upgrade', (_response: IncomingMessage, socket: Socket, head: Buffer) => {
+    sent.on('upgrade', (_response: IncomingMessage, socket: Socket, head: Buffer) => {
       if (head.length > 0) socket.unshift(head);
       socket.setNoDelay(true);
       resolve(socket);
     });
-    asked.on('response', (response: IncomingMessage) => {
+    sent.on('response', (response: IncomingMessage) => {
       response.resume();
       const status = response.statusCode!;
       // An overloaded or stopping server may offer one later.
@@ -341,7 +343,7 @@ async function upgradedSocket(url: string, token: Token): Promise<Socket> {
       const text = `The server answered ${status} to an upgrade`;
       reject(isBusy ? new Error(text) : new SessionRefused(text));
     });
-    asked.on('error', reject);
-    asked.end();
+    sent.on('error', reject);
+    sent.end();
   });
 }

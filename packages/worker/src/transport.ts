@@ -6,6 +6,7 @@ import {
   type QueueApi,
 } from '@millrace/client';
 import type { QueueOperationId, QueueOperations, QueueSchema } from '@millrace/contract/queue';
+import { restEvents, type OpenEvents } from './events.js';
 import { nodeFetch } from './node-fetch.js';
 import { encodeBase64 } from './payload.js';
 
@@ -50,6 +51,7 @@ export interface QueueTransport {
     body: QueueSchema<'ExtendTaskRequest'>,
   ): Promise<{ lease_expires_at: string | null }>;
   readonly call: CallOperation;
+  readonly events: OpenEvents;
   /** Reports running tasks whose work is to stop, where the queue says so by itself. */
   onStopped?(listener: (id: string, how: 'cancelled' | 'lost') => void): () => void;
   /** The connection was lost, and is there again: leases may be lost. */
@@ -66,8 +68,10 @@ export interface QueueTransport {
 }
 
 /** Calls the REST API of a server. */
-export function httpTransport(options: ClientOptions): QueueTransport {
-  const fetch = options.fetch ?? nodeFetch();
+export function httpTransport(
+  options: ClientOptions & { urls?: readonly string[] },
+): QueueTransport {
+  const { fetch = nodeFetch(), urls = [options.url], token } = options;
   const api = createQueueApi({ ...options, ...(fetch && { fetch }) });
   return {
     submit: (queue, task) => api.submit(queue, inJson(task)),
@@ -83,6 +87,7 @@ export function httpTransport(options: ClientOptions): QueueTransport {
         headers: { 'x-queue-lease-token': leaseToken },
       }),
     call: api.call,
+    events: (query, signal) => restEvents({ urls, token }, query, signal),
     now: () => Date.now(),
     close: () => Promise.resolve(),
   };

@@ -8,9 +8,15 @@ import {
   parameterReader,
 } from '@millrace/kit/http';
 import { Grants } from '@millrace/kit/tokens';
-import { ApiError, type CallOperation, type QueueTransport } from '@millrace/worker';
+import {
+  ApiError,
+  type CallOperation,
+  type EventQuery,
+  type QueueTransport,
+} from '@millrace/worker';
 import { type Principal, type QueueContext, roleLevels } from '../operations/base/context.js';
 import { claimTasks } from '../operations/claim-tasks.js';
+import { type EventBatch, openEvents } from '../operations/events.js';
 import { extendTask, settleTasks } from '../operations/settle.js';
 import { submitBatch, submitTask } from '../operations/submit.js';
 import { queueHandlers } from './app.js';
@@ -36,7 +42,12 @@ type Run = (given: Given) => Promise<unknown>;
 
 /** The operations of the API by their ids, without HTTP: parameters are checked by the contract. */
 function operationCalls(context: QueueContext, schemas: DocumentSchemas) {
-  const handlers = queueHandlers(context, { idle: (run) => run() });
+  const handlers = queueHandlers(
+    context,
+    // Nothing is shed in process.
+    { idle: (run) => run(), enter: () => undefined, leave: () => undefined },
+    () => caller,
+  );
   const operations = new Map(operationsOf(openApiDocument('queue')).map((each) => [each.id, each]));
   const known = new Map<string, Run>();
   return async (id: string, given: Given = {}): Promise<unknown> => {
@@ -168,12 +179,21 @@ export function inProcess(options: InProcessOptions): QueueTransport {
       const queue = request?.path?.['queue'];
       return typeof queue === 'string' && id !== 'putQueueConfig' ? inQueue(queue, run) : run();
     }) as unknown as CallOperation,
+    events: (query, signal) => events(context, query, signal),
     onStopped: (listener) => context.store.onCancelled((id) => listener(id, 'cancelled')),
     ensureQueues,
     canWait: !isManual,
     now: () => context.clock.now(),
     close,
   };
+}
+
+async function* events(
+  context: QueueContext,
+  query: EventQuery,
+  signal: AbortSignal,
+): AsyncGenerator<EventBatch> {
+  yield* await asClient(() => openEvents(context, { ...query, identify: () => caller, signal }));
 }
 
 function unknownQueue(queue: string, { status, body }: ApiError): ApiError {

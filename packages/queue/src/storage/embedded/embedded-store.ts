@@ -45,7 +45,9 @@ import {
 } from './transitions.js';
 import { actOnDead, DeadGroupsReader, DeadPageReader } from './dead-rows.js';
 import {
+  delayedCount,
   DueTimes,
+  oldestDueAt,
   readCounters,
   readPlainQueue,
   readQueue,
@@ -72,6 +74,9 @@ import * as reading from './reading.js';
 import * as changes from './transitions.js';
 import { countReader, pageReader } from './listing.js';
 import { hasEndedKeys } from './indexes.js';
+import { EventRecorder } from './events.js';
+import type { EventPosition } from '../port/events.js';
+import { latestTime } from './keys.js';
 
 const deletedPerStep = 500;
 const maxBatchedTasks = 500;
@@ -93,6 +98,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   readonly #queues = new Map<string, Queue>();
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
+  readonly #events = new EventRecorder();
   /** Resolves when all tasks are in the lists of tasks. */
   #listed: Promise<void> | undefined;
   #isClosed = false;
@@ -112,6 +118,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       notify: (queue, handlers) => this.notifyWork(queue, handlers),
     });
     this.#settlements = new Batcher({ ...shared, run: settle });
+    this.#read((rows) => this.#events.load(rows));
   }
 
   async listQueues(): Promise<Queue[]> {
@@ -150,16 +157,17 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     return 'deleted';
   }
 
-  async counts(name: string): Promise<QueueCounts> {
+  async counts(name: string, now = latestTime): Promise<QueueCounts> {
     return this.#read((rows) => {
       const queue = readQueue(rows, name);
-      if (!queue) return { pending: 0, inFlight: 0, dead: 0, oldestPendingAt: null };
+      if (!queue) return { pending: 0, delayed: 0, inFlight: 0, dead: 0, oldestDueAt: null };
       const { pending, inFlight, dead } = readCounters(rows, queue.number);
       return {
         pending,
+        delayed: delayedCount(rows, queue.number, now),
         inFlight,
         dead,
-        oldestPendingAt: reading.oldestPendingAt(rows, queue.number),
+        oldestDueAt: pending === 0 ? null : oldestDueAt(rows, queue.number),
       };
     });
   }
@@ -352,9 +360,22 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   async deleteTombstones(request: { now: number; limit: number }): Promise<number> {
     const { now } = request;
     const hasWork = (rows: RowReader) =>
-      reading.hasOldTombstones(rows, now) || hasEndedKeys(rows, now);
+      reading.hasOldTombstones(rows, now) ||
+      hasEndedKeys(rows, now) ||
+      this.#events.hasLeftovers(rows, now);
     if (!this.#read(hasWork)) return 0;
-    return this.#transact((step) => deleteTombstones(step, request));
+    return this.#transact((step) => {
+      this.#events.trim(step.rows, now);
+      return deleteTombstones(step, request);
+    });
+  }
+
+  startEvents(now: number): Promise<EventPosition> {
+    return this.#transact((step) => this.#events.start(step.rows, now));
+  }
+
+  async readEvents({ after, limit }: { after: EventPosition; limit: number }) {
+    return this.#read((rows) => this.#events.read(rows, after[0], limit));
   }
 
   async listRows(range: RowRange): Promise<Row[]> {
@@ -419,18 +440,22 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   /** Runs a step as one commit. Resolves when it is on disk. */
   async #transact<Result>(run: (step: Step) => Result): Promise<Result> {
     const bug: { thrown?: unknown } = {};
+    let hasEvents = false;
     try {
-      return await this.database.transact((target) => {
+      const done = await this.database.transact((target) => {
         try {
-          const step = new Step(target.rows, this.#recent);
+          const step = new Step(target.rows, this.#recent, this.#events);
           const result = run(step);
           step.finish();
+          hasEvents = step.events.length > 0;
           return result;
         } catch (error) {
           bug.thrown = error;
           throw error;
         }
       });
+      if (hasEvents) this.notifyEvents();
+      return done;
     } catch (error) {
       // A failed commit may be on disk nevertheless.
       this.#due.forgetAll();

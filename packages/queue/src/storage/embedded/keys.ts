@@ -32,6 +32,7 @@ import type { RowReader } from '@millrace/engine';
  *   listed     queue | creation | first id                 ids of all tasks that are not deleted
  *   history    queue | step | time | instance              what happened in the queue
  *   totals     queue                                       the same since it was created
+ *   event      number of its first event                   what happened to tasks in one commit
  */
 export const kinds = {
   meta: 1,
@@ -59,6 +60,7 @@ export const kinds = {
   unique: 21,
   uniqueEnd: 22,
   result: 23,
+  event: 24,
   history: 42,
   historyTotals: 43,
 } as const;
@@ -68,7 +70,7 @@ export type Kind = (typeof kinds)[keyof typeof kinds];
 export const idLength = 26;
 const timeLength = 6;
 /** The latest time that a key can encode. */
-const latestTime = 2 ** 48 - 1;
+export const latestTime = 2 ** 48 - 1;
 
 export function nameKey(kind: Kind, name: string): Buffer {
   return Buffer.concat([Buffer.of(kind), Buffer.from(name)]);

@@ -23,6 +23,8 @@ import {
   TouchedLeases,
   TouchedListings,
 } from './indexes.js';
+import type { EventRecorder } from './events.js';
+import type { EventDetail, TaskEvent, TaskEventType } from '../port/events.js';
 import {
   attemptKey,
   auditKey,
@@ -43,6 +45,7 @@ import {
   lowerMark,
   readCounters,
   readQueue,
+  scheduledCount,
   type StoredQueue,
 } from './queue-state.js';
 
@@ -67,10 +70,13 @@ export class Step {
   readonly #groups: TouchedGroups;
   readonly #leases = new TouchedLeases();
   readonly #listings = new TouchedListings();
+  /** What happened to tasks in this step, if somebody reads events. */
+  readonly events: TaskEvent[] = [];
 
   constructor(
     readonly rows: RowWriter,
     private readonly recent: RecentTasks,
+    private readonly recorder?: EventRecorder,
   ) {
     this.#groups = new TouchedGroups(rows);
   }
@@ -78,9 +84,11 @@ export class Step {
   queue(name: string): StepQueue | undefined {
     if (this.#queues.has(name)) return this.#queues.get(name);
     const stored = readQueue(this.rows, name);
+    const counters = stored && readCounters(this.rows, stored.number);
+    if (counters) counters.scheduled ??= scheduledCount(this.rows, stored.number);
     const queue = stored && {
       stored,
-      counters: readCounters(this.rows, stored.number),
+      counters: counters!,
       created: new Map<number, number>(),
       done: new Map<number, string[]>(),
     };
@@ -171,6 +179,7 @@ export class Step {
     value.set(group, 1);
     this.rows.put(queueTimeKey(kinds.scheduled, number, row.dueAt!, row.id), value);
     const { counters } = queue;
+    counters.scheduled!++;
     counters.nextDue = Math.min(counters.nextDue ?? Infinity, row.dueAt!);
   }
 
@@ -199,7 +208,11 @@ export class Step {
     if (row.expiresAt !== null) {
       this.rows.remove(timeKey(kinds.expiry, row.expiresAt, row.id));
     }
-    if (!isReady) this.rows.remove(queueTimeKey(kinds.scheduled, number, due, row.id));
+    const scheduledKey = queueTimeKey(kinds.scheduled, number, due, row.id);
+    if (!isReady && this.rows.get(scheduledKey)) {
+      this.rows.remove(scheduledKey);
+      queue.counters.scheduled!--;
+    }
     const isInLine = isGrouped(group) && (fifo || converting !== null);
     if (!isInLine || converting !== null) {
       this.rows.remove(readyKey(number, row.priority, group, due, row.id));
@@ -219,6 +232,7 @@ export class Step {
     claimRow(task.row, { token: request.newToken(), now, nodeId, leaseExpiresAt });
     this.lease(task);
     this.store(task);
+    this.note('started', task, now);
     return showWhole(this.rows, task);
   }
 
@@ -272,6 +286,13 @@ export class Step {
     this.rows.remove(queueTimeKey(kinds.dead, stored.number, row.deadAt!, row.id));
   }
 
+  /** Notes what happened to a task. */
+  note(type: TaskEventType, { row }: StoredTask, at: number, detail: EventDetail = {}): void {
+    if (!this.recorder?.isOn(at)) return;
+    const { queue, id: taskId, handlerRef, attempt } = row;
+    this.events.push({ type, at, queue, taskId, handlerRef, attempt, detail });
+  }
+
   /** Adds to the audit log. */
   record(act: AuditAct): void {
     const lastKey = nameKey(kinds.meta, 'audit');
@@ -300,6 +321,7 @@ export class Step {
 
   /** Writes what was collected. The step must not be used afterwards. */
   finish(): void {
+    if (this.events.length > 0) this.recorder!.write(this.rows, this.events);
     this.writeGroups();
     this.#leases.write(this.rows);
     const listed = this.#listings.write(this.rows);

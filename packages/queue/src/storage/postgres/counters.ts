@@ -1,6 +1,6 @@
 import type { Log } from '@millrace/kit/log';
 import type { Connections } from './connections.js';
-import { createdMark, lowWaterMarkOf, markStepMs } from './low-water-marks.js';
+import { dueMark, lowWaterMarkOf, markStepMs } from './low-water-marks.js';
 import { statement } from './statement.js';
 
 interface QueueCounters {
@@ -127,30 +127,35 @@ export class Counters {
   }
 }
 
+/** Delayed tasks are counted up to this many. */
+const maxDelayed = 100_000;
+
 /**
- * Counts of queue $1 from counter entry $2 on, and its oldest pending task. The search for that
- * task starts at a low-water mark, which it raises.
+ * Counts of queue $1 from counter entry $2 on, the earliest due time of a pending task, and how many
+ * are due after $3. The search for the first one starts at a low-water mark, which it raises.
  */
 export const counts = statement(
   'counts',
   `WITH queue AS MATERIALIZED (
-    SELECT q.no, ${lowWaterMarkOf('q.no', createdMark)} AS mark FROM millrace.queues q WHERE q.name = $1
+    SELECT q.no, ${lowWaterMarkOf('q.no', dueMark)} AS mark FROM millrace.queues q WHERE q.name = $1
   ), oldest AS MATERIALIZED (
-    SELECT l.created_at FROM queue q CROSS JOIN LATERAL (
-      SELECT l.created_at FROM millrace.live l
+    SELECT l.due_at FROM queue q CROSS JOIN LATERAL (
+      SELECT l.due_at FROM millrace.live l
       WHERE l.queue_no = q.no AND l.stage < 2 AND l.created_at >= 0
-        AND l.created_at >= q.mark AND l.lease_token IS NULL
-      ORDER BY l.created_at LIMIT 1
+        AND l.due_at >= q.mark AND l.lease_token IS NULL
+      ORDER BY l.due_at LIMIT 1
     ) l
   ), raised AS (
-    UPDATE millrace.low_water_marks f SET due_at = o.created_at - ${markStepMs} FROM queue q, oldest o
-    WHERE f.queue_no = q.no AND f.priority = ${createdMark} AND f.due_at = q.mark
-      AND f.due_at + 2 * ${markStepMs} < o.created_at
+    UPDATE millrace.low_water_marks f SET due_at = o.due_at - ${markStepMs} FROM queue q, oldest o
+    WHERE f.queue_no = q.no AND f.priority = ${dueMark} AND f.due_at = q.mark
+      AND f.due_at + 2 * ${markStepMs} < o.due_at
   )
   SELECT coalesce(sum(b.pending), 0)::bigint AS pending,
     coalesce(sum(b.in_flight), 0)::bigint AS in_flight,
     coalesce(sum(b.dead), 0)::bigint AS dead,
-    (SELECT created_at FROM oldest) AS oldest_pending_at
+    (SELECT due_at FROM oldest) AS oldest_due_at,
+    (SELECT count(*) FROM (SELECT 1 FROM queue q CROSS JOIN LATERAL (SELECT 1 FROM millrace.live l
+      WHERE l.queue_no = q.no AND l.stage = 1 AND l.due_at > $3 LIMIT ${maxDelayed}) d) c) AS delayed
   FROM millrace.counters b
   WHERE b.queue_no = (SELECT no FROM queue) AND b.entry >= $2`,
 );

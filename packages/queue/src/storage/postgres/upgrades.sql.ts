@@ -1,3 +1,5 @@
+import { eventTables } from './schema.sql.js';
+
 /**
  * Upgrades of older tables, by the version they lead to. Columns and tables are renamed on purpose,
  * so that servers of older versions that still run cannot claim.
@@ -130,6 +132,14 @@ export const upgrades: Readonly<Record<number, readonly string[]>> = {
         claimed, 'completed', completed, 'failed', failed, 'returned', returned)::text, 1, seen_at
       FROM millrace.workers`,
     'DROP TABLE millrace.history, millrace.history_totals, millrace.workers',
+  ],
+  // The oldest pending task by its due time; events.
+  14: [
+    'DROP INDEX millrace.live_oldest',
+    `CREATE INDEX live_oldest ON millrace.live (queue_no, due_at)
+      WHERE stage < 2 AND created_at >= 0`,
+    'UPDATE millrace.low_water_marks SET due_at = 0 WHERE priority = -2',
+    ...eventTables,
   ],
 };
 

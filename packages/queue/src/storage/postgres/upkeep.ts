@@ -1,5 +1,6 @@
 import type { LastError, WholeTask } from '../../core/task.js';
 import type { Connections } from './connections.js';
+import { recorded } from './events.js';
 import { isReady, LowWaterMark, lowWaterMarkOf, scheduledMark } from './low-water-marks.js';
 import {
   byId,
@@ -189,7 +190,15 @@ export const pendingEnded = (
       g.attempts, g.progress, g.unique_key, g.unique_until
     FROM gone g ${tasksOf('g')}
     RETURNING *
-  ), ${releaseKeys('gone')}, ${counted('-count(*)', 'count(*)')}`;
+  ), ${recorded({
+    type: reason === 'CANCELLED' ? 'cancelled' : 'dead',
+    from: 'gone',
+    at: `${now}::bigint`,
+    detail:
+      reason === 'CANCELLED'
+        ? `json_build_object('error', ${error}::json)::text`
+        : `json_build_object('error', ${error}::json, 'deadReason', '${reason}')::text`,
+  })}, ${releaseKeys('gone')}, ${counted('-count(*)', 'count(*)')}`;
 
 /**
  * Several servers may run this at the same time: each takes other tasks.

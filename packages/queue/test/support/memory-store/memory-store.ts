@@ -57,6 +57,15 @@ import {
 } from '../../../src/storage/port/task-list.js';
 import { AuditLog } from './audit-log.js';
 import { isDeadIn, showQueue, showWhole, type MemoryQueue, type MemoryRow } from './memory-rows.js';
+import {
+  type EventDetail,
+  type EventPage,
+  type EventPosition,
+  eventsKeptMs,
+  eventsRecordedMs,
+  settledEvents,
+  type TaskEventType,
+} from '../../../src/storage/port/events.js';
 import { RowMap } from './row-map.js';
 import { cancelTask, updateTask } from './task-changes.js';
 import { UniqueKeys, type KeyHolder } from './unique-keys.js';
@@ -140,14 +149,46 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     return 'deleted';
   }
 
-  async counts(queue: string): Promise<QueueCounts> {
-    const counts: QueueCounts = { pending: 0, inFlight: 0, dead: 0, oldestPendingAt: null };
+  readonly #events: EventPage['events'] = [];
+  #eventsUntil = 0;
+  #eventFloor = 0;
+  #eventCount = 0;
+
+  async startEvents(now: number): Promise<EventPosition> {
+    if (now >= this.#eventsUntil) this.#eventFloor = ++this.#eventCount;
+    this.#eventsUntil = now + eventsRecordedMs;
+    return [this.#eventCount, 0];
+  }
+
+  async readEvents({ after, limit }: { after: EventPosition; limit: number }) {
+    if (after[0] < this.#eventFloor || after[0] > this.#eventCount) return 'stale' as const;
+    const events = this.#events.filter(({ position }) => position[0] > after[0]).slice(0, limit);
+    return { events, next: events.at(-1)?.position ?? after };
+  }
+
+  #trimEvents(now: number): void {
+    while (this.#events[0] && this.#events[0].event.at < now - eventsKeptMs) {
+      [this.#eventFloor] = this.#events.shift()!.position;
+    }
+  }
+
+  #note(type: TaskEventType, row: TaskRow, at: number, detail: EventDetail = {}): void {
+    if (at >= this.#eventsUntil) return;
+    const { queue, id: taskId, handlerRef, attempt } = row;
+    const event = { type, at, queue, taskId, handlerRef, attempt, detail };
+    this.#events.push({ event, position: [++this.#eventCount, 0] });
+    this.notifyEvents();
+  }
+
+  async counts(queue: string, now = Infinity): Promise<QueueCounts> {
+    const counts: QueueCounts = { pending: 0, inFlight: 0, dead: 0, delayed: 0, oldestDueAt: null };
     for (const row of this.#rowsOf(queue)) {
       if (row.status === 'IN_FLIGHT') counts.inFlight++;
       if (row.status === 'DEAD') counts.dead++;
       if (row.status !== 'PENDING') continue;
       counts.pending++;
-      counts.oldestPendingAt = Math.min(counts.oldestPendingAt ?? Infinity, row.createdAt);
+      counts.oldestDueAt = Math.min(counts.oldestDueAt ?? Infinity, row.dueAt!);
+      if (row.dueAt! > now) counts.delayed++;
     }
     return counts;
   }
@@ -181,6 +222,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     this.#record('cancel', { ...change, queue: row.queue }, change.selector, isChanged ? 1 : 0);
     if (!isChanged) return result;
     this.notifyCancelled(change.id);
+    this.#note('cancelled', row, change.now, { error: row.lastError });
     this.#end(row);
     this.#notify([row.queue]);
     return result;
@@ -193,6 +235,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
       const row = this.#rows.get(id);
       if (row?.queue !== change.queue || row.status !== 'PENDING') continue;
       cancelRow(row, change.message, change.now);
+      this.#note('cancelled', row, change.now, { error: row.lastError });
       this.#end(row);
       cancelled.push(id);
     }
@@ -214,7 +257,9 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
     const queue = this.#queues.get(request.queue);
     if (!isClaimable(queue, request)) return [];
-    return claimRows(queue, this.#rowsOf(request.queue), request).map(showWhole);
+    const claimed = claimRows(queue, this.#rowsOf(request.queue), request);
+    for (const row of claimed) this.#note('started', row, request.now);
+    return claimed.map(showWhole);
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
@@ -234,6 +279,8 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     row.lease.isAsync = change.isAsync;
     row.updatedAt = change.now;
     row.progress = change.progress ?? row.progress;
+    const { progress } = change;
+    if (progress) this.#note('progress', row, change.now, { progress });
     return toTask(row);
   }
 
@@ -245,6 +292,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     const rows = expiredRows(this.#all(), request);
     for (const row of rows) {
       expireRow(row, request.now);
+      this.#note('dead', row, request.now, { error: row.lastError, deadReason: 'EXPIRED' });
       this.#end(row);
     }
     this.#notify(rows.map((row) => row.queue));
@@ -326,6 +374,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
       .filter((tombstone) => tombstone.purgedAt <= now - tombstoneMs)
       .slice(0, limit);
     for (const { id } of old) this.#tombstones.delete(id);
+    this.#trimEvents(now);
     return old.length;
   }
 
@@ -369,6 +418,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     const stored = { ...newRow(task, now), payload: task.payload, attempts: [], result: null };
     this.#rows.set(task.id, stored);
     this.#keys.hold(stored);
+    this.#note('submitted', stored, now);
     return { kind: 'stored', task: toTask(stored) };
   }
 
@@ -394,6 +444,9 @@ export class MemoryStore extends ListeningStore implements TaskStore {
       row.attempts = withAttempt(row.attempts, settlement.attempt);
       if (row.status === 'SUCCEEDED') row.result = settlement.result ?? null;
       if (row.status !== 'PENDING') this.#keys.release(row);
+      for (const [type, detail] of settledEvents(settlement, row.dueAt)) {
+        this.#note(type, row, settlement.now, detail);
+      }
       return { kind: 'settled', task: toTask(row) };
     }
     if (row.settled?.token === settlement.token) {
