@@ -412,7 +412,6 @@ class PullWorker implements Worker {
       this.#emit('failed', info, error);
       const { errorType, message, stack, isPermanent, retryAfterMs } = failureOf(error);
       const decision = isPermanent ? 'dead' : this.options.retry?.(error, info.attempt);
-      const delayMs = typeof decision === 'number' ? decision : retryAfterMs;
       return {
         ...lease,
         outcome: 'fail',
@@ -422,7 +421,8 @@ class PullWorker implements Worker {
         retry: decision !== 'dead',
         // A handler that was cut off by a shutdown has not used up its attempt.
         ...(task.isAborted && this.#stopping.signal.aborted && { defer: true }),
-        ...(delayMs !== undefined && { retry_after_ms: Math.round(delayMs) }),
+        ...(retryAfterMs !== undefined && { retry_after_ms: Math.round(retryAfterMs) }),
+        ...(typeof decision === 'number' && { delay_ms: Math.round(decision) }),
       };
     }
   }

@@ -18,6 +18,7 @@ import {
 } from './callback-request.js';
 
 export interface CallbackOptions {
+  store: TaskStore;
   outbound: Outbound;
   grpcHandlers?: GrpcHandlers | undefined;
   clock: Clock;
@@ -39,13 +40,15 @@ export async function sendCallback(
   options: CallbackOptions,
 ): Promise<CallbackResult> {
   const { config } = entry.queue;
+  const { timeoutMs = config.callback.timeout_ms } = entry.task.options ?? {};
+  await extendFor(entry, timeoutMs, now, options);
   const params = {
     leaseToken: entry.token,
     trace: entry.trace,
     config,
     credentials,
     now,
-    timeoutMs: Math.min(config.callback.timeout_ms, entry.leaseEnd - now),
+    timeoutMs: Math.min(timeoutMs, entry.leaseEnd - now),
     signal: entry.abort,
   };
   const call = config.callback.protocol === 'grpc' ? callGrpc : callHttp;
@@ -60,6 +63,27 @@ export async function sendCallback(
     const { id, queue } = entry.task;
     options.log.error({ err: error.cause, task: id, queue }, 'callback answer not evaluated');
     return { outcome: { ...unsent(error.message), ...error.facts }, wasSent: true };
+  }
+}
+
+/** The lease covers the timeout of the queue; a task with a longer one needs a longer lease. */
+async function extendFor(
+  entry: InFlightTask,
+  timeoutMs: number,
+  now: number,
+  { store, log }: CallbackOptions,
+): Promise<void> {
+  const { callback, lease } = entry.queue.config;
+  if (timeoutMs <= callback.timeout_ms) return;
+  const { id, queue } = entry.task;
+  const expiresAt = now + timeoutMs + lease.grace_ms;
+  try {
+    const change = { id, token: entry.token, expiresAt, isAsync: false, now };
+    const task = await entry.serialize(() => store.extendLease(change));
+    if (typeof task === 'object') entry.leaseEnd = task.lease!.expiresAt;
+  } catch (error) {
+    // The callback then has the time of its lease.
+    log.warn({ err: error, task: id, queue }, 'failed to extend the lease to the timeout');
   }
 }
 

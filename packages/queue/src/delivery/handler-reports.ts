@@ -38,6 +38,7 @@ export interface FailReport {
   retry?: boolean | undefined;
   defer?: boolean | undefined;
   retry_after_ms?: number | undefined;
+  delay_ms?: number | undefined;
   /** Details such as a stack trace. */
   stack?: string | undefined;
 }
@@ -235,10 +236,11 @@ export class HandlerReports {
     const isDeferred = mayRetry && report.defer === true;
     const outcome = isDeferred ? ('DEFERRED' as const) : ('FAILED' as const);
     const settlementOf: Report['settlementOf'] = (task, now, queue) => {
-      const failure = { mayRetry, isDeferred, retryAfterMs };
+      const failure = { mayRetry, isDeferred, retryAfterMs, delayMs: report.delay_ms };
       const verdict = verdictOnFailure(failure, {
         attempt: task.attempt,
         policy: queue!.config.retry,
+        options: task.options,
         now,
         chance: random.next(),
       });
@@ -372,7 +374,7 @@ export interface CallbackEnd extends CallbackResult {
 /** How the claim of a task ends after its callback. */
 export function settlementOf({ task, queue, trace }: InFlightTask, end: CallbackEnd): Settlement {
   const { outcome, wasSent, now } = end;
-  const verdict = verdictOf(task.attempt, queue.config.retry, end);
+  const verdict = verdictOf(task, queue.config.retry, end);
   const attempt = attemptRecord(task, {
     outcome: nameOf(outcome, verdict),
     now,
@@ -392,13 +394,13 @@ export function settlementOf({ task, queue, trace }: InFlightTask, end: Callback
 }
 
 function verdictOf(
-  attempt: number,
+  { attempt, options }: Task,
   policy: InFlightTask['queue']['config']['retry'],
   { outcome, now, chance, handBackAt }: CallbackEnd,
 ): Verdict {
   if (outcome.kind === 'succeeded') return { kind: 'succeeded' };
   if (outcome.kind === 'interrupted') return { kind: 'handed_back', dueAt: handBackAt };
-  return verdictOnFailure(outcome, { attempt, policy, now, chance });
+  return verdictOnFailure(outcome, { attempt, policy, options, now, chance });
 }
 
 const outcomeNames = {

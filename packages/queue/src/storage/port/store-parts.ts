@@ -10,6 +10,7 @@ import type {
   Tombstone,
   WholeTask,
 } from '../../core/task.js';
+import type { UpdateTaskChange } from './task-changes.js';
 import {
   type ClaimRequest,
   type DeadFilter,
@@ -68,6 +69,7 @@ export function newRow(task: NewTask, now: number): TaskRow {
     deadReason: null,
     lastError: null,
     submittedBy: task.submittedBy,
+    options: task.options,
     started: false,
     settled: null,
     progress: null,
@@ -170,11 +172,13 @@ export function updateRow(
   {
     dueAt,
     priority,
+    payload,
     now,
-  }: { dueAt?: number | undefined; priority?: number | undefined; now: number },
+  }: Pick<UpdateTaskChange, 'dueAt' | 'priority' | 'payload' | 'now'>,
 ): void {
   row.dueAt = dueAt ?? row.dueAt;
   row.priority = priority ?? row.priority;
+  row.payloadContentType = payload?.contentType ?? row.payloadContentType;
   row.updatedAt = now;
 }
 
@@ -228,6 +232,7 @@ export function toTask(row: TaskRow): Task {
     deadReason: row.deadReason,
     lastError: row.lastError,
     submittedBy: row.submittedBy,
+    options: row.options,
   };
 }
 

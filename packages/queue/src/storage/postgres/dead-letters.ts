@@ -20,6 +20,7 @@ import {
   fixedColumns,
   historyColumn,
   isDead,
+  optionColumns,
   statement,
   type Statement,
   tasksOf,
@@ -234,11 +235,12 @@ export const redriveTasks = statement(
     INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, attempt,
       total_attempts, redrive_count, stage, priority, settled_verdict, started, group_key,
       settled_token, http_status, error_type, last_error, attempts, progress, unique_key,
-      unique_until)
+      unique_until, labels, retain_ms)
     SELECT b.id, b.queue_no, t.created_at, $5, b.due_at, 0, b.total_attempts,
       b.redrive_count + 1, CASE WHEN b.due_at <= $5 THEN 0 ELSE 1 END, t.priority,
       b.settled_verdict, false, coalesce(t.group_key, ''), b.settled_token, b.http_status,
-      b.error_type, b.last_error, b.attempts, b.progress, b.unique_key, b.unique_until
+      b.error_type, b.last_error, b.attempts, b.progress, b.unique_key, b.unique_until,
+      ${optionColumns('t.options')}
     FROM back b ${tasksOf('b')}
     RETURNING id, queue_no, stage, priority, group_key, due_at, created_at, unique_key,
       unique_until

@@ -13,6 +13,7 @@ import {
   type DeadGroup,
   type DeadPage,
   type DeadTaskQuery,
+  type GroupQuery,
   type InsertResult,
   type NewTask,
   type QueuePut,
@@ -63,7 +64,7 @@ import type { SkippingStatement, Statement } from './statement.js';
 import type { Source, Target } from '../transfer/moved.js';
 import { PostgresEnd } from './transfer-end.js';
 import { findTasks, findWholeTasks } from './tasks.js';
-import { groupIsBusy } from './task-changes.js';
+import { groupIsBusy, groupIsFull } from './task-changes.js';
 
 export interface PostgresStoreParts {
   connections: Connections;
@@ -324,9 +325,10 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     return { dueByQueue, upkeepAt: upkeepAt === Infinity ? undefined : upkeepAt };
   }
 
-  async groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean> {
-    const values = [request.queue, request.groupKey, request.id];
-    const [row] = await this.#connections.query<{ busy: boolean }>(groupIsBusy, values);
+  async groupIsBusy({ queue, groupKey, id, maxPerGroup }: GroupQuery): Promise<boolean> {
+    const values = [queue, groupKey, maxPerGroup || id];
+    const query = maxPerGroup ? groupIsFull : groupIsBusy;
+    const [row] = await this.#connections.query<{ busy: boolean }>(query, values);
     return row!.busy;
   }
 
@@ -352,6 +354,10 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     const gone = await this.#retention.deleteFinished(request);
     if (gone > 0 && request.status === 'DEAD') this.#counters.added([request.queue]);
     return gone;
+  }
+
+  deleteRetained(request: { now: number; limit: number }): Promise<number> {
+    return this.#retention.deleteRetained(request);
   }
 
   async deleteTombstones(request: { now: number; limit: number }): Promise<number> {

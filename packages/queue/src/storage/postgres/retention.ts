@@ -38,6 +38,15 @@ export class Retention {
     return this.#count(request.status === 'DEAD' ? deleteDead : deleteSucceeded, values);
   }
 
+  async deleteRetained({ now, limit }: { now: number; limit: number }): Promise<number> {
+    const [row] = await this.connections.query<{ gone: number }>(this.skip(deleteRetained), [
+      now,
+      limit,
+    ]);
+    if (row!.gone > 0) this.purgedAt(now);
+    return row!.gone;
+  }
+
   async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {
     // Rows of killed servers are deleted here too.
     await this.connections.query(forgetClaimants);
@@ -111,7 +120,7 @@ export const purgeTasks = statement(
 const deleteFinished = (name: string, outcome: 3 | 4, more: string) =>
   skippingStatement(
     name,
-    `WITH ${oldestDeleted(outcome, `queue_no = ${numberOf('$1')} AND ended_at < $2`, '$4')},
+    `WITH ${oldestDeleted(outcome, `queue_no = ${numberOf('$1')} AND ended_at < $2 AND retained_until IS NULL`, '$4')},
       ${tombstonesLeft('$3')}${more}
     SELECT count(*) AS gone FROM gone`,
   );
@@ -119,6 +128,21 @@ const deleteFinished = (name: string, outcome: 3 | 4, more: string) =>
 /** $1 queue, $2 ended before, $3 now, $4 limit. Succeeded tasks are not counted. */
 export const deleteDead = deleteFinished('delete_dead', 4, `, ${counted('0', '-count(*)')}`);
 export const deleteSucceeded = deleteFinished('delete_succeeded', 3, '');
+
+/** Finished tasks whose own retention is over. $1 now, $2 limit. */
+const deleteRetained = skippingStatement(
+  'delete_retained',
+  `WITH old AS (
+    SELECT id FROM millrace.ended WHERE retained_until IS NOT NULL AND retained_until <= $1
+    ORDER BY retained_until, id LIMIT $2
+    FOR UPDATE SKIP LOCKED
+  ), gone AS (
+    DELETE FROM millrace.ended e USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
+    WHERE ${byId('e.id', 'o.id')}
+    RETURNING e.id, e.queue_no, e.outcome, e.unique_key
+  ), ${tombstonesLeft('$1')}, ${counted('0', '-count(*) FILTER (WHERE outcome = 4)')}
+  SELECT count(*) AS gone FROM gone`,
+);
 
 /** What a deleted queue left, by outcome; its counts are gone. $1 queue, $2 now, $3 limit. */
 export const deleteOfDeletedQueue = ([3, 4] as const).map((outcome) =>

@@ -6,6 +6,7 @@ import type {
   LastError,
   Progress,
   Task,
+  TaskOptions,
   TaskStatus,
   Tombstone,
   WholeTask,
@@ -24,6 +25,7 @@ export interface TaskColumns {
   group_key: string | null;
   created_at: number;
   submitted_by: string;
+  options: string | null;
   status: number;
   attempt: number;
   total_attempts: number;
@@ -96,7 +98,12 @@ export function toTask(row: TaskColumns): Task {
     deadReason: row.dead_reason as DeadReason | null,
     lastError: row.last_error === null ? null : (JSON.parse(row.last_error) as LastError),
     submittedBy: row.submitted_by,
+    options: optionsOf(row.options),
   };
+}
+
+export function optionsOf(text: string | null): TaskOptions | undefined {
+  return text === null ? undefined : (JSON.parse(text) as TaskOptions);
 }
 
 export function toWholeTask(row: WholeColumns): WholeTask {

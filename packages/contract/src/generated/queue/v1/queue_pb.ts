@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file queue/v1/queue.proto.
  */
 export const file_queue_v1_queue: GenFile = /*@__PURE__*/
-  fileDesc("ChRxdWV1ZS92MS9xdWV1ZS5wcm90bxIIcXVldWUudjEiRgoORXhlY3V0ZVJlcXVlc3QSIwoEdGFzaxgBIAEoCzIVLnF1ZXVlLnYxLlRhc2tDb250ZXh0Eg8KB3BheWxvYWQYAiABKAwi5QIKC1Rhc2tDb250ZXh0EgoKAmlkGAEgASgJEg0KBXF1ZXVlGAIgASgJEhMKC2hhbmRsZXJfcmVmGAMgASgJEhwKFHBheWxvYWRfY29udGVudF90eXBlGAQgASgJEjMKB2hlYWRlcnMYBSADKAsyIi5xdWV1ZS52MS5UYXNrQ29udGV4dC5IZWFkZXJzRW50cnkSDwoHYXR0ZW1wdBgGIAEoDRIUCgxtYXhfYXR0ZW1wdHMYByABKA0SFQoNcmVkcml2ZV9jb3VudBgIIAEoDRIsCghkZWFkbGluZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLbGVhc2VfdG9rZW4YCiABKAkSDQoFcHJvYmUYCyABKAgSEwoLdHJhY2VwYXJlbnQYDCABKAkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEidQoPRXhlY3V0ZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzEg4KBnJlc3VsdBgCIAEoDBIuCgtyZXRyeV9hZnRlchgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiLUBAoNU3VibWl0UmVxdWVzdBINCgVxdWV1ZRgBIAEoCRITCgtoYW5kbGVyX3JlZhgCIAEoCRIPCgJpZBgDIAEoCUgAiAEBEhQKB3BheWxvYWQYBCABKAxIAYgBARIhChRwYXlsb2FkX2NvbnRlbnRfdHlwZRgFIAEoCUgCiAEBEjUKB2hlYWRlcnMYBiADKAsyJC5xdWV1ZS52MS5TdWJtaXRSZXF1ZXN0LkhlYWRlcnNFbnRyeRIvCgZydW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESFQoIZGVsYXlfbXMYCCABKA1IBIgBARIzCgpleHBpcmVzX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgFiAEBEhUKCHByaW9yaXR5GAogASgNSAaIAQESFgoJZ3JvdXBfa2V5GAsgASgJSAeIAQESFwoKdW5pcXVlX2tleRgMIAEoCUgIiAEBEhoKDXVuaXF1ZV9mb3JfbXMYDSABKA1ICYgBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIFCgNfaWRCCgoIX3BheWxvYWRCFwoVX3BheWxvYWRfY29udGVudF90eXBlQgkKB19ydW5fYXRCCwoJX2RlbGF5X21zQg0KC19leHBpcmVzX2F0QgsKCV9wcmlvcml0eUIMCgpfZ3JvdXBfa2V5Qg0KC191bmlxdWVfa2V5QhAKDl91bmlxdWVfZm9yX21zIksKElN1Ym1pdEJhdGNoUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRImCgV0YXNrcxgCIAMoCzIXLnF1ZXVlLnYxLlN1Ym1pdFJlcXVlc3QiPQoTU3VibWl0QmF0Y2hSZXNwb25zZRImCgdyZXN1bHRzGAEgAygLMhUucXVldWUudjEuQmF0Y2hSZXN1bHQilAEKC0JhdGNoUmVzdWx0Eg0KBWluZGV4GAEgASgNEg4KBnN0YXR1cxgCIAEoDRIlCghlbnZlbG9wZRgDIAEoCzIOLnF1ZXVlLnYxLlRhc2tIAIgBARIoCgVlcnJvchgEIAEoCzIULnF1ZXVlLnYxLkJhdGNoRXJyb3JIAYgBAUILCglfZW52ZWxvcGVCCAoGX2Vycm9yIkkKCkJhdGNoRXJyb3ISDAoEY29kZRgBIAEoCRIOCgZzdGF0dXMYAiABKA0SDQoFdGl0bGUYAyABKAkSDgoGZGV0YWlsGAQgASgJImgKDkdldFRhc2tSZXF1ZXN0EgoKAmlkGAEgASgJEhgKC2xlYXNlX3Rva2VuGAIgASgJSACIAQESFAoHd2FpdF9tcxgDIAEoDUgBiAEBQg4KDF9sZWFzZV90b2tlbkIKCghfd2FpdF9tcyLJAgoQTGlzdFRhc2tzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRIOCgZzdGF0dXMYAiADKAkSGAoLaGFuZGxlcl9yZWYYAyABKAlIAIgBARIWCglncm91cF9rZXkYBCABKAlIAYgBARItCgRmcm9tGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEisKAnRvGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEhIKBW9yZGVyGAcgASgJSASIAQESEgoFbGltaXQYCCABKA1IBYgBARITCgZjdXJzb3IYCSABKAlIBogBAUIOCgxfaGFuZGxlcl9yZWZCDAoKX2dyb3VwX2tleUIHCgVfZnJvbUIFCgNfdG9CCAoGX29yZGVyQggKBl9saW1pdEIJCgdfY3Vyc29yIkcKEUxpc3RUYXNrc1Jlc3BvbnNlEh0KBXRhc2tzGAEgAygLMg4ucXVldWUudjEuVGFzaxITCgtuZXh0X2N1cnNvchgCIAEoCSI/ChFDYW5jZWxUYXNrUmVxdWVzdBIKCgJpZBgBIAEoCRITCgZyZWFzb24YAiABKAlIAIgBAUIJCgdfcmVhc29uIpUBCgxDbGFpbVJlcXVlc3QSDQoFcXVldWUYASABKAkSDgoGd29ya2VyGAIgASgJEhwKD21heF9vdXRzdGFuZGluZxgDIAEoDUgAiAEBEhUKCGxlYXNlX21zGAQgASgNSAGIAQESEAoIaGFuZGxlcnMYBSADKAlCEgoQX21heF9vdXRzdGFuZGluZ0ILCglfbGVhc2VfbXMiUgoPQ29tcGxldGVSZXF1ZXN0EgoKAmlkGAEgASgJEhMKC2xlYXNlX3Rva2VuGAIgASgJEhMKBnJlc3VsdBgDIAEoDEgAiAEBQgkKB19yZXN1bHQiggIKC0ZhaWxSZXF1ZXN0EgoKAmlkGAEgASgJEhMKC2xlYXNlX3Rva2VuGAIgASgJEhcKCmVycm9yX3R5cGUYAyABKAlIAIgBARIUCgdtZXNzYWdlGAQgASgJSAGIAQESEgoFcmV0cnkYBSABKAhIAogBARISCgVkZWZlchgGIAEoCEgDiAEBEhsKDnJldHJ5X2FmdGVyX21zGAcgASgNSASIAQESEgoFc3RhY2sYCCABKAlIBYgBAUINCgtfZXJyb3JfdHlwZUIKCghfbWVzc2FnZUIICgZfcmV0cnlCCAoGX2RlZmVyQhEKD19yZXRyeV9hZnRlcl9tc0IICgZfc3RhY2siewoNRXh0ZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRITCgtsZWFzZV90b2tlbhgCIAEoCRIRCglleHRlbmRfbXMYAyABKA0SKQoIcHJvZ3Jlc3MYBCABKAsyEi5xdWV1ZS52MS5Qcm9ncmVzc0gAiAEBQgsKCV9wcm9ncmVzcyKCAQoIUHJvZ3Jlc3MSFAoHcGVyY2VudBgBIAEoAUgAiAEBEhQKB21lc3NhZ2UYAiABKAlIAYgBARIrCgJhdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBAUIKCghfcGVyY2VudEIKCghfbWVzc2FnZUIFCgNfYXQiHQoMU3RhdHNSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJIo0CCg1TdGF0c1Jlc3BvbnNlEg8KB3BlbmRpbmcYASABKA0SEQoJaW5fZmxpZ2h0GAIgASgNEhEKCWRscV9kZXB0aBgDIAEoDRIdChVvbGRlc3RfcGVuZGluZ19hZ2VfbXMYBCABKAQSFwoPc3VjY2VlZGVkX3RvdGFsGAUgASgEEhQKDGZhaWxlZF90b3RhbBgGIAEoBBISCgpkZWFkX3RvdGFsGAcgASgEEhcKD3JhdGVfcGVyX3NlY29uZBgIIAEoARIPCgdkZWxheWVkGAkgASgNEg0KBXN0YXRlGAogASgJEioKCGJyZWFrZXJzGAsgAygLMhgucXVldWUudjEuSGFuZGxlckJyZWFrZXIifgoOSGFuZGxlckJyZWFrZXISEwoLaGFuZGxlcl9yZWYYASABKAkSDQoFc3RhdGUYAiABKAkSNgoNbmV4dF9wcm9iZV9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBAUIQCg5fbmV4dF9wcm9iZV9hdCJcCg1FdmVudHNSZXF1ZXN0EhMKBmN1cnNvchgBIAEoCUgAiAEBEhIKBXF1ZXVlGAIgASgJSAGIAQESDQoFdHlwZXMYAyADKAlCCQoHX2N1cnNvckIICgZfcXVldWUikQMKCVRhc2tFdmVudBIOCgZjdXJzb3IYASABKAkSDAoEdHlwZRgCIAEoCRImCgJhdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFcXVldWUYBCABKAkSDwoHdGFza19pZBgFIAEoCRITCgtoYW5kbGVyX3JlZhgGIAEoCRIPCgdhdHRlbXB0GAcgASgNEhcKCmVycm9yX3R5cGUYCCABKAlIAIgBARIUCgdtZXNzYWdlGAkgASgJSAGIAQESOAoPbmV4dF9hdHRlbXB0X2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEhgKC2RlYWRfcmVhc29uGAsgASgJSAOIAQESKQoIcHJvZ3Jlc3MYDCABKAsyEi5xdWV1ZS52MS5Qcm9ncmVzc0gEiAEBQg0KC19lcnJvcl90eXBlQgoKCF9tZXNzYWdlQhIKEF9uZXh0X2F0dGVtcHRfYXRCDgoMX2RlYWRfcmVhc29uQgsKCV9wcm9ncmVzcyLvCQoEVGFzaxIKCgJpZBgBIAEoCRINCgVxdWV1ZRgCIAEoCRITCgtoYW5kbGVyX3JlZhgDIAEoCRIOCgZzdGF0dXMYBCABKAkSDwoHcGF5bG9hZBgFIAEoDBIcChRwYXlsb2FkX2NvbnRlbnRfdHlwZRgGIAEoCRIsCgdoZWFkZXJzGAcgAygLMhsucXVldWUudjEuVGFzay5IZWFkZXJzRW50cnkSEAoIcHJpb3JpdHkYCCABKA0SFgoJZ3JvdXBfa2V5GAkgASgJSACIAQESDwoHYXR0ZW1wdBgKIAEoDRIWCg50b3RhbF9hdHRlbXB0cxgLIAEoDRIUCgxtYXhfYXR0ZW1wdHMYDCABKA0SFQoNcmVkcml2ZV9jb3VudBgNIAEoDRIuCgpjcmVhdGVkX2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4Cg9uZXh0X2F0dGVtcHRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESMwoKZXhwaXJlc19hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARI5ChBsZWFzZV9leHBpcmVzX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEjUKDGNvbXBsZXRlZF9hdBgTIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBIgBARIwCgdkZWFkX2F0GBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgFiAEBEhgKC2RlYWRfcmVhc29uGBUgASgJSAaIAQESLAoKbGFzdF9lcnJvchgWIAEoCzITLnF1ZXVlLnYxLkxhc3RFcnJvckgHiAEBEhQKDHN1Ym1pdHRlZF9ieRgXIAEoCRIjCghhdHRlbXB0cxgYIAMoCzIRLnF1ZXVlLnYxLkF0dGVtcHQSGAoLd2FpdGluZ19mb3IYGSABKAlICIgBARIYCgtsZWFzZV90b2tlbhgaIAEoCUgJiAEBEhMKBnB1cmdlZBgbIAEoCEgKiAEBEhcKCnVuaXF1ZV9rZXkYHCABKAlIC4gBARITCgZyZXN1bHQYHSABKAxIDIgBARIbCg5yZXN1bHRfZHJvcHBlZBgeIAEoCEgNiAEBEikKCHByb2dyZXNzGB8gASgLMhIucXVldWUudjEuUHJvZ3Jlc3NIDogBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZ3JvdXBfa2V5QhIKEF9uZXh0X2F0dGVtcHRfYXRCDQoLX2V4cGlyZXNfYXRCEwoRX2xlYXNlX2V4cGlyZXNfYXRCDwoNX2NvbXBsZXRlZF9hdEIKCghfZGVhZF9hdEIOCgxfZGVhZF9yZWFzb25CDQoLX2xhc3RfZXJyb3JCDgoMX3dhaXRpbmdfZm9yQg4KDF9sZWFzZV90b2tlbkIJCgdfcHVyZ2VkQg0KC191bmlxdWVfa2V5QgkKB19yZXN1bHRCEQoPX3Jlc3VsdF9kcm9wcGVkQgsKCV9wcm9ncmVzcyKCAQoJTGFzdEVycm9yEhIKCmVycm9yX3R5cGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIYCgtodHRwX3N0YXR1cxgDIAEoDUgAiAEBEiYKAmF0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOCgxfaHR0cF9zdGF0dXMiygQKB0F0dGVtcHQSDwoHYXR0ZW1wdBgBIAEoDRIPCgdyZWRyaXZlGAIgASgNEi4KCnN0YXJ0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtkdXJhdGlvbl9tcxgFIAEoBBIPCgdvdXRjb21lGAYgASgJEhcKCmVycm9yX3R5cGUYByABKAlIAIgBARIUCgdtZXNzYWdlGAggASgJSAGIAQESGAoLaHR0cF9zdGF0dXMYCSABKA1IAogBARIbCg5yZXRyeV9hZnRlcl9tcxgKIAEoBEgDiAEBEjgKD25leHRfYXR0ZW1wdF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBIgBARIdChByZXNwb25zZV9zbmlwcGV0GAwgASgJSAWIAQESEAoDdXJsGA0gASgJSAaIAQESFgoJcmVtb3RlX2lwGA4gASgJSAeIAQESDwoHbm9kZV9pZBgPIAEoCRIVCgh0cmFjZV9pZBgQIAEoCUgIiAEBQg0KC19lcnJvcl90eXBlQgoKCF9tZXNzYWdlQg4KDF9odHRwX3N0YXR1c0IRCg9fcmV0cnlfYWZ0ZXJfbXNCEgoQX25leHRfYXR0ZW1wdF9hdEITChFfcmVzcG9uc2Vfc25pcHBldEIGCgRfdXJsQgwKCl9yZW1vdGVfaXBCCwoJX3RyYWNlX2lkMvwECgVRdWV1ZRIxCgZTdWJtaXQSFy5xdWV1ZS52MS5TdWJtaXRSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxJKCgtTdWJtaXRCYXRjaBIcLnF1ZXVlLnYxLlN1Ym1pdEJhdGNoUmVxdWVzdBodLnF1ZXVlLnYxLlN1Ym1pdEJhdGNoUmVzcG9uc2USMwoHR2V0VGFzaxIYLnF1ZXVlLnYxLkdldFRhc2tSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxJECglMaXN0VGFza3MSGi5xdWV1ZS52MS5MaXN0VGFza3NSZXF1ZXN0GhsucXVldWUudjEuTGlzdFRhc2tzUmVzcG9uc2USOQoKQ2FuY2VsVGFzaxIbLnF1ZXVlLnYxLkNhbmNlbFRhc2tSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxIxCgVDbGFpbRIWLnF1ZXVlLnYxLkNsYWltUmVxdWVzdBoOLnF1ZXVlLnYxLlRhc2swARI1CghDb21wbGV0ZRIZLnF1ZXVlLnYxLkNvbXBsZXRlUmVxdWVzdBoOLnF1ZXVlLnYxLlRhc2sSLQoERmFpbBIVLnF1ZXVlLnYxLkZhaWxSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxIxCgZFeHRlbmQSFy5xdWV1ZS52MS5FeHRlbmRSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxI4CgVTdGF0cxIWLnF1ZXVlLnYxLlN0YXRzUmVxdWVzdBoXLnF1ZXVlLnYxLlN0YXRzUmVzcG9uc2USOAoGRXZlbnRzEhcucXVldWUudjEuRXZlbnRzUmVxdWVzdBoTLnF1ZXVlLnYxLlRhc2tFdmVudDABMkkKB0hhbmRsZXISPgoHRXhlY3V0ZRIYLnF1ZXVlLnYxLkV4ZWN1dGVSZXF1ZXN0GhkucXVldWUudjEuRXhlY3V0ZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_google_rpc_status]);
+  fileDesc("ChRxdWV1ZS92MS9xdWV1ZS5wcm90bxIIcXVldWUudjEiRgoORXhlY3V0ZVJlcXVlc3QSIwoEdGFzaxgBIAEoCzIVLnF1ZXVlLnYxLlRhc2tDb250ZXh0Eg8KB3BheWxvYWQYAiABKAwi5QIKC1Rhc2tDb250ZXh0EgoKAmlkGAEgASgJEg0KBXF1ZXVlGAIgASgJEhMKC2hhbmRsZXJfcmVmGAMgASgJEhwKFHBheWxvYWRfY29udGVudF90eXBlGAQgASgJEjMKB2hlYWRlcnMYBSADKAsyIi5xdWV1ZS52MS5UYXNrQ29udGV4dC5IZWFkZXJzRW50cnkSDwoHYXR0ZW1wdBgGIAEoDRIUCgxtYXhfYXR0ZW1wdHMYByABKA0SFQoNcmVkcml2ZV9jb3VudBgIIAEoDRIsCghkZWFkbGluZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLbGVhc2VfdG9rZW4YCiABKAkSDQoFcHJvYmUYCyABKAgSEwoLdHJhY2VwYXJlbnQYDCABKAkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEidQoPRXhlY3V0ZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzEg4KBnJlc3VsdBgCIAEoDBIuCgtyZXRyeV9hZnRlchgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiLBBgoNU3VibWl0UmVxdWVzdBINCgVxdWV1ZRgBIAEoCRITCgtoYW5kbGVyX3JlZhgCIAEoCRIPCgJpZBgDIAEoCUgAiAEBEhQKB3BheWxvYWQYBCABKAxIAYgBARIhChRwYXlsb2FkX2NvbnRlbnRfdHlwZRgFIAEoCUgCiAEBEjUKB2hlYWRlcnMYBiADKAsyJC5xdWV1ZS52MS5TdWJtaXRSZXF1ZXN0LkhlYWRlcnNFbnRyeRIvCgZydW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESFQoIZGVsYXlfbXMYCCABKA1IBIgBARIzCgpleHBpcmVzX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgFiAEBEhUKCHByaW9yaXR5GAogASgNSAaIAQESFgoJZ3JvdXBfa2V5GAsgASgJSAeIAQESFwoKdW5pcXVlX2tleRgMIAEoCUgIiAEBEhoKDXVuaXF1ZV9mb3JfbXMYDSABKA1ICYgBARIYCgtkZWJvdW5jZV9tcxgOIAEoDUgKiAEBEhkKDG1heF9hdHRlbXB0cxgPIAEoDUgLiAEBEisKB2JhY2tvZmYYECABKAsyFS5xdWV1ZS52MS5UYXNrQmFja29mZkgMiAEBEhcKCnRpbWVvdXRfbXMYESABKA1IDYgBARIWCglyZXRhaW5fbXMYEiABKAFIDogBARIOCgZsYWJlbHMYEyADKAkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBQoDX2lkQgoKCF9wYXlsb2FkQhcKFV9wYXlsb2FkX2NvbnRlbnRfdHlwZUIJCgdfcnVuX2F0QgsKCV9kZWxheV9tc0INCgtfZXhwaXJlc19hdEILCglfcHJpb3JpdHlCDAoKX2dyb3VwX2tleUINCgtfdW5pcXVlX2tleUIQCg5fdW5pcXVlX2Zvcl9tc0IOCgxfZGVib3VuY2VfbXNCDwoNX21heF9hdHRlbXB0c0IKCghfYmFja29mZkINCgtfdGltZW91dF9tc0IMCgpfcmV0YWluX21zImcKC1Rhc2tCYWNrb2ZmEgwKBGtpbmQYASABKAkSCgoCbXMYAiABKA0SEwoGbWF4X21zGAMgASgNSACIAQESEwoGaml0dGVyGAQgASgBSAGIAQFCCQoHX21heF9tc0IJCgdfaml0dGVyIksKElN1Ym1pdEJhdGNoUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRImCgV0YXNrcxgCIAMoCzIXLnF1ZXVlLnYxLlN1Ym1pdFJlcXVlc3QiPQoTU3VibWl0QmF0Y2hSZXNwb25zZRImCgdyZXN1bHRzGAEgAygLMhUucXVldWUudjEuQmF0Y2hSZXN1bHQilAEKC0JhdGNoUmVzdWx0Eg0KBWluZGV4GAEgASgNEg4KBnN0YXR1cxgCIAEoDRIlCghlbnZlbG9wZRgDIAEoCzIOLnF1ZXVlLnYxLlRhc2tIAIgBARIoCgVlcnJvchgEIAEoCzIULnF1ZXVlLnYxLkJhdGNoRXJyb3JIAYgBAUILCglfZW52ZWxvcGVCCAoGX2Vycm9yIkkKCkJhdGNoRXJyb3ISDAoEY29kZRgBIAEoCRIOCgZzdGF0dXMYAiABKA0SDQoFdGl0bGUYAyABKAkSDgoGZGV0YWlsGAQgASgJImgKDkdldFRhc2tSZXF1ZXN0EgoKAmlkGAEgASgJEhgKC2xlYXNlX3Rva2VuGAIgASgJSACIAQESFAoHd2FpdF9tcxgDIAEoDUgBiAEBQg4KDF9sZWFzZV90b2tlbkIKCghfd2FpdF9tcyLJAgoQTGlzdFRhc2tzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRIOCgZzdGF0dXMYAiADKAkSGAoLaGFuZGxlcl9yZWYYAyABKAlIAIgBARIWCglncm91cF9rZXkYBCABKAlIAYgBARItCgRmcm9tGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEisKAnRvGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEhIKBW9yZGVyGAcgASgJSASIAQESEgoFbGltaXQYCCABKA1IBYgBARITCgZjdXJzb3IYCSABKAlIBogBAUIOCgxfaGFuZGxlcl9yZWZCDAoKX2dyb3VwX2tleUIHCgVfZnJvbUIFCgNfdG9CCAoGX29yZGVyQggKBl9saW1pdEIJCgdfY3Vyc29yIkcKEUxpc3RUYXNrc1Jlc3BvbnNlEh0KBXRhc2tzGAEgAygLMg4ucXVldWUudjEuVGFzaxITCgtuZXh0X2N1cnNvchgCIAEoCSI/ChFDYW5jZWxUYXNrUmVxdWVzdBIKCgJpZBgBIAEoCRITCgZyZWFzb24YAiABKAlIAIgBAUIJCgdfcmVhc29uIqUBCgxDbGFpbVJlcXVlc3QSDQoFcXVldWUYASABKAkSDgoGd29ya2VyGAIgASgJEhwKD21heF9vdXRzdGFuZGluZxgDIAEoDUgAiAEBEhUKCGxlYXNlX21zGAQgASgNSAGIAQESEAoIaGFuZGxlcnMYBSADKAkSDgoGbGFiZWxzGAYgAygJQhIKEF9tYXhfb3V0c3RhbmRpbmdCCwoJX2xlYXNlX21zIlIKD0NvbXBsZXRlUmVxdWVzdBIKCgJpZBgBIAEoCRITCgtsZWFzZV90b2tlbhgCIAEoCRITCgZyZXN1bHQYAyABKAxIAIgBAUIJCgdfcmVzdWx0IqYCCgtGYWlsUmVxdWVzdBIKCgJpZBgBIAEoCRITCgtsZWFzZV90b2tlbhgCIAEoCRIXCgplcnJvcl90eXBlGAMgASgJSACIAQESFAoHbWVzc2FnZRgEIAEoCUgBiAEBEhIKBXJldHJ5GAUgASgISAKIAQESEgoFZGVmZXIYBiABKAhIA4gBARIbCg5yZXRyeV9hZnRlcl9tcxgHIAEoDUgEiAEBEhIKBXN0YWNrGAggASgJSAWIAQESFQoIZGVsYXlfbXMYCSABKA1IBogBAUINCgtfZXJyb3JfdHlwZUIKCghfbWVzc2FnZUIICgZfcmV0cnlCCAoGX2RlZmVyQhEKD19yZXRyeV9hZnRlcl9tc0IICgZfc3RhY2tCCwoJX2RlbGF5X21zInsKDUV4dGVuZFJlcXVlc3QSCgoCaWQYASABKAkSEwoLbGVhc2VfdG9rZW4YAiABKAkSEQoJZXh0ZW5kX21zGAMgASgNEikKCHByb2dyZXNzGAQgASgLMhIucXVldWUudjEuUHJvZ3Jlc3NIAIgBAUILCglfcHJvZ3Jlc3MiggEKCFByb2dyZXNzEhQKB3BlcmNlbnQYASABKAFIAIgBARIUCgdtZXNzYWdlGAIgASgJSAGIAQESKwoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQFCCgoIX3BlcmNlbnRCCgoIX21lc3NhZ2VCBQoDX2F0Ih0KDFN0YXRzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCSKNAgoNU3RhdHNSZXNwb25zZRIPCgdwZW5kaW5nGAEgASgNEhEKCWluX2ZsaWdodBgCIAEoDRIRCglkbHFfZGVwdGgYAyABKA0SHQoVb2xkZXN0X3BlbmRpbmdfYWdlX21zGAQgASgEEhcKD3N1Y2NlZWRlZF90b3RhbBgFIAEoBBIUCgxmYWlsZWRfdG90YWwYBiABKAQSEgoKZGVhZF90b3RhbBgHIAEoBBIXCg9yYXRlX3Blcl9zZWNvbmQYCCABKAESDwoHZGVsYXllZBgJIAEoDRINCgVzdGF0ZRgKIAEoCRIqCghicmVha2VycxgLIAMoCzIYLnF1ZXVlLnYxLkhhbmRsZXJCcmVha2VyIn4KDkhhbmRsZXJCcmVha2VyEhMKC2hhbmRsZXJfcmVmGAEgASgJEg0KBXN0YXRlGAIgASgJEjYKDW5leHRfcHJvYmVfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQFCEAoOX25leHRfcHJvYmVfYXQiXAoNRXZlbnRzUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARISCgVxdWV1ZRgCIAEoCUgBiAEBEg0KBXR5cGVzGAMgAygJQgkKB19jdXJzb3JCCAoGX3F1ZXVlIpEDCglUYXNrRXZlbnQSDgoGY3Vyc29yGAEgASgJEgwKBHR5cGUYAiABKAkSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXF1ZXVlGAQgASgJEg8KB3Rhc2tfaWQYBSABKAkSEwoLaGFuZGxlcl9yZWYYBiABKAkSDwoHYXR0ZW1wdBgHIAEoDRIXCgplcnJvcl90eXBlGAggASgJSACIAQESFAoHbWVzc2FnZRgJIAEoCUgBiAEBEjgKD25leHRfYXR0ZW1wdF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIYCgtkZWFkX3JlYXNvbhgLIAEoCUgDiAEBEikKCHByb2dyZXNzGAwgASgLMhIucXVldWUudjEuUHJvZ3Jlc3NIBIgBAUINCgtfZXJyb3JfdHlwZUIKCghfbWVzc2FnZUISChBfbmV4dF9hdHRlbXB0X2F0Qg4KDF9kZWFkX3JlYXNvbkILCglfcHJvZ3Jlc3MihgsKBFRhc2sSCgoCaWQYASABKAkSDQoFcXVldWUYAiABKAkSEwoLaGFuZGxlcl9yZWYYAyABKAkSDgoGc3RhdHVzGAQgASgJEg8KB3BheWxvYWQYBSABKAwSHAoUcGF5bG9hZF9jb250ZW50X3R5cGUYBiABKAkSLAoHaGVhZGVycxgHIAMoCzIbLnF1ZXVlLnYxLlRhc2suSGVhZGVyc0VudHJ5EhAKCHByaW9yaXR5GAggASgNEhYKCWdyb3VwX2tleRgJIAEoCUgAiAEBEg8KB2F0dGVtcHQYCiABKA0SFgoOdG90YWxfYXR0ZW1wdHMYCyABKA0SFAoMbWF4X2F0dGVtcHRzGAwgASgNEhUKDXJlZHJpdmVfY291bnQYDSABKA0SLgoKY3JlYXRlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoPbmV4dF9hdHRlbXB0X2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBEjMKCmV4cGlyZXNfYXQYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESOQoQbGVhc2VfZXhwaXJlc19hdBgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARI1Cgxjb21wbGV0ZWRfYXQYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSASIAQESMAoHZGVhZF9hdBgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBYgBARIYCgtkZWFkX3JlYXNvbhgVIAEoCUgGiAEBEiwKCmxhc3RfZXJyb3IYFiABKAsyEy5xdWV1ZS52MS5MYXN0RXJyb3JIB4gBARIUCgxzdWJtaXR0ZWRfYnkYFyABKAkSIwoIYXR0ZW1wdHMYGCADKAsyES5xdWV1ZS52MS5BdHRlbXB0EhgKC3dhaXRpbmdfZm9yGBkgASgJSAiIAQESGAoLbGVhc2VfdG9rZW4YGiABKAlICYgBARITCgZwdXJnZWQYGyABKAhICogBARIXCgp1bmlxdWVfa2V5GBwgASgJSAuIAQESEwoGcmVzdWx0GB0gASgMSAyIAQESGwoOcmVzdWx0X2Ryb3BwZWQYHiABKAhIDYgBARIpCghwcm9ncmVzcxgfIAEoCzISLnF1ZXVlLnYxLlByb2dyZXNzSA6IAQESKwoHYmFja29mZhggIAEoCzIVLnF1ZXVlLnYxLlRhc2tCYWNrb2ZmSA+IAQESFwoKdGltZW91dF9tcxghIAEoDUgQiAEBEhYKCXJldGFpbl9tcxgiIAEoAUgRiAEBEg4KBmxhYmVscxgjIAMoCRouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZ3JvdXBfa2V5QhIKEF9uZXh0X2F0dGVtcHRfYXRCDQoLX2V4cGlyZXNfYXRCEwoRX2xlYXNlX2V4cGlyZXNfYXRCDwoNX2NvbXBsZXRlZF9hdEIKCghfZGVhZF9hdEIOCgxfZGVhZF9yZWFzb25CDQoLX2xhc3RfZXJyb3JCDgoMX3dhaXRpbmdfZm9yQg4KDF9sZWFzZV90b2tlbkIJCgdfcHVyZ2VkQg0KC191bmlxdWVfa2V5QgkKB19yZXN1bHRCEQoPX3Jlc3VsdF9kcm9wcGVkQgsKCV9wcm9ncmVzc0IKCghfYmFja29mZkINCgtfdGltZW91dF9tc0IMCgpfcmV0YWluX21zIoIBCglMYXN0RXJyb3ISEgoKZXJyb3JfdHlwZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhgKC2h0dHBfc3RhdHVzGAMgASgNSACIAQESJgoCYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg4KDF9odHRwX3N0YXR1cyLKBAoHQXR0ZW1wdBIPCgdhdHRlbXB0GAEgASgNEg8KB3JlZHJpdmUYAiABKA0SLgoKc3RhcnRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2R1cmF0aW9uX21zGAUgASgEEg8KB291dGNvbWUYBiABKAkSFwoKZXJyb3JfdHlwZRgHIAEoCUgAiAEBEhQKB21lc3NhZ2UYCCABKAlIAYgBARIYCgtodHRwX3N0YXR1cxgJIAEoDUgCiAEBEhsKDnJldHJ5X2FmdGVyX21zGAogASgESAOIAQESOAoPbmV4dF9hdHRlbXB0X2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgEiAEBEh0KEHJlc3BvbnNlX3NuaXBwZXQYDCABKAlIBYgBARIQCgN1cmwYDSABKAlIBogBARIWCglyZW1vdGVfaXAYDiABKAlIB4gBARIPCgdub2RlX2lkGA8gASgJEhUKCHRyYWNlX2lkGBAgASgJSAiIAQFCDQoLX2Vycm9yX3R5cGVCCgoIX21lc3NhZ2VCDgoMX2h0dHBfc3RhdHVzQhEKD19yZXRyeV9hZnRlcl9tc0ISChBfbmV4dF9hdHRlbXB0X2F0QhMKEV9yZXNwb25zZV9zbmlwcGV0QgYKBF91cmxCDAoKX3JlbW90ZV9pcEILCglfdHJhY2VfaWQy/AQKBVF1ZXVlEjEKBlN1Ym1pdBIXLnF1ZXVlLnYxLlN1Ym1pdFJlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEkoKC1N1Ym1pdEJhdGNoEhwucXVldWUudjEuU3VibWl0QmF0Y2hSZXF1ZXN0Gh0ucXVldWUudjEuU3VibWl0QmF0Y2hSZXNwb25zZRIzCgdHZXRUYXNrEhgucXVldWUudjEuR2V0VGFza1JlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEkQKCUxpc3RUYXNrcxIaLnF1ZXVlLnYxLkxpc3RUYXNrc1JlcXVlc3QaGy5xdWV1ZS52MS5MaXN0VGFza3NSZXNwb25zZRI5CgpDYW5jZWxUYXNrEhsucXVldWUudjEuQ2FuY2VsVGFza1JlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEjEKBUNsYWltEhYucXVldWUudjEuQ2xhaW1SZXF1ZXN0Gg4ucXVldWUudjEuVGFzazABEjUKCENvbXBsZXRlEhkucXVldWUudjEuQ29tcGxldGVSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxItCgRGYWlsEhUucXVldWUudjEuRmFpbFJlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEjEKBkV4dGVuZBIXLnF1ZXVlLnYxLkV4dGVuZFJlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEjgKBVN0YXRzEhYucXVldWUudjEuU3RhdHNSZXF1ZXN0GhcucXVldWUudjEuU3RhdHNSZXNwb25zZRI4CgZFdmVudHMSFy5xdWV1ZS52MS5FdmVudHNSZXF1ZXN0GhMucXVldWUudjEuVGFza0V2ZW50MAEySQoHSGFuZGxlchI+CgdFeGVjdXRlEhgucXVldWUudjEuRXhlY3V0ZVJlcXVlc3QaGS5xdWV1ZS52MS5FeGVjdXRlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_google_rpc_status]);
 
 /**
  * One attempt of a task.
@@ -277,6 +277,48 @@ export type SubmitRequest = Message<"queue.v1.SubmitRequest"> & {
    * @generated from field: optional uint32 unique_for_ms = 13;
    */
   uniqueForMs?: number | undefined;
+
+  /**
+   * Runs this long after the last submit with the unique key; the last payload wins.
+   *
+   * @generated from field: optional uint32 debounce_ms = 14;
+   */
+  debounceMs?: number | undefined;
+
+  /**
+   * After this many attempts it is DEAD.
+   *
+   * @generated from field: optional uint32 max_attempts = 15;
+   */
+  maxAttempts?: number | undefined;
+
+  /**
+   * The delay between its attempts.
+   *
+   * @generated from field: optional queue.v1.TaskBackoff backoff = 16;
+   */
+  backoff?: TaskBackoff | undefined;
+
+  /**
+   * How long an attempt may take.
+   *
+   * @generated from field: optional uint32 timeout_ms = 17;
+   */
+  timeoutMs?: number | undefined;
+
+  /**
+   * How long it is kept after its end.
+   *
+   * @generated from field: optional double retain_ms = 18;
+   */
+  retainMs?: number | undefined;
+
+  /**
+   * Only claims that name all of these labels get it; at most 10.
+   *
+   * @generated from field: repeated string labels = 19;
+   */
+  labels: string[];
 };
 
 /**
@@ -285,6 +327,48 @@ export type SubmitRequest = Message<"queue.v1.SubmitRequest"> & {
  */
 export const SubmitRequestSchema: GenMessage<SubmitRequest> = /*@__PURE__*/
   messageDesc(file_queue_v1_queue, 3);
+
+/**
+ * The delay between the attempts of a task.
+ *
+ * @generated from message queue.v1.TaskBackoff
+ */
+export type TaskBackoff = Message<"queue.v1.TaskBackoff"> & {
+  /**
+   * exponential or fixed.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * The delay after the first failure.
+   *
+   * @generated from field: uint32 ms = 2;
+   */
+  ms: number;
+
+  /**
+   * The longest delay.
+   *
+   * @generated from field: optional uint32 max_ms = 3;
+   */
+  maxMs?: number | undefined;
+
+  /**
+   * The share of the delay that is random, from 0 to 1.
+   *
+   * @generated from field: optional double jitter = 4;
+   */
+  jitter?: number | undefined;
+};
+
+/**
+ * Describes the message queue.v1.TaskBackoff.
+ * Use `create(TaskBackoffSchema)` to create a new message.
+ */
+export const TaskBackoffSchema: GenMessage<TaskBackoff> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 4);
 
 /**
  * Tasks to store.
@@ -312,7 +396,7 @@ export type SubmitBatchRequest = Message<"queue.v1.SubmitBatchRequest"> & {
  * Use `create(SubmitBatchRequestSchema)` to create a new message.
  */
 export const SubmitBatchRequestSchema: GenMessage<SubmitBatchRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 4);
+  messageDesc(file_queue_v1_queue, 5);
 
 /**
  * The result of each task.
@@ -333,7 +417,7 @@ export type SubmitBatchResponse = Message<"queue.v1.SubmitBatchResponse"> & {
  * Use `create(SubmitBatchResponseSchema)` to create a new message.
  */
 export const SubmitBatchResponseSchema: GenMessage<SubmitBatchResponse> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 5);
+  messageDesc(file_queue_v1_queue, 6);
 
 /**
  * The result of one task of a batch.
@@ -375,7 +459,7 @@ export type BatchResult = Message<"queue.v1.BatchResult"> & {
  * Use `create(BatchResultSchema)` to create a new message.
  */
 export const BatchResultSchema: GenMessage<BatchResult> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 6);
+  messageDesc(file_queue_v1_queue, 7);
 
 /**
  * Why a task of a batch is not stored.
@@ -417,7 +501,7 @@ export type BatchError = Message<"queue.v1.BatchError"> & {
  * Use `create(BatchErrorSchema)` to create a new message.
  */
 export const BatchErrorSchema: GenMessage<BatchError> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 7);
+  messageDesc(file_queue_v1_queue, 8);
 
 /**
  * Which task to look up.
@@ -452,7 +536,7 @@ export type GetTaskRequest = Message<"queue.v1.GetTaskRequest"> & {
  * Use `create(GetTaskRequestSchema)` to create a new message.
  */
 export const GetTaskRequestSchema: GenMessage<GetTaskRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 8);
+  messageDesc(file_queue_v1_queue, 9);
 
 /**
  * Which tasks to list.
@@ -529,7 +613,7 @@ export type ListTasksRequest = Message<"queue.v1.ListTasksRequest"> & {
  * Use `create(ListTasksRequestSchema)` to create a new message.
  */
 export const ListTasksRequestSchema: GenMessage<ListTasksRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 9);
+  messageDesc(file_queue_v1_queue, 10);
 
 /**
  * One page of tasks.
@@ -557,7 +641,7 @@ export type ListTasksResponse = Message<"queue.v1.ListTasksResponse"> & {
  * Use `create(ListTasksResponseSchema)` to create a new message.
  */
 export const ListTasksResponseSchema: GenMessage<ListTasksResponse> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 10);
+  messageDesc(file_queue_v1_queue, 11);
 
 /**
  * Which task to cancel, and why.
@@ -585,7 +669,7 @@ export type CancelTaskRequest = Message<"queue.v1.CancelTaskRequest"> & {
  * Use `create(CancelTaskRequestSchema)` to create a new message.
  */
 export const CancelTaskRequestSchema: GenMessage<CancelTaskRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 11);
+  messageDesc(file_queue_v1_queue, 12);
 
 /**
  * Which tasks to stream.
@@ -627,6 +711,13 @@ export type ClaimRequest = Message<"queue.v1.ClaimRequest"> & {
    * @generated from field: repeated string handlers = 5;
    */
   handlers: string[];
+
+  /**
+   * Only tasks all of whose labels are among these; empty: tasks without labels.
+   *
+   * @generated from field: repeated string labels = 6;
+   */
+  labels: string[];
 };
 
 /**
@@ -634,7 +725,7 @@ export type ClaimRequest = Message<"queue.v1.ClaimRequest"> & {
  * Use `create(ClaimRequestSchema)` to create a new message.
  */
 export const ClaimRequestSchema: GenMessage<ClaimRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 12);
+  messageDesc(file_queue_v1_queue, 13);
 
 /**
  * Which task succeeded.
@@ -669,7 +760,7 @@ export type CompleteRequest = Message<"queue.v1.CompleteRequest"> & {
  * Use `create(CompleteRequestSchema)` to create a new message.
  */
 export const CompleteRequestSchema: GenMessage<CompleteRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 13);
+  messageDesc(file_queue_v1_queue, 14);
 
 /**
  * Which task failed, and why.
@@ -732,6 +823,13 @@ export type FailRequest = Message<"queue.v1.FailRequest"> & {
    * @generated from field: optional string stack = 8;
    */
   stack?: string | undefined;
+
+  /**
+   * The delay before the next attempt, instead of the backoff.
+   *
+   * @generated from field: optional uint32 delay_ms = 9;
+   */
+  delayMs?: number | undefined;
 };
 
 /**
@@ -739,7 +837,7 @@ export type FailRequest = Message<"queue.v1.FailRequest"> & {
  * Use `create(FailRequestSchema)` to create a new message.
  */
 export const FailRequestSchema: GenMessage<FailRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 14);
+  messageDesc(file_queue_v1_queue, 15);
 
 /**
  * Which lease to extend.
@@ -781,7 +879,7 @@ export type ExtendRequest = Message<"queue.v1.ExtendRequest"> & {
  * Use `create(ExtendRequestSchema)` to create a new message.
  */
 export const ExtendRequestSchema: GenMessage<ExtendRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 15);
+  messageDesc(file_queue_v1_queue, 16);
 
 /**
  * How far the work on a task is.
@@ -816,7 +914,7 @@ export type Progress = Message<"queue.v1.Progress"> & {
  * Use `create(ProgressSchema)` to create a new message.
  */
 export const ProgressSchema: GenMessage<Progress> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 16);
+  messageDesc(file_queue_v1_queue, 17);
 
 /**
  * Which queue to count.
@@ -837,7 +935,7 @@ export type StatsRequest = Message<"queue.v1.StatsRequest"> & {
  * Use `create(StatsRequestSchema)` to create a new message.
  */
 export const StatsRequestSchema: GenMessage<StatsRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 17);
+  messageDesc(file_queue_v1_queue, 18);
 
 /**
  * The tasks of a queue, by state.
@@ -928,7 +1026,7 @@ export type StatsResponse = Message<"queue.v1.StatsResponse"> & {
  * Use `create(StatsResponseSchema)` to create a new message.
  */
 export const StatsResponseSchema: GenMessage<StatsResponse> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 18);
+  messageDesc(file_queue_v1_queue, 19);
 
 /**
  * The circuit breaker of one handler.
@@ -963,7 +1061,7 @@ export type HandlerBreaker = Message<"queue.v1.HandlerBreaker"> & {
  * Use `create(HandlerBreakerSchema)` to create a new message.
  */
 export const HandlerBreakerSchema: GenMessage<HandlerBreaker> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 19);
+  messageDesc(file_queue_v1_queue, 20);
 
 /**
  * Which events to stream.
@@ -998,7 +1096,7 @@ export type EventsRequest = Message<"queue.v1.EventsRequest"> & {
  * Use `create(EventsRequestSchema)` to create a new message.
  */
 export const EventsRequestSchema: GenMessage<EventsRequest> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 20);
+  messageDesc(file_queue_v1_queue, 21);
 
 /**
  * Something that happened to a task.
@@ -1096,7 +1194,7 @@ export type TaskEvent = Message<"queue.v1.TaskEvent"> & {
  * Use `create(TaskEventSchema)` to create a new message.
  */
 export const TaskEventSchema: GenMessage<TaskEvent> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 21);
+  messageDesc(file_queue_v1_queue, 22);
 
 /**
  * A task and its state; see the REST API.
@@ -1320,6 +1418,34 @@ export type Task = Message<"queue.v1.Task"> & {
    * @generated from field: optional queue.v1.Progress progress = 31;
    */
   progress?: Progress | undefined;
+
+  /**
+   * Its own backoff.
+   *
+   * @generated from field: optional queue.v1.TaskBackoff backoff = 32;
+   */
+  backoff?: TaskBackoff | undefined;
+
+  /**
+   * Its own timeout.
+   *
+   * @generated from field: optional uint32 timeout_ms = 33;
+   */
+  timeoutMs?: number | undefined;
+
+  /**
+   * Its own retention.
+   *
+   * @generated from field: optional double retain_ms = 34;
+   */
+  retainMs?: number | undefined;
+
+  /**
+   * Its labels.
+   *
+   * @generated from field: repeated string labels = 35;
+   */
+  labels: string[];
 };
 
 /**
@@ -1327,7 +1453,7 @@ export type Task = Message<"queue.v1.Task"> & {
  * Use `create(TaskSchema)` to create a new message.
  */
 export const TaskSchema: GenMessage<Task> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 22);
+  messageDesc(file_queue_v1_queue, 23);
 
 /**
  * The last failure of a task.
@@ -1369,7 +1495,7 @@ export type LastError = Message<"queue.v1.LastError"> & {
  * Use `create(LastErrorSchema)` to create a new message.
  */
 export const LastErrorSchema: GenMessage<LastError> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 23);
+  messageDesc(file_queue_v1_queue, 24);
 
 /**
  * One attempt that has ended.
@@ -1495,7 +1621,7 @@ export type Attempt = Message<"queue.v1.Attempt"> & {
  * Use `create(AttemptSchema)` to create a new message.
  */
 export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 24);
+  messageDesc(file_queue_v1_queue, 25);
 
 /**
  * Submits, claims and settles tasks.
