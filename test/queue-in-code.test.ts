@@ -309,6 +309,41 @@ describe.each(Object.keys(ways) as (keyof typeof ways)[])('queue %s:', (way) => 
     }).rejects.toMatchObject({ code: 'QUEUE_NOT_FOUND' });
   });
 
+  test('takes options of a task: attempts, backoff, labels, debounce and a new payload', async () => {
+    const name = await fresh();
+    const attempts: number[] = [];
+    const worker = queue.createWorker(
+      { queue: name, labels: ['gpu'], onError: () => undefined },
+      {
+        'mail.send': ({ payload }) => ({ messageId: payload.to }),
+        'mail.drop': ({ task }) => {
+          attempts.push(task.attempt);
+          throw new TypeError('no');
+        },
+      },
+    );
+    onTestFinished(() => worker.stop({ timeoutMs: 0 }));
+    const options = { maxAttempts: 2, backoff: { kind: 'fixed', ms: 10 } } as const;
+    const twice = queue.submitAndWait(name, 'mail.drop', 1, options);
+    await expect(twice).rejects.toBeInstanceOf(TaskFailed);
+    expect(attempts).toEqual([1, 2]);
+    const here = await queue.submitAndWait(name, 'mail.send', { to: 'a' }, { labels: ['gpu'] });
+    expect(here.task).toMatchObject({ labels: ['gpu'], status: 'SUCCEEDED' });
+    const other = await queue.submit(name, 'mail.send', { to: 'b' }, { labels: ['gpu', 'eu'] });
+    expect((await queue.get(other.id)).status).toBe('PENDING');
+    const debounce = { uniqueKey: 'k', debounceMs: 50 };
+    const first = await queue.submit(name, 'mail.send', { to: 'first' }, debounce);
+    const last = await queue.submitAndWait(name, 'mail.send', { to: 'last' }, debounce);
+    expect([last.task.id, last.result.messageId]).toEqual([first.id, 'last']);
+    const waiting = await queue.submit(name, 'mail.send', { to: 'old' }, { delayMs: 60_000 });
+    await queue.update(waiting.id, { payload: { to: 'new' } });
+    expect((await queue.get(waiting.id)).payload).toEqual({ to: 'new' });
+    const wrong = queue.update(waiting.id, { payload: { to: 7 } as never });
+    await expect(wrong).rejects.toBeInstanceOf(ValidationError);
+    const bad = queue.submit(name, 'mail.send', { to: 'c' }, { debounceMs: 50 });
+    await expect(bad).rejects.toThrow(/uniqueKey/);
+  });
+
   test('refuses what names a queue that nobody configured', async () => {
     const unknown = { code: 'QUEUE_NOT_FOUND', status: 404 };
     await expect(queue.submit('typo', 'mail.drop', 1)).rejects.toMatchObject(unknown);
