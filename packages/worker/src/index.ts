@@ -11,6 +11,13 @@ export {
   ValidationError,
   WaitTimeout,
 } from './errors.js';
+export type {
+  EventOptions,
+  EventQuery,
+  QueueEvent,
+  QueueEvents,
+  QueueEventType,
+} from './events.js';
 export type { BatchHandlers, HandlerCall, Progress, TaskHandlers, TaskInfo } from './handlers.js';
 export type { Listing } from './listing.js';
 export { inCallNames } from './names.js';
@@ -57,3 +64,14 @@ export {
   type WorkerEvents,
   type WorkerOptions,
 } from './worker.js';
+export {
+  decodeMessage,
+  MessageWriter,
+  sessionPath,
+  sessionUpgrade,
+  type SentTask,
+  type SessionAnswer,
+  type SessionError,
+  type SessionRequest,
+  type SessionResponse,
+} from './session-messages.js';

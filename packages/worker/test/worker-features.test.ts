@@ -212,6 +212,25 @@ test('worker: runs the handlers of a file in threads, and a crash fails its task
   expect(errors).toEqual([]);
 });
 
+test('worker: ends an attempt that takes longer than `timeoutMs` of the definition', async () => {
+  const slow = defineTasks({ a: { queue: 'slow', timeoutMs: 50 } });
+  const own = await openQueue({ data: join(directory, 'slow') }, slow);
+  onTestFinished(() => own.close());
+  await own.configure('slow', { retry: { maxAttempts: 1 } });
+  let reason: unknown;
+  own.createWorker(
+    { queue: 'slow' },
+    {
+      a: async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        reason = signal.reason;
+      },
+    },
+  );
+  await expect(own.submitAndWait('a', 1)).rejects.toMatchObject({ errorType: 'TIMEOUT' });
+  expect(String(reason)).toContain('longer than 50 ms');
+});
+
 test('worker: refuses to start without handlers or without a queue', () => {
   expect(() => queue.createWorker({ queue: 'q' }, {} as never)).toThrow('needs handlers');
   expect(() => queue.createWorker({} as never, { a: () => 1, b: () => 1 })).toThrow(

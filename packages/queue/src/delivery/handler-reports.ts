@@ -14,6 +14,7 @@ import {
   type Outcome,
   urlWithoutQuery,
   type Verdict,
+  verdictOnEndedLease,
   verdictOnFailure,
 } from '../core/outcome.js';
 import type { Queue } from '../core/queue.js';
@@ -135,6 +136,17 @@ export class HandlerReports {
   async handBack(claimed: readonly { id: string; token: string }[]): Promise<void> {
     const reports = claimed.map(({ id, token }) =>
       this.#accept({ id, token, outcome: 'INTERRUPTED', settlementOf: handedBack }),
+    );
+    await this.#settle(await Promise.all(reports));
+  }
+
+  /** The worker of these tasks is gone: they are due again at once, and the attempt counts. */
+  async abandon(claimed: readonly { id: string; token: string }[]): Promise<void> {
+    const { random } = this.options;
+    const settlementOf: Report['settlementOf'] = (task, now, queue) =>
+      abandoned(task, queue!, now, random.next());
+    const reports = claimed.map(({ id, token }) =>
+      this.#accept({ id, token, outcome: 'INTERRUPTED', settlementOf }),
     );
     await this.#settle(await Promise.all(reports));
   }
@@ -275,6 +287,28 @@ export class HandlerReports {
     const found = await this.options.store.getTask(id);
     return found && 'attempts' in found ? found : undefined;
   }
+}
+
+/** Settles a claim whose worker is gone, in the way of an expired lease but without a delay. */
+export function abandoned(
+  task: LeasedTask,
+  { config }: Queue,
+  now: number,
+  chance: number,
+): Settlement {
+  const { attempt } = task;
+  const verdict = verdictOnEndedLease({ attempt, policy: config.retry, now, chance });
+  const due = verdict.kind === 'retry' ? { ...verdict, dueAt: now } : verdict;
+  const failure = { errorType: 'WORKER_GONE', message: 'The worker ended before the task did' };
+  const nextAttemptAt = due.kind === 'retry' ? now : null;
+  return {
+    id: task.id,
+    token: task.lease.token,
+    now,
+    verdict: due,
+    attempt: attemptRecord(task, { outcome: 'INTERRUPTED', now, ...failure, nextAttemptAt }),
+    error: lastErrorOf({ ...failure, httpStatus: null }, now),
+  };
 }
 
 function completion(id: string, token: string, result: string | undefined): Report {

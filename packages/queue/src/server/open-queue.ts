@@ -27,11 +27,9 @@ import {
   type Worker,
 } from '@millrace/worker';
 import { Background, History, TaskObserver } from '../background/index.js';
-import { attemptRecord, isClaimed, lastErrorOf, verdictOnEndedLease } from '../core/outcome.js';
-import type { ClaimedTask } from '../core/outcome.js';
+import { isClaimed } from '../core/outcome.js';
 import type { Queue as StoredQueue } from '../core/queue.js';
-import type { WholeTask } from '../core/task.js';
-import { createDelivery } from '../delivery/index.js';
+import { abandoned, createDelivery } from '../delivery/index.js';
 import { bodyChecks } from '../operations/base/bodies.js';
 import { type QueueContext, queueNotFound, TurnsByKey } from '../operations/base/context.js';
 import { Cursors } from '../operations/base/cursors.js';
@@ -299,7 +297,7 @@ async function releaseTasks({ store, clock, random, observer }: Released): Promi
     for (const task of held.filter(isClaimed)) {
       const queue = await store.getQueue(task.queue);
       if (queue?.config.callback.protocol !== 'pull') continue;
-      settlements.push(released(task, queue, now, random.next()));
+      settlements.push(abandoned(task, queue, now, random.next()));
     }
     if (settlements.length === 0) return;
     observer.settled(settlements, await store.settle(settlements));
@@ -309,27 +307,6 @@ async function releaseTasks({ store, clock, random, observer }: Released): Promi
 type Released = Pick<QueueContext, 'store' | 'clock' | 'random' | 'observer'>;
 const maxLeaseMs = 366 * 86_400_000;
 const releasedPerStep = 500;
-
-function released(
-  task: WholeTask & ClaimedTask,
-  { config }: StoredQueue,
-  now: number,
-  chance: number,
-): Settlement {
-  const { attempt } = task;
-  const verdict = verdictOnEndedLease({ attempt, policy: config.retry, now, chance });
-  const due = verdict.kind === 'retry' ? { ...verdict, dueAt: now } : verdict;
-  const failure = { errorType: 'PROCESS_ENDED', message: 'The process that ran it ended' };
-  const nextAttemptAt = due.kind === 'retry' ? now : null;
-  return {
-    id: task.id,
-    token: task.lease.token,
-    now,
-    verdict: due,
-    attempt: attemptRecord(task, { outcome: 'INTERRUPTED', now, ...failure, nextAttemptAt }),
-    error: lastErrorOf({ ...failure, httpStatus: null }, now),
-  };
-}
 
 /** The operations with everything they need, but no listener. */
 async function openContext(
