@@ -3,6 +3,7 @@ import { auditTests } from './task-store/audit.js';
 import { changeTests } from './task-store/changes.js';
 import { claimTests } from './task-store/claims.js';
 import { deadLetterTests } from './task-store/dead-letters.js';
+import { flowTests } from './task-store/flows.js';
 import { listTests } from './task-store/lists.js';
 import { groupTests } from './task-store/groups.js';
 import { historyTests } from './task-store/history.js';
@@ -37,5 +38,6 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     resultTests(fixture);
     uniqueKeyTests(fixture);
     historyTests(fixture);
+    flowTests(fixture);
   });
 }

@@ -214,16 +214,25 @@ test('stats report the age of the oldest pending task', async () => {
   await makeQueue(server, 'mail.stats');
   const path = '/v1/queues/mail.stats/stats';
   const counts = { pending: 0, in_flight: 0, dlq_depth: 0, oldest_pending_age_ms: 0 };
-  const totals = { succeeded_total: 0, failed_total: 0, dead_total: 0, rate_per_second: 0 };
+  const waits = { blocked: 0, suspended: 0 };
+  const totals = {
+    ...waits,
+    succeeded_total: 0,
+    failed_total: 0,
+    dead_total: 0,
+    rate_per_second: 0,
+  };
   const idle = { ...counts, ...totals };
   expect((await server.as('submitter', { path })).body).toEqual(idle);
   await submitOne(server, 'mail.stats', { delay_ms: 60_000 });
   await buryTasks(server, 1, { queue: 'mail.stats' });
-  server.clock.aheadMs += 5_000;
+  server.clock.aheadMs += 65_000;
   const { body } = await server.as('submitter', { path });
-  server.clock.aheadMs -= 5_000;
+  server.clock.aheadMs -= 65_000;
   expect(body).toMatchObject({ pending: 1, dlq_depth: 1 });
+  // It counts from when the task became due.
   expect(body['oldest_pending_age_ms']).toBeGreaterThanOrEqual(5_000);
+  expect(body['oldest_pending_age_ms']).toBeLessThan(60_000);
 });
 
 test('nothing was answered that the contract does not describe', () => {

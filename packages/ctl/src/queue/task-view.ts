@@ -161,6 +161,10 @@ const waits: Readonly<Record<QueueSchema<'WaitingFor'>, string>> = {
   circuit_open: 'the handler keeps failing, so the circuit breaker is open',
   group: 'an earlier task of its group is first',
   dispatch: 'it is ready, and runs when its turn comes or a worker claims it',
+  dependencies: 'tasks that it depends on have not ended',
+  timer: 'it is suspended until a time',
+  signal: 'it is suspended until a signal comes (ctl queue signal)',
+  tasks: 'it is suspended until other tasks end',
 };
 
 /** `: it is not due yet`, or empty if it does not wait. */

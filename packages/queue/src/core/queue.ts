@@ -1,4 +1,5 @@
 import type { QueueComponents } from '@millrace/contract/queue';
+import type { WaitKind } from './flow.js';
 
 /** A queue's config with all defaults filled in, with the field names of the contract. */
 export type QueueConfig = Omit<
@@ -26,6 +27,8 @@ export interface QueueCounts {
   pending: number;
   inFlight: number;
   dead: number;
-  /** When the oldest PENDING task was created; null if there is none. */
+  /** When the oldest PENDING task became due, or the next one will; null if there is none. */
   oldestPendingAt: number | null;
+  /** PENDING tasks of flows by what they wait for; those that are not there are 0. */
+  waits: Readonly<Partial<Record<WaitKind, number>>>;
 }

@@ -1,3 +1,5 @@
+import type { TaskFlow } from './flow.js';
+
 /** One unit of work and its state. Times are Unix milliseconds; null: not set. */
 export interface Task {
   /** A ULID in upper case, unique over all queues. */
@@ -29,10 +31,13 @@ export interface Task {
   deadReason: DeadReason | null;
   lastError: LastError | null;
   submittedBy: string;
+  /** Dependencies, waits and steps; null or absent: the task has none. */
+  flow?: TaskFlow | null;
 }
 
 export type TaskStatus = 'PENDING' | 'IN_FLIGHT' | 'SUCCEEDED' | 'DEAD';
-export type DeadReason = 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED';
+export type DeadReason =
+  'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED' | 'DEPENDENCY_FAILED' | 'FLOW_STUCK';
 
 /** A task with its payload and the history of its attempts: the first one and the last 49. */
 export interface WholeTask extends Task {

@@ -30,8 +30,12 @@ export async function getStats(
   await requireQueue(context, queue);
   const { store, clock, history } = context;
   const totals = await history.totals(queue);
+  const counts = await store.counts(queue);
+  const { dependencies = 0, timer = 0, signal = 0, tasks = 0 } = counts.waits;
   return {
-    ...toStats(await store.counts(queue), clock.now()),
+    ...toStats(counts, clock.now()),
+    blocked: dependencies,
+    suspended: timer + signal + tasks,
     succeeded_total: totals.succeeded,
     failed_total: totals.failed,
     dead_total: totals.dead,

@@ -60,6 +60,7 @@ import {
 import { testCallback } from '../operations/test-callback.js';
 import { StorageUnavailable } from '../storage/port/task-store.js';
 import { queueVersion } from './config.js';
+import { flowHandlers, replayed } from './flow-handlers.js';
 
 export interface QueueAppOptions {
   context: QueueContext;
@@ -114,6 +115,7 @@ export function queueApp(options: QueueAppOptions): BoundApp {
 const urgencies: Readonly<Partial<Record<string, Urgency>>> = {
   submitTask: 'new_work',
   submitBatch: 'new_work',
+  submitFlow: 'new_work',
   getTask: 'new_work',
   getStats: 'new_work',
 };
@@ -197,6 +199,7 @@ export function queueHandlers(context: QueueContext, load: Load): QueueHandlers 
   return {
     ...taskHandlers(context),
     ...taskControlHandlers(context),
+    ...flowHandlers(context),
     ...deadHandlers(context),
     ...adminHandlers(context),
     ...settleHandlers(context),
@@ -216,8 +219,6 @@ export function queueHandlers(context: QueueContext, load: Load): QueueHandlers 
     }),
   };
 }
-
-const replayed = { 'Idempotent-Replayed': 'true' };
 
 function taskHandlers(context: QueueContext) {
   return {
@@ -450,7 +451,8 @@ type SettleCall =
   | Call<Served['extendTask'], Principal>;
 
 function settleRequest({ params, headers, body }: SettleCall) {
-  return { id: params.id, leaseToken: headers['X-Queue-Lease-Token'], body };
+  // The body of a completion may have the token instead.
+  return { id: params.id, leaseToken: headers['X-Queue-Lease-Token'] ?? '', body };
 }
 
 function etagOf({ version }: WireConfig) {

@@ -2,6 +2,7 @@ import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { Clock } from '@millrace/kit/clock';
+import { waitKinds } from '../core/flow.js';
 import type { TaskStore } from '../storage/port/task-store.js';
 import type { Load } from '../operations/base/limits.js';
 
@@ -23,8 +24,13 @@ export function measuredQueues({ metrics, store, load, clock, log }: MeasureOpti
   });
   const oldest = metrics.gauge({
     name: 'oldest_pending_age_seconds',
-    help: 'Age of the oldest pending task of the queue; 0 without one.',
+    help: 'How long the oldest pending task of the queue has been due; 0 without one.',
     labelNames: ['queue'],
+  });
+  const suspended = metrics.gauge({
+    name: 'suspended_tasks',
+    help: 'Pending tasks of flows by what they wait for: dependencies, timer, signal, tasks.',
+    labelNames: ['queue', 'kind'],
   });
   const paused = metrics.gauge({
     name: 'queue_paused',
@@ -39,10 +45,11 @@ export function measuredQueues({ metrics, store, load, clock, log }: MeasureOpti
     const queues = await store.listQueues();
     const counts = await Promise.all(queues.map(({ name }) => store.counts(name)));
     // Drops the series of deleted queues.
-    for (const gauge of [tasks, oldest, paused]) gauge.reset();
+    for (const gauge of [tasks, oldest, suspended, paused]) gauge.reset();
     const now = clock.now();
     queues.forEach(({ name: queue, paused: isPaused }, index) => {
-      const { pending, inFlight, dead, oldestPendingAt } = counts[index]!;
+      const { pending, inFlight, dead, oldestPendingAt, waits } = counts[index]!;
+      for (const kind of waitKinds) suspended.set({ queue, kind }, waits[kind] ?? 0);
       tasks.set({ queue, state: 'pending' }, pending);
       tasks.set({ queue, state: 'in_flight' }, inFlight);
       tasks.set({ queue, state: 'dead' }, dead);

@@ -117,6 +117,7 @@ export function queueTests(fixture: Fixture): void {
         inFlight: 0,
         dead: 0,
         oldestPendingAt: null,
+        waits: {},
       });
       const [again] = await fixture.store.insertTasks([fixture.newTask({ id })], noon + 3);
       expect(again).toMatchObject({ kind: 'purged' });
@@ -134,16 +135,16 @@ export function queueTests(fixture: Fixture): void {
       await fixture.submit({ dueAt: noon + 60_000 }, noon + 7);
       expect(await counts()).toEqual([2, 0, 0, noon]);
       const task = await fixture.claimOne();
-      expect(await counts()).toEqual([1, 1, 0, noon + 7]);
+      expect(await counts()).toEqual([1, 1, 0, noon + 60_000]);
       await fixture.settle(task, { kind: 'retry', dueAt: noon + 200 });
-      expect(await counts()).toEqual([2, 0, 0, noon]);
+      expect(await counts()).toEqual([2, 0, 0, noon + 200]);
       const again = await fixture.claimOne({ now: noon + 200 });
       await fixture.settle(again, { kind: 'dead', reason: 'ATTEMPTS_EXHAUSTED' });
-      expect(await counts()).toEqual([1, 0, 1, noon + 7]);
+      expect(await counts()).toEqual([1, 0, 1, noon + 60_000]);
       await fixture.redrive([task.id]);
-      expect(await counts()).toEqual([2, 0, 0, noon]);
+      expect(await counts()).toEqual([2, 0, 0, noon + 1_000]);
       await fixture.settle(await fixture.claimOne({ now: noon + 2_000 }), { kind: 'succeeded' });
-      expect(await counts()).toEqual([1, 0, 0, noon + 7]);
+      expect(await counts()).toEqual([1, 0, 0, noon + 60_000]);
     });
 
     test('everything is there after the store is reopened', async () => {

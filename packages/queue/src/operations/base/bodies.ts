@@ -3,6 +3,8 @@ import type { FieldError } from '@millrace/kit/errors';
 import type { Check, DocumentSchemas } from '@millrace/kit/http';
 import { parseTimestamp, UnitError } from '@millrace/kit/units';
 import type { Queue } from '../../core/queue.js';
+import { never, type StoredSignal, type StoredStep, type TaskFlow } from '../../core/flow.js';
+import type { EndedTask, TaskRun } from '../../storage/port/flow-runs.js';
 import type { Attempt, FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { fail, failBody } from './refusal.js';
 
@@ -27,6 +29,10 @@ export interface BodyChecks {
   cancel: BodyCheck<QueueSchema<'CancelTaskRequest'>>;
   update: BodyCheck<QueueSchema<'UpdateTaskRequest'>>;
   cancelTasks: BodyCheck<QueueSchema<'CancelSelector'>>;
+  flow: BodyCheck<QueueSchema<'FlowRequest'>>;
+  steps: BodyCheck<QueueSchema<'RecordStepsRequest'>>;
+  signal: BodyCheck<QueueSchema<'SendSignalRequest'>>;
+  queueSignal: BodyCheck<QueueSchema<'SendQueueSignalRequest'>>;
   /** Fills in the defaults. */
   claim: BodyCheck<Required<Omit<Claim, 'handlers'>> & Pick<Claim, 'handlers'>>;
   /** The list alone; its items are checked one by one. */
@@ -56,6 +62,10 @@ export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
     cancel: bodyCheck('INVALID_TASK', schemas.named('CancelTaskRequest')),
     update: bodyCheck('INVALID_TASK', schemas.named('UpdateTaskRequest')),
     cancelTasks: bodyCheck('INVALID_SELECTOR', schemas.named('CancelSelector')),
+    flow: bodyCheck('INVALID_FLOW', schemas.named('FlowRequest')),
+    steps: bodyCheck('INVALID_TASK', schemas.named('RecordStepsRequest')),
+    signal: bodyCheck('INVALID_TASK', schemas.named('SendSignalRequest')),
+    queueSignal: bodyCheck('INVALID_TASK', schemas.named('SendQueueSignalRequest')),
     config: bodyCheck('INVALID_CONFIG', schemas.named('QueueConfigInput', { fillDefaults: true })),
   };
 }
@@ -94,7 +104,7 @@ export type Envelope = QueueSchema<'Envelope'>;
 
 /** A task as the API shows it, without payload and attempts. */
 export function toEnvelope(task: Task, { config }: Queue): Envelope {
-  const { lastError } = task;
+  const { lastError, flow } = task;
   return {
     id: task.id,
     queue: task.queue,
@@ -110,7 +120,7 @@ export function toEnvelope(task: Task, { config }: Queue): Envelope {
     redrive_count: task.redriveCount,
     created_at: timeText(task.createdAt),
     updated_at: timeText(task.updatedAt),
-    next_attempt_at: timeOrNull(task.dueAt),
+    next_attempt_at: task.dueAt === never ? null : timeOrNull(task.dueAt),
     expires_at: timeOrNull(task.expiresAt),
     lease_expires_at: timeOrNull(task.lease?.expiresAt ?? null),
     completed_at: timeOrNull(task.completedAt),
@@ -123,7 +133,68 @@ export function toEnvelope(task: Task, { config }: Queue): Envelope {
       at: timeText(lastError.at),
     },
     submitted_by: task.submittedBy,
+    ...(flow && toFlowFields(task, flow)),
   };
+}
+
+function toFlowFields(
+  { status, dueAt }: Task,
+  { flowId, parentId, wait }: TaskFlow,
+): Pick<Envelope, 'flow_id' | 'parent_id' | 'wakes_at'> {
+  const isSuspended = status === 'PENDING' && wait && wait.kind !== 'dependencies';
+  return {
+    ...(flowId !== undefined && { flow_id: flowId }),
+    ...(parentId !== undefined && { parent_id: parentId }),
+    ...(isSuspended && { wakes_at: dueAt === never ? null : timeOrNull(dueAt) }),
+  };
+}
+
+export function toStep(step: StoredStep): QueueSchema<'Step'> {
+  return {
+    name: step.name,
+    result: jsonOrNull(step.result),
+    error: step.error ?? null,
+    ...(step.startedAt !== undefined && { started_at: timeText(step.startedAt) }),
+    recorded_at: timeText(step.recordedAt),
+  };
+}
+
+export function toSignal({ id, name, payload, receivedAt }: StoredSignal): QueueSchema<'Signal'> {
+  return { id, name, payload: jsonOrNull(payload), received_at: timeText(receivedAt) };
+}
+
+function jsonOrNull(text: string | null | undefined): unknown {
+  return text === undefined || text === null ? null : (JSON.parse(text) as unknown);
+}
+
+/** A task that another one depends on or waited for. */
+export function toEndedTask(task: EndedTask): QueueSchema<'EndedTask'> {
+  return {
+    id: task.id,
+    ...(task.key !== undefined && { key: task.key }),
+    ...(task.handlerRef !== undefined && { handler_ref: task.handlerRef }),
+    status: task.status,
+    result: jsonOrNull(task.result),
+    ...(task.isResultOmitted && { result_omitted: true }),
+  };
+}
+
+export function toRun(run: TaskRun): QueueSchema<'TaskRun'> {
+  return {
+    steps: run.steps.map(toStep),
+    signals: run.signals.map(toSignal),
+    dependencies: run.dependencies.map(toEndedTask),
+    children: run.children.map(toEndedTask),
+    ...(run.wokenBy && { woken_by: run.wokenBy as QueueSchema<'WokenBy'> }),
+  };
+}
+
+/** What a claim shows of a run: lists that are empty are left out. */
+export function toClaimedRun(run: TaskRun): Partial<QueueSchema<'TaskRun'>> {
+  const entries = Object.entries(toRun(run));
+  return Object.fromEntries(
+    entries.filter(([, value]) => !Array.isArray(value) || value.length > 0),
+  );
 }
 
 /** A task with everything. */

@@ -58,6 +58,8 @@ export type DeliveryControl = Pick<
   | 'cancelled'
   | 'complete'
   | 'fail'
+  | 'suspend'
+  | 'stepsRecorded'
   | 'extend'
   | 'probe'
 >;

@@ -35,14 +35,7 @@ import type {
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
 import { ListeningStore } from '../port/store-parts.js';
 import { Batcher, RecentTasks, Step } from './step.js';
-import {
-  claimDue,
-  type ClaimResult,
-  extendLease,
-  insertTask,
-  reorder,
-  settle,
-} from './transitions.js';
+import { claimDue, type ClaimResult, extendLease, insertTask, reorder } from './transitions.js';
 import { actOnDead, DeadGroupsReader, DeadPageReader } from './dead-rows.js';
 import {
   DueTimes,
@@ -71,7 +64,17 @@ import {
 import * as reading from './reading.js';
 import * as changes from './transitions.js';
 import { countReader, pageReader } from './listing.js';
-import { hasEndedKeys } from './indexes.js';
+import { hasEndedKeys, holderOf } from './indexes.js';
+import { insertFlow } from '../port/flow-graph.js';
+import {
+  type FlowProgram,
+  type FlowRow,
+  type FlowRowQuery,
+  runNow,
+  type TaskWithResult,
+} from '../port/flow-store.js';
+import { readFlowRows } from './flow-rows.js';
+import { finishFlows, flowIo, settleInFlow } from './flows.js';
 
 const deletedPerStep = 500;
 const maxBatchedTasks = 500;
@@ -109,7 +112,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       run: (step, { task, now }) => insertTask(step, task, now),
       notify: (queue, handlers) => this.notifyWork(queue, handlers),
     });
-    this.#settlements = new Batcher({ ...shared, run: settle });
+    this.#settlements = new Batcher({ ...shared, run: settleInFlow });
   }
 
   async listQueues(): Promise<Queue[]> {
@@ -151,18 +154,20 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   async counts(name: string): Promise<QueueCounts> {
     return this.#read((rows) => {
       const queue = readQueue(rows, name);
-      if (!queue) return { pending: 0, inFlight: 0, dead: 0, oldestPendingAt: null };
-      const { pending, inFlight, dead } = readCounters(rows, queue.number);
+      if (!queue) return { pending: 0, inFlight: 0, dead: 0, oldestPendingAt: null, waits: {} };
+      const { pending, inFlight, dead, waits = {} } = readCounters(rows, queue.number);
       return {
         pending,
         inFlight,
         dead,
         oldestPendingAt: reading.oldestPendingAt(rows, queue.number),
+        waits,
       };
     });
   }
 
   async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
+    if (tasks.some(({ flow }) => flow)) return this.runFlow(() => insertFlow(tasks, now), now);
     const work = handlersByQueue(tasks);
     const queues = new Set(work.keys());
     this.#due.beginInsert(queues);
@@ -176,6 +181,39 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     } finally {
       this.#due.endInsert(queues);
     }
+  }
+
+  async runFlow<Result>(start: () => FlowProgram<Result>, now: number): Promise<Result> {
+    return this.#transact((step) => {
+      const io = flowIo(step, now);
+      return runNow(start(), {
+        ...io,
+        insert: (request) => {
+          for (const { queue } of request.tasks) step.woken.queues.add(queue);
+          return io.insert(request);
+        },
+      });
+    });
+  }
+
+  async readFlowRows(query: FlowRowQuery): Promise<FlowRow[]> {
+    return this.#read((rows) => readFlowRows(rows, query));
+  }
+
+  async readTasks(ids: readonly string[]): Promise<TaskWithResult[]> {
+    return this.#read((rows) => reading.tasksWithResults(rows, ids));
+  }
+
+  async holderOf(queue: string, uniqueKey: string, now: number): Promise<string | undefined> {
+    return this.#read((rows) => {
+      const found = readQueue(rows, queue);
+      return found && holderOf(rows, found.number, uniqueKey, now)?.id;
+    });
+  }
+
+  /** Every end and what follows from it are one commit here. */
+  async wake(): Promise<number> {
+    return 0;
   }
 
   async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
@@ -388,18 +426,24 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   /** Runs a step as one commit. Resolves when it is on disk. */
   async #transact<Result>(run: (step: Step) => Result): Promise<Result> {
     const bug: { thrown?: unknown } = {};
+    let last: Step | undefined;
     try {
-      return await this.database.transact((target) => {
+      const result = await this.database.transact((target) => {
         try {
           const step = new Step(target.rows, this.#recent);
           const result = run(step);
+          finishFlows(step);
           step.finish();
+          last = step;
           return result;
         } catch (error) {
           bug.thrown = error;
           throw error;
         }
       });
+      for (const queue of last?.woken.queues ?? []) this.#workChanged(queue);
+      for (const id of last?.woken.dead ?? []) this.notifyEnded({ id, status: 'DEAD' });
+      return result;
     } catch (error) {
       // A failed commit may be on disk nevertheless.
       this.#due.forgetAll();

@@ -18,7 +18,7 @@ import type { RowReader } from '@millrace/engine';
  *   group      queue | group                               what is in flight, who is first
  *   lease      end | first id                              ids of tasks that are IN_FLIGHT
  *   expiry     time | id                                   PENDING with an expiry
- *   created    queue | time                                how many PENDING tasks are of this time
+ *   created    queue | time                                how many PENDING tasks are due from then
  *   done       queue | time | first id                     ids of tasks that SUCCEEDED
  *   dead       queue | time | id                           DEAD
  *   tombstone  time | id                                   tombstones by age
@@ -32,6 +32,7 @@ import type { RowReader } from '@millrace/engine';
  *   listed     queue | creation | first id                 ids of all tasks that are not deleted
  *   history    queue | step | time | instance              what happened in the queue
  *   totals     queue                                       the same since it was created
+ *   flow       id | kind | key                             steps, signals and links of a task
  */
 export const kinds = {
   meta: 1,
@@ -61,6 +62,7 @@ export const kinds = {
   result: 23,
   history: 42,
   historyTotals: 43,
+  flow: 44,
 } as const;
 
 export type Kind = (typeof kinds)[keyof typeof kinds];

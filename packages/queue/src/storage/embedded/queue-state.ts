@@ -1,5 +1,6 @@
 import type { RowReader } from '@millrace/engine';
 import type { Queue } from '../../core/queue.js';
+import { never, type WaitKind } from '../../core/flow.js';
 import type { Starts } from '../../core/pacing.js';
 import {
   after,
@@ -25,6 +26,8 @@ export interface Counters extends ReadyOrder {
   pending: number;
   inFlight: number;
   dead: number;
+  /** PENDING tasks of flows by what they wait for; absent while there was none. */
+  waits?: Partial<Record<WaitKind, number>>;
   /** Ids in the rows `listed`; absent in data of 0.1.0. */
   listed?: number;
   starts: Starts;
@@ -408,7 +411,9 @@ function dueAt(rows: RowReader, name: string): number | undefined {
   let earliest: number | undefined;
   for (const kind of [kinds.ready, kinds.lined, kinds.scheduled]) {
     const first = firstOf(rows, kind, number);
-    if (first) earliest = Math.min(earliest ?? Infinity, timeOf(first));
+    if (first && timeOf(first) < never) {
+      earliest = Math.min(earliest ?? Infinity, timeOf(first));
+    }
   }
   return earliest;
 }

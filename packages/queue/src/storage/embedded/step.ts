@@ -1,6 +1,8 @@
 import type { RowWriter } from '@millrace/engine';
 import { type AuditAct, type AuditRecord, chainAct } from '../../core/audit.js';
+import { type EndStatus, never } from '../../core/flow.js';
 import type { Attempt, Tombstone, WholeTask } from '../../core/task.js';
+import { removeFlowRows } from './flow-rows.js';
 import { claimRow, maxStoredAttempts, toTombstone } from '../port/store-parts.js';
 import { type ClaimRequest, StorageUnavailable } from '../port/task-store.js';
 import {
@@ -67,6 +69,11 @@ export class Step {
   readonly #groups: TouchedGroups;
   readonly #leases = new TouchedLeases();
   readonly #listings = new TouchedListings();
+  /** Tasks that others may wait for and that end in this step. */
+  ended = new Map<string, EndStatus>();
+  endedAt = 0;
+  /** Queues with tasks of flows that became due, and tasks of flows that died. */
+  readonly woken = { queues: new Set<string>(), dead: new Set<string>() };
 
   constructor(
     readonly rows: RowWriter,
@@ -133,6 +140,7 @@ export class Step {
     this.#listings.remove(task.queueNumber, createdAt, id);
     if (task.payload === undefined) this.rows.remove(idKey(kinds.payload, id));
     if (task.hasResult) this.rows.remove(idKey(kinds.result, id));
+    if (task.row.flow) removeFlowRows(this.rows, id, task.row.flow);
     keepKeyOfDeleted(this.rows, task.queueNumber, task.row);
     for (const number of attemptsApart(task)) this.rows.remove(attemptKey(id, number));
     this.rows.put(idKey(kinds.task, id), encodeTombstone(toTombstone(task.row, now)));
@@ -157,7 +165,9 @@ export class Step {
     const { row } = task;
     const { number } = queue.stored;
     const group = groupBytes(row.groupKey);
-    this.#countPending(queue, row.createdAt, 1);
+    const since = Math.max(row.createdAt, Math.floor(row.dueAt!));
+    task.since = since === row.createdAt ? undefined : since;
+    this.#countPending(queue, task, 1);
     if (row.expiresAt !== null) {
       this.rows.put(timeKey(kinds.expiry, row.expiresAt, row.id), noBytes);
     }
@@ -195,7 +205,7 @@ export class Step {
     const { fifo, converting } = queue.counters;
     const group = groupBytes(row.groupKey);
     const due = row.dueAt!;
-    this.#countPending(queue, row.createdAt, -1);
+    this.#countPending(queue, task, -1);
     if (row.expiresAt !== null) {
       this.rows.remove(timeKey(kinds.expiry, row.expiresAt, row.id));
     }
@@ -216,6 +226,7 @@ export class Step {
   claim(task: StoredTask, request: ClaimRequest): WholeTask {
     const { now, nodeId, leaseExpiresAt } = request;
     this.leave(task, { isReady: true });
+    task.since = undefined;
     claimRow(task.row, { token: request.newToken(), now, nodeId, leaseExpiresAt });
     this.lease(task);
     this.store(task);
@@ -254,6 +265,7 @@ export class Step {
     if (ids) ids.push(task.row.id);
     else done.set(at, [task.row.id]);
     releaseKey(this.rows, task.queueNumber, task.row);
+    this.#endFlow(task.row, 'SUCCEEDED', at);
   }
 
   died(task: StoredTask): void {
@@ -263,6 +275,14 @@ export class Step {
     const key = queueTimeKey(kinds.dead, stored.number, row.deadAt!, row.id);
     this.rows.put(key, encodeFacts(row));
     releaseKey(this.rows, stored.number, row);
+    task.since = undefined;
+    this.#endFlow(row, 'DEAD', row.deadAt!);
+  }
+
+  #endFlow({ id, flow }: StoredTask['row'], status: EndStatus, at: number): void {
+    if (!flow?.hasWaiters) return;
+    this.ended.set(id, status);
+    this.endedAt = Math.max(this.endedAt, at);
   }
 
   leaveDead(task: StoredTask): void {
@@ -330,9 +350,14 @@ export class Step {
     this.rows.put(queueTimeKey(kinds.done, queue, at, ids[0]), encodeIds(ids));
   }
 
-  #countPending({ counters, created }: StepQueue, createdAt: number, delta: number): void {
+  #countPending({ counters, created }: StepQueue, task: StoredTask, delta: number): void {
+    const { createdAt, flow } = task.row;
+    const since = task.since ?? createdAt;
     counters.pending += delta;
-    created.set(createdAt, (created.get(createdAt) ?? 0) + delta);
+    if (since < never) created.set(since, (created.get(since) ?? 0) + delta);
+    if (!flow?.wait) return;
+    const { kind } = flow.wait;
+    counters.waits = { ...counters.waits, [kind]: (counters.waits?.[kind] ?? 0) + delta };
   }
 }
 

@@ -18,6 +18,7 @@ import {
   toWholeTask,
 } from '../port/store-parts.js';
 import type { TaskFilter } from '../port/task-list.js';
+import type { TaskFlow } from '../../core/flow.js';
 import type { NewTask } from '../port/task-store.js';
 import { attemptKey, idKey, kinds, timeOf } from './keys.js';
 import { encodeJson } from './queue-state.js';
@@ -44,6 +45,8 @@ export interface StoredTask {
   payload: Uint8Array | undefined;
   /** Its result is in a row of its own. */
   hasResult: boolean;
+  /** While PENDING: the time in the rows `created`; absent: its creation. */
+  since?: number | undefined;
   /** Form, head and payload as stored. */
   fixed: Buffer;
 }
@@ -52,8 +55,16 @@ export const maxInlineBytes = 1_024;
 
 const forms = { task: 1, payloadApart: 2, tombstone: 3 } as const;
 const statusNames = ['PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'DEAD'] as const;
-const deadReasons = [null, 'ATTEMPTS_EXHAUSTED', 'PERMANENT', 'EXPIRED', 'CANCELLED'] as const;
-const verdicts = ['succeeded', 'retry', 'dead', 'handed_back'] as const;
+const deadReasons = [
+  null,
+  'ATTEMPTS_EXHAUSTED',
+  'PERMANENT',
+  'EXPIRED',
+  'CANCELLED',
+  'DEPENDENCY_FAILED',
+  'FLOW_STUCK',
+] as const;
+const verdicts = ['succeeded', 'retry', 'dead', 'handed_back', 'suspended'] as const;
 
 type Head = [
   queueNumber: number,
@@ -93,6 +104,8 @@ interface Extra {
   key?: [key: string, until: number | null];
   /** The result is in a row of its own, or was dropped. */
   result?: 'stored' | 'dropped';
+  flow?: TaskFlow;
+  since?: number;
 }
 
 type StoredLease = [
@@ -188,10 +201,13 @@ export function encodeTask(task: StoredTask): Buffer {
   return bytes;
 }
 
-function extraOf({ row, hasResult }: StoredTask): Extra | undefined {
-  const { progress, uniqueKey, uniqueUntil, resultDropped } = row;
-  if (!progress && uniqueKey === null && !hasResult && !resultDropped) return undefined;
+function extraOf({ row, hasResult, since }: StoredTask): Extra | undefined {
+  const { progress, uniqueKey, uniqueUntil, resultDropped, flow } = row;
+  const hasMore = flow || since !== undefined || resultDropped;
+  if (!progress && uniqueKey === null && !hasResult && !hasMore) return undefined;
   return {
+    ...(flow && { flow }),
+    ...(since !== undefined && { since }),
     ...(progress && { progress: [progress.percent, progress.message, progress.at] }),
     ...(uniqueKey !== null && { key: [uniqueKey, uniqueUntil] }),
     ...((hasResult || resultDropped) && { result: hasResult ? 'stored' : 'dropped' }),
@@ -218,6 +234,7 @@ export function decodeTask(id: string, bytes: Buffer): StoredTask | Tombstone {
     lastAttempt: state[13] ? attemptOf(state[13]) : null,
     leaseList: state[10] ? state[10][5] : '',
     hasResult: state[14]?.result === 'stored',
+    since: state[14]?.since,
     payload: bytes[0] === forms.task ? bytes.subarray(headEnd + 4, fixedEnd) : undefined,
     fixed: bytes.subarray(0, fixedEnd),
   };
@@ -290,6 +307,7 @@ function rowOf(id: string, head: Head, state: State): TaskRow {
     resultDropped: state[14]?.result === 'dropped',
     uniqueKey: state[14]?.key?.[0] ?? null,
     uniqueUntil: state[14]?.key?.[1] ?? null,
+    flow: state[14]?.flow ?? null,
   };
 }
 

@@ -1,3 +1,5 @@
+import { flowTables } from './flow.sql.js';
+
 /**
  * Upgrades of older tables, by the version they lead to. Columns and tables are renamed on purpose,
  * so that servers of older versions that still run cannot claim.
@@ -130,6 +132,12 @@ export const upgrades: Readonly<Record<number, readonly string[]>> = {
         claimed, 'completed', completed, 'failed', failed, 'returned', returned)::text, 1, seen_at
       FROM millrace.workers`,
     'DROP TABLE millrace.history, millrace.history_totals, millrace.workers',
+  ],
+  // Flows.
+  14: [
+    'ALTER TABLE millrace.live ADD COLUMN flow text, ADD COLUMN wait smallint',
+    'ALTER TABLE millrace.ended ADD COLUMN flow text',
+    ...flowTables,
   ],
 };
 

@@ -1,3 +1,4 @@
+import { never } from '../../core/flow.js';
 import type { LastError, WholeTask } from '../../core/task.js';
 import type { Connections } from './connections.js';
 import { isReady, LowWaterMark, lowWaterMarkOf, scheduledMark } from './low-water-marks.js';
@@ -14,6 +15,7 @@ import {
   tasksOf,
 } from './statement.js';
 import { type TaskColumns, toWholeTask, type WholeColumns } from './tasks.js';
+import { flowEnds } from './flow.sql.js';
 import { releaseKeys } from './inserts.js';
 
 /** Claims read at a time: few when only the first held lease is wanted. */
@@ -178,18 +180,18 @@ export const endedLeases = statement(
 
 /** Part of a statement: the pending tasks in `gone`, deleted from `live`, end as dead. */
 export const pendingEnded = (
-  reason: 'CANCELLED' | 'EXPIRED',
+  reason: 'CANCELLED' | 'EXPIRED' | 'DEPENDENCY_FAILED',
   { now, error }: { now: string; error: string },
 ) => `over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
-      handler_ref, error_type, last_error, attempts, progress, unique_key, unique_until)
+      handler_ref, error_type, last_error, attempts, progress, unique_key, unique_until, flow)
     SELECT g.id, g.queue_no, ${now}, g.expires_at, g.attempt, g.total_attempts, g.redrive_count, 4,
       NULL, g.settled_verdict, g.settled_token, '${reason}', t.handler_ref, '${reason}', ${error},
-      g.attempts, g.progress, g.unique_key, g.unique_until
+      g.attempts, g.progress, g.unique_key, g.unique_until, g.flow
     FROM gone g ${tasksOf('g')}
     RETURNING *
-  ), ${releaseKeys('gone')}, ${counted('-count(*)', 'count(*)')}`;
+  ), ${releaseKeys('gone')}, ${flowEnds('4')}, ${counted('-count(*)', 'count(*)')}`;
 
 /**
  * Several servers may run this at the same time: each takes other tasks.
@@ -236,7 +238,8 @@ export const nextDue = statement(
   ) g ON r.due_at IS NULL
   LEFT JOIN LATERAL (
     SELECT l.due_at FROM millrace.live l
-    WHERE l.queue_no = q.no AND l.stage = 1 AND l.due_at >= ${lowWaterMarkOf('q.no', scheduledMark)}
+    WHERE l.queue_no = q.no AND l.stage = 1 AND l.due_at < ${never}
+      AND l.due_at >= ${lowWaterMarkOf('q.no', scheduledMark)}
     ORDER BY l.due_at LIMIT 1
   ) s ON r.due_at IS NULL AND g.due_at IS NULL
   WHERE NOT q.paused AND coalesce(r.due_at, g.due_at, s.due_at) IS NOT NULL`,
