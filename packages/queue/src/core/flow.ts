@@ -1,5 +1,3 @@
-import type { Task, TaskStatus } from './task.js';
-
 /** What of a task's flow is stored with the task; a task without any of it has none. */
 export interface TaskFlow {
   flowId?: string | undefined;
@@ -97,7 +95,7 @@ export interface StoredSignal {
   isConsumed?: boolean | undefined;
 }
 
-export function isEnded(status: TaskStatus): status is EndStatus {
+export function isEnded(status: string): status is EndStatus {
   return status === 'SUCCEEDED' || status === 'DEAD';
 }
 
@@ -125,6 +123,12 @@ export function wakeReason(
 }
 
 /** What a PENDING task of a flow waits for; undefined: for its turn like any other. */
-export function flowWaitOf({ status, flow }: Pick<Task, 'status' | 'flow'>): WaitKind | undefined {
+export function flowWaitOf({
+  status,
+  flow,
+}: {
+  status: string;
+  flow?: TaskFlow | null;
+}): WaitKind | undefined {
   return status === 'PENDING' ? flow?.wait?.kind : undefined;
 }

@@ -2,7 +2,7 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { type FieldError, Refusal } from '@millrace/kit/errors';
 import type { Queue } from '../core/queue.js';
 import { FlowRefused, insertFlow } from '../storage/port/flow-graph.js';
-import { ask, type FlowProgram } from '../storage/port/flow-store.js';
+import { ask, type FlowProgram } from '../storage/port/flow-program.js';
 import type { NewTask } from '../storage/port/task-store.js';
 import { checkFlow, refusedByOthers } from './base/dependencies.js';
 import { type Principal, type QueueContext, requireGrant, requireQueue } from './base/context.js';

@@ -4,7 +4,7 @@ import type { DeadChange, DeadChangeResult, DeadPage, DeadTaskQuery } from '../p
 import { decodeTask, factsOf, isTombstone, showWhole, type StoredTask } from './task-codec.js';
 import { after, idKey, idOf, keyBefore, kinds, queueKey, queueTimeKey, timeOf } from './keys.js';
 import { tasksRedriven } from '../port/flow-graph.js';
-import { runNow } from '../port/flow-store.js';
+import { runNow } from '../port/flow-program.js';
 import { flowIo } from './flows.js';
 import { putRow, readRow } from './queue-acts.js';
 import type { Step } from './step.js';

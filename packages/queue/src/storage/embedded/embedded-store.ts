@@ -66,13 +66,9 @@ import * as changes from './transitions.js';
 import { countReader, pageReader } from './listing.js';
 import { hasEndedKeys, holderOf } from './indexes.js';
 import { insertFlow } from '../port/flow-graph.js';
-import {
-  type FlowProgram,
-  type FlowRow,
-  type FlowRowQuery,
-  runNow,
-  type TaskWithResult,
-} from '../port/flow-store.js';
+import { runNow } from '../port/flow-program.js';
+import type { AnyProgram } from '../port/flow-store.js';
+import { type FlowRow, type FlowRowQuery, type TaskWithResult } from '../port/flow-store.js';
 import { readFlowRows } from './flow-rows.js';
 import { finishFlows, flowIo, settleInFlow } from './flows.js';
 
@@ -183,7 +179,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     }
   }
 
-  async runFlow<Result>(start: () => FlowProgram<Result>, now: number): Promise<Result> {
+  async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {
     return this.#transact((step) => {
       const io = flowIo(step, now);
       return runNow(start(), {

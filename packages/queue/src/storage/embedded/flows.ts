@@ -1,8 +1,8 @@
 import { failDependent, redriveRow, toTask } from '../port/store-parts.js';
 import { tasksEnded } from '../port/flow-graph.js';
 import { suspendTask } from '../port/flow-run.js';
-import type { FlowChange, FlowIo } from '../port/flow-store.js';
-import { runNow } from '../port/flow-store.js';
+import type { FlowChange, FlowIo } from '../port/flow-program.js';
+import { runNow } from '../port/flow-program.js';
 import type { Settlement, SettleResult } from '../port/task-store.js';
 import { readFlowRows, writeFlowRows } from './flow-rows.js';
 import { holdKeyAgain } from './indexes.js';

@@ -19,7 +19,7 @@ import {
 import { after, keyBefore, kinds, nameKey, queueKey } from './keys.js';
 import { encodeJson, readQueue, type StoredQueue, toQueue } from './queue-state.js';
 import { insertFlow } from '../port/flow-graph.js';
-import { runNow } from '../port/flow-store.js';
+import { runNow } from '../port/flow-program.js';
 import { flowIo } from './flows.js';
 import type { Step } from './step.js';
 import { insertTask } from './transitions.js';

@@ -8,7 +8,8 @@ import {
   wakeReason,
 } from '../../core/flow.js';
 import type { LastError, Task, Tombstone } from '../../core/task.js';
-import { ask, type FlowChange, type FlowProgram, type FlowRow } from './flow-store.js';
+import { ask, type FlowChange, type FlowProgram } from './flow-program.js';
+import { type FlowRow } from './flow-store.js';
 import type { InsertResult, NewTask } from './task-store.js';
 
 type Known = Map<string, Task | Tombstone>;

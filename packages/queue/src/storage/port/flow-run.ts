@@ -14,7 +14,8 @@ import {
 } from '../../core/flow.js';
 import type { Task, Tombstone } from '../../core/task.js';
 import { isTask, Links, woken } from './flow-graph.js';
-import { ask, type FlowProgram, type FlowRow } from './flow-store.js';
+import { ask, type FlowProgram } from './flow-program.js';
+import { type FlowRow } from './flow-store.js';
 import type { Settlement, SettleResult } from './task-store.js';
 
 /** Ends a claim; the task waits for a time, signals or other tasks. */

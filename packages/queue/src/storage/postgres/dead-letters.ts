@@ -24,7 +24,7 @@ import {
 import { keepQueue } from './queues.js';
 import { attemptsOf, type TaskColumns, toTask, wholeMs, withoutZeros } from './tasks.js';
 import { tasksRedriven } from '../port/flow-graph.js';
-import { runLater } from '../port/flow-store.js';
+import { runLater } from '../port/flow-program.js';
 import type { Counters } from './counters.js';
 import { flowIo } from './flows.js';
 import { holdKeysAgain, type RedrivenColumns } from './inserts.js';

@@ -1,14 +1,12 @@
 import { type EndStatus, type TaskFlow, waitKinds } from '../../core/flow.js';
 import type { Task, Tombstone } from '../../core/task.js';
 import { tasksEnded } from '../port/flow-graph.js';
+import { type FlowChange, type FlowIo, runLater } from '../port/flow-program.js';
 import {
-  type FlowChange,
-  type FlowIo,
   type FlowRow,
   type FlowRowKey,
   flowRowKinds,
   type FlowRowQuery,
-  runLater,
 } from '../port/flow-store.js';
 import type { Settlement, SettleResult } from '../port/task-store.js';
 import { bigintArray, smallintArray, textArray } from './batches.js';

@@ -63,13 +63,9 @@ import { PostgresEnd } from './transfer-end.js';
 import { waitKinds } from '../../core/flow.js';
 import { insertFlow } from '../port/flow-graph.js';
 import { suspendTask } from '../port/flow-run.js';
-import {
-  type FlowProgram,
-  type FlowRow,
-  type FlowRowQuery,
-  runLater,
-  type TaskWithResult,
-} from '../port/flow-store.js';
+import { runLater } from '../port/flow-program.js';
+import type { AnyProgram } from '../port/flow-store.js';
+import { type FlowRow, type FlowRowQuery, type TaskWithResult } from '../port/flow-store.js';
 import { keyHolder, takeFlowEnds } from './flow.sql.js';
 import { type FlowEffects, flowIo, readRows as readFlowRows, tellFlowEnds } from './flows.js';
 import { findTasks, findWholeTasks } from './tasks.js';
@@ -218,7 +214,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     return results;
   }
 
-  async runFlow<Result>(start: () => FlowProgram<Result>, now: number): Promise<Result> {
+  async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {
     const counters = this.#counters;
     let effects: FlowEffects = { queues: new Set(), dead: new Set() };
     const result = await this.#connections.transact((transaction) => {

@@ -59,12 +59,11 @@ import {
 import { type EndStatus, flowWaitOf, isEnded, type WaitKind } from '../../../src/core/flow.js';
 import { insertFlow, tasksEnded, tasksRedriven } from '../../../src/storage/port/flow-graph.js';
 import { suspendTask } from '../../../src/storage/port/flow-run.js';
+import { type FlowChange, runNow } from '../../../src/storage/port/flow-program.js';
+import type { AnyProgram } from '../../../src/storage/port/flow-store.js';
 import {
-  type FlowChange,
-  type FlowProgram,
   type FlowRow,
   type FlowRowQuery,
-  runNow,
   type TaskWithResult,
 } from '../../../src/storage/port/flow-store.js';
 import { AuditLog } from './audit-log.js';
@@ -453,7 +452,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     return results;
   }
 
-  #run<Result>(program: FlowProgram<Result>, now: number): Result {
+  #run<Result>(program: AnyProgram<Result>, now: number): Result {
     return runNow(program, {
       tasks: ({ ids }) =>
         new Map(
@@ -490,7 +489,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     this.#notify([row.queue]);
   }
 
-  async runFlow<Result>(start: () => FlowProgram<Result>, now: number): Promise<Result> {
+  async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {
     const before = new Set(this.#rows.keys());
     try {
       const result = this.#run(start(), now);
