@@ -170,7 +170,7 @@ function tagPart(tag, operations, usual) {
     const success = Object.keys(responses).find((status) => status.startsWith('2')) ?? '';
     const codes = (rest['x-codes'] ?? []).filter((code) => !usual.includes(code));
     const refusals = codes.length > 0 ? `, or ${codes.join(', ')}` : '';
-    return `- \`${method.toUpperCase()} ${path}\`: ${summary ?? operationId}. Answers ${success}${refusals}.`;
+    return `- \`${method.toUpperCase()} ${path}\` (\`${operationId}\`): ${summary ?? operationId}. Answers ${success}${refusals}.`;
   });
   return [`## ${tag}`, '', ...items, ''].join('\n');
 }

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createDaemonClient, createQueueClient } from '../packages/client/dist/index.js';
+import { createDaemonClient, createQueueApi } from '../packages/client/dist/index.js';
 import { backend } from './system.mjs';
 
 const queue = 'soak';
@@ -41,7 +41,7 @@ export class Load {
   constructor(system, handler) {
     this.system = system;
     this.handler = handler;
-    this.queue = createQueueClient({ url: system.url('queue'), token: system.token });
+    this.queue = createQueueApi({ url: system.url('queue'), token: system.token });
     this.daemon = createDaemonClient({ url: system.url('daemon'), token: system.daemonToken });
   }
 

@@ -1,4 +1,4 @@
-import { ApiError, createDaemonClient, createQueueClient } from '@millrace/client';
+import { ApiError, createDaemonClient, createQueueApi } from '@millrace/client';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startDaemon, type TestDaemon } from '../packages/daemon/test/support/daemon.js';
 import { makeQueue, startTestServer, tokens } from '../packages/queue/test/support/server.js';
@@ -21,7 +21,7 @@ async function newQueue() {
 test('a task whose answer was lost is stored once', async () => {
   const { url } = await newQueue();
   const sent: string[] = [];
-  const client = createQueueClient({
+  const client = createQueueApi({
     url,
     token: tokens.root,
     fetch: async (target, init) => {
@@ -34,7 +34,7 @@ test('a task whose answer was lost is stored once', async () => {
   });
   const { id } = await client.submit('mail', task, atOnce);
   expect(sent).toEqual([id, id, id]);
-  const watcher = createQueueClient({ url, token: () => tokens.root });
+  const watcher = createQueueApi({ url, token: () => tokens.root });
   const stats = await watcher.call('getStats', { path: { queue: 'mail' } });
   expect(stats.pending).toBe(1);
 });
@@ -42,7 +42,7 @@ test('a task whose answer was lost is stored once', async () => {
 test('a refusal is reported at once, with its code and what to do', async () => {
   const { url } = await newQueue();
   let tries = 0;
-  const client = createQueueClient({
+  const client = createQueueApi({
     url,
     token: tokens.root,
     fetch: (target, init) => {
@@ -63,7 +63,7 @@ test('a server that asks to wait is asked again after that time', async () => {
     new Response('{"code":"RATE_LIMITED"}', { status: 429, headers: { 'retry-after': '2' } }),
     Response.json({ id: '01ARYZ6S410000000000000000', status: 'PENDING' }, { status: 202 }),
   ];
-  const client = createQueueClient({
+  const client = createQueueApi({
     url: 'http://queue.test',
     fetch: () => Promise.resolve(answers.shift()!),
   });
@@ -73,7 +73,7 @@ test('a server that asks to wait is asked again after that time', async () => {
 });
 
 test('the last failure is reported when no try succeeds', async () => {
-  const client = createQueueClient({ url: 'http://127.0.0.1:9' });
+  const client = createQueueApi({ url: 'http://127.0.0.1:9' });
   await expect(client.submit('mail', task, { ...atOnce, attempts: 2 })).rejects.toThrow('fetch');
 });
 

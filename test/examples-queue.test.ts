@@ -14,7 +14,7 @@ const example = (path: string) => join(root, 'examples', path);
 /** That of `mail-signing` in the test server. */
 const secret = `whsec_${'A'.repeat(32)}`;
 const soon = { timeout: 60_000, interval: 50 };
-const printed = 'Attempt 1: mail to ada@example.com\nThe task is SUCCEEDED.\n';
+const printed = 'Mail to ada@example.com\nThe task is SUCCEEDED.\n';
 
 test('in-process: runs a task without a server, in 20 lines', () => {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-example-'));

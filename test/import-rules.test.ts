@@ -58,7 +58,7 @@ test.each([
   ['packages/engine/src/planted.ts', '@millrace/kit/errors'],
   ['packages/engine/src/planted.ts', '@millrace/contract/db-reasons'],
   ['packages/queue/src/planted.ts', '@millrace/engine'],
-  ['packages/db/src/server/planted.ts', '@millrace/engine/query/filter'],
+  ['packages/db/src/server/planted.ts', '@millrace/engine/value/filter'],
   ['packages/queue/src/planted.ts', '@millrace/worker'],
   ['packages/worker/src/planted.ts', '@millrace/client'],
   ['packages/client/src/planted.ts', '@millrace/contract/queue'],

@@ -154,8 +154,8 @@ test('the database works in one import', () => {
 
 test('the clients can be imported', () => {
   const program = `
-    import { createDaemonClient, createQueueClient } from '@millrace/client';
-    const queue = createQueueClient({ url: 'http://127.0.0.1:1' });
+    import { createDaemonClient, createQueueApi } from '@millrace/client';
+    const queue = createQueueApi({ url: 'http://127.0.0.1:1' });
     console.log(typeof queue.submit, typeof createDaemonClient);
   `;
   writeFileSync(join(home, 'clients.js'), program);

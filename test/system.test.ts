@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createQueueClient } from '@millrace/client';
+import { createQueueApi } from '@millrace/client';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { ctl } from '../packages/ctl/test/run-ctl.js';
 import { installFakeAgent } from '../packages/daemon/test/support/fake-agent.js';
@@ -69,7 +69,7 @@ async function start(): Promise<Up> {
 
 function clientOf(up: Up) {
   const token = readFileSync(join(data, 'queue.token'), 'utf8').trim();
-  return createQueueClient({ url: up.url('queue'), token });
+  return createQueueApi({ url: up.url('queue'), token });
 }
 
 /** The database's owner key, which a restored directory has a new one of. */

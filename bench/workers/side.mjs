@@ -78,33 +78,25 @@ process.send({ value: 'ready' });
 
 /** The SDK of Millrace in the form of `peers`. */
 async function millrace() {
-  const { createQueueClient, createWorker, defineTasks } = await import('@millrace/worker');
-  const { createQueueClient: apiClient } = await import('@millrace/client');
-  const tasks = defineTasks();
-  const client = createQueueClient(connection, tasks);
-  const api = apiClient(connection);
-  const bytes = (value) => Buffer.from(JSON.stringify(value)).toString('base64');
+  const { connectQueue, defineTasks } = await import('@millrace/worker');
+  const queue = connectQueue(connection, defineTasks());
   let worker;
   return {
-    submit: (value) => client.submit('bench', 'task', value),
+    submit: (value) => queue.submit('bench', 'task', value),
     submitAll: (values) =>
-      api.call('submitBatch', {
-        path: { queue: 'bench' },
-        body: values.map((value) => ({
-          handler_ref: 'task',
-          payload: bytes(value),
-          payload_content_type: 'application/json',
-        })),
-      }),
+      queue.submitMany(
+        values.map((value) => ({ ref: 'task', payload: value })),
+        { queue: 'bench' },
+      ),
     resume: () => {
-      const options = { ...connection, queue: 'bench', concurrency: 64 };
-      worker ??= createWorker(options, tasks, { task: (call) => handle(call.payload) });
+      const options = { queue: 'bench', concurrency: 64 };
+      worker ??= queue.createWorker(options, { task: (call) => handle(call.payload) });
     },
     /** Leaves that many claims of workers waiting. */
     wait: (count) => {
       for (let n = 0; n < count; n++) {
         const body = { worker: `idle-${n}`, wait_ms: 30_000 };
-        api.call('claimTasks', { path: { queue: 'bench' }, body }).catch(() => {});
+        queue.call('claimTasks', { path: { queue: 'bench' }, body }).catch(() => {});
       }
     },
     pause: async () => {

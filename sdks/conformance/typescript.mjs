@@ -1,9 +1,9 @@
 /** The runner of the TypeScript SDK; see README.md. */
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createQueueClient as createApi } from '../../packages/client/dist/index.js';
+import { createQueueApi } from '../../packages/client/dist/index.js';
 import {
-  createQueueClient,
+  connectQueue,
   createWorker,
   defineTasks,
   PermanentError,
@@ -13,9 +13,9 @@ import {
 const { MILLRACE_URL, MILLRACE_TOKEN, MILLRACE_PREFIX, MILLRACE_ONLY, MILLRACE_RESUME } =
   process.env;
 const server = { url: MILLRACE_URL, token: MILLRACE_TOKEN };
-const api = createApi(server);
+const api = createQueueApi(server);
 const tasks = defineTasks();
-const client = createQueueClient(server, tasks);
+const client = connectQueue(server, tasks);
 
 class Flaky extends Error {
   name = 'Flaky';

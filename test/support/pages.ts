@@ -32,6 +32,7 @@ export const pagesOfQueue = [
   'docs/tutorials/first-task.md',
   'docs/how-to/submit-tasks.md',
   'docs/how-to/see-what-a-queue-is-doing.md',
+  'docs/how-to/follow-tasks.md',
   'docs/how-to/cancel-and-re-run.md',
   'docs/how-to/wait-for-a-result.md',
   'docs/how-to/handle-dead-tasks.md',
@@ -52,7 +53,9 @@ export const pagesOfDatabase = [
 export const programPages = [
   'docs/tutorials/first-database.md',
   'docs/how-to/query-records.md',
+  'docs/how-to/aggregate-records.md',
   'docs/how-to/write-safely.md',
+  'docs/how-to/update-with-operators.md',
   'docs/how-to/model-and-validate-records.md',
   'docs/how-to/watch-changes.md',
   'docs/how-to/back-up-a-database.md',
@@ -66,6 +69,7 @@ export const pagesOfRepository = [
   'docs/explanation/performance.md',
   'docs/explanation/reliability.md',
   'docs/tutorials/first-worker.md',
+  'docs/how-to/test-your-handlers.md',
   'examples/embedded/README.md',
   'examples/in-process/README.md',
 ];

@@ -11,9 +11,4 @@ export type {
   OperationRequest,
   OperationResult,
 } from './operations.js';
-export {
-  createQueueClient,
-  type QueueClient,
-  type SubmitOptions,
-  type TaskToSubmit,
-} from './queue.js';
+export { createQueueApi, type QueueApi, type SubmitOptions, type TaskToSubmit } from './queue.js';

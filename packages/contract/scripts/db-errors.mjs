@@ -7,6 +7,7 @@ const responseNames = {
   404: ['NotFound', 'What the request names is not there.'],
   409: ['Conflict', 'Something else is there, or came first.'],
   415: ['UnsupportedMediaType', 'The body has a media type that is not supported.'],
+  422: ['Unprocessable', 'The update cannot be applied.'],
   429: ['TooManyRequests', 'A limit was reached.'],
   499: ['ClientClosedRequest', 'The caller gave the call up.'],
   500: ['InternalError', 'The server failed.'],

@@ -185,6 +185,10 @@ export const examples = {
       read_seq: 1190,
     },
   },
+  distinct: {
+    request: { field: 'city', filter: adults },
+    response: { values: ['London', 'Zürich'], read_seq: 1190 },
+  },
   watch: { request: watchRequest, responses: watchResponses },
   watchGet: { responses: watchResponses },
   watchDatabase: { request: { start_seq: 1190 }, responses: watchResponses },

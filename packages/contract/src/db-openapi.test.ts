@@ -44,7 +44,7 @@ function examplesOf(media: Media): unknown[] {
 }
 
 test('every method of the service is served, each binding under its own id', () => {
-  expect(Database.methods).toHaveLength(32);
+  expect(Database.methods).toHaveLength(33);
   const served = new Set<string>(dbRoutes.map((route) => route.rpc));
   expect(Database.methods.map((method) => method.name).filter((name) => !served.has(name))).toEqual(
     [],

@@ -39,8 +39,13 @@ test('the HTTP statuses are those of grpc-gateway', () => {
 });
 
 test.each(reasons)('%s has the HTTP status of its code', (reason, { code, status }) => {
-  // Mistakes that only HTTP knows have statuses of their own, which no gRPC code maps to.
-  const ofHttp: Record<string, number> = { NO_SUCH_METHOD: 405, UNSUPPORTED_MEDIA_TYPE: 415 };
+  // Some mistakes have statuses of their own, which no gRPC code maps to.
+  const ofHttp: Record<string, number> = {
+    NO_SUCH_METHOD: 405,
+    UNSUPPORTED_MEDIA_TYPE: 415,
+    BAD_UPDATE: 422,
+    TYPE_MISMATCH: 422,
+  };
   expect(status).toBe(ofHttp[reason] ?? httpStatusOfCode[code]);
 });
 

@@ -60,7 +60,7 @@ export interface DbReasonEntry {
   readonly toPeers?: readonly string[];
 }
 
-const reads = ['FindById', 'FindByKey', 'Find', 'Aggregate'];
+const reads = ['FindById', 'FindByKey', 'Find', 'Aggregate', 'Distinct'];
 const inserts = ['Insert', 'InsertWithKey', 'Upsert', 'UpdateIfRev', 'BulkWrite'];
 const updates = ['Update', 'UpdateByKey', 'Upsert', 'UpdateIfRev', 'BulkWrite', 'UpdateMany'];
 const deletes = ['Delete', 'DeleteByKey', 'DeleteMany'];
@@ -129,6 +129,20 @@ export const dbReasons = {
     meaning: 'The data is missing, not a JSON object, or more than 32 levels deep.',
     methods: bodies,
   },
+  BAD_UPDATE: {
+    code: 'INVALID_ARGUMENT',
+    status: 422,
+    meaning:
+      'The update has an unknown operator, or a path or value that its operator does not take.',
+    methods: updates,
+  },
+  TYPE_MISMATCH: {
+    code: 'INVALID_ARGUMENT',
+    status: 422,
+    meaning: 'An operator of the update does not fit the type of a value in the record.',
+    metadata: ['path'],
+    methods: updates,
+  },
   SCHEMA_VIOLATION: {
     code: 'INVALID_ARGUMENT',
     status: 400,
@@ -153,7 +167,7 @@ export const dbReasons = {
     code: 'INVALID_ARGUMENT',
     status: 400,
     meaning: 'The filter has an unknown op, a value the op does not take, or an unsafe regex.',
-    methods: ['Find', 'Aggregate', 'Watch', 'UpdateMany', 'DeleteMany'],
+    methods: ['Find', 'Aggregate', 'Distinct', 'Watch', 'UpdateMany', 'DeleteMany', 'CreateIndex'],
   },
   BAD_CURSOR: {
     code: 'INVALID_ARGUMENT',
@@ -304,7 +318,7 @@ export const dbReasons = {
     status: 429,
     meaning: 'There are more than 100,000 groups; narrow the filter or group by less.',
     metadata: ['limit'],
-    methods: ['Aggregate'],
+    methods: ['Aggregate', 'Distinct'],
   },
 
   // Transactions

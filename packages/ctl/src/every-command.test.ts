@@ -126,8 +126,8 @@ test.each(own.filter(([path]) => listing.test(path) || views.includes(path)))(
     const longs = command.options.map(({ long }) => long);
     expect(longs).toEqual(expect.arrayContaining(['--watch', '--interval', '--output-format']));
     const { choices } = command.options.find(({ long }) => long === '--output-format')!;
-    expect(choices).toEqual(['table', 'json', 'yaml', 'name']);
+    expect(choices).toEqual(['table', 'json', 'yaml', 'csv', 'name']);
     const { code, err } = await ctl([...wordsOf(command), '-o', 'xml']);
-    expect([code, err]).toEqual([2, expect.stringContaining('table, json, yaml, name')]);
+    expect([code, err]).toEqual([2, expect.stringContaining('table, json, yaml, csv, name')]);
   },
 );

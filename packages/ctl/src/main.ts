@@ -21,6 +21,10 @@ export async function main(args: readonly string[]): Promise<void> {
   if ('enableCompileCache' in module && typeof module.enableCompileCache === 'function') {
     module.enableCompileCache();
   }
+  if (args.length === 2 && args[0] === 'usage' && args[1] === 'statusline') {
+    const { printStatusline } = await import('./usage/statusline.js');
+    return printStatusline(process);
+  }
   if (args[0] === liveCommand) {
     const { printLiveValues } = await import('./completion/live-values.js');
     await printLiveValues(args.slice(1), process);

@@ -17,7 +17,7 @@ export async function run(
 ): Promise<number> {
   const { format, words, hasFormat } = outputArgs(args);
   const converter =
-    format === 'yaml' || format === 'name'
+    format === 'yaml' || format === 'csv' || format === 'name'
       ? (await import('./render/output-format.js')).converterTo(format)
       : undefined;
   const terminal = openTerminal(args, outside, converter);

@@ -52,6 +52,27 @@ describe('records', () => {
     });
   });
 
+  test('update applies operators by id or key; distinct lists values', async () => {
+    const { record } = await server.json(['put', 'counters', 'a', '{"n":1,"tags":["x"]}']);
+    const byKey = await server.json(['update', 'counters', '--key', 'a', '{"$inc":{"n":1}}']);
+    expect(byKey.record).toMatchObject({ rev: 2, data: { n: 2 } });
+    const update = '{"$push":{"tags":"y"}}';
+    expect((await server.json(['update', 'counters', record.id, update])).record.rev).toBe(3);
+    expect((await server.json(['update', 'counters', 'a', '-'], update)).record.rev).toBe(4);
+    const late = await server.ctl(['update', 'counters', 'a', update, '--if-rev', '1']);
+    expect([late.code, late.out]).toEqual([1, '']);
+    const plain = await server.ctl(['update', 'counters', 'a', '{"n":5}']);
+    expect([plain.code, plain.err.includes('ctl db put')]).toEqual([2, true]);
+    const unknown = await server.ctl(['update', 'counters', 'a', '{"$incr":{"n":1}}']);
+    expect(unknown.err).toContain('did you mean "$inc"');
+    expect(await server.json(['distinct', 'counters', 'tags'])).toEqual({ values: ['x', 'y'] });
+    expect((await server.ctl(['distinct', 'counters', 'n', 'n>1'])).out).toBe('2\n');
+    const shown = await server.json(['find', 'counters', '--exclude', 'tags']);
+    expect(shown.records[0].data).toEqual({ n: 2 });
+    const create = ['index', 'create', 'counters', 'name', '--ci', '--where', 'n>1'];
+    expect((await server.json(create)).index).toMatchObject({ collation: 'ci', state: 'ready' });
+  });
+
   test('a revision guards against others, a request id against repetition', async () => {
     await server.json(['put', 'guard', 'k', '{"n":1}', '--if-rev', '0']);
     const late = await server.ctl(['put', 'guard', 'k', '{"n":2}', '--if-rev', '7', '--json']);

@@ -38,7 +38,7 @@ const watched = (await describedCommands()).filter(
   ({ path, options }) => options.some(({ long }) => long === '--watch') && !noServer.test(path),
 );
 /** One document of figures, in which nothing has a name. */
-const nameless = /^ctl (?:usage (?:spend|savings|insights)|cost|queue stats)\b/;
+const nameless = /^ctl (?:usage (?:spend|savings|insights|blocks|value)|cost|queue stats)\b/;
 /** Things of the examples by the name of an argument; otherwise a queue is meant. */
 const samples: Readonly<Record<string, string>> = {
   agent: 'docs',

@@ -57,7 +57,13 @@ describe('-o', () => {
   test('an unknown format is a usage error', async () => {
     const { code, out, err } = await list('-o', 'xml');
     expect({ code, out }).toEqual({ code: 2, out: '' });
-    expect(err).toContain('table, json, yaml, name');
+    expect(err).toContain('table, json, yaml, csv, name');
+  });
+
+  test('csv has a line for each thing', async () => {
+    const { code, out } = await list('-o', 'csv');
+    const [head, ...lines] = out.trim().split('\n');
+    expect([code, head!.startsWith('name,'), lines.length]).toEqual([0, true, 2]);
   });
 
   test('errors of -o yaml are text', async () => {

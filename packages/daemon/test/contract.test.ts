@@ -208,6 +208,9 @@ const good: Record<string, ApiRequest> = {
     body: { tier: 'subscription' },
   },
   getSpend: { path: '/api/v1/spend' },
+  getUsageBlocks: { path: '/api/v1/usage/blocks?backend=codex' },
+  getUsageValue: { path: '/api/v1/usage/value' },
+  getPrometheusMetrics: { path: '/metrics' },
   getInsights: { path: '/api/v1/insights?since=30d' },
   getSavings: { path: '/api/v1/savings?since=7d&bucket=day&samples=1' },
   think: { method: 'POST', path: '/api/v1/think', body: { prompt: 'What is a millrace?' } },
@@ -383,6 +386,7 @@ describe('every operation that is served', () => {
     });
     await refuse('getUsage', 'INVALID_REQUEST', { path: '/api/v1/usage?refresh=perhaps' });
     await refuse('getUsage', 'INVALID_REQUEST', { path: '/api/v1/usage?fresh=true' });
+    await refuse('getUsageBlocks', 'INVALID_REQUEST', { path: '/api/v1/usage/blocks?backend=' });
     for (const query of ['unread=perhaps', 'limit=0', 'limit=1001', 'limit=ten', 'read=true']) {
       await refuse('listInbox', 'INVALID_REQUEST', { path: `/api/v1/inbox?${query}` });
     }

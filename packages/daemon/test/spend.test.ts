@@ -167,3 +167,51 @@ test('insights are mined from the same transcripts', async () => {
     'claude-opus-4-5',
   ]);
 });
+
+test('spend: blocks, the value of the work and hours have their own reports', async () => {
+  const home = new Home();
+  home.append(session, message('m1'));
+  const spend = await home.start();
+  const { api } = daemon!;
+  const { by_hour, by_branch, by_task, exact_usd } = await spend();
+  expect(exact_usd).toBeCloseTo(0.035);
+  expect(by_hour).toEqual([expect.objectContaining({ exact_usd })]);
+  expect([by_branch[0].key, by_task[0].key]).toEqual(['none', 'none']);
+  const blocks = await api.ok('GET', '/api/v1/usage/blocks');
+  expectSchema('UsageBlocks', blocks);
+  expect(blocks).toMatchObject({ backend: 'claude', blocks: [{ is_active: true, exact_usd }] });
+  const none = await api.ok('GET', '/api/v1/usage/blocks?backend=codex');
+  expect(none).toEqual({ backend: 'codex', blocks: [] });
+  const value = await api.ok('GET', '/api/v1/usage/value');
+  expectSchema('UsageValue', value);
+  expect(value.total).toMatchObject({ backend: 'all', sessions: 0 });
+});
+
+test('metrics: Prometheus reads them with the token, or at an address of their own', async () => {
+  const home = new Home();
+  home.append(session, message('m1'));
+  const token = 'a-token-of-thirty-two-characters';
+  await home.start({ flags: { token, 'metrics-listen': '127.0.0.1:0' } });
+  const { listeners } = daemon!;
+  const api = daemon!.api.withHeaders({ authorization: `Bearer ${token}` });
+  await api.ok('GET', '/api/v1/spend');
+  const { status, text, headers } = await api.send({ path: '/metrics' });
+  expect([status, headers['content-type']]).toEqual([200, expect.stringMatching(/^text\/plain/)]);
+  for (const series of [
+    'millrace_daemon_tokens_total{backend="claude",kind="cache_read"} 10000',
+    'millrace_daemon_exact_usd_total{backend="claude",model="claude-opus-4-5"} 0.035',
+    'millrace_daemon_questions_waiting 0',
+    'millrace_daemon_spawn_seconds_count 0',
+  ]) {
+    expect(text).toContain(series);
+  }
+  expect((await api.withHeaders({ authorization: '' }).send({ path: '/metrics' })).status).toBe(401);
+  const { url } = listeners.find(({ listener }) => listener === 'metrics')!;
+  const open = await fetch(`${url}/metrics`);
+  expect([open.status, await open.text()]).toEqual([
+    200,
+    expect.stringContaining('millrace_daemon_exact_usd_total'),
+  ]);
+  const foreign = await fetch(`${url}/metrics`, { headers: { origin: 'http://evil.example' } });
+  expect(foreign.status).toBe(403);
+});

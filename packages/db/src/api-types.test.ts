@@ -56,6 +56,21 @@ export async function mistakes(): Promise<void> {
   await people.find({ filter: { 'orders.price': 'high' } });
   // @ts-expect-error 19: mistake inside or
   await people.find({ filter: { or: [{ age: 1 }, { name: 1 }] } });
+  // @ts-expect-error: $inc on a text
+  await people.update('id', { $inc: { name: 1 } });
+  // @ts-expect-error: $set of the wrong type
+  await people.update('id', { $set: { age: '3' } });
+  // @ts-expect-error: $push on what is no array
+  await people.update('id', { $push: { age: 3 } });
+  // @ts-expect-error: $push of the wrong element
+  await people.updateMany({}, { $push: { tags: 3 } });
+  // @ts-expect-error: unknown operator
+  await people.update('id', { $incr: { age: 1 } });
+  await people.update({ key: 'k' }, { $inc: { age: 1, 'address.geo.lat': 2 }, $unset: ['active'] });
+  await people.updateMany({ age: 3 }, { $push: { tags: { each: ['a'], slice: 3 } } });
+  await people.find({ filter: { name: { gt: new Date() }, tags: { all: ['a'], size: 2 } } });
+  // @ts-expect-error: size of a number
+  await people.find({ filter: { age: { size: 2 } } });
   // @ts-expect-error 20: mistake inside not
   await people.find({ filter: { not: { role: 'owner' } } });
   // @ts-expect-error 21: condition without a value

@@ -1,7 +1,8 @@
 import { Database, type OpenOptions } from './api/database.js';
 
 /**
- * Opens the database in a directory, which is made when it is not there.
+ * Opens the database in a directory, which is made when it is not there. `:memory:` opens an empty
+ * one in memory, for tests.
  *
  *     const db = await open('./data', { collections: { people: { indexes: [{ fields: ['age'] }] } } });
  *     const people = db.collection<{ name: string; age: number }>('people');
@@ -12,12 +13,15 @@ export function open(directory: string, options: OpenOptions = {}): Promise<Data
 }
 
 export type { EmbeddedCollection as Collection } from './api/embedded-collection.js';
-export type { Patch } from './value/documents.js';
+export { date, type Patch } from './value/documents.js';
+export type { Update } from './query/typed-update.js';
 export type {
   Database,
   LogPosition,
   OpenOptions,
   CollectionOptions,
+  CollectionSummary,
+  IndexSummary,
   DatabaseTransaction,
 } from './api/database.js';
 export type { IndexDefinition } from './format/entries.js';

@@ -3,12 +3,17 @@ import { join } from 'node:path';
 import { queueOperations, type QueueOperationId } from '@millrace/contract/queue';
 import { hashSecret } from '@millrace/kit/tokens';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { goodCalls, newGrounds, type Grounds } from './support/good-calls.js';
+import {
+  type EndingOperationId,
+  goodCalls,
+  newGrounds,
+  type Grounds,
+} from './support/good-calls.js';
 import { makeQueue, plainConfig, startTestServer, tokens, type Who } from './support/server.js';
 import { operations } from './support/wire-check.js';
 
 const server = await startTestServer({ onEnd: afterAll });
-const ids = Object.keys(queueOperations) as QueueOperationId[];
+const ids = Object.keys(goodCalls) as EndingOperationId[];
 const guarded = ids.filter((id) => queueOperations[id].authenticated);
 const open = ids.filter((id) => !queueOperations[id].authenticated);
 

@@ -1,15 +1,14 @@
 import { connect } from 'node:net';
-import { queueOperations, type QueueOperationId } from '@millrace/contract/queue';
 import fc from 'fast-check';
 import { afterAll, expect, test } from 'vitest';
 import type { TestRequest } from './support/http-client.js';
-import { goodCalls, newGrounds } from './support/good-calls.js';
+import { type EndingOperationId, goodCalls, newGrounds } from './support/good-calls.js';
 import { newEmbeddedStore, startTestServer, tokens } from './support/server.js';
 
 const store = await newEmbeddedStore(afterAll);
 const server = await startTestServer({ onEnd: afterAll, store });
 const grounds = await newGrounds(server);
-const ids = Object.keys(queueOperations) as QueueOperationId[];
+const ids = Object.keys(goodCalls) as EndingOperationId[];
 const runs = 1_500;
 
 /** Another value in some place of a JSON value. */

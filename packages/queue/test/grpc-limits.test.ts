@@ -2,10 +2,15 @@ import { readFileSync } from 'node:fs';
 import { connect as connectHttp2, type ClientHttp2Session } from 'node:http2';
 import { connect } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { fromBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
 import { anyUnpack, durationMs } from '@bufbuild/protobuf/wkt';
 import * as grpc from '@grpc/grpc-js';
-import { ErrorInfoSchema, RetryInfoSchema, StatusSchema } from '@millrace/contract/queue-grpc';
+import {
+  ClaimRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+  StatusSchema,
+} from '@millrace/contract/queue-grpc';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createDelivery } from '../src/delivery/index.js';
 import { queueV1 } from './support/grpc-handler.js';
@@ -51,13 +56,7 @@ interface Refused {
   retryMs?: number;
 }
 
-/** Sends `body` as it is; resolves with the status, which may come before the request has ended. */
-function send(
-  session: ClientHttp2Session,
-  method: string,
-  body: Buffer,
-  headers: Record<string, string> = {},
-): Promise<Refused> {
+function open(session: ClientHttp2Session, method: string, headers: Record<string, string>) {
   const call = session.request({
     ':method': 'POST',
     ':path': `/queue.v1.Queue/${method}`,
@@ -65,7 +64,17 @@ function send(
     te: 'trailers',
     ...headers,
   });
-  call.on('error', () => undefined).resume();
+  return call.on('error', () => undefined).resume();
+}
+
+/** Sends `body` as it is; resolves with the status, which may come before the request has ended. */
+function send(
+  session: ClientHttp2Session,
+  method: string,
+  body: Buffer,
+  headers: Record<string, string> = {},
+): Promise<Refused> {
+  const call = open(session, method, headers);
   call.write(body);
   return new Promise((resolve) => {
     const take = (fields: Record<string, unknown>) => {
@@ -161,7 +170,7 @@ test('claim: a principal has at most max_waiting_claims waiting in a queue', asy
   onTestFinished(() => client.close());
   const metadata = new grpc.Metadata();
   metadata.set('authorization', `Bearer ${tokens.worker}`);
-  const open = (handler: string) => {
+  const claimFor = (handler: string) => {
     const request = { queue: 'mail', worker: 'w', handlers: [handler] };
     const stream = client.Claim(request, metadata);
     onTestFinished(() => stream.cancel());
@@ -170,7 +179,7 @@ test('claim: a principal has at most max_waiting_claims waiting in a queue', asy
     const failed = new Promise<any>((resolve) => stream.on('error', resolve));
     return { tasks, failed };
   };
-  const [a, b] = [open('a'), open('b')];
+  const [a, b] = [claimFor('a'), claimFor('b')];
   const claim = {
     method: 'POST',
     path: '/v1/queues/mail/tasks:claim',
@@ -180,7 +189,7 @@ test('claim: a principal has at most max_waiting_claims waiting in a queue', asy
   const { headers, body } = await server.as('worker', claim);
   expect(headers).toMatchObject({ 'retry-after': '1', ratelimit: '"claims";r=0;t=1' });
   expect(body).toMatchObject({ code: 'RATE_LIMITED' });
-  const refused = await open('c').failed;
+  const refused = await claimFor('c').failed;
   const [details] = refused.metadata.get('grpc-status-details-bin');
   expect(detailsOf(details)).toEqual({ reason: 'RATE_LIMITED', retryMs: 1000 });
   // Others can still wait, and those that wait are served.
@@ -190,6 +199,35 @@ test('claim: a principal has at most max_waiting_claims waiting in a queue', asy
   await expect.poll(() => b.tasks, { timeout: 20_000 }).toEqual(['b']);
   expect(a.tasks).toEqual([]);
 });
+
+test('claim: a stream that is not read is cut off and its tasks are handed back', async () => {
+  const { server, url } = await start({});
+  const payload = Buffer.alloc(2 ** 19, 'x').toString('base64');
+  const path = '/v1/queues/mail/tasks';
+  for (let n = 0; n < 4; n++) {
+    await server.as('submitter', { method: 'POST', path, body: { handler_ref: 'a', payload } });
+  }
+  const statuses = async () => {
+    const { body } = await server.as('operator', { method: 'GET', path });
+    return body.tasks.map(({ status }: any) => status);
+  };
+  const session = connectHttp2(`http://${url.host}`, { settings: { initialWindowSize: 0 } });
+  onTestFinished(() => session.destroy());
+  const claim = create(ClaimRequestSchema, { queue: 'mail', worker: 'w', maxOutstanding: 4 });
+  const call = open(session, 'Claim', admin);
+  let isCut = false;
+  call.on('close', () => (isCut = true));
+  call.end(message(toBinary(ClaimRequestSchema, claim)));
+  await expect.poll(statuses, { timeout: 20_000 }).toContain('IN_FLIGHT');
+  expect(isCut).toBe(false);
+  const cutOff = () => {
+    server.clock.monotonicAheadMs += 1_000;
+    return isCut;
+  };
+  await expect.poll(cutOff, { timeout: 60_000, interval: 100 }).toBe(true);
+  const pending = ['PENDING', 'PENDING', 'PENDING', 'PENDING'];
+  await expect.poll(statuses, { timeout: 20_000 }).toEqual(pending);
+}, 120_000);
 
 test('TLS: serves REST and gRPC with the certificate of the settings', async () => {
   const file = (name: string) =>

@@ -4,6 +4,7 @@ import { changeTests } from './task-store/changes.js';
 import { claimTests } from './task-store/claims.js';
 import { deadLetterTests } from './task-store/dead-letters.js';
 import { flowTests } from './task-store/flows.js';
+import { eventTests } from './task-store/events.js';
 import { listTests } from './task-store/lists.js';
 import { groupTests } from './task-store/groups.js';
 import { historyTests } from './task-store/history.js';
@@ -39,5 +40,6 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     uniqueKeyTests(fixture);
     historyTests(fixture);
     flowTests(fixture);
+    eventTests(fixture);
   });
 }

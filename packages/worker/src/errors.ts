@@ -20,6 +20,39 @@ export class PermanentError extends Error {
   override readonly name: string = 'PermanentError';
 }
 
+/** A handler returned what the schema of its results refuses: the task is DEAD. */
+export class InvalidResult extends PermanentError {
+  override readonly name: string = 'INVALID_RESULT';
+}
+
+/** The reason of a handler's `signal` when the attempt took longer than `timeoutMs`. */
+export class TaskTimeout extends Error {
+  override readonly name: string = 'TIMEOUT';
+}
+
+/** A payload, at its producer, or a result that fails the schema of its task. */
+export class ValidationError extends Error {
+  override readonly name: string = 'ValidationError';
+
+  constructor(
+    message: string,
+    /** Each fault with the path of its field, such as `items.0.sku`. */
+    readonly issues: readonly { readonly path: string; readonly message: string }[] = [],
+  ) {
+    super(message);
+  }
+}
+
+/** The reason of a handler's `signal` when its task was cancelled. */
+export class TaskCancelled extends Error {
+  override readonly name: string = 'TaskCancelled';
+}
+
+/** The reason of a handler's `signal` when the task may run elsewhere by now. */
+export class LeaseLost extends Error {
+  override readonly name: string = 'LeaseLost';
+}
+
 /** The task of `submitAndWait` is dead, or was purged. */
 export class TaskFailed extends Error {
   override readonly name: string = 'TaskFailed';

@@ -1,6 +1,6 @@
 import { PermanentError } from './errors.js';
 import { decodePayload } from './payload.js';
-import { validatePayload, type Tasks, type TaskTypes } from './tasks.js';
+import { readPayload, type Tasks, type TaskTypes } from './tasks.js';
 
 /** What a handler learns of its task. */
 export interface TaskInfo {
@@ -23,7 +23,10 @@ export interface Progress {
 export interface HandlerCall<Payload> {
   readonly payload: Payload;
   readonly task: TaskInfo;
-  /** Aborted when the lease is lost, the task is cancelled or the worker stops. */
+  /**
+   * Aborted when the task is cancelled (the reason is a TaskCancelled), its lease is lost (a
+   * LeaseLost), its time is over or the worker stops.
+   */
   readonly signal: AbortSignal;
   /**
    * Reports progress, and keeps the lease. In a callback it needs the `url` of `createHandler`;
@@ -32,17 +35,52 @@ export interface HandlerCall<Payload> {
   readonly progress: (progress: Progress) => Promise<void>;
 }
 
+type Returned<Type> = unknown extends Type ? unknown : Type | Promise<Type>;
+
 /** One handler for each task. What it returns is the result of the task. */
 export type TaskHandlers<Types extends TaskTypes> = {
-  [Ref in keyof Types]: (call: HandlerCall<Types[Ref]['output']>) => unknown;
+  [Ref in keyof Types]: (
+    call: HandlerCall<Types[Ref]['output']>,
+  ) => Returned<Types[Ref]['returned']>;
+};
+
+/** Handlers of several tasks at once: a result for each, in order. An `Error` fails its task. */
+export type BatchHandlers<Types extends TaskTypes> = {
+  [Ref in keyof Types]: (batch: {
+    readonly tasks: readonly HandlerCall<Types[Ref]['output']>[];
+  }) => Returned<readonly (Types[Ref]['returned'] | Error)[]>;
 };
 
 /** Handlers without the types of their tasks. */
-export type AnyHandlers = Readonly<Record<string, (call: HandlerCall<never>) => unknown>>;
+export type AnyHandlers = Readonly<Record<string, (call: never) => unknown>>;
 
 export interface RunRequest extends Omit<HandlerCall<unknown>, 'payload'> {
   readonly bytes: Uint8Array;
   readonly contentType: string;
+}
+
+/** Checks the payload and builds what the handler gets. */
+export async function handlerCall(
+  tasks: Tasks<TaskTypes>,
+  request: RunRequest,
+): Promise<HandlerCall<unknown>> {
+  const { bytes, contentType, task, progress } = request;
+  const payload = await readPayload(tasks, task.handlerRef, decodePayload(bytes, contentType));
+  return {
+    payload,
+    task,
+    // Read on demand, which may create it.
+    get signal() {
+      return request.signal;
+    },
+    progress,
+  };
+}
+
+export function handlerOf(handlers: AnyHandlers, ref: string): (call: never) => unknown {
+  const handler = Object.hasOwn(handlers, ref) ? handlers[ref] : undefined;
+  if (!handler) throw new PermanentError(`There is no handler for ${ref}`);
+  return handler;
 }
 
 /** Checks the payload and calls the handler of the task. */
@@ -51,18 +89,6 @@ export async function runHandler(
   handlers: AnyHandlers,
   request: RunRequest,
 ): Promise<unknown> {
-  const { bytes, contentType, task, progress } = request;
-  const { handlerRef } = task;
-  const handler = Object.hasOwn(handlers, handlerRef) ? handlers[handlerRef] : undefined;
-  if (!handler) throw new PermanentError(`There is no handler for ${handlerRef}`);
-  const payload = await validatePayload(tasks, handlerRef, decodePayload(bytes, contentType));
-  return handler({
-    payload: payload as never,
-    task,
-    // Read on demand, which may create it.
-    get signal() {
-      return request.signal;
-    },
-    progress,
-  });
+  const handler = handlerOf(handlers, request.task.handlerRef);
+  return handler((await handlerCall(tasks, request)) as never);
 }

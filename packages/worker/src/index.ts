@@ -1,27 +1,59 @@
 /** Typed tasks for the Millrace queue: submit them, work them off, or handle their callbacks. */
-export { PermanentError, RetryLater, TaskFailed, WaitTimeout } from './errors.js';
-export type { HandlerCall, Progress, TaskHandlers, TaskInfo } from './handlers.js';
+export { ApiError } from '@millrace/client';
+export { connectQueue, createWorker, type ConnectOptions } from './connect.js';
+export { durationMs, type Duration } from './duration.js';
+export {
+  LeaseLost,
+  PermanentError,
+  RetryLater,
+  TaskCancelled,
+  TaskFailed,
+  ValidationError,
+  WaitTimeout,
+} from './errors.js';
+export type { BatchHandlers, HandlerCall, Progress, TaskHandlers, TaskInfo } from './handlers.js';
+export type { Listing } from './listing.js';
+export { inCallNames } from './names.js';
 export { toNodeHandler, type NodeHandler } from './node-handler.js';
+export { payloadBytes } from './payload.js';
 export { createHandler, type FetchHandler, type HandlerOptions } from './push-handler.js';
 export {
-  createQueueClient,
-  taskQueue,
+  Queue,
+  type CancelFilter,
   type FinishedTask,
-  type SubmitOptions,
+  type ListOptions,
+  type ManyResult,
+  type QueueConfig,
+  type QueueConfigInput,
+  type QueueTask,
   type SubmittedTask,
-  type TaskQueue,
-  type WaitOptions,
-} from './queue-client.js';
+  type TaskChange,
+  type TaskFilter,
+} from './queue.js';
+export type { DeadFilter, DeadSelection, Schedule, ScheduleInput } from './queue-parts.js';
 export type { StandardSchema } from './standard-schema.js';
-export { defineTasks, type Tasks, type TaskTypes } from './tasks.js';
-export { httpTransport, type ClaimedTask, type QueueTransport } from './transport.js';
-export { decodeBase64 } from './payload.js';
+export { submitRequestNow, type ManyItem, type SubmitOptions, type WaitOptions } from './submit.js';
 export {
-  createWorker,
+  defineTasks,
+  queuesOf,
+  type Backoff,
+  type TaskDefinition,
+  type Tasks,
+  type TaskTypes,
+} from './tasks.js';
+export {
+  httpTransport,
+  type CallOperation,
+  type ClaimedTask,
+  type QueueTransport,
+  type SubmitRequest,
+} from './transport.js';
+export {
   startRawWorker,
-  startWorker,
+  type Middleware,
   type RawCall,
   type StopOptions,
   type Worker,
+  type WorkerEvents,
   type WorkerOptions,
 } from './worker.js';

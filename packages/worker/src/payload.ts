@@ -1,4 +1,4 @@
-import { PermanentError } from './errors.js';
+import { PermanentError, ValidationError } from './errors.js';
 
 const jsonType = /^application\/(?:[\w.-]+\+)?json(?:\s*;|$)/i;
 const chunkBytes = 0x8000;
@@ -8,11 +8,18 @@ const nodeBuffer = (globalThis as { Buffer?: typeof Buffer }).Buffer;
 
 export const payloadContentType = 'application/json';
 
-export function encodePayload(payload: unknown): string {
-  const text = JSON.stringify(payload);
-  if (text === undefined) throw new TypeError('The payload cannot be written as JSON');
-  if (nodeBuffer) return nodeBuffer.from(text).toString('base64');
-  const bytes = new TextEncoder().encode(text);
+/** A payload as the bytes of its JSON; undefined is no bytes. */
+export function encodeJson(payload: unknown): Uint8Array {
+  if (payload === undefined) return new Uint8Array(0);
+  const text = JSON.stringify(payload) as string | undefined;
+  if (text === undefined) throw new ValidationError('The payload cannot be written as JSON');
+  return nodeBuffer ? nodeBuffer.from(text) : new TextEncoder().encode(text);
+}
+
+export function encodeBase64(bytes: Uint8Array): string {
+  if (nodeBuffer) {
+    return nodeBuffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('base64');
+  }
   let binary = '';
   // Applying all bytes at once would overflow the stack.
   for (let at = 0; at < bytes.length; at += chunkBytes) {
@@ -21,10 +28,12 @@ export function encodePayload(payload: unknown): string {
   return btoa(binary);
 }
 
-export function decodeBase64(text: string): Uint8Array {
+/** The bytes of a payload, which some transports have as base64. */
+export function payloadBytes(payload: string | Uint8Array): Uint8Array {
+  if (typeof payload !== 'string') return payload;
   // Copied: the memory of a small Buffer is shared with others.
-  if (nodeBuffer) return new Uint8Array(nodeBuffer.from(text, 'base64'));
-  const binary = atob(text);
+  if (nodeBuffer) return new Uint8Array(nodeBuffer.from(payload, 'base64'));
+  const binary = atob(payload);
   const bytes = new Uint8Array(binary.length);
   for (let at = 0; at < bytes.length; at++) bytes[at] = binary.charCodeAt(at);
   return bytes;

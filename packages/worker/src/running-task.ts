@@ -1,8 +1,11 @@
+import { ApiError } from '@millrace/client';
+import { LeaseLost, TaskCancelled } from './errors.js';
 import type { Progress, TaskInfo } from './handlers.js';
 import { codeOf, type ClaimedTask, type QueueTransport } from './transport.js';
 
-/** A claimed task while its handler runs. */
+/** A claimed task until it is settled. */
 export class RunningTask {
+  readonly info: TaskInfo;
   #abort: AbortController | undefined;
   leaseEnd: number;
   /** The queue said that the lease is gone, as after a cancel: it takes no result any more. */
@@ -13,7 +16,17 @@ export class RunningTask {
     private readonly transport: QueueTransport,
     private readonly leaseMs: number,
   ) {
+    const { id, queue, handler_ref, attempt, max_attempts, redrive_count, headers } = claimed;
     this.leaseEnd = Date.now() + leaseMs;
+    this.info = {
+      id,
+      queue,
+      handlerRef: handler_ref,
+      attempt,
+      maxAttempts: max_attempts,
+      redriveCount: redrive_count,
+      headers,
+    };
   }
 
   /** Made on first use: most handlers use none, and it took 7 % of a worker's CPU time. */
@@ -29,21 +42,20 @@ export class RunningTask {
     return (this.#abort ??= new AbortController());
   }
 
-  get info(): TaskInfo {
-    const { id, queue, handler_ref, attempt, max_attempts, redrive_count, headers } = this.claimed;
-    return {
-      id,
-      queue,
-      handlerRef: handler_ref,
-      attempt,
-      maxAttempts: max_attempts,
-      redriveCount: redrive_count,
-      headers,
-    };
-  }
-
   abort(reason: Error): void {
     this.#controller.abort(reason);
+  }
+
+  /** Somebody cancelled the task: its result is not wanted. */
+  cancel(): void {
+    this.isLost = true;
+    this.abort(new TaskCancelled(`The task ${this.info.id} was cancelled`));
+  }
+
+  /** The lease is gone, and the task may run elsewhere. */
+  lose(cause?: unknown): void {
+    this.isLost = true;
+    this.abort(new LeaseLost(`The lease of task ${this.info.id} is lost`, { cause }));
   }
 
   /** Extends the lease. Aborts the handler if the lease is lost. */
@@ -55,12 +67,18 @@ export class RunningTask {
       await this.transport.extend(id, token, body);
       this.leaseEnd = Math.max(this.leaseEnd, sentAt + this.leaseMs);
     } catch (error) {
-      const isLost = codeOf(error) === 'LEASE_LOST' || codeOf(error) === 'TASK_NOT_FOUND';
-      this.isLost ||= isLost;
-      if (isLost || this.leaseEnd <= Date.now()) {
-        this.abort(new Error(`The lease of task ${id} is lost`, { cause: error }));
+      if (isCancelled(error)) this.cancel();
+      else if (codeOf(error) === 'LEASE_LOST' || codeOf(error) === 'TASK_NOT_FOUND') {
+        this.lose(error);
+      } else if (this.leaseEnd <= Date.now()) {
+        this.abort(new LeaseLost(`The lease of task ${id} is lost`, { cause: error }));
       }
       throw error;
     }
   }
+}
+
+function isCancelled(error: unknown): boolean {
+  const body = error instanceof ApiError ? (error.body as { reason?: unknown } | undefined) : {};
+  return body?.reason === 'CANCELLED';
 }

@@ -22,8 +22,13 @@ export interface ValidationIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
+/** The field of an issue: `to.0`; empty: the value itself. */
+export function pathOfIssue({ path = [] }: ValidationIssue): string {
+  return path.map((part) => String(typeof part === 'object' ? part.key : part)).join('.');
+}
+
 /** The issue in words, with the name of the field: `to.0: Invalid email`. */
-export function describeIssue({ message, path = [] }: ValidationIssue): string {
-  const names = path.map((part) => String(typeof part === 'object' ? part.key : part));
-  return names.length === 0 ? message : `${names.join('.')}: ${message}`;
+export function describeIssue(issue: ValidationIssue): string {
+  const path = pathOfIssue(issue);
+  return path === '' ? issue.message : `${path}: ${issue.message}`;
 }

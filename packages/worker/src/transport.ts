@@ -1,16 +1,36 @@
-import { ApiError, createQueueClient, type ClientOptions } from '@millrace/client';
-import type { QueueSchema } from '@millrace/contract/queue';
+import {
+  ApiError,
+  createQueueApi,
+  type ApiClient,
+  type ClientOptions,
+  type QueueApi,
+} from '@millrace/client';
+import type { QueueOperationId, QueueOperations, QueueSchema } from '@millrace/contract/queue';
 import { nodeFetch } from './node-fetch.js';
+import { encodeBase64 } from './payload.js';
 
-export type ClaimedTask = QueueSchema<'ClaimedTask'>;
+/** A payload is base64 where only JSON is sent. */
+type WithBytes<Task extends { payload?: string }> = Omit<Task, 'payload'> & {
+  payload: string | Uint8Array;
+};
+export type ClaimedTask = WithBytes<QueueSchema<'ClaimedTask'>>;
 export type SettleItem = QueueSchema<'SettleItem'>;
-export type SubmitRequest = QueueSchema<'SubmitTaskRequest'>;
+/** Without bytes, the task has no payload. */
+export type SubmitRequest = Omit<QueueSchema<'SubmitTaskRequest'>, 'payload'> & {
+  payload?: Uint8Array;
+};
 
-/** The calls of a queue that clients and workers make: over HTTP, or in process. */
+/** Any operation of the contract, by its id. */
+export type CallOperation = ApiClient<Pick<QueueOperations, QueueOperationId>>['call'];
+
+/** A queue as clients and workers use it: in process, or on a server. Refusals are `ApiError`s. */
 export interface QueueTransport {
   submit(queue: string, task: SubmitRequest): Promise<QueueSchema<'SubmitResult'>>;
-  /** Waits up to `waitMs` for the end of the task, if the queue can. */
-  getTask(id: string, waitMs: number): Promise<QueueSchema<'Task'>>;
+  /** At most 1,000 tasks; a result for each, in order. */
+  submitBatch(
+    queue: string,
+    tasks: readonly SubmitRequest[],
+  ): Promise<readonly QueueSchema<'BatchItemResult'>[]>;
   claim(
     queue: string,
     request: QueueSchema<'ClaimRequest'>,
@@ -26,29 +46,64 @@ export interface QueueTransport {
     leaseToken: string,
     body: QueueSchema<'ExtendTaskRequest'>,
   ): Promise<{ lease_expires_at: string | null }>;
+  readonly call: CallOperation;
+  /** Calls the listener with the id of each running task that is cancelled, if the queue reports it. */
+  onCancelled?(listener: (id: string) => void): () => void;
+  /** Creates the queues of a worker, where that is for the program to do. */
+  ensureQueues?(names: readonly string[]): void;
+  /** False: `wait_ms` of a call may never end. */
+  readonly canWait?: boolean;
+  /** Milliseconds since the epoch. */
+  now(): number;
+  close(): Promise<void>;
 }
 
+/** Calls the REST API of a server. */
 export function httpTransport(options: ClientOptions): QueueTransport {
   const fetch = options.fetch ?? nodeFetch();
-  const client = createQueueClient({ ...options, ...(fetch && { fetch }) });
+  const api = createQueueApi({ ...options, ...(fetch && { fetch }) });
   return {
-    submit: (queue, task) => client.submit(queue, task),
-    getTask: (id, waitMs) =>
-      client.call('getTask', {
-        path: { id },
-        ...(waitMs > 0 && { query: { wait_ms: waitMs } }),
-      }),
+    submit: (queue, task) => api.submit(queue, inJson(task)),
+    submitBatch: (queue, tasks) => submitBatch(api, queue, tasks.map(inJson)),
     claim: async (queue, body, signal) =>
-      (await client.call('claimTasks', { path: { queue }, body, signal })).tasks,
+      (await api.call('claimTasks', { path: { queue }, body, signal })).tasks,
     settle: (queue, items) =>
-      client.call('settleTasks', { path: { queue }, body: { items: [...items] } }),
+      api.call('settleTasks', { path: { queue }, body: { items: [...items] } }),
     extend: (id, leaseToken, body) =>
-      client.call('extendTask', {
+      api.call('extendTask', {
         path: { id },
         body,
         headers: { 'x-queue-lease-token': leaseToken },
       }),
+    call: api.call,
+    now: () => Date.now(),
+    close: () => Promise.resolve(),
   };
+}
+
+function inJson({ payload, ...task }: SubmitRequest): QueueSchema<'SubmitTaskRequest'> {
+  return payload === undefined ? task : { ...task, payload: encodeBase64(payload) };
+}
+
+/** Far below the 16 MiB of a request; all but the payload is counted with a fixed size. */
+const maxBatchBytes = 4 * 1024 * 1024;
+const itemBytes = 2_048;
+
+/** In as many requests as the size of the payloads needs. */
+async function submitBatch(
+  api: QueueApi,
+  queue: string,
+  tasks: readonly QueueSchema<'SubmitTaskRequest'>[],
+): Promise<QueueSchema<'BatchItemResult'>[]> {
+  const results: QueueSchema<'BatchItemResult'>[] = [];
+  for (let from = 0, to = 0; from < tasks.length; from = to) {
+    let bytes = 0;
+    do bytes += itemBytes + (tasks[to++]!.payload?.length ?? 0);
+    while (to < tasks.length && bytes + (tasks[to]!.payload?.length ?? 0) < maxBatchBytes);
+    const part = await api.submitBatch(queue, tasks.slice(from, to));
+    results.push(...part.map((result) => ({ ...result, index: result.index + from })));
+  }
+  return results;
 }
 
 /** Refusals in a row after which an overloaded server is reported. */

@@ -1,40 +1,79 @@
-import type { ClientOptions } from '@millrace/client';
-import { failureOf, PermanentError } from './errors.js';
-import { runHandler, type Progress, type TaskHandlers } from './handlers.js';
-import { decodeBase64 } from './payload.js';
+import { failureOf, PermanentError, TaskTimeout } from './errors.js';
+import type { HandlerCall, Progress, TaskInfo } from './handlers.js';
 import { pause } from './pause.js';
 import { RunningTask } from './running-task.js';
 import { Settler } from './settler.js';
-import type { Tasks, TaskTypes } from './tasks.js';
-import {
-  ErrorReporter,
-  httpTransport,
-  type ClaimedTask,
-  type QueueTransport,
-  type SettleItem,
-} from './transport.js';
+import { ErrorReporter } from './transport.js';
+import type { ClaimedTask, QueueTransport, SettleItem } from './transport.js';
 
-export interface WorkerOptions {
+interface QueueOption {
   queue: string;
+  queues?: undefined;
+}
+
+interface QueuesOption {
+  /** Several queues with their weights: `{ mail: 3, pdf: 1 }`. */
+  queues: Readonly<Record<string, number>>;
+  queue?: undefined;
+}
+
+export type WorkerOptions = (QueueOption | QueuesOption) & {
   /** Tasks that run at the same time; 10 if absent. */
   concurrency?: number;
   /** Shown in the list of workers; made up if absent. */
   name?: string;
   /** How long the queue waits for a sign of life; 30 s if absent. Leases are extended by themselves. */
   leaseMs?: number;
+  /** Gets only tasks all of whose labels are among these. */
+  labels?: readonly string[];
+  /** Handlers get up to `size` tasks at once, after at most `waitMs`. */
+  batch?: { size: number; waitMs?: number };
+  /** Decides what follows a failed attempt; undefined leaves it to the task and its queue. */
+  retry?: (error: unknown, attempt: number) => number | 'dead' | undefined;
+  /** Runs the handlers of a file in this many threads, one task in each. */
+  threads?: number;
   /** Called for errors that end no task: a lost connection, a lost lease. Default: its message to stderr. */
   onError?: (error: unknown) => void;
-}
+};
 
 export interface StopOptions {
   /** How long running handlers may go on before they are aborted; 30 s if absent. */
   timeoutMs?: number;
 }
 
+/** Runs around every handler: `async (context, next) => next()`. */
+export type Middleware = (
+  context: HandlerCall<unknown>,
+  next: () => Promise<unknown>,
+) => Promise<unknown>;
+
+export interface WorkerEvents {
+  /** A handler begins. */
+  active: [task: TaskInfo];
+  succeeded: [task: TaskInfo, result: unknown];
+  failed: [task: TaskInfo, error: unknown];
+  /** The lease was lost: the task runs again, here or elsewhere. */
+  stalled: [task: TaskInfo];
+  /** Nothing runs, and the queue has nothing due. */
+  drained: [];
+}
+
+type Listener<Event extends keyof WorkerEvents = keyof WorkerEvents> = (
+  ...args: WorkerEvents[Event]
+) => void;
+
 export interface Worker {
   readonly name: string;
+  readonly queues: readonly string[];
   /** How many tasks run now. */
   readonly running: number;
+  readonly isPaused: boolean;
+  /** Claims nothing more until `resume`; running handlers go on. */
+  pause(): void;
+  resume(): void;
+  use(middleware: Middleware): Worker;
+  on<Event extends keyof WorkerEvents>(event: Event, listener: Listener<Event>): Worker;
+  off<Event extends keyof WorkerEvents>(event: Event, listener: Listener<Event>): Worker;
   /** Claims nothing more, and resolves when running tasks have ended and are settled. */
   stop(options?: StopOptions): Promise<void>;
 }
@@ -45,55 +84,28 @@ const defaultStopMs = 30_000;
 const waitMs = 30_000;
 const maxResultBytes = 65_536;
 const maxPerClaim = 100;
-const maxHandlersInClaim = 100;
 const firstRetryMs = 100;
 const maxRetryMs = 5_000;
-
-/** Starts a worker that claims tasks of a pull queue and runs their handlers. */
-export function createWorker<Types extends TaskTypes>(
-  { url, token, fetch, ...options }: ClientOptions & WorkerOptions,
-  tasks: Tasks<Types>,
-  handlers: TaskHandlers<Types>,
-): Worker {
-  const client = { url, token, ...(fetch && { fetch }) };
-  return startWorker(httpTransport(client), options, tasks, handlers);
-}
-
-/** The worker of any transport. */
-export function startWorker<Types extends TaskTypes>(
-  transport: QueueTransport,
-  options: WorkerOptions,
-  tasks: Tasks<Types>,
-  handlers: TaskHandlers<Types>,
-): Worker {
-  const refs = Object.keys(handlers);
-  // Tasks without a handler here are left to other workers.
-  const filter = refs.length <= maxHandlersInClaim ? refs : undefined;
-  return startRawWorker(transport, { ...options, handlers: filter }, (call) => {
-    const { claimed, task, progress } = call;
-    return runHandler(tasks, handlers, {
-      bytes: decodeBase64(claimed.payload),
-      contentType: claimed.payload_content_type,
-      task: task.info,
-      get signal() {
-        return call.signal;
-      },
-      progress,
-    });
-  });
-}
+/** A claim that waits this long found nothing due. */
+const drainedMs = 50;
 
 export interface RawCall {
   readonly claimed: ClaimedTask;
   readonly task: Pick<RunningTask, 'info'>;
   readonly signal: AbortSignal;
   readonly progress: (progress: Progress) => Promise<void>;
+  /** Runs a handler within the middleware of the worker. */
+  readonly wrap: (context: HandlerCall<unknown>, run: () => unknown) => Promise<unknown>;
 }
 
-export interface RawWorkerOptions extends WorkerOptions {
+export type RawWorkerOptions = WorkerOptions & {
   /** Claim only tasks of these handlers; absent: any. */
   handlers?: readonly string[] | undefined;
-}
+  /** How long an attempt of a task may take, if the task does not say so. */
+  timeoutMs?: ((handlerRef: string) => number | undefined) | undefined;
+  /** Called when the worker has stopped. */
+  onStopped?: (() => Promise<void>) | undefined;
+};
 
 /** A worker that runs every task by one function. */
 export function startRawWorker(
@@ -101,9 +113,35 @@ export function startRawWorker(
   options: RawWorkerOptions,
   run: (call: RawCall) => unknown,
 ): Worker {
-  const worker = new PullWorker(transport, options, run);
-  worker.start();
-  return worker;
+  return new PullWorker(transport, options, run);
+}
+
+/** A queue that a worker claims from. */
+class Source {
+  /** Claimed tasks that wait for a slot. */
+  readonly waiting: RunningTask[] = [];
+  readonly settler: Settler;
+  /** Grows by the weight in each round; the greatest goes first. */
+  credit = 0;
+
+  constructor(
+    readonly queue: string,
+    readonly weight: number,
+    transport: QueueTransport,
+    onError: (error: unknown) => void,
+  ) {
+    if (!(weight > 0)) throw new RangeError(`The weight of queue ${queue} must be above 0`);
+    this.settler = new Settler(transport, queue, onError);
+  }
+}
+
+function sourcesOf(
+  { queue, queues = {} }: WorkerOptions,
+  make: (queue: string, weight: number) => Source,
+): Source[] {
+  const weights = queue === undefined ? Object.entries(queues) : [[queue, 1] as const];
+  if (weights.length === 0) throw new TypeError('A worker needs a queue: { queue } or { queues }');
+  return weights.map(([name, weight]) => make(name, weight));
 }
 
 class PullWorker implements Worker {
@@ -111,14 +149,21 @@ class PullWorker implements Worker {
   readonly #concurrency: number;
   readonly #leaseMs: number;
   readonly #onError: (error: unknown) => void;
-  readonly #settler: Settler;
+  readonly #sources: readonly Source[];
   readonly #running = new Set<RunningTask>();
   /** Tasks whose handlers have ended; the queue may not know yet. */
   readonly #settling = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
-  #onSlot: (() => void) | undefined;
-  #loop: Promise<void> = Promise.resolve();
-  #extending: ReturnType<typeof setInterval> | undefined;
+  readonly #middleware: Middleware[] = [];
+  readonly #listeners = new Map<keyof WorkerEvents, Set<Listener>>();
+  readonly #wakers = new Set<() => void>();
+  readonly #loops: Promise<unknown>;
+  readonly #extending: ReturnType<typeof setInterval>;
+  readonly #stopListening: (() => void) | undefined;
+  /** Aborted by a pause. */
+  #claiming = new AbortController();
+  #drained: ReturnType<typeof setTimeout> | undefined;
+  #isPaused = false;
   #stopped: Promise<void> | undefined;
 
   constructor(
@@ -127,22 +172,64 @@ class PullWorker implements Worker {
     private readonly run: (call: RawCall) => unknown,
   ) {
     this.name = options.name ?? `worker-${crypto.randomUUID().slice(0, 8)}`;
-    this.#concurrency = options.concurrency ?? defaultConcurrency;
+    this.#concurrency =
+      options.concurrency ?? Math.max(defaultConcurrency, options.batch?.size ?? 0);
     if (!Number.isInteger(this.#concurrency) || this.#concurrency < 1) {
       throw new RangeError('concurrency must be a whole number of at least 1');
     }
     this.#leaseMs = options.leaseMs ?? defaultLeaseMs;
     this.#onError = options.onError ?? ((error) => console.error(`${this.name}: ${textOf(error)}`));
-    this.#settler = new Settler(transport, options.queue, this.#onError);
+    this.#sources = sourcesOf(
+      options,
+      (queue, weight) => new Source(queue, weight, transport, this.#onError),
+    );
+    transport.ensureQueues?.(this.#sources.map(({ queue }) => queue));
+    this.#stopListening = transport.onCancelled?.((id) => this.#cancelled(id));
+    this.#extending = setInterval(() => this.#extendAll(), this.#leaseMs / 3);
+    // Later, so that `use` and `on` come before the first task.
+    this.#loops = Promise.resolve().then(() =>
+      Promise.all(this.#sources.map((source) => this.#claimLoop(source))),
+    );
+  }
+
+  get queues(): readonly string[] {
+    return this.#sources.map(({ queue }) => queue);
   }
 
   get running(): number {
     return this.#running.size;
   }
 
-  start(): void {
-    this.#loop = this.#claimLoop();
-    this.#extending = setInterval(() => this.#extendAll(), this.#leaseMs / 3);
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  pause(): void {
+    this.#isPaused = true;
+    this.#claiming.abort();
+  }
+
+  resume(): void {
+    if (!this.#isPaused) return;
+    this.#isPaused = false;
+    this.#claiming = new AbortController();
+    this.#wake();
+  }
+
+  use(middleware: Middleware): Worker {
+    this.#middleware.push(middleware);
+    return this;
+  }
+
+  on<Event extends keyof WorkerEvents>(event: Event, listener: Listener<Event>): Worker {
+    const listeners = this.#listeners.get(event) ?? new Set();
+    this.#listeners.set(event, listeners.add(listener as Listener));
+    return this;
+  }
+
+  off<Event extends keyof WorkerEvents>(event: Event, listener: Listener<Event>): Worker {
+    this.#listeners.get(event)?.delete(listener as Listener);
+    return this;
   }
 
   stop({ timeoutMs = defaultStopMs }: StopOptions = {}): Promise<void> {
@@ -152,41 +239,79 @@ class PullWorker implements Worker {
 
   async #stop(timeoutMs: number): Promise<void> {
     this.#stopping.abort();
-    this.#onSlot?.();
+    this.#claiming.abort();
+    this.#wake();
+    clearTimeout(this.#drained);
     const timer = setTimeout(() => {
       for (const task of this.#running) task.abort(new Error('The worker stops'));
     }, timeoutMs);
-    await this.#loop;
-    while (this.#running.size > 0) await new Promise<void>((free) => (this.#onSlot = free));
+    await this.#loops;
+    for (const source of this.#sources) {
+      for (const task of source.waiting.splice(0)) this.#handBack(source, task);
+    }
+    while (this.#running.size > 0) await this.#woken();
     await Promise.all(this.#settling);
     clearTimeout(timer);
     clearInterval(this.#extending);
+    this.#stopListening?.();
+    await this.options.onStopped?.();
   }
 
-  async #claimLoop(): Promise<void> {
+  #emit<Event extends keyof WorkerEvents>(event: Event, ...args: WorkerEvents[Event]): void {
+    for (const listener of this.#listeners.get(event) ?? []) {
+      try {
+        listener(...(args as never as []));
+      } catch (error) {
+        this.#onError(error);
+      }
+    }
+  }
+
+  #wake(): void {
+    for (const wake of this.#wakers) wake();
+    this.#wakers.clear();
+  }
+
+  #woken(): Promise<void> {
+    return new Promise((resolve) => this.#wakers.add(resolve));
+  }
+
+  /** How many tasks to claim from a queue now. */
+  #room({ waiting, weight }: Source): number {
+    const free = this.#concurrency - this.#running.size;
+    if (this.#isPaused || waiting.length > 0) return 0;
+    if (this.#sources.length === 1) return free;
+    const weights = this.#sources.map((source) => source.weight);
+    const share = Math.floor((free * weight) / weights.reduce((sum, each) => sum + each));
+    // Some wait here for their turn, so that the weights decide even with one slot.
+    return Math.max(share, Math.ceil(weight / Math.min(...weights)));
+  }
+
+  async #claimLoop(source: Source): Promise<void> {
     const { signal } = this.#stopping;
     const errors = new ErrorReporter(this.#onError);
     let retryMs = firstRetryMs;
     while (!signal.aborted) {
       let leastMs = 0;
-      const free = this.#concurrency - this.#running.size;
-      if (free <= 0) {
-        await new Promise<void>((onSlot) => (this.#onSlot = onSlot));
+      const room = this.#room(source);
+      if (room <= 0) {
+        await this.#woken();
         continue;
       }
       try {
         const startedAt = Date.now();
-        const tasks = await this.#claim(Math.min(free, maxPerClaim));
+        const tasks = await this.#claim(source, Math.min(room, maxPerClaim));
         errors.succeeded();
-        for (const task of tasks) this.#run(task);
+        this.#take(source, tasks);
         // A server that shuts down does not wait.
         const wasCutShort = tasks.length === 0 && Date.now() - startedAt < waitMs / 2;
-        if (!wasCutShort) {
+        if (!wasCutShort || this.#isPaused) {
           retryMs = firstRetryMs;
           continue;
         }
       } catch (error) {
         if (signal.aborted) return;
+        if (this.#isPaused) continue;
         leastMs = errors.failed(error);
       }
       await pause(Math.max(leastMs, retryMs * (0.5 + Math.random() / 2)), signal);
@@ -194,67 +319,155 @@ class PullWorker implements Worker {
     }
   }
 
-  #claim(limit: number): Promise<ClaimedTask[]> {
-    const { handlers } = this.options;
+  #claim(source: Source, limit: number): Promise<ClaimedTask[]> {
+    const { handlers, labels } = this.options;
     const request = {
       worker: this.name,
       limit,
       wait_ms: waitMs,
       lease_ms: this.#leaseMs,
       ...(handlers && { handlers: [...handlers] }),
+      ...(labels && { labels: [...labels] }),
     };
-    return this.transport.claim(this.options.queue, request, this.#stopping.signal);
+    return this.transport.claim(source.queue, request, this.#claiming.signal);
   }
 
-  #run(claimed: ClaimedTask): void {
-    const task = new RunningTask(claimed, this.transport, this.#leaseMs);
+  #take(source: Source, tasks: readonly ClaimedTask[]): void {
+    for (const claimed of tasks) {
+      source.waiting.push(new RunningTask(claimed, this.transport, this.#leaseMs));
+    }
+    this.#startWaiting();
+  }
+
+  /** Starts waiting tasks, those of heavier queues more often. */
+  #startWaiting(): void {
+    while (this.#running.size < this.#concurrency) {
+      const ready = this.#sources.filter(({ waiting }) => waiting.length > 0);
+      const [first] = ready;
+      if (!first) return;
+      let next = first;
+      if (ready.length > 1) {
+        for (const source of ready) {
+          source.credit += source.weight;
+          if (source.credit > next.credit) next = source;
+        }
+        next.credit -= ready.reduce((sum, { weight }) => sum + weight, 0);
+      }
+      this.#start(next, next.waiting.shift()!);
+    }
+  }
+
+  #start(source: Source, task: RunningTask): void {
+    clearTimeout(this.#drained);
     this.#running.add(task);
+    if (this.#listeners.size > 0) this.#emit('active', task.info);
     const settled = this.#handle(task)
       .finally(() => {
         this.#running.delete(task);
-        this.#onSlot?.();
+        this.#startWaiting();
+        this.#wake();
+        if (this.#running.size === 0 && this.#listeners.has('drained')) this.#watchDrained();
       })
-      .then((item) => item && this.#settler.settle(item, () => task.leaseEnd));
-    const entry: Promise<void> = settled.finally(() => this.#settling.delete(entry));
+      .then((item) => item && source.settler.settle(item, () => task.leaseEnd));
+    this.#track(settled);
+  }
+
+  #track(settled: Promise<unknown>): void {
+    const entry: Promise<void> = settled.then(() => void this.#settling.delete(entry));
     this.#settling.add(entry);
+  }
+
+  #watchDrained(): void {
+    clearTimeout(this.#drained);
+    this.#drained = setTimeout(() => {
+      if (this.#running.size === 0 && !this.#isPaused) this.#emit('drained');
+    }, drainedMs);
+  }
+
+  /** The attempt does not count: the worker stops before it began. */
+  #handBack({ settler }: Source, task: RunningTask): void {
+    const { id, lease_token } = task.claimed;
+    const item = { id, lease_token, outcome: 'fail', defer: true, message: 'The worker stops' };
+    this.#track(settler.settle(item as SettleItem, () => task.leaseEnd));
   }
 
   /** Runs the handler. Undefined: the lease is lost, so there is nothing to settle. */
   async #handle(task: RunningTask): Promise<SettleItem | undefined> {
-    const { claimed } = task;
+    const { claimed, info } = task;
     const lease = { id: claimed.id, lease_token: claimed.lease_token };
     try {
-      const progress = (report: Progress) => task.extend(report).catch(this.#onError);
-      const call: RawCall = {
-        claimed,
-        task,
-        get signal() {
-          return task.signal;
-        },
-        progress,
-      };
-      const result = jsonOf(await this.run(call));
-      if (task.isLost) return undefined;
+      const result = jsonOf(await this.#run(task));
+      if (task.isLost) return this.#lost(task);
+      this.#emit('succeeded', info, result);
       return { ...lease, outcome: 'complete', ...(result !== undefined && { result }) };
     } catch (error) {
-      if (task.isAborted && !this.#stopping.signal.aborted) return undefined;
+      if (task.isLost) return this.#lost(task);
+      if (task.isAborted && !this.#stopping.signal.aborted && !(error instanceof TaskTimeout)) {
+        return this.#lost(task);
+      }
+      this.#emit('failed', info, error);
       const { errorType, message, stack, isPermanent, retryAfterMs } = failureOf(error);
+      const decision = isPermanent ? 'dead' : this.options.retry?.(error, info.attempt);
+      const delayMs = typeof decision === 'number' ? decision : retryAfterMs;
       return {
         ...lease,
         outcome: 'fail',
         error_type: errorType,
         message,
         stack,
-        retry: !isPermanent,
+        retry: decision !== 'dead',
         // A handler that was cut off by a shutdown has not used up its attempt.
-        ...(task.isAborted && { defer: true }),
-        ...(retryAfterMs !== undefined && { retry_after_ms: Math.round(retryAfterMs) }),
+        ...(task.isAborted && this.#stopping.signal.aborted && { defer: true }),
+        ...(delayMs !== undefined && { retry_after_ms: Math.round(delayMs) }),
       };
     }
   }
 
+  #lost(task: RunningTask): undefined {
+    this.#emit('stalled', task.info);
+  }
+
+  async #run(task: RunningTask): Promise<unknown> {
+    const call: RawCall = {
+      claimed: task.claimed,
+      task,
+      get signal() {
+        return task.signal;
+      },
+      progress: (report) => task.extend(report).catch(this.#onError),
+      wrap: (context, run) => this.#wrap(0, context, run),
+    };
+    const timeoutMs =
+      (task.claimed as { timeout_ms?: number | null }).timeout_ms ??
+      this.options.timeoutMs?.(task.info.handlerRef);
+    if (timeoutMs === undefined) return this.run(call);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        const error = new TaskTimeout(`The attempt took longer than ${timeoutMs} ms`);
+        task.abort(error);
+        reject(error);
+      }, timeoutMs);
+    });
+    try {
+      return await Promise.race([this.run(call), late]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async #wrap(at: number, context: HandlerCall<unknown>, run: () => unknown): Promise<unknown> {
+    const middleware = this.#middleware[at];
+    return middleware ? middleware(context, () => this.#wrap(at + 1, context, run)) : run();
+  }
+
+  #cancelled(id: string): void {
+    for (const task of this.#running) if (task.info.id === id) task.cancel();
+  }
+
   #extendAll(): void {
-    for (const task of this.#running) {
+    const waiting = this.#sources.flatMap((source) => source.waiting);
+    for (const task of [...this.#running, ...waiting]) {
       // The loss was reported, and a handler may go on for long.
       if (!task.isLost) task.extend().catch(this.#onError);
     }

@@ -98,6 +98,31 @@ export const daemonOperations = {
       'INTERNAL',
     ],
   },
+  getUsageBlocks: {
+    method: 'GET',
+    path: '/api/v1/usage/blocks',
+    authenticated: true,
+    codes: [
+      'INVALID_REQUEST',
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'SAVINGS_DISABLED',
+      'TOO_MANY_ATTEMPTS',
+      'INTERNAL',
+    ],
+  },
+  getUsageValue: {
+    method: 'GET',
+    path: '/api/v1/usage/value',
+    authenticated: true,
+    codes: ['UNAUTHENTICATED', 'FORBIDDEN', 'SAVINGS_DISABLED', 'TOO_MANY_ATTEMPTS', 'INTERNAL'],
+  },
+  getPrometheusMetrics: {
+    method: 'GET',
+    path: '/metrics',
+    authenticated: true,
+    codes: ['UNAUTHENTICATED', 'FORBIDDEN', 'TOO_MANY_ATTEMPTS', 'INTERNAL'],
+  },
   getSpend: {
     method: 'GET',
     path: '/api/v1/spend',

@@ -215,6 +215,66 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/usage/blocks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Report five-hour blocks
+     * @description Tokens and list price of one backend in blocks of five hours, oldest first. A block begins with the full hour, in UTC, of the first message after the block before it. 403 when the setting `savings` is off.
+     */
+    get: operations['getUsageBlocks'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/usage/value': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Report what the agents brought
+     * @description Sessions, finished tasks and merged branches of each backend beside their list price. The sessions of one queue task are one piece of work, as are those of one branch. 403 when the setting `savings` is off.
+     */
+    get: operations['getUsageValue'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/metrics': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Read metrics for Prometheus
+     * @description Sessions, spawn times, tokens, dollars, usage windows and waiting questions in the text format of Prometheus. The setting `metrics_listen` serves it at an address of its own, without a token.
+     */
+    get: operations['getPrometheusMetrics'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/spend': {
     parameters: {
       query?: never;
@@ -1717,7 +1777,86 @@ export interface components {
       model_families: string[] | null;
       /** @description The models it counts; `null` when unknown. */
       models: string[] | null;
+      /** @description When the window is full at the rate of its last readings; `null` without three readings over ten minutes, and when it resets before. */
+      forecast?: {
+        /** @description When it is full. */
+        full_at: components['schemas']['Timestamp'];
+      } | null;
     };
+    /** @description Five-hour blocks of one backend. */
+    UsageBlocks: {
+      /** @description The id of the backend. */
+      backend: string;
+      /** @description Oldest first. */
+      blocks: components['schemas']['UsageBlock'][];
+    };
+    /** @description What was used in five hours. */
+    UsageBlock: {
+      /** @description A full hour. */
+      start: components['schemas']['Timestamp'];
+      /** @description Five hours later. */
+      end: components['schemas']['Timestamp'];
+      /** @description The first message, to the quarter of an hour when it is older than a week. */
+      first_at: components['schemas']['Timestamp'];
+      /** @description The last message, likewise. */
+      last_at: components['schemas']['Timestamp'];
+      /** @description Whether it has not ended. */
+      is_active: boolean;
+      /** @description The models used. */
+      models: string[];
+      /** @description Input tokens. */
+      input_tokens: number;
+      /** @description Output tokens. */
+      output_tokens: number;
+      /** @description Tokens read from the cache. */
+      cache_read_tokens: number;
+      /** @description Tokens written to the cache. */
+      cache_write_tokens: number;
+      /** @description The list price, cache included; `null` when no model has a known price. */
+      exact_usd: number | null;
+      /** @description The rate between the first and the last message; `null` with a single one. */
+      burn: {
+        /** @description Tokens of all kinds. */
+        tokens_per_minute: number;
+        /** @description The list price. */
+        usd_per_hour: number | null;
+      } | null;
+      /** @description The whole block if the rate stays; `null` for a block that has ended or has no rate. */
+      projection: {
+        /** @description Tokens of all kinds. */
+        tokens: number;
+        /** @description The list price. */
+        exact_usd: number | null;
+      } | null;
+    };
+    /** @description What the agents brought for their price. */
+    UsageValue: {
+      /** @description By backend, in the order of their ids. */
+      by_backend: components['schemas']['UsageValueRow'][];
+      /** @description All backends together; its `backend` is `all`. */
+      total: components['schemas']['UsageValueRow'];
+    };
+    /** @description The work and the price of one backend. */
+    UsageValueRow: {
+      /** @description The id of the backend. */
+      backend: string;
+      /** @description Sessions of this daemon. */
+      sessions: number;
+      /** @description Pieces of work that were done. */
+      finished_tasks: number;
+      /** @description Pieces of work that were merged. */
+      merged_branches: number;
+      /** @description The share of ended work whose first session was done without a restart; `null` when nothing has ended. */
+      first_try_rate: number | null;
+      /** @description The list price of all its sessions; `null` when unknown. */
+      exact_usd: number | null;
+      /** @description The list price of finished work, all attempts included, for each. */
+      usd_per_finished_task: number | null;
+      /** @description The list price of merged work for each. */
+      usd_per_merged_branch: number | null;
+    };
+    /** @description Metrics in the text format of Prometheus. */
+    PrometheusText: string;
     /** @description Usage as it was at an earlier time. */
     UsageSnapshot: {
       /** @description When it was seen. */
@@ -1927,13 +2066,21 @@ export interface components {
       daily_exact_usd?: number | null;
       /** @description `exact_usd` of the trailing 7 days, from the quarter of an hour they begin in. */
       weekly_exact_usd?: number | null;
+      /** @description `exact_usd` of the calendar week so far, from Monday. */
+      week_exact_usd?: number | null;
+      /** @description By local hour of the last 7 days, `2026-01-15T09:00`, oldest first. */
+      by_hour?: components['schemas']['SpendRow'][];
+      /** @description By branch of the daemon's sessions, the most expensive first; `none` is what belongs to no branch. */
+      by_branch?: components['schemas']['SpendRow'][];
+      /** @description By queue task of the daemon's sessions, the most expensive first; `none` is what belongs to no task. */
+      by_task?: components['schemas']['SpendRow'][];
       /** @description Models that have no known list price and are in no exact figure. */
       unpriced_models?: string[];
       /** @description Input tokens of every backend that reports them. */
       input_tokens: number;
       /** @description Output tokens of every backend that reports them. */
       output_tokens: number;
-      /** @description Tokens read from the provider's cache. */
+      /** @description Tokens read from the provider's cache, beside the input; codex counts them as input. */
       cache_read_tokens: number;
       /** @description Tokens written to the provider's cache. */
       cache_write_tokens: number;
@@ -3884,6 +4031,86 @@ export interface operations {
       400: components['responses']['InvalidRequest'];
       401: components['responses']['Unauthenticated'];
       403: components['responses']['ForbiddenOrSavingsDisabled'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getUsageBlocks: {
+    parameters: {
+      query?: {
+        /**
+         * @description The id of the backend whose transcripts count.
+         * @example codex
+         */
+        backend?: string;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The blocks. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['UsageBlocks'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['ForbiddenOrSavingsDisabled'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getUsageValue: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description A row for each backend, and one for all. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['UsageValue'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['ForbiddenOrSavingsDisabled'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getPrometheusMetrics: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The metrics. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          /** @example millrace_daemon_questions_waiting 0 */
+          'text/plain': components['schemas']['PrometheusText'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };

@@ -43,6 +43,8 @@ export interface components {
       min_seq?: number;
       /** @description Add `plan` to the answer: the index used, rows scanned, rows returned. */
       explain?: boolean;
+      /** @description What makes a group, in place of `group_by`: paths and expressions. REST takes these objects in `group_by`, too. */
+      group_expressions?: components['schemas']['GroupExpression'][];
     };
     /** @description One group. */
     AggregateGroup: {
@@ -123,6 +125,13 @@ export interface components {
        */
       expires_at: string;
     };
+    /** @description The lower edge of the interval `[a, b)` that has the value. Null outside of all. */
+    Bucket: {
+      /** @description Dotted path of a field. */
+      field: string;
+      /** @description At least two numbers, or texts, that rise. */
+      edges: unknown[];
+    };
     /** @description Which record to delete. Send `id` or `key`, not both. */
     BulkDelete: {
       /** @description Id of the record. */
@@ -198,7 +207,7 @@ export interface components {
       /** @description Key of the record. */
       key?: string;
       /** @description The new body, or what to merge into it. */
-      data: {
+      data?: {
         [key: string]: unknown;
       };
       /** @description Replace (unless you say otherwise) or merge. */
@@ -210,19 +219,27 @@ export interface components {
        * @description Revision the record must have. Left out: any.
        */
       expected_rev?: number;
+      /** @description Operators to apply to the record, in place of `data`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description A record to insert or change, by key. */
     BulkUpsert: {
       /** @description Key of the record. */
       key: string;
       /** @description The body, or what to merge into it. */
-      data: {
+      data?: {
         [key: string]: unknown;
       };
       /** @description Replace (unless you say otherwise) or merge, when the record exists. */
       mode?: components['schemas']['UpdateMode'];
       /** @description How long the record lives from now, as `3.5s`. Left out: its expiry stays. `0s`: no expiry. */
       ttl?: string;
+      /** @description Operators to apply to the record, in place of `data`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description Many writes of one collection. */
     BulkWriteBody: {
@@ -414,6 +431,13 @@ export interface components {
       unique?: boolean;
       /** @description Leave out records without the fields. */
       sparse?: boolean;
+      /**
+       * @description `ci`: text without its case, for `eqi` and `startsWithi`. Empty: text as it is.
+       * @enum {string}
+       */
+      collation?: 'ci';
+      /** @description Only records that match this are in the index, and it serves queries that ask for them. */
+      where?: components['schemas']['Filter'];
     };
     /** @description An index was created, or was there. */
     CreateIndexResponse: {
@@ -424,6 +448,18 @@ export interface components {
        * @description The commit that created it. 0 when it was there.
        */
       seq: number;
+    };
+    /** @description The start of the hour, day, week, month or year of a time, as RFC 3339 with its offset. Null for what is not a time. */
+    DateTrunc: {
+      /** @description Dotted path of an RFC 3339 time, or `$created_at`, `$updated_at`, `$expires_at`. */
+      field: string;
+      /**
+       * @description Length of the interval. Weeks begin on Monday.
+       * @enum {string}
+       */
+      unit: 'hour' | 'day' | 'week' | 'month' | 'year';
+      /** @description Time zone, an IANA name such as `Europe/Zurich`. Empty: UTC. */
+      zone?: string;
     };
     /** @description What was deleted. */
     DeleteByKeyResponse: {
@@ -474,6 +510,30 @@ export interface components {
        */
       seq: number;
     };
+    /** @description Which values of a field. */
+    DistinctBody: {
+      /** @description Dotted path of the field. */
+      field: string;
+      /** @description Which records. Left out: all. */
+      filter?: components['schemas']['Filter'];
+      /** @description Transaction this belongs to. */
+      tx_id?: string;
+      /**
+       * Format: int64
+       * @description Read at this commit or later: a follower waits until it has it, to the deadline of the call (5 s if none), then answers UNAVAILABLE with REPLICA_BEHIND.
+       */
+      min_seq?: number;
+    };
+    /** @description The different values of a field. */
+    DistinctResponse: {
+      /** @description The values, in order, at most 100,000. An array gives its elements. */
+      values: unknown[];
+      /**
+       * Format: int64
+       * @description Commit at which the snapshot was read.
+       */
+      read_seq: number;
+    };
     /** @description A collection was dropped. */
     DropCollectionResponse: {
       /**
@@ -504,7 +564,7 @@ export interface components {
       /** @description Dotted path into `data`. Through an array it matches any element; a number picks one. `$id`, `$key`, `$rev`, `$created_at` and `$updated_at` are the record's own fields, times as RFC 3339. */
       field?: string;
       /**
-       * @description How to compare. `in` and `nin` take a list; `between` takes `[low, high]`, both included; `exists` takes true or false; `contains` finds a part of a string or an element of an array; `prefix` is the beginning of a string; `regex` is unanchored RE2 syntax.
+       * @description How to compare. `in` and `nin` take a list; `between` takes `[low, high]`, both included; `exists` takes true or false; `contains` finds a part of a string or an element of an array; `prefix` is the beginning of a string; `regex` is unanchored RE2 syntax. `elemMatch` takes a condition that one element of an array meets: a filter on its fields, or operators such as `{"gte": 5}`; `all` takes a list of elements; `size` is the length of an array; `type` is null, boolean, number, text, array or object; `eqi` and `startsWithi` ignore case (lower case of NFC text), served by an index with collation `ci`.
        * @enum {string}
        */
       op?:
@@ -520,7 +580,13 @@ export interface components {
         | 'contains'
         | 'prefix'
         | 'regex'
-        | 'between';
+        | 'between'
+        | 'elemMatch'
+        | 'all'
+        | 'size'
+        | 'type'
+        | 'eqi'
+        | 'startsWithi';
       /** @description What to compare with: any JSON value the op takes. */
       value?: unknown;
       /** @description All of these hold. */
@@ -557,6 +623,8 @@ export interface components {
       allow_full_scan?: boolean;
       /** @description Answer with `count` alone, without records. */
       count_only?: boolean;
+      /** @description What to leave out of `data`, in place of `fields`. */
+      projection?: components['schemas']['Projection'];
     };
     /** @description The record found. */
     FindByIdResponse: {
@@ -645,6 +713,17 @@ export interface components {
       /** @description The schema. */
       schema?: components['schemas']['CollectionSchema'];
     };
+    /** @description A value that makes a group: one of `field`, `date_trunc` and `bucket`. */
+    GroupExpression: {
+      /** @description Dotted path of a field. */
+      field?: string;
+      /** @description Start of an interval of time. */
+      date_trunc?: components['schemas']['DateTrunc'];
+      /** @description Interval of values. */
+      bucket?: components['schemas']['Bucket'];
+      /** @description Its name in `key`. Empty: the field. */
+      as?: string;
+    };
     /** @description An index that would have helped slow queries. */
     IndexAdvice: {
       /** @description Name of the collection. */
@@ -699,6 +778,10 @@ export interface components {
        * @enum {string}
        */
       state: 'building' | 'ready' | 'failed';
+      /** @description `ci` for an index without case. Left out: text as it is. */
+      collation?: string;
+      /** @description Which records it has, as the JSON of a filter. Left out: all. */
+      where?: string;
     };
     /** @description A record to insert. */
     InsertBody: {
@@ -753,6 +836,11 @@ export interface components {
       field: string;
       /** @description From high to low. */
       desc?: boolean;
+    };
+    /** @description What to leave out of documents. */
+    Projection: {
+      /** @description Dotted paths of the fields of `data` to leave out. */
+      exclude?: string[];
     };
     /** @description How to promote. */
     PromoteBody: {
@@ -1033,7 +1121,7 @@ export interface components {
     /** @description A change of a record, by id. */
     UpdateBody: {
       /** @description The new body, or what to merge into it. The result may have 2 MiB and 32 levels. */
-      data: {
+      data?: {
         [key: string]: unknown;
       };
       /** @description Replace or merge. */
@@ -1044,11 +1132,15 @@ export interface components {
       tx_id?: string;
       /** @description Any text you make up once for this write. Sent again within 10 minutes, the same request is not carried out twice but gets the same answer. */
       request_id?: string;
+      /** @description Operators to apply to the record, in place of `data`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description A change of a record, by key. */
     UpdateByKeyBody: {
       /** @description The new body, or what to merge into it. The result may have 2 MiB and 32 levels. */
-      data: {
+      data?: {
         [key: string]: unknown;
       };
       /** @description Replace or merge. */
@@ -1059,6 +1151,10 @@ export interface components {
       tx_id?: string;
       /** @description Any text you make up once for this write. Sent again within 10 minutes, the same request is not carried out twice but gets the same answer. */
       request_id?: string;
+      /** @description Operators to apply to the record, in place of `data`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description The changed record. */
     UpdateByKeyResponse: {
@@ -1073,7 +1169,7 @@ export interface components {
        */
       expected_rev?: number;
       /** @description The new body, or what to merge into it. The result may have 2 MiB and 32 levels. */
-      data: {
+      data?: {
         [key: string]: unknown;
       };
       /** @description Replace (unless you say otherwise) or merge. */
@@ -1084,6 +1180,10 @@ export interface components {
       tx_id?: string;
       /** @description Any text you make up once for this write. Sent again within 10 minutes, the same request is not carried out twice but gets the same answer. */
       request_id?: string;
+      /** @description Operators to apply to the record, in place of `data`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description The changed record. */
     UpdateIfRevResponse: {
@@ -1095,7 +1195,7 @@ export interface components {
       /** @description Which records. `{}` matches all. */
       filter: components['schemas']['Filter'];
       /** @description Merged into each record as RFC 7396 says (null removes a field). */
-      patch: {
+      patch?: {
         [key: string]: unknown;
       };
       /** @description Change at most this many records. 0 or left out: all. */
@@ -1104,6 +1204,10 @@ export interface components {
       tx_id?: string;
       /** @description Any text you make up once for this write. Sent again within 10 minutes, the same request is not carried out twice but gets the same answer. */
       request_id?: string;
+      /** @description Operators to apply to the record, in place of `patch`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description What the patch did. */
     UpdateManyResponse: {
@@ -1141,7 +1245,7 @@ export interface components {
     /** @description A record to insert or change, by key. */
     UpsertBody: {
       /** @description The body, or what to merge into it. The result may have 2 MiB and 32 levels. */
-      data: {
+      data?: {
         [key: string]: unknown;
       };
       /** @description Replace (unless you say otherwise) or merge, when the record exists. */
@@ -1152,6 +1256,10 @@ export interface components {
       tx_id?: string;
       /** @description Any text you make up once for this write. Sent again within 10 minutes, the same request is not carried out twice but gets the same answer. */
       request_id?: string;
+      /** @description Operators to apply to the record, in place of `data`: `{"$inc": {"n": 1}}`. `$set`, `$unset`, `$inc`, `$mul`, `$min`, `$max`, `$push`, `$addToSet`, `$pull`, `$rename`, `$currentDate`, each with paths and values; no two write the same path. */
+      update?: {
+        [key: string]: unknown;
+      };
     };
     /** @description The record written. */
     UpsertResponse: {
@@ -1311,6 +1419,8 @@ export interface components {
       | 'BAD_KEY'
       | 'BAD_ID'
       | 'BAD_DATA'
+      | 'BAD_UPDATE'
+      | 'TYPE_MISMATCH'
       | 'SCHEMA_VIOLATION'
       | 'BAD_SCHEMA'
       | 'RECORD_TOO_LARGE'

@@ -2,6 +2,22 @@
 
 /** Every operation by its id: where it is served, who may call it, which codes it may answer. */
 export const queueOperations = {
+  streamEvents: {
+    method: 'GET',
+    path: '/v1/events',
+    authenticated: true,
+    minRole: 'submitter',
+    codes: [
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'QUEUE_NOT_FOUND',
+      'STALE_CURSOR',
+      'INVALID_QUERY',
+      'RATE_LIMITED',
+      'INTERNAL',
+      'STORAGE_UNAVAILABLE',
+    ],
+  },
   listTasks: {
     method: 'GET',
     path: '/v1/queues/{queue}/tasks',

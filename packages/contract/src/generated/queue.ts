@@ -1,5 +1,31 @@
 // Generated from queue.openapi.yaml. Do not edit.
 export interface paths {
+  '/v1/events': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Follow what happens to tasks
+     * @description A stream of server-sent events. Each has an `id` (its cursor), an `event` (the type) and
+     *     `data`: one TaskEvent as JSON. Without a cursor the stream starts now. Reconnect with
+     *     `Last-Event-ID` or `cursor`, and nothing is skipped; events may be repeated. Events are kept
+     *     for ten minutes, the newest 100,000 of them, and only while somebody reads them or did so in
+     *     the last ten minutes. A cursor that is too old is 410 STALE_CURSOR, one that cannot be read
+     *     422 INVALID_QUERY. Only events of queues on which the caller has a role are sent. An `id`
+     *     without data moves the cursor; a silent stream sends a comment every 15 seconds.
+     */
+    get: operations['streamEvents'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/queues/{queue}/tasks': {
     parameters: {
       query?: never;
@@ -1963,10 +1989,12 @@ export interface components {
      * @description Why a task is not running. Only in a lookup or a list, and only while the task is PENDING. If
      *     several hold, the first of this list is given: `time` (not due yet), `paused` (the queue is paused,
      *     or held because its callback URL left the allowlist), `concurrency` (`max_in_flight`
-     *     reached), `rate_limit` (`dispatch_per_second` reached), `circuit_open` (the target keeps
-     *     failing), `group` (an earlier task of its group goes first), `dispatch` (it is next in
-     *     turn). A task of a flow waits for `dependencies`, or is suspended until a time (`timer`), a
-     *     `signal` or the end of `tasks`, which comes before all others.
+     *     reached), `rate_limit` (`dispatch_per_second` reached), `circuit_open` (its handler keeps
+     *     failing), `group` (an earlier task of its group goes first, or the group has as many in
+     *     flight as it may), `no_worker` (it has been due for more than a second, and no worker was
+     *     seen in the last 60 seconds), `dispatch` (it is next in turn). A task of a flow waits for
+     *     `dependencies`, or is suspended until a time (`timer`), a `signal` or the end of `tasks`,
+     *     which comes before all others.
      * @enum {string}
      */
     WaitingFor:
@@ -1976,6 +2004,7 @@ export interface components {
       | 'rate_limit'
       | 'circuit_open'
       | 'group'
+      | 'no_worker'
       | 'dispatch'
       | 'dependencies'
       | 'timer'
@@ -2273,8 +2302,16 @@ export interface components {
       in_flight: number;
       /** @description DEAD tasks. */
       dlq_depth: number;
-      /** @description How long the oldest PENDING task has been due; 0 if none is. */
+      /** @description PENDING tasks that wait for a later time; on PostgreSQL at most 100,000. */
+      delayed?: number;
+      /** @description The time since the oldest PENDING task became due; 0 if none is due. */
       oldest_pending_age_ms: number;
+      state?: components['schemas']['QueueState'];
+      /**
+       * @description The circuit breakers of the handlers that this server has called or handed tasks of;
+       *     empty without a circuit breaker.
+       */
+      breakers?: components['schemas']['HandlerBreaker'][];
       /**
        * @description Tasks that succeeded since the queue was created, or since the server counts them. What
        *     another server counted is added every ten seconds.
@@ -2286,6 +2323,60 @@ export interface components {
       dead_total: number;
       /** @description Tasks that succeeded or died per second, over the last minute. */
       rate_per_second: number;
+    };
+    /** @description Server-sent events; each `data` line is one TaskEvent as JSON. */
+    TaskEventStream: string;
+    /**
+     * @description What happened: `submitted` (stored), `started` (an attempt), `progress` (reported by its
+     *     handler), `succeeded`, `failed` (an attempt, also the last), `dead` (no further attempt),
+     *     `cancelled`.
+     * @enum {string}
+     */
+    TaskEventType:
+      'submitted' | 'started' | 'progress' | 'succeeded' | 'failed' | 'dead' | 'cancelled';
+    /** @description Something that happened to a task. */
+    TaskEvent: {
+      /** @description Resume after this event with it. */
+      cursor: string;
+      type: components['schemas']['TaskEventType'];
+      /** @description When it happened. */
+      at: components['schemas']['Timestamp'];
+      /** @description The queue of the task. */
+      queue: components['schemas']['QueueName'];
+      /** @description The task. */
+      task_id: components['schemas']['Ulid'];
+      /** @description The handler it names. */
+      handler_ref: string;
+      /** @description The attempt; 0 before the first. */
+      attempt: number;
+      /** @description Of `failed`, `dead` and `cancelled`: the kind of failure. */
+      error_type?: string;
+      /** @description Of `failed`, `dead` and `cancelled`: what happened. */
+      message?: string;
+      /** @description Of `failed`: when the task runs again; null if it does not. */
+      next_attempt_at?: components['schemas']['NullableTimestamp'];
+      /** @description Of `dead`: why there is no further attempt. */
+      dead_reason?: string;
+      /** @description Of `progress`: how far the work is. */
+      progress?: components['schemas']['Progress'];
+    };
+    /**
+     * @description `paused`: nothing is started. `no_worker`: a task of a pull queue has been due for more than
+     *     a second, and no worker was seen in the last 60 seconds. Otherwise `running`.
+     * @enum {string}
+     */
+    QueueState: 'running' | 'paused' | 'no_worker';
+    /** @description The circuit breaker of one handler, as this server sees it. */
+    HandlerBreaker: {
+      /** @description The handler. */
+      handler_ref: components['schemas']['HandlerRef'];
+      /**
+       * @description `open`: its tasks wait. `half_open`: three of them are tried, and decide.
+       * @enum {string}
+       */
+      state: 'closed' | 'open' | 'half_open';
+      /** @description When tasks are tried again, or since when; null if it is closed. */
+      next_probe_at: components['schemas']['NullableTimestamp'];
     };
     /**
      * @description The name of a schedule, unique in its queue.
@@ -2471,16 +2562,25 @@ export interface components {
       paused: boolean;
       /** @description As in stats. */
       pending: number;
+      /** @description PENDING tasks that wait for their dependencies. */
+      blocked?: number;
+      /** @description PENDING tasks that are suspended. */
+      suspended?: number;
       /** @description As in stats. */
       in_flight: number;
       /** @description As in stats. */
       dlq_depth: number;
       /** @description As in stats. */
+      delayed?: number;
+      /** @description As in stats. */
       oldest_pending_age_ms: number;
+      state?: components['schemas']['QueueState'];
+      /** @description As in stats. */
+      breakers?: components['schemas']['HandlerBreaker'][];
       /** @description Where its tasks go; null for a pull queue. */
       callback_url: string | null;
       /**
-       * @description The circuit breaker as this server sees it. `open`: callbacks failed and rest for a while; `half_open`: a few are tried.
+       * @description The worst of the circuit breakers, as this server sees them. `open`: tasks of a handler failed and rest for a while; `half_open`: a few are tried.
        * @enum {string}
        */
       breaker?: 'closed' | 'half_open' | 'open';
@@ -2693,6 +2793,12 @@ export interface components {
        */
       max_in_flight?: number;
       /**
+       * @description Tasks of one `group_key` that run at the same time; 0 is no limit. With `ordering.mode:
+       *     group` it is 1.
+       * @default 0
+       */
+      max_in_flight_per_group?: number;
+      /**
        * @description Starts per second; 0 is no limit.
        * @default 0
        */
@@ -2747,7 +2853,10 @@ export interface components {
     };
     /** @description How long finished tasks are kept, with every default filled in. */
     Retention: WithRequired<components['schemas']['RetentionInput'], 'succeeded_ms' | 'dead_ms'>;
-    /** @description Pauses deliveries while the target keeps failing. Waiting uses no attempts. */
+    /**
+     * @description Pauses the tasks of a handler while it keeps failing; other handlers of the queue run on.
+     *     Waiting uses no attempts. A pull queue has none unless this is given.
+     */
     CircuitBreakerInput: {
       /**
        * @description Whether it is used.
@@ -3722,6 +3831,64 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+  streamEvents: {
+    parameters: {
+      query?: {
+        /**
+         * @description The same as the header, which wins.
+         * @example 18244.0
+         */
+        cursor?: string;
+        /**
+         * @description The same as `cursor`.
+         * @example 18244.0
+         */
+        after?: string;
+        /**
+         * @description Only events of this queue.
+         * @example mail
+         */
+        queue?: components['schemas']['QueueName'];
+        /**
+         * @description Only events of these types; repeat it, or separate them by commas.
+         * @example [
+         *       "succeeded",
+         *       "dead"
+         *     ]
+         */
+        types?: string[];
+      };
+      header?: {
+        /**
+         * @description The id of the last event received; the stream goes on after it.
+         * @example 18244.0
+         */
+        'Last-Event-ID'?: string;
+      };
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The stream; it stays open. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'text/event-stream': components['schemas']['TaskEventStream'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      410: components['responses']['StaleCursor'];
+      422: components['responses']['InvalidQuery'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
   listTasks: {
     parameters: {
       query?: {

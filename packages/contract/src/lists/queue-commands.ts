@@ -1,7 +1,15 @@
 /** The commands on the lists of the queue that call one operation. */
-import { counted, queueCommand, rowsOf, type CommandGroup, type OperationCommand } from './list.js';
+import {
+  counted,
+  type Facts,
+  queueCommand,
+  rowsOf,
+  type CommandGroup,
+  type OperationCommand,
+} from './list.js';
 import {
   audit,
+  breakerText,
   deadGroups,
   deadTasks,
   jobFacts,
@@ -10,6 +18,7 @@ import {
   nextRunText,
   probeFacts,
   queues,
+  queueState,
   schedules,
   workers,
 } from './queue.js';
@@ -47,7 +56,9 @@ export const queueCommands = {
     shows: (stats, [queue]) => ({
       facts: [
         ['queue', queue!],
+        ['state', queueState({ ...stats, paused: stats.state === 'paused' })],
         ['pending', String(stats.pending)],
+        ['delayed', String(stats.delayed ?? 0)],
         ['in flight', String(stats.in_flight)],
         ['dlq', stats.dlq_depth === 0 ? '0' : { text: String(stats.dlq_depth), tone: 'bad' }],
         ['oldest', { ms: stats.oldest_pending_age_ms, none: '-' }],
@@ -55,6 +66,10 @@ export const queueCommands = {
         ['succeeded', String(stats.succeeded_total)],
         ['failed', String(stats.failed_total)],
         ['died', String(stats.dead_total)],
+        ...(stats.breakers ?? []).map((breaker): Facts[number] => [
+          `breaker ${breaker.handler_ref}`,
+          breakerText(breaker),
+        ]),
       ],
     }),
   }),

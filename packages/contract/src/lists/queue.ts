@@ -13,8 +13,9 @@ export const moreText = (cursor: string) =>
 export const queues: List<QueueSchema<'QueueListItem'>> = {
   columns: [
     { title: 'Queue', value: ({ name }) => name },
-    { title: 'State', value: ({ summary }) => queueState(summary.paused) },
+    { title: 'State', value: ({ summary }) => queueState(summary) },
     { title: 'Pending', value: ({ summary }) => summary.pending },
+    { title: 'Delayed', value: ({ summary }) => summary.delayed ?? 0 },
     { title: 'In flight', value: ({ summary }) => summary.in_flight },
     { title: 'DLQ', value: ({ summary }) => summary.dlq_depth },
     { title: 'Oldest', value: ({ summary }) => ({ ms: summary.oldest_pending_age_ms, none: '-' }) },
@@ -23,8 +24,23 @@ export const queues: List<QueueSchema<'QueueListItem'>> = {
   empty: 'No queues yet. Create one with `ctl queue create NAME --pull`.',
 };
 
-export function queueState(isPaused: boolean): Value {
-  return isPaused ? { text: 'paused', tone: 'warn' } : { text: 'running', tone: 'ok' };
+type StateFields = Pick<QueueSchema<'QueueSummary'>, 'paused' | 'state' | 'breaker'>;
+
+/** The state of a queue in a few words. */
+export function queueState({ paused, state, breaker }: StateFields): Value {
+  if (paused) return { text: 'paused', tone: 'warn' };
+  if (state === 'no_worker') return { text: 'no_worker', tone: 'bad' };
+  if (breaker === 'open') return { text: 'circuit open', tone: 'bad' };
+  if (breaker === 'half_open') return { text: 'circuit half open', tone: 'warn' };
+  return { text: 'running', tone: 'ok' };
+}
+
+type Breaker = QueueSchema<'HandlerBreaker'>;
+
+/** `open, next probe at 2026-03-02T10:00:00.000Z` */
+export function breakerText({ state, next_probe_at: at }: Breaker): string {
+  const word = state.replace('_', ' ');
+  return at === null ? word : `${word}, next probe at ${at}`;
 }
 
 const taskTones = { PENDING: 'warn', IN_FLIGHT: 'strong', SUCCEEDED: 'ok', DEAD: 'bad' } as const;
@@ -48,6 +64,7 @@ const waits: Readonly<Record<QueueSchema<'WaitingFor'>, string>> = {
   rate_limit: 'waits for the rate limit',
   circuit_open: 'waits for the circuit breaker',
   group: 'waits for its group',
+  no_worker: 'no worker is connected',
   dispatch: 'ready',
   dependencies: 'waits for its dependencies',
   timer: 'suspended',

@@ -1,4 +1,4 @@
-export const outputFormats = ['table', 'json', 'yaml', 'name'] as const;
+export const outputFormats = ['table', 'json', 'yaml', 'csv', 'name'] as const;
 export type OutputFormat = (typeof outputFormats)[number];
 
 /** Groups that pass options on to another program, which may have a `-o` of its own. */

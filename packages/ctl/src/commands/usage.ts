@@ -1,7 +1,14 @@
 import type { CtlCommand } from '../base/command.js';
 import { withDaemon, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
-import { addSavings, addInsights, addSpend } from '../usage/usage-commands.js';
+import {
+  addBlocks,
+  addInsights,
+  addSavings,
+  addSpend,
+  addStatusline,
+  addValue,
+} from '../usage/usage-commands.js';
 import { keepFlagsApart } from '../usage/own-flags.js';
 
 export function build(usage: CtlCommand, tools: Tools): void {
@@ -26,6 +33,9 @@ export function build(usage: CtlCommand, tools: Tools): void {
       await showUsage(flags, tools);
     });
   addSpend(usage, tools);
+  addBlocks(usage, tools);
+  addValue(usage, tools);
+  addStatusline(usage, tools);
   addInsights(usage, tools);
   addSavings(usage, tools);
 }

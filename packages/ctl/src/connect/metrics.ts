@@ -1,15 +1,7 @@
 import { queueCodes } from '@millrace/contract/queue';
-import { addressOf, isLoopback } from '@millrace/kit/config';
+import { addressOf } from '@millrace/kit/config';
 import type { Clock } from '@millrace/kit/clock';
-import { Refusal } from '@millrace/kit/errors';
-import {
-  createApp,
-  crossSiteHeader,
-  listen,
-  serveMetrics,
-  shownHeader,
-  type HttpApp,
-} from '@millrace/kit/http';
+import { listen, metricsApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import type { World } from '@millrace/kit/world';
@@ -74,21 +66,9 @@ export class ConnectorMetrics {
 
   /** Serves /metrics; on loopback, requests of web pages of other sites are refused. */
   async serve(address: string, world: World) {
-    const needsLoopbackHost = isLoopback(addressOf(address).host);
-    const app: HttpApp = createApp({
-      world,
-      codes: queueCodes,
-      peerMemory: new PeerMemory(peerMemoryLimits()),
-      admit: ({ headers }) => {
-        const at = app.server.node.address();
-        const port = typeof at === 'object' && at !== null ? at.port : 0;
-        const foreign = crossSiteHeader(headers, { port, needsLoopbackHost });
-        if (foreign === undefined) return;
-        const { header, value } = foreign;
-        throw new Refusal('FORBIDDEN', `The ${header} ${shownHeader(value)} is not this machine.`);
-      },
-    });
-    serveMetrics(app, this.#metrics);
+    const { host } = addressOf(address);
+    const peerMemory = new PeerMemory(peerMemoryLimits());
+    const app = metricsApp(this.#metrics, { world, codes: queueCodes, host, peerMemory });
     return listen(app, address, { flag: '--metrics-listen' });
   }
 

@@ -35,7 +35,7 @@ export class SavedPosition {
     const found = await this.#positions.findByKey(this.config.name);
     const isSame = found?.data.collection === this.config.collection;
     if (found && isSame) return (this.#saved = found.data);
-    const { durableSeq } = await this.database.status();
+    const { durableSeq } = await this.database.status({ includeCollections: false });
     return this.save(durableSeq, '');
   }
 

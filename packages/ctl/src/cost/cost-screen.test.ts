@@ -12,12 +12,12 @@ test('spend and both kinds of savings stand on one screen', () => {
   expect(costScreen(cost, { columns: 80, paint: plain })).toBe(
     `
 COST                        USD     TOKENS
-Spent today                  $2.50
-Spent in the last 7 days    $12.50
-Spent in total              $12.50  2.1M in, 420k out
-Spent on the cache           $1.75  not in the sums above
+Spent today                  $3.00
+Spent in the last 7 days    $14.25
+Spent in total              $14.25  2.1M in, 420k out
 Saved: kept out of context   $0.41  81k of 90k (90%)
 Saved: local model           $0.01  1.2k tokens moved
+At the family rates: $12.50 in total, $2.50 today, cache ($1.75) not included.
 Savings assume 4 bytes per token (measure it with ctl usage savings --calibrate).
 Spend is HEURISTIC, savings are HEURISTIC.
 `.slice(1),

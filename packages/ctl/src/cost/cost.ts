@@ -2,10 +2,11 @@ import type { DaemonSchema } from '@millrace/contract/daemon';
 import { Refusal } from '@millrace/kit/errors';
 import { daemonApi, type DaemonFlags } from '../daemon/api.js';
 import type { Tools } from '../base/tools.js';
+import { familyRates, knownSum, priceText } from '../usage/spend-screen.js';
 import { readWholeSpend } from '../usage/whole-spend.js';
 import { humanCount } from '@millrace/kit/units';
 import { asTyped } from '../base/command-name.js';
-import { dollars, rightAligned } from '../render/figures.js';
+import { rightAligned } from '../render/figures.js';
 import { renderTable, type Cell, type Sheet } from '../render/table.js';
 
 type SavingsReport = DaemonSchema<'SavingsReport'>;
@@ -41,11 +42,10 @@ export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
   const { context, offload } = savings.axes;
   const tokens = `${humanCount(spend.input_tokens)} in, ${humanCount(spend.output_tokens)} out`;
   const percent = Math.round(context.reduction_pct * 10) / 10;
-  const rows: [string, number, string][] = [
-    ['Spent today', spend.daily_usd, ''],
-    ['Spent in the last 7 days', spend.weekly_usd, ''],
-    ['Spent in total', spend.total_usd, tokens],
-    ['Spent on the cache', spend.cache_usd, 'not in the sums above'],
+  const rows: [string, number | null | undefined, string][] = [
+    ['Spent today', knownSum(spend, spend.daily_exact_usd), ''],
+    ['Spent in the last 7 days', knownSum(spend, spend.weekly_exact_usd), ''],
+    ['Spent in total', spend.exact_usd, tokens],
     [
       'Saved: kept out of context',
       context.saved_dollars,
@@ -53,7 +53,7 @@ export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
     ],
     ['Saved: local model', offload.dollars, `${humanCount(offload.tokens)} tokens moved`],
   ];
-  const figures = rightAligned(rows.map(([, usd]) => dollars(usd)));
+  const figures = rightAligned(rows.map(([, usd]) => priceText(usd)));
   const table = renderTable(
     ['COST', 'USD', 'TOKENS'].map((title) => ({ title })),
     rows.map(([name, , note], at): Cell[] => [
@@ -68,5 +68,6 @@ export function costScreen({ spend, savings }: Cost, sheet: Sheet): string {
       ? 'Savings use a calibrated ratio of bytes to tokens.'
       : `Savings assume 4 bytes per token (measure it with ${asTyped('ctl usage savings --calibrate')}).`;
   const kinds = `Spend is ${spend.basis}, savings are ${savings.basis}.`;
-  return table + [basis, kinds].map((line) => `${sheet.paint('dim', line)}\n`).join('');
+  const notes = [basis, kinds].map((line) => `${sheet.paint('dim', line)}\n`).join('');
+  return table + familyRates(spend, sheet) + notes;
 }

@@ -10,6 +10,7 @@ import {
 import type { CreateKeyFlags, KeysFileFlags } from './keys.js';
 import { catalogCommands } from './catalog-commands.js';
 import { recordCommands } from './record-commands.js';
+import { transferCommands } from './transfer-commands.js';
 
 interface BackupFlags extends ConnectionFlags {
   out: string;
@@ -246,6 +247,7 @@ export function addShellCommands(db: CtlCommand, tools: DatabaseTools): void {
   const server = { connect, hasViews: tools.database === undefined };
   const commands = {
     ...recordCommands(tools),
+    ...transferCommands(tools),
     ...catalogCommands(tools),
     ...adminCommands(tools),
   };

@@ -26,7 +26,8 @@ export async function compactNow(
     {
       verb: 'Compacting',
       work: () => database.compact(options),
-      read: async () => compactionShare((await database.status()).compaction),
+      read: async () =>
+        compactionShare((await database.status({ includeCollections: false })).compaction),
     },
   );
   const { out, json } = terminal;

@@ -5,6 +5,8 @@ import { collectionArgument } from './record-commands.js';
 interface CreateIndexFlags extends ConnectionFlags {
   unique?: boolean;
   sparse?: boolean;
+  ci?: boolean;
+  where?: string;
   wait: boolean;
 }
 
@@ -121,6 +123,8 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
         options: [
           ['--unique', 'No two records may have the same values'],
           ['--sparse', 'Leave out records without the fields'],
+          ['--ci', 'Index text without its case, for eqi and startsWithi'],
+          ['--where <conditions>', "Only records that match: 'age>30', or a condition as JSON"],
           ['--no-wait', 'Return before it is built'],
         ],
         examples: [
@@ -129,12 +133,21 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
         ],
         exitCodes: { 1: 'it cannot be built, such as a unique one over equal values, or failure' },
         run: async (collection: string, fields: string[], flags: CreateIndexFlags) => {
-          const { createIndex } = await import('./indexes.js');
+          const [{ createIndex }, { filterOf }] = await Promise.all([
+            import('./indexes.js'),
+            import('../base/arguments.js'),
+          ]);
+          const { where } = flags;
+          const isJson = where?.trimStart().startsWith('{') ?? false;
           const options = {
             collection,
             fields,
             unique: flags.unique ?? false,
             sparse: flags.sparse ?? false,
+            collation: flags.ci ? ('ci' as const) : undefined,
+            where: isJson
+              ? filterOf([], where, '--where')
+              : filterOf(where === undefined ? [] : [where], undefined),
             wait: flags.wait,
           };
           await withDatabase(tools, flags, (database) => createIndex(database, options, tools));

@@ -114,8 +114,15 @@ export function collectionsTable(collections: readonly CollectionStatus[], out: 
   return renderTable(columns, rows, out);
 }
 
-function indexText({ fields, unique, sparse, state }: CollectionStatus['indexes'][number]): string {
-  const words = [unique ? 'unique' : '', sparse ? 'sparse' : '', state === 'ready' ? '' : state];
+function indexText(index: CollectionStatus['indexes'][number]): string {
+  const { fields, unique, sparse, collation = '', where, state } = index;
+  const words = [
+    unique ? 'unique' : '',
+    sparse ? 'sparse' : '',
+    collation,
+    where ? 'partial' : '',
+    state === 'ready' ? '' : state,
+  ];
   return [`(${fields.join(', ')})`, ...words.filter((word) => word !== '')].join(' ');
 }
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { Refusal } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import type { IndexAdvice, IndexStatus, RemoteDatabase } from '@millrace/db/client';
@@ -15,6 +16,8 @@ export interface CreateIndexParams {
   fields: readonly string[];
   unique: boolean;
   sparse: boolean;
+  collation: 'ci' | undefined;
+  where: object | undefined;
   wait: boolean;
 }
 
@@ -22,10 +25,10 @@ const pollMs = 100;
 
 export async function createIndex(
   database: RemoteDatabase,
-  { collection, fields: given, unique, sparse, wait }: CreateIndexParams,
+  { collection, fields: given, wait, ...kind }: CreateIndexParams,
   { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
 ): Promise<void> {
-  const definition = { fields: given.flatMap(listOf), unique, sparse };
+  const definition = { fields: given.flatMap(listOf), ...kind };
   const { index: made, seq } = await database.catalog.createIndex(collection, definition);
   let index = made;
   while (wait && index.state === 'building' && !lifecycle.interrupted.aborted) {
@@ -34,7 +37,7 @@ export async function createIndex(
   }
   const name = index.fields.join(', ');
   if (index.state === 'failed') {
-    const hint = unique ? ' Records have equal values.' : '';
+    const hint = kind.unique ? ' Records have equal values.' : '';
     throw new Refusal(
       'INDEX_FAILED',
       `The index on (${name}) of "${collection}" could not be built.${hint} The log of the ` +
@@ -53,14 +56,15 @@ export async function createIndex(
 async function current(
   database: RemoteDatabase,
   collection: string,
-  { name, unique, sparse }: IndexStatus,
+  wanted: IndexStatus,
 ): Promise<IndexStatus> {
   const { indexes } = named(await readCollections(database), collection);
-  const found = indexes.find(
-    (each) => each.name === name && each.unique === unique && each.sparse === sparse,
-  );
+  const found = indexes.find((each) => isDeepStrictEqual({ ...each, state: wanted.state }, wanted));
   if (found) return found;
-  throw new Refusal('INDEX_NOT_FOUND', `The index "${name}" was dropped while it was built.`);
+  throw new Refusal(
+    'INDEX_NOT_FOUND',
+    `The index "${wanted.name}" was dropped while it was built.`,
+  );
 }
 
 export async function dropIndex(

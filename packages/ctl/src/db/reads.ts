@@ -37,7 +37,10 @@ export async function getRecord(
   else out.write(recordSheet(record, out));
 }
 
-export interface FindParams extends Pick<FindQuery, 'filter' | 'orderBy' | 'fields' | 'cursor'> {
+export interface FindParams extends Pick<
+  FindQuery,
+  'filter' | 'orderBy' | 'fields' | 'projection' | 'cursor'
+> {
   collection: string;
   limit: number | undefined;
   all: boolean;
@@ -51,7 +54,7 @@ export async function findRecords(
   tools: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   const { out, json } = tools.terminal;
-  const { filter, orderBy, fields, cursor, explain } = options;
+  const { filter, orderBy, fields, projection, cursor, explain } = options;
   const records = database.collection(options.collection);
   if (options.count) {
     const count = await records.count(filter);
@@ -59,7 +62,7 @@ export async function findRecords(
     out.write(json ? `${JSON.stringify({ count })}\n` : `${count}\n`);
     return;
   }
-  const query = { filter, orderBy, fields, cursor, explain };
+  const query = { filter, orderBy, fields, projection, cursor, explain };
   if (options.all) await requireCollection(database, options.collection);
   if (options.all) return streamAll(records.stream({ ...query, limit: options.limit }), tools);
   const page = await records.find({ ...query, limit: options.limit });
@@ -108,10 +111,23 @@ async function streamAll(
   }
 }
 
+export async function distinctValues(
+  database: RemoteDatabase,
+  { collection, field, filter }: { collection: string; field: string; filter: FindQuery['filter'] },
+  { terminal }: Pick<Tools, 'terminal'>,
+): Promise<void> {
+  const values = await database.collection(collection).distinct(field, filter);
+  if (values.length === 0) await requireCollection(database, collection);
+  const { out, json } = terminal;
+  if (json) out.write(`${JSON.stringify({ values }, null, 2)}\n`);
+  else for (const value of values) out.write(`${cellOf(value)}\n`);
+}
+
 export async function aggregateRecords(
   database: RemoteDatabase,
-  options: Omit<AggregateQuery, 'aggregates'> & {
+  options: Omit<AggregateQuery, 'aggregates' | 'groupBy'> & {
     collection: string;
+    groupBy?: readonly string[];
     aggregates: readonly { name: string; op: string; field?: string }[];
   },
   { terminal }: Pick<Tools, 'terminal'>,

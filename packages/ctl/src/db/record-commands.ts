@@ -7,6 +7,7 @@ interface FindFlags extends ConnectionFlags {
   limit?: string;
   cursor?: string;
   fields?: string;
+  exclude?: string;
   all?: boolean;
   count?: boolean;
   explain?: boolean;
@@ -47,21 +48,7 @@ interface PutFlags extends ConnectionFlags {
   requestId?: string;
 }
 
-interface ImportFlags extends ConnectionFlags {
-  keyField?: string;
-  documents?: boolean;
-  merge?: boolean;
-  batch?: string;
-  startLine?: string;
-  keepGoing?: boolean;
-}
-
-interface ExportFlags extends ConnectionFlags {
-  filter?: string;
-  fields?: string;
-  documents?: boolean;
-  out?: string;
-}
+type UpdateFlags = Omit<PutFlags, 'merge'>;
 
 interface CountFlags extends ConnectionFlags {
   filter?: string;
@@ -145,6 +132,59 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       await withDatabase(tools, flags, (database) => putRecord(database, options, tools));
     },
   },
+  update: {
+    summary: 'Change parts of a record with operators',
+    description:
+      'Apply operators to a record in one atomic step, and print it: $set, $unset, $inc, $mul, ' +
+      '$min, $max, $push, $addToSet, $pull, $rename and $currentDate, each with paths and values.',
+    arguments: [
+      collectionArgument,
+      ['<id>', 'id of the record, or its key; leave it out with --key'],
+      ['[update]', 'JSON object of operators, @file, or - for stdin'],
+    ],
+    options: [
+      ...(tools.database ? ([['--key <key>', 'Key of the record']] as const) : []),
+      ['--if-rev <number>', 'Only if the record still has this revision'],
+      ['--ttl <duration>', 'Time to live from now: 30m; 0 means no expiry'],
+      [
+        '--request-id <text>',
+        'Idempotency key: repeating the write with it within 10 minutes changes nothing',
+      ],
+    ],
+    examples: [
+      [`ctl db update people ada '{"$inc":{"visits":1}}'`, 'add to a number'],
+      [
+        `ctl db update people --key ada '{"$push":{"tags":"x"}}'`,
+        'by key: without an id, --key is the record',
+      ],
+    ],
+    exitCodes: { 1: 'no such record, or failure' },
+    run: async (
+      collection: string,
+      name: string,
+      given: string | undefined,
+      flags: UpdateFlags,
+    ) => {
+      const [{ updateRecord }, { documentOf, durationOf, wholeNumber }] = await Promise.all([
+        import('./writes.js'),
+        import('../base/arguments.js'),
+      ]);
+      // With one argument it is the update, and --key names the record instead of the API key.
+      const isByKey = given === undefined && flags.key !== undefined;
+      const options = {
+        collection,
+        name: isByKey ? undefined : name,
+        key: isByKey ? flags.key : undefined,
+        update: await documentOf(isByKey ? name : given, tools.terminal),
+        ifRev: wholeNumber(flags.ifRev, '--if-rev'),
+        ttlMs: durationOf(flags.ttl, '--ttl'),
+        requestId: flags.requestId,
+      };
+      const { key, ...connection } = flags;
+      const how = isByKey ? connection : { ...connection, ...(key === undefined ? {} : { key }) };
+      await withDatabase(tools, how, (database) => updateRecord(database, options, tools));
+    },
+  },
   insert: {
     summary: 'Insert a record',
     description: 'Insert a record and print it. With --record-key it fails if the key exists.',
@@ -207,6 +247,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ['--limit <number>', 'Maximum number of records (default: 100)'],
       ['--cursor <text>', 'Continue after the page that ended with this cursor'],
       ['--fields <paths>', 'Show only these fields: name,address.city'],
+      ['--exclude <paths>', 'Leave out these fields'],
       ['--all', 'Show every match, however many there are'],
       ['--count', 'Only show the number of matches'],
       ['--explain', 'Also show the query plan'],
@@ -227,6 +268,7 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
         filter: filterOf(conditions, flags.filter),
         orderBy: parseOrder(flags.orderBy),
         fields: listOf(flags.fields),
+        projection: flags.exclude === undefined ? undefined : { exclude: listOf(flags.exclude) },
         limit: wholeNumber(flags.limit, '--limit'),
         cursor: flags.cursor,
         all: flags.all ?? false,
@@ -254,6 +296,32 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ]);
       const options = { collection, filter: filterOf(conditions, flags.filter) };
       await withDatabase(tools, flags, (database) => countRecords(database, options, tools));
+    },
+    section: conditionsSection,
+  },
+  distinct: {
+    summary: 'List the different values of a field',
+    description:
+      'List the different values of a field among the records that match all conditions, in ' +
+      'order. An array gives its elements.',
+    arguments: [
+      collectionArgument,
+      ['<field>', 'dotted path of the field'],
+      ['[conditions...]', "such as 'age>30' city=Bern"],
+    ],
+    options: [['--filter <json>', 'Condition as JSON']],
+    examples: [
+      ['ctl db distinct people city', 'all cities'],
+      ["ctl db distinct people tags 'age>30' --json", 'for scripts: {"values": [...]}'],
+    ],
+    exitCodes: { 1: 'no such collection, or failure' },
+    run: async (collection: string, field: string, conditions: string[], flags: CountFlags) => {
+      const [{ distinctValues }, { filterOf }] = await Promise.all([
+        import('./reads.js'),
+        import('../base/arguments.js'),
+      ]);
+      const query = { collection, field, filter: filterOf(conditions, flags.filter) };
+      await withDatabase(tools, flags, (database) => distinctValues(database, query, tools));
     },
     section: conditionsSection,
   },
@@ -366,77 +434,5 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       const operations = await readOperations(file, tools.terminal);
       await withDatabase(tools, flags, (database) => runOperations(database, operations, tools));
     },
-  },
-  import: {
-    summary: 'Import records from NDJSON',
-    description:
-      'Write one record per line: {"key", "data"} as written by `ctl db export`, or any ' +
-      'JSON object as a document. A record with a key replaces an existing one, so you can ' +
-      'repeat an interrupted import; one with only an id is written with that id; others ' +
-      'are inserted again each time.',
-    arguments: [collectionArgument, ['[file]', 'NDJSON file, or - for stdin (the default)']],
-    options: [
-      ['--key-field <path>', 'Take the key from this field of the document'],
-      ['--documents', 'Treat every line as a document'],
-      ['--merge', 'Merge into existing records instead of replacing them'],
-      ['--batch <number>', 'Records per bulk write, at most 10000 (default: 1000)'],
-      ['--start-line <number>', 'Start with this line, to resume an import'],
-      ['--keep-going', 'Skip lines that cannot be written, and report them at the end'],
-    ],
-    examples: [
-      ['ctl db import people people.ndjson', 'from a file'],
-      ['ctl db import people --key-field email < users.ndjson', 'keys from the documents'],
-    ],
-    exitCodes: { 1: 'failure, or with --keep-going some lines were not written' },
-    run: async (collection: string, file: string | undefined, flags: ImportFlags) => {
-      const [{ importRecords }, { wholeNumber }] = await Promise.all([
-        import('./importing.js'),
-        import('../base/arguments.js'),
-      ]);
-      const options = {
-        collection,
-        file,
-        keyField: flags.keyField,
-        documents: flags.documents ?? false,
-        merge: flags.merge ?? false,
-        batch: Math.min(wholeNumber(flags.batch, '--batch') || 1000, 10_000),
-        startLine: wholeNumber(flags.startLine, '--start-line', 1) ?? 1,
-        keepGoing: flags.keepGoing ?? false,
-      };
-      await withDatabase(tools, flags, (database) => importRecords(database, options, tools));
-    },
-  },
-  export: {
-    summary: 'Export a collection as NDJSON',
-    description:
-      'Write every record of a collection, or those that match the conditions, as one line ' +
-      'of JSON each, from one snapshot. `ctl db import` reads it. To copy the whole ' +
-      'database, use `ctl db backup`.',
-    arguments: [collectionArgument, ['[conditions...]', "such as 'age>30' city=Bern"]],
-    options: [
-      ['--out <file>', 'Write to this file, created when it is complete (default: stdout)'],
-      ['--filter <json>', 'Condition as JSON'],
-      ['--fields <paths>', 'Write only these fields: name,address.city'],
-      ['--documents', 'Write only the documents, without id, key and times'],
-    ],
-    examples: [
-      ['ctl db export people --out people.ndjson', 'to a file'],
-      ['ctl db export people city=Bern | wc -l', 'to another program'],
-    ],
-    run: async (collection: string, conditions: string[], flags: ExportFlags) => {
-      const [{ exportRecords }, { filterOf, listOf }] = await Promise.all([
-        import('./exporting.js'),
-        import('../base/arguments.js'),
-      ]);
-      const options = {
-        collection,
-        filter: filterOf(conditions, flags.filter),
-        fields: listOf(flags.fields),
-        documents: flags.documents ?? false,
-        file: flags.out,
-      };
-      await withDatabase(tools, flags, (database) => exportRecords(database, options, tools));
-    },
-    section: conditionsSection,
   },
 });

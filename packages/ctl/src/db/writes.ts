@@ -60,6 +60,37 @@ export async function putRecord(
   show(record, { created }, tools);
 }
 
+export async function updateRecord(
+  database: RemoteDatabase,
+  options: {
+    collection: string;
+    /** Id or key. */
+    name: string | undefined;
+    key: string | undefined;
+    update: Record<string, unknown>;
+    ifRev: number | undefined;
+    ttlMs: number | undefined;
+    requestId: string | undefined;
+  },
+  tools: Shows,
+): Promise<void> {
+  const { collection, name, key, update, ifRev, ttlMs, requestId } = options;
+  if (!Object.keys(update).some((each) => each.startsWith('$'))) {
+    throw new UsageError(
+      'The update has no operator such as $set or $inc. To replace the record use: ctl db put',
+    );
+  }
+  const address =
+    key !== undefined ? { key } : { id: (await recordNamed(database, collection, name!)).id };
+  const records = database.collection(collection);
+  const call = { ttlMs, requestId };
+  const record =
+    ifRev === undefined
+      ? await records.update(address, update, call)
+      : await records.updateIfRev(address, ifRev, update, call);
+  show(record, {}, tools);
+}
+
 export async function deleteRecord(
   database: RemoteDatabase,
   options: { collection: string; name: string },

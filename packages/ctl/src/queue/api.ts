@@ -1,8 +1,8 @@
 import {
   ApiError,
-  createQueueClient,
+  createQueueApi,
   type OperationResult,
-  type QueueClient,
+  type QueueApi as Client,
 } from '@millrace/client';
 import type { QueueOperationId, QueueOperations } from '@millrace/contract/queue';
 import { Refusal, type FieldError } from '@millrace/kit/errors';
@@ -60,7 +60,7 @@ export function queueApi(flags: QueueFlags, { terminal, lifecycle }: Here): Queu
     async call(operation, { queue, id, schedule, patienceMs, ...request } = {}) {
       const fetch = fetchOver({ signal: lifecycle.interrupted, patienceMs });
       // Each operation uses those that its path names.
-      const send = createQueueClient({ ...place, fetch }).send as SendAny;
+      const send = createQueueApi({ ...place, fetch }).send as SendAny;
       try {
         const { body, headers } = await send(operation, {
           ...request,
@@ -77,7 +77,7 @@ export function queueApi(flags: QueueFlags, { terminal, lifecycle }: Here): Queu
   return api;
 }
 
-type SendAny = (operation: QueueOperationId, request: object) => ReturnType<QueueClient['send']>;
+type SendAny = (operation: QueueOperationId, request: object) => ReturnType<Client['send']>;
 
 /** The server's error. */
 async function refusalOf(

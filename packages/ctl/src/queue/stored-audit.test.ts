@@ -20,8 +20,8 @@ test('the log of a data directory is read page by page and found whole', async (
   const world = { clock: systemClock, random: systemRandom, log: silentLog };
   const store = await openStore('embedded', { ...world, dataDirectory });
   const who = { queue: 'mail', now: 1, by: 'ops' };
-  // The store keeps whatever config it is given.
-  await store.putQueue({ ...who, config: {} as QueueConfig });
+  const config = { callback: {}, circuit_breaker: {} } as QueueConfig;
+  await store.putQueue({ ...who, config });
   const held = withStoredAudit(dataDirectory, judge);
   await expect(held).rejects.toThrow('is in use by');
   const act = { ...who, ids: [], diedBy: 0, selector: { ids: [] } };

@@ -160,6 +160,7 @@ const waits: Readonly<Record<QueueSchema<'WaitingFor'>, string>> = {
   rate_limit: 'the queue is at its dispatch rate (limits.dispatch_per_second)',
   circuit_open: 'the handler keeps failing, so the circuit breaker is open',
   group: 'an earlier task of its group is first',
+  no_worker: 'no worker is connected; start one with `ctl queue work` or an SDK',
   dispatch: 'it is ready, and runs when its turn comes or a worker claims it',
   dependencies: 'tasks that it depends on have not ended',
   timer: 'it is suspended until a time',

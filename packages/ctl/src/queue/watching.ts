@@ -211,7 +211,9 @@ export function watchScreen(watched: readonly Watched[], sheet: Sheet, maxRows: 
     .slice(0, maxRows)
     .map((queue): Cell[] => [
       queue.name,
-      queue.paused === undefined ? '' : cell(queueLists.queueState(queue.paused)),
+      queue.paused === undefined
+        ? ''
+        : cell(queueLists.queueState({ ...queue, paused: queue.paused })),
       queue.pending,
       queue.inFlight,
       queue.dead,

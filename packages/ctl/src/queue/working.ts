@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { hostname } from 'node:os';
 import { messageOf, UsageError } from '@millrace/kit/errors';
 import {
-  decodeBase64,
+  payloadBytes,
   httpTransport,
   PermanentError,
   startRawWorker,
@@ -93,7 +93,7 @@ async function runCommand(
   });
   // A command need not read its payload.
   child.stdin.on('error', () => undefined);
-  child.stdin.end(decodeBase64(claimed.payload));
+  child.stdin.end(payloadBytes(claimed.payload));
   const end = await new Promise<string | number>((resolve, reject) => {
     child.on('error', reject);
     child.on('close', (code, killedBy) => resolve(code ?? killedBy ?? 'unknown'));

@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import { UsageError } from '@millrace/kit/errors';
+import { csvOf } from './csv.js';
 
 /** Turns what a command writes as JSON into another format. */
 export interface Converter {
@@ -9,8 +10,9 @@ export interface Converter {
   end(): string;
 }
 
-export function converterTo(format: 'yaml' | 'name'): Converter {
-  const convert = format === 'yaml' ? yamlConverter() : namesOf;
+export function converterTo(format: 'yaml' | 'csv' | 'name'): Converter {
+  const converters = { yaml: yamlConverter, csv: () => csvConverter, name: () => namesOf };
+  const convert = converters[format]();
   let rest = '';
   return {
     push(text) {
@@ -52,6 +54,20 @@ function yamlConverter(): (value: unknown) => string {
     isFirst = false;
     return `${separator}${stringify(value)}`;
   };
+}
+
+/** The rows of a list, or of a single thing. */
+function csvConverter(value: unknown): string {
+  const items = itemsOf(value);
+  const isTable = Array.isArray(value) || items.length !== 1 || items[0] !== value;
+  if (isTable || !hasLists(value)) return csvOf(items);
+  throw new UsageError(
+    '-o csv works with one list. This has several: name one (see --help), or use -o json.',
+  );
+}
+
+function hasLists(value: unknown): boolean {
+  return Object.values(value ?? {}).some((each) => Array.isArray(each));
 }
 
 /** One name per line: what other commands take to find the thing again. */

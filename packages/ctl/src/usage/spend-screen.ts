@@ -7,7 +7,16 @@ import { spendTables, type SpendBy } from './spend-tables.js';
 type SpendRollup = DaemonSchema<'SpendRollup'>;
 type SpendRow = DaemonSchema<'SpendRow'>;
 
-const titles = { agent: 'AGENT', repo: 'REPOSITORY', day: 'DAY' } as const;
+const titles: Readonly<Record<SpendBy, string>> = {
+  agent: 'AGENT',
+  repo: 'REPOSITORY',
+  day: 'DAY',
+  hour: 'HOUR',
+  model: 'MODEL',
+  backend: 'BACKEND',
+  branch: 'BRANCH',
+  task: 'TASK',
+};
 
 /** Rows per table without --by. */
 const dearest = 5;
@@ -22,63 +31,73 @@ export function spendScreen(rollup: SpendRollup, sheet: Sheet, by?: SpendBy): st
   if (rollup.by_backend.length === 0) {
     return `Nothing has been counted yet: this machine has no transcripts of agents.\n${basis}`;
   }
-  if (by) return tableOf(titles[by], rollup[spendTables[by]], sheet);
-  const tables: [string, readonly SpendRow[]][] = [
-    ['BACKEND', rollup.by_backend],
-    ['MODEL', rollup.by_model],
-    ['AGENT', rollup.by_agent],
-    ['REPOSITORY', rollup.by_repo],
-  ];
-  return [
-    sumsOf(rollup, sheet),
-    trendOf(rollup.by_day, sheet),
-    ...tables.map(([title, rows]) => tableOf(title, rows, sheet, dearest)),
-    basis,
-  ].join('\n');
+  if (by) return tableOf(by, rollup[spendTables[by]] ?? [], sheet);
+  const tables = (['backend', 'model', 'agent', 'repo'] as const).map((each) =>
+    tableOf(each, rollup[spendTables[each]], sheet, dearest),
+  );
+  const head = [sumsOf(rollup, sheet), trendOf(rollup.by_day, sheet)];
+  return [...head, ...tables, familyRates(rollup, sheet) + unpriced(rollup, sheet) + basis].join(
+    '\n',
+  );
 }
 
 function basisOf({ basis }: SpendRollup, { paint }: Sheet): string {
   return `${paint('dim', `Tokens are measured; where they are not, figures are ${basis}.`)}\n`;
 }
 
+/** The other figure of the REST API, which some compare with. */
+export function familyRates(rollup: SpendRollup, { paint }: Sheet): string {
+  const { daily_usd: today, total_usd: total, cache_usd: cache } = rollup;
+  const text = `At the family rates: ${dollars(total)} in total, ${dollars(today)} today, cache (${dollars(cache)}) not included.`;
+  return `${paint('dim', text)}\n`;
+}
+
+function unpriced({ unpriced_models: models = [] }: SpendRollup, { paint }: Sheet): string {
+  if (models.length === 0) return '';
+  const names = models.slice(0, dearest).join(', ');
+  const more = models.length > dearest ? ` and ${models.length - dearest} more` : '';
+  return `${paint('dim', `No price is known of ${names}${more}: tokens alone are shown.`)}\n`;
+}
+
 function sumsOf(rollup: SpendRollup, sheet: Sheet): string {
   const { input_tokens: input, output_tokens: output } = rollup;
   const { cache_read_tokens: read, cache_write_tokens: written } = rollup;
   const all = `${humanCount(input)} in, ${humanCount(output)} out`;
-  const rows: [string, number, string, string][] = [
-    ['Today', rollup.daily_usd, exactOf(rollup.daily_exact_usd), ''],
-    ['Last 7 days', rollup.weekly_usd, exactOf(rollup.weekly_exact_usd), ''],
-    ['This week', rollup.week_usd, '', ''],
-    ['All time', rollup.total_usd, exactOf(rollup.exact_usd), all],
-    [
-      'Cache',
-      rollup.cache_usd,
-      '',
-      `${humanCount(read)} read, ${humanCount(written)} written; not above`,
-    ],
+  const cache = `${humanCount(read)} cache read, ${humanCount(written)} written`;
+  const rows: [string, number | null | undefined, string][] = [
+    ['Today', knownSum(rollup, rollup.daily_exact_usd), ''],
+    ['Last 7 days', knownSum(rollup, rollup.weekly_exact_usd), ''],
+    ['This week', knownSum(rollup, rollup.week_exact_usd), ''],
+    ['All time', rollup.exact_usd, `${all}, ${cache}`],
   ];
-  const figures = rightAligned(rows.map(([, usd]) => dollars(usd)));
-  const exact = rightAligned(rows.map(([, , usd]) => usd));
+  const figures = rightAligned(rows.map(([, usd]) => priceText(usd)));
   return renderTable(
-    ['SPEND', 'USD', 'EXACT USD', 'TOKENS'].map((title) => ({ title })),
-    rows.map(([name, , , tokens], at): Cell[] => [
+    ['SPEND', 'USD', 'TOKENS'].map((title) => ({ title })),
+    rows.map(([name, , tokens], at): Cell[] => [
       name,
-      { text: figures[at]!, tone: name === 'Cache' ? 'dim' : 'strong' },
-      { text: exact[at]!, tone: 'dim' },
+      { text: figures[at]!, tone: 'strong' },
       { text: tokens, tone: 'dim' },
     ]),
     sheet,
   );
 }
 
+/** A time in which nothing was used cost nothing, unless a model has no price. */
+export function knownSum(
+  { unpriced_models: unknown = [] }: SpendRollup,
+  usd: number | null | undefined,
+): number | null {
+  return usd ?? (unknown.length === 0 ? 0 : null);
+}
+
 /** An unknown price is not 0. */
-function exactOf(usd: number | null | undefined): string {
-  return typeof usd !== 'number' ? 'unknown' : dollars(usd);
+export function priceText(usd: number | null | undefined): string {
+  return typeof usd !== 'number' ? 'no price' : dollars(usd);
 }
 
 /** The last days up to the newest one, including days without spend. */
 function trendOf(days: readonly SpendRow[], sheet: Sheet): string {
-  const spent = new Map(days.map(({ key, usd }) => [key, usd ?? 0]));
+  const spent = new Map(days.map(({ key, exact_usd: usd }) => [key, usd ?? 0]));
   const last = Date.parse(`${days.at(-1)?.key}T12:00:00Z`);
   if (!Number.isFinite(last)) return '';
   const shown = Array.from({ length: trendDays }, (_, at) => {
@@ -91,25 +110,27 @@ function trendOf(days: readonly SpendRow[], sheet: Sheet): string {
   return `${trendDays} days to ${shown.at(-1)}  ${sheet.paint('ok', line)}  max ${most} a day\n`;
 }
 
-function tableOf(title: string, rows: readonly SpendRow[], sheet: Sheet, most = Infinity): string {
+/** Times in order; anything else with the highest price first. */
+function tableOf(by: SpendBy, given: readonly SpendRow[], sheet: Sheet, most = Infinity): string {
   const isWide = sheet.columns >= wideColumns;
+  const cost = ({ exact_usd: usd }: SpendRow) => usd ?? -1;
+  const isInOrder = by === 'day' || by === 'hour';
+  const rows = isInOrder ? given : given.toSorted((a, b) => cost(b) - cost(a));
   const shown = rows.slice(0, most);
-  const top = Math.max(0, ...shown.map(({ usd }) => usd ?? 0));
-  const figures = rightAligned(shown.map(({ usd }) => (usd === null ? '-' : dollars(usd))));
-  const exact = rightAligned(shown.map(({ exact_usd }) => exactOf(exact_usd)));
-  const cells = shown.map(
-    ({ key, usd, input_tokens: input, output_tokens: output }, at): Cell[] => [
+  const top = Math.max(0, ...shown.map(cost));
+  const figures = rightAligned(shown.map(({ exact_usd: usd }) => priceText(usd)));
+  const cells = shown.map((row, at): Cell[] => {
+    const { key, exact_usd: usd, input_tokens: input, output_tokens: output } = row;
+    const isPriced = typeof usd === 'number';
+    return [
       key,
-      usd === null ? { text: figures[at]!, tone: 'dim' } : figures[at]!,
-      { text: exact[at]!, tone: 'dim' },
-      ...(isWide
-        ? [{ text: usd === null ? '' : barOf(usd, top, barCells), tone: 'ok' } as const]
-        : []),
+      isPriced ? figures[at]! : { text: figures[at]!, tone: 'dim' },
+      ...(isWide ? [{ text: isPriced ? barOf(usd, top, barCells) : '', tone: 'ok' } as const] : []),
       `${humanCount(input)} in`,
       `${humanCount(output)} out`,
-    ],
-  );
-  const columns = [title, 'USD', 'EXACT USD', ...(isWide ? [''] : []), 'TOKENS', ''];
+    ];
+  });
+  const columns = [titles[by], 'USD', ...(isWide ? [''] : []), 'TOKENS', ''];
   const table = renderTable(
     columns.map((each) => ({ title: each })),
     cells,

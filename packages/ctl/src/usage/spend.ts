@@ -11,6 +11,7 @@ export async function showSpend(
   const rollup = await readWholeSpend(await daemonApi(flags, tools), tools);
   const { out, json, format } = tools.terminal;
   // The rollup has several tables; names are those of the one that was chosen.
-  const document = format === 'name' && by ? rollup[spendTables[by]] : rollup;
+  const isList = format === 'csv' || (format === 'name' && by !== undefined);
+  const document = isList ? rollup[spendTables[by ?? 'day']] : rollup;
   out.write(json ? `${JSON.stringify(document, null, 2)}\n` : spendScreen(rollup, out, by));
 }

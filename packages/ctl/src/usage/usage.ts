@@ -77,8 +77,19 @@ export function usageScreen(document: UsageDocument, sheet: Sheet): string {
     rows,
     sheet,
   );
+  const forecasts = backends.flatMap(({ id, usage }) =>
+    usage.flatMap((limit) => forecastOf(id, limit)),
+  );
   const notes = backends.flatMap((backend) => noteOf(backend, sheet));
-  return table + notes.join('');
+  return table + forecasts.join('') + notes.join('');
+}
+
+/** Only when the window is full before it resets. */
+function forecastOf(backend: string, { scope, forecast }: UsageLimit): string[] {
+  if (!forecast) return [];
+  const at = new Date(forecast.full_at);
+  const time = `${String(at.getHours()).padStart(2, '0')}:${String(at.getMinutes()).padStart(2, '0')}`;
+  return [`${backend}: ${scope} full at ${time} at this rate.\n`];
 }
 
 function rowsOf(backend: BackendUsage, now: number, isWide: boolean): Cell[][] {

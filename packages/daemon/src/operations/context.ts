@@ -4,6 +4,7 @@ import type { Branches } from '../branches/branches.js';
 import type { Events } from '../events/events.js';
 import type { Insights } from '../insights/insights.js';
 import type { Metrics } from '../metrics/metrics.js';
+import type { DaemonSeries } from '../metrics/prometheus.js';
 import type { Notify } from '../notify/notify.js';
 import type { Pipelines } from '../pipelines/pipelines.js';
 import type { Backends } from '../registry/backends.js';
@@ -35,7 +36,9 @@ export interface DaemonContext {
   usage: Pick<Usage, 'read'>;
   savings: Pick<Savings, 'report'>;
   /** Undefined when the setting `savings` is off. */
-  spend: Pick<Spend, 'read' | 'progress'> | undefined;
+  spend: Pick<Spend, 'read' | 'blocks' | 'progress'> | undefined;
+  /** For Prometheus. */
+  series: Pick<DaemonSeries, 'text' | 'contentType'>;
   /** Undefined when the setting `insights` is off. */
   insights: Pick<Insights, 'read'> | undefined;
   settings: {

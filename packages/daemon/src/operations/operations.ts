@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { fail } from '../core/api.js';
+import { valueOf } from '../spend/value.js';
 import { sessionsMeant } from '../core/session.js';
 import type { DaemonContext } from './context.js';
 import { boardColumns, columnOf } from '../core/board.js';
@@ -77,15 +78,35 @@ function withoutSecretPath(entry: DaemonSchema<'ConfigEntry'>): DaemonSchema<'Co
 type Rollup = DaemonSchema<'SpendRollup'>;
 
 /** Spend of the agents, from their transcripts. */
-export async function getSpend({ spend, sessions }: DaemonContext): Promise<Rollup> {
-  if (!spend) {
-    throw fail(
-      'SAVINGS_DISABLED',
-      'The setting savings is off. Set savings to true and restart the daemon.',
-    );
-  }
-  const rollup = await spend.read();
-  return { ...rollup, by_agent: byOurSessions(rollup.by_agent, await sessions.list()) };
+export async function getSpend(context: DaemonContext): Promise<Rollup> {
+  const own = await context.sessions.list();
+  const rollup = await spendIn(context).read(own);
+  return { ...rollup, by_agent: byOurSessions(rollup.by_agent, own) };
+}
+
+/** Five-hour blocks of one backend. */
+export async function getUsageBlocks(
+  context: DaemonContext,
+  backend = 'claude',
+): Promise<DaemonSchema<'UsageBlocks'>> {
+  return { backend, blocks: await spendIn(context).blocks(backend) };
+}
+
+/** What the agents brought for their price. */
+export async function getUsageValue(context: DaemonContext): Promise<DaemonSchema<'UsageValue'>> {
+  const { by_agent } = await spendIn(context).read();
+  const prices = by_agent.flatMap(({ key, exact_usd: usd }) =>
+    typeof usd === 'number' ? [[key, usd] as const] : [],
+  );
+  return valueOf(await context.sessions.list(), new Map(prices));
+}
+
+function spendIn({ spend }: DaemonContext): NonNullable<DaemonContext['spend']> {
+  if (spend) return spend;
+  throw fail(
+    'SAVINGS_DISABLED',
+    'The setting savings is off. Set savings to true and restart the daemon.',
+  );
 }
 
 /**

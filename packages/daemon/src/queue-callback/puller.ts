@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { hostname } from 'node:os';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { World } from '@millrace/kit/world';
-import { decodeBase64, type ClaimedTask, type QueueTransport } from '@millrace/worker';
+import { payloadBytes, type ClaimedTask, type QueueTransport } from '@millrace/worker';
 import { backoffMs } from './outbox.js';
 import {
   handlersOf,
@@ -199,7 +199,7 @@ function deliveryOf(claimed: ClaimedTask): Delivery {
     'X-Queue-Attempt': String(claimed.attempt),
     'X-Queue-Redrive-Count': String(claimed.redrive_count),
   };
-  const body = decodeBase64(claimed.payload);
+  const body = payloadBytes(claimed.payload);
   return {
     headers,
     contentType: claimed.payload_content_type ?? undefined,

@@ -292,6 +292,9 @@ const autopilot = z.object({
 
 const schema = z.object({
   listen: address().prefault('127.0.0.1:8765').meta({ description: 'Address to listen on' }),
+  metrics_listen: address()
+    .optional()
+    .meta({ description: 'Serve /metrics at this address too, without a token' }),
   data_dir: path()
     .optional()
     .meta({

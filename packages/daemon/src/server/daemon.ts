@@ -1,5 +1,6 @@
+import { daemonCodes } from '@millrace/contract/daemon';
 import { addressText, isLoopback, type LoadedConfig } from '@millrace/kit/config';
-import { drainHttp, listen, type BoundApp } from '@millrace/kit/http';
+import { drainHttp, listen, metricsApp, type BoundApp } from '@millrace/kit/http';
 import { webhookGuard } from '@millrace/kit/outbound';
 import { PeerMemory, peerMemoryLimits } from '@millrace/kit/peer-memory';
 import { UndoList } from '@millrace/kit/undo-list';
@@ -9,6 +10,7 @@ import { DashboardSite } from '../dashboard/site.js';
 import { Events } from '../events/events.js';
 import { Reports } from '../events/reports.js';
 import { Insights } from '../insights/insights.js';
+import { DaemonSeries } from '../metrics/prometheus.js';
 import type { DaemonContext } from '../operations/context.js';
 import { upstreamsOf } from '../proxy/upstream.js';
 import { agentVariables } from '../registry/programs.js';
@@ -43,8 +45,13 @@ export interface DaemonOptions {
   permissionTool?: string | undefined;
 }
 
+interface RunningListener {
+  readonly listener: string;
+  readonly url: string;
+}
+
 export interface RunningDaemon {
-  readonly listeners: readonly { readonly listener: string; readonly url: string }[];
+  readonly listeners: readonly RunningListener[];
   readonly dataDir: string;
   /** Rejects with the reason when the daemon fails without a call of `stop`. */
   readonly ended: Promise<void>;
@@ -63,9 +70,18 @@ export async function serveDaemon(
     const { tokens, ...base } = await openBase(loaded, world, options, undo);
     const programs = await openPrograms(base);
     const accounts = openAccounts(base, programs.backends);
-    const agents = await openAgents({ ...base, ...programs, ...accounts, ...options });
+    const series = new DaemonSeries();
+    undo.add(() => series.close());
+    const onSpawned = (ms: number) => series.spawned(ms);
+    const agents = await openAgents({ ...base, ...programs, ...accounts, ...options, onSpawned });
     undo.add(() => agents.close());
-    const context = contextOf(base, programs, accounts, agents);
+    const context = { ...contextOf(base, programs, accounts, agents), series };
+    series.show({
+      sessions: () => agents.sessions.list(),
+      questions: async () => agents.questions.list({ status: 'open', limit: 10_000 }),
+      usage: () => accounts.usage.known(),
+      spend: () => accounts.spend?.byModel() ?? [],
+    });
     return await listenAndServe({ base, programs, context, tokens, options });
   } catch (error) {
     await undo.run();
@@ -109,7 +125,7 @@ function contextOf(
   { backends }: Programs,
   { thinker, usage, savings, spend }: Accounts,
   agents: Agents,
-): DaemonContext {
+): Omit<DaemonContext, 'series'> {
   const { clock } = world;
   const { values } = settings;
   return {
@@ -161,16 +177,35 @@ async function listenAndServe(parts: ServeParts): Promise<RunningDaemon> {
   const { url } = await listen(app, addressText(values.listen));
   authenticator.port = portOf(url);
   undo.add(publishAddress(dataDir, url));
+  const listeners = [{ listener: 'http', url }, ...(await listenForMetrics(parts))];
   const { backends, stopping } = parts.programs;
   const acpRows = fillAcpRows({ backends, clock, log });
   undo.add(() => {
     stopping.abort();
     return acpRows.close();
   });
-  return running(parts.base, app, url);
+  return running(parts.base, app, listeners);
 }
 
-function running({ world, settings, dataDir, undo }: Base, app: BoundApp, url: string) {
+async function listenForMetrics({ base, context }: ServeParts): Promise<RunningListener[]> {
+  const { metrics_listen: address } = base.settings.values;
+  if (!address) return [];
+  const app = metricsApp(context.series, {
+    world: base.world,
+    codes: daemonCodes,
+    host: address.host,
+    peerMemory: new PeerMemory(peerMemoryLimits()),
+  });
+  const { url, close } = await listen(app, addressText(address), { flag: '--metrics-listen' });
+  base.undo.add(close);
+  return [{ listener: 'metrics', url }];
+}
+
+function running(
+  { world, settings, dataDir, undo }: Base,
+  app: BoundApp,
+  listeners: readonly RunningListener[],
+): RunningDaemon {
   const { clock, log } = world;
   const ended = new Promise<void>((_resolve, reject) => app.server.node.on('error', reject));
   // Handles the rejection for callers that do not use `ended`.
@@ -182,7 +217,6 @@ function running({ world, settings, dataDir, undo }: Base, app: BoundApp, url: s
     if (!isGentle) log.warn({}, 'drain timeout, requests aborted');
     await undo.run();
   };
-  const listeners = [{ listener: 'http', url }];
   return { listeners, dataDir, ended, stop: () => (stopped ??= stop()) };
 }
 

@@ -5,7 +5,13 @@ import { openApiYaml } from '@millrace/contract/documents';
 import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
 import type { DaemonContext } from '../operations/context.js';
-import { getConfig, getSpend, setForceCompact } from '../operations/operations.js';
+import {
+  getConfig,
+  getSpend,
+  getUsageBlocks,
+  getUsageValue,
+  setForceCompact,
+} from '../operations/operations.js';
 import { fail, type ServedOperations } from '../core/api.js';
 import { proxyHandlers } from '../proxy/handlers.js';
 import type { Caller, Authenticator } from './access/authenticator.js';
@@ -65,6 +71,16 @@ export function daemonHandlers(
       );
     },
     getSpend: async () => ({ status: 200, body: await getSpend(context) }),
+    getUsageBlocks: async ({ query: { backend } }) => ({
+      status: 200,
+      body: await getUsageBlocks(context, backend),
+    }),
+    getUsageValue: async () => ({ status: 200, body: await getUsageValue(context) }),
+    getPrometheusMetrics: async () => ({
+      status: 200,
+      contentType: context.series.contentType as 'text/plain',
+      content: Buffer.from(await context.series.text()),
+    }),
     getSavings: async ({ query: { since, bucket, samples } }) => ({
       status: 200,
       body: await savings.report({ since, bucket, samples: isYes(samples) }),

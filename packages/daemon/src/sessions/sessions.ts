@@ -45,6 +45,8 @@ export interface SessionsParts
   acpHost?: string | undefined;
   /** The program through which headless agents ask; for tests. */
   permissionTool?: string | undefined;
+  /** Called with the time that the spawn of a new session took. */
+  onSpawned?: ((ms: number) => void) | undefined;
 }
 
 /** The agents that this daemon runs. */
@@ -99,8 +101,12 @@ export class AgentSessions implements Sessions {
     request: SpawnRequest,
     origin: SpawnOrigin = {},
   ): Promise<{ session: Session; isReplay: boolean }> {
+    const { clock, onSpawned } = this.#parts;
+    const startedAt = clock.monotonic();
     const spawned = await this.#spawner.spawn(request, origin);
-    if (!spawned.isReplay) await this.#runner.feed(spawned.session.id, { type: 'created' });
+    if (spawned.isReplay) return spawned;
+    await this.#runner.feed(spawned.session.id, { type: 'created' });
+    onSpawned?.(clock.monotonic() - startedAt);
     return spawned;
   }
 

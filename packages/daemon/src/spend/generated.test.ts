@@ -11,7 +11,7 @@ import {
   truth,
   type Truth,
 } from '../../test/support/transcripts.js';
-import { daysIn, rollup } from './rollup.js';
+import { daysIn, hoursIn, rollup } from './rollup.js';
 
 const zones = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Apia'];
 const now = Date.now();
@@ -222,10 +222,16 @@ function expected(truths: readonly (Truth & { backend: string })[], zone: string
 }
 
 function written(home: TranscriptHome, zone: string) {
-  const whole = rollup(home.tally, { now, dayOf: daysIn(zone), basis: 'HEURISTIC' });
+  const whole = rollup(home.tally, {
+    now,
+    dayOf: daysIn(zone),
+    hourOf: hoursIn(zone),
+    basis: 'HEURISTIC',
+  });
   const { week_usd: _, cache_usd: __, basis: ___, ...others } = whole;
   const { exact_usd: _4, daily_exact_usd: _5, weekly_exact_usd: _6, ...more } = others;
-  const { unpriced_models: _7, ...rest } = more;
+  const { unpriced_models: _7, week_exact_usd: _9, ...most } = more;
+  const { by_hour: _10, by_branch: _11, by_task: _12, ...rest } = most;
   const inOrder = (rows: typeof rest.by_agent) =>
     rows.map(({ exact_usd: _8, ...row }) => row).toSorted((a, b) => (a.key < b.key ? -1 : 1));
   return {

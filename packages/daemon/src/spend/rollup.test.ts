@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { noTokens, type Tokens } from '../transcripts/reader.js';
-import { daysIn, mondayOf, rollup } from './rollup.js';
+import { daysIn, hoursIn, mondayOf, rollup } from './rollup.js';
 import type { KnownPlace } from './rows.js';
 import { slotMs, type Cell } from './tally.js';
 
@@ -38,7 +38,13 @@ function spent(messages: readonly Message[], nowText: string, zone = 'UTC') {
         all.filter(({ at }) => at >= from && at <= to).map(({ place, tokens }) => [place, tokens]),
       ),
   };
-  return rollup(sums, { now, dayOf: daysIn(zone), basis: 'HEURISTIC' });
+  return rollup(sums, {
+    now,
+    dayOf: daysIn(zone),
+    hourOf: hoursIn(zone),
+    basis: 'HEURISTIC',
+    workOf: ({ agent }) => (agent === 'b' ? { branch: 'fix', task: 't1' } : undefined),
+  });
 }
 
 const now = '2026-01-15T12:00:00Z';
@@ -64,10 +70,10 @@ test('one family has prices; the others tell tokens, and null dollars', () => {
   expect([total_usd, input_tokens]).toEqual([0.00525, 6_000]);
   expect(by_backend).toEqual([
     { key: 'claude', input_tokens: 1_000, output_tokens: 10, usd: 0.00525, exact_usd: 0.00525 },
-    { key: 'codex', input_tokens: 5_000, output_tokens: 50, usd: null, exact_usd: null },
+    { key: 'codex', input_tokens: 5_000, output_tokens: 50, usd: null, exact_usd: 0.00675 },
   ]);
   // Priced and unpriced usage share a row.
-  const [usd, exact_usd] = [0.00525, 0.00525];
+  const [usd, exact_usd] = [0.00525, 0.012];
   expect(by_repo).toEqual([{ key: '/x', input_tokens: 6_000, output_tokens: 60, usd, exact_usd }]);
 });
 

@@ -6,7 +6,9 @@ import {
   cachePriceOf,
   dollarsOf,
   priceOf,
+  pricedTokens,
   ratesOf,
+  reportedTokens,
 } from './pricing.js';
 import type { KnownPlace } from './rows.js';
 import { slotMs, type Cell } from './tally.js';
@@ -24,18 +26,29 @@ export interface Sums {
 export interface RollupOptions {
   now: number;
   dayOf: DayOf;
+  hourOf: (time: number) => number;
   basis: Rollup['basis'];
+  /** The branch and the task of a session that this daemon knows. */
+  workOf?: ((place: KnownPlace) => Work | undefined) | undefined;
+}
+
+export interface Work {
+  branch: string | null;
+  /** The id of the queue task that it did. */
+  task: string | null;
 }
 
 const weekMs = 7 * 86_400_000;
 
-/** All spend, by agent, directory, day and model. */
-export function rollup(sums: Sums, { now, dayOf, basis }: RollupOptions): Rollup {
+/** All spend, by agent, directory, day, model and more. */
+export function rollup(sums: Sums, options: RollupOptions): Rollup {
+  const { now, dayOf, hourOf, basis, workOf } = options;
   const today = dayOf(now);
   const monday = mondayOf(today);
   const days = new Map<number, string>();
   const tables = { agent: new Table(), repo: new Table(), day: new Table() };
   const [byModel, byBackend] = [new Table(), new Table()];
+  const [byHour, byBranch, byTask] = [new Table(), new Table(), new Table()];
   const total = new Sum();
   const [ofToday, ofWeek] = [new Sum(), new Sum()];
   const ofTrailingWeek = new Sum();
@@ -45,11 +58,13 @@ export function rollup(sums: Sums, { now, dayOf, basis }: RollupOptions): Rollup
     const place = sums.place(number);
     const rates = ratesOf(place.backend, place.model);
     const exact = exactRatesOf(place.model);
-    const exactPrice = exact && exactPriceOf(exact, tokens);
-    const spent = { ...tokens, price: rates && priceOf(rates, tokens), exactPrice };
+    const exactPrice = exact && exactPriceOf(exact, pricedTokens(place.backend, tokens));
+    const reported = reportedTokens(place.backend, tokens);
+    const spent = { ...reported, price: rates && priceOf(rates, tokens), exactPrice };
     if (!exact && tokens.input + tokens.output > 0) unpriced.add(place.model);
     // A slot in which the week starts counts completely.
-    if ((slot + 1) * slotMs > now - weekMs) ofTrailingWeek.add(spent);
+    const isOfTrailingWeek = (slot + 1) * slotMs > now - weekMs;
+    if (isOfTrailingWeek) ofTrailingWeek.add(spent);
     let day = days.get(slot);
     if (day === undefined) days.set(slot, (day = dayOf(slot * slotMs)));
     total.add(spent);
@@ -60,8 +75,12 @@ export function rollup(sums: Sums, { now, dayOf, basis }: RollupOptions): Rollup
     tables.day.add(day, spent);
     byModel.add(place.model, spent);
     byBackend.add(place.backend, spent);
-    cacheRead += tokens.cacheRead;
-    cacheWrite += tokens.cacheWrite;
+    if (isOfTrailingWeek) byHour.add(`${day}T${twoDigits(hourOf(slot * slotMs))}:00`, spent);
+    const work = workOf?.(place);
+    byBranch.add(work?.branch ?? 'none', spent);
+    byTask.add(work?.task ?? 'none', spent);
+    cacheRead += reported.cacheRead;
+    cacheWrite += reported.cacheWrite;
     if (rates) cachePrice += cachePriceOf(rates, tokens);
   }
   return {
@@ -73,6 +92,7 @@ export function rollup(sums: Sums, { now, dayOf, basis }: RollupOptions): Rollup
     exact_usd: total.exactUsd,
     daily_exact_usd: ofToday.exactUsd,
     weekly_exact_usd: ofTrailingWeek.exactUsd,
+    week_exact_usd: ofWeek.exactUsd,
     unpriced_models: [...unpriced].sort(),
     input_tokens: total.input,
     output_tokens: total.output,
@@ -83,6 +103,9 @@ export function rollup(sums: Sums, { now, dayOf, basis }: RollupOptions): Rollup
     by_day: tables.day.inOrder(),
     by_model: byModel.dearestFirst(),
     by_backend: byBackend.dearestFirst(),
+    by_hour: byHour.inOrder(),
+    by_branch: byBranch.dearestFirst(),
+    by_task: byTask.dearestFirst(),
     basis,
   };
 }
@@ -184,9 +207,12 @@ export function hoursIn(timeZone?: string): (time: number) => number {
 
 function machineDay(time: number): string {
   const date = new Date(time);
-  const two = (value: number) => String(value).padStart(2, '0');
   const year = String(date.getFullYear()).padStart(4, '0');
-  return `${year}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+  return `${year}-${twoDigits(date.getMonth() + 1)}-${twoDigits(date.getDate())}`;
+}
+
+function twoDigits(value: number): string {
+  return String(value).padStart(2, '0');
 }
 
 /** The Monday on or before a date. */

@@ -75,6 +75,10 @@ export function recentKey(at: number, message = ''): Buffer {
   return key;
 }
 
+export function timeOfRecent(key: Buffer): number {
+  return key.readUIntBE(prefixBytes, 6);
+}
+
 /** The counted tokens of a message, and their owner. */
 export interface Counted {
   at: number;

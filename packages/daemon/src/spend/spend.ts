@@ -4,12 +4,24 @@ import type { Database } from '@millrace/engine';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { SharedRuns } from '../core/turns.js';
+import type { SpentByModel } from '../metrics/prometheus.js';
 import { transcriptReaders } from '../transcripts/readers.js';
 import { Scanner } from '../transcripts/scanner.js';
-import { daysIn, rollup } from './rollup.js';
+import { blocksOf } from './blocks.js';
+import {
+  exactDollarsOf,
+  exactPriceOf,
+  exactRatesOf,
+  pricedTokens,
+  reportedTokens,
+} from './pricing.js';
+import { daysIn, hoursIn, rollup, type Work } from './rollup.js';
+import type { KnownPlace } from './rows.js';
 import { Tally } from './tally.js';
+import { taskOf } from './value.js';
 
 type Rollup = DaemonSchema<'SpendRollup'>;
+type Session = DaemonSchema<'Session'>;
 
 export interface SpendOptions {
   database: Database;
@@ -73,12 +85,50 @@ export class Spend {
     });
   }
 
-  /** The figures as of now. */
-  async read(): Promise<Rollup> {
+  /** The figures as of now. `own`: the daemon's sessions, which know their branches and tasks. */
+  async read(own: readonly Session[] = []): Promise<Rollup> {
     const tally = await this.tally();
     const { clock, timeZone } = this.#options;
     const basis = await this.#options.basis();
-    return rollup(tally, { now: clock.now(), dayOf: daysIn(timeZone), basis });
+    return rollup(tally, {
+      now: clock.now(),
+      dayOf: daysIn(timeZone),
+      hourOf: hoursIn(timeZone),
+      basis,
+      workOf: worksOf(own),
+    });
+  }
+
+  /** Sums by backend and model, of what has been read so far. */
+  byModel(): SpentByModel[] {
+    const sums = new Map<string, SpentByModel>();
+    for (const { place, tokens } of this.#tally.cells()) {
+      const { backend, model } = this.#tally.place(place);
+      const name = `${backend}\0${model}`;
+      const before = sums.get(name);
+      const rates = exactRatesOf(model);
+      const price = rates && exactDollarsOf(exactPriceOf(rates, pricedTokens(backend, tokens)));
+      const { input, output, cacheRead, cacheWrite } = reportedTokens(backend, tokens);
+      sums.set(name, {
+        backend,
+        model,
+        tokens: {
+          input: (before?.tokens.input ?? 0) + input,
+          output: (before?.tokens.output ?? 0) + output,
+          cache_read: (before?.tokens.cache_read ?? 0) + cacheRead,
+          cache_write: (before?.tokens.cache_write ?? 0) + cacheWrite,
+        },
+        exactUsd: price === undefined ? null : (before?.exactUsd ?? 0) + price,
+      });
+    }
+    return [...sums.values()];
+  }
+
+  /** Five-hour blocks of a backend, oldest first. */
+  async blocks(backend: string): Promise<DaemonSchema<'UsageBlock'>[]> {
+    const tally = await this.tally();
+    const spanOf = (from: number, to: number) => tally.span(backend, from, to);
+    return blocksOf(tally, { now: this.#options.clock.now(), backend, spanOf });
   }
 
   /** The sums with the newest transcripts, or without them when reading takes too long. */
@@ -161,4 +211,15 @@ export class Spend {
     const now = clock.monotonic();
     this.#freshUntil = now + Math.min(maxFreshMs, now - startedAt);
   }
+}
+
+/** Finds the session of the daemon that a transcript belongs to, by its id, then its directory. */
+function worksOf(own: readonly Session[]): (place: KnownPlace) => Work | undefined {
+  const works = new Map<string, Work>();
+  for (const session of own.toReversed()) {
+    const work = { branch: session.branch, task: taskOf(session) };
+    if (session.worktree !== null) works.set(session.worktree, work);
+    if (session.backend_session_id !== null) works.set(session.backend_session_id, work);
+  }
+  return ({ agent, cwd }) => works.get(agent) ?? works.get(cwd);
 }

@@ -80,6 +80,20 @@ export class Tally implements TallyKeeper {
     return sums;
   }
 
+  /** The first and the last message of a backend between two times, both inclusive. */
+  span(backend: string, from: number, to: number): { first: number; last: number } | undefined {
+    const range = { start: row.recentKey(from), end: row.recentKey(to + 1) };
+    let span: { first: number; last: number } | undefined;
+    this.database.readRows((rows) => {
+      for (const { key, value } of rows.range(range)) {
+        if (this.#places.at(row.decodeRecent(value).place).backend !== backend) continue;
+        const at = row.timeOfRecent(key);
+        span = { first: span?.first ?? at, last: at };
+      }
+    });
+    return span;
+  }
+
   async commit({ detections, states, removed }: Batch): Promise<void> {
     for (const { place } of detections) {
       if (this.#places.numberOf(place) !== undefined) continue;

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { codexReader } from './codex.js';
-import { noTokens } from './reader.js';
+import type { Tokens } from './reader.js';
 import {
   codexCount,
   codexMeta,
@@ -9,7 +9,8 @@ import {
 } from '../../test/support/transcripts.js';
 
 const at = Date.parse('2026-01-15T09:30:00Z');
-const used = (input: number, output: number) => ({ ...noTokens, input, output });
+const used = (input: number, output: number): Tokens =>
+  expect.objectContaining({ input, output, cacheWrite: 0 }) as unknown as Tokens;
 
 let home: TranscriptHome;
 beforeEach(async () => {
@@ -36,6 +37,23 @@ test('what counts is by how much the totals grew, cached input included', async 
     cwd: '/nowhere/race',
     repo: '/nowhere/race',
   });
+});
+
+test('codex transcripts: the cached part of the input is known, and read from old files', async () => {
+  const file = home.codex('a');
+  home.write(file, head('a') + codexCount([100, 10], at) + codexCount([250, 30], at + 1));
+  await home.scan();
+  expect(home.total('a')).toMatchObject({ input: 250, cacheRead: 125 });
+  // As a version that did not know the cached part has left it.
+  const state = home.tally.states.get(file)!;
+  const old = {
+    ...state,
+    version: undefined,
+    carry: { ...(state.carry as object), totals: [250, 30] },
+  };
+  await home.tally.commit({ detections: [], states: [old], removed: [] });
+  await home.scan();
+  expect(home.total('a')).toMatchObject({ input: 250, output: 30, cacheRead: 125 });
 });
 
 test('codex transcripts: repeated totals count once', async () => {

@@ -29,6 +29,7 @@ export const codexReader: TranscriptReader = {
     return [join(codexHome, 'sessions'), join(codexHome, 'archived_sessions')];
   },
   isTranscript: (name) => name.startsWith('rollout-') && name.endsWith('.jsonl'),
+  version: 2,
   markers: ['"token_count"', '"session_meta"', '"turn_context"'],
   begin: (file, carry, conversations) =>
     new CodexLines(file, (carry as Carry | null) ?? undefined, conversations),
@@ -38,8 +39,8 @@ export const codexReader: TranscriptReader = {
   },
 };
 
-/** Input, with what was cached, and output. */
-type Totals = readonly [input: number, output: number];
+/** Input, with what was cached, and output; then the cached part of the input. */
+type Totals = readonly [input: number, output: number, cached: number];
 
 interface Carry {
   session: string;
@@ -121,13 +122,15 @@ class CodexLines implements LineReader {
     if (grown === undefined || (grown[0] === 0 && grown[1] === 0)) return undefined;
     if (carry.session === '') carry.session = carry.root;
     const before = carry.chain === '' ? nameOf(backend, carry.root) : carry.chain;
-    carry.chain = nameOf(before, carry.turn, String(total), String(last));
+    // The name of an event does not change with what else is read of it.
+    const nameOfTotals = (totals: Totals | undefined) => String(totals?.slice(0, 2));
+    carry.chain = nameOf(before, carry.turn, nameOfTotals(total), nameOfTotals(last));
     const { session: agent, cwd, model, isFork } = carry;
     return {
       key: carry.chain,
       at,
       place: { backend, agent, cwd, model, rank: isFork ? 1 : 0 },
-      tokens: { ...noTokens, input: grown[0], output: grown[1] },
+      tokens: { ...noTokens, input: grown[0], output: grown[1], cacheRead: grown[2] },
     };
   }
 }
@@ -144,18 +147,24 @@ function growth(
     return isFork && last ? smaller(last, total) : total;
   }
   const isFall = total[0] < before[0] || total[1] < before[1];
-  if (!isFall) return [total[0] - before[0], total[1] - before[1]];
+  if (!isFall) {
+    const [input, output] = [total[0] - before[0], total[1] - before[1]];
+    return [input, output, Math.min(input, Math.max(0, total[2] - before[2]))];
+  }
   // The counter was reset: at most this much was used since.
   return last ? smaller(last, total) : total;
 }
 
 function smaller(a: Totals, b: Totals): Totals {
-  return [Math.min(a[0], b[0]), Math.min(a[1], b[1])];
+  return [Math.min(a[0], b[0]), Math.min(a[1], b[1]), Math.min(a[2], b[2])];
 }
 
 function totalsIn(info: JsonObject, name: string): Totals | undefined {
   const usage = objectIn(info, name);
-  return usage && [countIn(usage, 'input_tokens'), countIn(usage, 'output_tokens')];
+  if (!usage) return undefined;
+  const input = countIn(usage, 'input_tokens');
+  const cached = Number(usage['cached_input_tokens']) || 0;
+  return [input, countIn(usage, 'output_tokens'), Math.max(0, Math.min(input, cached))];
 }
 
 function newCarry(file: string): Carry {

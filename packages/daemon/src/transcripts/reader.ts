@@ -4,6 +4,8 @@ import { hash } from 'node:crypto';
 export interface TranscriptReader {
   /** The id of the backend. */
   readonly backend: string;
+  /** Raised when more is read of a line: files are then read again from their start. */
+  readonly version?: number;
   /** Directories with its transcripts, which may not exist. */
   roots(places: Places): readonly string[];
   /** Whether a file of this name is a transcript. */

@@ -14,6 +14,8 @@ import {
 /** How far a transcript has been read. */
 export interface FileState extends FileFacts {
   backend: string;
+  /** Of the reader; absent: its first. */
+  version?: number | undefined;
   /** Everything before this was counted; a line starts here. */
   offset: number;
   /** The bytes before the offset: if they differ, the file was replaced. */
@@ -140,6 +142,7 @@ class FileScan {
       size,
       modifiedMs,
       backend: this.#reader.backend,
+      version: this.#reader.version,
       offset,
       tail: await tailAt(this.file, offset),
       carry: this.#lines.carry(),

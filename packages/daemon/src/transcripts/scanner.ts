@@ -31,6 +31,8 @@ export interface ScannerOptions {
   places: Places;
   tally: TallyKeeper;
   log: Log;
+  /** Files that have not changed since then are left out. */
+  since?: number;
   /** How many messages go into one commit. */
   batchMessages?: number;
   walker?: LineWalker;
@@ -115,10 +117,12 @@ export class Scanner {
     removed: Set<string>,
     onTrouble: (path: string, error: unknown) => void,
   ): Promise<void> {
-    const { readers, places, tally, log } = this.#options;
+    const { readers, places, tally, log, since = 0 } = this.#options;
     for await (const found of findFiles(readers, places, onTrouble)) {
       batches.checkStop();
-      const before = tally.states.get(found.path);
+      if (found.modifiedMs < since) continue;
+      const known = tally.states.get(found.path);
+      const before = known?.version === found.reader.version ? known : undefined;
       report.files += 1;
       removed.delete(found.path);
       if (before && isUnchanged(before, found)) {

@@ -37,6 +37,7 @@ test('the windows come from the OAuth usage endpoint, asked with the local login
         resets_at: '2026-01-15T12:00:00.123Z',
         model_families: null,
         models: null,
+        forecast: null,
       },
       {
         id: 'claude:seven_day',
@@ -46,6 +47,7 @@ test('the windows come from the OAuth usage endpoint, asked with the local login
         resets_at: '2026-01-19T00:00:00.000Z',
         model_families: null,
         models: null,
+        forecast: null,
       },
     ],
     observed_at: expect.stringMatching(/^\d{4}-.*Z$/),

@@ -35,15 +35,18 @@ export interface EntryParts {
   readonly observation: Observation;
   readonly cached: boolean;
   readonly lastGood: LastGood | undefined;
+  /** When a window will be full; null: unknown, or not before its reset. */
+  readonly fullAt: (window: UsageWindow) => number | null;
 }
 
-export function entryOf({ row, adapter, observation, cached, lastGood }: EntryParts): BackendUsage {
+export function entryOf(parts: EntryParts): BackendUsage {
+  const { row, adapter, observation, cached, lastGood } = parts;
   const { reading, observedAt } = observation;
   if (reading.ok) {
     return {
       ...about(row),
       status: statusOf(reading.windows),
-      usage: limitsOf(row.id, reading.windows),
+      usage: limitsOf(row.id, reading.windows, parts.fullAt),
       observed_at: formatTimestamp(observedAt),
       cached,
     };
@@ -83,9 +86,15 @@ function statusOf(windows: readonly UsageWindow[]): UsageStatus {
   return windows.some(({ usedPercent }) => (usedPercent ?? 0) >= 100) ? 'rate_limited' : 'ok';
 }
 
-function limitsOf(backend: string, windows: readonly UsageWindow[]): UsageLimit[] {
-  const limits = windows.map(
-    ({ scope, label, usedPercent, resetsAt, modelFamilies, models }): UsageLimit => ({
+function limitsOf(
+  backend: string,
+  windows: readonly UsageWindow[],
+  fullAt: EntryParts['fullAt'] = () => null,
+): UsageLimit[] {
+  const limits = windows.map((window): UsageLimit => {
+    const { scope, label, usedPercent, resetsAt, modelFamilies, models } = window;
+    const full = fullAt(window);
+    return {
       id: `${backend}:${scope}`,
       scope,
       label,
@@ -93,8 +102,9 @@ function limitsOf(backend: string, windows: readonly UsageWindow[]): UsageLimit[
       resets_at: resetsAt === null ? null : formatTimestamp(resetsAt),
       model_families: modelFamilies === null ? null : [...modelFamilies],
       models: models === null ? null : [...models],
-    }),
-  );
+      forecast: full === null ? null : { full_at: formatTimestamp(full) },
+    };
+  });
   return limits.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
@@ -150,6 +160,11 @@ export class UsageMemory {
   /** The last reading, fresh or not. */
   last(id: string): Observation | undefined {
     return this.#cache.get(id);
+  }
+
+  /** The last good reading of each backend. */
+  readings(): [backend: string, LastGood][] {
+    return [...this.#good];
   }
 
   lastGood(id: string): LastGood | undefined {

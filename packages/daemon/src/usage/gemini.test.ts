@@ -53,6 +53,7 @@ test('of each family the most used model counts, with its own reset', async () =
       resets_at: later,
       model_families: ['gemini'],
       models: ['gemini-2.5-flash', 'gemini-2.5-pro', 'gemini-3-pro'],
+      forecast: null,
     },
     {
       id: 'gemini:non-gemini',
@@ -62,6 +63,7 @@ test('of each family the most used model counts, with its own reset', async () =
       resets_at: '2026-01-16T03:00:00.000Z',
       model_families: ['claude', 'gpt'],
       models: ['claude-sonnet-4-5', 'gpt-oss-120b'],
+      forecast: null,
     },
   ]);
   const [call] = bench.provider.calls;

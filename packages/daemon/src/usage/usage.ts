@@ -16,6 +16,7 @@ import { claudeUsage } from './claude.js';
 import { codexUsage } from './codex.js';
 import { cursorUsage } from './cursor.js';
 import { geminiUsage } from './gemini.js';
+import { Forecasts } from './forecast.js';
 import type { Logins } from './provider-call.js';
 
 export interface UsageOptions {
@@ -37,6 +38,8 @@ export interface UsageOptions {
 
 export interface Usage {
   read(options?: { refresh?: boolean }): Promise<UsageDocument>;
+  /** The last readings, without a call to any provider: percent by backend and scope. */
+  known(): { backend: string; scope: string; percent: number }[];
   /** Aborts calls in flight. */
   close(): Promise<void>;
 }
@@ -54,6 +57,7 @@ class ProviderUsage implements Usage {
   readonly #outbound: Outbound;
   readonly #providers: Providers;
   readonly #memory: UsageMemory;
+  readonly #forecasts: Forecasts;
   readonly #underway = new Map<string, Promise<Observation>>();
 
   constructor(options: UsageOptions) {
@@ -66,6 +70,7 @@ class ProviderUsage implements Usage {
       { clock, outbound: this.#outbound },
     );
     this.#memory = new UsageMemory(clock);
+    this.#forecasts = new Forecasts(clock);
   }
 
   async read({ refresh = false }: { refresh?: boolean } = {}): Promise<UsageDocument> {
@@ -78,6 +83,16 @@ class ProviderUsage implements Usage {
     const limitMs = Math.max(0, Math.min(perProviderMs, endAt - clock.monotonic()));
     const entries = await Promise.all(subscribed.map((row) => this.#entry(row, refresh, limitMs)));
     return documentOf(entries, clock.now());
+  }
+
+  known(): { backend: string; scope: string; percent: number }[] {
+    return this.#memory
+      .readings()
+      .flatMap(([backend, { reading }]) =>
+        reading.windows.flatMap(({ scope, usedPercent: percent }) =>
+          percent === null ? [] : [{ backend, scope, percent }],
+        ),
+      );
   }
 
   async close(): Promise<void> {
@@ -98,6 +113,7 @@ class ProviderUsage implements Usage {
       observation,
       cached: recalled !== undefined,
       lastGood: this.#memory.lastGood(row.id),
+      fullAt: (window) => this.#forecasts.fullAt(row.id, window),
     });
   }
 
@@ -110,6 +126,7 @@ class ProviderUsage implements Usage {
         this.#logFailure(row, reading);
         const before = this.#memory.last(row.id);
         const observation = this.#memory.save(row.id, reading);
+        if (reading.ok) this.#forecasts.note(row.id, reading.windows);
         if (!isDeepStrictEqual(before?.reading, reading)) this.#options.onChange?.();
         return observation;
       })

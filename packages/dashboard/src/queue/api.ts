@@ -1,10 +1,10 @@
-import { createQueueClient } from '@millrace/client';
+import { createQueueApi } from '@millrace/client';
 import type { QueueSchema } from '@millrace/contract/queue';
 import { queryOptions } from '@tanstack/react-query';
 import { authorizedFetch } from '../api/client.js';
 
 /** The queue server through the daemon's proxy, which adds the queue's own token. */
-const queueServer = createQueueClient({
+const queueServer = createQueueApi({
   url: `${location.origin}/api/v1/proxy/queue`,
   fetch: authorizedFetch,
 });

@@ -19,9 +19,19 @@ export function useCosts(): (session: Session) => SpendRow | undefined {
   }, [data]);
 }
 
-/** Dollars, or tokens for a backend without a price. */
+/** List price, or tokens of a model without a known price. */
 export function costText(row: SpendRow | undefined): string {
   if (!row) return unknown;
-  if (row.usd !== null) return dollars(row.usd);
+  if (typeof row.exact_usd === 'number') return dollars(row.exact_usd);
   return `${tokens(row.input_tokens + row.output_tokens)} tok`;
+}
+
+/** A time in which nothing was used cost nothing, unless a model has no price. */
+export function spentText(
+  rollup: DaemonSchema<'SpendRollup'> | undefined,
+  usd: number | null | undefined,
+): string {
+  if (!rollup) return unknown;
+  const isKnown = typeof usd === 'number' || (rollup.unpriced_models ?? []).length === 0;
+  return isKnown ? dollars(usd ?? 0) : 'no price';
 }

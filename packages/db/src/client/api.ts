@@ -21,7 +21,9 @@ import type {
 } from '@millrace/engine/api/collection-port';
 import type { Collection } from '@millrace/engine/api/collection';
 import type { Patch } from '@millrace/engine/value/documents';
+import type { Update } from '@millrace/engine/query/typed-update';
 import type { Compacted, CompactOptions } from '@millrace/engine/maintain/compact/compact';
+import type { CollectionSummary } from '@millrace/engine/api/database';
 import type { IndexDefinition } from '@millrace/engine/format/entries';
 import type { AggregateResult } from '@millrace/engine/query/aggregate';
 import type {
@@ -47,6 +49,7 @@ export type {
   ManyCall,
   ReadCall,
   TransactionHandle,
+  Update,
   UpdateCall,
   Upserted,
   WriteCall,
@@ -177,6 +180,9 @@ export interface DatabaseApi {
 
   /** Drops and renames collections, creates and drops indexes. */
   readonly catalog: CatalogApi;
+
+  /** The collections with their record counts and indexes, by name. On a server as `status`. */
+  collections(): Promise<CollectionSummary[]>;
 
   /** Watches all collections. On a server this requires admin access. */
   watch(options?: DatabaseWatchOptions): AsyncIterableIterator<WatchMessage>;

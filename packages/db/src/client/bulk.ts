@@ -1,4 +1,4 @@
-import { isMerge, refuse } from '@millrace/engine/value/documents';
+import { isMerge, isUpdate, refuse } from '@millrace/engine/value/documents';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import {
   Database,
@@ -12,15 +12,16 @@ import { noBytes } from '../codec/encoder.js';
 import type { BulkCall, BulkResult, BulkWritten, ManyCall } from './api.js';
 import { checkFilterGiven, type ManyResult } from '@millrace/engine/write/bulk-filter';
 import { maxBulkOperations } from '@millrace/engine/write/bulk-operations';
-import type { Filter } from '@millrace/engine/query/filter';
+import type { Filter } from '@millrace/engine/value/filter';
 import { filterMessage } from './queries.js';
-import { durationOf, encodeData, toStored, uint64Of } from './records.js';
+import { durationOf, encodeData, encodeUpdate, toStored, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 
 type OperationInit = MessageInitShape<typeof BulkOperationSchema>;
 
 interface Body {
   data: object;
+  update?: object | undefined;
   mode?: 'replace' | 'merge' | undefined;
   ttlMs?: number | undefined;
   id?: string | undefined;
@@ -77,7 +78,9 @@ export async function updateMany(
   const request = { ...manyRequest(session, collection, filter, options) };
   const reply = await session.write(
     rpc.updateMany,
-    { ...request, patchJson: encodeData(patch, 'patch') },
+    isUpdate(patch)
+      ? { ...request, updateJson: encodeUpdate(patch) }
+      : { ...request, patchJson: encodeData(patch, 'patch') },
     options,
   );
   return countsOf(reply);
@@ -132,11 +135,13 @@ function operationInit(operation: object): OperationInit {
   const dataJson = data === undefined ? noBytes : encodeData(data);
   const ttl = ttlMs === undefined ? undefined : durationOf(ttlMs, 'ttl');
   if (kind === 'insert') return { insert: { key, dataJson, ttl, id } };
-  const mode = isMerge(body.mode) ? UpdateMode.MERGE : UpdateMode.REPLACE;
-  if (kind === 'upsert') return { upsert: { key, dataJson, ttl, mode } };
+  const updateJson = body.update === undefined ? noBytes : encodeUpdate(body.update);
+  const replaces = body.update === undefined ? UpdateMode.REPLACE : UpdateMode.UNSPECIFIED;
+  const mode = isMerge(body.mode) ? UpdateMode.MERGE : replaces;
+  if (kind === 'upsert') return { upsert: { key, dataJson, updateJson, ttl, mode } };
   if (kind !== 'update') return {};
   const rev = expectedRev === undefined ? undefined : uint64Of(expectedRev, 'expected_rev');
-  return { update: { key, dataJson, ttl, mode, expectedRev: rev, id } };
+  return { update: { key, dataJson, updateJson, ttl, mode, expectedRev: rev, id } };
 }
 
 function toResult<T>(

@@ -9,7 +9,9 @@ import type { DroppedCollection, RenamedCollection } from '@millrace/engine/writ
 import type { IndexDefinition } from '@millrace/engine/format/entries';
 import { dateOf, toHash, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
-import type { IndexStatus } from './status.js';
+import { plainFilter } from '@millrace/engine/value/plain-query';
+import { filterMember } from './queries.js';
+import { toIndex, type IndexStatus } from './status.js';
 import { checkSchemaObject } from '@millrace/engine/value/documents';
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { SchemaInfo, SetSchemaOptions, SetSchemaResult } from '@millrace/engine/write/schemas';
@@ -69,14 +71,19 @@ export class RemoteCatalog {
   /** Returns before the index is built; `status` shows its state. */
   async createIndex(
     collection: string,
-    { fields, unique = false, sparse = false }: IndexDefinition,
+    { fields, unique = false, sparse = false, collation, where }: IndexDefinition,
     options: CallOptions = {},
   ): Promise<{ index: IndexStatus; seq: number }> {
-    const request = { collection, fields: [...fields], unique, sparse };
+    const request = {
+      collection,
+      fields: [...fields],
+      unique,
+      sparse,
+      collation: collation ?? '',
+      ...filterMember('where', plainFilter(where, 'where')),
+    };
     const { index, seq } = await this.session.callOnce(rpc.createIndex, request, options);
-    const { name, state } = index!;
-    const made = { name, fields: index!.fields, unique: index!.unique, sparse: index!.sparse };
-    return { index: { ...made, state }, seq: Number(seq) };
+    return { index: toIndex(index!), seq: Number(seq) };
   }
 
   /** `index` is its fields with commas between. Returns the commit. */

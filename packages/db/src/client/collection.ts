@@ -4,8 +4,11 @@ import {
   UpdateMode as WireMode,
   type FindResponse,
 } from '@millrace/contract/db';
+import { toJson } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
 import { Collection } from '@millrace/engine/api/collection';
 import type {
+  ChangeCall,
   CollectionPort,
   FoundBatch,
   GetCall,
@@ -14,13 +17,21 @@ import type {
 } from '@millrace/engine/api/collection-port';
 import type { AggregateGroup } from '@millrace/engine/query/aggregate';
 import type { StoredRecord } from '@millrace/engine/format/record';
-import { checkKey, type JsonObject, type UpdateMode } from '@millrace/engine/value/documents';
+import { checkKey, type JsonObject } from '@millrace/engine/value/documents';
 import type { Address } from '@millrace/engine/write/mutations';
 import { Refusal } from '@millrace/kit/errors';
 import { bulkWrite, deleteMany, updateMany } from './bulk.js';
 import { live, type RemoteLiveQuery } from './live.js';
-import { aggregateRequest, findRequest, planOf, textsOf } from './queries.js';
-import { decodeJson, encodeData, toDeleted, toStored, ttlOf, uint64Of } from './records.js';
+import { aggregateRequest, filterMember, findRequest, planOf, textsOf } from './queries.js';
+import {
+  decodeJson,
+  encodeData,
+  encodeUpdate,
+  toDeleted,
+  toStored,
+  ttlOf,
+  uint64Of,
+} from './records.js';
 import type { CallOptions, Session } from './session.js';
 import { ResumingWatch, type RemoteWatchOptions } from './watch.js';
 
@@ -53,6 +64,7 @@ export function collectionPort(session: Session): CollectionPort<RemoteKinds> {
   return {
     owner: session,
     ownerName: 'connection',
+    now: () => session.clock.now(),
     async insert(name, data, options) {
       const { key, id = '' } = options;
       const body = bodyOf(session, name, data, options);
@@ -77,7 +89,7 @@ export function collectionPort(session: Session): CollectionPort<RemoteKinds> {
       return orNothing(call, 'RECORD_NOT_FOUND');
     },
     async update(name, address, data, { expectedRev, ...options }) {
-      const body = { ...bodyOf(session, name, data, options), mode: wireMode(options.mode) };
+      const body = changedBody(session, name, data, options);
       if (expectedRev !== undefined) {
         const rev = uint64Of(expectedRev, 'expected_rev');
         const request = { ...body, ...checkedAddress(address), expectedRev: rev };
@@ -90,8 +102,7 @@ export function collectionPort(session: Session): CollectionPort<RemoteKinds> {
       return toStored(record);
     },
     async upsert(name, key, data, options) {
-      const body = bodyOf(session, name, data, options);
-      const request = { ...body, key: checked(key), mode: wireMode(options.mode) };
+      const request = { ...changedBody(session, name, data, options), key: checked(key) };
       const { record, created } = await session.write(rpc.upsert, request, options);
       return { record: toStored(record), created };
     },
@@ -147,6 +158,12 @@ export function collectionPort(session: Session): CollectionPort<RemoteKinds> {
       if (!plan) throw new Error('The server sent an aggregate response without a plan');
       return { groups, plan, readSeq };
     },
+    async distinct(name, query, options) {
+      const { encoding: _, ...read } = readOf(name, options);
+      const request = { ...read, field: query.field, ...filterMember('filter', query.filter) };
+      const { values } = await session.call(rpc.distinct, request, options);
+      return values.map((value) => toJson(ValueSchema, value));
+    },
     watch: <T>(name: string, options: object) =>
       new ResumingWatch<T & object>(session, name, options),
     live: <T>(name: string, query: object) => live<T & object>(session, name, query),
@@ -178,8 +195,19 @@ function bodyOf(session: Session, collection: string, data: object, options: Rem
   return { ...change, dataJson: encodeData(data), ...ttlOf(options.ttlMs) };
 }
 
-function wireMode(mode: UpdateMode | undefined): WireMode {
-  return mode === 'merge' ? WireMode.MERGE : WireMode.REPLACE;
+/** The body of a change, which may be operators. */
+function changedBody(
+  session: Session,
+  collection: string,
+  data: object,
+  options: RemoteWrite & ChangeCall,
+) {
+  if (options.mode === 'operators') {
+    const change = changeOf(session, collection, options);
+    return { ...change, updateJson: encodeUpdate(data), ...ttlOf(options.ttlMs) };
+  }
+  const mode = options.mode === 'merge' ? WireMode.MERGE : WireMode.REPLACE;
+  return { ...bodyOf(session, collection, data, options), mode };
 }
 
 function checked(key: string): string {

@@ -3,6 +3,7 @@ import type { DatabaseApi, TransactionOptions } from './api.js';
 import type { BackupOptions } from '@millrace/engine/maintain/backup/backup';
 import type { BackupPart } from '@millrace/engine/maintain/backup/frames';
 import type { Compacted } from '@millrace/engine/maintain/compact/compact';
+import type { CollectionSummary } from '@millrace/engine/api/database';
 import { checkCollectionName } from '@millrace/engine/value/documents';
 import { retryInTurn, runTransaction } from '@millrace/engine/write/run-transaction';
 import type { SchemaInput, SchemaOutput, StandardSchema } from '@millrace/engine/core/schema';
@@ -115,7 +116,13 @@ export class RemoteDatabase implements DatabaseApi {
     return promote(this.session, options);
   }
 
-  /** The node's role, position, followers and, on request, collections. */
+  /** The collections with their record counts and indexes, by name. */
+  async collections(options: CallOptions = {}): Promise<CollectionSummary[]> {
+    const { collections } = await status(this.session, { ...options, includeCollections: true });
+    return collections.map(({ name, records, indexes }) => ({ name, records, indexes }));
+  }
+
+  /** The node's role, position, followers and collections. */
   status(options: Parameters<typeof status>[1] = {}): Promise<DatabaseStatus> {
     return status(this.session, options);
   }

@@ -19,6 +19,7 @@ export async function connect(
   return new RemoteDatabase(new Session(url, options));
 }
 
+export { date } from '@millrace/engine/value/documents';
 export type { CollectionApi, DatabaseApi, TransactionHandle } from './api.js';
 export { checkFilter } from './records.js';
 export { parseAddress, type ServerAddress, parseAddresses } from './address.js';

@@ -1,6 +1,6 @@
 import { type JsonObject, refuse } from '@millrace/engine/value/documents';
 import { parsePath, type Row } from '@millrace/engine/value/path';
-import type { Filter } from '@millrace/engine/query/filter';
+import type { Filter } from '@millrace/engine/value/filter';
 import { Sorter, toSortOrder, type OrderBy } from '@millrace/engine/query/sort';
 import type { LiveQuery } from '@millrace/engine/query/typed-query';
 import { Refusal } from '@millrace/kit/errors';

@@ -11,11 +11,12 @@ import {
 } from '@millrace/contract/db';
 import { suggestion } from '@millrace/kit/nearest';
 import type { AggregateQuery } from '@millrace/engine/query/aggregate-query';
-import type { Filter } from '@millrace/engine/query/filter';
+import type { GroupExpression } from '@millrace/engine/query/group-expression';
+import type { Filter } from '@millrace/engine/value/filter';
 import type { FindQuery } from '@millrace/engine/query/query';
 import type { OrderBy } from '@millrace/engine/query/sort';
 import type { PlanReport } from '@millrace/engine/query/source';
-import { refuse } from '@millrace/engine/value/documents';
+import { jsonForm, refuse } from '@millrace/engine/value/documents';
 
 const maxUint32 = 2 ** 32 - 1;
 
@@ -30,6 +31,7 @@ export function findRequest(query: FindQuery): FindInit {
     'skip',
     'cursor',
     'fields',
+    'projection',
     'explain',
     'countOnly',
     'allowFullScan',
@@ -42,6 +44,7 @@ export function findRequest(query: FindQuery): FindInit {
     skip: whole(query.skip, 'skip'),
     cursor: query.cursor ?? '',
     fields: textsOf(query.fields, 'fields'),
+    ...(query.projection === undefined ? {} : { projection: projectionOf(query.projection) }),
     explain: query.explain ?? false,
     countOnly: query.countOnly ?? false,
     ...(allowFullScan === undefined ? {} : { allowFullScan }),
@@ -62,7 +65,7 @@ export function aggregateRequest(query: AggregateQuery): AggregateInit {
   return {
     ...filterMember('filter', query.filter),
     ...filterMember('having', query.having),
-    groupBy: textsOf(query.groupBy, 'groupBy'),
+    ...groupsOf(query.groupBy),
     aggregates: (query.aggregates ?? []).map(({ name, op, field }) => ({
       name,
       op,
@@ -73,6 +76,38 @@ export function aggregateRequest(query: AggregateQuery): AggregateInit {
     // The response always includes the plan, like in process.
     explain: true,
     encoding: DataEncoding.JSON,
+  };
+}
+
+function projectionOf(projection: NonNullable<FindQuery['projection']>) {
+  onlyMembers('BAD_REQUEST', 'projection', projection, ['exclude']);
+  return { exclude: textsOf(projection.exclude, 'projection.exclude') };
+}
+
+/** Paths, or paths and expressions; the server validates them. */
+function groupsOf(groupBy: AggregateQuery['groupBy']) {
+  if (groupBy !== undefined && !Array.isArray(groupBy)) {
+    throw refuse('BAD_REQUEST', 'groupBy must be a list.');
+  }
+  const groups: readonly (string | GroupExpression)[] = groupBy ?? [];
+  if (groups.every((each) => typeof each !== 'object'))
+    return { groupBy: [...(groups as string[])] };
+  return {
+    groupExpressions: groups.map((each, i) => {
+      if (typeof each === 'string') return { field: each };
+      onlyMembers('BAD_REQUEST', `groupBy[${i}]`, each, ['dateTrunc', 'bucket', 'as']);
+      const { dateTrunc, bucket, as } = each;
+      return {
+        as: as ?? '',
+        ...(dateTrunc && { dateTrunc: { ...dateTrunc, zone: dateTrunc.zone ?? '' } }),
+        ...(bucket && {
+          bucket: {
+            field: bucket.field,
+            edges: bucket.edges.map((edge, n) => valueOf(edge, `groupBy[${i}].edges[${n}]`)),
+          },
+        }),
+      };
+    }),
   };
 }
 
@@ -124,7 +159,10 @@ function listOf(filters: readonly Filter[] | undefined, place: string): FilterMe
 
 function valueOf(value: unknown, place: string) {
   // The library does not distinguish undefined from null, nor report where a value is not JSON.
-  const text = JSON.stringify(value, (_, part: unknown) => {
+  const text = JSON.stringify(value, function form(this: Record<string, unknown>, name, part) {
+    const given = this[name];
+    const plain = typeof given === 'object' && given !== null ? jsonForm(given) : undefined;
+    if (plain !== undefined) return plain;
     if (typeof part === 'bigint') {
       throw refuse('BAD_FILTER', `${place} has a bigint, which JSON does not have.`);
     }

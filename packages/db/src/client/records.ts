@@ -7,15 +7,20 @@ import {
   type Change,
   type WatchResponse,
 } from '@millrace/contract/db';
-import { ownDocument, refuse } from '@millrace/engine/value/documents';
+import { ownDocument, refuse, toDocument } from '@millrace/engine/value/documents';
 import type { DeletedRecord, StoredRecord } from '@millrace/engine/format/record';
 import type { RemovedRecord, WatchChange, WatchMessage } from '@millrace/engine/watch/message';
-import { parseFilter } from '@millrace/engine/query/filter';
-import { plainFilter } from '@millrace/engine/query/plain-query';
+import { parseFilter } from '@millrace/engine/value/filter';
+import { plainFilter } from '@millrace/engine/value/plain-query';
 
 /** Validates a document like the engine and encodes it as JSON in UTF-8, so that it needs no copy. */
 export function encodeData(data: object, name = 'data'): Uint8Array {
   return Buffer.from(JSON.stringify(ownDocument(data, name)));
+}
+
+/** Encodes operators; the server checks them. */
+export function encodeUpdate(update: object): Uint8Array {
+  return Buffer.from(JSON.stringify(toDocument(update, 'update')));
 }
 
 export function decodeJson(bytes: Uint8Array): unknown {

@@ -107,6 +107,7 @@ const reads: ReadonlySet<string> = new Set([
   'FindByKey',
   'Find',
   'Aggregate',
+  'Distinct',
   'Watch',
   'Backup',
 ]);

@@ -5,6 +5,7 @@ import {
   type CollectionStatus as CollectionMessage,
   type CompactionStatus as CompactionMessage,
   type FollowerStatus as FollowerMessage,
+  type IndexStatus as IndexMessage,
   type ReplicationStatusResponse,
 } from '@millrace/contract/db';
 import { dateOf } from './records.js';
@@ -33,7 +34,7 @@ export interface DatabaseStatus {
   lagMs?: number;
   followers: FollowerStatus[];
   savedTails: SavedTail[];
-  /** Only on request. */
+  /** By name; empty with `includeCollections: false`, which is faster: records are counted. */
   collections: CollectionStatus[];
   /** Absent without a cluster. */
   cluster?: ClusterStatus;
@@ -91,6 +92,10 @@ export interface IndexStatus {
   fields: string[];
   unique: boolean;
   sparse: boolean;
+  /** Absent: text as it is. */
+  collation?: 'ci';
+  /** The condition of a partial index. */
+  where?: object;
   state: string;
 }
 
@@ -98,7 +103,7 @@ export async function status(
   session: Session,
   options: { includeCollections?: boolean | undefined } & CallOptions = {},
 ): Promise<DatabaseStatus> {
-  const request = { includeCollections: options.includeCollections ?? false };
+  const request = { includeCollections: options.includeCollections ?? true };
   return toStatus(await session.call(Database.method.replicationStatus, request, options));
 }
 
@@ -174,13 +179,20 @@ function toCollection({ name, records, indexes, defaultTtl }: CollectionMessage)
   return {
     name,
     records: Number(records),
-    indexes: indexes.map(({ name: indexName, fields, unique, sparse, state }) => ({
-      name: indexName,
-      fields,
-      unique,
-      sparse,
-      state,
-    })),
+    indexes: indexes.map(toIndex),
     defaultTtlMs: defaultTtl ? durationMs(defaultTtl) : 0,
+  };
+}
+
+export function toIndex(message: IndexMessage): IndexStatus {
+  const { name, fields, unique, sparse, state, collation, where } = message;
+  return {
+    name,
+    fields,
+    unique,
+    sparse,
+    ...(collation === 'ci' ? { collation } : {}),
+    ...(where === undefined ? {} : { where: JSON.parse(where) as object }),
+    state,
   };
 }

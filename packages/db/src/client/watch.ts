@@ -2,7 +2,7 @@ import type { WatchChange, WatchMessage } from '@millrace/engine/watch/message';
 import type { MessageInitShape } from '@bufbuild/protobuf';
 import { Database, DataEncoding, type WatchRequestSchema } from '@millrace/contract/db';
 import type { CollectionWatchOptions } from '@millrace/engine/api/collection-port';
-import type { Filter } from '@millrace/engine/query/filter';
+import type { Filter } from '@millrace/engine/value/filter';
 import { refuse } from '@millrace/engine/value/documents';
 import { Backoff } from '@millrace/kit/backoff';
 import { retryPolicy, type Session } from './session.js';

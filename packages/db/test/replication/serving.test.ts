@@ -1,7 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { connect } from '@millrace/db/client';
 import { afterAll, expect, test } from 'vitest';
 import { GrpcClient } from '../server/support/grpc.js';
 import { keysYaml } from '../server/support/keys.js';
@@ -233,6 +234,24 @@ test('follower: uses TLS with a client certificate', async () => {
   await reached(follower, 1);
   const lags = async () => (await local.status()).followers.map(({ lag }) => lag);
   await expect.poll(lags, { timeout: 60_000 }).toEqual([0]);
+});
+
+test('client: with TLS it never writes to a leader without, whatever followers say', async () => {
+  const leader = await nodes.start();
+  const file = (name: string) =>
+    fileURLToPath(new URL(`../server/certificates/${name}`, import.meta.url));
+  const tls = { 'tls-cert': file('server.pem'), 'tls-key': file('server.key') };
+  const followers = [
+    await nodes.start({ follow: leader.url, ...tls }),
+    await nodes.start({ follow: leader.url, ...tls }),
+  ];
+  const urls = followers.map(({ url }) => url.replace('127.0.0.1', 'localhost'));
+  const options = { timeoutMs: 3_000, tls: { ca: readFileSync(file('ca.pem')) } };
+  const db = await connect(urls, options);
+  nodes.onClose(() => db.close());
+  // Both name the leader, whose address has no TLS.
+  await expect(db.collection('docs').insert({ n: 1 })).rejects.toThrow(leader.url);
+  expect(await leader.client.collection('docs').count()).toBe(0);
 });
 
 test('min_acks: a write is acknowledged when enough followers have it on disk', async () => {

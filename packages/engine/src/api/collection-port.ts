@@ -1,13 +1,13 @@
-import { type UpdateMode, mergePatch, toDocument, type JsonObject } from '../value/documents.js';
+import type { Json, JsonObject, UpdateMode, WriteMode } from '../value/documents.js';
 import type { DeletedRecord, StoredRecord } from '../format/record.js';
 import type { AggregateResult } from '../query/aggregate.js';
-import type { Filter as PlainFilter } from '../query/filter.js';
+import type { Filter as PlainFilter } from '../value/filter.js';
 import type { PlanReport } from '../query/source.js';
 import type { Filter } from '../query/typed-query.js';
 import type { LiveResult } from '../watch/live.js';
 import type { WatchChange, WatchMessage } from '../watch/message.js';
 import type { WatchOptions } from '../watch/watches.js';
-import { type ManyResult, checkFilterGiven } from '../write/bulk-filter.js';
+import { changeOf, type ManyResult, checkFilterGiven } from '../write/bulk-filter.js';
 import type { BulkWritten } from '../write/bulk-types.js';
 import type { Address } from '../write/mutations.js';
 import { isDeepStrictEqual } from 'node:util';
@@ -47,6 +47,9 @@ export interface UpdateCall extends WriteCall {
   /** `merge`: the data is a JSON merge patch (RFC 7396). Default: `replace`. */
   mode?: UpdateMode | undefined;
 }
+
+/** A change as the operations behind a collection take it. */
+export type ChangeCall = WriteCall & { mode?: WriteMode | undefined };
 
 export interface BulkCall extends ReadCall {
   /** Stops at the first failure; the rest is NOT_RUN. */
@@ -114,6 +117,8 @@ export interface CollectionPort<Kinds extends CallKinds = CallKinds> {
   /** A collection can only join transactions that have the same owner. */
   readonly owner: object;
   readonly ownerName: 'database' | 'connection';
+  /** The time now, for changes that are made before they are validated. */
+  now(): number;
   insert<T>(
     collection: string,
     data: object,
@@ -129,13 +134,13 @@ export interface CollectionPort<Kinds extends CallKinds = CallKinds> {
     collection: string,
     address: Address,
     data: object,
-    options: UpdateCall & Kinds['write'] & { expectedRev?: number },
+    options: ChangeCall & Kinds['write'] & { expectedRev?: number },
   ): Promise<StoredRecord<T>>;
   upsert<T>(
     collection: string,
     key: string,
     data: object,
-    options: UpdateCall & Kinds['write'],
+    options: ChangeCall & Kinds['write'],
   ): Promise<Upserted<T>>;
   delete<T>(
     collection: string,
@@ -173,6 +178,11 @@ export interface CollectionPort<Kinds extends CallKinds = CallKinds> {
     query: object,
     options: ReadCall & Kinds['read'],
   ): Promise<AggregateResult & { readSeq: number }>;
+  distinct(
+    collection: string,
+    query: { field: string; filter?: PlainFilter | undefined },
+    options: ReadCall & Kinds['read'],
+  ): Promise<Json[]>;
   watch<T>(
     collection: string,
     options: object & Kinds['watch'],
@@ -181,25 +191,25 @@ export interface CollectionPort<Kinds extends CallKinds = CallKinds> {
 }
 
 /**
- * Merges records one by one through `merge`, which validates them against the collection's schema.
+ * Changes records one by one through `write`, which validates them against the collection's schema.
  */
 export async function mergeMany(
   found: AsyncIterable<{ id: string; data: object }>,
   patch: object,
-  { filter, limit: given }: { filter: unknown; limit: number | undefined },
-  merge: (id: string) => Promise<{ seq: number }>,
+  { filter, limit: given, now }: { filter: unknown; limit: number | undefined; now: number },
+  write: (id: string) => Promise<{ seq: number }>,
 ): Promise<ManyResult> {
   checkFilterGiven(filter);
-  toDocument(patch, 'patch');
+  const change = changeOf(patch);
   const limit = wholeNumber(given, 'limit') || Infinity;
   const result = { matched: 0, changed: 0, seq: 0 };
   for await (const { id, data } of found) {
     if (result.changed >= limit) break;
     result.matched++;
     const before = data as JsonObject;
-    if (isDeepStrictEqual(mergePatch(before, patch as JsonObject), before)) continue;
+    if (isDeepStrictEqual(change(before, now), before)) continue;
     try {
-      const { seq } = await merge(id);
+      const { seq } = await write(id);
       result.changed++;
       result.seq = Math.max(result.seq, seq);
     } catch (error) {

@@ -1,6 +1,6 @@
 import { UsageError } from '@millrace/kit/errors';
 import {
-  mergeChecked,
+  changeChecked,
   mergeNotValidated,
   validated,
   validatedOperations,
@@ -8,9 +8,10 @@ import {
 } from '../core/schema.js';
 import type { DeletedRecord, StoredRecord } from '../format/record.js';
 import type { AggregateResult } from '../query/aggregate.js';
-import { plainFilter, plainQuery } from '../query/plain-query.js';
+import { plainFilter, plainQuery } from '../value/plain-query.js';
 import type {
   AggregateQuery,
+  DistinctValue,
   Filter,
   FindOneQuery,
   FindQuery,
@@ -18,10 +19,11 @@ import type {
   Path,
   Projected,
 } from '../query/typed-query.js';
-import { type Patch, isMerge } from '../value/documents.js';
+import type { Update } from '../query/typed-update.js';
+import { type JsonObject, type Patch, isMerge, isUpdate } from '../value/documents.js';
 import type { LiveResult } from '../watch/live.js';
 import type { WatchChange, WatchMessage } from '../watch/message.js';
-import type { ManyResult } from '../write/bulk-filter.js';
+import { changeOf, type ManyResult } from '../write/bulk-filter.js';
 import type { BulkOperation, BulkWritten } from '../write/bulk-types.js';
 import { notFoundById, notFoundByKey, type Address } from '../write/mutations.js';
 import {
@@ -120,13 +122,16 @@ export class Collection<
     return this.port.get(this.name, { key }, this.call(options));
   }
 
-  /** Replaces the document. Refuses RECORD_NOT_FOUND. */
+  /**
+   * Replaces the document, or applies operators such as `{ $inc: { n: 1 } }` to it, atomically.
+   * Refuses RECORD_NOT_FOUND, or KEY_NOT_FOUND for a `{ key }`.
+   */
   async update(
-    id: string,
-    data: In,
+    address: string | Address,
+    data: In | Update<T>,
     options?: UpdateCall & Kinds['write'],
   ): Promise<StoredRecord<T>> {
-    return this.#update({ id }, data, options);
+    return this.#update(typeof address === 'string' ? { id: address } : address, data, options);
   }
 
   /** Applies a JSON merge patch (RFC 7396). */
@@ -135,13 +140,13 @@ export class Collection<
     patch: Patch<T>,
     options?: WriteCall & Kinds['write'],
   ): Promise<StoredRecord<T>> {
-    return this.#merge({ id }, patch, options);
+    return this.#change({ id }, patch, options, 'merge');
   }
 
-  /** Replaces the document of the record with this key. Refuses KEY_NOT_FOUND. */
+  /** As `update`, for the record with this key. Refuses KEY_NOT_FOUND. */
   async updateByKey(
     key: string,
-    data: In,
+    data: In | Update<T>,
     options?: UpdateCall & Kinds['write'],
   ): Promise<StoredRecord<T>> {
     return this.#update({ key }, data, options);
@@ -153,12 +158,17 @@ export class Collection<
     patch: Patch<T>,
     options?: WriteCall & Kinds['write'],
   ): Promise<StoredRecord<T>> {
-    return this.#merge({ key }, patch, options);
+    return this.#change({ key }, patch, options, 'merge');
   }
 
-  /** Replaces the record with this key, or creates it. */
-  async upsert(key: string, data: In, options?: UpdateCall & Kinds['write']): Promise<Upserted<T>> {
-    if (isMerge(options?.mode)) return this.#upsertMerge(key, data, options);
+  /** Replaces the record with this key or applies operators to it; creates it if there is none. */
+  async upsert(
+    key: string,
+    data: In | Update<T>,
+    options?: UpdateCall & Kinds['write'],
+  ): Promise<Upserted<T>> {
+    if (isUpdate(data)) return this.#upsertChanged(key, data, options, 'operators');
+    if (isMerge(options?.mode)) return this.#upsertChanged(key, data, options, 'merge');
     const call = { ...this.call(options), mode: undefined };
     const document = this.#scope.schema ? await this.#checked(data) : data;
     return this.port.upsert(this.name, key, document, call);
@@ -170,19 +180,19 @@ export class Collection<
     patch: Patch<T>,
     options?: WriteCall & Kinds['write'],
   ): Promise<Upserted<T>> {
-    return this.#upsertMerge(key, patch, options);
+    return this.#upsertChanged(key, patch, options, 'merge');
   }
 
   /** Replaces the document if its revision is still the given one; 0: if it does not exist. */
   async updateIfRev(
     address: Address,
     expectedRev: number,
-    data: In,
+    data: In | Update<T>,
     options?: UpdateCall & Kinds['write'],
   ): Promise<StoredRecord<T>> {
-    const mode = isMerge(options?.mode) ? 'merge' : undefined;
+    const mode = isUpdate(data) ? 'operators' : isMerge(options?.mode) ? 'merge' : undefined;
     const call = { ...this.call(options), mode, expectedRev } as const;
-    if (mode === 'merge' && this.#scope.schema) throw mergeNotValidated();
+    if (mode && this.#scope.schema) throw mergeNotValidated();
     const document = this.#scope.schema ? await this.#checked(data) : data;
     return this.port.update(this.name, address, document, call);
   }
@@ -219,18 +229,23 @@ export class Collection<
     return this.port.bulkWrite(this.name, list, call);
   }
 
-  /** Applies a merge patch to all matching records, in commits of 1,000. `{}` matches all. */
+  /**
+   * Applies a merge patch or operators to all matching records, in commits of 1,000. `{}` matches
+   * all.
+   */
   async updateMany(
     filter: Filter<T>,
-    patch: Patch<T>,
+    patch: Patch<T> | Update<T>,
     options?: ManyCall & Kinds['write'],
   ): Promise<ManyResult> {
     const call = this.call(options);
     if (this.#scope.schema) {
       const inside = { transaction: call.transaction };
       const found = this.stream({ filter }, inside);
-      const merge = (id: string) => this.#merge({ id }, patch, inside);
-      return mergeMany(found, patch, { filter, limit: call.limit }, merge);
+      const mode = isUpdate(patch) ? 'operators' : 'merge';
+      const write = (id: string) => this.#change({ id }, patch, inside, mode);
+      const query = { filter, limit: call.limit, now: this.port.now() };
+      return mergeMany(found, patch, query, write);
     }
     return this.port.updateMany(this.name, plainFilter(filter), patch, call);
   }
@@ -283,6 +298,19 @@ export class Collection<
     return number;
   }
 
+  /**
+   * The different values of a field among matching records, in order; of an array its elements.
+   * Refuses GROUP_LIMIT above 100,000.
+   */
+  async distinct<P extends Path<T>>(
+    field: P,
+    filter?: Filter<T>,
+    options?: ReadCall & Kinds['read'],
+  ): Promise<DistinctValue<T, P>[]> {
+    const query = { field, ...plainQuery(filter === undefined ? {} : { filter }) };
+    return (await this.port.distinct(this.name, query, this.call(options))) as never;
+  }
+
   /** Groups matching records and computes aggregates per group. */
   async aggregate(
     query: AggregateQuery<T>,
@@ -332,40 +360,43 @@ export class Collection<
 
   async #update(
     address: Address,
-    data: In,
+    data: In | Update<T>,
     options: (UpdateCall & Kinds['write']) | undefined,
   ): Promise<StoredRecord<T>> {
-    if (isMerge(options?.mode)) return this.#merge(address, data, options);
+    if (isUpdate(data)) return this.#change(address, data, options, 'operators');
+    if (isMerge(options?.mode)) return this.#change(address, data, options, 'merge');
     const call = { ...this.call(options), mode: undefined };
     const document = this.#scope.schema ? await this.#checked(data) : data;
     return this.port.update(this.name, address, document, call);
   }
 
-  async #merge(
+  async #change(
     address: Address,
     patch: object,
     options: (WriteCall & Kinds['write']) | undefined,
+    mode: 'merge' | 'operators',
   ): Promise<StoredRecord<T>> {
     const call = this.call(options);
     if (this.#scope.schema) {
-      return mergeChecked(
-        patch,
+      return changeChecked(
+        this.#changed(patch),
         async () => (await this.#current(address, call)) ?? this.#missing(address),
         (rev, data) => this.updateIfRev(address, rev, data as In, replacing(call)),
       );
     }
-    return this.port.update(this.name, address, patch, { ...call, mode: 'merge' });
+    return this.port.update(this.name, address, patch, { ...call, mode });
   }
 
-  async #upsertMerge(
+  async #upsertChanged(
     key: string,
     patch: object,
     options: (WriteCall & Kinds['write']) | undefined,
+    mode: 'merge' | 'operators',
   ): Promise<Upserted<T>> {
     const call = this.call(options);
     if (this.#scope.schema) {
-      return mergeChecked(
-        patch,
+      return changeChecked(
+        this.#changed(patch),
         async () => (await this.#current({ key }, call)) ?? { rev: 0, data: {} },
         async (rev, data) => ({
           record: await this.updateIfRev({ key }, rev, data as In, replacing(call)),
@@ -373,7 +404,12 @@ export class Collection<
         }),
       );
     }
-    return this.port.upsert(this.name, key, patch, { ...call, mode: 'merge' });
+    return this.port.upsert(this.name, key, patch, { ...call, mode });
+  }
+
+  #changed(patch: object): (before: JsonObject) => JsonObject {
+    const change = changeOf(patch);
+    return (before) => change(before, this.port.now());
   }
 
   #current(address: Address, call: ReadCall): Promise<StoredRecord<T> | undefined> {

@@ -6,6 +6,12 @@ import { compileIndex, type IndexDefinition } from '../format/entries.js';
 import { realpathSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
+import {
+  memoryFiles,
+  memoryName,
+  temporaryDirectory,
+  unlinkFiles,
+} from '../storage/file/memory-files.js';
 import { silentLog, type Log } from '@millrace/kit/log';
 import { systemRandom, type Random } from '@millrace/kit/random';
 import { backup, type BackupOptions } from '../maintain/backup/backup.js';
@@ -14,7 +20,7 @@ import { writeBackup, type WrittenBackup } from '../maintain/backup/file.js';
 import type { BackupHeader, BackupPart } from '../maintain/backup/frames.js';
 import { Bulk } from '../write/bulk.js';
 import { BulkByFilter } from '../write/bulk-filter.js';
-import { type CollectionInfo, type IndexInfo, Core, refusePromise } from '../core/core.js';
+import { type IndexInfo, Core, refusePromise } from '../core/core.js';
 import { CommitTarget } from '../write/requests.js';
 import {
   Compactor,
@@ -159,6 +165,24 @@ export interface LogPosition {
   readonly chainHash: Hash64;
 }
 
+/** A collection with its indexes, as `collections()` lists it. */
+export interface CollectionSummary {
+  name: string;
+  records: number;
+  indexes: IndexSummary[];
+}
+
+export interface IndexSummary extends IndexDefinition {
+  /** Its fields with commas between. */
+  name: string;
+  state: string;
+}
+
+function summaryOf({ compiled, definition, state }: IndexInfo): IndexSummary {
+  const { unique = false, sparse = false } = definition;
+  return { name: compiled.name, ...definition, unique, sparse, state };
+}
+
 /** An open database. Made by `open`. */
 export class Database {
   readonly reads: Reads;
@@ -179,6 +203,8 @@ export class Database {
   #archiver: LogArchiver | undefined;
   readonly #retry: ReturnType<typeof retryInTurn>;
   #closing: Promise<void> | undefined;
+  /** Only of a database in memory. */
+  #removeFiles: (() => void) | undefined;
   readonly #port: ReturnType<typeof collectionPort>;
 
   private constructor(
@@ -206,6 +232,7 @@ export class Database {
   }
 
   static async open(directory: string, options: OpenOptions = {}): Promise<Database> {
+    if (directory === memoryName) return Database.#openInMemory(options);
     const collections = declaredCollections(options);
     makeDirectory(directory, options.log);
     const home = realpathSync(directory);
@@ -247,6 +274,20 @@ export class Database {
       await (database ? database.core.store.close() : opened?.log.close());
       await tables?.close();
       lock.release();
+      throw error;
+    }
+  }
+
+  static async #openInMemory(options: OpenOptions): Promise<Database> {
+    const { directory, remove } = temporaryDirectory();
+    try {
+      const files = options.files ?? memoryFiles();
+      const database = await Database.open(directory, { ...options, files });
+      unlinkFiles(directory);
+      database.#removeFiles = remove;
+      return database;
+    } catch (error) {
+      remove();
       throw error;
     }
   }
@@ -325,8 +366,15 @@ export class Database {
     return { seq, oldestSeq, chainHash: chain };
   }
 
-  collections(): readonly CollectionInfo[] {
-    return this.catalog.collections();
+  /** The collections with their record counts and indexes, by name. */
+  async collections(): Promise<CollectionSummary[]> {
+    const infos = this.catalog.collections().toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    const summaries: CollectionSummary[] = [];
+    for (const { name, indexes } of infos) {
+      const records = await this.collection(name).count();
+      summaries.push({ name, records, indexes: indexes.map(summaryOf) });
+    }
+    return summaries;
   }
 
   indexes(): readonly IndexInfo[] {
@@ -429,6 +477,7 @@ export class Database {
     this.transactions.close();
     await this.#compactor.idle();
     await this.#end();
+    this.#removeFiles?.();
   }
 
   /** `last` runs after the file is closed and before the directory is unlocked. */

@@ -1,12 +1,13 @@
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
+import type { Core } from '../core/core.js';
 import {
   toStoredRecord,
   type DeletedRecord,
   type StoredRecord,
   type RecordImage,
 } from '../format/record.js';
-import type { Filter } from '../query/filter.js';
-import { compilePredicate } from '../query/predicate.js';
+import type { Filter } from '../value/filter.js';
+import { compilePredicate } from '../value/predicate.js';
 import { checkFind } from '../query/query.js';
 import { checkKey, toDocument, refuse } from '../value/documents.js';
 import { live } from '../watch/live.js';
@@ -32,6 +33,7 @@ interface DatabaseParts {
   readonly watches: Watches;
   readonly bulk: Bulk;
   readonly bulkByFilter: BulkByFilter;
+  readonly core: Pick<Core, 'clock'>;
 }
 
 /** Calls in process take the transaction itself, not just its id. */
@@ -72,6 +74,7 @@ export function collectionPort(database: DatabaseParts): CollectionPort<Embedded
   return {
     owner: database,
     ownerName: 'database',
+    now: () => database.core.clock.now(),
     insert: async (name, data, options) => written(await writes.insert(name, data, options)),
     async get(name, address, { transaction, fields = [] }) {
       const image = imageAt(reads, name, address, transaction);
@@ -120,6 +123,8 @@ export function collectionPort(database: DatabaseParts): CollectionPort<Embedded
       }
     },
     aggregate: (name, query, { transaction }) => queries.aggregate(name, query, transaction),
+    distinct: async (name, query, { transaction }) =>
+      (await queries.distinct(name, query, transaction)).values,
     watch<T>(collection: string, options: object) {
       const { filter, fields, includeBefore, ...rest } = options as CollectionWatchOptions & {
         filter?: Filter | undefined;

@@ -1,5 +1,7 @@
 import { compileIndex, type CompiledIndex, type IndexDefinition } from '../format/entries.js';
 import { checkCollectionName, refuse } from '../value/documents.js';
+import { canonicalText, conditionText, parseFilter } from '../value/filter.js';
+import { plainFilter } from '../value/plain-query.js';
 import type { CollectionSchema } from './json-schema.js';
 import { dirname } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
@@ -207,8 +209,16 @@ export function sameDefinition(a: IndexDefinition, b: IndexDefinition): boolean 
   return (
     a.fields.join('\0') === b.fields.join('\0') &&
     Boolean(a.unique) === Boolean(b.unique) &&
-    Boolean(a.sparse) === Boolean(b.sparse)
+    Boolean(a.sparse) === Boolean(b.sparse) &&
+    a.collation === b.collation &&
+    whereText(a) === whereText(b)
   );
+}
+
+/** The condition of a partial index; equal texts for equal conditions. */
+export function whereText({ where }: IndexDefinition): string {
+  if (where === undefined) return '';
+  return canonicalText(conditionText(parseFilter(plainFilter(where, 'where'), 'where')));
 }
 
 export function storedIndex(index: IndexInfo): StoredIndex {

@@ -1,4 +1,4 @@
-import { mergePatch, type JsonObject, isMerge, refuse } from '../value/documents.js';
+import { type JsonObject, isMerge, refuse } from '../value/documents.js';
 import { Refusal } from '@millrace/kit/errors';
 import type { CollectionInfo, Core } from './core.js';
 
@@ -87,18 +87,18 @@ interface Current {
 const maxTries = 10;
 
 /**
- * Applies a merge patch to a document that must be valid as a whole: reads it, merges, and replaces
- * it unless it changed in between. A repeated request id is refused, not applied twice.
+ * Changes a document that must be valid as a whole: reads it, changes it, and replaces it unless
+ * another writer changed it in between. A repeated request id is refused, not applied twice.
  */
-export async function mergeChecked<Result>(
-  patch: object,
+export async function changeChecked<Result>(
+  change: (before: JsonObject) => JsonObject,
   read: () => Promise<Current>,
   replace: (expectedRev: number, data: object) => Promise<Result>,
 ): Promise<Result> {
   for (let attempt = 1; ; attempt++) {
     const { rev, data } = await read();
     try {
-      return await replace(rev, mergePatch(data as JsonObject, patch as JsonObject));
+      return await replace(rev, change(data as JsonObject));
     } catch (error) {
       const isStale = error instanceof Refusal && error.code === 'REV_MISMATCH';
       if (!isStale || attempt >= maxTries) throw error;
@@ -107,11 +107,15 @@ export async function mergeChecked<Result>(
 }
 
 export function mergeNotValidated(): Refusal {
-  return refuse('BAD_REQUEST', 'A schema cannot validate this merge; use merge or mergeByKey.');
+  return refuse(
+    'BAD_REQUEST',
+    'A schema cannot validate this change without the record; use update, merge or mergeByKey.',
+  );
 }
 
 interface BulkBody {
-  data: unknown;
+  data?: unknown;
+  update?: unknown;
   mode?: 'replace' | 'merge' | undefined;
 }
 
@@ -146,9 +150,7 @@ async function validatedOperation<Operation extends object>(
   const given = Object.entries(operation ?? {}).filter(([, value]) => value !== undefined);
   const [kind, body] = (given[0] ?? []) as [string?, (BulkBody | null)?];
   if (given.length !== 1 || kind === undefined || !body || kind === 'delete') return operation;
-  if (isMerge(body.mode)) {
-    throw mergeNotValidated();
-  }
+  if (isMerge(body.mode) || body.update !== undefined) throw mergeNotValidated();
   const data = await validated(schema, collection, body.data);
   return { [kind]: { ...body, data } } as Operation;
 }

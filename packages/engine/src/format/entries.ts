@@ -1,4 +1,7 @@
 import { type Json, refuse } from '../value/documents.js';
+import { foldText, parseFilter, type Condition } from '../value/filter.js';
+import { plainFilter } from '../value/plain-query.js';
+import { compilePredicate } from '../value/predicate.js';
 import { forEachValue, parsePath, plainValue, type Path, type Row } from '../value/path.js';
 import { EntryEncoder, maxIndexFields } from './encoding.js';
 
@@ -9,6 +12,10 @@ export interface IndexDefinition {
   unique?: boolean | undefined;
   /** Records that lack all of the fields are left out. */
   sparse?: boolean | undefined;
+  /** `ci`: text without its case, for `eqi` and `startsWithi`. Such an index gives no order. */
+  collation?: 'ci' | undefined;
+  /** A partial index: only records that match this filter are in it. */
+  where?: object | undefined;
 }
 
 export interface CompiledIndex {
@@ -16,6 +23,8 @@ export interface CompiledIndex {
   /** The fields, separated by commas. */
   readonly name: string;
   readonly paths: readonly Path[];
+  /** What every record in the index matches. */
+  readonly where: Condition;
   /** The entries of the record in the index. Throws BAD_DATA when there are too many. */
   entriesOf(row: Row): IndexEntries;
 }
@@ -50,16 +59,32 @@ export function compileIndex(definition: IndexDefinition): CompiledIndex {
   }
   const name = indexName(definition.fields);
   const paths = checkFields(definition.fields, name);
+  const { collation, where } = definition;
+  if (collation !== undefined && collation !== 'ci') {
+    throw refuse('BAD_REQUEST', `The index "${name}" has an unknown collation; use "ci".`);
+  }
   const several = severalEntries(definition, name, paths);
+  const entriesOf =
+    paths.length === 1
+      ? singleEntry(definition, paths[0]!, several)
+      : compoundEntry(definition, paths, several);
+  const condition = parseFilter(plainFilter(where, 'where'), 'where');
+  const isIn = compilePredicate(condition);
   return {
     definition,
     name,
     paths,
-    entriesOf:
-      paths.length === 1
-        ? singleEntry(definition, paths[0]!, several)
-        : compoundEntry(definition, paths, several),
+    where: condition,
+    entriesOf: where === undefined ? entriesOf : (row) => (isIn(row) ? entriesOf(row) : noEntry()),
   };
+}
+
+/** The form of a value in an index: with `ci`, text without its case. */
+export function indexForm(
+  value: Json | undefined,
+  { collation }: IndexDefinition,
+): Json | undefined {
+  return collation === 'ci' && typeof value === 'string' ? foldText(value) : value;
 }
 
 function checkFields(fields: readonly string[], name: string): Path[] {
@@ -93,7 +118,7 @@ function singleEntry(definition: IndexDefinition, path: Path, several: EntriesOf
     const value = read(row);
     if (typeof value === 'symbol' || Array.isArray(value)) return several(row);
     if (value === undefined && sparse) return noEntry();
-    encoder.begin().value(value);
+    encoder.begin().value(indexForm(value, definition));
     return oneEntry(encoder, unique && value !== undefined && value !== null);
   };
 }
@@ -115,7 +140,7 @@ function compoundEntry(
       if (typeof value === 'symbol' || Array.isArray(value)) return several(row);
       if (value !== undefined) present = true;
       if (value === undefined || value === null) complete = false;
-      encoder.value(value);
+      encoder.value(indexForm(value, definition));
     }
     if (sparse && !present) return noEntry();
     return oneEntry(encoder, unique && complete);
@@ -152,11 +177,11 @@ function severalEntries(
       if (parts.size > maxEntries) throw tooMany();
     };
     forEachValue(path, row, (value: Json) => {
-      encoder.begin().value(value);
+      encoder.begin().value(indexForm(value, definition));
       add(value !== null);
       if (!Array.isArray(value)) return;
       for (const item of value) {
-        encoder.begin().element(item);
+        encoder.begin().element(indexForm(item, definition)!);
         add(false);
       }
     });

@@ -7,7 +7,7 @@ import {
   describe,
   canonicalText,
   timeText,
-} from './filter.js';
+} from '../value/filter.js';
 import {
   type Path,
   forEachValue,
@@ -17,6 +17,7 @@ import {
   type Row,
 } from '../value/path.js';
 import { bad, flag, listOf, membersOf, orderSteps, pathOf, wholeNumber } from './query.js';
+import { checkGroup, type CheckedGroup, type GroupExpression } from './group-expression.js';
 import type { OrderBy } from './sort.js';
 import { createHash } from 'node:crypto';
 import { type Json, refuse } from '../value/documents.js';
@@ -48,8 +49,11 @@ interface Accumulator {
 export interface AggregateQuery {
   /** Which records. Default: all. */
   filter?: Filter | undefined;
-  /** Dotted paths whose values define a group. Default: one group of all records. */
-  groupBy?: readonly string[] | undefined;
+  /**
+   * What defines a group: dotted paths, `{ dateTrunc: { field, unit, zone }, as }` or
+   * `{ bucket: { field, edges }, as }`. Default: one group of all records.
+   */
+  groupBy?: readonly (string | GroupExpression)[] | undefined;
   aggregates?: readonly Accumulator[] | undefined;
   /** Which groups to return. Its fields name accumulators or group fields. */
   having?: Filter | undefined;
@@ -76,7 +80,7 @@ interface CheckedAccumulator {
 /** A validated aggregate query. */
 export interface CheckedAggregate {
   readonly condition: Condition;
-  readonly groupBy: readonly Path[];
+  readonly groupBy: readonly CheckedGroup[];
   readonly accumulators: readonly CheckedAccumulator[];
   readonly having: Condition<Column>;
   readonly order: readonly { column: Column; desc: boolean }[];
@@ -102,12 +106,12 @@ const members = [
 export function checkAggregate(input: unknown): CheckedAggregate {
   const query = membersOf(input, 'The query', members);
   const groupBy = listOf(query.groupBy, 'groupBy', maxGroupFields).map((field, i) =>
-    pathOf(field, `groupBy[${i}]`),
+    checkGroup(field, `groupBy[${i}]`),
   );
   const accumulators = listOf(query.aggregates, 'aggregates', maxAccumulators).map((item, i) =>
     checkAccumulator(item, `aggregates[${i}]`),
   );
-  const names = [...groupBy.map((path) => path.text), ...accumulators.map(({ name }) => name)];
+  const names = [...groupBy.map(({ name }) => name), ...accumulators.map(({ name }) => name)];
   const twice = names.find((name, i) => names.indexOf(name) !== i);
   if (twice !== undefined) {
     throw bad('groupBy and aggregates', `name "${twice}" twice: every value needs its own name`);
@@ -336,6 +340,16 @@ export function valueOf(path: Path): (row: Row) => Json | undefined {
 
 /** Calls `use` with every value of the path. */
 type Reader = (row: Row, use: (value: Json) => void) => void;
+
+/** Calls `use` with every value of the path, and with the elements of those that are arrays. */
+export function elementReader(path: Path): Reader {
+  const read = readerOf(path);
+  return (row, use) =>
+    read(row, (value) => {
+      if (Array.isArray(value)) for (const element of value) use(element);
+      else use(value);
+    });
+}
 
 function readerOf(path: Path): Reader {
   const plain = plainValue(path);

@@ -9,13 +9,17 @@ import {
   type Column,
   AggregateSpace,
   HeldValue,
+  elementReader,
   identityOf,
   sizeOf,
 } from './aggregate-query.js';
 import { compareValues } from '../value/order.js';
+import { groupValue } from './group-expression.js';
+import { bad, membersOf, pathOf } from './query.js';
+import { parseFilter, type Condition } from '../value/filter.js';
 import type { Path, Row } from '../value/path.js';
 import { planQuery } from './plan.js';
-import { compilePredicate, compileWith, type Predicate } from './predicate.js';
+import { compilePredicate, compileWith, type Predicate } from '../value/predicate.js';
 import { sortInSlices } from './sort.js';
 import { reportOf, visitAll, type PlanReport, type QuerySource } from './source.js';
 
@@ -134,7 +138,7 @@ function toGroup({ groupBy, accumulators }: CheckedAggregate, columns: Json[]): 
     Object.fromEntries(names.map((name, i) => [name, columns[from + i]!]));
   return {
     key: named(
-      groupBy.map((path) => path.text),
+      groupBy.map((group) => group.name),
       0,
     ),
     count: columns.at(-1) as number,
@@ -143,6 +147,53 @@ function toGroup({ groupBy, accumulators }: CheckedAggregate, columns: Json[]): 
       groupBy.length,
     ),
   };
+}
+
+/** A validated query for the different values of a field. */
+export interface CheckedDistinct {
+  readonly condition: Condition;
+  readonly path: Path;
+}
+
+export interface DistinctResult {
+  /** In order. An array gives its elements, a record without the field nothing. */
+  readonly values: Json[];
+  readonly plan: PlanReport;
+}
+
+/** Validates a query for the different values of a field. */
+export function checkDistinct(input: unknown): CheckedDistinct {
+  const { field, filter } = membersOf(input, 'The query', ['field', 'filter']);
+  if (field === undefined) throw bad('field', 'is missing');
+  return { condition: parseFilter(filter), path: pathOf(field, 'field') };
+}
+
+/** The different values of a field, in bounded memory. */
+export async function distinct(
+  source: QuerySource,
+  { condition, path }: CheckedDistinct,
+): Promise<DistinctResult> {
+  const { slice } = source;
+  slice.enter();
+  const plan = planQuery(condition, { keys: [], idDesc: false }, source.collection.indexes);
+  const matches = compilePredicate(condition);
+  const read = elementReader(path);
+  const values = new Map<string | number | boolean | null, Json>();
+  let bytes = 0;
+  const use = (value: Json) => {
+    const identity = identityOf(value);
+    if (values.has(identity)) return;
+    bytes += sizeOf(value);
+    if (values.size >= maxGroups) throw tooManyGroups();
+    if (bytes > maxAnswerBytes) throw tooLargeAnswer(values.size);
+    values.set(identity, value);
+  };
+  const rows = await visitAll(source, plan, (image) => {
+    if (matches(image)) read(image, use);
+    return false;
+  });
+  const sorted = await sortInSlices([...values.values()], compareValues, slice);
+  return { values: sorted, plan: reportOf(plan, rows, sorted.length, slice) };
 }
 
 class Groups {
@@ -155,7 +206,7 @@ class Groups {
     query: CheckedAggregate,
     private readonly space: AggregateSpace,
   ) {
-    this.#reads = query.groupBy.map((path: Path) => valueOf(path));
+    this.#reads = query.groupBy.map((group) => groupValue(group, valueOf));
     this.#makers = query.accumulators.map((each) => compileAccumulator(each, space));
     // Without `groupBy` there is one group even when no record matches.
     if (this.#reads.length === 0) this.#groups.set(identityOfKey([]), this.#make([]));

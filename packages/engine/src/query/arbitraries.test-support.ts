@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import type { Json, JsonObject } from '../value/documents.js';
 import type { IndexDefinition } from '../format/entries.js';
-import { type Filter, filterOps, type FilterOp } from './filter.js';
+import { type Filter, filterOps, type FilterOp } from '../value/plain-query.js';
 import { idOf, type TestRecord } from './memory-view.test-support.js';
 import type { OrderBy } from './sort.js';
 
@@ -10,6 +10,7 @@ export const names = fc.constantFrom('a', 'b', 'c', 'list', '0', '1', 'construct
 
 const texts = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom('', 'a', 'ab', 'abc', 'b', 'ba', 'é', '\u{1F600}') },
+  fc.constantFrom('A', 'Ab', 'aB', 'É', 'e\u0301', 'İ'),
   fc.constantFrom('\u{FFFD}', '\u{E000}', '\u{10FFFF}', 'a\0', 'a\0b', '\0', 'a\u0001', '5'),
   fc.string({ unit: 'grapheme', maxLength: 4 }),
 );
@@ -67,11 +68,28 @@ const paths = fc.oneof(
   fc.constantFrom('$id', '$key', '$rev', 'constructor'),
 );
 
+/** Conditions on the fields of an element, or on an element itself. */
+const elementConditions: fc.Arbitrary<Json> = fc.oneof(
+  fc.dictionary(
+    fc.constantFrom('a', 'b', 'a.b'),
+    fc.record({ gte: numbers, lt: numbers }, { requiredKeys: ['gte'] }),
+    { minKeys: 1, maxKeys: 2 },
+  ) as fc.Arbitrary<Json>,
+  fc.constantFrom('a', 'b').chain((name) => plain.map((eq) => ({ [name]: { eq } }))),
+  fc.record({ gte: numbers }),
+  fc.record({ eq: plain.filter((one) => one !== null) }),
+);
+
 function operand(op: FilterOp): fc.Arbitrary<Json> {
   if (op === 'exists') return fc.boolean();
   if (op === 'in' || op === 'nin') return fc.array(anyValue, { maxLength: 4 });
   if (op === 'between') return fc.oneof(fc.tuple(numbers, numbers), fc.tuple(texts, texts));
   if (op === 'prefix') return fc.oneof(texts, longTexts);
+  if (op === 'eqi' || op === 'startsWithi') return fc.oneof(texts, fc.constantFrom('A', 'AB', 'É'));
+  if (op === 'type') return fc.constantFrom('null', 'boolean', 'number', 'text', 'array', 'object');
+  if (op === 'size') return fc.integer({ min: 0, max: 3 });
+  if (op === 'all') return fc.array(anyValue, { minLength: 1, maxLength: 2 });
+  if (op === 'elemMatch') return elementConditions;
   if (op === 'regex') return fc.constantFrom('a', '^a', 'b$', '[ab]+', 'a|é', '^$', '.');
   return anyValue;
 }
@@ -84,7 +102,7 @@ const leaf: fc.Arbitrary<Filter> = fc
 /** Values that meet the ids of the test records. */
 function withId(one: { field: string; op: FilterOp; value: Json }): Filter {
   const id = (given: Json) => idOf(JSON.stringify(given).length % 12);
-  if (one.op === 'exists') return one;
+  if (['exists', 'size', 'type', 'elemMatch'].includes(one.op)) return one;
   return { ...one, value: Array.isArray(one.value) ? one.value.map(id) : id(one.value) };
 }
 
@@ -112,11 +130,21 @@ export const orderBy: fc.Arbitrary<OrderBy[]> = fc.array(
 
 const indexedPaths = ['a', 'b', 'c', 'list', 'a.b', 'list.a', 'list.0', '$key', '$rev'];
 
+/** Few conditions, so that filters imply them at times. */
+const partial = fc.constantFrom<Filter>(
+  { field: 'a', op: 'exists', value: true },
+  { field: 'b', op: 'gt', value: 1 },
+  { field: 'a', op: 'eq', value: 'a' },
+  { not: { field: 'a', op: 'eq', value: 1 } },
+);
+
 export const indexes: fc.Arbitrary<IndexDefinition[]> = fc.array(
   fc.record({
     fields: fc.uniqueArray(fc.constantFrom(...indexedPaths), { minLength: 1, maxLength: 3 }),
     sparse: fc.boolean(),
     unique: fc.boolean(),
+    collation: fc.option(fc.constant('ci' as const), { nil: undefined }),
+    where: fc.option(partial, { nil: undefined, freq: 3 }),
   }),
   { maxLength: 4 },
 );

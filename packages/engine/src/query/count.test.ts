@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { findAll } from './find-all.test-support.js';
 import { idOf, MemoryView, sourceOf, type TestRecord } from './memory-view.test-support.js';
-import type { Filter } from './filter.js';
+import type { Filter } from '../value/filter.js';
 import { checkFind } from './query.js';
 
 const all: TestRecord[] = Array.from({ length: 50 }, (_, n) => ({

@@ -1,8 +1,8 @@
 import { type Json, refuse } from '../value/documents.js';
 import { idLength, readId } from '../format/keys.js';
-import type { Condition, FieldTest } from './filter.js';
+import type { Condition, FieldTest } from '../value/filter.js';
 import { type IndexAccess, type Plan, planQuery } from './plan.js';
-import { compilePredicate } from './predicate.js';
+import { compilePredicate } from '../value/predicate.js';
 import type { CheckedFind } from './query.js';
 import { visitAll, type QuerySource, reportOf, type PlanReport } from './source.js';
 import { Page, RecordList, type FoundRecord, type RecordSink } from './page.js';
@@ -42,6 +42,8 @@ async function countMatches(
 /** The access path of the plan, if it has exactly one entry for each matching record. */
 function coveringAccess(condition: Condition, { access }: Plan): IndexAccess | undefined {
   if (access.kind !== 'index' || access.index.multi || access.index.cut) return undefined;
+  const { collation, where } = access.index.compiled.definition;
+  if (collation !== undefined || where !== undefined) return undefined;
   const tests = testsOf(condition);
   if (!tests) return undefined;
   const fields = access.index.compiled.paths.slice(0, tests.length).map(({ text }) => text);

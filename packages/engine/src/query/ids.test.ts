@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { idBefore, idBehind, isStoredId } from './filter.js';
+import { idBefore, idBehind, isStoredId } from '../value/filter.js';
 
 const first = '0'.repeat(26);
 const last = '7' + 'Z'.repeat(25);

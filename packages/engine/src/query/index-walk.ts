@@ -5,7 +5,7 @@ import type { IndexAccess, Access } from './plan.js';
 import type { IndexRange } from './ranges.js';
 import { type Visit, type Walk, type WalkSource, ScanWalk } from './walk.js';
 import { maxKeyBytes } from '../value/documents.js';
-import { isStoredId } from './filter.js';
+import { isStoredId } from '../value/filter.js';
 
 interface IndexWalkOptions {
   /** Descending. */

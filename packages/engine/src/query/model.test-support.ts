@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '../value/documents.js';
-import type { Filter } from './filter.js';
+import type { Filter } from '../value/filter.js';
 import type { TestRecord } from './memory-view.test-support.js';
 import type { OrderBy } from './sort.js';
 
@@ -59,11 +59,50 @@ function modelTest(found: Json[], op: string, value: Json | undefined): boolean 
           ? typeof value === 'string' && one.split(value).length > (value === '' ? -1 : 1)
           : Array.isArray(one) && one.some((each) => compares(each, value!) === 0),
       );
+    case 'eqi':
+      return any((one) => typeof one === 'string' && lower(one) === lower(value as string));
+    case 'startsWithi':
+      return any(
+        (one) => typeof one === 'string' && lower(one).indexOf(lower(value as string)) === 0,
+      );
+    case 'type':
+      return any((one) => typeRank(one) === typeRanks[value as keyof typeof typeRanks]);
+    case 'size':
+      return any((one) => Array.isArray(one) && one.length === value);
+    case 'all':
+      return any(
+        (one) =>
+          Array.isArray(one) &&
+          (value as Json[]).every((each) => one.some((item) => compares(item, each) === 0)),
+      );
+    case 'elemMatch':
+      return any((one) => Array.isArray(one) && one.some((item) => modelElement(item, value!)));
     case 'regex':
       return any((one) => typeof one === 'string' && new RegExp(value as string, 'u').test(one));
     default:
       throw new Error(`no such op: ${op}`);
   }
+}
+
+const typeRanks = { null: 1, boolean: 2, number: 3, text: 4, array: 5, object: 6 };
+
+function lower(text: string): string {
+  return text.normalize('NFC').toLowerCase();
+}
+
+/** `{ field: { op: value } }` on an object, `{ op: value }` on anything else. */
+function modelElement(item: Json, condition: Json): boolean {
+  const tests = Object.entries(condition as JsonObject);
+  if (tests.some(([, test]) => typeof test === 'object' && test !== null)) {
+    if (typeRank(item) !== 6) return false;
+    const record = { id: '', data: item as JsonObject };
+    return tests.every(([field, test]) =>
+      Object.entries(test as JsonObject).every(([op, value]) =>
+        modelTest(valuesAt(record, field), op, value),
+      ),
+    );
+  }
+  return tests.every(([op, value]) => modelTest([item], op, value));
 }
 
 function valuesAt(record: TestRecord, field: string): Json[] {

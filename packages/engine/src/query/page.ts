@@ -1,11 +1,17 @@
 import { createHash } from 'node:crypto';
 import { type Json, refuse, type JsonObject } from '../value/documents.js';
-import { conditionText, type Condition, isStoredId, canonicalText, checkJson } from './filter.js';
+import {
+  conditionText,
+  type Condition,
+  isStoredId,
+  canonicalText,
+  checkJson,
+} from '../value/filter.js';
 import { type Position, type SortOrder, PositionSort, Sorter } from './sort.js';
 import type { RecordImage } from '../format/record.js';
 import { openInOrder } from './open-walk.js';
 import type { Plan } from './plan.js';
-import { compilePredicate, type Predicate } from './predicate.js';
+import { compilePredicate, type Predicate } from '../value/predicate.js';
 import type { CheckedFind, Projection } from './query.js';
 import { overlaid, visitAll, walkSource, type QuerySource } from './source.js';
 import { IdWalk, type Walk } from './walk.js';

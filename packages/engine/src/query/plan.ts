@@ -1,6 +1,9 @@
 import type { Json } from '../value/documents.js';
 import type { CompiledIndex } from '../format/entries.js';
-import type { Condition, FieldTest } from './filter.js';
+import { canonicalText, conditionText, elementConditions } from '../value/filter.js';
+import type { Condition, FieldTest } from '../value/filter.js';
+import type { Path } from '../value/path.js';
+import { compilePredicate, rowOf } from '../value/predicate.js';
 import { indexRanges, type IndexRange, type QueryIndex } from './ranges.js';
 import type { SortOrder } from './sort.js';
 
@@ -79,8 +82,11 @@ export function planQuery(
 ): Plan {
   const ready = indexes.filter((index) => index.state === 'ready');
   const candidates = candidatesFor(condition, ready);
-  const tests = conjunctsOf(condition).filter((part) => part.kind === 'test');
-  for (const index of ready) candidates.push(...orderOnly(index, tests));
+  const conjuncts = conjunctsOf(condition);
+  const tests = testsOf(conjuncts);
+  for (const index of ready) {
+    if (holds(index.compiled.where, conjuncts)) candidates.push(...orderOnly(index, tests));
+  }
 
   let best: { plan: Plan; strength: number } | undefined;
   for (const { access, strength } of candidates) {
@@ -97,7 +103,7 @@ export function planQuery(
 /** Every access path that this condition allows. */
 function candidatesFor(condition: Condition, indexes: readonly QueryIndex[]): Candidate[] {
   const conjuncts = conjunctsOf(condition);
-  const tests = conjuncts.filter((part) => part.kind === 'test');
+  const tests = testsOf(conjuncts);
   const found: Candidate[] = [];
   for (const test of tests) {
     const access = ownAccess(test);
@@ -105,7 +111,7 @@ function candidatesFor(condition: Condition, indexes: readonly QueryIndex[]): Ca
   }
   for (const index of indexes) {
     const candidate = indexAccess(index, tests);
-    if (candidate) found.push(candidate);
+    if (candidate && holds(index.compiled.where, conjuncts)) found.push(candidate);
   }
   for (const part of conjuncts) {
     const union = part.kind === 'or' ? unionAccess(part.parts, indexes) : undefined;
@@ -116,6 +122,68 @@ function candidatesFor(condition: Condition, indexes: readonly QueryIndex[]): Ca
 
 function conjunctsOf(condition: Condition): readonly Condition[] {
   return condition.kind === 'and' ? condition.parts : [condition];
+}
+
+/** The tests that must hold, and those on fields of elements that an `elemMatch` implies. */
+function testsOf(conjuncts: readonly Condition[]): FieldTest[] {
+  const tests = conjuncts.filter((part) => part.kind === 'test');
+  const implied = tests.flatMap(({ field, op, value }) => {
+    if (op !== 'elemMatch' || field.own) return [];
+    const { element, fields } = elementConditions(value, 'elemMatch');
+    if (!fields || element) return [];
+    return conjunctsOf(fields)
+      .filter((part) => part.kind === 'test')
+      .filter((part) => isPositive(part) && !part.field.own && part.field.segments[0]!.index < 0)
+      .map((part) => ({ ...part, field: below(field, part.field) }));
+  });
+  return [...tests, ...implied];
+}
+
+function below(field: Path, part: Path): Path {
+  const segments = [...field.segments, ...part.segments];
+  return { text: `${field.text}.${part.text}`, segments, isTime: false };
+}
+
+/** False for the tests that a missing field passes. */
+function isPositive({ op, value }: FieldTest): boolean {
+  return op !== 'ne' && op !== 'nin' && !(op === 'exists' && value === false);
+}
+
+/** Whether every record that matches the conjuncts also matches the condition of an index. */
+function holds(where: Condition, conjuncts: readonly Condition[]): boolean {
+  if (where.kind === 'all') return true;
+  return conjunctsOf(where).every((part) => {
+    const text = canonicalText(conditionText(part));
+    return conjuncts.some(
+      (given) =>
+        canonicalText(conditionText(given)) === text ||
+        (part.kind === 'test' && given.kind === 'test' && implies(given, part)),
+    );
+  });
+}
+
+const above: readonly string[] = ['gt', 'gte'];
+const under: readonly string[] = ['lt', 'lte'];
+
+/** Whether a value that passes one test passes the other, which is on the same field. */
+function implies(given: FieldTest, wanted: FieldTest): boolean {
+  if (given.field.text !== wanted.field.text || !isPositive(wanted)) return false;
+  if (wanted.op === 'exists') return isPositive(given);
+  const isSameSide =
+    (above.includes(given.op) && above.includes(wanted.op)) ||
+    (under.includes(given.op) && under.includes(wanted.op));
+  const values = given.op === 'in' ? (given.value as Json[]) : [given.value];
+  if (given.op !== 'eq' && given.op !== 'in' && !isSameSide) return false;
+  // The limit of a range that excludes it may pass only where the other excludes it, too.
+  const op = isSameSide && given.op.length === 2 && wanted.op.length === 2 ? `${wanted.op}e` : '';
+  const test = { ...wanted, op: (op || wanted.op) as FieldTest['op'] };
+  const field = {
+    text: 'v',
+    segments: [{ name: 'v', index: -1, inherited: false }],
+    isTime: false,
+  };
+  const passes = compilePredicate({ ...test, field });
+  return values.every((value) => passes(rowOf({ v: value })));
 }
 
 /** By the record's own id or key. */
@@ -168,9 +236,8 @@ function orderOnly(index: QueryIndex, tests: readonly FieldTest[]): Candidate[] 
   return [{ access, strength: strengths.orderOnly }];
 }
 
-function isPresent({ field, op, value }: FieldTest, paths: CompiledIndex['paths']): boolean {
-  if (op === 'ne' || op === 'nin' || (op === 'exists' && value === false)) return false;
-  return paths.some((path) => path.text === field.text);
+function isPresent(test: FieldTest, paths: CompiledIndex['paths']): boolean {
+  return isPositive(test) && paths.some((path) => path.text === test.field.text);
 }
 
 /**
@@ -210,6 +277,8 @@ function directionOf({ index, constant }: IndexAccess, order: SortOrder): boolea
   const { paths } = index.compiled;
   // With several entries per record, or with cut values, the index order is not the record order.
   if (index.cut || index.multi) return undefined;
+  // The order of texts without their case is another one.
+  if (index.compiled.definition.collation && constant < paths.length) return undefined;
   const fixed = new Set(paths.slice(0, constant).map((path) => path.text));
   const keys = order.keys.filter((key) => !fixed.has(key.path.text));
   // A further index field would come before the id.

@@ -1,7 +1,7 @@
 import { type Json, type JsonObject, refuse } from '../value/documents.js';
 import { type Path, parsePath } from '../value/path.js';
 import { suggestion } from '@millrace/kit/nearest';
-import { parseFilter, type Condition, type Filter, describe, sentence } from './filter.js';
+import { parseFilter, type Condition, type Filter, describe, sentence } from '../value/filter.js';
 import { toSortOrder, type OrderBy, type SortOrder } from './sort.js';
 
 export type Projection = (data: JsonObject) => JsonObject;
@@ -14,6 +14,11 @@ type FieldTree = Map<string, FieldTree | true>;
  * to every element, and elements without it are left out; a number keeps only that element.
  */
 export function compileProjection(paths: readonly Path[]): Projection {
+  const fields = treeOf(paths);
+  return (data) => keepObject(data, fields) ?? {};
+}
+
+function treeOf(paths: readonly Path[]): FieldTree {
   const fields: FieldTree = new Map();
   for (const path of paths) {
     let level = fields;
@@ -28,7 +33,7 @@ export function compileProjection(paths: readonly Path[]): Projection {
       }
     }
   }
-  return (data) => keepObject(data, fields) ?? {};
+  return fields;
 }
 
 function keepParts(value: Json, fields: FieldTree | true): Json | undefined {
@@ -58,6 +63,30 @@ function keepArray(items: Json[], fields: FieldTree): Json[] | undefined {
   return result.length > 0 ? result : undefined;
 }
 
+/** Leaves out the parts of a document that the paths select; in an array, those of every element. */
+export function compileExclusion(paths: readonly Path[]): Projection {
+  const fields = treeOf(paths);
+  return (data) => dropObject(data, fields);
+}
+
+function dropParts(value: Json, fields: FieldTree): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  if (!Array.isArray(value)) return dropObject(value, fields);
+  const names: FieldTree = new Map([...fields].filter(([name]) => !/^\d+$/.test(name)));
+  return value
+    .filter((_, i) => fields.get(String(i)) !== true)
+    .map((item) => (names.size > 0 ? dropParts(item, names) : item));
+}
+
+function dropObject(object: JsonObject, fields: FieldTree): JsonObject {
+  const result: JsonObject = {};
+  for (const [name, value] of Object.entries(object)) {
+    const below = fields.get(name);
+    if (below !== true) result[name] = below ? dropParts(value, below) : value;
+  }
+  return result;
+}
+
 /** A query for records. */
 export interface FindQuery {
   /** Which records. Default: all. */
@@ -72,6 +101,8 @@ export interface FindQuery {
   cursor?: string | undefined;
   /** Dotted paths of the fields of `data` to return. Default: all. */
   fields?: readonly string[] | undefined;
+  /** Dotted paths of the fields of `data` to leave out, in place of `fields`. */
+  projection?: { exclude: readonly string[] } | undefined;
   explain?: boolean | undefined;
   /** Only counts the matches, regardless of limit, skip and cursor. */
   countOnly?: boolean | undefined;
@@ -103,6 +134,7 @@ const findMembers = [
   'skip',
   'cursor',
   'fields',
+  'projection',
   'explain',
   'countOnly',
   'allowFullScan',
@@ -121,7 +153,7 @@ export function checkFind(input: unknown): CheckedFind {
     limit: wholeNumber(query.limit, 'limit') || Infinity,
     skip: wholeNumber(query.skip, 'skip'),
     cursor: textOf(query.cursor, 'cursor'),
-    project: checkFields(query.fields),
+    project: checkProjection(query.fields, query.projection),
     explain: flag(query.explain, 'explain', false),
     countOnly: flag(query.countOnly, 'countOnly', false),
     allowFullScan: flag(query.allowFullScan, 'allowFullScan', true),
@@ -199,6 +231,21 @@ function textOf(value: unknown, place: string): string {
   if (value === undefined) return '';
   if (typeof value === 'string') return value;
   throw bad(place, `must be a text, not ${describe(value)}`);
+}
+
+function checkProjection(fields: unknown, projection: unknown): Projection | undefined {
+  const include = checkFields(fields);
+  if (projection === undefined) return include;
+  const { exclude } = membersOf(projection, 'projection', ['exclude']);
+  const list = listOf(exclude, 'projection.exclude', maxProjectedFields);
+  if (list.length === 0) return include;
+  if (include) throw bad('projection', 'leaves fields out and fields names some: use one of them');
+  const paths = list.map((field, i) => {
+    const path = pathOf(field, `projection.exclude[${i}]`);
+    if (!path.own) return path;
+    throw bad(`projection.exclude[${i}]`, `cannot be ${path.text}, which is not a part of data`);
+  });
+  return compileExclusion(paths);
 }
 
 function checkFields(value: unknown): Projection | undefined {

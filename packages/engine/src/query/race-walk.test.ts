@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { parseFilter } from './filter.js';
+import { parseFilter } from '../value/filter.js';
 import { idOf, MemoryView, sourceOf } from './memory-view.test-support.js';
 import { planQuery } from './plan.js';
-import { compilePredicate } from './predicate.js';
+import { compilePredicate } from '../value/predicate.js';
 import { RaceWalk } from './open-walk.js';
 import { walkSource } from './source.js';
 

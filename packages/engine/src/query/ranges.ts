@@ -1,7 +1,7 @@
 import type { Json } from '../value/documents.js';
 import { after, EntryEncoder, tags } from '../format/encoding.js';
-import type { CompiledIndex } from '../format/entries.js';
-import type { FieldTest } from './filter.js';
+import { indexForm, type CompiledIndex, type IndexDefinition } from '../format/entries.js';
+import type { FieldTest } from '../value/filter.js';
 import { equalValues, rankOf, ranks } from '../value/order.js';
 
 /**
@@ -57,8 +57,12 @@ export function indexRanges(
   let constant = 0;
   let constantValues = prefixes[0]!;
   for (const path of paths) {
-    const own = tests.filter((test) => test.field.text === path.text);
-    const values = givenValues(own, index.compiled.definition.sparse ?? false);
+    const { definition } = index.compiled;
+    const own = tests
+      .filter((test) => test.field.text === path.text)
+      .map((test) => inCollation(test, definition))
+      .filter((test) => test !== undefined);
+    const values = givenValues(own, definition.sparse ?? false);
     if (!values || prefixes.length * values.length > maxRanges) {
       const narrowed = narrow(index, own, encoder, prefixes);
       if (narrowed) return { ...narrowed, bound, constant, constantValues };
@@ -75,6 +79,30 @@ export function indexRanges(
   }
   if (bound === 0) return undefined;
   return { ranges: inOrder(prefixes.map(beginningWith)), bound, constant, constantValues };
+}
+
+const textOps = ['gt', 'gte', 'lt', 'lte', 'between', 'prefix'];
+
+/**
+ * The test as an index without case can serve it: its text folded, `eqi` as eq, `startsWithi` as
+ * prefix. Undefined: the order of its texts is another one than that of the index.
+ */
+function inCollation(test: FieldTest, definition: IndexDefinition): FieldTest | undefined {
+  const { op, value } = test;
+  const isText = typeof value === 'string' || (op === 'between' && isTextList(value));
+  if (definition.collation === undefined) {
+    return op === 'eqi' || op === 'startsWithi' ? undefined : test;
+  }
+  if (isText && textOps.includes(op)) return undefined;
+  const form = (each: Json) => indexForm(each, definition)!;
+  if (op === 'eqi') return { ...test, op: 'eq', value: form(value) };
+  if (op === 'startsWithi') return { ...test, op: 'prefix', value: form(value) };
+  const isList = op === 'in' || op === 'all';
+  return { ...test, value: isList ? (value as Json[]).map(form) : form(value) };
+}
+
+function isTextList(value: Json): boolean {
+  return Array.isArray(value) && typeof value[0] === 'string';
 }
 
 function beginningWith(prefix: Buffer): IndexRange {
@@ -134,6 +162,20 @@ function narrow(
     const ranges = prefixes.flatMap((prefix) => elementRanges(contains.value, encoder, prefix));
     return { ranges: inOrder(ranges), narrowed: 'element' };
   }
+  const all = tests.find((test) => test.op === 'all');
+  if (all) {
+    const [first] = all.value as [Json];
+    const ranges = prefixes.map((prefix) =>
+      beginningWith(encoder.begin().raw(prefix).element(first).end()),
+    );
+    return { ranges: inOrder(ranges), narrowed: 'element' };
+  }
+  const typed = tests.find((test) => test.op === 'type');
+  if (typed) {
+    const value = exampleOf[typed.value as keyof typeof exampleOf];
+    const ranges = prefixes.map((prefix) => typeRange(prefix, value));
+    return { ranges: inOrder(ranges), narrowed: 'presence' };
+  }
   // In an index of all records this would be nearly all of it.
   const present = tests.some((test) => test.op === 'exists' && test.value === true);
   if (!present || !index.compiled.definition.sparse) return undefined;
@@ -191,6 +233,8 @@ function elementRanges(value: Json, encoder: EntryEncoder, prefix: Buffer): Inde
   const element = beginningWith(encoder.begin().raw(prefix).element(value).end());
   return typeof value === 'string' ? [typeRange(prefix, value), element] : [element];
 }
+
+const exampleOf = { null: null, boolean: true, number: 0, text: '', array: [], object: {} };
 
 /** All values of the same type: no op matches across types. */
 function typeRange(prefix: Buffer, value: Json): IndexRange {

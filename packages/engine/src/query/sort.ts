@@ -5,12 +5,7 @@ import type { Slice } from '../core/slice.js';
 import type { RecordImage } from '../format/record.js';
 import type { Block, SortSpace, SpillFile } from '../storage/sort-space.js';
 
-/** One step of a sort as in the API. */
-export interface OrderBy {
-  field: string;
-  /** Descending. */
-  desc?: boolean | undefined;
-}
+export type { OrderBy } from '../value/plain-query.js';
 
 interface SortKey {
   readonly path: Path;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseTime, timeText } from './filter.js';
+import { parseTime, timeText } from '../value/filter.js';
 
 test('RFC 3339 times are read to the fraction of a millisecond', () => {
   expect(parseTime('1970-01-01T00:00:00Z')).toBe(0);

@@ -1,6 +1,6 @@
 import type { Json } from '../value/documents.js';
 import type { AggregateQuery as PlainAggregateQuery } from './aggregate-query.js';
-import type { FilterOp } from './filter.js';
+import type { FilterOp } from '../value/plain-query.js';
 import type { OrderBy } from './sort.js';
 
 /** The fields that every record has beside its data. */
@@ -8,9 +8,9 @@ type OwnPath = '$id' | '$key' | '$rev' | '$seq' | '$created_at' | '$updated_at' 
 
 /** One level less; paths end at three. */
 type Less = [never, 0, 1, 2];
-type IsOpen<T> = unknown extends T ? true : string extends keyof T ? true : false;
+export type IsOpen<T> = unknown extends T ? true : string extends keyof T ? true : false;
 
-type DataPath<T, Depth extends number> = T extends object
+export type DataPath<T, Depth extends number> = T extends object
   ? { [K in keyof T & string]-?: K | PathBelow<NonNullable<T[K]>, K, Less[Depth]> }[keyof T &
       string]
   : never;
@@ -70,23 +70,43 @@ type ContainedIn<V> = unknown extends V
       ? string
       : never;
 
+/** A Date is compared with times that are stored as text. */
+type Compared<V> = string extends V ? V | Date : V;
+
 interface Operators<V> {
-  eq: V;
-  ne: V;
-  gt: V;
-  gte: V;
-  lt: V;
-  lte: V;
-  in: readonly V[];
-  nin: readonly V[];
-  between: readonly [V, V];
+  eq: Compared<V>;
+  ne: Compared<V>;
+  gt: Compared<V>;
+  gte: Compared<V>;
+  lt: Compared<V>;
+  lte: Compared<V>;
+  in: readonly Compared<V>[];
+  nin: readonly Compared<V>[];
+  between: readonly [Compared<V>, Compared<V>];
   exists: boolean;
   /** A part of a string, or an element of an array. */
   contains: ContainedIn<V>;
   prefix: TextOf<V>;
   /** RE2 syntax. */
   regex: TextOf<V>;
+  /** Equal without regard to case. An index with `collation: 'ci'` serves it. */
+  eqi: TextOf<V>;
+  /** Begins with a text, without regard to case. An index with `collation: 'ci'` serves it. */
+  startsWithi: TextOf<V>;
+  /** One element passes all of these: a filter on its fields, or operators on a plain element. */
+  elemMatch: ArrayOf<V, { readonly [name: string]: unknown }>;
+  /** An array with all of these elements. */
+  all: ArrayOf<V, readonly ContainedIn<V>[]>;
+  /** An array of this length. */
+  size: ArrayOf<V, number>;
+  type: 'null' | 'boolean' | 'number' | 'text' | 'array' | 'object';
 }
+
+type ArrayOf<V, Operand> = unknown extends V
+  ? Operand
+  : Extract<V, readonly unknown[]> extends never
+    ? never
+    : Operand;
 
 type AtLeastOne<O> = { [K in keyof O]: Pick<O, K> & Partial<Omit<O, K>> }[keyof O];
 
@@ -97,7 +117,7 @@ type PlainValue<V> = unknown extends V
     ? V
     : V extends object
       ? never
-      : V;
+      : Compared<V>;
 
 type Test<V> = PlainValue<V> | AtLeastOne<Operators<V>>;
 
@@ -148,6 +168,8 @@ export interface FindOneQuery<T = never, F extends string = DefaultFields<T>> {
   cursor?: string | undefined;
   /** Dotted paths of the fields of `data` to return. Default: all. */
   fields?: readonly F[] | undefined;
+  /** Dotted paths of the fields of `data` to leave out, in place of `fields`. */
+  projection?: { exclude: readonly Path<T>[] } | undefined;
   explain?: boolean | undefined;
   /** Only counts the matches, regardless of limit, skip and cursor. */
   countOnly?: boolean | undefined;
@@ -188,6 +210,10 @@ export type Projected<T, F extends string> = [F] extends [never]
       : [Exclude<F, OwnPath>] extends [keyof T]
         ? Pick<T, Exclude<F, OwnPath> & keyof T>
         : Part<T, Exclude<F, OwnPath>>;
+
+/** The type of the values of `distinct`: of an array its elements. */
+export type DistinctValue<T, P extends string> =
+  ValueAt<T, P> extends readonly (infer Item)[] ? Item : ValueAt<T, P>;
 
 /** What to compute over groups of records. */
 export interface AggregateQuery<T = never> extends Omit<

@@ -1,7 +1,7 @@
 import type { ReadView } from '../storage/views.js';
 import type { RecordImage } from '../format/record.js';
 import { idLength, writeId } from '../format/keys.js';
-import { idBefore, idBehind, isStoredId } from './filter.js';
+import { idBefore, idBehind, isStoredId } from '../value/filter.js';
 import type { IdRangeAccess } from './plan.js';
 import type { Slice } from '../core/slice.js';
 

@@ -156,10 +156,25 @@ function copyValue(
       if (value === null) return null;
       return Array.isArray(value)
         ? copyArray(value, { parent, name }, depth + 1)
-        : copyObject(value, { parent, name }, depth + 1);
+        : (formOf(value, parent, name, depth) ?? copyObject(value, { parent, name }, depth + 1));
     default:
       throw refuse('BAD_DATA', `data at "${pathOf({ parent, name })}" is ${describe(value)}.`);
   }
+}
+
+function formOf(
+  value: object,
+  parent: Place | undefined,
+  name: string | number,
+  depth: number,
+): Json | undefined {
+  if (Object.getPrototypeOf(value) === Object.prototype) return undefined;
+  if (value instanceof Date && Number.isNaN(value.getTime())) {
+    throw refuse('BAD_DATA', `data at "${pathOf({ parent, name })}" is an invalid Date.`);
+  }
+  const form = jsonForm(value);
+  // A vector with NaN is refused like any other array.
+  return Array.isArray(form) ? copyArray(form, { parent, name }, depth + 1) : form;
 }
 
 function copyArray(array: readonly unknown[], place: Place, depth: number): Json[] {
@@ -177,8 +192,7 @@ function checkPlain(value: object, place: Place | undefined): void {
   if ('toJSON' in value && typeof value.toJSON === 'function') {
     throw refuse(
       'BAD_DATA',
-      `data at "${pathOf(place)}" is ${describe(value)}: ` +
-        'store it in a JSON form (a Date as toISOString()).',
+      `data at "${pathOf(place)}" is ${describe(value)}: store it in a JSON form.`,
     );
   }
   // Objects of another realm or decoder count as plain.
@@ -238,6 +252,43 @@ export function checkSchemaObject(schema: unknown): asserts schema is object {
 }
 
 export type UpdateMode = 'replace' | 'merge';
+/** `operators`: the data is an update such as `{ $inc: { n: 1 } }`. */
+export type WriteMode = UpdateMode | 'operators';
+
+/** Whether a value is meant as update operators: a name at its top begins with a dollar sign. */
+export function isUpdate(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  for (const name in value) if (name.startsWith('$')) return true;
+  return false;
+}
+
+/** A document must not look like an update: it would be stored where an operator was meant. */
+export function refuseOperators(data: unknown): void {
+  if (!isUpdate(data)) return;
+  const name = Object.keys(data).find((each) => each.startsWith('$'));
+  throw refuse(
+    'BAD_DATA',
+    `"${name}" cannot be a field at the top of a document: names with "$" are update operators. ` +
+      'Send operators as "update", or with update() or updateMany().',
+  );
+}
+
+/** A time as it is stored: RFC 3339 in UTC with milliseconds, which sorts by time as text. */
+export function date(value: Date | number | string): string {
+  const time = new Date(value);
+  if (!Number.isNaN(time.getTime())) return time.toISOString();
+  throw refuse('BAD_DATA', `${JSON.stringify(value)} is not a time: use a Date or RFC 3339 text.`);
+}
+
+/** The JSON form of a Date, of bytes or of a vector; undefined for other values. */
+export function jsonForm(value: object): Json | undefined {
+  if (value instanceof Date) return date(value);
+  if (value instanceof Uint8Array) {
+    const { buffer, byteOffset, byteLength } = value;
+    return { $bytes: Buffer.from(buffer, byteOffset, byteLength).toString('base64') };
+  }
+  return value instanceof Float32Array ? Array.from(value) : undefined;
+}
 
 /** Whether the mode is a merge. Refuses anything but the two modes, in upper or lower case. */
 export function isMerge(mode: string | undefined): boolean {

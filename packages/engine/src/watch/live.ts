@@ -3,7 +3,7 @@ import { type StoredRecord, toStoredRecord } from '../format/record.js';
 import type { VisibleChange } from './message.js';
 import { Refusal } from '@millrace/kit/errors';
 import { checkCollectionName, toDocument } from '../value/documents.js';
-import { compilePredicate } from '../query/predicate.js';
+import { compilePredicate } from '../value/predicate.js';
 import { checkFind, type FindQuery } from '../query/query.js';
 import type { Watches, WatchOptions } from './watches.js';
 

@@ -7,12 +7,13 @@ import {
   requestMemoryMs,
 } from './requests.js';
 import type { CollectionInfo, Core } from '../core/core.js';
-import { mergePatch, toDocument, refuse } from '../value/documents.js';
+import { isUpdate, mergePatch, refuse, toDocument, type JsonObject } from '../value/documents.js';
 import { bulkCommitRecords } from './bulk.js';
 import * as operations from './mutations.js';
+import { parseUpdate } from './operators.js';
 import type { Target } from './mutations.js';
-import type { Filter } from '../query/filter.js';
-import { compilePredicate } from '../query/predicate.js';
+import type { Filter } from '../value/filter.js';
+import { compilePredicate } from '../value/predicate.js';
 import { checkFind, wholeNumber } from '../query/query.js';
 import type { Queries } from './reads.js';
 import type { RecordImage } from '../format/record.js';
@@ -25,6 +26,8 @@ export interface ManyOptions {
   limit?: number | undefined;
   requestId?: string | undefined;
   transaction?: Transaction | undefined;
+  /** `operators`: the patch is an update, even if no name in it is one of an operator. */
+  mode?: 'operators' | undefined;
 }
 
 export interface ManyResult {
@@ -56,17 +59,19 @@ export class BulkByFilter {
     private readonly queries: Queries,
   ) {}
 
-  /** Merges the patch (RFC 7396) into every record that matches. */
+  /** Merges the patch (RFC 7396) into every record that matches, or applies its operators. */
   async updateMany(
     name: string,
     filter: unknown,
     patch: unknown,
     options: ManyOptions = {},
   ): Promise<ManyResult> {
-    const document = toDocument(patch, 'patch');
-    return this.#run(name, filter, options, ['update', document], (target, collection, record) => {
-      if (isDeepStrictEqual(mergePatch(record.data, document), record.data)) return false;
-      operations.update(target, collection, record, { data: document }, { mode: 'merge' });
+    const change = changeOf(patch, options.mode);
+    const print = ['update', patch];
+    return this.#run(name, filter, options, print, (target, collection, record) => {
+      const data = change(record.data, target.now);
+      if (isDeepStrictEqual(data, record.data)) return false;
+      operations.update(target, collection, record, { data });
       return true;
     });
   }
@@ -207,6 +212,16 @@ interface Work {
   apply: Apply;
   progress: Progress;
   save: ((progress: Progress) => void) | undefined;
+}
+
+/** What a merge patch or an update makes of a document. */
+export function changeOf(
+  patch: unknown,
+  mode?: 'operators',
+): (before: JsonObject, now: number) => JsonObject {
+  if (mode || isUpdate(patch)) return parseUpdate(patch).apply;
+  const document = toDocument(patch, 'patch');
+  return (before) => mergePatch(before, document);
 }
 
 function resultOf({ matched, changed, seq }: Progress): ManyResult {

@@ -11,13 +11,15 @@ import { idLength, readId, readUint48, writeId } from '../format/keys.js';
 export const maxBulkOperations = 10_000;
 
 interface Body extends WriteOptions {
-  data: unknown;
+  data?: unknown;
+  /** Operators, in place of `data`. */
+  update?: unknown;
 }
 export type Place = { id?: string | undefined; key?: string | undefined };
 
 /** One write of a bulk: exactly one of the members is set. */
 export interface BulkOperation {
-  insert?: (Body & Place) | undefined;
+  insert?: (WriteOptions & Place & { data: unknown }) | undefined;
   upsert?: (Body & { key: string; mode?: UpdateMode | undefined }) | undefined;
   update?:
     | (Body & Place & { mode?: UpdateMode | undefined; expectedRev?: number | undefined })

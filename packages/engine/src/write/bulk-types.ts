@@ -1,9 +1,11 @@
 import type { Patch } from '../value/documents.js';
+import type { Update } from '../query/typed-update.js';
 import type { StoredRecord } from '../format/record.js';
 
 type Body<T, In> =
   | { data: In; mode?: 'replace' | undefined; ttlMs?: number | undefined }
-  | { data: Patch<T>; mode: 'merge'; ttlMs?: number | undefined };
+  | { data: Patch<T>; mode: 'merge'; ttlMs?: number | undefined }
+  | { update: Update<T>; ttlMs?: number | undefined };
 
 /** One write of a bulk. */
 export type BulkOperation<T = Record<string, unknown>, In = T> =

@@ -9,10 +9,19 @@ import {
 } from './bulk-operations.js';
 import type { CollectionInfo, Core } from '../core/core.js';
 import { CommitTarget, checkRequestId, once } from './requests.js';
-import { ownDocument, toDocument, isMerge, type UpdateMode, refuse } from '../value/documents.js';
+import {
+  ownDocument,
+  toDocument,
+  isMerge,
+  type JsonObject,
+  type UpdateMode,
+  refuse,
+  refuseOperators,
+} from '../value/documents.js';
 import { encodeValue } from '../format/record.js';
 import * as operations from './mutations.js';
 import type { Address, Document, Target, Written } from './mutations.js';
+import { parseUpdate } from './operators.js';
 import type { Transaction } from './transactions.js';
 
 /** Records per commit of a bulk that is not atomic. */
@@ -201,19 +210,19 @@ export class Bulk {
     const { insert, upsert, update } = given.length === 1 ? operation : {};
     if (kind === 'insert' && insert) {
       const { id, key } = insert;
-      const document = this.#document(insert.data, undefined, options);
+      const document = this.#document(insert, undefined, options);
       const place = { ttlMs: insert.ttlMs, id: id || undefined, key: key || undefined };
       return (target, info) => operations.insert(target, info, document, place);
     }
     if (kind === 'upsert' && upsert) {
       const written = { ...upsert, mode: modeOf(upsert) };
-      const document = this.#document(upsert.data, written.mode, options);
+      const document = this.#document(upsert, written.mode, options);
       return (target, info) => operations.upsert(target, info, upsert.key, document, written);
     }
     if (kind === 'update' && update) {
       const address = addressOf(update);
       const written = { ...update, mode: modeOf(update) };
-      const document = this.#document(update.data, written.mode, options);
+      const document = this.#document(update, written.mode, options);
       const { expectedRev } = update;
       return expectedRev === undefined
         ? (target, info) => operations.update(target, info, address, document, written)
@@ -230,7 +239,16 @@ export class Bulk {
     throw refuse('BAD_REQUEST', 'An operation is one of insert, upsert, update or delete.');
   }
 
-  #document(data: unknown, mode: UpdateMode | undefined, { isDataOwn }: BulkOptions): Document {
+  #document(
+    { data, update }: { data?: unknown; update?: unknown },
+    mode: UpdateMode | undefined,
+    { isDataOwn }: BulkOptions,
+  ): Document {
+    if (update !== undefined) {
+      if (data !== undefined) throw refuse('BAD_REQUEST', 'Send data or update, not both.');
+      return { data: update as JsonObject, update: parseUpdate(update) };
+    }
+    refuseOperators(data);
     if (mode !== 'merge') return encodeValue(this.core, data, isDataOwn);
     return { data: isDataOwn ? ownDocument(data) : toDocument(data) };
   }

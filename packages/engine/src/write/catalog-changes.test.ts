@@ -19,7 +19,7 @@ async function codeOf(work: Promise<unknown>): Promise<string> {
   throw new Error('It was not refused', { cause: error });
 }
 
-const namesOf = (db: Database) => db.collections().map(({ name }) => name);
+const namesOf = (db: Database) => db.catalog.collections().map(({ name }) => name);
 const indexesOf = (db: Database) => db.indexes().map(({ name, state }) => `${name} ${state}`);
 
 async function fill(db: Database, name: string, count: number): Promise<void> {

@@ -3,9 +3,18 @@ import {
   type CollectionInfo,
   type Core,
   sameDefinition,
+  whereText,
   type IndexInfo,
 } from '../core/core.js';
-import { type JsonObject, checkCollectionName, checkKey, refuse } from '../value/documents.js';
+import {
+  type JsonObject,
+  checkCollectionName,
+  checkKey,
+  refuse,
+  toDocument,
+} from '../value/documents.js';
+import { hashText } from '../value/bytes.js';
+import { plainFilter } from '../value/plain-query.js';
 import { compileSchema, type CollectionSchema, type ValidateMode } from '../core/json-schema.js';
 import { type IndexDefinition, compileIndex } from '../format/entries.js';
 import { encodeDocument, type RecordImage } from '../format/record.js';
@@ -18,7 +27,7 @@ interface Declaration {
   /** As JSON: a schema may be nested deeper than a document. */
   schema?: string;
   validate?: ValidateMode;
-  index?: { fields: string[]; unique: boolean; sparse: boolean };
+  index?: IndexDefinition;
   /** The collection was dropped, or was renamed. */
   dropped?: true;
   /** The collection is being renamed to this. */
@@ -28,11 +37,36 @@ interface Declaration {
 /** Keys of the system collection. */
 export const keyOf = {
   schema: (collection: string) => `schema:${collection}`,
-  index: (collection: string, { fields, unique, sparse }: IndexDefinition) =>
-    `index:${collection}:${fields.join(',')}${unique ? ':unique' : ''}${sparse ? ':sparse' : ''}`,
+  index: (collection: string, definition: IndexDefinition) => {
+    const { fields, unique, sparse, collation, where } = definition;
+    const marks = [
+      unique && 'unique',
+      sparse && 'sparse',
+      collation,
+      where && whereMark(definition),
+    ];
+    return [`index:${collection}:${fields.join(',')}`, ...marks.filter(Boolean)].join(':');
+  },
   dropped: (collection: string) => `dropped:${collection}`,
   rename: (collection: string) => `rename:${collection}`,
 };
+
+function whereMark(definition: IndexDefinition): string {
+  const { high, low } = hashText(whereText(definition));
+  return `where-${high.toString(16)}${low.toString(16)}`;
+}
+
+/** A definition as it is stored: nothing of the caller's objects, nothing that is not set. */
+function storedDefinition(definition: IndexDefinition): IndexDefinition {
+  const { fields, unique = false, sparse = false, collation, where } = definition;
+  return {
+    fields: [...fields],
+    unique,
+    sparse,
+    ...(collation === undefined ? {} : { collation }),
+    ...(where === undefined ? {} : { where: toDocument(plainFilter(where, 'where'), 'where') }),
+  };
+}
 
 /** Stores a declaration. Inside a job. */
 export function putDeclaration(
@@ -209,9 +243,8 @@ export class CatalogChanges {
     definition: IndexDefinition,
   ): Promise<{ index: IndexInfo; seq: number }> {
     checkCollectionName(name);
-    const { fields, unique = false, sparse = false } = definition;
     compileIndex(definition);
-    const index = { fields: [...fields], unique, sparse };
+    const index = storedDefinition(definition);
     const key = keyOf.index(name, index);
     checkKey(key);
     const known = this.#indexOf(name, index);
@@ -326,8 +359,7 @@ export class CatalogChanges {
       const declaration = { collection: newName, schema: text, validate };
       putDeclaration(core, commit, keyOf.schema(newName), declaration);
     }
-    for (const { fields, unique = false, sparse = false } of core.declaredIndexes.get(name) ?? []) {
-      const index = { fields: [...fields], unique, sparse };
+    for (const index of core.declaredIndexes.get(name) ?? []) {
       putDeclaration(core, commit, keyOf.index(newName, index), { collection: newName, index });
     }
     removeDeclaration(core, commit, keyOf.rename(name));

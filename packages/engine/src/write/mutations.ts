@@ -15,13 +15,14 @@ import {
   checkKey,
   mergePatch,
   type JsonObject,
-  type UpdateMode,
+  type WriteMode,
 } from '../value/documents.js';
 import { enforceSchema } from '../core/schema.js';
 import type { IndexEntries } from '../format/entries.js';
 import { entryKey, expiryKey, expiryKinds, idBytes, prefixed, recordKey } from '../format/keys.js';
 import type { DatabaseState } from '../storage/file/tables.js';
 import { isUlid, normalizeUlid } from '@millrace/kit/ulid';
+import type { CheckedUpdate } from './operators.js';
 
 /**
  * Builds one commit inside a job of the writer: every change is applied at once, so that the rest
@@ -284,6 +285,8 @@ export interface Target {
 export interface Document {
   data: JsonObject;
   encoded?: EncodedDocument | undefined;
+  /** The data is this update, to apply to the document that is there. */
+  update?: CheckedUpdate | undefined;
 }
 
 export interface WriteOptions {
@@ -329,7 +332,7 @@ export function update(
   collection: CollectionInfo,
   address: Address,
   document: Document,
-  options: WriteOptions & { mode?: UpdateMode | undefined } = {},
+  options: WriteOptions & { mode?: WriteMode | undefined } = {},
 ): Written {
   const before = existing(target, collection, address);
   return { record: overwrite(target, collection, before, document, options), created: false };
@@ -340,18 +343,20 @@ export function upsert(
   collection: CollectionInfo,
   key: string,
   document: Document,
-  options: WriteOptions & { mode?: UpdateMode | undefined } = {},
+  options: WriteOptions & { mode?: WriteMode | undefined } = {},
 ): Written {
   checkKey(key);
   const before = target.byKey(collection, key);
   if (before) {
     return { record: overwrite(target, collection, before, document, options), created: false };
   }
-  return insert(target, collection, intoNothing(document, options.mode), { ...options, key });
+  const fresh = intoNothing(target, document, options.mode);
+  return insert(target, collection, fresh, { ...options, key });
 }
 
-/** A merge that creates the record: the fields that the patch sets, without those it removes. */
-function intoNothing(document: Document, mode: UpdateMode | undefined): Document {
+/** A merge or update that creates the record: what it makes of an empty document. */
+function intoNothing(target: Target, document: Document, mode: WriteMode | undefined): Document {
+  if (document.update) return { data: document.update.apply({}, target.now) };
   return mode === 'merge' ? { data: mergePatch({}, document.data) } : document;
 }
 
@@ -362,7 +367,7 @@ export function updateIfRev(
   address: Address,
   expectedRev: number,
   document: Document,
-  options: WriteOptions & { mode?: UpdateMode | undefined } = {},
+  options: WriteOptions & { mode?: WriteMode | undefined } = {},
 ): Written {
   if (!Number.isSafeInteger(expectedRev) || expectedRev < 0) {
     throw refuse(
@@ -377,7 +382,7 @@ export function updateIfRev(
     checkKey(address.key);
     const there = target.byKey(collection, address.key);
     if (there) throw revMismatch(collection, there, expectedRev);
-    const fresh = intoNothing(document, options.mode);
+    const fresh = intoNothing(target, document, options.mode);
     return insert(target, collection, fresh, { ...options, key: address.key });
   }
   const before = existing(target, collection, address);
@@ -417,10 +422,11 @@ function overwrite(
   collection: CollectionInfo,
   before: RecordImage,
   document: Document,
-  options: WriteOptions & { mode?: UpdateMode | undefined },
+  options: WriteOptions & { mode?: WriteMode | undefined },
 ): RecordImage {
-  const encoded =
-    options.mode === 'merge'
+  const encoded = document.update
+    ? target.encode(document.update.apply(before.data, target.now))
+    : options.mode === 'merge'
       ? target.encode(mergePatch(before.data, document.data))
       : (document.encoded ?? target.encode(document.data));
   const expiresAt = expiryFor(target, collection, options, before);

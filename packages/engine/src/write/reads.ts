@@ -2,11 +2,17 @@ import type { CollectionInfo, Core } from '../core/core.js';
 import { RecordImage } from '../format/record.js';
 import { prefixed, readId, recordKey } from '../format/keys.js';
 import type { Transaction } from './transactions.js';
-import { aggregate, type AggregateResult } from '../query/aggregate.js';
+import {
+  aggregate,
+  checkDistinct,
+  distinct,
+  type AggregateResult,
+  type DistinctResult,
+} from '../query/aggregate.js';
 import { checkAggregate } from '../query/aggregate-query.js';
-import type { Condition } from '../query/filter.js';
+import type { Condition } from '../value/filter.js';
 import { find, type FindBatch } from '../query/find.js';
-import { compilePredicate } from '../query/predicate.js';
+import { compilePredicate } from '../value/predicate.js';
 import { checkFind } from '../query/query.js';
 import type { Slice } from '../core/slice.js';
 import type { QuerySource } from '../query/source.js';
@@ -103,6 +109,22 @@ export class Queries {
     const [source, done] = this.#source(name, query.condition, slice, transaction);
     try {
       return { ...(await aggregate(source, query)), readSeq: source.view.seq };
+    } finally {
+      done();
+    }
+  }
+
+  async distinct(
+    name: string,
+    input: unknown,
+    transaction?: Transaction,
+  ): Promise<DistinctResult & ReadPoint> {
+    const query = checkDistinct(input);
+    const slice = this.core.newSlice();
+    if (!transaction) await slice.begin();
+    const [source, done] = this.#source(name, query.condition, slice, transaction);
+    try {
+      return { ...(await distinct(source, query)), readSeq: source.view.seq };
     } finally {
       done();
     }

@@ -202,7 +202,7 @@ describe('schema: survives', () => {
 
 test('schema: the system collection is out of reach', async () => {
   const db = await openWithSchema();
-  expect(db.collections().map(({ name }) => name)).toEqual(['people']);
+  expect(db.catalog.collections().map(({ name }) => name)).toEqual(['people']);
   expect(() => db.collection('_catalog')).toThrow('cannot name a collection');
   for (const work of [
     db.writes.insert('_catalog', {}),

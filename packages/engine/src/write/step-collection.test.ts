@@ -29,10 +29,10 @@ describe('step collection', () => {
   test('reading does not create the collection, the first record does', async () => {
     const db = await scratch.open();
     await db.transact((target) => target.collection('things').get('a'));
-    expect(db.collections()).toEqual([]);
+    expect(db.catalog.collections()).toEqual([]);
     await db.transact((target) => target.collection('things').put('a', {}));
     const again = await scratch.reopen(db);
-    expect(again.collections().map(({ name }) => name)).toEqual(['things']);
+    expect(again.catalog.collections().map(({ name }) => name)).toEqual(['things']);
     expect((await again.verify()).ok).toBe(true);
   });
 

@@ -118,7 +118,7 @@ describe('insert', () => {
     const made = await Promise.all(
       Array.from({ length: 40 }, (_, i) => db.collection(`c${i % 4}`).insert({ i })),
     );
-    expect(db.collections().map(({ name }) => name)).toEqual(['c0', 'c1', 'c2', 'c3']);
+    expect(db.catalog.collections().map(({ name }) => name)).toEqual(['c0', 'c1', 'c2', 'c3']);
     expect(new Set(made.map(({ id }) => id)).size).toBe(40);
     const again = await scratch.reopen(db);
     expect((await again.collection('c3').findById(made[3]!.id))?.data).toEqual({ i: 3 });

@@ -1,9 +1,16 @@
 import type { CollectionInfo, Core } from '../core/core.js';
 import { CommitTarget, once, type Outcome } from './requests.js';
-import { ownDocument, toDocument, type UpdateMode } from '../value/documents.js';
+import {
+  ownDocument,
+  refuseOperators,
+  toDocument,
+  type JsonObject,
+  type WriteMode,
+} from '../value/documents.js';
 import { encodeDocument, encodeValue } from '../format/record.js';
 import * as operations from './mutations.js';
 import type { Address, Document, Target, WriteOptions } from './mutations.js';
+import { parseUpdate } from './operators.js';
 import type { Transaction } from './transactions.js';
 
 /** Options of every write. */
@@ -43,7 +50,7 @@ export class Writes {
     collection: string,
     address: Address,
     data: unknown,
-    options: CallOptions & { mode?: UpdateMode | undefined } = {},
+    options: CallOptions & { mode?: WriteMode | undefined } = {},
   ): Promise<Outcome> {
     const document = this.#document(data, options);
     const print = () => ['update', collection, address, document.data, options.mode, options.ttlMs];
@@ -56,7 +63,7 @@ export class Writes {
     collection: string,
     key: string,
     data: unknown,
-    options: CallOptions & { mode?: UpdateMode | undefined } = {},
+    options: CallOptions & { mode?: WriteMode | undefined } = {},
   ): Promise<Outcome> {
     const document = this.#document(data, options);
     const print = () => ['upsert', collection, key, document.data, options.mode, options.ttlMs];
@@ -70,7 +77,7 @@ export class Writes {
     address: Address,
     expectedRev: number,
     data: unknown,
-    options: CallOptions & { mode?: UpdateMode | undefined } = {},
+    options: CallOptions & { mode?: WriteMode | undefined } = {},
   ): Promise<Outcome> {
     const document = this.#document(data, options);
     const print = () => [
@@ -97,8 +104,10 @@ export class Writes {
   }
 
   /** Checks and encodes outside the writer, to keep the job short. */
-  #document(data: unknown, options: CallOptions & { mode?: UpdateMode | undefined }): Document {
+  #document(data: unknown, options: CallOptions & { mode?: WriteMode | undefined }): Document {
     const { isDataOwn, mode } = options;
+    if (mode === 'operators') return { data: data as JsonObject, update: parseUpdate(data) };
+    refuseOperators(data);
     if (mode === 'merge') return { data: isDataOwn ? ownDocument(data) : toDocument(data) };
     if (isDataOwn) return encodeValue(this.core, data, true);
     // The caller gets this copy back: decoding the stored bytes would take longer.

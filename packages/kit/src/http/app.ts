@@ -12,8 +12,9 @@ import {
 import type { IncomingHttpHeaders } from 'node:http';
 import { Refusal, type CodeTable } from '../base/errors.js';
 import type { World } from '../base/world.js';
+import { isLoopback } from '../config/address.js';
 import { Dispatcher, type Endpoint, type Steps } from './dispatch.js';
-import { countDroppedConnections } from '../base/limits.js';
+import { countDroppedConnections, type PeerMemory } from '../base/limits.js';
 import { HttpServer, type HttpServerLimits } from './http-server.js';
 import {
   bareProblem,
@@ -23,6 +24,7 @@ import {
   type Problem,
   type ProblemResponse,
 } from './problem.js';
+import { crossSiteHeader, shownHeader } from './same-site.js';
 
 interface RequestLogOptions {
   clock: Clock;
@@ -353,10 +355,42 @@ function checkGlueCodes(httpErrorCodes: HttpErrorCodes, codes: CodeTable): void 
   }
 }
 
+export interface MetricsAppOptions {
+  world: World;
+  codes: CodeTable;
+  /** Where it will listen. */
+  host: string;
+  peerMemory: PeerMemory;
+}
+
+/**
+ * An app for a listener of metrics alone, so that an API can be exposed without them. On loopback,
+ * requests of web pages of other sites are refused.
+ */
+export function metricsApp(
+  metrics: Pick<Metrics, 'text' | 'contentType'>,
+  { host, ...options }: MetricsAppOptions,
+): HttpApp {
+  const needsLoopbackHost = isLoopback(host);
+  const app: HttpApp = createApp({
+    ...options,
+    admit: ({ headers }) => {
+      const at = app.server.node.address();
+      const port = typeof at === 'object' && at !== null ? at.port : 0;
+      const foreign = crossSiteHeader(headers, { port, needsLoopbackHost });
+      if (foreign === undefined) return;
+      const { header, value } = foreign;
+      throw new Refusal('FORBIDDEN', `The ${header} ${shownHeader(value)} is not this machine.`);
+    },
+  });
+  serveMetrics(app, metrics);
+  return app;
+}
+
 /** Serves the metrics in Prometheus text. */
 export function serveMetrics(
   app: Pick<HttpApp, 'addPage'>,
-  metrics: Metrics,
+  metrics: Pick<Metrics, 'text' | 'contentType'>,
   path = '/metrics',
 ): void {
   app.addPage(path, async (exchange) => {

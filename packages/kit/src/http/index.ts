@@ -1,4 +1,4 @@
-export { createApp, type AppOptions, type HttpApp, serveMetrics } from './app.js';
+export { createApp, type AppOptions, type HttpApp, metricsApp, serveMetrics } from './app.js';
 export { bindOperations, type BoundApp } from './operations.js';
 export {
   hasBody,

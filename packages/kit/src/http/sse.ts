@@ -1,11 +1,14 @@
 import type { Clock, Timer } from '../base/clock-and-random.js';
 
-/** One server-sent event. `data` that is not text is sent as JSON. */
+/**
+ * One server-sent event. `data` that is not text is sent as JSON; without data it only sets what the
+ * client sends back as `Last-Event-ID`.
+ */
 export interface ServerEvent {
   /** What the client sends back as `Last-Event-ID` when it reconnects. */
   id?: string;
   event?: string;
-  data: unknown;
+  data?: unknown;
 }
 
 export interface EventStreamOptions {
@@ -61,9 +64,10 @@ function heartbeat(clock: Clock, afterMs: number): { due: Promise<'beat'>; timer
 
 /** One event in the format of the stream. */
 export function eventText({ id, event, data }: ServerEvent): string {
-  const text = typeof data === 'string' ? data : JSON.stringify(data);
   let out = '';
   if (id !== undefined) out += `id: ${oneLine(id)}\n`;
+  if (data === undefined) return `${out}\n`;
+  const text = typeof data === 'string' ? data : JSON.stringify(data);
   if (event !== undefined) out += `event: ${oneLine(event)}\n`;
   for (const line of text.split(/\r\n|\r|\n/)) out += `data: ${line}\n`;
   return `${out}\n`;

@@ -65,7 +65,7 @@ test('breaker: unknown results do not count', () => {
 
 test('an open breaker lets nothing through until its time is over, then three', () => {
   const breaker = opened(1_000);
-  expect(breaker.opensAt).toBe(31_000);
+  expect(breaker.probesAt).toBe(31_000);
   expect(breaker.allowance(30_999)).toBe(0);
   expect(breaker.allowance(31_000)).toBe(3);
   expect(breaker.phase).toBe('half_open');
@@ -93,7 +93,7 @@ test('one bad probe opens it again for the whole time', () => {
   breaker.end(first, 'good', 30_100);
   breaker.end(second, 'bad', 30_200);
   expect(breaker.phase).toBe('open');
-  expect(breaker.opensAt).toBe(60_200);
+  expect(breaker.probesAt).toBe(60_200);
   expect(breaker.allowance(60_199)).toBe(0);
 });
 
@@ -111,7 +111,7 @@ test('a call that began before it opened decides nothing afterwards', () => {
   const early = times(5, 0).map(() => breaker.start());
   calls(breaker, 0, ...times<TargetHealth>(10, 'bad'));
   breaker.end(early[0]!, 'bad', 5_000);
-  expect(breaker.opensAt).toBe(30_000);
+  expect(breaker.probesAt).toBe(30_000);
   breaker.allowance(30_000);
   breaker.end(early[1]!, 'bad', 30_001);
   breaker.end(early[2]!, 'good', 30_001);
@@ -120,7 +120,7 @@ test('a call that began before it opened decides nothing afterwards', () => {
   const probe = breaker.start();
   breaker.end(probe, 'bad', 30_002);
   breaker.end(probe, 'bad', 40_000);
-  expect(breaker.opensAt).toBe(60_002);
+  expect(breaker.probesAt).toBe(60_002);
 });
 
 test('a breaker that is switched off never opens', () => {

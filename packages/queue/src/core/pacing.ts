@@ -33,9 +33,9 @@ export class Breaker {
     return this.#phase;
   }
 
-  /** When an open breaker lets probes through; undefined in other phases. */
-  get opensAt(): number | undefined {
-    return this.#phase === 'open' ? this.#openUntil : undefined;
+  /** When an open or half-open breaker lets probes through; undefined if it is closed. */
+  get probesAt(): number | undefined {
+    return this.#phase === 'closed' ? undefined : this.#openUntil;
   }
 
   /** How many calls may start now. Turns an open breaker half open after `open_ms`. */
@@ -100,6 +100,118 @@ export class Breaker {
     this.#slots = [];
     this.#probesUnderway = 0;
     this.#probesPassed = 0;
+  }
+}
+
+const maxHandlers = 1_000;
+
+/** A part of a claim: at most `max` tasks of these handlers, or of all but some. */
+export interface ClaimPart {
+  max: number;
+  handlers?: readonly string[] | undefined;
+  excludedHandlers?: readonly string[] | undefined;
+}
+
+/** The circuit breakers of a queue, one for each handler: a failing handler delays no other. */
+export class Breakers {
+  readonly #byHandler = new Map<string, Breaker>();
+  /** Handlers whose breaker is not closed. */
+  readonly #tripped = new Set<string>();
+
+  constructor(
+    readonly settings: BreakerSettings,
+    private readonly onChange: (handler: string, from: BreakerPhase, to: BreakerPhase) => void,
+  ) {}
+
+  get worst(): BreakerPhase {
+    let worst: BreakerPhase = 'closed';
+    for (const handler of this.#tripped) {
+      if (this.#byHandler.get(handler)!.phase === 'open') return 'open';
+      worst = 'half_open';
+    }
+    return worst;
+  }
+
+  all(): { handler: string; phase: BreakerPhase; probesAt: number | undefined }[] {
+    return [...this.#byHandler].map(([handler, { phase, probesAt }]) => {
+      return { handler, phase, probesAt };
+    });
+  }
+
+  /** Registers the start of a call. Pass the returned mark to `end`. */
+  start(handler: string): number {
+    if (!this.settings.enabled) return 0;
+    let breaker = this.#byHandler.get(handler);
+    if (!breaker) {
+      this.#makeRoom();
+      this.#byHandler.set(handler, (breaker = new Breaker(this.settings)));
+    }
+    return breaker.start();
+  }
+
+  /** True: the handler may run more now than before. */
+  end(handler: string, mark: number, health: TargetHealth, now: number): boolean {
+    const breaker = this.#byHandler.get(handler);
+    if (!breaker) return false;
+    const before = breaker.phase;
+    this.#watch(handler, breaker, () => breaker.end(mark, health, now));
+    return before === 'half_open';
+  }
+
+  /** True: the handler gets nothing now. */
+  isBlocked(handler: string, now: number): boolean {
+    return this.#tripped.has(handler) && this.#allowance(handler, now) <= 0;
+  }
+
+  /** When the next open breaker lets probes through. */
+  nextProbeAt(now: number): number | undefined {
+    let next = Infinity;
+    for (const handler of this.#tripped) {
+      const { phase, probesAt = now } = this.#byHandler.get(handler)!;
+      if (phase === 'open') next = Math.min(next, probesAt);
+    }
+    return next === Infinity ? undefined : next;
+  }
+
+  /** Splits a claim: probes for each handler that is tried again, and the handlers that work. */
+  parts(now: number, handlers?: readonly string[]): ClaimPart[] {
+    if (this.#tripped.size === 0) return [{ max: Infinity, handlers }];
+    const parts: ClaimPart[] = [];
+    for (const handler of this.#tripped) {
+      const max = this.#allowance(handler, now);
+      const isWanted = !handlers || handlers.includes(handler);
+      if (max > 0 && isWanted) parts.push({ max, handlers: [handler] });
+    }
+    const excludedHandlers = [...this.#tripped];
+    const left = handlers?.filter((handler) => !this.#tripped.has(handler));
+    if (!left) parts.push({ max: Infinity, excludedHandlers });
+    else if (left.length > 0) parts.push({ max: Infinity, handlers: left });
+    return parts;
+  }
+
+  #allowance(handler: string, now: number): number {
+    const breaker = this.#byHandler.get(handler)!;
+    return this.#watch(handler, breaker, () => breaker.allowance(now));
+  }
+
+  #watch<T>(handler: string, breaker: Breaker, act: () => T): T {
+    const before = breaker.phase;
+    const result = act();
+    if (breaker.phase === before) return result;
+    if (breaker.phase === 'closed') this.#tripped.delete(handler);
+    else this.#tripped.add(handler);
+    this.onChange(handler, before, breaker.phase);
+    return result;
+  }
+
+  /** Forgets the closed breaker that was created first. */
+  #makeRoom(): void {
+    if (this.#byHandler.size < maxHandlers) return;
+    for (const handler of this.#byHandler.keys()) {
+      if (this.#tripped.has(handler)) continue;
+      this.#byHandler.delete(handler);
+      return;
+    }
   }
 }
 

@@ -84,3 +84,29 @@ test('circuit breaker: another callback URL resets it, any other change does not
   await world.runFor(100);
   expect(outbound.requests).toHaveLength(30);
 });
+
+test('circuit breaker: a failing handler delays no other, and each gets its own probes', async () => {
+  const { world, putQueue, submit, task, outbound, delivery, store, metrics } = await newScene();
+  await putQueue({ limits: { max_in_flight: 10 }, retry: quickly });
+  const handlerOf = ({ headers = {} }: { headers?: Readonly<Record<string, unknown>> }) =>
+    String(headers['x-queue-handler-ref'] ?? headers['X-Queue-Handler-Ref']);
+  outbound.handler = (request) => answer(handlerOf(request) === 'ok' ? 200 : 503);
+  for (let i = 0; i < 40; i++) await submit({ handlerRef: i % 2 ? 'bad' : 'worse' });
+  await world.runFor(2_000);
+  const ids = [await submit({ handlerRef: 'ok' }), await submit({ handlerRef: 'bad' })];
+  await world.runFor(100);
+  expect((await task(ids[0]!)).status).toBe('SUCCEEDED');
+  const queue = (await store.getQueue('mail'))!;
+  expect(await delivery.waitingFor(await task(ids[1]!), queue)).toBe('circuit_open');
+  const { handlers } = delivery.breakersOf('mail');
+  expect(handlers.map(({ handler, phase }) => `${handler} ${phase}`).toSorted()).toEqual([
+    'bad open',
+    'ok closed',
+    'worse open',
+  ]);
+  expect(await metrics.text()).toMatch(/handler_breaker_state\{.*handler_ref="bad".*\} 2/);
+  const before = outbound.requests.length;
+  await world.runFor(31_000);
+  const probed = outbound.requests.slice(before).map(handlerOf).toSorted();
+  expect(probed).toEqual(['bad', 'bad', 'bad', 'worse', 'worse', 'worse']);
+});

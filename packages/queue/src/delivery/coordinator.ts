@@ -13,6 +13,7 @@ import {
 import type { TaskObserver } from '../background/index.js';
 import {
   Alarm,
+  claimInParts,
   claimRequest,
   type DeliveryEvent,
   newLeaseToken,
@@ -290,7 +291,7 @@ export class Coordinator {
     const ofQueue = queue.config.limits.max_in_flight - state.running + state.settling;
     // This claim itself counts as one.
     const ofServer = maxRunning - this.#running + this.#settling + 1;
-    return Math.min(batch ?? maxPerClaim, ofQueue, ofServer, state.allowance());
+    return Math.min(batch ?? maxPerClaim, ofQueue, ofServer);
   }
 
   async #take(state: QueueState, queue: Queue, limit: number): Promise<Claimed[]> {
@@ -302,8 +303,12 @@ export class Coordinator {
     let taken = 0;
     try {
       const newToken = () => newLeaseToken(random);
-      const tasks = await store.claimDue(
-        claimRequest(queue, { limit, now, nodeId, leaseMs, newToken }),
+      const tasks = await claimInParts(state, { limit }, ({ limit: max, ...filter }) =>
+        store.claimDue({
+          ...claimRequest(queue, { limit: max, now, nodeId, leaseMs, newToken }),
+          handlers: filter.handlers,
+          excludedHandlers: filter.excludedHandlers,
+        }),
       );
       const claimed = tasks.filter(isClaimed);
       taken = claimed.length;
@@ -319,7 +324,7 @@ export class Coordinator {
   /** Sends the callback; a task claimed while the server began to stop is handed back. */
   #start(state: QueueState, queue: Queue, credentials: Credentials, task: Claimed): void {
     const { clock } = this.options;
-    const mark = state.breaker?.start() ?? 0;
+    const mark = state.breakers?.start(task.handlerRef) ?? 0;
     const trace = traceOf(task.headers, task.lease.token);
     const entry = new InFlightTask(state, queue, task, trace, mark);
     this.inFlight.add(entry);
@@ -336,7 +341,7 @@ export class Coordinator {
     const { outcome, wasSent, stored, suspension } = result;
     const { clock, random } = this.options;
     entry.state.series.delivery(outcome.kind).inc();
-    entry.state.callEnded(entry.breakerMark, outcome.health);
+    entry.state.callEnded(entry.task.handlerRef, entry.breakerMark, outcome.health);
     if (outcome.kind === 'async') return void this.#handOver(entry);
     const now = clock.now();
     const settlement = settlementOf(entry, {

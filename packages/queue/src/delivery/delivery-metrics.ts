@@ -22,9 +22,15 @@ export function deliveryMetrics(metrics: Metrics) {
   });
   const breaker = metrics.gauge({
     name: 'breaker_state',
-    help: 'Circuit breaker of the queue: 0 closed, 1 half open, 2 open.',
+    help: 'Circuit breakers of the queue: 0 all closed, 1 one is half open, 2 one is open.',
     labelNames: queue,
   });
+  const handlerBreaker = metrics.gauge({
+    name: 'handler_breaker_state',
+    help: 'Circuit breaker of a handler that kept failing: 0 closed, 1 half open, 2 open.',
+    labelNames: ['queue', 'handler_ref'],
+  });
+  const tripped = new Map<string, Set<string>>();
   const held = metrics.gauge({
     name: 'held',
     help: '1 while the queue is held: its callback URL is off the allowlist or a secret is missing.',
@@ -91,9 +97,24 @@ export function deliveryMetrics(metrics: Metrics) {
     setInFlight: (name: string, count: number) => inFlight.set({ queue: name }, count),
     setBreaker: (name: string, phase: BreakerPhase) =>
       breaker.set({ queue: name }, breakerLevels[phase]),
+    setHandlerBreaker: (name: string, handler: string, phase: BreakerPhase) => {
+      const handlers = tripped.get(name);
+      if (handlers) handlers.add(handler);
+      else tripped.set(name, new Set([handler]));
+      handlerBreaker.set({ queue: name, handler_ref: handler }, breakerLevels[phase]);
+    },
+    forgetBreaker: (name: string, handler: string) => {
+      if (tripped.get(name)?.delete(handler)) {
+        handlerBreaker.remove({ queue: name, handler_ref: handler });
+      }
+    },
     setHeld: (name: string, isHeld: boolean) => held.set({ queue: name }, isHeld ? 1 : 0),
     forget: (name: string) => {
       for (const gauge of [inFlight, breaker, held]) gauge.remove({ queue: name });
+      for (const handler of tripped.get(name) ?? []) {
+        handlerBreaker.remove({ queue: name, handler_ref: handler });
+      }
+      tripped.delete(name);
     },
   };
 }

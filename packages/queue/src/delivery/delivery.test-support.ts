@@ -37,6 +37,7 @@ export function sampleConfig(parts: Parts<QueueConfig> = {}): QueueConfig {
     limits: {
       max_payload_bytes: 1_048_576,
       max_in_flight: 64,
+      max_in_flight_per_group: 0,
       dispatch_per_second: 0,
       submit_per_second: 0,
       max_pending: 0,

@@ -44,6 +44,15 @@ export interface DeliveryOptions extends World {
   maxRunning?: number;
 }
 
+export interface HandlerBreaker {
+  handler: string;
+  phase: BreakerPhase;
+  nextProbeAt: number | null;
+}
+
+/** A task may wait this long for a worker that is about to claim. */
+const overdueMs = 1_000;
+const workerGoneMs = 60_000;
 const defaultMaxRunning = 10_000;
 /** A claim without a wait ends at the latest after this time, if the store does not respond. */
 const minClaimMs = 2_000;
@@ -145,9 +154,26 @@ export class Delivery {
     this.#coordinator.handle({ kind: 'cancelled', queue, count });
   }
 
-  /** State of the queue's circuit breaker on this server. */
-  breakerOf(queue: string): BreakerPhase {
-    return this.#coordinator.queues.get(queue)?.breaker?.phase ?? 'closed';
+  /** The circuit breakers of the queue on this server; `phase` is the worst. */
+  breakersOf(queue: string): { phase: BreakerPhase; handlers: HandlerBreaker[] } {
+    const { clock } = this.options;
+    const breakers = this.#coordinator.queues.get(queue)?.breakers;
+    const wallTime = clock.now() - clock.monotonic();
+    const handlers = (breakers?.all() ?? []).map(({ handler, phase, probesAt }) => {
+      return { handler, phase, nextProbeAt: probesAt === undefined ? null : wallTime + probesAt };
+    });
+    return { phase: breakers?.worst ?? 'closed', handlers };
+  }
+
+  /** Whether tasks of a pull queue are due and no worker has been seen for a minute. */
+  async hasNoWorker({ name, config }: Queue, oldestDueAt: number | null): Promise<boolean> {
+    const now = this.options.clock.now();
+    if (config.callback.protocol !== 'pull' || oldestDueAt === null) return false;
+    if (oldestDueAt > now - overdueMs || this.#coordinator.queue(name).waiting.hasClaims) {
+      return false;
+    }
+    const workers = await this.#workers.list(name);
+    return !workers.some(({ lastSeenAt }) => lastSeenAt > now - workerGoneMs);
   }
 
   /** Why a PENDING task is not running. */
@@ -163,7 +189,9 @@ export class Delivery {
   #waitingOptions(queue: Queue) {
     const { store, clock } = this.options;
     const state = this.#coordinator.queue(queue.name);
-    return { store, clock, state, isHeld: !credentialsFor(queue, this.options).ok };
+    const isHeld = !credentialsFor(queue, this.options).ok;
+    const hasNoWorker = (dueAt: number | null) => this.hasNoWorker(queue, dueAt);
+    return { store, clock, state, isHeld, hasNoWorker };
   }
 
   /** Claims tasks of a pull queue, and waits for the first one. */

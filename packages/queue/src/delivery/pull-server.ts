@@ -5,7 +5,13 @@ import { attemptRecord, isClaimed, type LeasedTask, type TargetHealth } from '..
 import type { Queue } from '../core/queue.js';
 import { QueueChanged, type Settlement, type TaskStore } from '../storage/port/task-store.js';
 import type { WorkerActivity } from './worker-activity.js';
-import { Alarm, claimRequest, newLeaseToken, type QueueState } from './queue-state.js';
+import {
+  Alarm,
+  claimInParts,
+  claimRequest,
+  newLeaseToken,
+  type QueueState,
+} from './queue-state.js';
 import type { DeliveryMetrics } from './delivery-metrics.js';
 import type { PulledTask, WaitingClaim } from './waiting-claims.js';
 
@@ -45,7 +51,7 @@ export class PullServer {
         return isShort;
       }
       const wanted = claims.reduce((sum, { request }) => sum + request.limit, 0);
-      const limit = Math.min(wanted, maxPerClaim, state.maxTasksBySize, state.allowance());
+      const limit = Math.min(wanted, maxPerClaim, state.maxTasksBySize);
       if (limit <= 0) {
         state.waiting.endUnservable();
         state.mayHaveWork = true;
@@ -98,11 +104,14 @@ export class PullServer {
     let tokens = 0;
     const now = clock.now();
     const newToken = () => `${newLeaseToken(random)}.${keys[tokens++ % keys.length]!}`;
-    const tasks = await store.claimDue({
-      ...claimRequest(queue, { limit, now, nodeId, leaseMs, newToken }),
-      handlers,
-      isImmediate: true,
-    });
+    const tasks = await claimInParts(state, { limit, handlers }, ({ limit: max, ...filter }) =>
+      store.claimDue({
+        ...claimRequest(queue, { limit: max, now, nodeId, leaseMs, newToken }),
+        handlers: filter.handlers,
+        excludedHandlers: filter.excludedHandlers,
+        isImmediate: true,
+      }),
+    );
     const claimed = tasks.filter(isClaimed);
     state.claimed(claimed, now);
     metrics.claimBatch.observe({}, claimed.length);
@@ -155,7 +164,7 @@ function takeShare(tasks: PulledTask[], { workerKey, request }: WaitingClaim): P
 
 export interface PulledLease {
   /** Without its payload, which the worker has. */
-  task: LeasedTask;
+  task: LeasedTask & { handlerRef: string };
   state: QueueState;
   breakerMark: number;
   leaseEnd: number;
@@ -179,10 +188,10 @@ export class PulledLeases {
   }
 
   add(task: PulledTask, state: QueueState): void {
-    const { id, queue, attempt, redriveCount, headers, lease } = task;
-    const breakerMark = state.breaker?.start() ?? 0;
+    const { id, queue, handlerRef, attempt, redriveCount, headers, lease } = task;
+    const breakerMark = state.breakers?.start(handlerRef) ?? 0;
     this.#leases.set(lease.token, {
-      task: { id, queue, attempt, redriveCount, headers, lease },
+      task: { id, queue, handlerRef, attempt, redriveCount, headers, lease },
       state,
       breakerMark,
       leaseEnd: lease.expiresAt,
@@ -211,7 +220,7 @@ export class PulledLeases {
   #drop(token: string, health: TargetHealth): void {
     const found = this.#leases.get(token)!;
     this.#leases.delete(token);
-    found.state.callEnded(found.breakerMark, health);
+    found.state.callEnded(found.task.handlerRef, found.breakerMark, health);
   }
 
   /**

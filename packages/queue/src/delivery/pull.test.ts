@@ -151,7 +151,10 @@ test('claim: an open circuit breaker hands out nothing', async () => {
   for (const { id, lease } of got.tasks!) {
     await scene.world.complete(scene.delivery.fail(id, lease.token, { message: 'down' }));
   }
-  expect(scene.delivery.breakerOf('mail')).toBe('open');
+  expect(scene.delivery.breakersOf('mail')).toMatchObject({
+    phase: 'open',
+    handlers: [{ phase: 'open', nextProbeAt: scene.world.clock.now() + 5_000 }],
+  });
   const [now, later] = [claim(scene), claim(scene, { waitMs })];
   await scene.world.runFor(4_000);
   expect([now.ids, later.ids]).toEqual([[], undefined]);

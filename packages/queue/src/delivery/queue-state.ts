@@ -2,7 +2,14 @@ import type { Clock, Timer } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
-import { Breaker, nextStartAt, type Starts, withStarts } from '../core/pacing.js';
+import {
+  type BreakerPhase,
+  Breakers,
+  type ClaimPart,
+  nextStartAt,
+  type Starts,
+  withStarts,
+} from '../core/pacing.js';
 import type { TargetHealth, Verdict } from '../core/outcome.js';
 import { never } from '../core/flow.js';
 import type { Queue } from '../core/queue.js';
@@ -32,7 +39,7 @@ const defaultMaxPayloadBytes = 2 ** 20;
 export class QueueState {
   /** As last read; undefined before the first claim. */
   queue: Queue | undefined;
-  breaker: Breaker | undefined;
+  breakers: Breakers | undefined;
   /** Tasks that this server has claimed or is claiming, and has not settled. */
   running = 0;
   /** How many of those are being settled and take up no capacity. */
@@ -72,7 +79,12 @@ export class QueueState {
     this.queue = queue;
     this.isStale = false;
     if (before && !hasOtherTarget(before, queue)) return;
-    this.breaker = new Breaker(queue.config.circuit_breaker);
+    for (const { handler } of this.breakers?.all() ?? []) {
+      this.tools.metrics.forgetBreaker(this.name, handler);
+    }
+    this.breakers = new Breakers(queue.config.circuit_breaker, (handler, from, to) =>
+      this.#breakerChanged(handler, from, to),
+    );
     this.tools.metrics.setBreaker(this.name, 'closed');
   }
 
@@ -89,7 +101,7 @@ export class QueueState {
     if (!this.mayHaveWork || this.isClaiming) return false;
     if (this.isStale) return true;
     if (this.#isPull && !this.waiting.canBeServed) return false;
-    return !this.#isFull && this.allowance() > 0;
+    return !this.#isFull;
   }
 
   get #isPull(): boolean {
@@ -113,21 +125,27 @@ export class QueueState {
     return Math.max(1, Math.floor(max));
   }
 
-  /** How many callbacks the circuit breaker lets through now. */
-  allowance(): number {
-    const { breaker } = this;
-    if (!breaker) return Infinity;
-    const allowance = this.#watchBreaker(breaker, (now) => breaker.allowance(now));
+  /** The parts of a claim that the circuit breakers allow now. */
+  claimParts(handlers?: readonly string[]): ClaimPart[] {
+    const now = this.tools.clock.monotonic();
+    if (!this.breakers) return [{ max: Infinity, handlers }];
+    const parts = this.breakers.parts(now, handlers);
     // Set again each time: the alarm may have rung for something else in between.
-    if (breaker.opensAt !== undefined) {
-      this.alarm.ringIn(breaker.opensAt - this.tools.clock.monotonic());
-    }
-    return allowance;
+    const probeAt = this.breakers.nextProbeAt(now);
+    if (probeAt !== undefined) this.alarm.ringIn(probeAt - now);
+    return parts;
   }
 
-  callEnded(mark: number, health: TargetHealth): void {
-    const { breaker } = this;
-    if (breaker) this.#watchBreaker(breaker, (now) => breaker.end(mark, health, now));
+  isBlocked(handler: string): boolean {
+    return this.breakers?.isBlocked(handler, this.tools.clock.monotonic()) ?? false;
+  }
+
+  callEnded(handler: string, mark: number, health: TargetHealth): void {
+    const now = this.tools.clock.monotonic();
+    if (!this.breakers?.end(handler, mark, health, now)) return;
+    // Tasks of this handler were left out of the last claims.
+    this.mayHaveWork = true;
+    this.waiting.wake(new Set([handler]));
   }
 
   /** Takes note of what a claim got. */
@@ -197,16 +215,13 @@ export class QueueState {
     }
   }
 
-  #watchBreaker<T>(breaker: Breaker, act: (now: number) => T): T {
-    const before = breaker.phase;
-    const result = act(this.tools.clock.monotonic());
-    if (breaker.phase === before) return result;
+  #breakerChanged(handler: string, from: BreakerPhase, to: BreakerPhase): void {
     const { log, metrics } = this.tools;
-    metrics.setBreaker(this.name, breaker.phase);
-    const fields = { queue: this.name, from: before, to: breaker.phase };
-    if (breaker.phase === 'open') log.warn(fields, 'circuit breaker opened');
-    else log.info(fields, `circuit breaker ${breaker.phase.replace('_', ' ')}`);
-    return result;
+    metrics.setBreaker(this.name, this.breakers!.worst);
+    metrics.setHandlerBreaker(this.name, handler, to);
+    const fields = { queue: this.name, handler_ref: handler, from, to };
+    if (to === 'open') log.warn(fields, 'circuit breaker opened');
+    else log.info(fields, `circuit breaker ${to.replace('_', ' ')}`);
   }
 }
 
@@ -249,6 +264,31 @@ export function claimRequest(queue: Queue, claim: Claim): ClaimRequest {
     dispatchPerSecond: limits.dispatch_per_second,
     fifoGroups: ordering.mode === 'group',
   };
+}
+
+/**
+ * Claims the parts of a claim one after the other. What the first ones got is returned even if a
+ * later one fails: it is claimed.
+ */
+export async function claimInParts<T>(
+  state: QueueState,
+  { limit, handlers }: { limit: number; handlers?: readonly string[] | undefined },
+  claim: (part: ClaimPart & { limit: number }) => Promise<readonly T[]>,
+): Promise<T[]> {
+  const tasks: T[] = [];
+  for (const part of state.claimParts(handlers)) {
+    const left = Math.min(limit - tasks.length, part.max);
+    if (left <= 0) break;
+    try {
+      tasks.push(...(await claim({ ...part, limit: left })));
+    } catch (error) {
+      if (tasks.length === 0) throw error;
+      state.isStale = true;
+      state.mayHaveWork = true;
+      break;
+    }
+  }
+  return tasks;
 }
 
 /** Unguessable, and new with each claim. */

@@ -102,6 +102,10 @@ export class WaitingClaims {
     return this.#byPrincipal.get(principal) ?? 0;
   }
 
+  get hasClaims(): boolean {
+    return this.#groups.size > 0;
+  }
+
   add(claim: WaitingClaim): void {
     const { principal, handlers } = claim.request;
     this.#byPrincipal.set(principal, this.countOf(principal) + 1);

@@ -13,6 +13,8 @@ export interface WaitingForOptions {
   clock: Clock;
   state: QueueState;
   isHeld: boolean;
+  /** Whether no worker claims the task that is due since this time. */
+  hasNoWorker: (dueAt: number | null) => Promise<boolean>;
 }
 
 /** Why a PENDING task is not running; of several reasons the first in the contract's order. */
@@ -28,7 +30,7 @@ export async function waitingFor(
 export async function waitingForAll(
   tasks: readonly Task[],
   queue: Queue,
-  { store, clock, state, isHeld }: WaitingForOptions,
+  { store, clock, state, isHeld, hasNoWorker }: WaitingForOptions,
 ): Promise<Map<string, WaitingFor>> {
   const reasons = new Map<string, WaitingFor>();
   const now = clock.now();
@@ -43,11 +45,18 @@ export async function waitingForAll(
   if (due.length === 0) return reasons;
   const reason = await reasonOfQueue(queue, { store, state, isHeld });
   const isFifo = queue.config.ordering.mode === 'group';
+  const oldest = Math.min(...due.map(({ dueAt }) => dueAt ?? now));
+  const turn = reason === undefined && (await hasNoWorker(oldest)) ? 'no_worker' : 'dispatch';
   await Promise.all(
-    due.map(async ({ id, groupKey }) => {
-      const mayWait = reason === undefined && isFifo && groupKey !== null;
-      const isBusy = mayWait && (await store.groupIsBusy({ queue: queue.name, groupKey, id }));
-      reasons.set(id, reason ?? (isBusy ? 'group' : 'dispatch'));
+    due.map(async ({ id, groupKey, handlerRef, dueAt }) => {
+      if (reason !== undefined) return reasons.set(id, reason);
+      if (state.isBlocked(handlerRef)) return reasons.set(id, 'circuit_open');
+      const mayWait = isFifo && groupKey !== null;
+      if (mayWait && (await store.groupIsBusy({ queue: queue.name, groupKey, id }))) {
+        return reasons.set(id, 'group');
+      }
+      const isNew = turn === 'no_worker' && !(await hasNoWorker(dueAt));
+      return reasons.set(id, isNew ? 'dispatch' : turn);
     }),
   );
   return reasons;
@@ -63,5 +72,5 @@ async function reasonOfQueue(
   const { inFlight } = await store.counts(queue.name);
   if (inFlight >= limits.max_in_flight) return 'concurrency';
   if (limits.dispatch_per_second > 0 && state.isRateLimited) return 'rate_limit';
-  return state.allowance() <= 0 ? 'circuit_open' : undefined;
+  return undefined;
 }

@@ -15,12 +15,20 @@ export interface ClaimTasksRequest {
   signal?: AbortSignal | undefined;
   /** True while the client reads too slowly to get more tasks. */
   isCongested?: (() => boolean) | undefined;
+  /** For a caller in this process: payloads stay bytes. */
+  hasBytes?: boolean | undefined;
+}
+
+type ClaimedTask = QueueSchema<'ClaimResult'>['tasks'][number];
+/** Claimed tasks; a payload is base64, unless the request says otherwise. */
+export interface ClaimResult {
+  tasks: (Omit<ClaimedTask, 'payload'> & { payload: string | Uint8Array })[];
 }
 
 /** Hands back claimed tasks that did not reach their worker. */
 export function handBackTasks(
   { delivery }: QueueContext,
-  tasks: QueueSchema<'ClaimResult'>['tasks'],
+  tasks: readonly Pick<ClaimedTask, 'id' | 'lease_token'>[],
 ): Promise<void> {
   return delivery.handBack(tasks.map(({ id, lease_token: token }) => ({ id, token })));
 }
@@ -28,9 +36,19 @@ export function handBackTasks(
 /** Claims tasks of a pull queue for a worker, and waits for the first one. */
 export async function claimTasks(
   context: QueueContext,
+  caller: Principal,
+  request: ClaimTasksRequest & { hasBytes?: undefined },
+): Promise<QueueSchema<'ClaimResult'>>;
+export async function claimTasks(
+  context: QueueContext,
+  caller: Principal,
+  request: ClaimTasksRequest,
+): Promise<ClaimResult>;
+export async function claimTasks(
+  context: QueueContext,
   { principal }: Principal,
-  { queue: name, body, remoteIp, signal, isCongested }: ClaimTasksRequest,
-): Promise<QueueSchema<'ClaimResult'>> {
+  { queue: name, body, remoteIp, signal, isCongested, hasBytes }: ClaimTasksRequest,
+): Promise<ClaimResult> {
   const queue = await requireQueue(context, name);
   const { worker, limit, wait_ms, lease_ms, handlers } = context.checks.claim.read(body);
   if (queue.config.callback.protocol !== 'pull') {
@@ -65,7 +83,7 @@ export async function claimTasks(
     tasks: tasks.map((task) => {
       const run = runs?.get(task.id);
       const claimed = { lease_token: task.lease.token, ...(run && toClaimedRun(run)) };
-      return Object.assign(toWholeTask(task, queue), claimed);
+      return Object.assign(toWholeTask(task, queue, hasBytes ? task.payload : undefined), claimed);
     }),
   };
 }

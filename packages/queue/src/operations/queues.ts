@@ -1,11 +1,17 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import { signingKeyOf } from '@millrace/kit/webhooks';
-import type { Queue, QueueConfig, SecretLookup } from '../core/queue.js';
+import {
+  configInUse,
+  configToStore,
+  type Queue,
+  type QueueConfig,
+  type SecretLookup,
+} from '../core/queue.js';
 import { readOnlyFaults, readPrecondition, requirePrecondition, timeText } from './base/bodies.js';
 import { type Principal, type QueueContext, queueNotFound, requireQueue } from './base/context.js';
 import { fail, failBody } from './base/refusal.js';
-import { toStats } from './stats.js';
+import { queueStats } from './stats.js';
 
 export interface PutQueueConfigRequest {
   queue: string;
@@ -57,6 +63,7 @@ function readConfig(
   name: string,
   body: unknown,
 ): { config: QueueConfig; readOnly: ReadOnly } {
+  const hasBreaker = (body as Input | null)?.circuit_breaker !== undefined;
   const {
     name: ownName,
     paused,
@@ -65,7 +72,7 @@ function readConfig(
     updated_at,
     ...rest
   } = checks.config.read(body);
-  const config = rest as QueueConfig;
+  const config = configToStore(rest as QueueConfig, hasBreaker);
   // The schema does not fill in defaults inside `oneOf`.
   if (config.callback.signing) config.callback.signing.scheme ??= 'standard_webhooks';
   const faults = configFaults(config, name, { findSecret, fileFault: secretsFault() });
@@ -111,7 +118,7 @@ function asWritten(
 ): Queue {
   return {
     name,
-    config,
+    config: configInUse(config),
     paused: current?.paused ?? false,
     version: (current?.version ?? 0) + 1,
     incarnation: current?.incarnation ?? '',
@@ -140,7 +147,11 @@ export function toWireConfig(queue: Queue): WireConfig {
     created_at: timeText(createdAt),
     updated_at: timeText(updatedAt),
     ...config,
-    // Absent in configs that 0.1.0 wrote.
+    // Absent in configs of older versions.
+    limits: {
+      ...config.limits,
+      max_in_flight_per_group: config.limits.max_in_flight_per_group ?? 0,
+    },
     callback: { ...config.callback, keep_result: config.callback.keep_result ?? false },
   };
 }
@@ -262,23 +273,24 @@ export async function deleteQueue(
 
 /** The queues on which the caller is admin, by name. */
 export async function listQueues(
-  { store, clock, delivery }: QueueContext,
+  context: QueueContext,
   caller: Principal,
 ): Promise<QueueSchema<'QueueList'>> {
+  const { store, delivery } = context;
   const queues = await store.listQueues();
   const granted = queues
     .filter(({ name }) => caller.grants.allows(name, 'admin'))
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-  const now = clock.now();
   const list: QueueSchema<'QueueList'> = [];
-  for (const { name, paused, config, version, updatedAt } of granted) {
+  for (const queue of granted) {
+    const { name, paused, config, version, updatedAt } = queue;
     list.push({
       name,
       summary: {
         paused,
-        ...toStats(await store.counts(name), now),
+        ...(await queueStats(context, queue)),
         callback_url: config.callback.url ?? null,
-        breaker: delivery.breakerOf(name),
+        breaker: delivery.breakersOf(name).phase,
         version,
         updated_at: timeText(updatedAt),
       },

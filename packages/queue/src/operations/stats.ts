@@ -11,15 +11,21 @@ import {
   historySteps,
   stepAt,
 } from '../core/history.js';
-import type { QueueCounts } from '../core/queue.js';
-import { timeIn, timeText } from './base/bodies.js';
+import type { Queue, QueueCounts } from '../core/queue.js';
+import { timeIn, timeOrNull, timeText } from './base/bodies.js';
 import { type Principal, type QueueContext, requireGrant, requireQueue } from './base/context.js';
 import { type CursorScope, defaultPageSize, staleCursor } from './base/cursors.js';
 import { failQuery } from './base/refusal.js';
 
 type Counts = Pick<
   QueueSchema<'Stats'>,
-  'pending' | 'in_flight' | 'dlq_depth' | 'oldest_pending_age_ms'
+  | 'pending'
+  | 'delayed'
+  | 'blocked'
+  | 'suspended'
+  | 'in_flight'
+  | 'dlq_depth'
+  | 'oldest_pending_age_ms'
 >;
 
 /** Counts the tasks of a queue. */
@@ -27,15 +33,11 @@ export async function getStats(
   context: QueueContext,
   { queue }: { queue: string },
 ): Promise<QueueSchema<'Stats'>> {
-  await requireQueue(context, queue);
-  const { store, clock, history } = context;
+  const found = await requireQueue(context, queue);
+  const { history } = context;
   const totals = await history.totals(queue);
-  const counts = await store.counts(queue);
-  const { dependencies = 0, timer = 0, signal = 0, tasks = 0 } = counts.waits;
   return {
-    ...toStats(counts, clock.now()),
-    blocked: dependencies,
-    suspended: timer + signal + tasks,
+    ...(await queueStats(context, found)),
     succeeded_total: totals.succeeded,
     failed_total: totals.failed,
     dead_total: totals.dead,
@@ -57,14 +59,35 @@ async function ratePerSecond({ clock, history }: QueueContext, queue: string): P
   return Math.round((ended / rateWindowS) * 1000) / 1000;
 }
 
-export function toStats(counts: QueueCounts, now: number): Counts {
-  const { pending, inFlight, dead, oldestPendingAt } = counts;
+/** What the stats and the list of queues say of a queue now. */
+export async function queueStats({ store, clock, delivery }: QueueContext, queue: Queue) {
+  const counts = await store.counts(queue.name, clock.now());
+  const { oldestDueAt } = counts;
+  const hasNoWorker = !queue.paused && (await delivery.hasNoWorker(queue, oldestDueAt));
+  const { handlers } = delivery.breakersOf(queue.name);
+  return {
+    ...toStats(counts, clock.now()),
+    state: queue.paused ? 'paused' : hasNoWorker ? 'no_worker' : 'running',
+    breakers: handlers.slice(0, maxBreakers).map(({ handler, phase, nextProbeAt }) => {
+      return { handler_ref: handler, state: phase, next_probe_at: timeOrNull(nextProbeAt) };
+    }),
+  } satisfies Partial<QueueSchema<'Stats'>>;
+}
+
+const maxBreakers = 1_000;
+
+function toStats(counts: QueueCounts, now: number): Counts {
+  const { pending, delayed, inFlight, dead, oldestDueAt } = counts;
+  const { dependencies = 0, timer = 0, signal = 0, tasks = 0 } = counts.waits;
   return {
     pending,
+    delayed,
+    blocked: dependencies,
+    suspended: timer + signal + tasks,
     in_flight: inFlight,
     dlq_depth: dead,
-    // The clock may have been set back since.
-    oldest_pending_age_ms: oldestPendingAt === null ? 0 : Math.max(0, now - oldestPendingAt),
+    // Not due yet: 0.
+    oldest_pending_age_ms: oldestDueAt === null ? 0 : Math.max(0, now - oldestDueAt),
   };
 }
 

@@ -21,6 +21,9 @@ import {
 } from './base/context.js';
 import { fail, failBody, rateLimited } from './base/refusal.js';
 
+/** The payload of a caller that has bytes: its body has none. */
+type Payload = Uint8Array | undefined;
+
 export interface SubmitOutcome {
   result: QueueSchema<'SubmitResult'>;
   /** The id was used before; nothing was stored. */
@@ -34,14 +37,14 @@ export interface SubmitOutcome {
 export async function submitTask(
   context: QueueContext,
   caller: Principal,
-  { queue: name, body }: { queue: string; body: unknown },
+  { queue: name, body, payload }: { queue: string; body: unknown; payload?: Payload },
 ): Promise<SubmitOutcome> {
   const { store, clock, random, observer } = context;
   const queue = await requireQueue(context, name);
   const now = clock.now();
   const by = caller.principal;
   const newId = () => random.ulid(now);
-  const task = newTask(context.checks.task, body, { queue, now, by, newId });
+  const task = newTask(context.checks.task, body, { queue, now, by, newId, payload });
   await checkFlow(context, caller, task);
   const allowance = context.submitLimits.take({
     queue: name,
@@ -137,6 +140,13 @@ type ItemResult = QueueSchema<'BatchItemResult'>;
 
 export const maxItems = 1_000;
 
+interface SubmitBatchRequest {
+  queue: string;
+  body: unknown;
+  /** Of the items, in order. */
+  payloads?: readonly Payload[] | undefined;
+}
+
 /**
  * Accepts many tasks in one commit. Each item is validated like a single submit, so that an
  * invalid one does not block the others.
@@ -144,7 +154,7 @@ export const maxItems = 1_000;
 export async function submitBatch(
   context: QueueContext,
   caller: Principal,
-  { queue: name, body }: { queue: string; body: unknown },
+  { queue: name, body, payloads }: SubmitBatchRequest,
 ): Promise<ItemResult[]> {
   const queue = await requireQueue(context, name);
   const items = readItems(body);
@@ -155,7 +165,8 @@ export async function submitBatch(
   const good: { index: number; task: NewTask }[] = [];
   const tasks = items.map((item, index) => {
     try {
-      return newTask(context.checks.task, item, { queue, now, by, newId });
+      const payload = payloads?.[index];
+      return newTask(context.checks.task, item, { queue, now, by, newId, payload });
     } catch (error) {
       results[index] = rejected(index, error);
       return undefined;
@@ -267,6 +278,7 @@ export interface Submission {
   now: number;
   by: string;
   newId: () => string;
+  payload?: Payload;
 }
 
 const maxDelayMs = 30 * 86_400_000;
@@ -278,11 +290,11 @@ const defaultContentType = 'application/octet-stream';
 export function newTask(
   check: BodyCheck<Submitted>,
   body: unknown,
-  { queue, now, by, newId }: Submission,
+  { queue, now, by, newId, payload: bytes }: Submission,
 ): NewTask {
   const given = check.read(body);
   const faults: FieldError[] = [];
-  const payload = readPayload(given.payload ?? '', faults);
+  const payload = bytes ?? readPayload(given.payload ?? '', faults);
   const dueAt = readDueAt(given, now, faults);
   const expiresAt = readExpiresAt(given, now, faults);
   checkHeaders(given.headers, faults);

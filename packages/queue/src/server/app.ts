@@ -60,6 +60,7 @@ import {
 import { testCallback } from '../operations/test-callback.js';
 import { StorageUnavailable } from '../storage/port/task-store.js';
 import { queueVersion } from './config.js';
+import { eventHandlers } from './event-stream.js';
 import { flowHandlers, replayed } from './flow-handlers.js';
 
 export interface QueueAppOptions {
@@ -91,7 +92,9 @@ export function queueApp(options: QueueAppOptions): BoundApp {
     peerMemory,
     maxConnections,
     tls,
-    handlers: queueHandlers(context, load),
+    handlers: queueHandlers(context, load, (authorization) =>
+      authenticate(authorization, tokens.current, clock),
+    ),
     // An unavailable store is not a bug.
     translateError: (error) =>
       error instanceof StorageUnavailable ? storageUnavailable(error) : undefined,
@@ -160,6 +163,10 @@ export function authorize(
     case 'any':
       requireGrantSomewhere(caller, role);
       return;
+    case 'granted':
+      if (caller.grants.allowsSomewhere('submitter')) return;
+      requireGrantSomewhere(caller, 'worker');
+      return;
     case 'task':
     case 'job':
       return;
@@ -195,7 +202,11 @@ function isFailure(status: number): boolean {
  * Binds each operation to HTTP. Operations validate bodies themselves, because they check first
  * that the queue or the task exists.
  */
-export function queueHandlers(context: QueueContext, load: Load): QueueHandlers {
+export function queueHandlers(
+  context: QueueContext,
+  load: Pick<Load, 'idle' | 'enter' | 'leave'>,
+  identify: (authorization: string | undefined) => Principal,
+): QueueHandlers {
   return {
     ...taskHandlers(context),
     ...taskControlHandlers(context),
@@ -206,6 +217,7 @@ export function queueHandlers(context: QueueContext, load: Load): QueueHandlers 
     ...scheduleHandlers(context),
     ...workerHandlers(context, load),
     ...jobHandlers(context),
+    ...eventHandlers(context, { load, identify }),
     getLiveness: () => ({
       status: 200,
       body: getLiveness(),
@@ -419,7 +431,7 @@ function settleHandlers(context: QueueContext) {
   } satisfies Partial<QueueHandlers>;
 }
 
-function workerHandlers(context: QueueContext, load: Load) {
+function workerHandlers(context: QueueContext, load: Pick<Load, 'idle' | 'enter' | 'leave'>) {
   return {
     claimTasks: {
       checkBody: false,

@@ -18,6 +18,7 @@ import {
   unaryCalls,
 } from './grpc-calls.js';
 import { streamTasks } from './claim-stream.js';
+import { streamEvents } from './event-stream.js';
 import { abortReasons, statusOf } from './grpc-status.js';
 
 export interface GrpcServerOptions {
@@ -55,7 +56,7 @@ export class GrpcServer {
     for (const method of Queue.methods) {
       const codec = new MethodCodec(method);
       const unary = unaryCalls[method.name];
-      methods.set(codec.path, unary ? this.#unary(codec, unary) : this.#claim(codec));
+      methods.set(codec.path, unary ? this.#unary(codec, unary) : this.#stream(codec));
     }
     this.#transport = new GrpcTransport({ clock, memory, methods, abortReasons, connections }, tls);
   }
@@ -133,18 +134,20 @@ export class GrpcServer {
     return { takes: 'one', maxMessageBytes, accept: (call) => this.#accept(call), start };
   }
 
-  #claim(codec: MethodCodec): Method {
+  /** `Claim` and `Events`. */
+  #stream(codec: MethodCodec): Method {
     const { context, peerMemory } = this.options;
+    const open = codec.path.endsWith('/Events') ? streamEvents : streamTasks;
     const respond = async (call: ServerCall, bytes: Buffer): Promise<void> => {
       const ended = new AbortController();
       call.work = ended;
       try {
-        await streamTasks(context, {
+        await open(context, {
           call,
           identify: () => this.#caller(call),
           request: codec.read(bytes),
           signal: ended.signal,
-          encode: (task) => codec.write(task),
+          encode: (message: object) => codec.write(message),
           isMemoryFull: () => peerMemory.isOverLimit,
         });
         call.end();

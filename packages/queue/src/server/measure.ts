@@ -19,12 +19,12 @@ export function measuredQueues({ metrics, store, load, clock, log }: MeasureOpti
   measureLoad(metrics, load);
   const tasks = metrics.gauge({
     name: 'tasks',
-    help: 'Tasks by queue and state: pending, in_flight, dead.',
+    help: 'Tasks by queue and state: pending, delayed (pending, not due yet), in_flight, dead.',
     labelNames: ['queue', 'state'],
   });
   const oldest = metrics.gauge({
     name: 'oldest_pending_age_seconds',
-    help: 'How long the oldest pending task of the queue has been due; 0 without one.',
+    help: 'Time since the oldest pending task of the queue became due; 0 if none is due.',
     labelNames: ['queue'],
   });
   const suspended = metrics.gauge({
@@ -43,17 +43,18 @@ export function measuredQueues({ metrics, store, load, clock, log }: MeasureOpti
   });
   const readCounts = async () => {
     const queues = await store.listQueues();
-    const counts = await Promise.all(queues.map(({ name }) => store.counts(name)));
+    const now = clock.now();
+    const counts = await Promise.all(queues.map(({ name }) => store.counts(name, now)));
     // Drops the series of deleted queues.
     for (const gauge of [tasks, oldest, suspended, paused]) gauge.reset();
-    const now = clock.now();
     queues.forEach(({ name: queue, paused: isPaused }, index) => {
-      const { pending, inFlight, dead, oldestPendingAt, waits } = counts[index]!;
+      const { pending, delayed, inFlight, dead, oldestDueAt, waits } = counts[index]!;
       for (const kind of waitKinds) suspended.set({ queue, kind }, waits[kind] ?? 0);
       tasks.set({ queue, state: 'pending' }, pending);
+      tasks.set({ queue, state: 'delayed' }, delayed);
       tasks.set({ queue, state: 'in_flight' }, inFlight);
       tasks.set({ queue, state: 'dead' }, dead);
-      const ageMs = oldestPendingAt === null ? 0 : Math.max(0, now - oldestPendingAt);
+      const ageMs = oldestDueAt === null ? 0 : Math.max(0, now - oldestDueAt);
       oldest.set({ queue }, ageMs / 1000);
       paused.set({ queue }, isPaused ? 1 : 0);
     });

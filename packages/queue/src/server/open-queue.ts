@@ -1,133 +1,354 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { openApiDocument } from '@millrace/contract/documents';
-import type { QueueSchema } from '@millrace/contract/queue';
-import { systemClock } from '@millrace/kit/clock';
+import type { CommitTarget, Database } from '@millrace/engine';
+import { systemClock, type Clock } from '@millrace/kit/clock';
 import { Refusal } from '@millrace/kit/errors';
 import { DocumentSchemas } from '@millrace/kit/http';
 import { silentLog, type Log } from '@millrace/kit/log';
 import { createMetrics } from '@millrace/kit/metrics';
 import { parseAllowlist } from '@millrace/kit/outbound';
 import { systemRandom } from '@millrace/kit/random';
-import { Grants } from '@millrace/kit/tokens';
 import { UndoList } from '@millrace/kit/undo-list';
 import {
-  startWorker,
-  taskQueue,
+  type Duration,
+  durationMs,
+  inCallNames,
+  Queue,
+  type QueueConfigInput,
+  queuesOf,
   type QueueTransport,
-  type TaskHandlers,
-  type TaskQueue,
+  type SubmitOptions,
+  submitRequestNow,
   type Tasks,
   type TaskTypes,
+  ValidationError,
   type Worker,
-  type WorkerOptions,
 } from '@millrace/worker';
 import { Background, History, TaskObserver } from '../background/index.js';
+import { attemptRecord, isClaimed, lastErrorOf, verdictOnEndedLease } from '../core/outcome.js';
+import type { ClaimedTask } from '../core/outcome.js';
+import type { Queue as StoredQueue } from '../core/queue.js';
+import type { WholeTask } from '../core/task.js';
 import { createDelivery } from '../delivery/index.js';
 import { bodyChecks } from '../operations/base/bodies.js';
-import { claimTasks } from '../operations/claim-tasks.js';
-import {
-  type Principal,
-  type QueueContext,
-  roleLevels,
-  TurnsByKey,
-} from '../operations/base/context.js';
+import { type QueueContext, queueNotFound, TurnsByKey } from '../operations/base/context.js';
 import { Cursors } from '../operations/base/cursors.js';
-import { extendTask, settleTasks } from '../operations/settle.js';
-import { getTask } from '../operations/tasks.js';
 import { SubmitLimits } from '../operations/base/limits.js';
-import { putQueueConfig } from '../operations/queues.js';
 import { fail } from '../operations/base/refusal.js';
 import { Readiness } from '../operations/base/readiness.js';
 import { TaskWaits } from '../operations/base/task-waits.js';
-import { submitTask } from '../operations/submit.js';
+import { putQueueConfig } from '../operations/queues.js';
+import { newTask, queueFull } from '../operations/submit.js';
+import { EmbeddedStore } from '../storage/embedded/embedded-store.js';
+import { openEmbeddedStore, shareDatabase } from '../storage/embedded/open.js';
 import { openStore } from '../storage/open-store.js';
+import type { NewTask, Settlement, TaskStore } from '../storage/port/task-store.js';
 import { identityFiles } from './credentials-files.js';
+import { asClient, caller, clientError, inProcess } from './in-process.js';
+import { ManualClock } from './manual-clock.js';
 
-export interface OpenQueueOptions {
+interface Place {
   /** Directory of the store. Only one process can have it open. */
   data: string;
+  /** Keeps everything in memory: for tests. */
+  memory: true;
+  /** Stores tasks beside the records of an open database, which you close yourself. */
+  database: Database;
+}
+
+type OneOf<Options> = {
+  [Name in keyof Options]: Pick<Options, Name> & {
+    [Other in Exclude<keyof Options, Name>]?: undefined;
+  };
+}[keyof Options];
+
+export type OpenQueueOptions = OneOf<Place> & {
+  /** `manual`: time passes by `advance` alone. */
+  clock?: 'manual';
+  /** True: a queue that is named for the first time is created with the defaults. */
+  autoCreate?: boolean;
   /** Where to log; nowhere if absent. */
   log?: Log;
   /** False: refuse data of an older version instead of backing it up and upgrading it. */
   upgrade?: boolean;
+};
+
+/** What runs in this process, for `OpenQueue`. */
+interface Running {
+  context: QueueContext;
+  clock: Clock;
 }
 
-type ConfigInput = QueueSchema<'QueueConfigInput'>;
+/** Nothing happened for this long: what is due cannot run here. */
+const stuckMs = 100;
+const maxThrown = 100;
 
-/** A queue in this process: the client, its workers and the store behind them. */
-export interface OpenQueue<Types extends TaskTypes> extends TaskQueue<Types> {
-  /** Starts a worker. A queue that does not exist is created with the defaults. */
-  createWorker(options: WorkerOptions, handlers: TaskHandlers<Types>): Worker;
+/** A queue in this process: the same as on a server, and the store behind it. */
+export class OpenQueue<Types extends TaskTypes> extends Queue<Types> {
+  readonly #thrown: unknown[] = [];
+
+  constructor(
+    transport: QueueTransport,
+    tasks: Tasks<Types>,
+    private readonly inside: Running,
+  ) {
+    super(transport, tasks);
+  }
+
   /** Creates a pull queue, or replaces its config. */
-  createQueue(name: string, config?: Partial<ConfigInput>): Promise<void>;
-  /** Stops the workers and closes the store. */
-  close(): Promise<void>;
+  async createQueue(name: string, config: QueueConfigInput = {}): Promise<void> {
+    await this.configure(name, config);
+  }
+
+  protected override started(worker: Worker): void {
+    worker.on('failed', (_, error) => {
+      if (this.#thrown.length < maxThrown) this.#thrown.push(error);
+    });
+    super.started(worker);
+  }
+
+  /**
+   * Submits a task in a job of `database.transact`: it is stored with the records that the job writes,
+   * or not at all. The queue must share the database: `openQueue({ database })`.
+   */
+  submitIn<Ref extends keyof Types & string>(
+    tx: Pick<CommitTarget, 'rows'>,
+    ref: Ref,
+    payload: Types[Ref]['input'],
+    options: SubmitOptions = {},
+  ): string {
+    const { context } = this.inside;
+    const { store, observer, clock, random, checks } = context;
+    if (!(store instanceof EmbeddedStore) || !store.isShared) {
+      throw new ValidationError('submitIn needs a queue that shares the database: { database }.');
+    }
+    const { queue: name, request } = submitRequestNow(this.tasks, { ref, payload, options });
+    const { payload: bytes, ...body } = request;
+    const now = clock.now();
+    let task: NewTask | undefined;
+    let found: StoredQueue | undefined;
+    const newTaskIn = (queue: StoredQueue) => {
+      found = queue;
+      const by = caller.principal;
+      const newId = () => random.ulid(now);
+      task = newTask(checks.task, body, { queue, now, by, newId, payload: bytes });
+      return { task, now };
+    };
+    try {
+      const result = store.insertIn(tx, name, newTaskIn, (of, stored) =>
+        observer.submitted([of], [stored], now),
+      );
+      if (result.kind === 'queue_not_found') throw queueNotFound(name);
+      if (result.kind === 'queue_full') throw queueFull(found!);
+      return 'task' in result ? result.task.id : task!.id;
+    } catch (error) {
+      throw error instanceof Refusal ? inCallNames(clientError(error), body) : error;
+    }
+  }
+
+  /** Runs everything that is due, and what follows from it, until nothing is left to do. */
+  async drain({ throwErrors = false }: { throwErrors?: boolean } = {}): Promise<void> {
+    await this.#idle();
+    const thrown = this.#thrown.splice(0);
+    if (!throwErrors || thrown.length === 0) return;
+    if (thrown.length === 1) throw thrown[0];
+    throw new AggregateError(thrown, thrown.map(String).join('; '));
+  }
+
+  /** Lets time pass: `advance('2 days')`. What falls due on the way runs, in its order. */
+  async advance(duration: Duration): Promise<void> {
+    const { clock } = this.inside;
+    if (!(clock instanceof ManualClock)) {
+      throw new ValidationError("advance needs openQueue({ ..., clock: 'manual' }).");
+    }
+    const end = clock.now() + durationMs(duration);
+    await this.#idle();
+    while (clock.now() < end) {
+      clock.set(Math.min(end, await this.#nextEventAt()));
+      await this.#idle();
+    }
+  }
+
+  /** When the next task or schedule is due. */
+  async #nextEventAt(): Promise<number> {
+    const { store, clock } = this.inside.context;
+    const { dueByQueue, upkeepAt = Infinity } = await store.nextEventAt();
+    const schedules = await store.listRows({ table: 'schedule' });
+    const runs = schedules.map(({ value }) => (value as { nextRunAt: number | null }).nextRunAt);
+    const times = [...dueByQueue.values(), upkeepAt, ...runs.map((at) => at ?? Infinity)];
+    return Math.min(...times.filter((at) => at > clock.now()), Infinity);
+  }
+
+  /** Resolves when no worker of this process can do anything now. */
+  async #idle(): Promise<void> {
+    let last = '';
+    let changedAt = systemClock.monotonic();
+    for (;;) {
+      const state = await this.#state();
+      if (state === '') return;
+      const now = systemClock.monotonic();
+      if (state !== last) changedAt = now;
+      const isRunning = Array.from(this.workers).some(({ running }) => running > 0);
+      if (!isRunning && now - changedAt > stuckMs) return;
+      last = state;
+      await systemClock.sleep(1);
+    }
+  }
+
+  /** What is left to do, as text to compare; empty: nothing. */
+  async #state(): Promise<string> {
+    const { store, clock } = this.inside.context;
+    // Events of the store and continuations of the handlers come first.
+    await new Promise((resolve) => setImmediate(resolve));
+    const { dueByQueue } = await store.nextEventAt();
+    const schedules = await store.listRows({ table: 'schedule' });
+    const isLate = schedules.some(({ value }) => {
+      const { nextRunAt } = value as { nextRunAt: number | null };
+      return nextRunAt !== null && nextRunAt <= clock.now();
+    });
+    const left: unknown[] = isLate ? ['schedule'] : [];
+    for (const queue of new Set(Array.from(this.workers).flatMap((worker) => worker.queues))) {
+      const { pending, inFlight } = await store.counts(queue);
+      const isDue = (dueByQueue.get(queue) ?? Infinity) <= clock.now();
+      if (isDue || inFlight > 0) left.push([queue, pending, inFlight]);
+    }
+    return left.length === 0 ? '' : JSON.stringify(left);
+  }
 }
 
 /** A server checks the path of a request by the same pattern. */
 const queueNames = /^[a-z0-9][a-z0-9._-]{0,127}$/;
 
-const caller: Principal = {
-  id: 'in-process',
-  principal: 'in-process',
-  grants: new Grants(roleLevels, [{ queue: '*', role: 'admin' }]),
-  expiresAt: undefined,
-};
-
-/** Opens a queue on the embedded store, in this process and without a server. */
+/** Opens a queue in this process and without a server. */
 export async function openQueue<Types extends TaskTypes>(
   options: OpenQueueOptions,
   tasks: Tasks<Types>,
 ): Promise<OpenQueue<Types>> {
   const undo = new UndoList();
   try {
-    const context = await openContext(options, undo);
-    const createQueue = async (name: string, config: Partial<ConfigInput> = {}) => {
-      if (!queueNames.test(name)) {
-        const rule = 'use 1 to 128 of a-z 0-9 . _ - that begin with a letter or digit';
-        throw fail('INVALID_CONFIG', `${JSON.stringify(name)} cannot name a queue; ${rule}.`);
-      }
-      const body = { ...config, callback: { ...config.callback, protocol: 'pull' } };
-      await putQueueConfig(context, caller, { queue: name, body });
+    const schemas = new DocumentSchemas(openApiDocument('queue'));
+    const clock = options.clock === 'manual' ? new ManualClock() : systemClock;
+    const context = await openContext(options, clock, schemas, undo);
+    const createQueues = async (names: readonly string[]) => {
+      for (const name of names) await createQueue(context, name);
     };
-    const transport = inProcess(context, createQueue);
-    const workers = new Set<Worker>();
-    let closing: Promise<void> | undefined;
-    return {
-      ...taskQueue(transport, tasks),
-      createQueue,
-      createWorker: (worker, handlers) => {
-        const started = startWorker(transport, worker, tasks, handlers);
-        workers.add(started);
-        return started;
-      },
-      close: () => {
-        closing ??= Promise.all(Array.from(workers, (worker) => worker.stop())).then(() =>
-          undo.run(),
-        );
-        return closing;
-      },
-    };
+    await asClient(() => createQueues(queuesOf(tasks)));
+    const { autoCreate = false } = options;
+    const close = () => undo.run();
+    const isManual = clock !== systemClock;
+    const transport = inProcess({ context, schemas, createQueues, autoCreate, isManual, close });
+    return new OpenQueue(transport, tasks, { context, clock });
   } catch (error) {
     await undo.run();
     throw error;
   }
 }
 
+/** Creates a pull queue with the defaults, unless it exists. */
+async function createQueue(context: QueueContext, name: string): Promise<void> {
+  if (!queueNames.test(name)) {
+    const rule = 'use 1 to 128 of a-z 0-9 . _ - that begin with a letter or digit';
+    throw fail('INVALID_CONFIG', `${JSON.stringify(name)} cannot name a queue; ${rule}.`);
+  }
+  if (await context.store.getQueue(name)) return;
+  await putQueueConfig(context, caller, { queue: name, body: { callback: { protocol: 'pull' } } });
+}
+
+interface OpenedStore {
+  store: TaskStore;
+  identity: { nodeId: string; cursorKey: Uint8Array };
+}
+
+/** The store, and who uses it. */
+async function openTasks(
+  { data, memory, database, upgrade, ...given }: OpenQueueOptions,
+  undo: UndoList,
+): Promise<OpenedStore> {
+  const { log = silentLog } = given;
+  // The engine waits for its disk, whatever time the tasks have.
+  const world = { clock: systemClock, random: systemRandom, log };
+  const identity = () => ({
+    nodeId: world.random.ulid(world.clock.now()),
+    cursorKey: world.random.bytes(32),
+  });
+  if (database) return { store: await shareDatabase(database, world), identity: identity() };
+  if (memory) {
+    const directory = await mkdtemp(join(tmpdir(), 'millrace-memory-'));
+    undo.add(() => rm(directory, { recursive: true, force: true }));
+    const relaxed = { ...world, durability: 'relaxed' as const };
+    return { store: await openEmbeddedStore(directory, relaxed), identity: identity() };
+  }
+  if (data === undefined) {
+    throw new ValidationError(
+      'Say where the tasks are: { data }, { memory: true } or { database }.',
+    );
+  }
+  const store = await openStore('embedded', { ...world, dataDirectory: data, upgrade });
+  return { store, identity: identityFiles(data, world) };
+}
+
+/** Tasks that a crashed process was running are due again: nobody else can run them. */
+async function releaseTasks({ store, clock, random, observer }: Released): Promise<void> {
+  const horizon = clock.now() + maxLeaseMs;
+  for (;;) {
+    const now = clock.now();
+    const held = await store.endedLeases({ now: horizon, limit: releasedPerStep });
+    const settlements: Settlement[] = [];
+    for (const task of held.filter(isClaimed)) {
+      const queue = await store.getQueue(task.queue);
+      if (queue?.config.callback.protocol !== 'pull') continue;
+      settlements.push(released(task, queue, now, random.next()));
+    }
+    if (settlements.length === 0) return;
+    observer.settled(settlements, await store.settle(settlements));
+  }
+}
+
+type Released = Pick<QueueContext, 'store' | 'clock' | 'random' | 'observer'>;
+const maxLeaseMs = 366 * 86_400_000;
+const releasedPerStep = 500;
+
+function released(
+  task: WholeTask & ClaimedTask,
+  { config }: StoredQueue,
+  now: number,
+  chance: number,
+): Settlement {
+  const { attempt } = task;
+  const verdict = verdictOnEndedLease({ attempt, policy: config.retry, now, chance });
+  const due = verdict.kind === 'retry' ? { ...verdict, dueAt: now } : verdict;
+  const failure = { errorType: 'PROCESS_ENDED', message: 'The process that ran it ended' };
+  const nextAttemptAt = due.kind === 'retry' ? now : null;
+  return {
+    id: task.id,
+    token: task.lease.token,
+    now,
+    verdict: due,
+    attempt: attemptRecord(task, { outcome: 'INTERRUPTED', now, ...failure, nextAttemptAt }),
+    error: lastErrorOf({ ...failure, httpStatus: null }, now),
+  };
+}
+
 /** The operations with everything they need, but no listener. */
 async function openContext(
-  { data, log = silentLog, upgrade }: OpenQueueOptions,
+  options: OpenQueueOptions,
+  clock: Clock,
+  schemas: DocumentSchemas,
   undo: UndoList,
 ): Promise<QueueContext> {
-  const world = { clock: systemClock, random: systemRandom, log };
+  const { log = silentLog } = options;
+  const world = { clock, random: systemRandom, log };
   const metrics = createMetrics('queue');
   undo.add(() => metrics.close());
-  const store = await openStore('embedded', { ...world, dataDirectory: data, upgrade });
+  const { store, identity } = await openTasks(options, undo);
+  const { nodeId, cursorKey } = identity;
   undo.add(() => store.close());
   const instance = world.random.ulid(world.clock.now());
   const history = new History({ store, clock: world.clock, instance });
   const observer = new TaskObserver({ history, clock: world.clock });
-  const { nodeId, cursorKey } = identityFiles(data, world);
-  const allowlist = parseAllowlist([]);
+  await releaseTasks({ ...world, store, observer });
   const delivery = createDelivery({
     ...world,
     store,
@@ -156,12 +377,12 @@ async function openContext(
     background,
     history,
     observer,
-    allowlist,
+    allowlist: parseAllowlist([]),
     findSecret: () => undefined,
     secretsFault: () => undefined,
     cursors: new Cursors(cursorKey, world.clock),
     submitLimits: new SubmitLimits(world.clock, 0),
-    checks: bodyChecks(new DocumentSchemas(openApiDocument('queue'))),
+    checks: bodyChecks(schemas),
     readiness: new Readiness({ ...world, probe: () => store.probe() }),
     waits,
     maxWaitingClaims: Infinity,
@@ -171,30 +392,3 @@ async function openContext(
 }
 
 const close = () => Promise.resolve();
-
-function inProcess(
-  context: QueueContext,
-  createQueue: (name: string) => Promise<void>,
-): QueueTransport {
-  /** Creates the queue if it does not exist. */
-  const inQueue = async <Result>(queue: string, run: () => Promise<Result>): Promise<Result> => {
-    try {
-      return await run();
-    } catch (error) {
-      if (!(error instanceof Refusal) || error.code !== 'QUEUE_NOT_FOUND') throw error;
-      await createQueue(queue);
-      return run();
-    }
-  };
-  return {
-    submit: (queue, body) =>
-      inQueue(queue, async () => (await submitTask(context, caller, { queue, body })).result),
-    getTask: (id, waitMs) => getTask(context, caller, { id, waitMs }),
-    claim: async (queue, body, signal) => {
-      const request = { queue, body, remoteIp: null, signal };
-      return (await inQueue(queue, () => claimTasks(context, caller, request))).tasks;
-    },
-    settle: (queue, items) => settleTasks(context, { queue, body: { items } }),
-    extend: (id, leaseToken, body) => extendTask(context, caller, { id, leaseToken, body }),
-  };
-}

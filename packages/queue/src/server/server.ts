@@ -1,6 +1,7 @@
 import { openApiDocument } from '@millrace/contract/documents';
+import { queueCodes } from '@millrace/contract/queue';
 import { readTls, tlsOptions } from '@millrace/kit/config';
-import { DocumentSchemas, drainHttp, type HttpApp } from '@millrace/kit/http';
+import { DocumentSchemas, drainHttp, metricsApp, type HttpApp } from '@millrace/kit/http';
 import { createMetrics } from '@millrace/kit/metrics';
 import { callbackGuard } from '@millrace/kit/outbound';
 import { ConnectionLimit, countDroppedConnections } from '@millrace/kit/connection-limit';
@@ -13,7 +14,7 @@ import { GrpcHandlerClient } from '../delivery/grpc-handlers.js';
 import type { Delivery, DeliveryOptions } from '../delivery/index.js';
 import { bodyChecks } from '../operations/base/bodies.js';
 import type { TaskStore } from '../storage/port/task-store.js';
-import { queueApp } from './app.js';
+import { accessLogOf, queueApp } from './app.js';
 import type { QueueSettings } from './config.js';
 import { type DeliveryControl, type QueueContext, TurnsByKey } from '../operations/base/context.js';
 import {
@@ -24,7 +25,7 @@ import {
   type SettingsFile,
 } from './credentials-files.js';
 import { Cursors } from '../operations/base/cursors.js';
-import { metricsApp, openListeners, type ListenerAddress } from './listeners.js';
+import { openListeners, type ListenerAddress } from './listeners.js';
 import { Load, SubmitLimits } from '../operations/base/limits.js';
 import { measuredQueues } from './measure.js';
 import { GrpcServer } from './grpc-server.js';
@@ -234,7 +235,12 @@ function buildApps(
         tls,
       }),
     waits: context.waits,
-    metrics: metricsApp(measured, world, { listen: settings.metrics_listen, peerMemory }),
+    metrics: metricsApp(measured, {
+      world: { ...world, log: accessLogOf(world.log, 'off') },
+      codes: queueCodes,
+      host: settings.metrics_listen.host,
+      peerMemory,
+    }),
   };
 }
 

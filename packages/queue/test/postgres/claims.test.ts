@@ -187,7 +187,7 @@ test('claim: a sweep finds a task below the low-water mark that no writer notice
   await postgres.sql(url, `UPDATE millrace.low_water_marks SET due_at = ${start + 60_000}`);
   const found = async () => {
     const [tasks, counts] = [await claim(store, 1), await store.counts('mail')];
-    return [tasks.length, counts.oldestPendingAt];
+    return [tasks.length, counts.oldestDueAt];
   };
   await expect.poll(found, { timeout: 30_000 }).toEqual([1, start]);
 });

@@ -75,8 +75,11 @@ const onSchedule =
   (verb: string): CallOf =>
   ({ queue }) => ({ method: 'POST', path: `/v1/queues/${queue}/schedules/nightly:${verb}` });
 
+/** `streamEvents` never ends; events.test.ts calls it. */
+export type EndingOperationId = Exclude<QueueOperationId, 'streamEvents'>;
+
 /** One call of each operation that goes well. */
-export const goodCalls: Record<QueueOperationId, CallOf> = {
+export const goodCalls: Record<EndingOperationId, CallOf> = {
   submitTask: ({ queue }) => ({
     method: 'POST',
     path: `/v1/queues/${queue}/tasks`,

@@ -67,9 +67,10 @@ export const secretsYaml = JSON.stringify({
   ],
 });
 
-/** A clock that can be put forward. */
+/** A clock that can be put forward: the time of day, and apart from it the time since the start. */
 export interface TestClock extends Clock {
   aheadMs: number;
+  monotonicAheadMs: number;
 }
 
 export interface TestServer {
@@ -118,7 +119,9 @@ export function testClock(): TestClock {
   const clock: TestClock = {
     ...systemClock,
     aheadMs: 0,
+    monotonicAheadMs: 0,
     now: () => systemClock.now() + clock.aheadMs,
+    monotonic: () => systemClock.monotonic() + clock.monotonicAheadMs,
   };
   return clock;
 }

@@ -50,16 +50,16 @@ export function flowTests(fixture: Fixture): void {
       expect(await fixture.store.counts('mail')).toMatchObject({
         pending: 3,
         waits: { dependencies: 1 },
-        oldestPendingAt: noon,
+        oldestDueAt: noon,
       });
       const tasks = await fixture.claim();
       expect(tasks.map(({ id }) => id).toSorted()).toEqual([a, b].toSorted());
-      expect(await fixture.store.counts('mail')).toMatchObject({ oldestPendingAt: null });
+      expect(await fixture.store.counts('mail')).toMatchObject({ oldestDueAt: null });
       await fixture.settle(tasks[0]!, { kind: 'succeeded' }, { result: '7' });
       expect(await fixture.claimIds({ now: noon + 1_000 })).toEqual([]);
       await fixture.reopen();
       await fixture.settle(tasks[1]!, { kind: 'succeeded' }, { now: noon + 500 });
-      expect(await fixture.store.counts('mail')).toMatchObject({ oldestPendingAt: noon + 500 });
+      expect(await fixture.store.counts('mail')).toMatchObject({ oldestDueAt: noon + 500 });
       const [next] = await fixture.claim({ now: noon + 1_000 });
       expect(next).toMatchObject({ id: c });
       const { dependencies } = await runOf(c);

@@ -116,7 +116,8 @@ export function queueTests(fixture: Fixture): void {
         pending: 0,
         inFlight: 0,
         dead: 0,
-        oldestPendingAt: null,
+        delayed: 0,
+        oldestDueAt: null,
         waits: {},
       });
       const [again] = await fixture.store.insertTasks([fixture.newTask({ id })], noon + 3);
@@ -126,25 +127,38 @@ export function queueTests(fixture: Fixture): void {
 
     test('counts follow a task through its life', async () => {
       await put();
-      const counts = async () => {
-        const { pending, inFlight, dead, oldestPendingAt } = await fixture.store.counts('mail');
-        return [pending, inFlight, dead, oldestPendingAt];
+      const counts = async (now = noon + 2_000) => {
+        const found = await fixture.store.counts('mail', now);
+        return [found.pending, found.delayed, found.inFlight, found.dead, found.oldestDueAt];
       };
-      expect(await counts()).toEqual([0, 0, 0, null]);
+      expect(await counts()).toEqual([0, 0, 0, 0, null]);
       await fixture.submit({}, noon);
       await fixture.submit({ dueAt: noon + 60_000 }, noon + 7);
-      expect(await counts()).toEqual([2, 0, 0, noon]);
+      expect(await counts()).toEqual([2, 1, 0, 0, noon]);
       const task = await fixture.claimOne();
-      expect(await counts()).toEqual([1, 1, 0, noon + 60_000]);
+      expect(await counts()).toEqual([1, 1, 1, 0, noon + 60_000]);
       await fixture.settle(task, { kind: 'retry', dueAt: noon + 200 });
-      expect(await counts()).toEqual([2, 0, 0, noon + 200]);
+      expect(await counts(noon + 199)).toEqual([2, 2, 0, 0, noon + 200]);
+      expect(await counts(noon + 200)).toEqual([2, 1, 0, 0, noon + 200]);
       const again = await fixture.claimOne({ now: noon + 200 });
       await fixture.settle(again, { kind: 'dead', reason: 'ATTEMPTS_EXHAUSTED' });
-      expect(await counts()).toEqual([1, 0, 1, noon + 60_000]);
+      expect(await counts()).toEqual([1, 1, 0, 1, noon + 60_000]);
       await fixture.redrive([task.id]);
-      expect(await counts()).toEqual([2, 0, 0, noon + 1_000]);
+      expect(await counts()).toEqual([2, 1, 0, 0, noon + 1_000]);
       await fixture.settle(await fixture.claimOne({ now: noon + 2_000 }), { kind: 'succeeded' });
-      expect(await counts()).toEqual([1, 0, 0, noon + 60_000]);
+      expect(await counts()).toEqual([1, 1, 0, 0, noon + 60_000]);
+      expect(await counts(noon + 60_000)).toEqual([1, 0, 0, 0, noon + 60_000]);
+    });
+
+    test('counts: the oldest due time is that of any priority and group', async () => {
+      await put();
+      await fixture.submit({ dueAt: noon + 5, priority: 9 }, noon + 9);
+      await fixture.submit({ dueAt: noon + 3, groupKey: 'b' }, noon + 9);
+      await fixture.submit({ dueAt: noon + 4, groupKey: 'a', priority: 2 }, noon + 9);
+      expect(await fixture.store.counts('mail')).toMatchObject({ oldestDueAt: noon + 3 });
+      const [, , first] = await fixture.claim({ now: noon + 9, limit: 3 });
+      expect(first).toBeDefined();
+      expect(await fixture.store.counts('mail')).toMatchObject({ pending: 0, oldestDueAt: null });
     });
 
     test('everything is there after the store is reopened', async () => {

@@ -40,6 +40,21 @@ export function workerTests(fixture: Fixture): void {
       expect(await fixture.claimIds()).toEqual(skipped);
     });
 
+    test('claim: leaves excluded handlers out, and does not hide their tasks', async () => {
+      await fixture.queue();
+      const left = [await fixture.submit({ handlerRef: 'a', dueAt: noon - 10_000 })];
+      const taken = [await fixture.submit({ handlerRef: 'b' })];
+      left.push(await fixture.submit({ handlerRef: 'a' }));
+      for (const groupKey of ['g1', 'g2', 'g3']) {
+        await fixture.submit({ handlerRef: 'a', groupKey, priority: 1 });
+      }
+      taken.push(await fixture.submit({ handlerRef: 'c', groupKey: 'g4', priority: 1 }));
+      expect(await fixture.claimIds({ excludedHandlers: ['a'], limit: 1 })).toEqual([taken[0]]);
+      expect(await fixture.claimIds({ excludedHandlers: ['a'], limit: 1 })).toEqual([taken[1]]);
+      expect(await fixture.claimIds({ excludedHandlers: ['a'] })).toEqual([]);
+      expect((await fixture.claimIds()).slice(0, 2)).toEqual(left);
+    });
+
     test('workers: adds up what servers saw', async () => {
       await fixture.queue();
       const time = { now: noon };

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useMemo, useRef, useState } from 'react';
 import { queries } from '../../api/queries.js';
 import { Choice } from '../../parts/choice.js';
-import { count, dollars } from '../../parts/format.js';
+import { count } from '../../parts/format.js';
 import { setParams, useParam, useTextParam } from '../../parts/location.js';
 import { Figure, Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
@@ -11,7 +11,7 @@ import { Empty, Loaded, Loading } from '../../parts/states.js';
 import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { VirtualTable } from '../../parts/virtual-table.js';
 import { useQuestions } from '../../questions/api.js';
-import { useCosts } from '../../sessions/cost.js';
+import { spentText, useCosts } from '../../sessions/cost.js';
 import { useGuardSettings } from '../../sessions/settings.js';
 import { isOver } from '../../sessions/status.js';
 import { fleetColumns } from './columns.js';
@@ -153,8 +153,8 @@ function FleetFigures({ sessions }: { sessions: readonly Session[] }) {
         note={waiting > 0 ? 'answer them to continue' : null}
       />
       <Figure name="Context critical" value={count(full)} note={full > 0 ? 'compact soon' : null} />
-      <Figure name="Spent today" value={dollars(spend?.daily_usd)} note="measured" />
-      <Figure name="Last 7 days" value={dollars(spend?.weekly_usd)} note="measured" />
+      <Figure name="Spent today" value={spentText(spend, spend?.daily_exact_usd)} note="list prices" />
+      <Figure name="Last 7 days" value={spentText(spend, spend?.weekly_exact_usd)} note="list prices" />
     </div>
   );
 }

@@ -32,7 +32,7 @@ function Content({ list }: { list: readonly QueueItem[] }) {
         <Figure name="Queues" value={count(list.length)} />
         <Figure name="Pending" value={count(sum('pending'))} />
         <Figure name="In flight" value={count(sum('in_flight'))} />
-        <Figure name="Oldest pending" value={waiting.length === 0 ? '–' : duration(oldest)} />
+        <Figure name="Oldest due" value={waiting.length === 0 ? '–' : duration(oldest)} />
         <Figure name="Dead letters" value={count(sum('dlq_depth'))} />
       </div>
       <div className="row">

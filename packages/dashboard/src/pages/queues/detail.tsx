@@ -74,7 +74,7 @@ export function QueueDetail({ queue }: { queue: string }) {
       )}
       {item && (
         <Figures item={item} rate={rateText(history.rateOf(queue))}>
-          <BreakerFigure config={config.data} phase={item.summary.breaker} />
+          <BreakerFigure config={config.data} summary={item.summary} />
         </Figures>
       )}
       <Choice isTabs label="View" value={tab} options={tabOptions} onChange={setTab} />
@@ -186,13 +186,17 @@ interface FiguresProps {
 }
 
 function Figures({ item: { name, summary }, rate, children }: FiguresProps) {
-  const { pending, in_flight, dlq_depth } = summary;
+  const { pending, delayed = 0, in_flight, dlq_depth } = summary;
+  const notes = [
+    delayed > 0 && `${count(delayed)} not due yet`,
+    rate !== '–' && `${rate} net change`,
+  ].filter(Boolean);
   return (
     <div className="figures">
       <Figure name="State" value={<QueueState summary={summary} />} />
-      <Figure name="Pending" value={count(pending)} note={rate !== '–' && `${rate} net change`} />
+      <Figure name="Pending" value={count(pending)} note={notes.join(', ')} />
       <Figure name="In flight" value={count(in_flight)} />
-      <Figure name="Oldest pending" value={ageText(summary)} />
+      <Figure name="Oldest due" value={ageText(summary)} />
       {children}
       <Figure
         name="Dead letters"
@@ -205,16 +209,26 @@ function Figures({ item: { name, summary }, rate, children }: FiguresProps) {
 
 interface BreakerFigureProps {
   config: QueueConfig | undefined;
-  phase: 'closed' | 'half_open' | 'open' | undefined;
+  summary: QueueItem['summary'];
 }
 
-function BreakerFigure({ config, phase }: BreakerFigureProps) {
+function BreakerFigure({ config, summary: { breaker, breakers = [] } }: BreakerFigureProps) {
   if (!config) return <Figure name="Breaker" value="–" />;
   const { enabled, failure_ratio: ratio, min_requests: min } = config.circuit_breaker;
-  if (!enabled || config.callback.protocol === 'pull') return <Figure name="Breaker" value="off" />;
-  if (phase === 'open') return <Figure name="Breaker" value={<Status tone="bad">open</Status>} />;
-  if (phase === 'half_open')
-    return <Figure name="Breaker" value={<Status tone="warn">half open</Status>} />;
-  const note = `opens at ${Math.round(ratio * 100)}% failures of ${min} calls`;
-  return <Figure name="Breaker" value="closed" note={note} />;
+  if (!enabled) return <Figure name="Breaker" value="off" />;
+  const tripped = breakers.filter(({ state }) => state !== 'closed');
+  const notes = tripped.map(({ handler_ref: handler, next_probe_at: at }) =>
+    at === null ? handler : `${handler}: next probe at ${clockTime(at)}`,
+  );
+  const note = notes.join(', ');
+  if (breaker === 'open')
+    return <Figure name="Breaker" value={<Status tone="bad">open</Status>} note={note} />;
+  if (breaker === 'half_open')
+    return <Figure name="Breaker" value={<Status tone="warn">half open</Status>} note={note} />;
+  const rule = `opens for a handler at ${Math.round(ratio * 100)}% failures of ${min} calls`;
+  return <Figure name="Breaker" value="closed" note={rule} />;
+}
+
+function clockTime(time: string): string {
+  return new Date(time).toLocaleTimeString();
 }

@@ -85,17 +85,21 @@ function Table({ list, history, sought }: TableProps) {
 }
 
 function Totals({ list }: { list: readonly QueueItem[] }) {
-  const sum = (field: 'pending' | 'in_flight' | 'dlq_depth') =>
-    list.reduce((total, { summary }) => total + summary[field], 0);
+  const sum = (field: 'pending' | 'delayed' | 'in_flight' | 'dlq_depth') =>
+    list.reduce((total, { summary }) => total + (summary[field] ?? 0), 0);
   const paused = list.filter(({ summary }) => summary.paused).length;
   const oldest = Math.max(...list.map(({ summary }) => summary.oldest_pending_age_ms));
   return (
     <div className="figures">
       <Figure name="Queues" value={count(list.length)} />
       <Figure name="Paused" value={count(paused)} />
-      <Figure name="Pending" value={count(sum('pending'))} />
+      <Figure
+        name="Pending"
+        value={count(sum('pending'))}
+        note={sum('delayed') > 0 && `${count(sum('delayed'))} not due yet`}
+      />
       <Figure name="In flight" value={count(sum('in_flight'))} />
-      <Figure name="Oldest pending" value={oldest === 0 ? '–' : duration(oldest)} />
+      <Figure name="Oldest due" value={oldest === 0 ? '–' : duration(oldest)} />
       <Figure name="Dead letters" value={count(sum('dlq_depth'))} />
     </div>
   );
@@ -203,6 +207,7 @@ function DeadCount({ name, depth }: { name: string; depth: number }) {
   );
 }
 
-export function ageText({ pending, oldest_pending_age_ms: age }: QueueItem['summary']): string {
-  return pending === 0 ? '–' : duration(age);
+export function ageText(summary: QueueItem['summary']): string {
+  const { pending, delayed = 0, oldest_pending_age_ms: age } = summary;
+  return pending === delayed ? '–' : duration(age);
 }

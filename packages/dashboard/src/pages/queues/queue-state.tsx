@@ -7,8 +7,13 @@ export function QueueState({ summary }: Pick<QueueItem, 'summary'>) {
   return <Status tone={tone}>{word}</Status>;
 }
 
-function stateOf({ paused, pending, in_flight }: QueueItem['summary']): [Tone, string] {
+function stateOf(summary: QueueItem['summary']): [Tone, string] {
+  const { paused, pending, delayed = 0, in_flight, state, breaker } = summary;
   if (paused) return ['warn', 'paused'];
+  if (state === 'no_worker') return ['bad', 'no worker'];
+  if (breaker === 'open') return ['bad', 'circuit open'];
+  if (breaker === 'half_open') return ['warn', 'half open'];
   if (in_flight > 0) return ['busy', 'working'];
-  return pending > 0 ? ['calm', 'waiting'] : ['calm', 'idle'];
+  if (pending > delayed) return ['calm', 'waiting'];
+  return delayed > 0 ? ['calm', 'delayed'] : ['calm', 'idle'];
 }

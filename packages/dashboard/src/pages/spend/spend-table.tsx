@@ -9,7 +9,12 @@ import { VirtualTable, type Column } from '../../parts/virtual-table.js';
 type Row = DaemonSchema<'SpendRow'>;
 type Session = DaemonSchema<'Session'>;
 
-/** Rows of a rollup, most expensive first as sorted by the daemon. */
+/** By list price; those without one last. */
+export function dearestFirst(rows: readonly Row[]): readonly Row[] {
+  return rows.toSorted((a, b) => (b.exact_usd ?? -1) - (a.exact_usd ?? -1));
+}
+
+/** Rows of a rollup. */
 export function SpendTable({ rows, by }: { rows: readonly Row[]; by: string }) {
   const { data: sessions } = useQuery({ ...queries.sessions(), enabled: by === 'agent' });
   const agents = useMemo(
@@ -49,13 +54,13 @@ export function SpendTable({ rows, by }: { rows: readonly Row[]; by: string }) {
       header: 'Dollars',
       width: '5.5rem',
       numeric: true,
-      cell: ({ usd }) =>
-        usd === null ? (
-          <span className="muted" title="This backend reports tokens but has no price">
+      cell: ({ exact_usd: usd }) =>
+        typeof usd === 'number' ? (
+          dollars(usd)
+        ) : (
+          <span className="muted" title="No price is known of its models; tokens are counted">
             no price
           </span>
-        ) : (
-          dollars(usd)
         ),
     },
   ];

@@ -7,11 +7,12 @@ import { dollars, dollarTicks, tokens } from '../../parts/format.js';
 import { useParam } from '../../parts/location.js';
 import { Figure, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
+import { spentText } from '../../sessions/cost.js';
 import { dayByDay } from './days.js';
-import { SpendTable } from './spend-table.js';
+import { dearestFirst, SpendTable } from './spend-table.js';
 
 type Rollup = DaemonSchema<'SpendRollup'>;
-type By = 'agent' | 'repo' | 'day' | 'model' | 'backend';
+type By = 'agent' | 'repo' | 'day' | 'model' | 'backend' | 'branch' | 'task';
 
 const groupings: readonly { value: By; text: string }[] = [
   { value: 'agent', text: 'Agent' },
@@ -19,6 +20,8 @@ const groupings: readonly { value: By; text: string }[] = [
   { value: 'day', text: 'Day' },
   { value: 'model', text: 'Model' },
   { value: 'backend', text: 'Backend' },
+  { value: 'branch', text: 'Branch' },
+  { value: 'task', text: 'Task' },
 ];
 
 const groupingValues = groupings.map(({ value }) => value);
@@ -34,18 +37,25 @@ export function Spend() {
 
 function SpendReport({ rollup }: { rollup: Rollup }) {
   const [by, setBy] = useParam<By>('by', 'agent', groupingValues);
-  const rows = rollup[`by_${by}`];
+  const rows = rollup[`by_${by}`] ?? [];
   return (
     <>
       <div className="figures">
-        <Figure name="Today" value={dollars(rollup.daily_usd)} note="local day" />
-        <Figure name="Last 7 days" value={dollars(rollup.weekly_usd)} />
-        <Figure name="This week" value={dollars(rollup.week_usd)} note="from Monday" />
-        <Figure name="All time" value={dollars(rollup.total_usd)} />
         <Figure
-          name="Exact, all time"
-          value={typeof rollup.exact_usd === 'number' ? dollars(rollup.exact_usd) : 'unknown'}
+          name="Today"
+          value={spentText(rollup, rollup.daily_exact_usd)}
           note="list prices, cache included"
+        />
+        <Figure name="Last 7 days" value={spentText(rollup, rollup.weekly_exact_usd)} />
+        <Figure
+          name="This week"
+          value={spentText(rollup, rollup.week_exact_usd)}
+          note="from Monday"
+        />
+        <Figure
+          name="All time"
+          value={spentText(rollup, rollup.exact_usd)}
+          note={`at the family rates: ${dollars(rollup.total_usd)}`}
         />
         <Figure
           name="Tokens"
@@ -54,10 +64,11 @@ function SpendReport({ rollup }: { rollup: Rollup }) {
         />
         <Figure
           name="Cache"
-          value={dollars(rollup.cache_usd)}
-          note={`not included; ${tokens(rollup.cache_read_tokens)} read, ${tokens(rollup.cache_write_tokens)} written`}
+          value={tokens(rollup.cache_read_tokens)}
+          note={`read; ${tokens(rollup.cache_write_tokens)} written`}
         />
       </div>
+      <Unpriced models={rollup.unpriced_models ?? []} />
       {rollup.by_day.length === 0 ? (
         <Empty title="No spend yet.">Spend is read from the transcripts of the agents.</Empty>
       ) : (
@@ -69,7 +80,7 @@ function SpendReport({ rollup }: { rollup: Rollup }) {
             title="Spend by"
             actions={<Choice label="Group by" value={by} options={groupings} onChange={setBy} />}
           >
-            <SpendTable rows={by === 'day' ? rows.toReversed() : rows} by={by} />
+            <SpendTable rows={by === 'day' ? rows.toReversed() : dearestFirst(rows)} by={by} />
           </Panel>
         </div>
       )}
@@ -77,8 +88,18 @@ function SpendReport({ rollup }: { rollup: Rollup }) {
   );
 }
 
+/** Figures without them would look complete. */
+function Unpriced({ models }: { models: readonly string[] }) {
+  if (models.length === 0) return null;
+  return (
+    <p className="muted">
+      No price is known of {models.join(', ')}: their tokens are counted, their dollars are not.
+    </p>
+  );
+}
+
 function DayChart({ days }: { days: Rollup['by_day'] }) {
-  const shown = dayByDay(days);
+  const shown = dayByDay(days.map(({ key, exact_usd: usd = null }) => ({ key, usd })));
   return (
     <Chart
       label="Dollars by day"

@@ -23,8 +23,9 @@ const waits: Readonly<Record<string, string>> = {
   paused: 'The queue is paused, or held because its callback is no longer on the allowlist.',
   concurrency: 'The queue is at its concurrency limit.',
   rate_limit: 'The queue is at its dispatch rate limit.',
-  circuit_open: 'The circuit breaker is open because the callback keeps failing.',
+  circuit_open: 'The circuit breaker is open because its handler keeps failing.',
   group: 'Waiting for an earlier task of its group.',
+  no_worker: 'No worker is connected.',
   dispatch: 'Ready to be dispatched.',
 };
 

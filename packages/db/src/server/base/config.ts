@@ -6,6 +6,8 @@ const index = z.strictObject({
   fields: z.array(z.string().min(1)).min(1).meta({ expected: 'a list of dotted paths' }),
   unique: z.boolean().default(false),
   sparse: z.boolean().default(false),
+  collation: z.enum(['ci']).optional(),
+  where: z.record(z.string(), z.json()).optional(),
 });
 
 const collection = z.strictObject({

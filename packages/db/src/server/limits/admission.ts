@@ -182,7 +182,13 @@ export class Admission {
   }
 }
 
-const queries: ReadonlySet<DbMethod> = new Set(['Find', 'Aggregate', 'UpdateMany', 'DeleteMany']);
+const queries: ReadonlySet<DbMethod> = new Set([
+  'Find',
+  'Aggregate',
+  'Distinct',
+  'UpdateMany',
+  'DeleteMany',
+]);
 
 function isQuery(rpc: DbMethod): boolean {
   return queries.has(rpc);

@@ -1,6 +1,13 @@
-import type { Duration } from '@bufbuild/protobuf/wkt';
+import { ValueSchema, type Duration } from '@bufbuild/protobuf/wkt';
 import { badField } from '../service/records.js';
-import { ScalarType, type DescEnum, type DescField, type DescMessage } from '@bufbuild/protobuf';
+import {
+  fromJson,
+  ScalarType,
+  type JsonValue,
+  type DescEnum,
+  type DescField,
+  type DescMessage,
+} from '@bufbuild/protobuf';
 import { dbGrpcOnlyFields, FilterSchema } from '@millrace/contract/db';
 import { suggestion } from '@millrace/kit/nearest';
 
@@ -235,6 +242,8 @@ function messageReader(desc: DescMessage): Read {
     case 'google.protobuf.Struct':
     case FilterSchema.typeName:
       return (value) => value;
+    case 'google.protobuf.Value':
+      return (value) => fromJson(ValueSchema, value as JsonValue);
     case 'google.protobuf.Duration':
       return durationFrom;
     default:

@@ -4,8 +4,8 @@ import type { RecordImage } from '@millrace/engine/format/record';
 import type { RecordWriter } from '../service/call.js';
 import { jsonBytes, ShownRecord } from '../service/records.js';
 import { timeText, durationText } from './json-in.js';
-import { ScalarType, type DescField, type DescMessage } from '@bufbuild/protobuf';
-import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt';
+import { ScalarType, toJson, type DescField, type DescMessage } from '@bufbuild/protobuf';
+import { ValueSchema, type Duration, type Timestamp, type Value } from '@bufbuild/protobuf/wkt';
 import { dbGrpcOnlyFields } from '@millrace/contract/db';
 
 const firstBytes = 64 * 1024;
@@ -214,6 +214,8 @@ function messageWriter(desc: DescMessage): Write {
   switch (desc.typeName) {
     case 'google.protobuf.Struct':
       return JSON.stringify;
+    case 'google.protobuf.Value':
+      return (value) => JSON.stringify(toJson(ValueSchema, value as Value));
     case 'google.protobuf.Timestamp':
       return (value) => {
         const { seconds, nanos } = value as Timestamp;

@@ -103,6 +103,7 @@ export class Operation {
     if (unknown) throw badField(unknown[0], 'is not a query parameter; send it in the body');
     const body = parseBody(request, bytes);
     if (this.route.rpc === 'BulkWrite') checkOperations(body);
+    if (this.route.rpc === 'Aggregate') nameExpressions(body as Fields);
     return this.#finish(this.#reader.fromBody(path, body), request);
   }
 
@@ -143,6 +144,17 @@ export class Operation {
 function checkOperations(body: unknown): void {
   const { operations } = (body ?? {}) as { operations?: unknown };
   if (operations === undefined || operations === null) throw badField('operations', 'is missing');
+}
+
+/** Objects in `group_by` are the expressions of `group_expressions`, beside its paths. */
+function nameExpressions(body: Fields): void {
+  const name = 'group_by' in body ? 'group_by' : 'groupBy';
+  const groups = body[name];
+  if (!Array.isArray(groups) || groups.every((each) => typeof each !== 'object')) return;
+  delete body[name];
+  body['group_expressions'] = groups.map((each: unknown) =>
+    typeof each === 'string' ? { field: each } : each,
+  );
 }
 
 /** A reconnecting EventSource repeats the URL, so Last-Event-ID overrides its resume token. */

@@ -8,15 +8,17 @@ import {
 import { grpcCodes, type DbReason, dbReasons } from '@millrace/contract/db-reasons';
 import type { BulkOperation, BulkOutcome } from '@millrace/engine/write/bulk-operations';
 import type { ManyResult } from '@millrace/engine/write/bulk-filter';
+import { refuse } from '@millrace/engine/value/documents';
 import { Refusal } from '@millrace/kit/errors';
 import type { CallContext, Request, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import {
+  changeOf,
   documentOf,
+  operatorsOf,
   recordMessage,
   badField,
   durationMs,
-  engineMode,
   wantsJson,
   wholeNumber,
 } from './records.js';
@@ -80,10 +82,18 @@ export function bulkMethods(parts: ServiceParts, transactions: TransactionRegist
     UpdateMany: async (request, context) => {
       const options = manyOptions(request, context);
       const patch = documentOf({ data: request.patch, dataJson: request.patchJson });
-      if (patch === undefined) throw badField('patch', 'is missing');
+      const update = operatorsOf(request);
+      if (patch === undefined && update === undefined) throw badField('patch', 'is missing');
+      if (patch !== undefined && update !== undefined) {
+        throw refuse('BAD_REQUEST', 'Send patch or update, not both.');
+      }
       const { collection, filter } = request;
-      const { bulkByFilter } = parts.database;
-      const result = await bulkByFilter.updateMany(collection, filter, patch, options);
+      const result = await parts.database.bulkByFilter.updateMany(
+        collection,
+        filter,
+        update ?? patch,
+        update === undefined ? options : { ...options, mode: 'operators' },
+      );
       await confirm(result.seq, context);
       return create(UpdateManyResponseSchema, counts(result));
     },
@@ -127,8 +137,7 @@ function engineOperation(message: OperationMessage, place: string): BulkOperatio
     ...(upsert && {
       upsert: {
         key: upsert.key,
-        data: documentOf(upsert),
-        mode: engineMode(upsert.mode),
+        ...bodyOf(upsert),
         ttlMs: durationMs(upsert.ttl, `${place}.upsert.ttl`),
       },
     }),
@@ -136,8 +145,7 @@ function engineOperation(message: OperationMessage, place: string): BulkOperatio
       update: {
         id: update.id,
         key: update.key,
-        data: documentOf(update),
-        mode: engineMode(update.mode),
+        ...bodyOf(update),
         ttlMs: durationMs(update.ttl, `${place}.update.ttl`),
         ...(update.expectedRev === undefined
           ? {}
@@ -147,6 +155,16 @@ function engineOperation(message: OperationMessage, place: string): BulkOperatio
     ...(message.delete && { delete: { id: message.delete.id, key: message.delete.key } }),
   };
 }
+
+/** The engine's bulk has operators beside the data. */
+function bodyOf(
+  message: Parameters<typeof changeOf>[0],
+): Pick<BulkUpdate, 'data' | 'update' | 'mode'> {
+  const { data, mode } = changeOf(message);
+  return mode === 'operators' ? { update: data } : { data, mode };
+}
+
+type BulkUpdate = NonNullable<BulkOperation['update']>;
 
 function bulkResult(outcome: BulkOutcome, head: ResultView): BulkResult {
   const result: BulkResult = {

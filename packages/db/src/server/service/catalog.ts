@@ -13,6 +13,7 @@ import {
   SetSchemaResponseSchema,
 } from '@millrace/contract/db';
 import type { IndexInfo } from '@millrace/engine/core/core';
+import type { IndexDefinition } from '@millrace/engine/format/entries';
 import type { UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { badField, timestamp } from './records.js';
@@ -43,9 +44,15 @@ export function catalogMethods(parts: ServiceParts): CatalogMethods {
       await replication.confirmed(seq, context);
       return create(RenameCollectionResponseSchema, { moved: BigInt(moved), seq: BigInt(seq) });
     },
-    CreateIndex: async ({ collection, fields, unique, sparse }, context) => {
+    CreateIndex: async ({ collection, fields, unique, sparse, collation, where }, context) => {
       replication.checkWritable();
-      const definition = { fields, unique, sparse };
+      const definition: IndexDefinition = {
+        fields,
+        unique,
+        sparse,
+        ...(collation !== '' && { collation: collation as 'ci' }),
+        ...(where !== undefined && { where: where as object }),
+      };
       const { index, seq } = await parts.database.catalog.createIndex(collection, definition);
       if (seq > 0) {
         const principal = context.principal.id;
@@ -64,7 +71,7 @@ export function catalogMethods(parts: ServiceParts): CatalogMethods {
     },
     AdviseIndexes: () =>
       create(AdviseIndexesResponseSchema, {
-        advice: parts.slowQueries.advice(parts.database.collections()).map((each) => ({
+        advice: parts.slowQueries.advice(parts.database.catalog.collections()).map((each) => ({
           ...each,
           queryCount: BigInt(each.queryCount),
           rowsScanned: BigInt(each.rowsScanned),
@@ -76,9 +83,16 @@ export function catalogMethods(parts: ServiceParts): CatalogMethods {
 }
 
 export function indexStatus({ definition, state }: IndexInfo) {
-  const { fields, unique = false, sparse = false } = definition;
-  const name = fields.join(',');
-  return create(IndexStatusSchema, { name, fields: [...fields], unique, sparse, state });
+  const { fields, unique = false, sparse = false, collation, where } = definition;
+  return create(IndexStatusSchema, {
+    name: fields.join(','),
+    fields: [...fields],
+    unique,
+    sparse,
+    state,
+    ...(collation !== undefined && { collation }),
+    ...(where !== undefined && { where: JSON.stringify(where) }),
+  });
 }
 
 type SchemaMethods = Pick<UnaryMethods, 'SetSchema' | 'GetSchema' | 'RemoveSchema' | 'ListSchemas'>;

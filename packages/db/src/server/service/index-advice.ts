@@ -1,5 +1,5 @@
 import type { CollectionInfo } from '@millrace/engine/core/core';
-import type { Condition, FieldTest } from '@millrace/engine/query/filter';
+import type { Condition, FieldTest } from '@millrace/engine/value/filter';
 import type { SortOrder } from '@millrace/engine/query/sort';
 import type { PlanReport } from '@millrace/engine/query/source';
 

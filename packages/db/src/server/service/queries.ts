@@ -1,13 +1,15 @@
 import type { CollectionInfo, Core } from '@millrace/engine/core/core';
 import {
   aggregate,
+  checkDistinct,
+  distinct,
   type AggregateResult,
   type AggregateGroup,
 } from '@millrace/engine/query/aggregate';
 import { type CheckedAggregate, checkAggregate } from '@millrace/engine/query/aggregate-query';
-import type { Condition } from '@millrace/engine/query/filter';
+import type { Condition } from '@millrace/engine/value/filter';
 import { findInto, type FindBatch } from '@millrace/engine/query/find';
-import { compilePredicate } from '@millrace/engine/query/predicate';
+import { compilePredicate } from '@millrace/engine/value/predicate';
 import { type CheckedFind, checkFind } from '@millrace/engine/query/query';
 import type { RecordSink } from '@millrace/engine/query/page';
 import type { Slice } from '@millrace/engine/core/slice';
@@ -19,6 +21,7 @@ import {
   type CallContext,
   type Request,
   type StreamingMethods,
+  type UnaryMethods,
   MessageSink,
   WritingSink,
   type FoundRecords,
@@ -31,9 +34,11 @@ import type {
   AggregateGroup as GroupMessage,
   AggregateResponse,
 } from '@millrace/contract/db';
-import { checkCollectionName } from '@millrace/engine/value/documents';
+import { fromJson, toJson } from '@bufbuild/protobuf';
+import { ValueSchema } from '@bufbuild/protobuf/wkt';
+import { checkCollectionName, refuse } from '@millrace/engine/value/documents';
 import { ownIds, checkReadSeq, reachSeq, type TransactionRegistry } from './writes.js';
-import { wantsJson, jsonBytes } from './records.js';
+import { badField, wantsJson, jsonBytes } from './records.js';
 
 interface QueryPlace {
   collection: string;
@@ -114,7 +119,7 @@ function sourceOf(
 }
 
 interface FinishedQuery {
-  method: 'Find' | 'Aggregate';
+  method: 'Find' | 'Aggregate' | 'Distinct';
   collection: string;
   query: { readonly condition: Condition; readonly order?: SortOrder | undefined };
   plan: PlanReport;
@@ -219,6 +224,7 @@ function findQuery(request: Request<'Find'>) {
     skip: request.skip,
     cursor: request.cursor,
     fields: request.fields,
+    projection: request.projection && { exclude: request.projection.exclude },
     explain: request.explain,
     countOnly: request.countOnly,
     allowFullScan: request.allowFullScan,
@@ -284,7 +290,7 @@ export function aggregateMethod(
 function aggregateQuery(request: Request<'Aggregate'>) {
   return {
     filter: request.filter ?? undefined,
-    groupBy: request.groupBy,
+    groupBy: groupsOf(request),
     aggregates: request.aggregates.map(({ name, op, field }) => ({
       name,
       op,
@@ -294,6 +300,64 @@ function aggregateQuery(request: Request<'Aggregate'>) {
     orderBy: request.orderBy.map(({ field, desc }) => ({ field, desc })),
     limit: request.limit,
     explain: request.explain,
+  };
+}
+
+/** The paths, or the paths and expressions. */
+function groupsOf({ groupBy, groupExpressions }: Request<'Aggregate'>): unknown[] {
+  if (groupExpressions.length === 0) return groupBy;
+  if (groupBy.length > 0) {
+    throw refuse('BAD_REQUEST', 'Send group_by or group_expressions, not both.');
+  }
+  return groupExpressions.map(({ field, dateTrunc, bucket, as }) => {
+    if (field !== '' && !dateTrunc && !bucket) return field;
+    return {
+      ...(dateTrunc && {
+        dateTrunc: {
+          field: dateTrunc.field,
+          unit: dateTrunc.unit,
+          ...(dateTrunc.zone !== '' && { zone: dateTrunc.zone }),
+        },
+      }),
+      ...(bucket && {
+        bucket: {
+          field: bucket.field,
+          edges: bucket.edges.map((edge) => toJson(ValueSchema, edge)),
+        },
+      }),
+      ...(as !== '' && { as }),
+    };
+  });
+}
+
+export function distinctMethod(
+  parts: ServiceParts,
+  transactions: TransactionRegistry,
+): UnaryMethods['Distinct'] {
+  return async (request, context) => {
+    const { collection, field, filter } = request;
+    checkCollectionName(collection);
+    if (field === '') throw badField('field', 'is missing');
+    const query = checkDistinct({ field, ...(filter !== undefined && { filter }) });
+    const transaction = transactions.of(request.txId, context);
+    if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
+    else await reachSeq(parts, request.minSeq, context);
+    const place = { collection, transaction, caller: context };
+    const { core } = parts.database;
+    const slice = await sliceOf(core, place);
+    const [source, done] = sourceOf(core, place, query.condition, slice);
+    try {
+      const { values, plan } = await distinct(source, query);
+      const { condition } = query;
+      logSlowQuery(parts, context, { method: 'Distinct', collection, query: { condition }, plan });
+      return {
+        $typeName: 'millrace.db.v1.DistinctResponse',
+        values: values.map((value) => fromJson(ValueSchema, value)),
+        readSeq: BigInt(source.view.seq),
+      };
+    } finally {
+      done();
+    }
   };
 }
 

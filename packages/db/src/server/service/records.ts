@@ -1,4 +1,8 @@
-import { type UpdateMode as EngineMode, refuse } from '@millrace/engine/value/documents';
+import {
+  type UpdateMode as EngineMode,
+  type WriteMode,
+  refuse,
+} from '@millrace/engine/value/documents';
 import { isUtf8 } from 'node:buffer';
 import type { Duration, Timestamp } from '@bufbuild/protobuf/wkt';
 import { DataEncoding, UpdateMode, type Record } from '@millrace/contract/db';
@@ -182,6 +186,37 @@ export function documentOf(request: {
   if (dataJson.length === 0) return data;
   if (data !== undefined) throw refuse('BAD_REQUEST', 'Send data or data_json, not both.');
   return parseJson(dataJson, (problem) => refuse('BAD_DATA', `data_json ${problem}.`));
+}
+
+/** The body of a change: a document, a merge patch or operators. */
+export function changeOf(request: {
+  readonly data?: JsonObject | undefined;
+  readonly dataJson: Uint8Array;
+  readonly update?: JsonObject | undefined;
+  readonly updateJson: Uint8Array;
+  readonly mode: UpdateMode;
+}): { data: unknown; mode: WriteMode } {
+  const { data, dataJson, mode } = request;
+  const update = operatorsOf(request);
+  if (update === undefined) return { data: documentOf(request), mode: engineMode(mode) };
+  if (data !== undefined || dataJson.length > 0) {
+    throw refuse('BAD_REQUEST', 'Send data or update, not both.');
+  }
+  if (mode === UpdateMode.REPLACE) {
+    throw badField('update', 'changes parts of a record: send it with PATCH or without a mode');
+  }
+  return { data: update, mode: 'operators' };
+}
+
+/** The operators of a change, from either encoding; undefined: none were sent. */
+export function operatorsOf(request: {
+  readonly update?: JsonObject | undefined;
+  readonly updateJson: Uint8Array;
+}): unknown {
+  const { update, updateJson } = request;
+  if (updateJson.length === 0) return update;
+  if (update !== undefined) throw refuse('BAD_REQUEST', 'Send update or update_json, not both.');
+  return parseJson(updateJson, (problem) => refuse('BAD_UPDATE', `update_json ${problem}.`));
 }
 
 const key = Symbol('cached');

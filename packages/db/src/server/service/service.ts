@@ -1,5 +1,5 @@
 import { adminMethods } from './admin.js';
-import { aggregateMethod, findMethod } from './queries.js';
+import { aggregateMethod, distinctMethod, findMethod } from './queries.js';
 import { bulkMethods } from './bulk.js';
 import type { Service } from './call.js';
 import { catalogMethods, schemaMethods } from './catalog.js';
@@ -21,6 +21,7 @@ export function createService(parts: ServiceParts): Service {
     ...schemaMethods(parts),
     Find: findMethod(parts, transactions),
     Aggregate: aggregateMethod(parts, transactions),
+    Distinct: distinctMethod(parts, transactions),
     Watch: watchMethod(parts),
   };
 }

@@ -124,7 +124,9 @@ async function collectionsOf(
   parts: ServiceParts,
   context: CallContext,
 ): Promise<CollectionStatus[]> {
-  const infos = [...parts.database.collections()].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const infos = [...parts.database.catalog.collections()].sort((a, b) =>
+    a.name < b.name ? -1 : 1,
+  );
   const statuses: CollectionStatus[] = [];
   for (const info of infos) {
     statuses.push(

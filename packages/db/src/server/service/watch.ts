@@ -7,7 +7,7 @@ import {
   type WatchResponse,
 } from '@millrace/contract/db';
 import { hashToBigInt } from '@millrace/engine/value/bytes';
-import { compilePredicate } from '@millrace/engine/query/predicate';
+import { compilePredicate } from '@millrace/engine/value/predicate';
 import { checkFind } from '@millrace/engine/query/query';
 import type { RecordImage, RequestResult as StoredResult } from '@millrace/engine/format/record';
 import type { VisibleChange, WatchMessage } from '@millrace/engine/watch/message';

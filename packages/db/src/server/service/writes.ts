@@ -1,4 +1,4 @@
-import { type UpdateMode as EngineMode, refuse } from '@millrace/engine/value/documents';
+import { type WriteMode, refuse } from '@millrace/engine/value/documents';
 import {
   type Outcome,
   checkRequestId,
@@ -17,11 +17,11 @@ import type { Address } from '@millrace/engine/write/mutations';
 import type { CallContext, Request, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import {
+  changeOf,
   documentOf,
   recordMessage,
   badField,
   durationMs,
-  engineMode,
   wantsJson,
   wholeNumber,
   timestamp,
@@ -54,7 +54,7 @@ interface WriteRequest {
 interface WriteOptions extends CallOptions {
   readonly id: string | undefined;
   readonly key: string | undefined;
-  readonly mode: EngineMode | undefined;
+  readonly mode: WriteMode | undefined;
 }
 
 export function writeMethods(parts: ServiceParts, transactions: TransactionRegistry): WriteMethods {
@@ -64,7 +64,7 @@ export function writeMethods(parts: ServiceParts, transactions: TransactionRegis
   function prepare(
     request: WriteRequest,
     context: CallContext,
-    place: { id?: string; key?: string; mode?: EngineMode } = {},
+    place: { id?: string; key?: string; mode?: WriteMode } = {},
   ): WriteOptions {
     wantsJson(request.encoding);
     replication.checkWritable();
@@ -128,8 +128,9 @@ export function writeMethods(parts: ServiceParts, transactions: TransactionRegis
     context: CallContext,
   ): Promise<Record> {
     const { collection } = request;
-    const options = prepare(request, context, { mode: engineMode(request.mode) });
-    const write = parts.database.writes.update(collection, address, documentOf(request), options);
+    const { data, mode } = changeOf(request);
+    const options = prepare(request, context, { mode });
+    const write = parts.database.writes.update(collection, address, data, options);
     return settled(write, options, context, (outcome) => shown(request, options, outcome));
   }
 
@@ -158,8 +159,9 @@ export function writeMethods(parts: ServiceParts, transactions: TransactionRegis
     },
     Upsert: (request, context) => {
       const { collection, key } = request;
-      const options = prepare(request, context, { mode: engineMode(request.mode) });
-      const write = parts.database.writes.upsert(collection, key, documentOf(request), options);
+      const { data, mode } = changeOf(request);
+      const options = prepare(request, context, { mode });
+      const write = parts.database.writes.upsert(collection, key, data, options);
       return settled(write, options, context, (outcome) => ({
         $typeName: 'millrace.db.v1.UpsertResponse',
         record: shown(request, options, outcome),
@@ -167,13 +169,12 @@ export function writeMethods(parts: ServiceParts, transactions: TransactionRegis
       }));
     },
     UpdateIfRev: (request, context) => {
-      const mode = engineMode(request.mode);
+      const { data, mode } = changeOf(request);
       const address = eitherAddress(request);
       const rev = wholeNumber(request.expectedRev, 'expected_rev');
       const options = prepare(request, context, { mode });
       const { writes } = parts.database;
-      const document = documentOf(request);
-      const write = writes.updateIfRev(request.collection, address, rev, document, options);
+      const write = writes.updateIfRev(request.collection, address, rev, data, options);
       return settled(write, options, context, (outcome) => ({
         $typeName: 'millrace.db.v1.UpdateIfRevResponse',
         record: shown(request, options, outcome),

@@ -140,7 +140,7 @@ export function contentOf({ server: { database } }: TestNode) {
   const { seq, chain } = database.core.durable;
   const view = database.core.snapshot();
   try {
-    const records = database.collections().flatMap(({ id, name }) =>
+    const records = database.catalog.collections().flatMap(({ id, name }) =>
       Array.from(
         view.scan(id, {}, () => true),
         (record) => ({

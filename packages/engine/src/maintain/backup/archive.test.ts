@@ -122,7 +122,7 @@ test('restore: leaves out collections that are newer than the target', async () 
   await db.catalog.createIndex('three', { fields: ['name'], unique: true });
   await db.close();
   const namesAt = async (to?: number) =>
-    (await restoredTo([archive], to)).collections().map(({ name }) => name);
+    (await restoredTo([archive], to)).catalog.collections().map(({ name }) => name);
   expect(await namesAt(0)).toEqual([]);
   expect(await namesAt(2)).toEqual(['one', 'two']);
   expect(await namesAt()).toEqual(['one', 'three', 'two']);

@@ -265,7 +265,8 @@ export class Compactor {
   }
 
   #fileBytes(): number {
-    return statSync(this.core.tables.path).size;
+    // A database in memory has no name for its file.
+    return statSync(this.core.tables.path, { throwIfNoEntry: false })?.size ?? 0;
   }
 
   #explain(error: unknown, path: string): unknown {

@@ -54,7 +54,7 @@ export async function randomCommit(db: Database, random: Random, clock: ManualCl
 export function recordsOf(db: Database): string[] {
   const view = db.core.snapshot();
   try {
-    return db.collections().flatMap(({ id: number, name }) =>
+    return db.catalog.collections().flatMap(({ id: number, name }) =>
       Array.from(
         view.scan(number, {}, () => true),
         ({ id, key, rev, seq, createdAt, updatedAt, expiresAt, data }) =>

@@ -197,14 +197,22 @@ export function toClaimedRun(run: TaskRun): Partial<QueueSchema<'TaskRun'>> {
   );
 }
 
-/** A task with everything. */
-export function toWholeTask(task: WholeTask, queue: Queue): QueueSchema<'Task'> {
-  const { buffer, byteOffset, byteLength } = task.payload;
-  const payload = Buffer.from(buffer, byteOffset, byteLength).toString('base64');
+/** A task with everything. `payload`: in another form than base64. */
+export function toWholeTask(task: WholeTask, queue: Queue): QueueSchema<'Task'>;
+export function toWholeTask(
+  task: WholeTask,
+  queue: Queue,
+  payload: Uint8Array | undefined,
+): Omit<QueueSchema<'Task'>, 'payload'> & { payload: string | Uint8Array };
+export function toWholeTask(task: WholeTask, queue: Queue, payload?: Uint8Array) {
   return Object.assign(toEnvelope(task, queue), {
-    payload,
+    payload: payload ?? base64Of(task.payload),
     attempts: task.attempts.map(toAttempt),
   });
+}
+
+function base64Of({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('base64');
 }
 
 /** The same with its result, progress and unique key. */

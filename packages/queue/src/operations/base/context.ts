@@ -44,7 +44,8 @@ export interface QueueContext {
 /** The calls of delivery that operations make. */
 export type DeliveryControl = Pick<
   Delivery,
-  | 'breakerOf'
+  | 'breakersOf'
+  | 'hasNoWorker'
   | 'queueChanged'
   | 'queueDeleted'
   | 'waitingFor'
@@ -127,6 +128,12 @@ export function hasGrant({ grants }: Principal, queue: string): boolean {
 export function requireGrant({ grants }: Principal, queue: string, role: Role): void {
   if (grants.allows(queue, role)) return;
   throw fail('FORBIDDEN', `This needs the role ${role} on the queue ${queue}, which you lack.`);
+}
+
+/** Any role on the queue will do. */
+export function requireGrantOn(caller: Principal, queue: string): void {
+  if (hasGrant(caller, queue)) return;
+  throw fail('FORBIDDEN', `This needs a role on the queue ${queue}, and you have none.`);
 }
 
 export function requireGrantSomewhere({ grants }: Principal, role: Role): void {

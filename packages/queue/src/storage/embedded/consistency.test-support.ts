@@ -1,5 +1,4 @@
 import type { RowReader } from '@millrace/engine';
-import { never } from '../../core/flow.js';
 import {
   attemptKey,
   groupBytes,
@@ -151,8 +150,7 @@ class Inspection {
   #pending(tally: Tally, task: StoredTask): void {
     const { row, queueNumber } = task;
     tally.pending++;
-    const since = task.since ?? row.createdAt;
-    if (since < never) tally.created.set(since, (tally.created.get(since) ?? 0) + 1);
+    tally.created.set(row.createdAt, (tally.created.get(row.createdAt) ?? 0) + 1);
     if (row.flow?.wait) tally.waits++;
     if (row.expiresAt !== null) this.#expect(timeKey(kinds.expiry, row.expiresAt, row.id));
     const group = groupBytes(row.groupKey);

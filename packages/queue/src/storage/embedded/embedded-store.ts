@@ -1,4 +1,4 @@
-import type { Database, RowReader } from '@millrace/engine';
+import type { CommitTarget, Database, RowReader } from '@millrace/engine';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
@@ -38,7 +38,9 @@ import { Batcher, RecentTasks, Step } from './step.js';
 import { claimDue, type ClaimResult, extendLease, insertTask, reorder } from './transitions.js';
 import { actOnDead, DeadGroupsReader, DeadPageReader } from './dead-rows.js';
 import {
+  delayedCount,
   DueTimes,
+  oldestDueAt,
   readCounters,
   readPlainQueue,
   readQueue,
@@ -71,6 +73,9 @@ import type { AnyProgram } from '../port/flow-store.js';
 import { type FlowRow, type FlowRowQuery, type TaskWithResult } from '../port/flow-store.js';
 import { readFlowRows } from './flow-rows.js';
 import { finishFlows, flowIo, settleInFlow } from './flows.js';
+import { EventRecorder } from './events.js';
+import type { EventPosition } from '../port/events.js';
+import { latestTime } from './keys.js';
 
 const deletedPerStep = 500;
 const maxBatchedTasks = 500;
@@ -92,6 +97,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   readonly #queues = new Map<string, Queue>();
   readonly #inserts: Batcher<Insert, InsertResult>;
   readonly #settlements: Batcher<Settlement, SettleResult>;
+  readonly #events = new EventRecorder();
   /** Resolves when all tasks are in the lists of tasks. */
   #listed: Promise<void> | undefined;
   #isClosed = false;
@@ -99,6 +105,8 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   constructor(
     private readonly database: Database,
     private readonly random: Random,
+    /** The database is open elsewhere too, and is not closed with the store. */
+    readonly isShared = false,
   ) {
     super();
     const transact = <Result>(run: (step: Step) => Result) => this.#transact(run);
@@ -109,6 +117,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       notify: (queue, handlers) => this.notifyWork(queue, handlers),
     });
     this.#settlements = new Batcher({ ...shared, run: settleInFlow });
+    this.#read((rows) => this.#events.load(rows));
   }
 
   async listQueues(): Promise<Queue[]> {
@@ -147,16 +156,19 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     return 'deleted';
   }
 
-  async counts(name: string): Promise<QueueCounts> {
+  async counts(name: string, now = latestTime): Promise<QueueCounts> {
     return this.#read((rows) => {
       const queue = readQueue(rows, name);
-      if (!queue) return { pending: 0, inFlight: 0, dead: 0, oldestPendingAt: null, waits: {} };
+      if (!queue) {
+        return { pending: 0, delayed: 0, inFlight: 0, dead: 0, oldestDueAt: null, waits: {} };
+      }
       const { pending, inFlight, dead, waits = {} } = readCounters(rows, queue.number);
       return {
         pending,
+        delayed: delayedCount(rows, queue.number, now),
         inFlight,
         dead,
-        oldestPendingAt: reading.oldestPendingAt(rows, queue.number),
+        oldestDueAt: pending === 0 ? null : oldestDueAt(rows, queue.number),
         waits,
       };
     });
@@ -210,6 +222,38 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   /** Every end and what follows from it are one commit here. */
   async wake(): Promise<number> {
     return 0;
+  }
+
+  /**
+   * Stores a task in a job that somebody else runs on the database: with the records that it writes,
+   * or not at all. `stored` is called when it is on disk.
+   */
+  insertIn(
+    { rows }: Pick<CommitTarget, 'rows'>,
+    name: string,
+    newTask: (queue: Queue) => { task: NewTask; now: number },
+    stored: (task: NewTask, result: InsertResult) => void,
+  ): InsertResult {
+    const queue = readPlainQueue(rows, name);
+    if (!queue) return { kind: 'queue_not_found' };
+    const { task, now } = newTask(queue);
+    const step = new Step(rows, this.#recent);
+    const result = task.flow
+      ? runNow(insertFlow([task], now), flowIo(step, now))[0]!
+      : insertTask(step, task, now);
+    finishFlows(step);
+    step.finish();
+    // Runs behind the job that this one is part of, once if that is repeated.
+    void this.database
+      .transact(() => undefined)
+      .then(
+        () => {
+          this.#workChanged(name);
+          if (this.#read((committed) => reading.task(committed, task.id))) stored(task, result);
+        },
+        () => this.#due.forgetAll(),
+      );
+    return result;
   }
 
   async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
@@ -355,9 +399,22 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   async deleteTombstones(request: { now: number; limit: number }): Promise<number> {
     const { now } = request;
     const hasWork = (rows: RowReader) =>
-      reading.hasOldTombstones(rows, now) || hasEndedKeys(rows, now);
+      reading.hasOldTombstones(rows, now) ||
+      hasEndedKeys(rows, now) ||
+      this.#events.hasLeftovers(rows, now);
     if (!this.#read(hasWork)) return 0;
-    return this.#transact((step) => deleteTombstones(step, request));
+    return this.#transact((step) => {
+      this.#events.trim(step.rows, now);
+      return deleteTombstones(step, request);
+    });
+  }
+
+  startEvents(now: number): Promise<EventPosition> {
+    return this.#transact((step) => this.#events.start(step.rows, now));
+  }
+
+  async readEvents({ after, limit }: { after: EventPosition; limit: number }) {
+    return this.#read((rows) => this.#events.read(rows, after[0], limit));
   }
 
   async listRows(range: RowRange): Promise<Row[]> {
@@ -387,7 +444,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     this.removeListeners();
     this.#isClosed = true;
     await this.#listed?.catch(() => undefined);
-    await this.database.close();
+    if (!this.isShared) await this.database.close();
   }
 
   /** Starts to add the tasks of an older version to the lists; lists and counts wait for it. */
@@ -424,9 +481,9 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     const bug: { thrown?: unknown } = {};
     let last: Step | undefined;
     try {
-      const result = await this.database.transact((target) => {
+      const done = await this.database.transact((target) => {
         try {
-          const step = new Step(target.rows, this.#recent);
+          const step = new Step(target.rows, this.#recent, this.#events);
           const result = run(step);
           finishFlows(step);
           step.finish();
@@ -437,9 +494,10 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
           throw error;
         }
       });
+      if (last && last.events.length > 0) this.notifyEvents();
       for (const queue of last?.woken.queues ?? []) this.#workChanged(queue);
       for (const id of last?.woken.dead ?? []) this.notifyEnded({ id, status: 'DEAD' });
-      return result;
+      return done;
     } catch (error) {
       // A failed commit may be on disk nevertheless.
       this.#due.forgetAll();

@@ -61,6 +61,7 @@ function changeTask(step: Step, change: FlowChange, now: number): void {
   if (dead) {
     failDependent(row, dead);
     step.died(task);
+    step.note('dead', task, now, { error: dead, deadReason: 'DEPENDENCY_FAILED' });
     step.woken.dead.add(row.id);
   } else if (dueAt !== undefined || redriveAt !== undefined) {
     row.dueAt = dueAt ?? row.dueAt;

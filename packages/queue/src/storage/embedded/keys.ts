@@ -18,7 +18,7 @@ import type { RowReader } from '@millrace/engine';
  *   group      queue | group                               what is in flight, who is first
  *   lease      end | first id                              ids of tasks that are IN_FLIGHT
  *   expiry     time | id                                   PENDING with an expiry
- *   created    queue | time                                how many PENDING tasks are due from then
+ *   created    queue | time                                how many PENDING tasks are of this time
  *   done       queue | time | first id                     ids of tasks that SUCCEEDED
  *   dead       queue | time | id                           DEAD
  *   tombstone  time | id                                   tombstones by age
@@ -33,6 +33,7 @@ import type { RowReader } from '@millrace/engine';
  *   history    queue | step | time | instance              what happened in the queue
  *   totals     queue                                       the same since it was created
  *   flow       id | kind | key                             steps, signals and links of a task
+ *   event      number of its first event                   what happened to tasks in one commit
  */
 export const kinds = {
   meta: 1,
@@ -60,6 +61,7 @@ export const kinds = {
   unique: 21,
   uniqueEnd: 22,
   result: 23,
+  event: 24,
   history: 42,
   historyTotals: 43,
   flow: 44,
@@ -70,7 +72,7 @@ export type Kind = (typeof kinds)[keyof typeof kinds];
 export const idLength = 26;
 const timeLength = 6;
 /** The latest time that a key can encode. */
-const latestTime = 2 ** 48 - 1;
+export const latestTime = 2 ** 48 - 1;
 
 export function nameKey(kind: Kind, name: string): Buffer {
   return Buffer.concat([Buffer.of(kind), Buffer.from(name)]);

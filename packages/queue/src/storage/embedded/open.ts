@@ -1,4 +1,10 @@
-import { backUpBeforeUpgrade, type Database, open, refuseUpgrade } from '@millrace/engine';
+import {
+  backUpBeforeUpgrade,
+  type Database,
+  open,
+  type OpenOptions,
+  refuseUpgrade,
+} from '@millrace/engine';
 import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { formatReleases } from '@millrace/kit/format-releases';
@@ -15,6 +21,7 @@ export interface EmbeddedStoreOptions {
   log: Log;
   /** False: refuse data of an older version. */
   upgrade?: boolean | undefined;
+  durability?: NonNullable<OpenOptions['durability']>;
 }
 
 /** Version of the row layout in keys.ts. */
@@ -41,14 +48,32 @@ export async function openEmbeddedStore(
       }
       await writeFormat(database, version === undefined);
     }
-    const store = new EmbeddedStore(database, options.random);
-    await store.finishQueueDeletions();
-    store.listOldTasks(options.log);
-    return store;
+    return await storeOf(database, options);
   } catch (error) {
     await database.close();
     throw error;
   }
+}
+
+/** A store in a database that its owner opened and closes. */
+export async function shareDatabase(
+  database: Database,
+  options: EmbeddedStoreOptions,
+): Promise<EmbeddedStore> {
+  const version = formatOf(database);
+  checkFormat(database, version, options);
+  if (version !== formatVersion) await writeFormat(database, version === undefined);
+  return storeOf(database, { ...options, isShared: true });
+}
+
+async function storeOf(
+  database: Database,
+  { random, log, isShared = false }: EmbeddedStoreOptions & { isShared?: boolean },
+): Promise<EmbeddedStore> {
+  const store = new EmbeddedStore(database, random, isShared);
+  await store.finishQueueDeletions();
+  store.listOldTasks(log);
+  return store;
 }
 
 /** Directory of the store in a data directory. */

@@ -1,5 +1,5 @@
 import type { RowReader } from '@millrace/engine';
-import type { Queue } from '../../core/queue.js';
+import { configInUse, type Queue } from '../../core/queue.js';
 import { never, type WaitKind } from '../../core/flow.js';
 import type { Starts } from '../../core/pacing.js';
 import {
@@ -9,6 +9,7 @@ import {
   kinds,
   nameKey,
   queueKey,
+  queueTimeKey,
   readyGroup,
   readyKey,
   readyStart,
@@ -28,9 +29,13 @@ export interface Counters extends ReadyOrder {
   dead: number;
   /** PENDING tasks of flows by what they wait for; absent while there was none. */
   waits?: Partial<Record<WaitKind, number>>;
+  /** Those of them that wait for no time. */
+  parked?: number;
   /** Ids in the rows `listed`; absent in data of 0.1.0. */
   listed?: number;
   starts: Starts;
+  /** Rows `scheduled`; absent in older data: count them. */
+  scheduled?: number;
   /** No scheduled task is due before this; null: none is scheduled. */
   nextDue: number | null;
   /** FIFO ordering: only the head of each group is ready. */
@@ -45,6 +50,7 @@ export const noCounters: Counters = {
   dead: 0,
   turns: {},
   starts: [],
+  scheduled: 0,
   floors: {},
   lanes: 0,
   nextDue: null,
@@ -71,12 +77,16 @@ function decodeQueue(rows: RowReader, name: string) {
   if (!bytes) return undefined;
   const known = decoded.get(name);
   if (known?.bytes.equals(bytes)) return known;
-  const stored = frozen(JSON.parse(bytes.toString()) as StoredQueue);
+  const stored = frozen(storedQueue(bytes));
   // Copied: the bytes may be in memory of the database.
   const entry = { bytes: Buffer.from(bytes), stored, queue: Object.freeze(toQueue(stored)) };
   if (decoded.size >= maxDecoded) decoded.clear();
   decoded.set(name, entry);
   return entry;
+}
+
+function storedQueue(bytes: Buffer): StoredQueue {
+  return JSON.parse(bytes.toString()) as StoredQueue;
 }
 
 function frozen<Value extends object>(value: Value): Value {
@@ -91,10 +101,74 @@ export function readCounters(rows: RowReader, queue: number): Counters {
   return bytes ? (JSON.parse(bytes.toString()) as Counters) : structuredClone(noCounters);
 }
 
+export function scheduledCount(rows: RowReader, queue: number): number {
+  const start = queueKey(kinds.scheduled, queue);
+  let count = 0;
+  for (const _row of rows.range({ start, end: after(start) })) count++;
+  return count;
+}
+
+/** Scheduled rows that have fallen due are counted up to this many: the next claim moves them. */
+const maxOverdue = 10_000;
+
+/** PENDING tasks that are not due at `now`. */
+export function delayedCount(rows: RowReader, queue: number, now: number): number {
+  const { scheduled, parked = 0 } = readCounters(rows, queue);
+  const all = (scheduled ?? scheduledCount(rows, queue)) - parked;
+  const start = queueKey(kinds.scheduled, queue);
+  const end = queueTimeKey(kinds.scheduled, queue, now + 1);
+  let overdue = 0;
+  for (const _row of rows.range({ start, end, limit: maxOverdue })) overdue++;
+  return Math.max(0, all - overdue);
+}
+
+/** Groups read to find the earliest due time. */
+const maxGroups = 1_000;
+
+/** The earliest due time of a PENDING task; with more than 1,000 groups, of those read. */
+export function oldestDueAt(rows: RowReader, queue: number): number | null {
+  const { floors, lanes } = readCounters(rows, queue);
+  let oldest = Infinity;
+  const see = (key: Buffer | undefined) => {
+    if (key && timeOf(key) < never) oldest = Math.min(oldest, timeOf(key));
+  };
+  const first = (start: Buffer, end: Buffer) => {
+    for (const { key } of rows.range({ start, end, limit: 1 })) return key;
+    return undefined;
+  };
+  see(firstOf(rows, kinds.scheduled, queue));
+  let groups = 0;
+  const seeGroups = (from: Buffer, end: Buffer, prefixOf: (key: Buffer) => Buffer) => {
+    for (let key = first(from, end); key && groups < maxGroups; groups++) {
+      see(key);
+      key = first(after(prefixOf(key)), end);
+    }
+  };
+  for (let priority = 9; priority >= 0; priority--) {
+    if (!(lanes & (1 << priority))) continue;
+    const start = readyStart(queue, priority);
+    const ungrouped = Buffer.concat([start, groupBytes(null)]);
+    const mark = floors[priority];
+    see(
+      first(
+        mark ? readyKey(queue, priority, groupBytes(null), mark[0], mark[1]) : ungrouped,
+        after(ungrouped),
+      ),
+    );
+    seeGroups(after(ungrouped), after(start), (key) => key.subarray(0, 6 + readyGroup(key).length));
+  }
+  const lined = queueKey(kinds.lined, queue);
+  seeGroups(lined, after(lined), (key) => key.subarray(0, key.length - tailLength));
+  return oldest === Infinity ? null : oldest;
+}
+
+/** Time and id at the end of a key. */
+const tailLength = 32;
+
 /** Without internal fields. */
 export function toQueue(stored: StoredQueue): Queue {
   const { number: _number, ...queue } = stored;
-  return queue;
+  return { ...queue, config: configInUse(stored.config) };
 }
 
 export function encodeJson(value: unknown): Buffer {
@@ -420,5 +494,5 @@ function dueAt(rows: RowReader, name: string): number | undefined {
 
 export function queues(rows: RowReader): StoredQueue[] {
   const range = { start: Buffer.of(kinds.queue), end: Buffer.of(kinds.queue + 1) };
-  return Array.from(rows.range(range), ({ value }) => JSON.parse(value.toString()) as StoredQueue);
+  return Array.from(rows.range(range), ({ value }) => storedQueue(value));
 }

@@ -25,6 +25,8 @@ import {
   TouchedLeases,
   TouchedListings,
 } from './indexes.js';
+import type { EventRecorder } from './events.js';
+import type { EventDetail, TaskEvent, TaskEventType } from '../port/events.js';
 import {
   attemptKey,
   auditKey,
@@ -45,6 +47,7 @@ import {
   lowerMark,
   readCounters,
   readQueue,
+  scheduledCount,
   type StoredQueue,
 } from './queue-state.js';
 
@@ -74,10 +77,13 @@ export class Step {
   endedAt = 0;
   /** Queues with tasks of flows that became due, and tasks of flows that died. */
   readonly woken = { queues: new Set<string>(), dead: new Set<string>() };
+  /** What happened to tasks in this step, if somebody reads events. */
+  readonly events: TaskEvent[] = [];
 
   constructor(
     readonly rows: RowWriter,
     private readonly recent: RecentTasks,
+    private readonly recorder?: EventRecorder,
   ) {
     this.#groups = new TouchedGroups(rows);
   }
@@ -85,9 +91,11 @@ export class Step {
   queue(name: string): StepQueue | undefined {
     if (this.#queues.has(name)) return this.#queues.get(name);
     const stored = readQueue(this.rows, name);
+    const counters = stored && readCounters(this.rows, stored.number);
+    if (counters) counters.scheduled ??= scheduledCount(this.rows, stored.number);
     const queue = stored && {
       stored,
-      counters: readCounters(this.rows, stored.number),
+      counters: counters!,
       created: new Map<number, number>(),
       done: new Map<number, string[]>(),
     };
@@ -165,8 +173,6 @@ export class Step {
     const { row } = task;
     const { number } = queue.stored;
     const group = groupBytes(row.groupKey);
-    const since = Math.max(row.createdAt, Math.floor(row.dueAt!));
-    task.since = since === row.createdAt ? undefined : since;
     this.#countPending(queue, task, 1);
     if (row.expiresAt !== null) {
       this.rows.put(timeKey(kinds.expiry, row.expiresAt, row.id), noBytes);
@@ -181,6 +187,7 @@ export class Step {
     value.set(group, 1);
     this.rows.put(queueTimeKey(kinds.scheduled, number, row.dueAt!, row.id), value);
     const { counters } = queue;
+    counters.scheduled!++;
     counters.nextDue = Math.min(counters.nextDue ?? Infinity, row.dueAt!);
   }
 
@@ -209,7 +216,11 @@ export class Step {
     if (row.expiresAt !== null) {
       this.rows.remove(timeKey(kinds.expiry, row.expiresAt, row.id));
     }
-    if (!isReady) this.rows.remove(queueTimeKey(kinds.scheduled, number, due, row.id));
+    const scheduledKey = queueTimeKey(kinds.scheduled, number, due, row.id);
+    if (!isReady && this.rows.get(scheduledKey)) {
+      this.rows.remove(scheduledKey);
+      queue.counters.scheduled!--;
+    }
     const isInLine = isGrouped(group) && (fifo || converting !== null);
     if (!isInLine || converting !== null) {
       this.rows.remove(readyKey(number, row.priority, group, due, row.id));
@@ -226,10 +237,10 @@ export class Step {
   claim(task: StoredTask, request: ClaimRequest): WholeTask {
     const { now, nodeId, leaseExpiresAt } = request;
     this.leave(task, { isReady: true });
-    task.since = undefined;
     claimRow(task.row, { token: request.newToken(), now, nodeId, leaseExpiresAt });
     this.lease(task);
     this.store(task);
+    this.note('started', task, now);
     return showWhole(this.rows, task);
   }
 
@@ -275,7 +286,6 @@ export class Step {
     const key = queueTimeKey(kinds.dead, stored.number, row.deadAt!, row.id);
     this.rows.put(key, encodeFacts(row));
     releaseKey(this.rows, stored.number, row);
-    task.since = undefined;
     this.#endFlow(row, 'DEAD', row.deadAt!);
   }
 
@@ -290,6 +300,13 @@ export class Step {
     const { stored, counters } = this.queueOf(task);
     counters.dead--;
     this.rows.remove(queueTimeKey(kinds.dead, stored.number, row.deadAt!, row.id));
+  }
+
+  /** Notes what happened to a task. */
+  note(type: TaskEventType, { row }: StoredTask, at: number, detail: EventDetail = {}): void {
+    if (!this.recorder?.isOn(at)) return;
+    const { queue, id: taskId, handlerRef, attempt } = row;
+    this.events.push({ type, at, queue, taskId, handlerRef, attempt, detail });
   }
 
   /** Adds to the audit log. */
@@ -320,6 +337,7 @@ export class Step {
 
   /** Writes what was collected. The step must not be used afterwards. */
   finish(): void {
+    if (this.events.length > 0) this.recorder!.write(this.rows, this.events);
     this.writeGroups();
     this.#leases.write(this.rows);
     const listed = this.#listings.write(this.rows);
@@ -352,12 +370,12 @@ export class Step {
 
   #countPending({ counters, created }: StepQueue, task: StoredTask, delta: number): void {
     const { createdAt, flow } = task.row;
-    const since = task.since ?? createdAt;
     counters.pending += delta;
-    if (since < never) created.set(since, (created.get(since) ?? 0) + delta);
+    created.set(createdAt, (created.get(createdAt) ?? 0) + delta);
     if (!flow?.wait) return;
     const { kind } = flow.wait;
     counters.waits = { ...counters.waits, [kind]: (counters.waits?.[kind] ?? 0) + delta };
+    if (task.row.dueAt === never) counters.parked = (counters.parked ?? 0) + delta;
   }
 }
 

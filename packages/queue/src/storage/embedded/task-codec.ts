@@ -45,8 +45,6 @@ export interface StoredTask {
   payload: Uint8Array | undefined;
   /** Its result is in a row of its own. */
   hasResult: boolean;
-  /** While PENDING: the time in the rows `created`; absent: its creation. */
-  since?: number | undefined;
   /** Form, head and payload as stored. */
   fixed: Buffer;
 }
@@ -105,7 +103,6 @@ interface Extra {
   /** The result is in a row of its own, or was dropped. */
   result?: 'stored' | 'dropped';
   flow?: TaskFlow;
-  since?: number;
 }
 
 type StoredLease = [
@@ -201,13 +198,12 @@ export function encodeTask(task: StoredTask): Buffer {
   return bytes;
 }
 
-function extraOf({ row, hasResult, since }: StoredTask): Extra | undefined {
+function extraOf({ row, hasResult }: StoredTask): Extra | undefined {
   const { progress, uniqueKey, uniqueUntil, resultDropped, flow } = row;
-  const hasMore = flow || since !== undefined || resultDropped;
+  const hasMore = flow || resultDropped;
   if (!progress && uniqueKey === null && !hasResult && !hasMore) return undefined;
   return {
     ...(flow && { flow }),
-    ...(since !== undefined && { since }),
     ...(progress && { progress: [progress.percent, progress.message, progress.at] }),
     ...(uniqueKey !== null && { key: [uniqueKey, uniqueUntil] }),
     ...((hasResult || resultDropped) && { result: hasResult ? 'stored' : 'dropped' }),
@@ -234,7 +230,6 @@ export function decodeTask(id: string, bytes: Buffer): StoredTask | Tombstone {
     lastAttempt: state[13] ? attemptOf(state[13]) : null,
     leaseList: state[10] ? state[10][5] : '',
     hasResult: state[14]?.result === 'stored',
-    since: state[14]?.since,
     payload: bytes[0] === forms.task ? bytes.subarray(headEnd + 4, fixedEnd) : undefined,
     fixed: bytes.subarray(0, fixedEnd),
   };

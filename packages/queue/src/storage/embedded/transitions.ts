@@ -28,6 +28,7 @@ import {
   type TaskStore,
   tombstoneMs,
 } from '../port/task-store.js';
+import { settledEvents } from '../port/events.js';
 import { holderOf, holdKey, type KeyHolder } from './indexes.js';
 import {
   after,
@@ -82,6 +83,7 @@ export function insertTask(step: Step, task: NewTask, now: number): InsertResult
   step.store(stored);
   step.list(stored);
   holdKey(step.rows, queue.stored.number, stored.row);
+  step.note('submitted', stored, now);
   return { kind: 'stored', task: toTask(stored.row) };
 }
 
@@ -142,6 +144,7 @@ function makeReady(step: Step, queue: StepQueue, now: number): void {
   const due = rows.slice(0, next === -1 ? maxMadeReady : next);
   const left = rows[due.length];
   counters.nextDue = left ? timeOf(left.key) : null;
+  counters.scheduled! -= due.length;
   for (const { key, value } of due) {
     step.rows.remove(key);
     step.ready(queue, value[0]!, value.subarray(1), timeOf(key), idOf(key));
@@ -154,7 +157,7 @@ function pick(
   step: Step,
   queue: StepQueue,
   limit: number,
-  { now, handlers }: ClaimRequest,
+  { now, handlers, excludedHandlers }: ClaimRequest,
 ): StoredTask[] {
   const tasks: StoredTask[] = [];
   pickReady(step.rows, queue.stored.number, queue.counters, limit, (key) => {
@@ -164,6 +167,7 @@ function pick(
     // Expired, or made ready before the clock was set back.
     if ((expiresAt !== null && expiresAt <= now) || dueAt! > now) return false;
     if (handlers && !handlers.includes(handlerRef)) return false;
+    if (excludedHandlers?.includes(handlerRef)) return false;
     tasks.push(task);
     return true;
   });
@@ -192,6 +196,9 @@ export function settle(step: Step, settlement: Settlement): SettleResult {
   else if (row.status === 'SUCCEEDED') step.succeeded(task);
   else step.died(task);
   step.store(task);
+  for (const [type, detail] of settledEvents(settlement, row.dueAt)) {
+    step.note(type, task, settlement.now, detail);
+  }
   return { kind: 'settled', task: toTask(row) };
 }
 
@@ -209,6 +216,7 @@ export function extendLease(
   row.updatedAt = change.now;
   row.progress = change.progress ?? row.progress;
   step.store(task);
+  if (change.progress) step.note('progress', task, change.now, { progress: change.progress });
   return toTask(row);
 }
 
@@ -260,6 +268,7 @@ function cancelWaiting(
   cancelRow(task.row, message, now);
   step.died(task);
   step.store(task);
+  step.note('cancelled', task, now, { error: task.row.lastError });
 }
 
 function cancelRunning(step: Step, task: StoredTask, change: CancelTaskChange): void {
@@ -275,6 +284,7 @@ function cancelRunning(step: Step, task: StoredTask, change: CancelTaskChange): 
   step.addAttempt(task, attempt);
   step.died(task);
   step.store(task);
+  step.note('cancelled', task, now, { error });
 }
 
 function record(

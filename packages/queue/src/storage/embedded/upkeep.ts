@@ -34,6 +34,8 @@ export function expireTasks(step: Step, request: { now: number; limit: number })
     expireRow(task.row, request.now);
     step.died(task);
     step.store(task);
+    const { lastError: error } = task.row;
+    step.note('dead', task, request.now, { error, deadReason: 'EXPIRED' });
     return toTask(task.row);
   });
 }

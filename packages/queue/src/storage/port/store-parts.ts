@@ -300,6 +300,7 @@ export abstract class ListeningStore {
   readonly #work = new Set<WorkListener>();
   readonly #cancelled = new Set<(id: string) => void>();
   readonly #ended = new Set<(id: string) => void>();
+  readonly #events = new Set<() => void>();
 
   onWork(listener: WorkListener): () => void {
     this.#work.add(listener);
@@ -314,6 +315,20 @@ export abstract class ListeningStore {
   onEnded(listener: (id: string) => void): () => void {
     this.#ended.add(listener);
     return () => this.#ended.delete(listener);
+  }
+
+  onEvents(listener: () => void): () => void {
+    this.#events.add(listener);
+    return () => this.#events.delete(listener);
+  }
+
+  protected get hasEventListeners(): boolean {
+    return this.#events.size > 0;
+  }
+
+  /** There may be new events. */
+  protected notifyEvents(): void {
+    for (const listener of this.#events) listener();
   }
 
   protected notifyWork(queue: string, handlers?: ReadonlySet<string>): void {
@@ -331,7 +346,9 @@ export abstract class ListeningStore {
   }
 
   protected removeListeners(): void {
-    for (const listeners of [this.#work, this.#cancelled, this.#ended]) listeners.clear();
+    for (const listeners of [this.#work, this.#cancelled, this.#ended, this.#events]) {
+      listeners.clear();
+    }
   }
 }
 

@@ -13,6 +13,7 @@ import type {
 import type { Verdict } from '../../core/outcome.js';
 import type { Suspension, TaskFlow } from '../../core/flow.js';
 import type { FlowStore } from './flow-store.js';
+import type { EventLog } from './events.js';
 import type { TaskChanging } from './task-changes.js';
 import type { TaskListing } from './task-list.js';
 
@@ -25,7 +26,7 @@ export type WorkListener = (queue: string, handlers?: ReadonlySet<string>) => vo
  * retention are decided by the caller. A store that cannot reach its database throws
  * `StorageUnavailable`.
  */
-export interface TaskStore extends TaskListing, TaskChanging, FlowStore, Rows {
+export interface TaskStore extends TaskListing, TaskChanging, FlowStore, Rows, EventLog {
   readonly capabilities: StoreCapabilities;
 
   // Queues
@@ -42,8 +43,11 @@ export interface TaskStore extends TaskListing, TaskChanging, FlowStore, Rows {
     now: number;
     by: string;
   }): Promise<'deleted' | 'not_empty' | 'not_found'>;
-  /** From maintained counters: costs the same with ten tasks and with ten million. */
-  counts(queue: string): Promise<QueueCounts>;
+  /**
+   * From maintained counters: costs the same with ten tasks and with ten million. `delayed` is as
+   * of `now`; without it, 0.
+   */
+  counts(queue: string, now?: number): Promise<QueueCounts>;
 
   // Tasks
 
@@ -232,6 +236,8 @@ export interface ClaimRequest {
   fifoGroups: boolean;
   /** Only tasks for these handlers; absent: any. */
   handlers?: readonly string[] | undefined;
+  /** No tasks for these handlers. */
+  excludedHandlers?: readonly string[] | undefined;
   /** A client waits for the result: claim without delay. */
   isImmediate?: boolean | undefined;
 }

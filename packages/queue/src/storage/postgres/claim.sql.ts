@@ -1,4 +1,5 @@
 import { byId, listingStatement, statement } from './statement.js';
+import { recorded } from './events.js';
 import {
   isReady,
   lowerMarks,
@@ -50,7 +51,8 @@ const readyIn = (of: string) =>
 /** Not before its due time, not after its expiry, and for one of the handlers if some are named. */
 const mayRun =
   'l.due_at <= $4 AND (l.expires_at IS NULL OR l.expires_at > $4) AND ($11::text[] IS NULL ' +
-  'OR (SELECT t.handler_ref FROM millrace.tasks t WHERE t.id = l.id) = ANY($11))';
+  'OR (SELECT t.handler_ref FROM millrace.tasks t WHERE t.id = l.id) = ANY($11)) AND ' +
+  '($15::text[] IS NULL OR (SELECT t.handler_ref FROM millrace.tasks t WHERE t.id = l.id) <> ALL($15))';
 
 const inFifoGroup = (row: string, stage: string) =>
   `${row}.queue_no = f.no AND ${row}.stage ${stage} AND ${row}.group_key <> ''`;
@@ -62,7 +64,8 @@ const windowMs = '1000 * ceil($8::double precision) / nullif($8, 0)';
  * $2 limit, $3 max in flight, $4 now, $5 end of the leases, $6 node, $7 tokens, $8 starts per
  * second (0: no limit), $9 FIFO groups, $10 first counter entry to add up, $11 handlers (null:
  * any), $12 and $13 expected incarnation and version of the queue (null: any), $14 now, as the rate
- * window counts it.
+ * window counts it, $15 handlers to leave out (null: none), $16 how many more groups to visit,
+ * because some of them may have nothing to claim.
  *
  * - `room`: how many tasks the limits allow.
  * - `groups` and `fifo_groups` jump from group to group in the index; their first row is the group
@@ -102,7 +105,7 @@ export const claim = listingStatement(
         ORDER BY l.group_key LIMIT 1) UNION ALL
       (SELECT l.group_key FROM millrace.live l WHERE ${readyIn('g')} AND l.group_key > ''
         AND l.group_key <= g.turn AND (g.group_key > g.turn OR g.visited = 0)
-        ORDER BY l.group_key LIMIT 1) LIMIT 1) n WHERE g.visited < $2
+        ORDER BY l.group_key LIMIT 1) LIMIT 1) n WHERE g.visited < $2 + $16::bigint
   ), fifo_groups(no, group_key, visited) AS (
     SELECT no, fifo_position, 0 FROM lock WHERE $9 UNION ALL
     SELECT f.no, n.group_key, f.visited + 1 FROM fifo_groups f CROSS JOIN LATERAL (
@@ -136,14 +139,15 @@ export const claim = listingStatement(
       WITH ORDINALITY AS p(id, was_due_at, token, position)
     WHERE p.id IS NOT NULL AND ${byId('l.id', 'p.id')} AND l.lease_token IS NULL
     RETURNING l.*, p.was_due_at, p.position
-  ), counted AS (INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
+  ), ${recorded({ type: 'started', from: 'claimed', at: '$4::bigint' })},
+  counted AS (INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
     SELECT queue_no, -count(*), count(*), 0 FROM claimed GROUP BY queue_no
   ), leased AS (INSERT INTO millrace.claims (lease_expires_at, ids)
     SELECT $5, array_agg(id) FROM claimed HAVING count(*) > 0
   ), marks AS (UPDATE millrace.low_water_marks m SET last_group = c.last_group, due_at = CASE
       WHEN m.due_at = p.mark AND m.due_at + ${markStepMs} < c.due_at THEN c.due_at ELSE m.due_at END
     FROM (SELECT priority, (array_agg(group_key ORDER BY position DESC))[1] AS last_group, CASE WHEN
-      $11 IS NULL THEN max(was_due_at) FILTER (WHERE group_key = '') - ${markSlackMs} END AS due_at
+      $11 IS NULL AND $15 IS NULL THEN max(was_due_at) FILTER (WHERE group_key = '') - ${markSlackMs} END AS due_at
       FROM claimed GROUP BY priority) c JOIN priorities p ON p.priority = c.priority
     WHERE m.queue_no = p.no AND m.priority = p.priority
       AND (m.last_group <> c.last_group OR m.due_at + ${markStepMs} < c.due_at)

@@ -91,7 +91,7 @@ export class Claims {
     limit: number,
   ): Promise<{ tasks: WholeTask[]; isLimited: boolean }> {
     const { connections, counters } = this.options;
-    const { queue, expected, now, handlers } = request;
+    const { queue, expected, now, handlers, excludedHandlers } = request;
     const tokens = Array.from({ length: limit }, () => request.newToken());
     const values = [
       queue,
@@ -108,6 +108,8 @@ export class Claims {
       expected?.incarnation ?? null,
       expected?.version ?? null,
       Math.ceil(now / startStepMs) * startStepMs,
+      excludedHandlers ? textArray(excludedHandlers) : null,
+      handlers || excludedHandlers ? maxFilteredGroups : 0,
     ];
     const rows = await connections.transact(async (transaction) => {
       // Sent together: the claim lock is not held for a round trip of this server.
@@ -126,6 +128,9 @@ export class Claims {
     return { tasks, isLimited: first !== undefined && tasks.length >= first[0] };
   }
 }
+
+/** Groups that a claim with a filter visits: the tasks of some may all be filtered out. */
+const maxFilteredGroups = 1_000;
 
 /** A claim is small if it fills less than this part of what may be in flight. */
 const smallPart = 4;

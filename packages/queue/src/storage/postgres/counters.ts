@@ -1,7 +1,7 @@
 import type { Log } from '@millrace/kit/log';
 import type { Connections } from './connections.js';
 import { never } from '../../core/flow.js';
-import { createdMark, isReady, lowWaterMarkOf, markStepMs } from './low-water-marks.js';
+import { dueMark, lowWaterMarkOf, markStepMs } from './low-water-marks.js';
 import { statement } from './statement.js';
 
 interface QueueCounters {
@@ -36,8 +36,6 @@ const maxEntries = 64;
 const maxCommitMs = 30_000;
 const wholeIntervalMs = 30_000;
 const restFactor = 100;
-/** Tasks that are read to find the one that is due for the longest time. */
-const maxOldest = 200;
 
 /**
  * The counts of a queue are the sum of its counter entries, of all servers. Every commit adds an
@@ -130,43 +128,36 @@ export class Counters {
   }
 }
 
+/** Delayed tasks are counted up to this many. */
+const maxDelayed = 100_000;
+
 /**
- * Counts of queue $1 from counter entry $2 on, and since when its oldest pending task is due. The
- * search for that task reads the tasks that were created first, from a low-water mark on, which it
- * raises; if those are many, also the first ready ones.
+ * Counts of queue $1 from counter entry $2 on, the earliest due time of a pending task, and how many
+ * are due after $3. The search for the first one starts at a low-water mark, which it raises.
  */
 export const counts = statement(
   'counts',
   `WITH queue AS MATERIALIZED (
-    SELECT q.no, ${lowWaterMarkOf('q.no', createdMark)} AS mark FROM millrace.queues q WHERE q.name = $1
-  ), first AS MATERIALIZED (
-    SELECT l.created_at, greatest(l.created_at, l.due_at) AS due_at
-    FROM queue q CROSS JOIN LATERAL (
-      SELECT l.created_at, l.due_at FROM millrace.live l
-      WHERE l.queue_no = q.no AND l.stage < 2 AND l.created_at >= 0
-        AND l.created_at >= q.mark AND l.lease_token IS NULL
-      ORDER BY l.created_at LIMIT ${maxOldest}
-    ) l
+    SELECT q.no, ${lowWaterMarkOf('q.no', dueMark)} AS mark FROM millrace.queues q WHERE q.name = $1
   ), oldest AS MATERIALIZED (
-    SELECT min(created_at) AS created_at FROM first HAVING count(*) > 0
-  ), ready AS (
-    SELECT l.due_at FROM queue q JOIN millrace.low_water_marks p ON p.queue_no = q.no
-    CROSS JOIN LATERAL (
+    SELECT l.due_at FROM queue q CROSS JOIN LATERAL (
       SELECT l.due_at FROM millrace.live l
-      WHERE l.queue_no = q.no AND ${isReady} AND l.priority = p.priority AND l.group_key = ''
-        AND l.due_at >= p.due_at
+      WHERE l.queue_no = q.no AND l.stage < 2 AND l.created_at >= 0
+        AND l.due_at >= q.mark AND l.due_at < ${never} AND l.lease_token IS NULL
       ORDER BY l.due_at LIMIT 1
-    ) l WHERE p.priority >= 0 AND (SELECT count(*) FROM first) = ${maxOldest}
+    ) l
   ), raised AS (
-    UPDATE millrace.low_water_marks f SET due_at = o.created_at - ${markStepMs} FROM queue q, oldest o
-    WHERE f.queue_no = q.no AND f.priority = ${createdMark} AND f.due_at = q.mark
-      AND f.due_at + 2 * ${markStepMs} < o.created_at
+    UPDATE millrace.low_water_marks f SET due_at = o.due_at - ${markStepMs} FROM queue q, oldest o
+    WHERE f.queue_no = q.no AND f.priority = ${dueMark} AND f.due_at = q.mark
+      AND f.due_at + 2 * ${markStepMs} < o.due_at
   )
   SELECT coalesce(sum(b.pending), 0)::bigint AS pending,
     coalesce(sum(b.in_flight), 0)::bigint AS in_flight,
     coalesce(sum(b.dead), 0)::bigint AS dead,
-    (SELECT min(due_at) FROM (SELECT due_at FROM first UNION ALL SELECT due_at FROM ready) d
-      WHERE due_at < ${never}) AS oldest_pending_at,
+    (SELECT due_at FROM oldest) AS oldest_due_at,
+    (SELECT count(*) FROM (SELECT 1 FROM queue q CROSS JOIN LATERAL (SELECT 1 FROM millrace.live l
+      WHERE l.queue_no = q.no AND l.stage = 1 AND l.due_at > $3
+      AND l.due_at < ${never} LIMIT ${maxDelayed}) d) c) AS delayed,
     (SELECT jsonb_object_agg(wait, n) FROM (SELECT l.wait, count(*) AS n FROM millrace.live l
       WHERE l.queue_no = (SELECT no FROM queue) AND l.wait IS NOT NULL GROUP BY 1) w) AS waits
   FROM millrace.counters b

@@ -199,6 +199,10 @@ const killBlocked = statement(
   ), gone AS (
     DELETE FROM millrace.live l USING input i
     WHERE ${byId('l.id', 'i.id')} AND l.lease_token IS NULL RETURNING l.*, i.error
-  ), ${pendingEnded('DEPENDENCY_FAILED', { now: '$3', error: 'g.error' })}
+  ), ${pendingEnded('DEPENDENCY_FAILED', {
+    now: '$3',
+    error: 'g.error',
+    eventError: 'r.error',
+  })}
   SELECT id FROM over`,
 );

@@ -10,6 +10,7 @@ import {
 } from './batches.js';
 import type { Connections, Queryable } from './connections.js';
 import { type Counters, lockForClaims, pendingOf } from './counters.js';
+import { recorded } from './events.js';
 import { lowerMarks } from './low-water-marks.js';
 import { byId, statement } from './statement.js';
 import { findTasks, type FoundColumns, statusName, toTask, toTombstone, wholeMs } from './tasks.js';
@@ -229,8 +230,9 @@ export const insertTasks = statement(
       0, 0, CASE WHEN s.first_due_at <= s.created_at THEN 0 ELSE 1 END, s.priority, false,
       coalesce(s.group_key, ''), '{}'
     FROM stored s JOIN known k ON k.name = s.queue
-    RETURNING queue_no, stage, priority, group_key, due_at, created_at
-  ), ${lowerMarks('waiting')}, counted AS (
+    RETURNING id, queue_no, stage, priority, group_key, due_at, created_at
+  ), ${recorded({ type: 'submitted', from: 'waiting', at: 'r.created_at', attempt: '0' })},
+  ${lowerMarks('waiting')}, counted AS (
     INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
     SELECT queue_no, count(*), 0, 0 FROM waiting GROUP BY queue_no
   )

@@ -4,7 +4,7 @@ import { statement } from './statement.js';
 
 /** A queue has a low-water mark for each priority, and these two. */
 export const scheduledMark = -1;
-export const createdMark = -2;
+export const dueMark = -2;
 
 /** Commits that take less than this are found without a sweep. */
 export const markSlackMs = 250;
@@ -18,8 +18,8 @@ export const noTurn = '\u{10FFFF}';
 export const isReady = 'l.stage = 0 AND l.lease_expires_at IS NULL';
 
 /**
- * Lowers low-water marks to the tasks in `rows` (queue_no, stage, priority, group_key, due_at,
- * created_at) that became pending below them. Usually there are none, and nothing is written.
+ * Lowers low-water marks to the tasks in `rows` (queue_no, stage, priority, group_key, due_at)
+ * that became pending below them. Usually there are none, and nothing is written.
  */
 export const lowerMarks = (rows: string) => `lowered AS (
     UPDATE millrace.low_water_marks f SET due_at = m.due_at
@@ -28,7 +28,7 @@ export const lowerMarks = (rows: string) => `lowered AS (
         min(due_at) AS due_at
       FROM ${rows} WHERE stage = 1 OR group_key = '' GROUP BY 1, 2
       UNION ALL
-      SELECT queue_no, ${createdMark}, min(created_at) FROM ${rows} GROUP BY 1
+      SELECT queue_no, ${dueMark}, min(due_at) FROM ${rows} GROUP BY 1
     ) m
     WHERE f.queue_no = m.queue_no AND f.priority = m.priority AND f.due_at > m.due_at
   )`;
@@ -63,12 +63,12 @@ export const sweepMarks = statement(
       ORDER BY l.due_at LIMIT 1
     ) r WHERE p.priority = ${scheduledMark}
     UNION ALL
-    SELECT p.queue_no, p.priority, r.created_at FROM marks p CROSS JOIN LATERAL (
-      SELECT l.created_at FROM millrace.live l
+    SELECT p.queue_no, p.priority, r.due_at FROM marks p CROSS JOIN LATERAL (
+      SELECT l.due_at FROM millrace.live l
       WHERE l.queue_no = p.queue_no AND l.stage < 2 AND l.created_at >= 0
-        AND l.lease_token IS NULL AND l.created_at < p.due_at
-      ORDER BY l.created_at LIMIT 1
-    ) r WHERE p.priority = ${createdMark}
+        AND l.lease_token IS NULL AND l.due_at < p.due_at
+      ORDER BY l.due_at LIMIT 1
+    ) r WHERE p.priority = ${dueMark}
   )
   UPDATE millrace.low_water_marks f SET due_at = s.due_at FROM found s
   WHERE f.queue_no = s.queue_no AND f.priority = s.priority AND f.due_at > s.due_at

@@ -34,7 +34,9 @@ import type {
   UpdateTaskChange,
 } from '../port/task-changes.js';
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
+import type { EventPage, EventPosition } from '../port/events.js';
 import { readAudit, recordAct } from './audit.js';
+import { PostgresEvents } from './events.js';
 import { Batcher } from './batches.js';
 import { ClaimedTasks, extendLease, settleAll, settledQueues } from './settlements.js';
 import { Claims } from './claims.js';
@@ -88,6 +90,7 @@ export interface PostgresStoreParts {
 const batching = { maxItems: 500, maxConcurrent: 1 };
 const maxPayloadBytes = 4 * 2 ** 20;
 const clockIntervalMs = 10_000;
+const eventPollMs = 200;
 
 /** The store on a PostgreSQL that other servers may share. Use `openPostgresStore`. */
 export class PostgresStore extends ListeningStore implements TaskStore {
@@ -104,6 +107,8 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   readonly #queues: Batcher<string, Queue | undefined>;
   readonly #connections: Connections;
   readonly #lists: TaskLists;
+  readonly #events: PostgresEvents;
+  #eventTimer: Timer | undefined;
   #clockTimer: Timer | undefined;
   #closed: Promise<void> | undefined;
 
@@ -111,7 +116,8 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     super();
     const { connections, clock, instance, log } = parts;
     this.#connections = connections;
-    this.#lists = new TaskLists(connections, clock, (queue) => this.counts(queue));
+    this.#events = new PostgresEvents(connections);
+    this.#lists = new TaskLists(connections, clock, (queue) => this.counts(queue, clock.now()));
     // The key belongs to the database, so that every server accepts the cursors of the others.
     const { cursorKey } = parts;
     const batchSizes = { claim: 500, deletion: 200 };
@@ -183,17 +189,20 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     return 'deleted';
   }
 
-  async counts(queue: string): Promise<QueueCounts> {
+  async counts(queue: string, now = Number.MAX_SAFE_INTEGER): Promise<QueueCounts> {
     const [row] = await this.#connections.query<{
       pending: number;
+      delayed: number;
       in_flight: number;
       dead: number;
-      oldest_pending_at: number | null;
+      oldest_due_at: number | null;
       waits: Record<number, number> | null;
-    }>(counts, [queue, this.#counters.firstEntry(queue)]);
-    const { pending, in_flight: inFlight, dead, oldest_pending_at: oldestPendingAt } = row!;
-    const waits = Object.entries(row!.waits ?? {}).map(([no, n]) => [waitKinds[Number(no) - 1], n]);
-    return { pending, inFlight, dead, oldestPendingAt, waits: Object.fromEntries(waits) };
+    }>(counts, [queue, this.#counters.firstEntry(queue), now]);
+    const { pending, in_flight: inFlight, dead, oldest_due_at: oldestDueAt } = row!;
+    const delayed = Math.min(pending, row!.delayed);
+    const kinds = Object.entries(row!.waits ?? {}).map(([no, n]) => [waitKinds[Number(no) - 1], n]);
+    const waits = Object.fromEntries(kinds) as QueueCounts['waits'];
+    return { pending, delayed, inFlight, dead, oldestDueAt, waits };
   }
 
   async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
@@ -429,8 +438,38 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     return gone;
   }
 
-  deleteTombstones(request: { now: number; limit: number }): Promise<number> {
+  async deleteTombstones(request: { now: number; limit: number }): Promise<number> {
+    await this.#events.trim(request.now);
     return this.#retention.deleteTombstones(request);
+  }
+
+  startEvents(now: number): Promise<EventPosition> {
+    return this.#events.start(now);
+  }
+
+  readEvents(request: { after: EventPosition; limit: number }): Promise<EventPage | 'stale'> {
+    return this.#events.read(request);
+  }
+
+  override onEvents(listener: () => void): () => void {
+    const stop = super.onEvents(listener);
+    this.#eventTimer ??= this.#pollEvents();
+    return stop;
+  }
+
+  /** Other servers write events too. */
+  #pollEvents(): Timer {
+    return this.parts.clock.after(eventPollMs, () => {
+      this.#eventTimer = undefined;
+      if (!this.hasEventListeners) return;
+      void this.#events
+        .hasNew()
+        .then((isNew) => isNew && this.notifyEvents())
+        .catch((error: unknown) => this.parts.log.debug({ err: error }, 'failed to poll events'))
+        .finally(() => {
+          if (this.hasEventListeners) this.#eventTimer ??= this.#pollEvents();
+        });
+    });
   }
 
   listRows(range: RowRange): Promise<Row[]> {
@@ -478,6 +517,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   async #close(): Promise<void> {
     this.removeListeners();
     this.#clockTimer?.cancel();
+    this.#eventTimer?.cancel();
     await this.#notifications.close();
     await this.#claims.close();
     await this.#counters.close();

@@ -1,8 +1,8 @@
 import type { AuditAct } from '../../core/audit.js';
-import type { Queue, QueueConfig } from '../../core/queue.js';
+import { configInUse, type Queue, type QueueConfig } from '../../core/queue.js';
 import { type QueuePut, type QueuePutResult, rowTables } from '../port/task-store.js';
 import type { Connections, Transaction } from './connections.js';
-import { createdMark, noTurn } from './low-water-marks.js';
+import { dueMark, noTurn } from './low-water-marks.js';
 import { addDeletedQueue } from './retention.js';
 import { recordAct } from './audit.js';
 import { statement } from './statement.js';
@@ -27,7 +27,7 @@ export interface QueueAct {
 export function toQueue(row: QueueColumns): Queue {
   return {
     name: row.name,
-    config: JSON.parse(row.config) as QueueConfig,
+    config: configInUse(JSON.parse(row.config) as QueueConfig),
     paused: row.paused,
     version: row.version,
     incarnation: row.incarnation,
@@ -145,7 +145,7 @@ export const createQueue = statement(
   ), marks AS (
     INSERT INTO millrace.low_water_marks (queue_no, priority, due_at, last_group)
     SELECT no, kind, 0, coalesce($8::jsonb->>(kind::text), '${noTurn}')
-    FROM queue CROSS JOIN generate_series(${createdMark}, 9) AS kind
+    FROM queue CROSS JOIN generate_series(${dueMark}, 9) AS kind
   )
   SELECT * FROM queue`,
 );

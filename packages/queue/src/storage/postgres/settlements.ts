@@ -9,6 +9,7 @@ import {
   textArray,
 } from './batches.js';
 import type { Connections, Queryable } from './connections.js';
+import { recorded } from './events.js';
 import { lowerMarks } from './low-water-marks.js';
 import { byId, fixedColumns, liveColumns, statement, tasksOf } from './statement.js';
 import {
@@ -179,6 +180,42 @@ const history = (attempt: string) => `CASE WHEN cardinality(l.attempts) < 50 THE
 const isHeld = `l.lease_token = i.token
       AND (i.expired_by IS NULL OR l.lease_expires_at <= i.expired_by)`;
 
+const error = (text: string) => `'error', ${text}::json`;
+const isDeath = 'r.outcome = 4 AND r.dead_reason';
+
+/** A failed attempt is an event of its own, also if it was the last. */
+const settledEvents = [
+  {
+    type: 'failed',
+    from: 'back',
+    at: 'r.now',
+    detail: `json_build_object(${error('r.error')}, 'nextAttemptAt', r.due_at)::text`,
+    where: 'r.verdict = 1',
+  },
+  { type: 'succeeded', from: 'gone', at: 'r.ended_at', where: 'r.outcome = 3' },
+  {
+    type: 'failed',
+    from: 'gone',
+    at: 'r.ended_at',
+    detail: `json_build_object(${error('r.last_error')})::text`,
+    where: `${isDeath} <> 'CANCELLED'`,
+  },
+  {
+    type: 'dead',
+    from: 'gone',
+    at: 'r.ended_at',
+    detail: `json_build_object(${error('r.last_error')}, 'deadReason', r.dead_reason)::text`,
+    where: `${isDeath} <> 'CANCELLED'`,
+  },
+  {
+    type: 'cancelled',
+    from: 'gone',
+    at: 'r.ended_at',
+    detail: `json_build_object(${error('r.last_error')})::text`,
+    where: `${isDeath} = 'CANCELLED'`,
+  },
+] as const;
+
 /**
  * Ends claims whose lease tokens are still valid. The ids must differ. Returns how many it ended, and
  * which if not all. $3: 0 succeeded, 1 retry, 2 dead, 3 handed back, 4 suspended. $11: JSON text, "" for a result
@@ -206,7 +243,8 @@ export const settle = statement(
       attempts = CASE i.verdict WHEN 4 THEN l.attempts ELSE ${history('i.attempt')} END
     FROM input i
     WHERE i.verdict IN (1, 3, 4) AND ${byId('l.id', 'i.id')} AND ${isHeld}
-    RETURNING l.id, l.queue_no, l.stage, l.priority, l.group_key, l.due_at, l.created_at
+    RETURNING l.id, l.queue_no, l.stage, l.priority, l.group_key, l.due_at, l.created_at,
+      l.attempt, i.verdict, i.error, i.now
   ), gone AS (
     DELETE FROM millrace.live l USING input i
     WHERE i.verdict IN (0, 2) AND ${byId('l.id', 'i.id')} AND ${isHeld}
@@ -230,7 +268,8 @@ export const settle = statement(
       g.error_type, g.last_error, g.attempts, g.progress, g.result, g.unique_key,
       g.unique_until, g.flow
     FROM gone g
-  ), ${releaseKeys('gone')}, ${flowEnds('g.outcome')}, ${lowerMarks('back')}, counted AS (
+  ), ${recorded(...settledEvents)}, ${releaseKeys('gone')}, ${flowEnds('g.outcome')},
+    ${lowerMarks('back')}, counted AS (
     INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
     SELECT queue_no, sum(pending), -count(*), sum(dead) FROM (
       SELECT queue_no, 1 AS pending, 0 AS dead FROM back
@@ -255,7 +294,13 @@ export const extendLease = statement(
       progress = coalesce($6, progress)
     WHERE id = $1 AND lease_token = $2
     RETURNING *
-  ), noted AS (
+  ), ${recorded({
+    type: 'progress',
+    from: 'moved',
+    at: '$5::bigint',
+    detail: `json_build_object('progress', $6::json)::text`,
+    where: '$6::text IS NOT NULL',
+  })}, extended AS (
     INSERT INTO millrace.claims (lease_expires_at, ids)
     SELECT lease_expires_at, ARRAY[id] FROM moved
   )

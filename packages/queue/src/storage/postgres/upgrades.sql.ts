@@ -1,4 +1,5 @@
 import { flowTables } from './flow.sql.js';
+import { eventTables } from './schema.sql.js';
 
 /**
  * Upgrades of older tables, by the version they lead to. Columns and tables are renamed on purpose,
@@ -133,8 +134,16 @@ export const upgrades: Readonly<Record<number, readonly string[]>> = {
       FROM millrace.workers`,
     'DROP TABLE millrace.history, millrace.history_totals, millrace.workers',
   ],
-  // Flows.
+  // The oldest pending task by its due time; events.
   14: [
+    'DROP INDEX millrace.live_oldest',
+    `CREATE INDEX live_oldest ON millrace.live (queue_no, due_at)
+      WHERE stage < 2 AND created_at >= 0`,
+    'UPDATE millrace.low_water_marks SET due_at = 0 WHERE priority = -2',
+    ...eventTables,
+  ],
+  // Flows.
+  15: [
     'ALTER TABLE millrace.live ADD COLUMN flow text, ADD COLUMN wait smallint',
     'ALTER TABLE millrace.ended ADD COLUMN flow text',
     ...flowTables,

@@ -1,6 +1,7 @@
 import { never } from '../../core/flow.js';
 import type { LastError, WholeTask } from '../../core/task.js';
 import type { Connections } from './connections.js';
+import { recorded } from './events.js';
 import { isReady, LowWaterMark, lowWaterMarkOf, scheduledMark } from './low-water-marks.js';
 import {
   byId,
@@ -181,7 +182,7 @@ export const endedLeases = statement(
 /** Part of a statement: the pending tasks in `gone`, deleted from `live`, end as dead. */
 export const pendingEnded = (
   reason: 'CANCELLED' | 'EXPIRED' | 'DEPENDENCY_FAILED',
-  { now, error }: { now: string; error: string },
+  { now, error, eventError = error }: { now: string; error: string; eventError?: string },
 ) => `over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
@@ -191,7 +192,15 @@ export const pendingEnded = (
       g.attempts, g.progress, g.unique_key, g.unique_until, g.flow
     FROM gone g ${tasksOf('g')}
     RETURNING *
-  ), ${releaseKeys('gone')}, ${flowEnds('4')}, ${counted('-count(*)', 'count(*)')}`;
+  ), ${recorded({
+    type: reason === 'CANCELLED' ? 'cancelled' : 'dead',
+    from: 'gone',
+    at: `${now}::bigint`,
+    detail:
+      reason === 'CANCELLED'
+        ? `json_build_object('error', ${eventError}::json)::text`
+        : `json_build_object('error', ${eventError}::json, 'deadReason', '${reason}')::text`,
+  })}, ${releaseKeys('gone')}, ${flowEnds('4')}, ${counted('-count(*)', 'count(*)')}`;
 
 /**
  * Several servers may run this at the same time: each takes other tasks.

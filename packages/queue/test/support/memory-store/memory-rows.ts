@@ -1,4 +1,3 @@
-import { never } from '../../../src/core/flow.js';
 import type { Queue } from '../../../src/core/queue.js';
 import type { Starts } from '../../../src/core/pacing.js';
 import type { Attempt, WholeTask } from '../../../src/core/task.js';
@@ -14,12 +13,6 @@ export interface MemoryRow extends TaskRow {
 export interface MemoryQueue extends Queue {
   turns: Turns;
   starts: Starts;
-}
-
-/** When it became due, or will; null: something else must happen first. */
-export function dueSince({ createdAt, dueAt }: TaskRow): number | null {
-  const since = Math.max(createdAt, Math.floor(dueAt!));
-  return since >= never ? null : since;
 }
 
 export function isDue(row: TaskRow, now: number): boolean {

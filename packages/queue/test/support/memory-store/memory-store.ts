@@ -56,7 +56,13 @@ import {
   type TaskListQuery,
   type TaskPage,
 } from '../../../src/storage/port/task-list.js';
-import { type EndStatus, flowWaitOf, isEnded, type WaitKind } from '../../../src/core/flow.js';
+import {
+  type EndStatus,
+  flowWaitOf,
+  isEnded,
+  type WaitKind,
+  never,
+} from '../../../src/core/flow.js';
 import { insertFlow, tasksEnded, tasksRedriven } from '../../../src/storage/port/flow-graph.js';
 import { suspendTask } from '../../../src/storage/port/flow-run.js';
 import { type FlowChange, runNow } from '../../../src/storage/port/flow-program.js';
@@ -68,14 +74,16 @@ import {
 } from '../../../src/storage/port/flow-store.js';
 import { AuditLog } from './audit-log.js';
 import { FlowRowMap } from './flow-row-map.js';
+import { isDeadIn, showQueue, showWhole, type MemoryQueue, type MemoryRow } from './memory-rows.js';
 import {
-  dueSince,
-  isDeadIn,
-  showQueue,
-  showWhole,
-  type MemoryQueue,
-  type MemoryRow,
-} from './memory-rows.js';
+  type EventDetail,
+  type EventPage,
+  type EventPosition,
+  eventsKeptMs,
+  eventsRecordedMs,
+  settledEvents,
+  type TaskEventType,
+} from '../../../src/storage/port/events.js';
 import { RowMap } from './row-map.js';
 import { cancelTask, updateTask } from './task-changes.js';
 import { UniqueKeys, type KeyHolder } from './unique-keys.js';
@@ -162,26 +170,57 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     return 'deleted';
   }
 
-  async counts(queue: string): Promise<QueueCounts> {
+  readonly #events: EventPage['events'] = [];
+  #eventsUntil = 0;
+  #eventFloor = 0;
+  #eventCount = 0;
+
+  async startEvents(now: number): Promise<EventPosition> {
+    if (now >= this.#eventsUntil) this.#eventFloor = ++this.#eventCount;
+    this.#eventsUntil = now + eventsRecordedMs;
+    return [this.#eventCount, 0];
+  }
+
+  async readEvents({ after, limit }: { after: EventPosition; limit: number }) {
+    if (after[0] < this.#eventFloor || after[0] > this.#eventCount) return 'stale' as const;
+    const events = this.#events.filter(({ position }) => position[0] > after[0]).slice(0, limit);
+    return { events, next: events.at(-1)?.position ?? after };
+  }
+
+  #trimEvents(now: number): void {
+    while (this.#events[0] && this.#events[0].event.at < now - eventsKeptMs) {
+      [this.#eventFloor] = this.#events.shift()!.position;
+    }
+  }
+
+  #note(type: TaskEventType, row: TaskRow, at: number, detail: EventDetail = {}): void {
+    if (at >= this.#eventsUntil) return;
+    const { queue, id: taskId, handlerRef, attempt } = row;
+    const event = { type, at, queue, taskId, handlerRef, attempt, detail };
+    this.#events.push({ event, position: [++this.#eventCount, 0] });
+    this.notifyEvents();
+  }
+
+  async counts(queue: string, now = Infinity): Promise<QueueCounts> {
     const waits: Partial<Record<WaitKind, number>> = {};
-    const counts = {
+    const counts: QueueCounts = {
       pending: 0,
       inFlight: 0,
       dead: 0,
-      oldestPendingAt: null,
+      delayed: 0,
+      oldestDueAt: null,
       waits,
-    } as QueueCounts;
+    };
     for (const row of this.#rowsOf(queue)) {
       if (row.status === 'IN_FLIGHT') counts.inFlight++;
       if (row.status === 'DEAD') counts.dead++;
       if (row.status !== 'PENDING') continue;
       counts.pending++;
-      const since = dueSince(row);
-      if (since !== null) {
-        counts.oldestPendingAt = Math.min(counts.oldestPendingAt ?? Infinity, since);
-      }
       const kind = flowWaitOf(row);
       if (kind) waits[kind] = (waits[kind] ?? 0) + 1;
+      if (row.dueAt! >= never) continue;
+      counts.oldestDueAt = Math.min(counts.oldestDueAt ?? Infinity, row.dueAt!);
+      if (row.dueAt! > now) counts.delayed++;
     }
     return counts;
   }
@@ -215,6 +254,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     this.#record('cancel', { ...change, queue: row.queue }, change.selector, isChanged ? 1 : 0);
     if (!isChanged) return result;
     this.notifyCancelled(change.id);
+    this.#note('cancelled', row, change.now, { error: row.lastError });
     this.#end(row);
     this.#notify([row.queue]);
     return result;
@@ -227,6 +267,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
       const row = this.#rows.get(id);
       if (row?.queue !== change.queue || row.status !== 'PENDING') continue;
       cancelRow(row, change.message, change.now);
+      this.#note('cancelled', row, change.now, { error: row.lastError });
       this.#end(row);
       cancelled.push(id);
     }
@@ -248,7 +289,9 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   async claimDue(request: ClaimRequest): Promise<WholeTask[]> {
     const queue = this.#queues.get(request.queue);
     if (!isClaimable(queue, request)) return [];
-    return claimRows(queue, this.#rowsOf(request.queue), request).map(showWhole);
+    const claimed = claimRows(queue, this.#rowsOf(request.queue), request);
+    for (const row of claimed) this.#note('started', row, request.now);
+    return claimed.map(showWhole);
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
@@ -272,6 +315,8 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     row.lease.isAsync = change.isAsync;
     row.updatedAt = change.now;
     row.progress = change.progress ?? row.progress;
+    const { progress } = change;
+    if (progress) this.#note('progress', row, change.now, { progress });
     return toTask(row);
   }
 
@@ -283,6 +328,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     const rows = expiredRows(this.#all(), request);
     for (const row of rows) {
       expireRow(row, request.now);
+      this.#note('dead', row, request.now, { error: row.lastError, deadReason: 'EXPIRED' });
       this.#end(row);
     }
     this.#notify(rows.map((row) => row.queue));
@@ -369,6 +415,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
       .filter((tombstone) => tombstone.purgedAt <= now - tombstoneMs)
       .slice(0, limit);
     for (const { id } of old) this.#tombstones.delete(id);
+    this.#trimEvents(now);
     return old.length;
   }
 
@@ -412,6 +459,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     const stored = { ...newRow(task, now), payload: task.payload, attempts: [], result: null };
     this.#rows.set(task.id, stored);
     this.#keys.hold(stored);
+    this.#note('submitted', stored, now);
     return { kind: 'stored', task: toTask(stored) };
   }
 
@@ -481,6 +529,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
       failDependent(row, dead);
       this.#keys.release(row);
       this.#noteEnd(row);
+      this.#note('dead', row, now, { error: dead, deadReason: 'DEPENDENCY_FAILED' });
       this.notifyEnded(row);
     } else if (dueAt !== undefined) {
       row.dueAt = dueAt;
@@ -534,6 +583,9 @@ export class MemoryStore extends ListeningStore implements TaskStore {
       if (row.status === 'SUCCEEDED') row.result = settlement.result ?? null;
       if (row.status !== 'PENDING') this.#keys.release(row);
       this.#noteEnd(row);
+      for (const [type, detail] of settledEvents(settlement, row.dueAt)) {
+        this.#note(type, row, settlement.now, detail);
+      }
       return { kind: 'settled', task: toTask(row) };
     }
     if (row.settled?.token === settlement.token) {

@@ -11,7 +11,7 @@ export function claimRows(
   rows: readonly MemoryRow[],
   request: ClaimRequest,
 ): MemoryRow[] {
-  const { now, newToken, nodeId, leaseExpiresAt, handlers, dispatchPerSecond } = request;
+  const { now, newToken, nodeId, leaseExpiresAt, dispatchPerSecond } = request;
   const inFlight = rows.filter((row) => row.status === 'IN_FLIGHT').length;
   const limit = Math.min(
     request.limit,
@@ -19,15 +19,21 @@ export function claimRows(
     mayStart(queue.starts, now, dispatchPerSecond),
   );
   const free = request.fifoGroups ? headsOfGroups(rows) : new Set<TaskRow>(rows);
-  const due = rows.filter(
-    (row) => isDue(row, now) && free.has(row) && (!handlers || handlers.includes(row.handlerRef)),
-  );
+  const due = rows.filter((row) => isDue(row, now) && free.has(row) && isWanted(row, request));
   const picked = pickInTurn(due, queue.turns, limit) as MemoryRow[];
   for (const row of picked) claimRow(row, { token: newToken(), now, nodeId, leaseExpiresAt });
   if (dispatchPerSecond > 0 && picked.length > 0) {
     queue.starts = withStarts(queue.starts, now, picked.length, dispatchPerSecond);
   }
   return picked;
+}
+
+function isWanted(
+  { handlerRef }: MemoryRow,
+  { handlers, excludedHandlers }: ClaimRequest,
+): boolean {
+  if (excludedHandlers?.includes(handlerRef)) return false;
+  return !handlers || handlers.includes(handlerRef);
 }
 
 interface ScanRequest {

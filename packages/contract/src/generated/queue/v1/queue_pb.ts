@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file queue/v1/queue.proto.
  */
 export const file_queue_v1_queue: GenFile = /*@__PURE__*/
-  fileDesc("ChRxdWV1ZS92MS9xdWV1ZS5wcm90bxIIcXVldWUudjEiRgoORXhlY3V0ZVJlcXVlc3QSIwoEdGFzaxgBIAEoCzIVLnF1ZXVlLnYxLlRhc2tDb250ZXh0Eg8KB3BheWxvYWQYAiABKAwi5QIKC1Rhc2tDb250ZXh0EgoKAmlkGAEgASgJEg0KBXF1ZXVlGAIgASgJEhMKC2hhbmRsZXJfcmVmGAMgASgJEhwKFHBheWxvYWRfY29udGVudF90eXBlGAQgASgJEjMKB2hlYWRlcnMYBSADKAsyIi5xdWV1ZS52MS5UYXNrQ29udGV4dC5IZWFkZXJzRW50cnkSDwoHYXR0ZW1wdBgGIAEoDRIUCgxtYXhfYXR0ZW1wdHMYByABKA0SFQoNcmVkcml2ZV9jb3VudBgIIAEoDRIsCghkZWFkbGluZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLbGVhc2VfdG9rZW4YCiABKAkSDQoFcHJvYmUYCyABKAgSEwoLdHJhY2VwYXJlbnQYDCABKAkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEidQoPRXhlY3V0ZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzEg4KBnJlc3VsdBgCIAEoDBIuCgtyZXRyeV9hZnRlchgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiLUBAoNU3VibWl0UmVxdWVzdBINCgVxdWV1ZRgBIAEoCRITCgtoYW5kbGVyX3JlZhgCIAEoCRIPCgJpZBgDIAEoCUgAiAEBEhQKB3BheWxvYWQYBCABKAxIAYgBARIhChRwYXlsb2FkX2NvbnRlbnRfdHlwZRgFIAEoCUgCiAEBEjUKB2hlYWRlcnMYBiADKAsyJC5xdWV1ZS52MS5TdWJtaXRSZXF1ZXN0LkhlYWRlcnNFbnRyeRIvCgZydW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESFQoIZGVsYXlfbXMYCCABKA1IBIgBARIzCgpleHBpcmVzX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgFiAEBEhUKCHByaW9yaXR5GAogASgNSAaIAQESFgoJZ3JvdXBfa2V5GAsgASgJSAeIAQESFwoKdW5pcXVlX2tleRgMIAEoCUgIiAEBEhoKDXVuaXF1ZV9mb3JfbXMYDSABKA1ICYgBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIFCgNfaWRCCgoIX3BheWxvYWRCFwoVX3BheWxvYWRfY29udGVudF90eXBlQgkKB19ydW5fYXRCCwoJX2RlbGF5X21zQg0KC19leHBpcmVzX2F0QgsKCV9wcmlvcml0eUIMCgpfZ3JvdXBfa2V5Qg0KC191bmlxdWVfa2V5QhAKDl91bmlxdWVfZm9yX21zIksKElN1Ym1pdEJhdGNoUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRImCgV0YXNrcxgCIAMoCzIXLnF1ZXVlLnYxLlN1Ym1pdFJlcXVlc3QiPQoTU3VibWl0QmF0Y2hSZXNwb25zZRImCgdyZXN1bHRzGAEgAygLMhUucXVldWUudjEuQmF0Y2hSZXN1bHQilAEKC0JhdGNoUmVzdWx0Eg0KBWluZGV4GAEgASgNEg4KBnN0YXR1cxgCIAEoDRIlCghlbnZlbG9wZRgDIAEoCzIOLnF1ZXVlLnYxLlRhc2tIAIgBARIoCgVlcnJvchgEIAEoCzIULnF1ZXVlLnYxLkJhdGNoRXJyb3JIAYgBAUILCglfZW52ZWxvcGVCCAoGX2Vycm9yIkkKCkJhdGNoRXJyb3ISDAoEY29kZRgBIAEoCRIOCgZzdGF0dXMYAiABKA0SDQoFdGl0bGUYAyABKAkSDgoGZGV0YWlsGAQgASgJImgKDkdldFRhc2tSZXF1ZXN0EgoKAmlkGAEgASgJEhgKC2xlYXNlX3Rva2VuGAIgASgJSACIAQESFAoHd2FpdF9tcxgDIAEoDUgBiAEBQg4KDF9sZWFzZV90b2tlbkIKCghfd2FpdF9tcyLJAgoQTGlzdFRhc2tzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRIOCgZzdGF0dXMYAiADKAkSGAoLaGFuZGxlcl9yZWYYAyABKAlIAIgBARIWCglncm91cF9rZXkYBCABKAlIAYgBARItCgRmcm9tGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEisKAnRvGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEhIKBW9yZGVyGAcgASgJSASIAQESEgoFbGltaXQYCCABKA1IBYgBARITCgZjdXJzb3IYCSABKAlIBogBAUIOCgxfaGFuZGxlcl9yZWZCDAoKX2dyb3VwX2tleUIHCgVfZnJvbUIFCgNfdG9CCAoGX29yZGVyQggKBl9saW1pdEIJCgdfY3Vyc29yIkcKEUxpc3RUYXNrc1Jlc3BvbnNlEh0KBXRhc2tzGAEgAygLMg4ucXVldWUudjEuVGFzaxITCgtuZXh0X2N1cnNvchgCIAEoCSI/ChFDYW5jZWxUYXNrUmVxdWVzdBIKCgJpZBgBIAEoCRITCgZyZWFzb24YAiABKAlIAIgBAUIJCgdfcmVhc29uIpUBCgxDbGFpbVJlcXVlc3QSDQoFcXVldWUYASABKAkSDgoGd29ya2VyGAIgASgJEhwKD21heF9vdXRzdGFuZGluZxgDIAEoDUgAiAEBEhUKCGxlYXNlX21zGAQgASgNSAGIAQESEAoIaGFuZGxlcnMYBSADKAlCEgoQX21heF9vdXRzdGFuZGluZ0ILCglfbGVhc2VfbXMiUgoPQ29tcGxldGVSZXF1ZXN0EgoKAmlkGAEgASgJEhMKC2xlYXNlX3Rva2VuGAIgASgJEhMKBnJlc3VsdBgDIAEoDEgAiAEBQgkKB19yZXN1bHQiggIKC0ZhaWxSZXF1ZXN0EgoKAmlkGAEgASgJEhMKC2xlYXNlX3Rva2VuGAIgASgJEhcKCmVycm9yX3R5cGUYAyABKAlIAIgBARIUCgdtZXNzYWdlGAQgASgJSAGIAQESEgoFcmV0cnkYBSABKAhIAogBARISCgVkZWZlchgGIAEoCEgDiAEBEhsKDnJldHJ5X2FmdGVyX21zGAcgASgNSASIAQESEgoFc3RhY2sYCCABKAlIBYgBAUINCgtfZXJyb3JfdHlwZUIKCghfbWVzc2FnZUIICgZfcmV0cnlCCAoGX2RlZmVyQhEKD19yZXRyeV9hZnRlcl9tc0IICgZfc3RhY2siewoNRXh0ZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRITCgtsZWFzZV90b2tlbhgCIAEoCRIRCglleHRlbmRfbXMYAyABKA0SKQoIcHJvZ3Jlc3MYBCABKAsyEi5xdWV1ZS52MS5Qcm9ncmVzc0gAiAEBQgsKCV9wcm9ncmVzcyKCAQoIUHJvZ3Jlc3MSFAoHcGVyY2VudBgBIAEoAUgAiAEBEhQKB21lc3NhZ2UYAiABKAlIAYgBARIrCgJhdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBAUIKCghfcGVyY2VudEIKCghfbWVzc2FnZUIFCgNfYXQiHQoMU3RhdHNSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJIsEBCg1TdGF0c1Jlc3BvbnNlEg8KB3BlbmRpbmcYASABKA0SEQoJaW5fZmxpZ2h0GAIgASgNEhEKCWRscV9kZXB0aBgDIAEoDRIdChVvbGRlc3RfcGVuZGluZ19hZ2VfbXMYBCABKAQSFwoPc3VjY2VlZGVkX3RvdGFsGAUgASgEEhQKDGZhaWxlZF90b3RhbBgGIAEoBBISCgpkZWFkX3RvdGFsGAcgASgEEhcKD3JhdGVfcGVyX3NlY29uZBgIIAEoASLvCQoEVGFzaxIKCgJpZBgBIAEoCRINCgVxdWV1ZRgCIAEoCRITCgtoYW5kbGVyX3JlZhgDIAEoCRIOCgZzdGF0dXMYBCABKAkSDwoHcGF5bG9hZBgFIAEoDBIcChRwYXlsb2FkX2NvbnRlbnRfdHlwZRgGIAEoCRIsCgdoZWFkZXJzGAcgAygLMhsucXVldWUudjEuVGFzay5IZWFkZXJzRW50cnkSEAoIcHJpb3JpdHkYCCABKA0SFgoJZ3JvdXBfa2V5GAkgASgJSACIAQESDwoHYXR0ZW1wdBgKIAEoDRIWCg50b3RhbF9hdHRlbXB0cxgLIAEoDRIUCgxtYXhfYXR0ZW1wdHMYDCABKA0SFQoNcmVkcml2ZV9jb3VudBgNIAEoDRIuCgpjcmVhdGVkX2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4Cg9uZXh0X2F0dGVtcHRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESMwoKZXhwaXJlc19hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARI5ChBsZWFzZV9leHBpcmVzX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEjUKDGNvbXBsZXRlZF9hdBgTIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBIgBARIwCgdkZWFkX2F0GBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgFiAEBEhgKC2RlYWRfcmVhc29uGBUgASgJSAaIAQESLAoKbGFzdF9lcnJvchgWIAEoCzITLnF1ZXVlLnYxLkxhc3RFcnJvckgHiAEBEhQKDHN1Ym1pdHRlZF9ieRgXIAEoCRIjCghhdHRlbXB0cxgYIAMoCzIRLnF1ZXVlLnYxLkF0dGVtcHQSGAoLd2FpdGluZ19mb3IYGSABKAlICIgBARIYCgtsZWFzZV90b2tlbhgaIAEoCUgJiAEBEhMKBnB1cmdlZBgbIAEoCEgKiAEBEhcKCnVuaXF1ZV9rZXkYHCABKAlIC4gBARITCgZyZXN1bHQYHSABKAxIDIgBARIbCg5yZXN1bHRfZHJvcHBlZBgeIAEoCEgNiAEBEikKCHByb2dyZXNzGB8gASgLMhIucXVldWUudjEuUHJvZ3Jlc3NIDogBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZ3JvdXBfa2V5QhIKEF9uZXh0X2F0dGVtcHRfYXRCDQoLX2V4cGlyZXNfYXRCEwoRX2xlYXNlX2V4cGlyZXNfYXRCDwoNX2NvbXBsZXRlZF9hdEIKCghfZGVhZF9hdEIOCgxfZGVhZF9yZWFzb25CDQoLX2xhc3RfZXJyb3JCDgoMX3dhaXRpbmdfZm9yQg4KDF9sZWFzZV90b2tlbkIJCgdfcHVyZ2VkQg0KC191bmlxdWVfa2V5QgkKB19yZXN1bHRCEQoPX3Jlc3VsdF9kcm9wcGVkQgsKCV9wcm9ncmVzcyKCAQoJTGFzdEVycm9yEhIKCmVycm9yX3R5cGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIYCgtodHRwX3N0YXR1cxgDIAEoDUgAiAEBEiYKAmF0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOCgxfaHR0cF9zdGF0dXMiygQKB0F0dGVtcHQSDwoHYXR0ZW1wdBgBIAEoDRIPCgdyZWRyaXZlGAIgASgNEi4KCnN0YXJ0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtkdXJhdGlvbl9tcxgFIAEoBBIPCgdvdXRjb21lGAYgASgJEhcKCmVycm9yX3R5cGUYByABKAlIAIgBARIUCgdtZXNzYWdlGAggASgJSAGIAQESGAoLaHR0cF9zdGF0dXMYCSABKA1IAogBARIbCg5yZXRyeV9hZnRlcl9tcxgKIAEoBEgDiAEBEjgKD25leHRfYXR0ZW1wdF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBIgBARIdChByZXNwb25zZV9zbmlwcGV0GAwgASgJSAWIAQESEAoDdXJsGA0gASgJSAaIAQESFgoJcmVtb3RlX2lwGA4gASgJSAeIAQESDwoHbm9kZV9pZBgPIAEoCRIVCgh0cmFjZV9pZBgQIAEoCUgIiAEBQg0KC19lcnJvcl90eXBlQgoKCF9tZXNzYWdlQg4KDF9odHRwX3N0YXR1c0IRCg9fcmV0cnlfYWZ0ZXJfbXNCEgoQX25leHRfYXR0ZW1wdF9hdEITChFfcmVzcG9uc2Vfc25pcHBldEIGCgRfdXJsQgwKCl9yZW1vdGVfaXBCCwoJX3RyYWNlX2lkMsIECgVRdWV1ZRIxCgZTdWJtaXQSFy5xdWV1ZS52MS5TdWJtaXRSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxJKCgtTdWJtaXRCYXRjaBIcLnF1ZXVlLnYxLlN1Ym1pdEJhdGNoUmVxdWVzdBodLnF1ZXVlLnYxLlN1Ym1pdEJhdGNoUmVzcG9uc2USMwoHR2V0VGFzaxIYLnF1ZXVlLnYxLkdldFRhc2tSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxJECglMaXN0VGFza3MSGi5xdWV1ZS52MS5MaXN0VGFza3NSZXF1ZXN0GhsucXVldWUudjEuTGlzdFRhc2tzUmVzcG9uc2USOQoKQ2FuY2VsVGFzaxIbLnF1ZXVlLnYxLkNhbmNlbFRhc2tSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxIxCgVDbGFpbRIWLnF1ZXVlLnYxLkNsYWltUmVxdWVzdBoOLnF1ZXVlLnYxLlRhc2swARI1CghDb21wbGV0ZRIZLnF1ZXVlLnYxLkNvbXBsZXRlUmVxdWVzdBoOLnF1ZXVlLnYxLlRhc2sSLQoERmFpbBIVLnF1ZXVlLnYxLkZhaWxSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxIxCgZFeHRlbmQSFy5xdWV1ZS52MS5FeHRlbmRSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxI4CgVTdGF0cxIWLnF1ZXVlLnYxLlN0YXRzUmVxdWVzdBoXLnF1ZXVlLnYxLlN0YXRzUmVzcG9uc2UySQoHSGFuZGxlchI+CgdFeGVjdXRlEhgucXVldWUudjEuRXhlY3V0ZVJlcXVlc3QaGS5xdWV1ZS52MS5FeGVjdXRlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_google_rpc_status]);
+  fileDesc("ChRxdWV1ZS92MS9xdWV1ZS5wcm90bxIIcXVldWUudjEiRgoORXhlY3V0ZVJlcXVlc3QSIwoEdGFzaxgBIAEoCzIVLnF1ZXVlLnYxLlRhc2tDb250ZXh0Eg8KB3BheWxvYWQYAiABKAwi5QIKC1Rhc2tDb250ZXh0EgoKAmlkGAEgASgJEg0KBXF1ZXVlGAIgASgJEhMKC2hhbmRsZXJfcmVmGAMgASgJEhwKFHBheWxvYWRfY29udGVudF90eXBlGAQgASgJEjMKB2hlYWRlcnMYBSADKAsyIi5xdWV1ZS52MS5UYXNrQ29udGV4dC5IZWFkZXJzRW50cnkSDwoHYXR0ZW1wdBgGIAEoDRIUCgxtYXhfYXR0ZW1wdHMYByABKA0SFQoNcmVkcml2ZV9jb3VudBgIIAEoDRIsCghkZWFkbGluZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLbGVhc2VfdG9rZW4YCiABKAkSDQoFcHJvYmUYCyABKAgSEwoLdHJhY2VwYXJlbnQYDCABKAkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEidQoPRXhlY3V0ZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzEg4KBnJlc3VsdBgCIAEoDBIuCgtyZXRyeV9hZnRlchgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiLUBAoNU3VibWl0UmVxdWVzdBINCgVxdWV1ZRgBIAEoCRITCgtoYW5kbGVyX3JlZhgCIAEoCRIPCgJpZBgDIAEoCUgAiAEBEhQKB3BheWxvYWQYBCABKAxIAYgBARIhChRwYXlsb2FkX2NvbnRlbnRfdHlwZRgFIAEoCUgCiAEBEjUKB2hlYWRlcnMYBiADKAsyJC5xdWV1ZS52MS5TdWJtaXRSZXF1ZXN0LkhlYWRlcnNFbnRyeRIvCgZydW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESFQoIZGVsYXlfbXMYCCABKA1IBIgBARIzCgpleHBpcmVzX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgFiAEBEhUKCHByaW9yaXR5GAogASgNSAaIAQESFgoJZ3JvdXBfa2V5GAsgASgJSAeIAQESFwoKdW5pcXVlX2tleRgMIAEoCUgIiAEBEhoKDXVuaXF1ZV9mb3JfbXMYDSABKA1ICYgBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIFCgNfaWRCCgoIX3BheWxvYWRCFwoVX3BheWxvYWRfY29udGVudF90eXBlQgkKB19ydW5fYXRCCwoJX2RlbGF5X21zQg0KC19leHBpcmVzX2F0QgsKCV9wcmlvcml0eUIMCgpfZ3JvdXBfa2V5Qg0KC191bmlxdWVfa2V5QhAKDl91bmlxdWVfZm9yX21zIksKElN1Ym1pdEJhdGNoUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRImCgV0YXNrcxgCIAMoCzIXLnF1ZXVlLnYxLlN1Ym1pdFJlcXVlc3QiPQoTU3VibWl0QmF0Y2hSZXNwb25zZRImCgdyZXN1bHRzGAEgAygLMhUucXVldWUudjEuQmF0Y2hSZXN1bHQilAEKC0JhdGNoUmVzdWx0Eg0KBWluZGV4GAEgASgNEg4KBnN0YXR1cxgCIAEoDRIlCghlbnZlbG9wZRgDIAEoCzIOLnF1ZXVlLnYxLlRhc2tIAIgBARIoCgVlcnJvchgEIAEoCzIULnF1ZXVlLnYxLkJhdGNoRXJyb3JIAYgBAUILCglfZW52ZWxvcGVCCAoGX2Vycm9yIkkKCkJhdGNoRXJyb3ISDAoEY29kZRgBIAEoCRIOCgZzdGF0dXMYAiABKA0SDQoFdGl0bGUYAyABKAkSDgoGZGV0YWlsGAQgASgJImgKDkdldFRhc2tSZXF1ZXN0EgoKAmlkGAEgASgJEhgKC2xlYXNlX3Rva2VuGAIgASgJSACIAQESFAoHd2FpdF9tcxgDIAEoDUgBiAEBQg4KDF9sZWFzZV90b2tlbkIKCghfd2FpdF9tcyLJAgoQTGlzdFRhc2tzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRIOCgZzdGF0dXMYAiADKAkSGAoLaGFuZGxlcl9yZWYYAyABKAlIAIgBARIWCglncm91cF9rZXkYBCABKAlIAYgBARItCgRmcm9tGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEisKAnRvGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEhIKBW9yZGVyGAcgASgJSASIAQESEgoFbGltaXQYCCABKA1IBYgBARITCgZjdXJzb3IYCSABKAlIBogBAUIOCgxfaGFuZGxlcl9yZWZCDAoKX2dyb3VwX2tleUIHCgVfZnJvbUIFCgNfdG9CCAoGX29yZGVyQggKBl9saW1pdEIJCgdfY3Vyc29yIkcKEUxpc3RUYXNrc1Jlc3BvbnNlEh0KBXRhc2tzGAEgAygLMg4ucXVldWUudjEuVGFzaxITCgtuZXh0X2N1cnNvchgCIAEoCSI/ChFDYW5jZWxUYXNrUmVxdWVzdBIKCgJpZBgBIAEoCRITCgZyZWFzb24YAiABKAlIAIgBAUIJCgdfcmVhc29uIpUBCgxDbGFpbVJlcXVlc3QSDQoFcXVldWUYASABKAkSDgoGd29ya2VyGAIgASgJEhwKD21heF9vdXRzdGFuZGluZxgDIAEoDUgAiAEBEhUKCGxlYXNlX21zGAQgASgNSAGIAQESEAoIaGFuZGxlcnMYBSADKAlCEgoQX21heF9vdXRzdGFuZGluZ0ILCglfbGVhc2VfbXMiUgoPQ29tcGxldGVSZXF1ZXN0EgoKAmlkGAEgASgJEhMKC2xlYXNlX3Rva2VuGAIgASgJEhMKBnJlc3VsdBgDIAEoDEgAiAEBQgkKB19yZXN1bHQiggIKC0ZhaWxSZXF1ZXN0EgoKAmlkGAEgASgJEhMKC2xlYXNlX3Rva2VuGAIgASgJEhcKCmVycm9yX3R5cGUYAyABKAlIAIgBARIUCgdtZXNzYWdlGAQgASgJSAGIAQESEgoFcmV0cnkYBSABKAhIAogBARISCgVkZWZlchgGIAEoCEgDiAEBEhsKDnJldHJ5X2FmdGVyX21zGAcgASgNSASIAQESEgoFc3RhY2sYCCABKAlIBYgBAUINCgtfZXJyb3JfdHlwZUIKCghfbWVzc2FnZUIICgZfcmV0cnlCCAoGX2RlZmVyQhEKD19yZXRyeV9hZnRlcl9tc0IICgZfc3RhY2siewoNRXh0ZW5kUmVxdWVzdBIKCgJpZBgBIAEoCRITCgtsZWFzZV90b2tlbhgCIAEoCRIRCglleHRlbmRfbXMYAyABKA0SKQoIcHJvZ3Jlc3MYBCABKAsyEi5xdWV1ZS52MS5Qcm9ncmVzc0gAiAEBQgsKCV9wcm9ncmVzcyKCAQoIUHJvZ3Jlc3MSFAoHcGVyY2VudBgBIAEoAUgAiAEBEhQKB21lc3NhZ2UYAiABKAlIAYgBARIrCgJhdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBAUIKCghfcGVyY2VudEIKCghfbWVzc2FnZUIFCgNfYXQiHQoMU3RhdHNSZXF1ZXN0Eg0KBXF1ZXVlGAEgASgJIo0CCg1TdGF0c1Jlc3BvbnNlEg8KB3BlbmRpbmcYASABKA0SEQoJaW5fZmxpZ2h0GAIgASgNEhEKCWRscV9kZXB0aBgDIAEoDRIdChVvbGRlc3RfcGVuZGluZ19hZ2VfbXMYBCABKAQSFwoPc3VjY2VlZGVkX3RvdGFsGAUgASgEEhQKDGZhaWxlZF90b3RhbBgGIAEoBBISCgpkZWFkX3RvdGFsGAcgASgEEhcKD3JhdGVfcGVyX3NlY29uZBgIIAEoARIPCgdkZWxheWVkGAkgASgNEg0KBXN0YXRlGAogASgJEioKCGJyZWFrZXJzGAsgAygLMhgucXVldWUudjEuSGFuZGxlckJyZWFrZXIifgoOSGFuZGxlckJyZWFrZXISEwoLaGFuZGxlcl9yZWYYASABKAkSDQoFc3RhdGUYAiABKAkSNgoNbmV4dF9wcm9iZV9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAIgBAUIQCg5fbmV4dF9wcm9iZV9hdCJcCg1FdmVudHNSZXF1ZXN0EhMKBmN1cnNvchgBIAEoCUgAiAEBEhIKBXF1ZXVlGAIgASgJSAGIAQESDQoFdHlwZXMYAyADKAlCCQoHX2N1cnNvckIICgZfcXVldWUikQMKCVRhc2tFdmVudBIOCgZjdXJzb3IYASABKAkSDAoEdHlwZRgCIAEoCRImCgJhdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDQoFcXVldWUYBCABKAkSDwoHdGFza19pZBgFIAEoCRITCgtoYW5kbGVyX3JlZhgGIAEoCRIPCgdhdHRlbXB0GAcgASgNEhcKCmVycm9yX3R5cGUYCCABKAlIAIgBARIUCgdtZXNzYWdlGAkgASgJSAGIAQESOAoPbmV4dF9hdHRlbXB0X2F0GAogASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEhgKC2RlYWRfcmVhc29uGAsgASgJSAOIAQESKQoIcHJvZ3Jlc3MYDCABKAsyEi5xdWV1ZS52MS5Qcm9ncmVzc0gEiAEBQg0KC19lcnJvcl90eXBlQgoKCF9tZXNzYWdlQhIKEF9uZXh0X2F0dGVtcHRfYXRCDgoMX2RlYWRfcmVhc29uQgsKCV9wcm9ncmVzcyLvCQoEVGFzaxIKCgJpZBgBIAEoCRINCgVxdWV1ZRgCIAEoCRITCgtoYW5kbGVyX3JlZhgDIAEoCRIOCgZzdGF0dXMYBCABKAkSDwoHcGF5bG9hZBgFIAEoDBIcChRwYXlsb2FkX2NvbnRlbnRfdHlwZRgGIAEoCRIsCgdoZWFkZXJzGAcgAygLMhsucXVldWUudjEuVGFzay5IZWFkZXJzRW50cnkSEAoIcHJpb3JpdHkYCCABKA0SFgoJZ3JvdXBfa2V5GAkgASgJSACIAQESDwoHYXR0ZW1wdBgKIAEoDRIWCg50b3RhbF9hdHRlbXB0cxgLIAEoDRIUCgxtYXhfYXR0ZW1wdHMYDCABKA0SFQoNcmVkcml2ZV9jb3VudBgNIAEoDRIuCgpjcmVhdGVkX2F0GA4gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIuCgp1cGRhdGVkX2F0GA8gASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4Cg9uZXh0X2F0dGVtcHRfYXQYECABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAGIAQESMwoKZXhwaXJlc19hdBgRIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARI5ChBsZWFzZV9leHBpcmVzX2F0GBIgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEjUKDGNvbXBsZXRlZF9hdBgTIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBIgBARIwCgdkZWFkX2F0GBQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgFiAEBEhgKC2RlYWRfcmVhc29uGBUgASgJSAaIAQESLAoKbGFzdF9lcnJvchgWIAEoCzITLnF1ZXVlLnYxLkxhc3RFcnJvckgHiAEBEhQKDHN1Ym1pdHRlZF9ieRgXIAEoCRIjCghhdHRlbXB0cxgYIAMoCzIRLnF1ZXVlLnYxLkF0dGVtcHQSGAoLd2FpdGluZ19mb3IYGSABKAlICIgBARIYCgtsZWFzZV90b2tlbhgaIAEoCUgJiAEBEhMKBnB1cmdlZBgbIAEoCEgKiAEBEhcKCnVuaXF1ZV9rZXkYHCABKAlIC4gBARITCgZyZXN1bHQYHSABKAxIDIgBARIbCg5yZXN1bHRfZHJvcHBlZBgeIAEoCEgNiAEBEikKCHByb2dyZXNzGB8gASgLMhIucXVldWUudjEuUHJvZ3Jlc3NIDogBARouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZ3JvdXBfa2V5QhIKEF9uZXh0X2F0dGVtcHRfYXRCDQoLX2V4cGlyZXNfYXRCEwoRX2xlYXNlX2V4cGlyZXNfYXRCDwoNX2NvbXBsZXRlZF9hdEIKCghfZGVhZF9hdEIOCgxfZGVhZF9yZWFzb25CDQoLX2xhc3RfZXJyb3JCDgoMX3dhaXRpbmdfZm9yQg4KDF9sZWFzZV90b2tlbkIJCgdfcHVyZ2VkQg0KC191bmlxdWVfa2V5QgkKB19yZXN1bHRCEQoPX3Jlc3VsdF9kcm9wcGVkQgsKCV9wcm9ncmVzcyKCAQoJTGFzdEVycm9yEhIKCmVycm9yX3R5cGUYASABKAkSDwoHbWVzc2FnZRgCIAEoCRIYCgtodHRwX3N0YXR1cxgDIAEoDUgAiAEBEiYKAmF0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEIOCgxfaHR0cF9zdGF0dXMiygQKB0F0dGVtcHQSDwoHYXR0ZW1wdBgBIAEoDRIPCgdyZWRyaXZlGAIgASgNEi4KCnN0YXJ0ZWRfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEiwKCGVuZGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBITCgtkdXJhdGlvbl9tcxgFIAEoBBIPCgdvdXRjb21lGAYgASgJEhcKCmVycm9yX3R5cGUYByABKAlIAIgBARIUCgdtZXNzYWdlGAggASgJSAGIAQESGAoLaHR0cF9zdGF0dXMYCSABKA1IAogBARIbCg5yZXRyeV9hZnRlcl9tcxgKIAEoBEgDiAEBEjgKD25leHRfYXR0ZW1wdF9hdBgLIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBIgBARIdChByZXNwb25zZV9zbmlwcGV0GAwgASgJSAWIAQESEAoDdXJsGA0gASgJSAaIAQESFgoJcmVtb3RlX2lwGA4gASgJSAeIAQESDwoHbm9kZV9pZBgPIAEoCRIVCgh0cmFjZV9pZBgQIAEoCUgIiAEBQg0KC19lcnJvcl90eXBlQgoKCF9tZXNzYWdlQg4KDF9odHRwX3N0YXR1c0IRCg9fcmV0cnlfYWZ0ZXJfbXNCEgoQX25leHRfYXR0ZW1wdF9hdEITChFfcmVzcG9uc2Vfc25pcHBldEIGCgRfdXJsQgwKCl9yZW1vdGVfaXBCCwoJX3RyYWNlX2lkMvwECgVRdWV1ZRIxCgZTdWJtaXQSFy5xdWV1ZS52MS5TdWJtaXRSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxJKCgtTdWJtaXRCYXRjaBIcLnF1ZXVlLnYxLlN1Ym1pdEJhdGNoUmVxdWVzdBodLnF1ZXVlLnYxLlN1Ym1pdEJhdGNoUmVzcG9uc2USMwoHR2V0VGFzaxIYLnF1ZXVlLnYxLkdldFRhc2tSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxJECglMaXN0VGFza3MSGi5xdWV1ZS52MS5MaXN0VGFza3NSZXF1ZXN0GhsucXVldWUudjEuTGlzdFRhc2tzUmVzcG9uc2USOQoKQ2FuY2VsVGFzaxIbLnF1ZXVlLnYxLkNhbmNlbFRhc2tSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxIxCgVDbGFpbRIWLnF1ZXVlLnYxLkNsYWltUmVxdWVzdBoOLnF1ZXVlLnYxLlRhc2swARI1CghDb21wbGV0ZRIZLnF1ZXVlLnYxLkNvbXBsZXRlUmVxdWVzdBoOLnF1ZXVlLnYxLlRhc2sSLQoERmFpbBIVLnF1ZXVlLnYxLkZhaWxSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxIxCgZFeHRlbmQSFy5xdWV1ZS52MS5FeHRlbmRSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxI4CgVTdGF0cxIWLnF1ZXVlLnYxLlN0YXRzUmVxdWVzdBoXLnF1ZXVlLnYxLlN0YXRzUmVzcG9uc2USOAoGRXZlbnRzEhcucXVldWUudjEuRXZlbnRzUmVxdWVzdBoTLnF1ZXVlLnYxLlRhc2tFdmVudDABMkkKB0hhbmRsZXISPgoHRXhlY3V0ZRIYLnF1ZXVlLnYxLkV4ZWN1dGVSZXF1ZXN0GhkucXVldWUudjEuRXhlY3V0ZVJlc3BvbnNlYgZwcm90bzM", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_google_rpc_status]);
 
 /**
  * One attempt of a task.
@@ -867,7 +867,7 @@ export type StatsResponse = Message<"queue.v1.StatsResponse"> & {
   dlqDepth: number;
 
   /**
-   * The age of the oldest PENDING task.
+   * The time since the oldest PENDING task became due; 0 if none is due.
    *
    * @generated from field: uint64 oldest_pending_age_ms = 4;
    */
@@ -900,6 +900,27 @@ export type StatsResponse = Message<"queue.v1.StatsResponse"> & {
    * @generated from field: double rate_per_second = 8;
    */
   ratePerSecond: number;
+
+  /**
+   * PENDING tasks that wait for a later time.
+   *
+   * @generated from field: uint32 delayed = 9;
+   */
+  delayed: number;
+
+  /**
+   * running, paused or no_worker.
+   *
+   * @generated from field: string state = 10;
+   */
+  state: string;
+
+  /**
+   * The circuit breakers of the handlers.
+   *
+   * @generated from field: repeated queue.v1.HandlerBreaker breakers = 11;
+   */
+  breakers: HandlerBreaker[];
 };
 
 /**
@@ -908,6 +929,174 @@ export type StatsResponse = Message<"queue.v1.StatsResponse"> & {
  */
 export const StatsResponseSchema: GenMessage<StatsResponse> = /*@__PURE__*/
   messageDesc(file_queue_v1_queue, 18);
+
+/**
+ * The circuit breaker of one handler.
+ *
+ * @generated from message queue.v1.HandlerBreaker
+ */
+export type HandlerBreaker = Message<"queue.v1.HandlerBreaker"> & {
+  /**
+   * The handler.
+   *
+   * @generated from field: string handler_ref = 1;
+   */
+  handlerRef: string;
+
+  /**
+   * closed, open or half_open.
+   *
+   * @generated from field: string state = 2;
+   */
+  state: string;
+
+  /**
+   * When tasks are tried again; absent if it is closed.
+   *
+   * @generated from field: optional google.protobuf.Timestamp next_probe_at = 3;
+   */
+  nextProbeAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message queue.v1.HandlerBreaker.
+ * Use `create(HandlerBreakerSchema)` to create a new message.
+ */
+export const HandlerBreakerSchema: GenMessage<HandlerBreaker> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 19);
+
+/**
+ * Which events to stream.
+ *
+ * @generated from message queue.v1.EventsRequest
+ */
+export type EventsRequest = Message<"queue.v1.EventsRequest"> & {
+  /**
+   * Events after this one; absent: from now on.
+   *
+   * @generated from field: optional string cursor = 1;
+   */
+  cursor?: string | undefined;
+
+  /**
+   * Only events of this queue.
+   *
+   * @generated from field: optional string queue = 2;
+   */
+  queue?: string | undefined;
+
+  /**
+   * Only events of these types; empty: any.
+   *
+   * @generated from field: repeated string types = 3;
+   */
+  types: string[];
+};
+
+/**
+ * Describes the message queue.v1.EventsRequest.
+ * Use `create(EventsRequestSchema)` to create a new message.
+ */
+export const EventsRequestSchema: GenMessage<EventsRequest> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 20);
+
+/**
+ * Something that happened to a task.
+ *
+ * @generated from message queue.v1.TaskEvent
+ */
+export type TaskEvent = Message<"queue.v1.TaskEvent"> & {
+  /**
+   * Resume after this event with it.
+   *
+   * @generated from field: string cursor = 1;
+   */
+  cursor: string;
+
+  /**
+   * submitted, started, progress, succeeded, failed, dead or cancelled.
+   *
+   * @generated from field: string type = 2;
+   */
+  type: string;
+
+  /**
+   * When it happened.
+   *
+   * @generated from field: google.protobuf.Timestamp at = 3;
+   */
+  at?: Timestamp | undefined;
+
+  /**
+   * The queue of the task.
+   *
+   * @generated from field: string queue = 4;
+   */
+  queue: string;
+
+  /**
+   * The task.
+   *
+   * @generated from field: string task_id = 5;
+   */
+  taskId: string;
+
+  /**
+   * The handler it names.
+   *
+   * @generated from field: string handler_ref = 6;
+   */
+  handlerRef: string;
+
+  /**
+   * The attempt; 0 before the first.
+   *
+   * @generated from field: uint32 attempt = 7;
+   */
+  attempt: number;
+
+  /**
+   * The kind of failure.
+   *
+   * @generated from field: optional string error_type = 8;
+   */
+  errorType?: string | undefined;
+
+  /**
+   * What happened.
+   *
+   * @generated from field: optional string message = 9;
+   */
+  message?: string | undefined;
+
+  /**
+   * When the task runs again.
+   *
+   * @generated from field: optional google.protobuf.Timestamp next_attempt_at = 10;
+   */
+  nextAttemptAt?: Timestamp | undefined;
+
+  /**
+   * Why there is no further attempt.
+   *
+   * @generated from field: optional string dead_reason = 11;
+   */
+  deadReason?: string | undefined;
+
+  /**
+   * How far the work is.
+   *
+   * @generated from field: optional queue.v1.Progress progress = 12;
+   */
+  progress?: Progress | undefined;
+};
+
+/**
+ * Describes the message queue.v1.TaskEvent.
+ * Use `create(TaskEventSchema)` to create a new message.
+ */
+export const TaskEventSchema: GenMessage<TaskEvent> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 21);
 
 /**
  * A task and its state; see the REST API.
@@ -1138,7 +1327,7 @@ export type Task = Message<"queue.v1.Task"> & {
  * Use `create(TaskSchema)` to create a new message.
  */
 export const TaskSchema: GenMessage<Task> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 19);
+  messageDesc(file_queue_v1_queue, 22);
 
 /**
  * The last failure of a task.
@@ -1180,7 +1369,7 @@ export type LastError = Message<"queue.v1.LastError"> & {
  * Use `create(LastErrorSchema)` to create a new message.
  */
 export const LastErrorSchema: GenMessage<LastError> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 20);
+  messageDesc(file_queue_v1_queue, 23);
 
 /**
  * One attempt that has ended.
@@ -1306,7 +1495,7 @@ export type Attempt = Message<"queue.v1.Attempt"> & {
  * Use `create(AttemptSchema)` to create a new message.
  */
 export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
-  messageDesc(file_queue_v1_queue, 21);
+  messageDesc(file_queue_v1_queue, 24);
 
 /**
  * Submits, claims and settles tasks.
@@ -1413,6 +1602,16 @@ export const Queue: GenService<{
     methodKind: "unary";
     input: typeof StatsRequestSchema;
     output: typeof StatsResponseSchema;
+  },
+  /**
+   * Streams what happens to tasks.
+   *
+   * @generated from rpc queue.v1.Queue.Events
+   */
+  events: {
+    methodKind: "server_streaming";
+    input: typeof EventsRequestSchema;
+    output: typeof TaskEventSchema;
   },
 }> = /*@__PURE__*/
   serviceDesc(file_queue_v1_queue, 0);

@@ -1,8 +1,15 @@
-import type { Json } from '../value/documents.js';
-import type { Condition, FieldTest, FilterField } from './filter.js';
-import { compareText, compareValues, equalValues, ordersByUnit, rankOf } from '../value/order.js';
-import { anyText, anyValue, type Path, type Row } from '../value/path.js';
-import { compileRegex } from '../value/regex.js';
+import type { Json, JsonObject } from './documents.js';
+import {
+  elementConditions,
+  foldText,
+  typeNames,
+  type Condition,
+  type FieldTest,
+  type FilterField,
+} from './filter.js';
+import { compareText, compareValues, equalValues, ordersByUnit, rankOf, ranks } from './order.js';
+import { anyText, anyValue, type Path, type Row } from './path.js';
+import { compileRegex } from './regex.js';
 
 export type Predicate<Subject = Row> = (subject: Subject) => boolean;
 type ValueTest = (value: Json) => boolean;
@@ -65,11 +72,59 @@ function compileTest<Field extends FilterField, Subject>(
       const start = value as string;
       return anyOf(field, (found) => typeof found === 'string' && found.startsWith(start));
     }
+    case 'eqi': {
+      const folded = foldText(value as string);
+      return anyOf(field, (found) => typeof found === 'string' && foldText(found) === folded);
+    }
+    case 'startsWithi': {
+      const start = foldText(value as string);
+      return anyOf(
+        field,
+        (found) => typeof found === 'string' && foldText(found).startsWith(start),
+      );
+    }
+    case 'elemMatch': {
+      const matches = compileElementTest(value, 'elemMatch');
+      return anyOf(field, (found) => Array.isArray(found) && found.some(matches));
+    }
+    case 'all': {
+      const tests = (value as Json[]).map(equalTo);
+      return anyOf(
+        field,
+        (found) => Array.isArray(found) && tests.every((test) => found.some(test)),
+      );
+    }
+    case 'size':
+      return anyOf(field, (found) => Array.isArray(found) && found.length === value);
+    case 'type': {
+      const rank = typeNames.indexOf(value as (typeof typeNames)[number]) + 1;
+      return anyOf(field, (found) => rankOf(found) === rank);
+    }
     case 'regex': {
       const matches = compileRegex(value as string, (problem) => new Error(problem));
       return anyOf(field, (found) => typeof found === 'string' && matches(found));
     }
   }
+}
+
+/** Compiles a condition on elements of an array, as in `elemMatch` and `$pull`. */
+export function compileElementTest(condition: Json, place: string): ValueTest {
+  const { element, fields } = elementConditions(condition, place);
+  const matchesElement = element && compilePredicate(element);
+  const matchesFields = fields && compilePredicate(fields);
+  return (found) => {
+    if (matchesFields && rankOf(found) === ranks.object) {
+      return matchesFields(rowOf(found as JsonObject));
+    }
+    return matchesElement !== undefined && matchesElement(rowOf({ e: found }));
+  };
+}
+
+/** A document without a record around it. */
+export function rowOf(data: JsonObject): Row {
+  const times = { createdAt: 0, updatedAt: 0, expiresAt: 0 };
+  const top = (field: string) => (Object.hasOwn(data, field) ? data[field] : undefined);
+  return { id: '', key: '', rev: 0, seq: 0, ...times, data, top };
 }
 
 /** A test that only one text can pass. */

@@ -1,27 +1,12 @@
-import { maxDepth, type Json, type JsonObject, refuse } from '../value/documents.js';
-import { sortedNames, rankOf } from '../value/order.js';
+import { jsonForm, maxDepth, type Json, type JsonObject, refuse } from './documents.js';
+import { sortedNames, rankOf } from './order.js';
 import { suggestion } from '@millrace/kit/nearest';
-import { parsePath, type Path } from '../value/path.js';
-import { compileRegex } from '../value/regex.js';
+import { parsePath, type Path } from './path.js';
+import { compileRegex } from './regex.js';
 import { isUlid } from '@millrace/kit/ulid';
+import { filterOps, plainFilter, testsElement, type FilterOp } from './plain-query.js';
 
-/** Separate from the filter compiler, so that clients check names without loading it. */
-export const filterOps = [
-  'eq',
-  'ne',
-  'gt',
-  'gte',
-  'lt',
-  'lte',
-  'in',
-  'nin',
-  'exists',
-  'contains',
-  'prefix',
-  'regex',
-  'between',
-] as const;
-export type FilterOp = (typeof filterOps)[number];
+export type { Filter } from './plain-query.js';
 
 const pattern =
   /^(\d{4})-(\d{2})-(\d{2})[Tt ](\d{2}):(\d{2}):(\d{2})(\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
@@ -67,6 +52,9 @@ export function checkJson(value: unknown, fail: (problem: string) => Error, dept
   }
   if (typeof value !== 'object') throw fail(`has ${describe(value)}, which JSON does not have`);
   if (depth > maxDepth) throw fail(`is nested deeper than ${maxDepth} levels`);
+  if (value instanceof Date && Number.isNaN(value.getTime())) throw fail('has an invalid Date');
+  const form = jsonForm(value);
+  if (form !== undefined) return checkJson(form, fail, depth + 1);
   if (Array.isArray(value)) {
     return value.map((item: unknown) => checkJson(item, fail, depth + 1));
   }
@@ -105,19 +93,6 @@ export function canonicalText(value: Json): string {
   return `{${fields.join(',')}}`;
 }
 
-/**
- * A condition on a record as in the API: `{field, op, value}`, or `and`, `or`, `not` over
- * conditions. An empty one matches all; parts given together must all hold.
- */
-export interface Filter {
-  field?: string | undefined;
-  op?: FilterOp | undefined;
-  value?: Json | undefined;
-  and?: readonly Filter[] | undefined;
-  or?: readonly Filter[] | undefined;
-  not?: Filter | undefined;
-}
-
 /** A validated filter. Times are in milliseconds. */
 export type Condition<Field extends FilterField = Path> =
   | { readonly kind: 'all' }
@@ -129,7 +104,10 @@ export interface FieldTest<Field extends FilterField = Path> {
   readonly kind: 'test';
   readonly field: Field;
   readonly op: FilterOp;
-  /** For `exists` always a boolean, for `in`, `nin` and `between` always a list. */
+  /**
+   * For `exists` always a boolean, for `in`, `nin`, `all` and `between` always a list, for
+   * `elemMatch` the condition as it was given.
+   */
   readonly value: Json;
 }
 
@@ -246,12 +224,25 @@ function checkOperand(op: FilterOp, value: unknown, field: FilterField, at: stri
       if (value === undefined) return true;
       if (typeof value === 'boolean') return value;
       throw bad(at, `must be true or false for exists, not ${describe(value)}`);
+    case 'elemMatch': {
+      const condition = plainOperand(value, at);
+      elementConditions(condition, at);
+      return condition;
+    }
+    case 'size':
+      if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
+      throw bad(at, `must be a whole number from 0 on for size, not ${describe(value)}`);
+    case 'type':
+      if (isTypeName(value)) return value;
+      throw bad(at, `must be one of ${typeNames.join(', ')} for type, not ${shown(value)}`);
+    case 'all':
     case 'in':
     case 'nin': {
       if (!Array.isArray(value)) throw bad(at, `must be a list for ${op}, not ${describe(value)}`);
       if (value.length > maxListedValues) {
         throw bad(at, `has ${value.length} values, at most ${maxListedValues} are possible`);
       }
+      if (op === 'all' && value.length === 0) throw bad(at, 'is empty: all needs a value');
       return value.map((item: unknown, i) => toValue(item, `${at}[${i}]`));
     }
     case 'between': {
@@ -262,6 +253,8 @@ function checkOperand(op: FilterOp, value: unknown, field: FilterField, at: stri
       if (rankOf(low) === rankOf(high)) return [low!, high!];
       throw bad(at, `must be two values of one type, not ${describe(low)} and ${describe(high)}`);
     }
+    case 'eqi':
+    case 'startsWithi':
     case 'prefix':
     case 'regex': {
       if (field.isTime) throw notForTimes(op, field.text, at);
@@ -285,6 +278,41 @@ function checkOperand(op: FilterOp, value: unknown, field: FilterField, at: stri
   }
 }
 
+/** The names of `type`, by the rank of a value. */
+export const typeNames = ['null', 'boolean', 'number', 'text', 'array', 'object'] as const;
+
+function isTypeName(value: unknown): value is string {
+  return (typeNames as readonly unknown[]).includes(value);
+}
+
+/** Text without its case: lower case of NFC. */
+export function foldText(text: string): string {
+  return text.normalize('NFC').toLowerCase();
+}
+
+export interface ElementConditions {
+  /** On the field `e` of a document that holds the element. */
+  readonly element: Condition | undefined;
+  /** On the fields of an element that is an object. */
+  readonly fields: Condition | undefined;
+}
+
+/** The condition of `elemMatch` or `$pull`, for elements that are objects and for others. */
+export function elementConditions(input: Json, place: string): ElementConditions {
+  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+    throw bad(place, `must be a condition on elements, not ${describe(input)}`);
+  }
+  const parse = (filter: object) => parseFilter(plainFilter(filter, place), place);
+  if (testsElement(input, true)) return { element: parse({ e: input }), fields: undefined };
+  const isTest =
+    testsElement(input, false) && (input['type'] === undefined || isTypeName(input['type']));
+  return { element: isTest ? parse({ e: input }) : undefined, fields: parse(input) };
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? JSON.stringify(value) : describe(value);
+}
+
 function plainOperand(value: unknown, at: string): Json {
   if (value === undefined) throw bad(at, 'is missing');
   return checkJson(value, (problem) => bad(at, problem));
@@ -292,12 +320,12 @@ function plainOperand(value: unknown, at: string): Json {
 
 function timeOperand(op: FilterOp, name: string): (value: unknown, at: string) => number {
   return (value, at) => {
+    if (value instanceof Date && !Number.isNaN(value.getTime())) return value.getTime();
     const time = typeof value === 'string' ? parseTime(value) : undefined;
     if (time !== undefined) return time;
-    const shown = typeof value === 'string' ? `"${value}"` : describe(value);
     throw bad(
       at,
-      `must be an RFC 3339 time such as "2030-01-31T12:00:00Z" for ${op} on ${name}, not ${shown}`,
+      `must be an RFC 3339 time such as "2030-01-31T12:00:00Z" for ${op} on ${name}, not ${shown(value)}`,
     );
   };
 }

@@ -1,7 +1,62 @@
 import { suggestion } from '@millrace/kit/nearest';
-import { refuse } from '../value/documents.js';
-import { type Filter, filterOps, type FilterOp } from './filter.js';
-import type { OrderBy } from './sort.js';
+import { jsonForm, refuse, type Json } from './documents.js';
+
+export const filterOps = [
+  'eq',
+  'ne',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+  'in',
+  'nin',
+  'exists',
+  'contains',
+  'prefix',
+  'regex',
+  'between',
+  'elemMatch',
+  'all',
+  'size',
+  'type',
+  'eqi',
+  'startsWithi',
+] as const;
+export type FilterOp = (typeof filterOps)[number];
+
+/**
+ * A condition on a record as in the API: `{field, op, value}`, or `and`, `or`, `not` over
+ * conditions. An empty one matches all; parts given together must all hold.
+ */
+export interface Filter {
+  field?: string | undefined;
+  op?: FilterOp | undefined;
+  value?: Json | undefined;
+  and?: readonly Filter[] | undefined;
+  or?: readonly Filter[] | undefined;
+  not?: Filter | undefined;
+}
+
+/** Operators whose names are also common names of fields. */
+const fieldLike: readonly string[] = ['type', 'size', 'all'];
+
+/**
+ * Whether a condition on elements of an array, in `elemMatch` or `$pull`, tests the elements
+ * themselves (`{ gte: 5 }`) and not their fields (`{ sku: 'a' }`). A lone `type`, `size` or `all` is
+ * a field where the element is an object.
+ */
+export function testsElement(condition: object, isObject: boolean): boolean {
+  const names = Object.keys(condition);
+  if (!names.some((name) => (filterOps as readonly string[]).includes(name))) return false;
+  return !isObject || !names.every((name) => fieldLike.includes(name));
+}
+
+/** One step of a sort as in the API. */
+export interface OrderBy {
+  field: string;
+  /** Descending. */
+  desc?: boolean | undefined;
+}
 
 interface Conditions {
   filter?: Filter | undefined;
@@ -67,7 +122,7 @@ function conditionsOn(field: string, test: unknown, place: string): Filter[] {
   if (test === undefined) {
     throw refuse('BAD_FILTER', `${place} is undefined: leave it out, or use {exists: false}.`);
   }
-  if (!isPlainObject(test)) return [{ field, op: 'eq', value: test as never }];
+  if (!isPlainObject(test) || isValue(test)) return [{ field, op: 'eq', value: test as never }];
   const conditions = Object.entries(test).map(([op, value]) => {
     if (!(filterOps as readonly string[]).includes(op)) {
       const hint = suggestion(op, filterOps) || '.';
@@ -82,6 +137,11 @@ function conditionsOn(field: string, test: unknown, place: string): Filter[] {
   });
   if (conditions.length > 0) return conditions;
   throw refuse('BAD_FILTER', `${place} is empty: it needs an operator such as eq, gt or in.`);
+}
+
+/** A Date, bytes or a vector, in either form. */
+function isValue(test: object): boolean {
+  return '$bytes' in test || jsonForm(test) !== undefined;
 }
 
 function isPlainObject(value: unknown): value is Record<string, unknown> {

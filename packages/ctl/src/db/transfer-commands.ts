@@ -1,0 +1,95 @@
+import type { Commands } from '../base/declared.js';
+import { withDatabase, type ConnectionFlags, type DatabaseTools } from './connection.js';
+import { collectionArgument, conditionsSection } from './record-commands.js';
+
+interface ImportFlags extends ConnectionFlags {
+  keyField?: string;
+  documents?: boolean;
+  merge?: boolean;
+  batch?: string;
+  startLine?: string;
+  keepGoing?: boolean;
+}
+
+interface ExportFlags extends ConnectionFlags {
+  filter?: string;
+  fields?: string;
+  documents?: boolean;
+  out?: string;
+}
+
+/** The commands that move records from and to files. */
+export const transferCommands = (tools: DatabaseTools): Commands => ({
+  import: {
+    summary: 'Import records from NDJSON',
+    description:
+      'Write one record per line: {"key", "data"} as written by `ctl db export`, or any ' +
+      'JSON object as a document. A record with a key replaces an existing one, so you can ' +
+      'repeat an interrupted import; one with only an id is written with that id; others ' +
+      'are inserted again each time.',
+    arguments: [collectionArgument, ['[file]', 'NDJSON file, or - for stdin (the default)']],
+    options: [
+      ['--key-field <path>', 'Take the key from this field of the document'],
+      ['--documents', 'Treat every line as a document'],
+      ['--merge', 'Merge into existing records instead of replacing them'],
+      ['--batch <number>', 'Records per bulk write, at most 10000 (default: 1000)'],
+      ['--start-line <number>', 'Start with this line, to resume an import'],
+      ['--keep-going', 'Skip lines that cannot be written, and report them at the end'],
+    ],
+    examples: [
+      ['ctl db import people people.ndjson', 'from a file'],
+      ['ctl db import people --key-field email < users.ndjson', 'keys from the documents'],
+    ],
+    exitCodes: { 1: 'failure, or with --keep-going some lines were not written' },
+    run: async (collection: string, file: string | undefined, flags: ImportFlags) => {
+      const [{ importRecords }, { wholeNumber }] = await Promise.all([
+        import('./importing.js'),
+        import('../base/arguments.js'),
+      ]);
+      const options = {
+        collection,
+        file,
+        keyField: flags.keyField,
+        documents: flags.documents ?? false,
+        merge: flags.merge ?? false,
+        batch: Math.min(wholeNumber(flags.batch, '--batch') || 1000, 10_000),
+        startLine: wholeNumber(flags.startLine, '--start-line', 1) ?? 1,
+        keepGoing: flags.keepGoing ?? false,
+      };
+      await withDatabase(tools, flags, (database) => importRecords(database, options, tools));
+    },
+  },
+  export: {
+    summary: 'Export a collection as NDJSON',
+    description:
+      'Write every record of a collection, or those that match the conditions, as one line ' +
+      'of JSON each, from one snapshot. `ctl db import` reads it. To copy the whole ' +
+      'database, use `ctl db backup`.',
+    arguments: [collectionArgument, ['[conditions...]', "such as 'age>30' city=Bern"]],
+    options: [
+      ['--out <file>', 'Write to this file, created when it is complete (default: stdout)'],
+      ['--filter <json>', 'Condition as JSON'],
+      ['--fields <paths>', 'Write only these fields: name,address.city'],
+      ['--documents', 'Write only the documents, without id, key and times'],
+    ],
+    examples: [
+      ['ctl db export people --out people.ndjson', 'to a file'],
+      ['ctl db export people city=Bern | wc -l', 'to another program'],
+    ],
+    run: async (collection: string, conditions: string[], flags: ExportFlags) => {
+      const [{ exportRecords }, { filterOf, listOf }] = await Promise.all([
+        import('./exporting.js'),
+        import('../base/arguments.js'),
+      ]);
+      const options = {
+        collection,
+        filter: filterOf(conditions, flags.filter),
+        fields: listOf(flags.fields),
+        documents: flags.documents ?? false,
+        file: flags.out,
+      };
+      await withDatabase(tools, flags, (database) => exportRecords(database, options, tools));
+    },
+    section: conditionsSection,
+  },
+});

@@ -1,0 +1,22 @@
+import { recentSpend } from '@millrace/daemon/spend';
+import { dayOf, writeFigures, type Figures } from './statusline.js';
+
+/** Reads the transcripts of the last day, and writes the figures down for the next line. */
+export async function refreshFigures(
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Figures> {
+  const now = Date.now();
+  const { todayUsd, block } = await recentSpend(env, now);
+  const figures: Figures = {
+    at: now,
+    day: dayOf(now),
+    todayUsd,
+    block: block && {
+      endsAt: Date.parse(block.end),
+      usd: block.exact_usd,
+      usdPerHour: block.burn?.usd_per_hour ?? null,
+    },
+  };
+  writeFigures(env, figures);
+  return figures;
+}

@@ -1,0 +1,124 @@
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+/*
+ * One line for the status line of an agent. It must come within 50 ms, so it is made from figures
+ * that were written down before, and another process brings them up to date for the next call.
+ * Nothing heavy may be imported here.
+ */
+
+export interface Figures {
+  at: number;
+  /** The local day of `todayUsd`. */
+  day: string;
+  todayUsd: number | null;
+  block: { endsAt: number; usd: number | null; usdPerHour: number | null } | null;
+}
+
+/** Younger figures are shown as they are. */
+const freshMs = 30_000;
+/** Older ones are not shown at all. */
+const maxAgeMs = 600_000;
+/** An agent writes its facts at once. */
+const inputWaitMs = 30;
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Writes the line. Waits for new figures only when there are none that can be shown. */
+export async function printStatusline(outside: NodeJS.Process): Promise<void> {
+  const { env, stdin, stdout, argv } = outside;
+  const now = Date.now();
+  const known = readFigures(env);
+  const isShowable = known && now - known.at < maxAgeMs && known.day === dayOf(now);
+  const input = inputOf(stdin);
+  let figures = known;
+  if (!isShowable) {
+    const { refreshFigures } = await import('./statusline-figures.js');
+    figures = await refreshFigures(env);
+  } else if (now - known.at > freshMs) {
+    const again = [argv[1]!, 'usage', 'statusline', '--refresh'];
+    spawn(argv[0]!, again, { detached: true, stdio: 'ignore', env }).unref();
+  }
+  stdout.write(`${lineOf(figures!, await input, now)}\n`);
+  stdin.destroy();
+}
+
+interface AgentFacts {
+  model?: { display_name?: unknown };
+  cost?: { total_cost_usd?: unknown };
+}
+
+export function lineOf(figures: Figures, facts: AgentFacts, now: number): string {
+  const { todayUsd, block } = figures;
+  const parts: string[] = [];
+  const name = facts.model?.display_name;
+  const session = facts.cost?.total_cost_usd;
+  if (typeof name === 'string' && name !== '') parts.push(name);
+  if (typeof session === 'number') parts.push(`session ${usd(session)}`);
+  parts.push(todayUsd === null ? 'nothing priced today' : `today ${usd(todayUsd)}`);
+  if (block && block.endsAt > now) {
+    const minutes = Math.ceil((block.endsAt - now) / 60_000);
+    const left = `${Math.floor(minutes / 60)}h ${minutes % 60}m left`;
+    const rate = block.usdPerHour === null ? '' : `, ${usd(block.usdPerHour)}/h`;
+    parts.push(`block ${block.usd === null ? 'no price' : usd(block.usd)}${rate}, ${left}`);
+  }
+  // A name of a model comes from outside.
+  return parts.join(' | ').replaceAll(/\p{Cc}/gu, '');
+}
+
+function usd(value: number): string {
+  return `$${value.toFixed(2)}`;
+}
+
+/** The local date, `2026-01-15`. */
+export function dayOf(time: number): string {
+  const date = new Date(time);
+  const two = (value: number) => String(value).padStart(2, '0');
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+function folderOf(env: Environment): string {
+  return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'millrace');
+}
+
+function readFigures(env: Environment): Figures | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folderOf(env), 'statusline.json'), 'utf8')) as Figures;
+  } catch {
+    // There are none yet, or another version wrote them: they are made again.
+    return undefined;
+  }
+}
+
+export function writeFigures(env: Environment, figures: Figures): void {
+  const folder = folderOf(env);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const file = join(folder, 'statusline.json');
+  writeFileSync(`${file}.${process.pid}`, JSON.stringify(figures), { mode: 0o600 });
+  renameSync(`${file}.${process.pid}`, file);
+}
+
+/** What the agent says of itself: JSON on standard input, if it comes soon. */
+async function inputOf(stdin: NodeJS.ReadStream): Promise<AgentFacts> {
+  if (stdin.isTTY) return {};
+  const chunks: Buffer[] = [];
+  await new Promise<void>((resolve) => {
+    // What has arrived while this process was busy is read before it gives up.
+    const timer = setTimeout(() => setImmediate(resolve), inputWaitMs);
+    const end = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+    stdin
+      .on('data', (chunk: Buffer) => chunks.push(chunk))
+      .on('end', end)
+      .on('error', end);
+  });
+  try {
+    return (JSON.parse(Buffer.concat(chunks).toString()) as AgentFacts | null) ?? {};
+  } catch {
+    return {};
+  }
+}

@@ -1,0 +1,88 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { isEnded } from '../core/session.js';
+
+type Session = DaemonSchema<'Session'>;
+type ValueRow = DaemonSchema<'UsageValueRow'>;
+
+const taskTag = 'queue-task:';
+
+/** The queue task that a session works on; null: none. */
+export function taskOf({ tags }: Pick<Session, 'tags'>): string | null {
+  return tags.find((tag) => tag.startsWith(taskTag))?.slice(taskTag.length) ?? null;
+}
+
+/**
+ * What the agents of each backend brought for their price. The sessions of one queue task are one
+ * piece of work, as are those with the same branch; any other session is one of its own.
+ * `exactUsd`: by the backend's own session id.
+ */
+export function valueOf(
+  sessions: readonly Session[],
+  exactUsd: ReadonlyMap<string, number>,
+): DaemonSchema<'UsageValue'> {
+  const byBackend = groupsOf(sessions, ({ backend }) => backend);
+  const rows = [...byBackend].map(([backend, own]) => rowOf(backend, own, exactUsd));
+  return {
+    by_backend: rows.sort((a, b) => (a.backend < b.backend ? -1 : 1)),
+    total: rowOf('all', sessions, exactUsd),
+  };
+}
+
+function rowOf(
+  backend: string,
+  sessions: readonly Session[],
+  exactUsd: ReadonlyMap<string, number>,
+): ValueRow {
+  const works = [...groupsOf(sessions, workOf).values()].map((own) =>
+    own.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+  );
+  const finished = works.filter((own) => own.some(isDone));
+  const over = works.filter((own) => own.every((session) => isEnded(session)));
+  const firstTry = over.filter(([first]) => isDone(first!) && first!.restart_count === 0);
+  const merged = works.filter((own) => own.some(({ merged_at }) => typeof merged_at === 'string'));
+  return {
+    backend,
+    sessions: sessions.length,
+    finished_tasks: finished.length,
+    merged_branches: merged.length,
+    first_try_rate: over.length === 0 ? null : firstTry.length / over.length,
+    exact_usd: priceOf(sessions, exactUsd),
+    usd_per_finished_task: each(finished, exactUsd),
+    usd_per_merged_branch: each(merged, exactUsd),
+  };
+}
+
+function groupsOf(sessions: readonly Session[], nameOf: (session: Session) => string) {
+  const groups = new Map<string, Session[]>();
+  for (const session of sessions) {
+    const name = nameOf(session);
+    groups.set(name, [...(groups.get(name) ?? []), session]);
+  }
+  return groups;
+}
+
+function workOf(session: Session): string {
+  const task = taskOf(session);
+  if (task !== null) return `task ${task}`;
+  const { repo, branch, worktree, id } = session;
+  return worktree !== null && branch !== null ? `branch ${repo}\0${branch}` : `session ${id}`;
+}
+
+function isDone({ status, exit_code: code }: Session): boolean {
+  return status === 'done' && (code ?? 0) === 0;
+}
+
+function each(works: readonly Session[][], exactUsd: ReadonlyMap<string, number>): number | null {
+  const price = priceOf(works.flat(), exactUsd);
+  return price === null || works.length === 0 ? null : price / works.length;
+}
+
+/** Null when nothing of it has a known price. */
+function priceOf(
+  sessions: readonly Session[],
+  exactUsd: ReadonlyMap<string, number>,
+): number | null {
+  const ids = new Set(sessions.map(({ backend_session_id: id }) => id ?? ''));
+  const prices = [...ids].flatMap((id) => exactUsd.get(id) ?? []);
+  return prices.length === 0 ? null : prices.reduce((sum, price) => sum + price, 0);
+}

@@ -1,0 +1,227 @@
+import { readdirSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { codeOf, useDatabases } from './api-ways.test-support.js';
+import { useServers } from './client/server.test-support.js';
+import { open, type Filter } from './index.js';
+
+describe.each(useDatabases())('%s: queries', (_way, start) => {
+  test('elemMatch, all, size and type look into arrays', async () => {
+    const orders = (await start()).collection('orders');
+    const items = (...list: [string, number][]) => list.map(([sku, qty]) => ({ sku, qty }));
+    await orders.insertWithKey('a', { items: items(['x', 1], ['y', 9]), tags: ['p', 'q'], n: [5] });
+    await orders.insertWithKey('b', { items: items(['x', 9]), tags: ['q'], n: [1, 8] });
+    await orders.insertWithKey('c', { items: 'none', tags: null });
+    const keys = async (filter: Filter<Record<string, unknown>>) =>
+      (await orders.find({ filter })).records.map(({ key }) => key).join('');
+    expect(await keys({ items: { elemMatch: { sku: 'x', qty: { gt: 5 } } } })).toBe('b');
+    const nested = { and: [{ field: 'sku', op: 'eq', value: 'y' }] };
+    expect(await keys({ field: 'items', op: 'elemMatch', value: nested })).toBe('a');
+    expect(await keys({ n: { elemMatch: { gte: 2, lt: 6 } } })).toBe('a');
+    expect(await keys({ tags: { all: ['q', 'p'] } })).toBe('a');
+    expect(await keys({ tags: { size: 1 } })).toBe('b');
+    expect(await keys({ tags: { type: 'null' } })).toBe('c');
+    expect(await keys({ items: { type: 'text' } })).toBe('c');
+    expect(await keys({ items: { type: 'array' } })).toBe('ab');
+    expect(await codeOf(keys({ tags: { type: 'list' } }))).toBe('BAD_FILTER');
+    expect(await codeOf(keys({ tags: { elemMatch: 5 } }))).toBe('BAD_FILTER');
+    expect(await codeOf(keys({ tags: { all: [] } }))).toBe('BAD_FILTER');
+  });
+
+  test('an index without case serves eqi and startsWithi, and may be unique', async () => {
+    const db = await start();
+    const users = db.collection('users');
+    await users.insert({ email: 'Ada@Example.org' });
+    await db.catalog.createIndex('users', { fields: ['email'], unique: true, collation: 'ci' });
+    await users.insert({ email: 'ÉVA@example.org' });
+    const ready = async () => (await db.collections())[0]?.indexes[0]?.state;
+    await expect.poll(ready, { timeout: 20_000 }).toBe('ready');
+    const find = (filter: Filter<Record<string, unknown>>) => users.find({ filter, explain: true });
+    const found = await find({ email: { eqi: 'ADA@EXAMPLE.ORG' } });
+    expect(found.plan).toMatchObject({ index: 'email', rowsScanned: 1, fullScan: false });
+    expect(found.records).toHaveLength(1);
+    const started = await find({ email: { startsWithi: 'e\u0301va' } });
+    expect([started.records.length, started.plan?.fullScan]).toEqual([1, false]);
+    expect((await find({ email: 'ada@example.org' })).records).toEqual([]);
+    expect(await codeOf(users.insert({ email: 'ada@EXAMPLE.org' }))).toBe('UNIQUE_VIOLATION');
+    expect(await db.collections()).toMatchObject([
+      { name: 'users', records: 2, indexes: [{ name: 'email', unique: true, collation: 'ci' }] },
+    ]);
+  });
+
+  test('a partial index has the records of its condition, and serves queries that imply it', async () => {
+    const db = await start();
+    const jobs = db.collection('jobs');
+    const where = { state: 'open' };
+    await db.catalog.createIndex('jobs', { fields: ['owner'], unique: true, where });
+    const ready = async () => (await db.collections())[0]?.indexes[0]?.state;
+    await expect.poll(ready, { timeout: 20_000 }).toBe('ready');
+    await jobs.insertWithKey('a', { owner: 'x', state: 'open' });
+    await jobs.insert({ owner: 'x', state: 'done' });
+    expect(await codeOf(jobs.insert({ owner: 'x', state: 'open' }))).toBe('UNIQUE_VIOLATION');
+    const planOf = async (filter: Filter<Record<string, unknown>>) =>
+      (await jobs.find({ filter, explain: true })).plan;
+    expect(await planOf({ owner: 'x', state: 'open' })).toMatchObject({ index: 'owner' });
+    expect(await planOf({ owner: 'x' })).toMatchObject({ fullScan: true });
+    expect(await jobs.count({ owner: 'x' })).toBe(2);
+    await jobs.update({ key: 'a' }, { $set: { state: 'done' } });
+    await jobs.insert({ owner: 'x', state: 'open' });
+    expect(await jobs.count({ owner: 'x', state: 'open' })).toBe(1);
+    expect(await db.catalog.dropIndex('jobs', 'owner')).toBeGreaterThan(0);
+  });
+
+  test('a projection leaves fields out', async () => {
+    const people = (await start()).collection('people');
+    await people.insert({ name: 'Ada', secret: 1, a: { b: 2, c: [{ d: 3, e: 4 }] } });
+    const projection = { exclude: ['secret', 'a.b', 'a.c.d'] };
+    const { records } = await people.find({ projection });
+    expect(records[0]?.data).toEqual({ name: 'Ada', a: { c: [{ e: 4 }] } });
+    expect(await codeOf(people.find({ projection, fields: ['name'] }))).toBe('BAD_REQUEST');
+  });
+
+  test('distinct lists the different values of a field', async () => {
+    const db = await start();
+    const people = db.collection('people');
+    for (const [city, tags] of [
+      ['Bern', ['b', 'a']],
+      ['Oslo', ['a']],
+      ['Bern', []],
+      [null, 'c'],
+    ]) {
+      await people.insert({ city, tags });
+    }
+    await people.insert({});
+    expect(await people.distinct('city')).toEqual([null, 'Bern', 'Oslo']);
+    expect(await people.distinct('tags', { city: { in: ['Bern', null] } })).toEqual([
+      'a',
+      'b',
+      'c',
+    ]);
+    const inside = await db.transaction(async (tx) => {
+      await tx.collection(people).insert({ city: 'Rome' });
+      return tx.collection(people).distinct('city', { city: { type: 'text' } });
+    });
+    expect(inside).toEqual(['Bern', 'Oslo', 'Rome']);
+    expect(await codeOf(people.distinct(''))).toBe('BAD_REQUEST');
+  });
+
+  test('groups by the start of an interval and by buckets', async () => {
+    const events = (await start()).collection('events');
+    for (const [at, n] of [
+      ['2024-10-27T00:30:00Z', 5],
+      ['2024-10-27T01:30:00Z', 10],
+      ['2024-10-27T22:59:59Z', 99],
+      ['2024-10-27T23:00:00Z', -1],
+      ['soon', 'x'],
+    ] as const) {
+      await events.insert({ at, n });
+    }
+    const keys = async (...groupBy: object[]) =>
+      (await events.aggregate({ groupBy: groupBy as never })).groups.map(({ key, count }) => [
+        ...Object.values(key),
+        count,
+      ]);
+    const trunc = (unit: string, zone?: string) => ({
+      dateTrunc: { field: 'at', unit, zone },
+      as: 't',
+    });
+    expect(await keys(trunc('hour', 'Europe/Zurich'))).toEqual([
+      [null, 1],
+      ['2024-10-27T02:00:00+01:00', 1],
+      ['2024-10-27T02:00:00+02:00', 1],
+      ['2024-10-27T23:00:00+01:00', 1],
+      ['2024-10-28T00:00:00+01:00', 1],
+    ]);
+    expect(await keys(trunc('day', 'Europe/Zurich'))).toEqual([
+      [null, 1],
+      ['2024-10-27T00:00:00+02:00', 3],
+      ['2024-10-28T00:00:00+01:00', 1],
+    ]);
+    expect(await keys(trunc('week', 'Europe/Zurich'))).toEqual([
+      [null, 1],
+      ['2024-10-21T00:00:00+02:00', 3],
+      ['2024-10-28T00:00:00+01:00', 1],
+    ]);
+    expect(await keys(trunc('day'))).toEqual([
+      [null, 1],
+      ['2024-10-27T00:00:00Z', 4],
+    ]);
+    const bucket = { bucket: { field: 'n', edges: [0, 10, 100] }, as: 'b' };
+    expect(await keys(bucket)).toEqual([
+      [null, 2],
+      [0, 1],
+      [10, 2],
+    ]);
+    expect(await codeOf(keys(trunc('day', 'Mars')))).toBe('BAD_REQUEST');
+    expect(await codeOf(keys({ bucket: { field: 'n', edges: [2, 1] } }))).toBe('BAD_REQUEST');
+    expect(await codeOf(keys(trunc('minute')))).toBe('BAD_REQUEST');
+  });
+});
+
+describe('REST: queries', () => {
+  const servers = useServers();
+
+  test('records:distinct, expressions in group_by, exclude, and indexes with options', async () => {
+    const { listeners } = await servers.serve();
+    const base = listeners.find(({ listener }) => listener === 'http')!.url;
+    const post = async (path: string, body: object) => {
+      const headers = { 'content-type': 'application/json' };
+      const options = { method: 'POST', headers, body: JSON.stringify(body) };
+      const reply = await fetch(`${base}/v1/${path}`, options);
+      return [reply.status, await reply.json()] as [number, any];
+    };
+    await post('c/records', { data: { city: 'Bern', n: 3, at: '2024-05-05T12:00:00Z' } });
+    await post('c/records', { data: { city: 'Oslo', n: 30 } });
+    const filter = { field: 'n', op: 'gt', value: 1 };
+    expect(await post('c/records:distinct', { field: 'city', filter })).toEqual([
+      200,
+      { values: ['Bern', 'Oslo'], read_seq: 2 },
+    ]);
+    expect((await post('c/records:distinct', {}))[0]).toBe(400);
+    const groups = ['city', { bucket: { field: 'n', edges: [0, 10, 50] }, as: 'size' }];
+    const [, byGroup] = await post('c/records:aggregate', { group_by: groups });
+    expect(byGroup.groups.map(({ key }: any) => key)).toEqual([
+      { city: 'Bern', size: 0 },
+      { city: 'Oslo', size: 10 },
+    ]);
+    const trunc = { dateTrunc: { field: 'at', unit: 'week', zone: 'UTC' }, as: 'week' };
+    const [, byWeek] = await post('c/records:aggregate', { group_by: [trunc] });
+    expect(byWeek.groups[1].key).toEqual({ week: '2024-04-29T00:00:00Z' });
+    const [, page] = await post('c/records:find', { projection: { exclude: ['n', 'at'] } });
+    expect(page.records.map(({ data }: any) => data)).toEqual([{ city: 'Bern' }, { city: 'Oslo' }]);
+    const [status, made] = await post('admin/collections/c/indexes', {
+      fields: ['city'],
+      collation: 'ci',
+      where: filter,
+    });
+    expect([status, made.index.collation]).toEqual([200, 'ci']);
+    expect((await post('admin/collections/c/indexes', { fields: ['n'], collation: 'de' }))[0]).toBe(
+      400,
+    );
+  });
+
+  test('status of the client lists the collections', async () => {
+    const client = await servers.connect((await servers.serve()).url);
+    await client.collection('a').insert({});
+    expect((await client.status()).collections).toMatchObject([{ name: 'a', records: 1 }]);
+    expect((await client.status({ includeCollections: false })).collections).toEqual([]);
+  });
+});
+
+test('open: :memory: has no files, and everything else', async () => {
+  const before = readdirSync('.');
+  const db = await open(':memory:', { collections: { c: { indexes: [{ fields: ['n'] }] } } });
+  const c = db.collection('c');
+  for (let n = 0; n < 50; n++) await c.insert({ n });
+  await db.transaction((tx) => tx.collection(c).insert({ n: 50 }));
+  expect(readdirSync(db.directory)).toEqual([]);
+  expect(readdirSync('.')).toEqual(before);
+  expect((await c.find({ filter: { n: { gt: 48 } }, explain: true })).records).toHaveLength(2);
+  await db.compact();
+  expect((await db.verify()).problems).toEqual([]);
+  expect(await c.count()).toBe(51);
+  await db.close();
+  expect(() => readdirSync(db.directory)).toThrow('ENOENT');
+  const again = await open(':memory:');
+  expect(await again.collections()).toEqual([]);
+  await again.close();
+});

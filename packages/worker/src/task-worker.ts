@@ -1,0 +1,152 @@
+import { InvalidResult, ValidationError } from './errors.js';
+import { handlerCall, handlerOf, type AnyHandlers, type HandlerCall } from './handlers.js';
+import type { BatchHandlers, RunRequest, TaskHandlers } from './handlers.js';
+import { payloadBytes } from './payload.js';
+import { checkResult, definitionOf, type Tasks, type TaskTypes } from './tasks.js';
+import { ThreadPool } from './threads.js';
+import { inSpan } from './tracing.js';
+import type { QueueTransport } from './transport.js';
+import { startRawWorker, type RawCall, type Worker, type WorkerOptions } from './worker.js';
+
+const maxHandlersInClaim = 100;
+const defaultBatchWaitMs = 50;
+
+/** Calls the handler of a task with what it gets. */
+type Run = (call: HandlerCall<unknown>) => unknown;
+
+/** The worker of any transport that runs the handlers of defined tasks. */
+export function startWorker<Types extends TaskTypes>(
+  transport: QueueTransport,
+  options: WorkerOptions,
+  tasks: Tasks<Types>,
+  handlers: TaskHandlers<Types> | BatchHandlers<Types> | URL,
+  onStopped?: () => Promise<void>,
+): Worker {
+  const refs = handlers instanceof URL ? Object.keys(tasks.definitions) : Object.keys(handlers);
+  if (refs.length === 0 && !(handlers instanceof URL)) {
+    throw new TypeError('A worker needs handlers: there is none.');
+  }
+  const threads = threadsOf(options, handlers);
+  const run = threads
+    ? (call: HandlerCall<unknown>) => threads.run(call)
+    : runOf(options, handlers as AnyHandlers);
+  const worker = startRawWorker(
+    transport,
+    {
+      ...options,
+      ...(threads && { concurrency: threads.count }),
+      // Tasks without a handler here are left to other workers.
+      handlers: refs.length > 0 && refs.length <= maxHandlersInClaim ? refs : undefined,
+      timeoutMs: (ref) => definitionOf(tasks, ref)?.timeoutMs,
+      onStopped: async () => {
+        await threads?.close();
+        await onStopped?.();
+      },
+    },
+    (call) => runTask(tasks, call, run),
+  );
+  return worker;
+}
+
+function threadsOf({ threads, batch }: WorkerOptions, handlers: object): ThreadPool | undefined {
+  if (!(handlers instanceof URL)) {
+    if (threads === undefined) return undefined;
+    throw new TypeError('Threads need the URL of a file that exports its handlers as default.');
+  }
+  if (batch) throw new TypeError('Batch handlers cannot run in threads.');
+  return new ThreadPool(handlers, threads ?? 1);
+}
+
+function runOf({ batch }: WorkerOptions, handlers: AnyHandlers): Run {
+  if (batch) {
+    const batches = new Batches(batch, handlers);
+    return (call) => batches.run(call);
+  }
+  return (call) => handlerOf(handlers, call.task.handlerRef)(call as never);
+}
+
+async function runTask(tasks: Tasks<TaskTypes>, call: RawCall, run: Run): Promise<unknown> {
+  const { claimed, task, progress } = call;
+  const request: RunRequest = {
+    bytes: payloadBytes(claimed.payload),
+    contentType: claimed.payload_content_type,
+    task: task.info,
+    get signal() {
+      return call.signal;
+    },
+    progress,
+  };
+  const context = await handlerCall(tasks, request);
+  const result = await inSpan(task.info, () => call.wrap(context, () => run(context)));
+  try {
+    return await checkResult(tasks, task.info.handlerRef, result);
+  } catch (error) {
+    if (!(error instanceof ValidationError)) throw error;
+    throw new InvalidResult(error.message, { cause: error });
+  }
+}
+
+interface Waiting {
+  call: HandlerCall<unknown>;
+  resolve: (result: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+/** Collects the tasks of each handler until there are enough, or the first has waited. */
+class Batches {
+  readonly #waiting = new Map<string, Waiting[]>();
+  readonly #size: number;
+  readonly #waitMs: number;
+
+  constructor(
+    { size, waitMs = defaultBatchWaitMs }: { size: number; waitMs?: number },
+    private readonly handlers: AnyHandlers,
+  ) {
+    if (!Number.isInteger(size) || size < 1) {
+      throw new RangeError('batch.size must be a whole number of at least 1');
+    }
+    this.#size = size;
+    this.#waitMs = waitMs;
+  }
+
+  run(call: HandlerCall<unknown>): Promise<unknown> {
+    const { handlerRef } = call.task;
+    return new Promise((resolve, reject) => {
+      let waiting = this.#waiting.get(handlerRef);
+      if (!waiting) {
+        const started: Waiting[] = [];
+        waiting = started;
+        this.#waiting.set(handlerRef, started);
+        setTimeout(() => this.#flush(handlerRef, started), this.#waitMs);
+      }
+      waiting.push({ call, resolve, reject });
+      if (waiting.length >= this.#size) this.#flush(handlerRef, waiting);
+    });
+  }
+
+  /** `batch`: the one meant, which may have been flushed before. */
+  #flush(handlerRef: string, batch: readonly Waiting[]): void {
+    if (this.#waiting.get(handlerRef) !== batch) return;
+    this.#waiting.delete(handlerRef);
+    void this.#handle(handlerRef, batch);
+  }
+
+  async #handle(handlerRef: string, batch: readonly Waiting[]): Promise<void> {
+    try {
+      const handler = handlerOf(this.handlers, handlerRef);
+      const results: unknown = await handler({ tasks: batch.map(({ call }) => call) } as never);
+      if (!Array.isArray(results) || results.length !== batch.length) {
+        throw new TypeError(
+          `The batch handler of ${handlerRef} must return ${batch.length} results, one each.`,
+        );
+      }
+      for (const [i, { resolve, reject }] of batch.entries()) {
+        const result: unknown = results[i];
+        if (result instanceof Error) reject(result);
+        else resolve(result);
+      }
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+}

@@ -1,0 +1,226 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { openQueue } from '@millrace/queue';
+import { defineTasks, LeaseLost, TaskCancelled, type Queue } from '@millrace/worker';
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+
+const tasks = defineTasks<{ a: unknown; b: unknown }>();
+type Types = NonNullable<(typeof tasks)['~types']>;
+
+const soon = { timeout: 30_000, interval: 10 };
+const directory = mkdtempSync(join(tmpdir(), 'mr-worker-'));
+let queue: Queue<Types>;
+let count = 0;
+
+beforeAll(async () => {
+  queue = await openQueue({ data: join(directory, 'data'), autoCreate: true }, tasks);
+});
+afterAll(async () => {
+  await queue.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** The name of a queue of the test's own. */
+async function fresh(retry: object = { initialBackoffMs: 10 }): Promise<string> {
+  const name = `q-${++count}`;
+  await queue.configure(name, { retry });
+  return name;
+}
+
+type Options = Parameters<typeof queue.createWorker>[0];
+type Handlers = Extract<Parameters<typeof queue.createWorker>[1], { a: unknown }>;
+
+function work(options: Options, handlers: Partial<Handlers> | URL, errors: unknown[] = []) {
+  const all = handlers instanceof URL ? handlers : { a: () => 1, b: () => 2, ...handlers };
+  const worker = queue.createWorker({ onError: (e) => errors.push(e), ...options }, all as never);
+  onTestFinished(() => worker.stop({ timeoutMs: 0 }));
+  return worker;
+}
+
+test('worker: shares its slots between queues by their weights', async () => {
+  const [heavy, light] = [await fresh(), await fresh()];
+  const payloads = Array.from({ length: 60 }, (_, i) => ({ ref: 'a' as const, payload: i }));
+  await queue.submitMany(payloads, { queue: heavy });
+  await queue.submitMany(payloads, { queue: light });
+  const seen: string[] = [];
+  work(
+    { queues: { [heavy]: 3, [light]: 1 }, concurrency: 1 },
+    {
+      a: ({ task }) => {
+        seen.push(task.queue);
+      },
+    },
+  );
+  await expect.poll(() => seen.length, soon).toBe(120);
+  const first = seen.slice(0, 60).filter((name) => name === heavy).length;
+  expect(first).toBeGreaterThan(36);
+  expect(first).toBeLessThan(54);
+});
+
+test('worker: pauses and resumes', async () => {
+  const name = await fresh();
+  const worker = work({ queue: name }, {});
+  worker.pause();
+  const { id } = await queue.submit(name, 'a', 1);
+  expect(worker.isPaused).toBe(true);
+  await expect(queue.submitAndWait(name, 'b', 1, { timeoutMs: 100 })).rejects.toThrow(
+    'did not end',
+  );
+  expect((await queue.get(id)).status).toBe('PENDING');
+  worker.resume();
+  await expect.poll(async () => (await queue.get(id)).status, soon).toBe('SUCCEEDED');
+});
+
+test('worker: gives a batch handler several tasks, and takes a result or an error for each', async () => {
+  const name = await fresh({ maxAttempts: 1 });
+  const sizes: number[] = [];
+  const handle = ({ tasks: batch }: { tasks: readonly { payload: unknown }[] }) => {
+    sizes.push(batch.length);
+    return batch.map(({ payload }) => (payload === 3 ? new RangeError('three') : payload));
+  };
+  work({ queue: name, batch: { size: 5, waitMs: 50 } }, { a: handle as never });
+  const waits = Array.from({ length: 12 }, (_, i) =>
+    queue.submitAndWait(name, 'a', i).then(
+      ({ result }) => result,
+      (error: unknown) => (error as { errorType: string }).errorType,
+    ),
+  );
+  const expected = Array.from({ length: 12 }, (_, i) => (i === 3 ? 'RangeError' : i));
+  expect(await Promise.all(waits)).toEqual(expected);
+  expect(Math.max(...sizes)).toBeLessThanOrEqual(5);
+  expect(sizes.length).toBeLessThan(12);
+  expect(() => queue.createWorker({ queue: name, batch: { size: 0 } }, {} as never)).toThrow();
+});
+
+test('worker: middleware surrounds every handler, the first one outermost', async () => {
+  const name = await fresh();
+  const seen: string[] = [];
+  const worker = work({ queue: name }, { a: () => void seen.push('handler') });
+  worker.use(async ({ task, payload }, next) => {
+    seen.push(`1 ${task.handlerRef} ${String(payload)}`);
+    await next();
+    seen.push('1 after');
+    return 'replaced';
+  });
+  worker.use(async (_, next) => {
+    seen.push('2');
+    return next();
+  });
+  const { result } = await queue.submitAndWait(name, 'a', 'x');
+  expect([result, seen]).toEqual(['replaced', ['1 a x', '2', 'handler', '1 after']]);
+});
+
+test('worker: reports active, succeeded, failed and drained', async () => {
+  const name = await fresh({ maxAttempts: 1 });
+  const seen: unknown[] = [];
+  const worker = work(
+    { queue: name, concurrency: 1 },
+    {
+      b: () => {
+        throw new Error('no');
+      },
+    },
+  );
+  worker.on('active', ({ handlerRef }) => seen.push(['active', handlerRef]));
+  worker.on('succeeded', ({ handlerRef }, result) => seen.push(['succeeded', handlerRef, result]));
+  worker.on('failed', ({ handlerRef }, error) => seen.push(['failed', handlerRef, String(error)]));
+  const drained = new Promise<void>((resolve) => worker.on('drained', resolve));
+  await queue.submitAndWait(name, 'a', 1);
+  await expect(queue.submitAndWait(name, 'b', 1)).rejects.toThrow('no');
+  expect(seen).toEqual([
+    ['active', 'a'],
+    ['succeeded', 'a', 1],
+    ['active', 'b'],
+    ['failed', 'b', 'Error: no'],
+  ]);
+  await drained;
+});
+
+test('worker: decides by `retry` what follows a failure', async () => {
+  const name = await fresh({ maxAttempts: 5, initialBackoffMs: 10 });
+  const attempts: number[] = [];
+  const fail = ({ payload }: { payload: unknown }) => {
+    throw new TypeError(String(payload));
+  };
+  const retry = (error: unknown, attempt: number) => {
+    attempts.push(attempt);
+    return attempt === 2 ? 'dead' : 20;
+  };
+  work({ queue: name, retry }, { a: fail });
+  await expect(queue.submitAndWait(name, 'a', 'x')).rejects.toMatchObject({
+    errorType: 'TypeError',
+  });
+  expect(attempts).toEqual([1, 2]);
+});
+
+test('worker: a cancel reaches the handler at once, as a TaskCancelled', async () => {
+  const name = await fresh();
+  let reason: unknown;
+  const worker = work(
+    { queue: name },
+    {
+      a: async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        reason = signal.reason;
+      },
+    },
+  );
+  const { id } = await queue.submit(name, 'a', 1);
+  await expect.poll(() => worker.running, soon).toBe(1);
+  await queue.cancel(id);
+  await expect.poll(() => reason, soon).toBeInstanceOf(TaskCancelled);
+  expect(reason).not.toBeInstanceOf(LeaseLost);
+  expect((await queue.get(id)).status).toBe('DEAD');
+});
+
+test('worker: runs the handlers of a file in threads, and a crash fails its task alone', async () => {
+  const name = await fresh({ maxAttempts: 1 });
+  const file = join(directory, 'handlers.mjs');
+  writeFileSync(
+    file,
+    `import { threadId } from 'node:worker_threads';
+    export default {
+      a: async ({ payload, task, signal, progress }) => {
+        if (payload === 'crash') process.exit(3);
+        if (payload === 'throw') throw new RangeError('thrown');
+        if (payload === 'abort') return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+        await progress({ percent: 50 });
+        return { threadId, attempt: task.attempt };
+      },
+    };`,
+  );
+  const errors: unknown[] = [];
+  const worker = work({ queue: name, threads: 2 }, pathToFileURL(file), errors);
+  const { result, task } = await queue.submitAndWait(name, 'a', 'fine');
+  expect(result).toMatchObject({ attempt: 1, threadId: expect.any(Number) as number });
+  expect((result as { threadId: number }).threadId).toBeGreaterThan(0);
+  expect(task.progress).toMatchObject({ percent: 50 });
+  const thrown = queue.submitAndWait(name, 'a', 'throw');
+  await expect(thrown).rejects.toMatchObject({ errorType: 'RangeError' });
+  const crash = queue.submitAndWait(name, 'a', 'crash');
+  await expect(crash).rejects.toMatchObject({ errorType: 'ThreadCrashed' });
+  const { id } = await queue.submit(name, 'a', 'abort');
+  await expect.poll(async () => (await queue.get(id)).status, soon).toBe('IN_FLIGHT');
+  await queue.cancel(id);
+  await expect.poll(() => worker.running, soon).toBe(0);
+  const more = await Promise.all(
+    ['x', 'y', 'z'].map((each) => queue.submitAndWait(name, 'a', each)),
+  );
+  expect(more.map((each) => each.task.status)).toEqual(['SUCCEEDED', 'SUCCEEDED', 'SUCCEEDED']);
+  expect(errors).toEqual([]);
+});
+
+test('worker: refuses to start without handlers or without a queue', () => {
+  expect(() => queue.createWorker({ queue: 'q' }, {} as never)).toThrow('needs handlers');
+  expect(() => queue.createWorker({} as never, { a: () => 1, b: () => 1 })).toThrow(
+    'needs a queue',
+  );
+  const url = new URL('file:///handlers.js');
+  const batch = { queue: 'q', batch: { size: 2 } };
+  expect(() => queue.createWorker(batch, url as never)).toThrow('cannot run in threads');
+  expect(() => queue.createWorker({ queue: 'q', threads: 2 }, { a: () => 1, b: () => 1 })).toThrow(
+    'need the URL',
+  );
+});

@@ -1,0 +1,284 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openQueue } from '@millrace/queue';
+import { ApiError, connectQueue, defineTasks, TaskFailed, ValidationError } from '@millrace/worker';
+import type { Queue, TaskHandlers } from '@millrace/worker';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { z } from 'zod';
+import { createDelivery } from '../packages/queue/src/delivery/index.js';
+import {
+  newEmbeddedStore,
+  startTestServer,
+  tokens,
+} from '../packages/queue/test/support/server.js';
+
+/* One suite for the queue in process, in memory and on a server: all are the same `Queue`. */
+
+const tasks = defineTasks({
+  'mail.send': {
+    payload: z.object({ to: z.string(), copies: z.number().optional() }),
+    result: z.object({ messageId: z.string() }),
+    queue: 'mail',
+  },
+  'mail.drop': z.unknown(),
+});
+type Types = NonNullable<(typeof tasks)['~types']>;
+type Handlers = TaskHandlers<Types>;
+
+const soon = { timeout: 30_000, interval: 20 };
+const ends: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const end of ends.toReversed()) await end();
+});
+
+const ways = {
+  'in process': async () => {
+    const data = mkdtempSync(join(tmpdir(), 'mr-code-'));
+    ends.push(() => rmSync(data, { recursive: true, force: true }));
+    return openQueue({ data }, tasks);
+  },
+  'in memory': () => openQueue({ memory: true }, tasks),
+  'on a server': async () => {
+    const onEnd = (end: () => unknown) => void ends.push(end);
+    const store = await newEmbeddedStore(onEnd);
+    const server = await startTestServer({ store, createDelivery, onEnd });
+    return connectQueue({ url: server.url, token: tokens.root }, tasks);
+  },
+} satisfies Record<string, () => Promise<Queue<Types>>>;
+
+describe.each(Object.keys(ways) as (keyof typeof ways)[])('queue %s:', (way) => {
+  let queue: Queue<Types>;
+  let count = 0;
+
+  beforeAll(async () => {
+    queue = await ways[way]();
+    ends.push(() => queue.close());
+    await queue.configure('mail');
+  });
+
+  /** A queue of the test's own. */
+  async function fresh(config: Parameters<typeof queue.configure>[1] = {}): Promise<string> {
+    const name = `mail-${++count}`;
+    await queue.configure(name, config);
+    return name;
+  }
+
+  function work(name: string, handlers: Partial<Handlers> = {}) {
+    const worker = queue.createWorker(
+      { queue: name, onError: () => undefined },
+      {
+        'mail.send': () => ({ messageId: 'm1' }),
+        'mail.drop': () => undefined,
+        ...handlers,
+      },
+    );
+    onTestFinished(() => worker.stop({ timeoutMs: 0 }));
+    return worker;
+  }
+
+  test('submits by the queue of the definition, and gives the result in its type', async () => {
+    work('mail');
+    const { task, result } = await queue.submitAndWait('mail.send', { to: 'ada' });
+    expect(result.messageId).toBe('m1');
+    expect(task).toMatchObject({ queue: 'mail', handlerRef: 'mail.send', status: 'SUCCEEDED' });
+    const found = await queue.get(task.id);
+    expect(found).toMatchObject({ payload: { to: 'ada' }, totalAttempts: 1 });
+    expect(found.handlerRef === 'mail.send' && found.result?.messageId).toBe('m1');
+  });
+
+  test('refuses an invalid payload at the producer, with its path', async () => {
+    const bad = queue.submit('mail.send', { to: 7 as never });
+    await expect(bad).rejects.toBeInstanceOf(ValidationError);
+    await expect(bad).rejects.toMatchObject({ name: 'ValidationError', issues: [{ path: 'to' }] });
+    const unknown = queue.submit('mail.sent' as 'mail.send', { to: 'ada' });
+    await expect(unknown).rejects.toThrow('There is no task mail.sent');
+    const nowhere = queue.submit('mail.drop', 1);
+    await expect(nowhere).rejects.toThrow('The task mail.drop has no queue');
+  });
+
+  test('names faults as the call does', async () => {
+    const bad = queue.submit('mail.send', { to: 'ada' }, { delayMs: -1 });
+    await expect(bad).rejects.toBeInstanceOf(ApiError);
+    const error = (await bad.catch((reason: unknown) => reason)) as ApiError;
+    expect(error).toMatchObject({ code: 'INVALID_TASK', status: 422 });
+    expect(error.message).toMatch(/^delayMs must/);
+    expect(error.body).toMatchObject({ errors: [{ path: 'delayMs' }] });
+    const name = await fresh();
+    const schedule = { queue: name, everyMs: 1, task: { ref: 'mail.drop', payload: 1 } } as const;
+    await expect(queue.schedules.put('fast', schedule)).rejects.toThrow(/everyMs must/);
+  });
+
+  test('ends a task DEAD whose result fails its schema', async () => {
+    const name = await fresh();
+    work(name, { 'mail.send': () => ({ messageId: 7 }) as never });
+    const waiting = queue.submitAndWait(name, 'mail.send', { to: 'ada' });
+    await expect(waiting).rejects.toBeInstanceOf(TaskFailed);
+    await expect(waiting).rejects.toMatchObject({ errorType: 'INVALID_RESULT' });
+  });
+
+  test('submits 10,000 tasks at once, with a result for each', async () => {
+    const name = await fresh();
+    const items = Array.from({ length: 10_000 }, (_, i) => ({
+      ref: 'mail.send' as const,
+      payload: { to: i === 5_000 ? (7 as never) : String(i) },
+      queue: name,
+      ...(i === 7_000 && { priority: 99 }),
+    }));
+    const results = await queue.submitMany(items);
+    expect(results).toHaveLength(10_000);
+    expect(results.map(({ index }) => index)).toEqual(items.map((_, i) => i));
+    const failed = results.filter(({ error }) => error);
+    expect(failed).toMatchObject([
+      { index: 5_000, error: { name: 'ValidationError' } },
+      { index: 7_000, error: { code: 'INVALID_TASK' } },
+    ]);
+    expect((await queue.stats(name)).pending).toBe(9_998);
+    const more = Array.from({ length: 10_001 }, () => items[0]!);
+    await expect(queue.submitMany(more)).rejects.toThrow('at most 10000');
+    expect(await queue.cancel({ queue: name })).toEqual({ count: 9_998 });
+  });
+
+  test('lists tasks page by page, and queues', async () => {
+    const name = await fresh();
+    const items = Array.from({ length: 700 }, (_, i) => ({
+      ref: 'mail.drop' as const,
+      payload: i,
+    }));
+    const results = await queue.submitMany(items, { queue: name });
+    const ids = results.map((result) => (result.error ? '' : result.id));
+    const seen: string[] = [];
+    for await (const task of queue.list({ queue: name, order: 'oldest' })) seen.push(task.id);
+    expect(seen.toSorted()).toEqual(ids.toSorted());
+    const some = await queue.list({ queue: name, status: ['PENDING'], limit: 3 });
+    expect(some.map(({ handlerRef, maxAttempts }) => [handlerRef, maxAttempts > 0])).toEqual(
+      Array.from({ length: 3 }, () => ['mail.drop', true]),
+    );
+    expect(await queue.list({ queue: name, status: 'DEAD' })).toEqual([]);
+    const listed = (await queue.queues()).find((each) => each.name === name);
+    expect(listed?.summary).toMatchObject({ inFlight: 0, pending: 700, paused: false });
+    await expect(queue.list({ queue: 'none' })).rejects.toMatchObject({ code: 'QUEUE_NOT_FOUND' });
+  });
+
+  test('cancels one, several, and by filter', async () => {
+    const name = await fresh();
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i++) ids.push((await queue.submit(name, 'mail.drop', i)).id);
+    const one = await queue.cancel(ids[0]!, { reason: 'not wanted' });
+    expect(one).toMatchObject({ status: 'DEAD', lastError: { message: 'not wanted' } });
+    const gone = '01M7KQ1QMR8ZPGYBF8NGQZGP76';
+    expect(await queue.cancel([ids[1]!, gone, ids[2]!])).toEqual({ count: 2 });
+    expect(await queue.cancel({ queue: name, dryRun: true })).toEqual({ count: 2 });
+    expect(await queue.cancel({ queue: name, handlerRef: 'mail.drop' })).toEqual({ count: 2 });
+    expect(await queue.stats(name)).toMatchObject({ pending: 0, dlqDepth: 5 });
+  });
+
+  test('reschedules, updates and runs a waiting task now', async () => {
+    const name = await fresh();
+    const { id } = await queue.submit(name, 'mail.send', { to: 'ada' }, { delayMs: 3_600_000 });
+    const at = new Date('2027-01-01T00:00:00.000Z');
+    const hours = await queue.reschedule(id, at).catch((error: unknown) => error);
+    // At most 30 days ahead, whatever day it is.
+    if (hours instanceof Error) expect(hours.message).toContain('runAt must be at most 30 days');
+    const moved = await queue.reschedule(id, 7_200_000);
+    expect(Date.parse(moved.nextAttemptAt!) - Date.now()).toBeGreaterThan(7_000_000);
+    expect(await queue.update(id, { priority: 9 })).toMatchObject({ id, priority: 9 });
+    const now = await queue.runNow(id);
+    expect(Date.parse(now.nextAttemptAt!)).toBeLessThanOrEqual(Date.now());
+    work(name);
+    await expect.poll(async () => (await queue.get(id)).status, soon).toBe('SUCCEEDED');
+    await expect(queue.update(id, { priority: 1 })).rejects.toMatchObject({ status: 409 });
+  });
+
+  test('pauses, resumes, configures and deletes a queue', async () => {
+    const name = await fresh();
+    const config = await queue.configure(name, { retry: { maxAttempts: 3 } });
+    expect(config).toMatchObject({ name, retry: { maxAttempts: 3 }, paused: false });
+    expect((await queue.config(name)).retry.initialBackoffMs).toBeGreaterThan(0);
+    await queue.pause(name);
+    expect((await queue.config(name)).paused).toBe(true);
+    work(name);
+    const { id } = await queue.submit(name, 'mail.drop', 1);
+    expect((await queue.get(id)).waitingFor).toBe('paused');
+    await queue.resume(name);
+    await expect.poll(async () => (await queue.get(id)).status, soon).toBe('SUCCEEDED');
+    const other = await fresh();
+    await queue.deleteQueue(other);
+    await expect(queue.stats(other)).rejects.toMatchObject({ code: 'QUEUE_NOT_FOUND' });
+  });
+
+  test('keeps schedules with the payload of their task', async () => {
+    const name = await fresh();
+    const put = await queue.schedules.put('nightly', {
+      queue: name,
+      cron: '0 3 * * *',
+      timeZone: 'Europe/Berlin',
+      catchUp: 'none',
+      task: { ref: 'mail.send', payload: { to: 'ada' } },
+    });
+    const expected = {
+      name: 'nightly',
+      queue: name,
+      cron: '0 3 * * *',
+      timeZone: 'Europe/Berlin',
+      catchUp: 'none',
+      paused: false,
+      task: { ref: 'mail.send', payload: { to: 'ada' } },
+    };
+    expect(put).toMatchObject(expected);
+    expect(await queue.schedules.get('nightly')).toMatchObject(expected);
+    expect(await queue.schedules.get('nightly', { queue: name })).toMatchObject(expected);
+    const [listed] = await queue.schedules.list(name);
+    expect(listed).toMatchObject({ name: 'nightly', task: { ref: 'mail.send' } });
+    expect(await queue.schedules.pause('nightly')).toMatchObject({ paused: true, nextRunAt: null });
+    expect(await queue.schedules.resume('nightly')).toMatchObject({ paused: false });
+    const { lastTaskId } = await queue.schedules.runNow('nightly');
+    expect(await queue.get(lastTaskId!)).toMatchObject({ payload: { to: 'ada' } });
+    await queue.schedules.delete('nightly');
+    expect(await queue.schedules.list(name)).toEqual([]);
+    await expect(queue.schedules.get('nightly')).rejects.toMatchObject({ status: 404 });
+    const bad = { queue: name, everyMs: 60_000, task: { ref: 'mail.send', payload: {} as never } };
+    await expect(queue.schedules.put('bad', bad as never)).rejects.toBeInstanceOf(ValidationError);
+  });
+
+  test('shows, redrives and purges dead tasks', async () => {
+    const name = await fresh({ retry: { maxAttempts: 1 } });
+    let isBroken = true;
+    work(name, {
+      'mail.drop': () => {
+        if (isBroken) throw new TypeError('no template');
+      },
+    });
+    for (let i = 0; i < 4; i++) await queue.submit(name, 'mail.drop', i);
+    await expect.poll(async () => (await queue.stats(name)).dlqDepth, soon).toBe(4);
+    const dead = await queue.dead.list({ queue: name, errorType: 'TypeError' });
+    expect(dead.map(({ payload }) => payload).toSorted()).toEqual([0, 1, 2, 3]);
+    expect(await queue.dead.list({ queue: name, handlerRef: 'mail.send' })).toEqual([]);
+    expect(await queue.dead.groups({ queue: name })).toMatchObject([
+      { errorType: 'TypeError', handlerRef: 'mail.drop', count: 4 },
+    ]);
+    const filter = { errorType: 'TypeError' };
+    expect(await queue.dead.redrive({ queue: name, filter, dryRun: true })).toEqual({ count: 4 });
+    isBroken = false;
+    const ids = [dead[0]!.id];
+    expect(await queue.dead.redrive({ queue: name, ids, perSecond: 10 })).toEqual({ count: 1 });
+    await expect.poll(async () => (await queue.get(ids[0]!)).status, soon).toBe('SUCCEEDED');
+    expect(await queue.dead.purge({ queue: name, filter, dryRun: true })).toEqual({ count: 3 });
+    expect(await queue.dead.purge({ queue: name, filter })).toEqual({ count: 3 });
+    expect((await queue.stats(name)).dlqDepth).toBe(0);
+    await expect(queue.dead.purge({ queue: name })).rejects.toMatchObject({
+      code: 'INVALID_SELECTOR',
+    });
+  });
+
+  test('refuses what names a queue that nobody configured', async () => {
+    const unknown = { code: 'QUEUE_NOT_FOUND', status: 404 };
+    await expect(queue.submit('typo', 'mail.drop', 1)).rejects.toMatchObject(unknown);
+    const many = await queue.submitMany([{ ref: 'mail.drop', payload: 1, queue: 'typo' }]);
+    expect(many).toMatchObject([{ index: 0, error: unknown }]);
+    await expect(queue.pause('typo')).rejects.toMatchObject(unknown);
+    await expect(queue.get('01M7KQ1QMR8ZPGYBF8NGQZGP76')).rejects.toMatchObject({
+      code: 'TASK_NOT_FOUND',
+    });
+  });
+});
