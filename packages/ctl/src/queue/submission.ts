@@ -18,6 +18,7 @@ export interface SubmitFlags {
   priority?: string;
   group?: string;
   expiresAt?: string;
+  dependsOn?: string[];
   batch?: string;
   wait?: boolean;
   timeout?: string;
@@ -54,7 +55,15 @@ export async function submissionOf(
     ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
     ...(priority === undefined ? {} : { priority }),
     ...(flags.group === undefined ? {} : { group_key: flags.group }),
+    ...(flags.dependsOn === undefined ? {} : { depends_on: flags.dependsOn.map(dependencyOf) }),
   };
+}
+
+/** `ID`, or `ID:end` for a task that may also fail. */
+function dependencyOf(text: string): { id: string; on: 'success' | 'end' } {
+  const [id = '', on = 'success', ...more] = text.split(':');
+  if (more.length === 0 && (on === 'success' || on === 'end')) return { id, on };
+  throw new UsageError(`--depends-on must be ID or ID:end, not "${text}".`);
 }
 
 const maxPriority = 9;
