@@ -173,7 +173,7 @@ const deleteRetained = skippingStatement(
   ), gone AS (
     DELETE FROM millrace.ended e USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
     WHERE ${byId('e.id', 'o.id')}
-    RETURNING e.id, e.queue_no, e.outcome, e.unique_key
+    RETURNING e.id, e.queue_no, e.outcome, e.unique_key, e.flow
   ), ${tombstonesLeft('$1')}, ${counted('0', '-count(*) FILTER (WHERE outcome = 4)')}
   SELECT count(*) AS gone FROM gone`,
 );
