@@ -8,7 +8,8 @@ export interface SqlClient {
   query(text: string, values: unknown[]): PromiseLike<unknown>;
 }
 
-const statement = 'select millrace.submit($1, $2, $3::jsonb, $4::jsonb) as id';
+// As text, because some clients write JSON for a parameter of the type jsonb by themselves.
+const statement = 'select millrace.submit($1, $2, $3::text::jsonb, $4::text::jsonb) as id';
 
 /**
  * Submits a task in your own transaction, in the database of a queue on PostgreSQL: it exists when
