@@ -40,6 +40,7 @@ export {
 export type { DeadFilter, DeadSelection, Schedule, ScheduleInput } from './queue-parts.js';
 export type { StandardSchema } from './standard-schema.js';
 export { submitRequestNow, type ManyItem, type SubmitOptions, type WaitOptions } from './submit.js';
+export { submitIn, type SqlClient } from './submit-in.js';
 export {
   defineTasks,
   queuesOf,

@@ -144,7 +144,7 @@ test('worker: decides by `retry` what follows a failure', async () => {
   const fail = ({ payload }: { payload: unknown }) => {
     throw new TypeError(String(payload));
   };
-  const retry = (error: unknown, attempt: number) => {
+  const retry = (_error: unknown, attempt: number) => {
     attempts.push(attempt);
     return attempt === 2 ? 'dead' : 20;
   };

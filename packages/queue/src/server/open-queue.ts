@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openApiDocument } from '@millrace/contract/documents';
 import type { CommitTarget, Database } from '@millrace/engine';
 import { systemClock, type Clock } from '@millrace/kit/clock';
@@ -260,11 +257,13 @@ interface OpenedStore {
 }
 
 /** The store, and who uses it. */
-async function openTasks(
-  { data, memory, database, upgrade, ...given }: OpenQueueOptions,
-  undo: UndoList,
-): Promise<OpenedStore> {
-  const { log = silentLog } = given;
+async function openTasks({
+  data,
+  memory,
+  database,
+  upgrade,
+  log = silentLog,
+}: OpenQueueOptions): Promise<OpenedStore> {
   // The engine waits for its disk, whatever time the tasks have.
   const world = { clock: systemClock, random: systemRandom, log };
   const identity = () => ({
@@ -272,12 +271,7 @@ async function openTasks(
     cursorKey: world.random.bytes(32),
   });
   if (database) return { store: await shareDatabase(database, world), identity: identity() };
-  if (memory) {
-    const directory = await mkdtemp(join(tmpdir(), 'millrace-memory-'));
-    undo.add(() => rm(directory, { recursive: true, force: true }));
-    const relaxed = { ...world, durability: 'relaxed' as const };
-    return { store: await openEmbeddedStore(directory, relaxed), identity: identity() };
-  }
+  if (memory) return { store: await openEmbeddedStore(':memory:', world), identity: identity() };
   if (data === undefined) {
     throw new ValidationError(
       'Say where the tasks are: { data }, { memory: true } or { database }.',
@@ -319,7 +313,7 @@ async function openContext(
   const world = { clock, random: systemRandom, log };
   const metrics = createMetrics('queue');
   undo.add(() => metrics.close());
-  const { store, identity } = await openTasks(options, undo);
+  const { store, identity } = await openTasks(options);
   const { nodeId, cursorKey } = identity;
   undo.add(() => store.close());
   const instance = world.random.ulid(world.clock.now());
