@@ -66,6 +66,8 @@ export function idleDelivery({ store, observer }: Parts): RunningDelivery {
       return Promise.resolve(new Map(pending.map(({ id }) => [id, reason])));
     },
     cancelled: () => undefined,
+    stepsRecorded: () => undefined,
+    suspend: (id, token) => settle(id, token, { kind: 'succeeded' }),
     complete: (id, token, result) => settle(id, token, { kind: 'succeeded' }, result),
     fail: (id, token, { retry = true }) =>
       settle(

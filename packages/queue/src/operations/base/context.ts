@@ -60,6 +60,8 @@ export type DeliveryControl = Pick<
   | 'cancelled'
   | 'complete'
   | 'fail'
+  | 'suspend'
+  | 'stepsRecorded'
   | 'extend'
   | 'probe'
 >;
