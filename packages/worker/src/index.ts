@@ -67,6 +67,7 @@ export {
 } from './worker.js';
 export {
   decodeMessage,
+  encodeMessage,
   MessageWriter,
   sessionPath,
   sessionUpgrade,
