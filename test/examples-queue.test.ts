@@ -27,7 +27,7 @@ test('in-process: runs a task without a server, in 20 lines', () => {
   expect(readFileSync(program, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(20);
 });
 
-test('worker: runs a task of a server', async () => {
+test('worker: the same 15 lines run a task of a server, and without one', async () => {
   const server = await startTestServer({ createDelivery });
   await makeQueue(server, 'mail', { callback: { protocol: 'pull' } });
   const env = { ...process.env, QUEUE_URL: server.url, QUEUE_TOKEN: tokens.admin };
@@ -37,6 +37,10 @@ test('worker: runs a task of a server', async () => {
   child.stderr.on('data', (bytes: Buffer) => (errors += bytes.toString()));
   const status = await new Promise((ended) => child.on('close', ended));
   expect([out, errors, status]).toEqual([printed, '', 0]);
+  const program = example('worker/main.mjs');
+  const alone = spawnSync(process.execPath, [program], { encoding: 'utf8' });
+  expect(alone).toMatchObject({ stdout: printed, stderr: '', status: 0 });
+  expect(readFileSync(program, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(15);
 });
 
 test.each(['express', 'hono'])('handler-%s: handles the callbacks of a queue', async (name) => {

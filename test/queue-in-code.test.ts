@@ -1,12 +1,18 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { systemClock } from '@millrace/kit/clock';
+import { silentLog } from '@millrace/kit/log';
+import { systemRandom } from '@millrace/kit/random';
 import { openQueue } from '@millrace/queue';
 import { ApiError, connectQueue, defineTasks, TaskFailed, ValidationError } from '@millrace/worker';
 import type { Queue, TaskHandlers } from '@millrace/worker';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { z } from 'zod';
 import { createDelivery } from '../packages/queue/src/delivery/index.js';
+import type { TaskStore } from '../packages/queue/src/storage/port/task-store.js';
+import { openPostgresStore } from '../packages/queue/src/storage/postgres/open.js';
+import { startPostgres } from '../packages/queue/test/postgres/postgres-server.js';
 import {
   newEmbeddedStore,
   startTestServer,
@@ -32,10 +38,18 @@ afterAll(async () => {
   for (const end of ends.toReversed()) await end();
 });
 
-async function serve(): Promise<string> {
-  const onEnd = (end: () => unknown) => void ends.push(end);
-  const store = await newEmbeddedStore(onEnd);
+const onEnd = (end: () => unknown) => void ends.push(end);
+
+async function serve(given?: TaskStore): Promise<string> {
+  const store = given ?? (await newEmbeddedStore(onEnd));
   return (await startTestServer({ store, createDelivery, onEnd })).url;
+}
+
+async function postgresStore(): Promise<TaskStore> {
+  const server = await startPostgres();
+  onEnd(() => server.remove());
+  const world = { clock: systemClock, random: systemRandom, log: silentLog };
+  return openPostgresStore(await server.database('code'), world);
 }
 
 const ways = {
@@ -48,6 +62,8 @@ const ways = {
   'on a server': async () => connectQueue({ url: await serve(), token: tokens.root }, tasks),
   'on a server by REST': async () =>
     connectQueue({ url: await serve(), token: tokens.root, stream: false }, tasks),
+  'on a server with PostgreSQL': async () =>
+    connectQueue({ url: await serve(await postgresStore()), token: tokens.root }, tasks),
 } satisfies Record<string, () => Promise<Queue<Types>>>;
 
 describe.each(Object.keys(ways) as (keyof typeof ways)[])('queue %s:', (way) => {

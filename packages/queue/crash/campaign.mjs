@@ -1,5 +1,5 @@
 /**
- * Kills pull workers and their queue servers with -9 under load, again and again, and judges the
+ * Kills producers, pull workers and their queue servers with -9 under load, again and again, and judges the
  * end: every accepted task ran and succeeded once, and no lost lease settled anything.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -10,6 +10,7 @@ import { seededRandom } from '@millrace/kit/random';
 import { checkFencing, checkTask } from './judge.mjs';
 import {
   startPostgres,
+  startProducerProcess,
   startQueueServer,
   startWorkerProcess,
   token,
@@ -53,6 +54,7 @@ class Campaign {
     rounds: 0,
     serverKills: 0,
     workerKills: 0,
+    producerKills: 0,
     tasks: 0,
     starts: 0,
     repeated: 0,
@@ -67,6 +69,7 @@ class Campaign {
   #starts = new Map();
   #startCount = 0;
   #workers = [];
+  #producer;
   #names = 0;
   #isSubmitting = true;
   #submitter = Promise.resolve();
@@ -86,6 +89,7 @@ class Campaign {
     const config = { callback: { protocol: 'pull' }, retry, limits: { max_in_flight: 1_000 } };
     await this.#ask('PUT', '/v1/admin/queues/crash/config', config);
     for (let i = 0; i < workerCount; i++) this.#startWorker(i);
+    this.#startProducer();
     this.#submitter = this.#submitAll();
     // Its failure is reported by the round that waits for tasks.
     this.#submitter.catch((error) => (this.failure = error));
@@ -101,7 +105,13 @@ class Campaign {
     const killed = isServer ? this.#someServers() : [];
     const kills = killed.map((server) => server.process.kill());
     if ((victims & 2) === 2) kills.push(this.#workers[index].kill());
+    const isProducer = this.random.integer(0, 1) === 1;
+    if (isProducer) kills.push(this.#producer.kill());
     await Promise.all(kills);
+    if (isProducer) {
+      this.tally.producerKills++;
+      this.#startProducer();
+    }
     this.tally.serverKills += killed.length;
     for (const server of killed) server.process = await startQueueServer(server.file);
     if ((victims & 2) === 2) {
@@ -114,6 +124,7 @@ class Campaign {
 
   async finish() {
     this.#isSubmitting = false;
+    await this.#producer.kill();
     await this.#submitter;
     await this.#until(drainMs, 'the queue is empty', async () => {
       const { pending, in_flight } = await this.#ask('GET', '/v1/queues/crash/stats');
@@ -133,6 +144,7 @@ class Campaign {
 
   async end() {
     this.#isSubmitting = false;
+    await this.#producer?.kill();
     for (const worker of this.#workers) await worker.kill();
     for (const server of this.#servers) await server.process.kill();
     await this.#submitter.catch(() => undefined);
@@ -170,6 +182,13 @@ class Campaign {
     };
     const fencing = act().finally(() => this.#fencing.delete(fencing));
     this.#fencing.add(fencing);
+  }
+
+  #startProducer() {
+    const urls = this.#servers.map(({ url }) => url);
+    this.#producer = startProducerProcess(urls, (ids) => {
+      for (const id of ids) this.#accepted.add(id);
+    });
   }
 
   #startWorker(index) {

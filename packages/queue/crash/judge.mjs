@@ -15,10 +15,18 @@ export function checkTask(task, starts) {
   const ordered = starts.toSorted((a, b) => a.attempt - b.attempt);
   for (const [i, start] of ordered.entries()) {
     const before = ordered[i - 1];
-    if (before && start.startedAt < Date.parse(before.expiresAt)) {
+    if (before && start.startedAt < leaseEnd(task, before)) {
       throw new Error(`${about} was started twice under one lease: ${JSON.stringify(ordered)}`);
     }
   }
+}
+
+/** When a lease ended: earlier than it would have if the stream of its worker broke. */
+function leaseEnd({ attempts }, { attempt, expiresAt }) {
+  const gone = attempts.find(
+    (each) => each.attempt === attempt && each.error_type === 'WORKER_GONE',
+  );
+  return Date.parse(gone?.ended_at ?? expiresAt);
 }
 
 /** Tries to settle with every lease; only that of the result may. Returns how many were refused. */

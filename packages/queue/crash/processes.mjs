@@ -13,6 +13,7 @@ const postgresProgram = fileURLToPath(
   new URL('../test/postgres/programs/postgres.mjs', import.meta.url),
 );
 const workerProgram = fileURLToPath(new URL('worker.mjs', import.meta.url));
+const producerProgram = fileURLToPath(new URL('producer.mjs', import.meta.url));
 
 export const token = 'token-of-the-campaign';
 export const leaseMs = 2_000;
@@ -78,6 +79,17 @@ export function startWorkerProcess(url, name, onStart) {
   });
   const read = once(lines, 'close');
   return { ...worker, kill: () => Promise.all([worker.kill(), read]) };
+}
+
+/** `onAccepted` is called with the ids of tasks that the queue took. */
+export function startProducerProcess(urls, onAccepted) {
+  const producer = start([producerProgram, token, ...urls]);
+  const lines = createInterface({ input: producer.child.stdout });
+  lines.on('line', (line) => {
+    if (line.endsWith('}')) onAccepted(JSON.parse(line).ids);
+  });
+  const read = once(lines, 'close');
+  return { ...producer, kill: () => Promise.all([producer.kill(), read]) };
 }
 
 function start(args) {

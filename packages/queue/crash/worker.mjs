@@ -2,12 +2,12 @@
 // usage: worker.mjs URL TOKEN NAME LEASE_MS MAX_RUN_MS
 import { systemClock } from '@millrace/kit/clock';
 import { systemRandom } from '@millrace/kit/random';
-import { httpTransport, startRawWorker } from '@millrace/worker';
+import { connectTransport, startRawWorker } from '@millrace/worker';
 
 const [url, token, name, leaseMs, maxRunMs] = process.argv.slice(2);
 
 startRawWorker(
-  httpTransport({ url, token }),
+  connectTransport({ url, token }),
   // A server that is down is part of the campaign.
   { queue: 'crash', name, concurrency: 10, leaseMs: Number(leaseMs), onError: () => undefined },
   async ({ claimed }) => {

@@ -239,3 +239,47 @@ test('session: a message that is none ends the stream with INVALID_TASK', async 
   expect((await ended(Buffer.from('\x0a\x02{}'), undefined))?.code).toBe(16);
   expect((await ended(Buffer.from('\x0a\x02{}'), 'wrong'))?.code).toBe(16);
 });
+
+test('session: upgrades are refused without a valid token, and a peer that resets harms nobody', async () => {
+  const server = await serve();
+  const { port } = new URL(server.url);
+  const ask = (upgrade: string, token: string, isReset = false) =>
+    new Promise<string>((resolve) => {
+      const socket = connect(Number(port), '127.0.0.1');
+      let answer = '';
+      socket.on('error', () => undefined);
+      socket.on('data', (chunk) => {
+        answer += String(chunk);
+        if (answer.includes('\r\n\r\n')) socket.destroy();
+      });
+      socket.on('close', () => resolve(answer.split('\r\n')[0]!));
+      socket.write(
+        `GET /v1/session HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${upgrade}\r\n` +
+          `Authorization: Bearer ${token}\r\n\r\n`,
+        () => isReset && socket.resetAndDestroy(),
+      );
+    });
+  expect(await ask('millrace-session', 'wrong')).toBe('HTTP/1.1 401 Unauthorized');
+  expect(await ask('websocket', tokens.root)).toBe('HTTP/1.1 400 Bad Request');
+  expect(await ask('millrace-session', tokens.root)).toBe('HTTP/1.1 101 Switching Protocols');
+  const all = ['wrong', tokens.root].flatMap((token) =>
+    Array.from({ length: 20 }, () => ask('millrace-session', token, true)),
+  );
+  await Promise.all(all);
+  const queue = use({ url: server.url });
+  expect((await queue.submit('mail', 'a', 1)).status).toBe('PENDING');
+});
+
+test('session: an idle session stays open longer than a peer may stay silent', async () => {
+  const server = await serve();
+  const queue = use({ url: server.url });
+  const worker = queue.createWorker({ queue: 'mail' }, { a: () => 'done' });
+  await queue.submitAndWait('mail', 'a', 1);
+  const errors: unknown[] = [];
+  worker.on('stalled', () => errors.push('stalled'));
+  // Strangers are dropped after 5 s.
+  await new Promise((resolve) => setTimeout(resolve, 6_500));
+  await queue.submitAndWait('mail', 'a', 2);
+  expect(errors).toEqual([]);
+  expect(await server.requests('claimTasks')).toBe(0);
+});

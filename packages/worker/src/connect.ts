@@ -22,7 +22,7 @@ export function connectQueue<Types extends TaskTypes>(
   options: ConnectOptions,
   tasks: Tasks<Types>,
 ): Queue<Types> {
-  return new Queue(connect(options), tasks);
+  return new Queue(connectTransport(options), tasks);
 }
 
 /** Starts a worker that claims tasks of pull queues on a server and runs their handlers. */
@@ -41,13 +41,20 @@ export function createWorker<Types extends TaskTypes>(
   tasks: Tasks<Types>,
   handlers: TaskHandlers<Types> | BatchHandlers<Types> | URL,
 ): Worker {
-  const transport = connect({ url, urls, stream, token, fetch });
+  const transport = connectTransport({ url, urls, stream, token, fetch });
   return startWorker(transport, options, tasks, handlers, () => transport.close());
 }
 
-type Given = { [Name in keyof ConnectOptions]: ConnectOptions[Name] | undefined };
+type Given = { [Name in keyof ConnectOptions]?: ConnectOptions[Name] | undefined };
 
-function connect({ url, urls, stream = true, token, fetch }: Given): QueueTransport {
+/** The calls of a server's queues, over a session where that is possible. */
+export function connectTransport({
+  url,
+  urls,
+  stream = true,
+  token,
+  fetch,
+}: Given): QueueTransport {
   const [first, ...others] = urls ?? (url === undefined ? [] : [url]);
   if (first === undefined) throw new TypeError('Name the server: { url } or { urls }.');
   const own = fetch ?? nodeFetch();

@@ -1,6 +1,6 @@
 /** Typed tasks for the Millrace queue: submit them, work them off, or handle their callbacks. */
 export { ApiError } from '@millrace/client';
-export { connectQueue, createWorker, type ConnectOptions } from './connect.js';
+export { connectQueue, connectTransport, createWorker, type ConnectOptions } from './connect.js';
 export { durationMs, type Duration } from './duration.js';
 export {
   LeaseLost,
@@ -77,6 +77,7 @@ export {
 } from './worker.js';
 export {
   decodeMessage,
+  encodeMessage,
   MessageWriter,
   sessionPath,
   sessionUpgrade,

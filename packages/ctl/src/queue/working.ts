@@ -2,8 +2,8 @@ import { spawn } from 'node:child_process';
 import { hostname } from 'node:os';
 import { messageOf, UsageError } from '@millrace/kit/errors';
 import {
+  connectTransport,
   payloadBytes,
-  httpTransport,
   PermanentError,
   startRawWorker,
   type ClaimedTask,
@@ -54,8 +54,9 @@ export async function work({ queue, command, flags }: Work, tools: Tools): Promi
   });
   const place = locateQueue(flags, terminal.env);
   await lifecycle.serve(async (stopped) => {
+    const transport = connectTransport(place);
     const worker = startRawWorker(
-      httpTransport(place),
+      transport,
       {
         queue,
         name,
@@ -70,6 +71,7 @@ export async function work({ queue, command, flags }: Work, tools: Tools): Promi
     if (!terminal.json) terminal.err.write(`Working on ${queue} as ${name}. Stop with Ctrl-C.\n`);
     await stopped;
     await worker.stop();
+    await transport.close();
   });
 }
 

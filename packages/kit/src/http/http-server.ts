@@ -161,6 +161,19 @@ export class HttpServer {
     for (const { socket } of this.#peers) socket.destroy();
   }
 
+  /**
+   * An authenticated peer speaks another protocol on its connection from now on; it still counts
+   * against the limit. False: there is no room for it.
+   */
+  handOver(socket: Socket, principal: string): boolean {
+    const peer = Peer.of(socket);
+    if (!peer?.slot.authenticate(principal)) return false;
+    // In use until it closes.
+    peer.slot.enter();
+    this.#peers.delete(peer);
+    return true;
+  }
+
   #admit(socket: Socket, isSecure: boolean): void {
     const slot = this.#limit.admit(socket);
     socket.on('close', () => slot.close());

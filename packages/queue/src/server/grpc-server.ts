@@ -1,6 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 import { createServer, type Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { Queue } from '@millrace/contract/queue-grpc';
 import type { Clock } from '@millrace/kit/clock';
 import type { Address, TlsFiles } from '@millrace/kit/config';
@@ -72,22 +71,35 @@ export class GrpcServer {
     this.#transport = new GrpcTransport({ clock, memory, methods, abortReasons, connections }, tls);
   }
 
-  /** Serves a connection of the REST API that was upgraded; `head` was read from it before. */
-  upgrade({ headers }: IncomingMessage, socket: Duplex, head: Buffer): void {
+  /**
+   * Serves a connection of the REST API that was upgraded. `head` was read from it before; `handOver`
+   * is false if there is no room for the connection of this principal.
+   */
+  upgrade(
+    { headers }: IncomingMessage,
+    socket: Socket,
+    head: Buffer,
+    handOver: (socket: Socket, principal: string) => boolean,
+  ): void {
     const { tokens, context } = this.options;
-    const refuse = (line: string) => socket.end(`HTTP/1.1 ${line}\r\nConnection: close\r\n\r\n`);
-    if (headers.upgrade?.toLowerCase() !== sessionUpgrade) return void refuse('400 Bad Request');
-    if (context.readiness.draining.aborted) return void refuse('503 Service Unavailable');
+    // The HTTP server has let go of the socket, and with it of its errors.
+    socket.on('error', () => socket.destroy());
+    const refuse = (line: string) => {
+      socket.end(`HTTP/1.1 ${line}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    };
+    if (headers.upgrade?.toLowerCase() !== sessionUpgrade) return refuse('400 Bad Request');
+    if (context.readiness.draining.aborted) return refuse('503 Service Unavailable');
+    let caller: Principal;
     try {
-      authenticate(headers.authorization, tokens.current, context.clock);
+      caller = authenticate(headers.authorization, tokens.current, context.clock);
     } catch {
-      return void refuse('401 Unauthorized');
+      return refuse('401 Unauthorized');
     }
-    socket.write(
-      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${sessionUpgrade}\r\n\r\n`,
-    );
+    if (!handOver(socket, caller.principal)) return refuse('503 Service Unavailable');
+    const answer = `Connection: Upgrade\r\nUpgrade: ${sessionUpgrade}\r\n\r\n`;
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\n${answer}`);
     if (head.length > 0) socket.unshift(head);
-    this.#transport.takeUpgraded(socket as Socket);
+    this.#transport.takeUpgraded(socket);
   }
 
   /** Resolves with the URL. */

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import { openApiDocument } from '@millrace/contract/documents';
 import { queueCodes } from '@millrace/contract/queue';
 import { readTls, tlsOptions } from '@millrace/kit/config';
@@ -229,7 +230,9 @@ function buildApps(
     connections: new ConnectionLimit({ clock, log, listener: 'grpc', maxConnections, onDrop }),
     tls,
   });
-  api.server.node.on('upgrade', (request, socket, head) => grpc.upgrade(request, socket, head));
+  api.server.node.on('upgrade', (request, socket: Socket, head) => {
+    grpc.upgrade(request, socket, head, (of, principal) => api.server.handOver(of, principal));
+  });
   const measured = measuredQueues({ metrics, store, load, clock, log });
   return {
     api,
