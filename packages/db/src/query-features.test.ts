@@ -191,6 +191,64 @@ describe.each(useDatabases())('%s: search', (_way, start) => {
   });
 });
 
+describe.each(useDatabases())('%s: lookup', (_way, start) => {
+  test('joins another collection by index, in find and aggregate', async () => {
+    const db = await start();
+    const orders = db.collection('orders');
+    const people = db.collection('people');
+    await db.catalog.createIndex('people', { fields: ['code'] });
+    await people.insertWithKey('p1', { code: 'a', name: 'Ada', city: 'Bern' });
+    await people.insertWithKey('p2', { code: 'b', name: 'Bob', city: 'Oslo' });
+    await people.insertWithKey('p3', { code: 'b', name: 'Ben', city: 'Oslo' });
+    await orders.insert({ n: 1, who: 'a' });
+    await orders.insert({ n: 2, who: ['b', 'a'] });
+    await orders.insert({ n: 3 });
+    const lookup = { from: 'people', local: 'who', foreign: 'code', as: 'buyers' };
+    const names = async (query: object) =>
+      (await orders.find(query)).records.map(({ data }) =>
+        ((data['buyers'] ?? []) as { name: string }[]).map(({ name }) => name).sort(),
+      );
+    expect(await names({ lookup })).toEqual([['Ada'], ['Ada', 'Ben', 'Bob'], []]);
+    expect(await names({ lookup: [{ ...lookup, limit: 1 }], fields: ['buyers.name'] })).toEqual([
+      ['Ada'],
+      [expect.any(String)],
+      [],
+    ]);
+    const byKey = { ...lookup, foreign: '$key', local: 'n' };
+    expect(await names({ lookup: byKey, filter: { n: 1 } })).toEqual([[]]);
+    const { groups } = await orders.aggregate({ lookup, groupBy: ['buyers.city'] });
+    expect(groups.map(({ key, count }) => [key['buyers.city'], count])).toEqual([
+      [null, 1],
+      [['Bern'], 1],
+      [['Oslo', 'Oslo', 'Bern'], 1],
+    ]);
+    await db.transaction(async (tx) => {
+      await tx.collection(people).insert({ code: 'a', name: 'New' });
+      const { records } = await tx.collection(orders).find({ lookup, limit: 1 });
+      expect(records[0]?.data['buyers']).toHaveLength(2);
+      await tx.collection(people).deleteByKey('p1');
+    });
+    expect(await names({ lookup, limit: 1 })).toEqual([['New']]);
+  });
+
+  test('without an index it reads at most 1,000 records', async () => {
+    const db = await start();
+    await db.collection('orders').insert({ who: 5 });
+    const people = db.collection('people');
+    await people.insertMany(Array.from({ length: 1_000 }, (_, n) => ({ n })));
+    const lookup = { from: 'people', local: 'who', foreign: 'n', as: 'p' };
+    const find = () => db.collection('orders').find({ lookup });
+    expect((await find()).records[0]?.data).toEqual({ who: 5, p: [{ n: 5 }] });
+    await people.insert({ n: 1_000 });
+    expect(await codeOf(find())).toBe('INDEX_REQUIRED');
+    const wrong = db.collection('orders').find({ lookup: { ...lookup, as: 'a.b' } });
+    expect(await codeOf(wrong)).toBe('BAD_REQUEST');
+    const nothing = { ...lookup, from: 'nobody' };
+    const { records } = await db.collection('orders').find({ lookup: nothing });
+    expect(records[0]?.data).toEqual({ who: 5, p: [] });
+  });
+});
+
 describe('REST: queries', () => {
   const servers = useServers();
 

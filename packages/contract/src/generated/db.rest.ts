@@ -45,6 +45,8 @@ export interface components {
       explain?: boolean;
       /** @description What makes a group, in place of `group_by`: paths and expressions. REST takes these objects in `group_by`, too. */
       group_expressions?: components['schemas']['GroupExpression'][];
+      /** @description Joins records of other collections, before groups are made. */
+      lookup?: components['schemas']['Lookup'][];
     };
     /** @description One group. */
     AggregateGroup: {
@@ -637,6 +639,8 @@ export interface components {
       search?: components['schemas']['Search'];
       /** @description The same as `skip`. */
       offset?: number;
+      /** @description Joins records of other collections. REST takes one without a list, too. */
+      lookup?: components['schemas']['Lookup'][];
     };
     /** @description The record found. */
     FindByIdResponse: {
@@ -849,6 +853,19 @@ export interface components {
     ListSchemasResponse: {
       /** @description One for each collection that has one, by name. */
       schemas: components['schemas']['CollectionSchema'][];
+    };
+    /** @description A left join: the documents of matching records of another collection are an array in the record's data. Reads the same snapshot; the caller's key must be allowed to read the other collection. */
+    Lookup: {
+      /** @description Name of the other collection. */
+      from: string;
+      /** @description Dotted path in the record; of an array each element. */
+      local: string;
+      /** @description Dotted path in records of the other collection that has the same value. Without an index on it the collection may have at most 1,000 records; more are refused with INDEX_REQUIRED. */
+      foreign: string;
+      /** @description Field of the record's data that gets the array. */
+      as: string;
+      /** @description How many matches at most. 0 or left out, and at most: 1,000. */
+      limit?: number;
     };
     /** @description One step of a sort. */
     OrderBy: {

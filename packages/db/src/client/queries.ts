@@ -13,7 +13,7 @@ import { suggestion } from '@millrace/kit/nearest';
 import type { AggregateQuery } from '@millrace/engine/query/aggregate-query';
 import type { GroupExpression } from '@millrace/engine/query/group-expression';
 import type { Filter } from '@millrace/engine/value/filter';
-import type { FindQuery } from '@millrace/engine/query/query';
+import type { FindQuery, Lookup } from '@millrace/engine/query/query';
 import type { OrderBy } from '@millrace/engine/query/sort';
 import type { PlanReport } from '@millrace/engine/query/source';
 import { jsonForm, refuse } from '@millrace/engine/value/documents';
@@ -37,6 +37,7 @@ export function findRequest(query: FindQuery): FindInit {
     'allowFullScan',
     'search',
     'offset',
+    'lookup',
   ]);
   const { allowFullScan, search } = query;
   return {
@@ -45,6 +46,7 @@ export function findRequest(query: FindQuery): FindInit {
     limit: whole(query.limit, 'limit'),
     skip: whole(query.skip, 'skip'),
     offset: whole(query.offset, 'offset'),
+    lookup: lookupsOf(query.lookup),
     ...(search === undefined ? {} : { search: searchOf(search) }),
     cursor: query.cursor ?? '',
     fields: textsOf(query.fields, 'fields'),
@@ -65,8 +67,10 @@ export function aggregateRequest(query: AggregateQuery): AggregateInit {
     'orderBy',
     'limit',
     'explain',
+    'lookup',
   ]);
   return {
+    lookup: lookupsOf(query.lookup),
     ...filterMember('filter', query.filter),
     ...filterMember('having', query.having),
     ...groupsOf(query.groupBy),
@@ -81,6 +85,16 @@ export function aggregateRequest(query: AggregateQuery): AggregateInit {
     explain: true,
     encoding: DataEncoding.JSON,
   };
+}
+
+function lookupsOf(lookup: FindQuery['lookup']) {
+  const list: readonly Lookup[] =
+    lookup === undefined ? [] : Array.isArray(lookup) ? lookup : [lookup as Lookup];
+  return list.map((each, i) => {
+    onlyMembers('BAD_REQUEST', `lookup[${i}]`, each, ['from', 'local', 'foreign', 'as', 'limit']);
+    const { from, local, foreign, as, limit } = each;
+    return { from, local, foreign, as, limit: whole(limit, `lookup[${i}].limit`) };
+  });
 }
 
 function searchOf(search: NonNullable<FindQuery['search']>) {

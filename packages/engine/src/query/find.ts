@@ -1,4 +1,6 @@
-import { type Json, refuse } from '../value/documents.js';
+import { type Json, type JsonObject, refuse } from '../value/documents.js';
+import type { RecordImage } from '../format/record.js';
+import { openLookups } from './lookup.js';
 import { idLength, readId } from '../format/keys.js';
 import type { Condition, FieldTest } from '../value/filter.js';
 import { type IndexAccess, type Plan, planQuery } from './plan.js';
@@ -141,7 +143,7 @@ export async function* findInto<Records>(
     yield { records: sink.take(), end: { nextCursor: '', plan: report, count } };
     return;
   }
-  const page = new Page(source, query, sink);
+  const page = new Page(source, query, sink, joinOf(source, query));
   try {
     const walk = await page.open(plan);
     for (let ended = false; !ended;) {
@@ -162,6 +164,20 @@ export async function* findInto<Records>(
   }
 }
 
+/** The document with what lookups find, projected; undefined without lookups. */
+function joinOf(
+  source: QuerySource,
+  { lookups, project }: CheckedFind,
+): ((image: RecordImage) => JsonObject) | undefined {
+  const join = openLookups(source, lookups);
+  if (!join) return undefined;
+  return (image) => {
+    // Reading other records would overwrite one that is read in place.
+    const data = join(image.keep());
+    return project ? project(data) : data;
+  };
+}
+
 const maxHits = 1_000;
 const batchHits = 100;
 
@@ -178,6 +194,7 @@ async function* findRanked<Records>(
   const { ranked, matches, terms, rows } = await search(source, index, wanted);
   const { definition, paths } = index.compiled;
   const isMatch = compilePredicate(query.condition);
+  const join = joinOf(source, query);
   const analyzer = analyzerOf(definition.language);
   const bytes = Buffer.alloc(idLength);
   const last = query.countOnly ? maxHits : Math.min(query.skip + query.limit, maxHits);
@@ -193,7 +210,7 @@ async function* findRanked<Records>(
         const copy = image.keep();
         const highlights =
           wanted.highlight && highlightsOf(copy, paths, terms, analyzer, wanted.fuzzy);
-        sink.add(copy, { score, ...(highlights && { highlights }) });
+        sink.add(copy, { score, ...(highlights && { highlights }) }, join?.(copy));
         if (++returned % batchHits === 0) {
           slice.leave();
           yield { records: sink.take() };

@@ -109,6 +109,57 @@ export interface CheckedSearch {
   readonly fields: readonly string[];
 }
 
+/** Joins records of another collection: a left join, whose matches are an array at `as`. */
+export interface Lookup {
+  /** The other collection. */
+  from: string;
+  /** Path in the record; of an array each element. */
+  local: string;
+  /** Path in records of the other collection with the same value. It needs an index. */
+  foreign: string;
+  /** Field of the record's data that gets the matches. */
+  as: string;
+  /** Maximum number of matches. Default and maximum: 1,000. */
+  limit?: number | undefined;
+}
+
+export interface CheckedLookup {
+  readonly from: string;
+  readonly local: Path;
+  readonly foreign: Path;
+  readonly as: string;
+  readonly limit: number;
+}
+
+const maxLookups = 8;
+const maxMatches = 1_000;
+
+export function checkLookups(input: unknown): readonly CheckedLookup[] {
+  const list = listOf(
+    input === undefined || Array.isArray(input) ? input : [input],
+    'lookup',
+    maxLookups,
+  );
+  return list.map((item, i) => {
+    const place = `lookup[${i}]`;
+    const names = ['from', 'local', 'foreign', 'as', 'limit'] as const;
+    const { from, local, foreign, as, limit } = membersOf(item, place, names);
+    if (typeof from !== 'string' || from === '')
+      throw bad(`${place}.from`, 'must name a collection');
+    if (typeof as !== 'string' || as === '' || /^\$|\.|^__proto__$/.test(as)) {
+      throw bad(`${place}.as`, 'must be the name of a field, without "." and "$"');
+    }
+    const most = wholeNumber(limit, `${place}.limit`) || maxMatches;
+    return {
+      from,
+      local: pathOf(local, `${place}.local`),
+      foreign: pathOf(foreign, `${place}.foreign`),
+      as,
+      limit: Math.min(most, maxMatches),
+    };
+  });
+}
+
 /** A query for records. */
 export interface FindQuery {
   /** Which records. Default: all. */
@@ -134,6 +185,8 @@ export interface FindQuery {
   search?: string | SearchQuery | undefined;
   /** The same as `skip`. */
   offset?: number | undefined;
+  /** Joins records of other collections. */
+  lookup?: Lookup | readonly Lookup[] | undefined;
 }
 
 /** A validated query. */
@@ -149,6 +202,7 @@ export interface CheckedFind {
   readonly countOnly: boolean;
   readonly allowFullScan: boolean;
   readonly search?: CheckedSearch | undefined;
+  readonly lookups: readonly CheckedLookup[];
 }
 
 const maxOrderSteps = 16;
@@ -168,6 +222,7 @@ const findMembers = [
   'allowFullScan',
   'search',
   'offset',
+  'lookup',
 ] as const;
 
 export function bad(place: string, problem: string): Error {
@@ -197,6 +252,7 @@ export function checkFind(input: unknown): CheckedFind {
     countOnly: flag(query.countOnly, 'countOnly', false),
     allowFullScan: flag(query.allowFullScan, 'allowFullScan', true),
     search,
+    lookups: checkLookups(query.lookup),
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Json } from '../value/documents.js';
 import type { AggregateQuery as PlainAggregateQuery } from './aggregate-query.js';
 import type { FilterOp } from '../value/plain-query.js';
-import type { SearchQuery } from './query.js';
+import type { Lookup, SearchQuery } from './query.js';
 import type { OrderBy } from './sort.js';
 
 /** The fields that every record has beside its data. */
@@ -188,6 +188,8 @@ export interface FindQuery<T = never, F extends string = DefaultFields<T>> exten
   search?: string | SearchQuery | undefined;
   /** The same as `skip`. */
   offset?: number | undefined;
+  /** Joins records of other collections: their documents are an array at `as` in the data. */
+  lookup?: Lookup | readonly Lookup[] | undefined;
 }
 
 type Head<F extends string> = F extends `${infer First}.${string}` ? First : F;

@@ -17,6 +17,7 @@ import { checkFind } from '../query/query.js';
 import type { Slice } from '../core/slice.js';
 import type { QuerySource } from '../query/source.js';
 import type { ReadView } from '../storage/views.js';
+import { checkCollectionName } from '../value/documents.js';
 
 /** Reads of single records, from the newest commit that is visible or inside a transaction. */
 export class Reads {
@@ -74,6 +75,22 @@ const noCollection: CollectionInfo = {
   schema: undefined,
   isDropped: false,
 };
+
+/** The collections that lookups of a query read. */
+export function foreignOf(
+  core: Core,
+  transaction: Transaction | undefined,
+): NonNullable<QuerySource['foreign']> {
+  return (name) => {
+    checkCollectionName(name);
+    // Whatever a lookup did not find must still not exist when the transaction commits.
+    transaction?.notePredicate({ collection: name, matches: () => true });
+    const info = core.catalog.find(name);
+    if (!info || !transaction) return info;
+    const indexes = transaction.usableIndexes(info);
+    return { id: info.id, indexes, overlay: transaction.overlay(info.id) };
+  };
+}
 
 const searchPatienceMs = 5_000;
 
@@ -161,7 +178,15 @@ export class Queries {
     const known = this.core.catalog.find(name);
     const collection = known ?? { ...noCollection, name };
     const now = clock.now();
-    const from = (view: ReadView): QuerySource => ({ view, collection, now, slice, sortSpace });
+    const foreign = foreignOf(this.core, transaction);
+    const from = (view: ReadView): QuerySource => ({
+      view,
+      collection,
+      now,
+      slice,
+      sortSpace,
+      foreign,
+    });
     if (!transaction) {
       const view = this.core.snapshot();
       return [from(view), () => view.done()];

@@ -15,7 +15,7 @@ import type { RecordSink } from '@millrace/engine/query/page';
 import type { Slice } from '@millrace/engine/core/slice';
 import type { QuerySource, PlanReport } from '@millrace/engine/query/source';
 import type { ReadView } from '@millrace/engine/storage/views';
-import { searchReady } from '@millrace/engine/write/reads';
+import { foreignOf, searchReady } from '@millrace/engine/write/reads';
 import type { Transaction } from '@millrace/engine/write/transactions';
 import {
   type Abortable,
@@ -107,7 +107,15 @@ function sourceOf(
     isDropped: false,
   };
   const now = clock.now();
-  const from = (view: ReadView): QuerySource => ({ view, collection, now, slice, sortSpace });
+  const foreign = foreignOf(core, transaction);
+  const from = (view: ReadView): QuerySource => ({
+    view,
+    collection,
+    now,
+    slice,
+    sortSpace,
+    foreign,
+  });
   if (!transaction) {
     const view = core.snapshot();
     return [from(view), () => view.done()];
@@ -194,6 +202,7 @@ export function findMethod(
     checkCollectionName(request.collection);
     const json = wantsJson(request.encoding);
     const query = checkFind(findQuery(request));
+    for (const { from } of query.lookups) context.principal.check(from, 'read');
     const { collection } = request;
     const transaction = transactions.of(request.txId, context);
     if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
@@ -230,6 +239,7 @@ function findQuery(request: Request<'Find'>) {
     projection: request.projection && { exclude: request.projection.exclude },
     search: request.search && searchOf(request.search),
     ...(request.offset !== 0 && { offset: request.offset }),
+    lookup: request.lookup.map(lookupOf),
     explain: request.explain,
     countOnly: request.countOnly,
     allowFullScan: request.allowFullScan,
@@ -275,6 +285,7 @@ export function aggregateMethod(
     checkCollectionName(request.collection);
     const json = wantsJson(request.encoding);
     const query = checkAggregate(aggregateQuery(request));
+    for (const { from } of query.lookups) context.principal.check(from, 'read');
     const { collection } = request;
     const transaction = transactions.of(request.txId, context);
     if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
@@ -311,7 +322,12 @@ function aggregateQuery(request: Request<'Aggregate'>) {
     orderBy: request.orderBy.map(({ field, desc }) => ({ field, desc })),
     limit: request.limit,
     explain: request.explain,
+    lookup: request.lookup.map(lookupOf),
   };
+}
+
+function lookupOf({ from, local, foreign, as, limit }: Request<'Find'>['lookup'][number]) {
+  return { from, local, foreign, as, limit };
 }
 
 /** The paths, or the paths and expressions. */
