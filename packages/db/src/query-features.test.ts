@@ -191,6 +191,54 @@ describe.each(useDatabases())('%s: search', (_way, start) => {
   });
 });
 
+describe.each(useDatabases())('%s: vectors', (_way, start) => {
+  test('near finds the nearest that match a filter, and merges with search', async () => {
+    const db = await start();
+    const docs = db.collection('docs');
+    await db.catalog.createIndex('docs', { vector: 'v', dims: 2, metric: 'cosine' });
+    await db.catalog.createIndex('docs', { search: ['t'] });
+    await docs.insertWithKey('a', { t: 'alpha', v: [1, 0], n: 1 });
+    await docs.insertWithKey('b', { t: 'beta', v: new Float32Array([1, 1]), n: 2 });
+    await docs.insertWithKey('c', { t: 'alpha beta', v: [0, 3], n: 3 });
+    await docs.insertWithKey('d', { t: 'none' });
+    expect(await codeOf(docs.insert({ v: [1, 2, 3] }))).toBe('BAD_DATA');
+    expect(await codeOf(docs.insert({ v: 'x' }))).toBe('BAD_DATA');
+    const near = { field: 'v', vector: [1, 0.1], k: 2 };
+    const found = await docs.find({ near, explain: true });
+    expect(found.records.map(({ key }) => key)).toEqual(['a', 'b']);
+    expect(found.records[0]!.score).toBeCloseTo(1 / Math.hypot(1, 0.1), 5);
+    expect(found.plan).toMatchObject({
+      index: 'vector:v',
+      note: expect.stringContaining('recall'),
+    });
+    const keys = async (query: object) =>
+      (await docs.find(query)).records.map(({ key }) => key).join('');
+    expect(await keys({ near: { ...near, k: 10 } })).toBe('abc');
+    expect(await keys({ near, filter: { n: { gt: 1 } } })).toBe('bc');
+    expect(await keys({ near: { ...near, vector: new Float32Array([0, 1]) } })).toBe('cb');
+    expect(await keys({ near: { ...near, k: 10 }, search: 'beta' })).toBe('bca');
+    const { records } = await docs.find({ near: { ...near, k: 1 }, search: 'alpha' });
+    expect(records[0]).toMatchObject({ key: 'a', score: 2 / 61 });
+    const codes = [
+      { ...near, vector: [1] },
+      { ...near, k: 1_001 },
+      { ...near, vector: ['x'] },
+    ];
+    for (const wrong of codes) {
+      expect(await codeOf(docs.find({ near: wrong as never }))).toBe('BAD_REQUEST');
+    }
+    expect(await codeOf(docs.find({ near: { ...near, field: 'w' } }))).toBe('INDEX_REQUIRED');
+    await db.transaction(async (tx) => {
+      await tx.collection(docs).insertWithKey('e', { v: [10, 1] });
+      await tx.collection(docs).deleteByKey('a');
+      const own = await tx.collection(docs).find({ near });
+      expect(own.records.map(({ key }) => key)).toEqual(['e', 'b']);
+    });
+    const [{ indexes } = { indexes: [] }] = await db.collections();
+    expect(indexes[0]).toMatchObject({ kind: 'vector', dims: 2, metric: 'cosine' });
+  });
+});
+
 describe.each(useDatabases())('%s: lookup', (_way, start) => {
   test('joins another collection by index, in find and aggregate', async () => {
     const db = await start();

@@ -448,6 +448,15 @@ export interface components {
       weights?: {
         [key: string]: unknown;
       };
+      /** @description A vector index of this field, in place of `fields`. */
+      vector?: string;
+      /** @description Number of dimensions of a vector index. A record with another number is refused. */
+      dims?: number;
+      /**
+       * @description How a vector index compares. Empty: `cosine`.
+       * @enum {string}
+       */
+      metric?: 'cosine' | 'dot' | 'l2';
     };
     /** @description An index was created, or was there. */
     CreateIndexResponse: {
@@ -641,6 +650,8 @@ export interface components {
       offset?: number;
       /** @description Joins records of other collections. REST takes one without a list, too. */
       lookup?: components['schemas']['Lookup'][];
+      /** @description The nearest vectors, best first. Needs a vector index. With `search`, both lists are merged by reciprocal rank (constant 60). */
+      near?: components['schemas']['Near'];
     };
     /** @description The record found. */
     FindByIdResponse: {
@@ -798,7 +809,7 @@ export interface components {
       collation?: string;
       /** @description Which records it has, as the JSON of a filter. Left out: all. */
       where?: string;
-      /** @description `search` for a search index. Left out: an index of values. */
+      /** @description `search` or `vector`. Left out: an index of values. */
       kind?: string;
       /** @description Language of a search index. */
       language?: string;
@@ -806,6 +817,10 @@ export interface components {
       weights?: {
         [key: string]: unknown;
       };
+      /** @description Number of dimensions of a vector index. */
+      dims?: number;
+      /** @description How a vector index compares: `cosine`, `dot` or `l2`. */
+      metric?: string;
     };
     /** @description A record to insert. */
     InsertBody: {
@@ -866,6 +881,15 @@ export interface components {
       as: string;
       /** @description How many matches at most. 0 or left out, and at most: 1,000. */
       limit?: number;
+    };
+    /** @description The records whose vector is nearest to one. */
+    Near: {
+      /** @description Dotted path of the field with the vector index. */
+      field: string;
+      /** @description As many numbers as the index has dimensions. */
+      vector: number[];
+      /** @description How many records. 0 or left out: 10. At most 1,000. */
+      k?: number;
     };
     /** @description One step of a sort. */
     OrderBy: {

@@ -36,6 +36,7 @@ export function findRequest(query: FindQuery): FindInit {
     'countOnly',
     'allowFullScan',
     'search',
+    'near',
     'offset',
     'lookup',
   ]);
@@ -48,6 +49,7 @@ export function findRequest(query: FindQuery): FindInit {
     offset: whole(query.offset, 'offset'),
     lookup: lookupsOf(query.lookup),
     ...(search === undefined ? {} : { search: searchOf(search) }),
+    ...(query.near === undefined ? {} : { near: nearOf(query.near) }),
     cursor: query.cursor ?? '',
     fields: textsOf(query.fields, 'fields'),
     ...(query.projection === undefined ? {} : { projection: projectionOf(query.projection) }),
@@ -85,6 +87,16 @@ export function aggregateRequest(query: AggregateQuery): AggregateInit {
     explain: true,
     encoding: DataEncoding.JSON,
   };
+}
+
+function nearOf(near: NonNullable<FindQuery['near']>) {
+  onlyMembers('BAD_REQUEST', 'near', near, ['field', 'vector', 'k']);
+  const { field, vector, k } = near;
+  const list = Array.from(vector as Iterable<number>);
+  if (!list.every((one) => typeof one === 'number')) {
+    throw refuse('BAD_REQUEST', 'near.vector must be a list of numbers.');
+  }
+  return { field, vector: list, k: whole(k, 'near.k') };
 }
 
 function lookupsOf(lookup: FindQuery['lookup']) {

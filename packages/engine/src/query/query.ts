@@ -160,6 +160,40 @@ export function checkLookups(input: unknown): readonly CheckedLookup[] {
   });
 }
 
+/** The records whose vector is nearest to one. */
+export interface NearQuery {
+  /** Path of the field with a vector index. */
+  field: string;
+  vector: readonly number[] | Float32Array;
+  /** How many; at most 1,000. Default: 10. */
+  k?: number | undefined;
+}
+
+export interface CheckedNear {
+  readonly field: string;
+  readonly vector: Float32Array;
+  readonly k: number;
+}
+
+const maxNeighbours = 1_000;
+const defaultNeighbours = 10;
+
+function checkNear(input: unknown): CheckedNear | undefined {
+  if (input === undefined) return undefined;
+  const { field, vector, k } = membersOf(input, 'near', ['field', 'vector', 'k']);
+  const path = pathOf(field, 'near.field');
+  const list = vector instanceof Float32Array ? Array.from(vector) : vector;
+  if (
+    !Array.isArray(list) ||
+    !list.every((one) => typeof one === 'number' && Number.isFinite(one))
+  ) {
+    throw bad('near.vector', 'must be a list of numbers');
+  }
+  const count = wholeNumber(k, 'near.k') || defaultNeighbours;
+  if (count > maxNeighbours) throw bad('near.k', `is ${count}; the maximum is ${maxNeighbours}`);
+  return { field: path.text, vector: Float32Array.from(list as number[]), k: count };
+}
+
 /** A query for records. */
 export interface FindQuery {
   /** Which records. Default: all. */
@@ -183,6 +217,8 @@ export interface FindQuery {
   allowFullScan?: boolean | undefined;
   /** Words to find, best hits first: at most 1,000. Needs a search index. */
   search?: string | SearchQuery | undefined;
+  /** The nearest vectors, best first. Needs a vector index; with `search`, by reciprocal rank. */
+  near?: NearQuery | undefined;
   /** The same as `skip`. */
   offset?: number | undefined;
   /** Joins records of other collections. */
@@ -202,6 +238,7 @@ export interface CheckedFind {
   readonly countOnly: boolean;
   readonly allowFullScan: boolean;
   readonly search?: CheckedSearch | undefined;
+  readonly near?: CheckedNear | undefined;
   readonly lookups: readonly CheckedLookup[];
 }
 
@@ -221,6 +258,7 @@ const findMembers = [
   'countOnly',
   'allowFullScan',
   'search',
+  'near',
   'offset',
   'lookup',
 ] as const;
@@ -235,9 +273,13 @@ export function checkFind(input: unknown): CheckedFind {
   if (query.offset !== undefined && query.skip)
     throw bad('offset', 'and skip are the same: use one');
   const search = checkSearch(query.search);
-  if (search && (query.cursor || listOf(query.orderBy, 'orderBy', maxOrderSteps).length > 0)) {
+  const near = checkNear(query.near);
+  if (
+    (search || near) &&
+    (query.cursor || listOf(query.orderBy, 'orderBy', maxOrderSteps).length > 0)
+  ) {
     throw bad(
-      'search',
+      search ? 'search' : 'near',
       'gives the order, so it cannot have orderBy or cursor: use limit and offset',
     );
   }
@@ -252,6 +294,7 @@ export function checkFind(input: unknown): CheckedFind {
     countOnly: flag(query.countOnly, 'countOnly', false),
     allowFullScan: flag(query.allowFullScan, 'allowFullScan', true),
     search,
+    near,
     lookups: checkLookups(query.lookup),
   };
 }

@@ -94,7 +94,7 @@ export function foreignOf(
 
 const searchPatienceMs = 5_000;
 
-/** Waits a moment for a search index that is being built: no other access path serves a search. */
+/** Waits a moment for search and vector indexes that are built: nothing else serves the query. */
 export async function searchReady({ catalog, clock }: Core, name: string): Promise<void> {
   const isBuilding = () =>
     catalog
@@ -123,7 +123,7 @@ export class Queries {
     transaction?: Transaction,
   ): AsyncGenerator<FindBatch & ReadPoint, void, void> {
     const query = checkFind(input);
-    if (query.search) await searchReady(this.core, name);
+    if (query.search || query.near) await searchReady(this.core, name);
     const slice = this.core.newSlice();
     // Before the snapshot: queries that wait must not hold snapshots.
     if (!transaction) await slice.begin();

@@ -55,7 +55,7 @@ export async function* stoppableFind<Records>(
   query: CheckedFind,
   sink: RecordSink<Records>,
 ): AsyncGenerator<FindBatch<Records> & { readSeq: number }, void, void> {
-  if (query.search) await searchReady(core, place.collection);
+  if (query.search || query.near) await searchReady(core, place.collection);
   const slice = await sliceOf(core, place);
   const [source, done] = sourceOf(core, place, query.condition, slice);
   try {
@@ -210,7 +210,7 @@ export function findMethod(
     const own = transaction && ownIds(parts.database, transaction, collection);
     const view = { json, project: query.project, own };
     // Hits have a score, which record writers do not know.
-    const writer = json && !query.search ? context.recordWriter?.() : undefined;
+    const writer = json && !query.search && !query.near ? context.recordWriter?.() : undefined;
     const sink = writer ? new WritingSink(writer, view) : new MessageSink(view);
 
     const place = { collection, transaction, caller: context };
@@ -238,12 +238,17 @@ function findQuery(request: Request<'Find'>) {
     fields: request.fields,
     projection: request.projection && { exclude: request.projection.exclude },
     search: request.search && searchOf(request.search),
+    near: request.near && nearOf(request.near),
     ...(request.offset !== 0 && { offset: request.offset }),
     lookup: request.lookup.map(lookupOf),
     explain: request.explain,
     countOnly: request.countOnly,
     allowFullScan: request.allowFullScan,
   };
+}
+
+function nearOf({ field, vector, k }: NonNullable<Request<'Find'>['near']>) {
+  return { field, vector, k };
 }
 
 function searchOf(search: NonNullable<Request<'Find'>['search']>) {
