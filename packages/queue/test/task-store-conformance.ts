@@ -3,7 +3,9 @@ import { auditTests } from './task-store/audit.js';
 import { changeTests } from './task-store/changes.js';
 import { claimTests } from './task-store/claims.js';
 import { deadLetterTests } from './task-store/dead-letters.js';
+import { flowTests } from './task-store/flows.js';
 import { eventTests } from './task-store/events.js';
+import { optionTests } from './task-store/options.js';
 import { listTests } from './task-store/lists.js';
 import { groupTests } from './task-store/groups.js';
 import { historyTests } from './task-store/history.js';
@@ -38,6 +40,8 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     resultTests(fixture);
     uniqueKeyTests(fixture);
     historyTests(fixture);
+    flowTests(fixture);
     eventTests(fixture);
+    optionTests(fixture);
   });
 }

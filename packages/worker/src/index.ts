@@ -6,12 +6,28 @@ export {
   LeaseLost,
   PermanentError,
   RetryLater,
+  StepFailed,
   TaskCancelled,
   TaskFailed,
   ValidationError,
   WaitTimeout,
 } from './errors.js';
-export type { BatchHandlers, HandlerCall, Progress, TaskHandlers, TaskInfo } from './handlers.js';
+export type {
+  EventOptions,
+  EventQuery,
+  QueueEvent,
+  QueueEvents,
+  QueueEventType,
+} from './events.js';
+export type {
+  BatchHandlers,
+  HandlerCall,
+  Progress,
+  TaskDependency,
+  TaskHandlers,
+  TaskInfo,
+} from './handlers.js';
+export { Flow, type FlowTaskOptions } from './flow.js';
 export type { Listing } from './listing.js';
 export { inCallNames } from './names.js';
 export { toNodeHandler, type NodeHandler } from './node-handler.js';
@@ -32,7 +48,9 @@ export {
 } from './queue.js';
 export type { DeadFilter, DeadSelection, Schedule, ScheduleInput } from './queue-parts.js';
 export type { StandardSchema } from './standard-schema.js';
+export type { AgentResult, AgentTask, Step, StepContext, StepOptions } from './steps.js';
 export { submitRequestNow, type ManyItem, type SubmitOptions, type WaitOptions } from './submit.js';
+export { submitIn, type SqlClient } from './submit-in.js';
 export {
   defineTasks,
   queuesOf,
@@ -57,3 +75,14 @@ export {
   type WorkerEvents,
   type WorkerOptions,
 } from './worker.js';
+export {
+  decodeMessage,
+  MessageWriter,
+  sessionPath,
+  sessionUpgrade,
+  type SentTask,
+  type SessionAnswer,
+  type SessionError,
+  type SessionRequest,
+  type SessionResponse,
+} from './session-messages.js';

@@ -35,7 +35,26 @@ export const taskCommands = (tools: Tools): Commands => ({
       ['--at <time>', 'Not before this time: 2030-01-31T08:00:00Z'],
       ['--priority <number>', '0 to 9, higher first (default: 4)'],
       ['--group <key>', 'Group key: groups take turns, or run in order'],
+      ['--unique-key <key>', 'Store nothing while another task of the queue holds this key'],
+      ['--debounce <duration>', 'Run this long after the last submit with the unique key'],
+      [
+        '--label <label>',
+        'Only workers with this label get it; may be repeated',
+        { repeats: true },
+      ],
+      ['--max-attempts <number>', 'Attempts before the task is dead'],
+      [
+        '--backoff <kind:delay>',
+        'Delay between attempts: fixed:30s, or exponential:1s, which doubles',
+      ],
+      ['--attempt-timeout <duration>', 'How long an attempt may take'],
+      ['--retain <duration>', 'How long the task is kept after its end'],
       ['--expires-at <when>', 'Give up after this long, or at this time: 1h'],
+      [
+        '--depends-on <id>',
+        'Run after this task has succeeded, or with ID:end has ended; may be repeated',
+        { repeats: true },
+      ],
       ['--batch <file>', 'Submit every line of this file; - for stdin'],
       ['--wait', 'Wait until the task has succeeded or is dead'],
       ['--timeout <duration>', 'Stop waiting after this long'],
@@ -133,6 +152,44 @@ export const taskCommands = (tools: Tools): Commands => ({
     run: async (name: string, flags: QueueFlags & TaskListFlags) =>
       (await import('./task-list.js')).listTasks(queueApi(flags, tools), name, flags, tools),
   },
+  tree: {
+    summary: 'Show a task with its children',
+    description: 'Show a task with the tasks that its handler submitted, and their steps.',
+    arguments: [['<id>', 'id of the task']],
+    examples: [
+      ['ctl queue tree 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'as a tree'],
+      ['ctl queue tree 01JD3Z8Q4M7X2N5V9RTBKWCH6E --json', 'the response of the REST API'],
+    ],
+    exitCodes: { 1: 'no such task, or failure' },
+    run: async (id: string, flags: QueueFlags) =>
+      (await import('./flow-commands.js')).showTree(queueApi(flags, tools), id, tools),
+  },
+  signal: {
+    summary: 'Send a signal to a task',
+    description:
+      'Send a signal to a task, which wakes it if it is suspended on the name, and else waits ' +
+      'for it. A signal with an id that was sent before changes nothing.',
+    arguments: [
+      ['<id>', 'id of the task'],
+      ['<name>', 'name of the signal'],
+      ['[payload]', 'JSON that the signal carries'],
+    ],
+    options: [['--signal-id <text>', 'Id of the signal; repeating it sends nothing new']],
+    examples: [
+      ['ctl queue signal 01JD3Z8Q4M7X2N5V9RTBKWCH6E approved', 'say yes'],
+      [`ctl queue signal 01JD3Z8Q4M7X2N5V9RTBKWCH6E approved '{"by":"ada"}'`, 'with a payload'],
+    ],
+    exitCodes: { 1: 'the task has ended or does not exist, or failure' },
+    run: async (
+      id: string,
+      name: string,
+      payload: string | undefined,
+      flags: QueueFlags & { signalId?: string },
+    ) => {
+      const { sendSignal } = await import('./flow-commands.js');
+      await sendSignal(queueApi(flags, tools), { id, name, payload, ...flags }, tools);
+    },
+  },
   cancel: {
     summary: 'Cancel tasks',
     description:
@@ -163,6 +220,34 @@ export const taskCommands = (tools: Tools): Commands => ({
     },
     run: async (ids: string[], flags: QueueFlags & CancelFlags) =>
       (await import('./task-changes.js')).cancelTasks(queueApi(flags, tools), ids, flags, tools),
+  },
+  update: {
+    summary: 'Change a pending task',
+    description:
+      'Change the priority, the time or the payload of a task that is pending. A task that runs ' +
+      'or has ended is refused.',
+    arguments: [['<id>', 'id of the task']],
+    options: [
+      ['--priority <number>', '0 to 9, higher first'],
+      ['--delay <duration>', 'Not before this much time has passed: 15m'],
+      ['--at <time>', 'Not before this time: 2030-01-31T08:00:00Z'],
+      ['--payload <text>', 'New payload as text'],
+      ['--file <file>', 'New payload from this file; - for stdin'],
+      ['--content-type <type>', 'Media type of the new payload'],
+    ],
+    examples: [
+      ['ctl queue update 01JD3Z8Q4M7X2N5V9RTBKWCH6E --priority 9', 'run it sooner'],
+      ['ctl queue update 01JD3Z8Q4M7X2N5V9RTBKWCH6E --file new.json', 'with another payload'],
+    ],
+    exitCodes: { 1: 'failure, or the task is not pending' },
+    run: async (id: string, flags: QueueFlags & SubmitFlags) => {
+      const [{ updateOf }, { updateTask }] = await Promise.all([
+        import('./submission.js'),
+        import('./task-changes.js'),
+      ]);
+      const body = await updateOf(flags, tools.terminal);
+      await updateTask(queueApi(flags, tools), { id, body }, tools);
+    },
   },
   'run-now': {
     summary: 'Make waiting tasks due',
@@ -219,10 +304,11 @@ export function deadActions(tools: Tools): Commands {
         'and their history kept. Select them by id or by a filter. With a filter, it counts ' +
         'the tasks and asks for confirmation.',
       connect: (command) =>
-        withQueue(command).option(
-          '--rate <number>',
-          'Tasks per second (default: 500); 0: all at once',
-        ),
+        withQueue(command)
+          .option('--rate <number>', 'Tasks per second (default: 500); 0: all at once')
+          .option('--from-step <name>', 'Drop this recorded step and those after it')
+          .option('--reset-steps', 'Drop all recorded steps')
+          .option('--no-dependents', 'Leave the tasks that died of these as they are'),
       examples: [
         ['ctl queue redrive mail 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'one task'],
         ['ctl queue redrive mail --error-type HTTP_5XX --from 2h --rate 50', 'gently'],

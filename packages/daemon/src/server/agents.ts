@@ -20,7 +20,7 @@ export interface AgentsParts
     Pick<Accounts, 'readSpend' | 'recorder'> {
   acpHost?: string | undefined;
   permissionTool?: string | undefined;
-  onSpawned?: ((ms: number) => void) | undefined;
+  spawnTimes?: number[] | undefined;
 }
 
 /** The services around agents. */

@@ -1,8 +1,18 @@
 import type { DaemonOperations, DaemonSchema } from '@millrace/contract/daemon';
 import type { Handlers } from '@millrace/kit/http';
+import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
+import type { World } from '@millrace/kit/world';
 import type { DaemonContext } from '../operations/context.js';
-import { getSession, getBoard, setForceCompact } from '../operations/operations.js';
+import {
+  askQuestion,
+  getBoard,
+  getSession,
+  getSessionSummary,
+  setForceCompact,
+  waitForSession,
+} from '../operations/operations.js';
+import { checkChild, checkOwn, visibleSessions } from './agent-rights.js';
 import type { Caller } from './access/authenticator.js';
 
 type SessionOperations = Pick<
@@ -15,21 +25,39 @@ type SessionOperations = Pick<
   | 'sendToSession'
   | 'stopSession'
   | 'restartSession'
+  | 'waitForSession'
+  | 'getSessionSummary'
 >;
 
 const defaultLines = 500;
+const maxWaitMs = 600_000;
 
 export function sessionHandlers(
-  context: Pick<DaemonContext, 'sessions'>,
+  context: Pick<DaemonContext, 'sessions' | 'workbench'>,
+  clock: Clock,
 ): Handlers<SessionOperations, Caller> {
   const { sessions } = context;
-  const idOf = async ({ id }: { id: string }) => (await getSession(context, id)).id;
+  const idOf = async ({ id }: { id: string }, { agent }: Caller) => {
+    if (agent !== undefined) await checkChild(context, agent, id);
+    return (await getSession(context, id)).id;
+  };
+  /**
+   * What an agent starts with its own token is its child and passes all gates. It works where its
+   * parent works, unless another place is named.
+   */
+  const childOf = async (agent: string, body: DaemonSchema<'SpawnRequest'>) => {
+    const parent = await getSession(context, agent);
+    const isPlaced = body.repo !== undefined || body.cwd !== undefined;
+    const place = body.branch === undefined ? { cwd: parent.workdir } : { repo: parent.workdir };
+    return { ...body, ...(!isPlaced && place), parent_id: agent, force: false };
+  };
   return {
-    spawnSession: async ({ body, headers }) => {
+    spawnSession: async ({ body, headers, principal: { agent } }) => {
       const key = headers['Idempotency-Key'];
       // The prefix separates callers' keys from the daemon's own.
-      const origin = key === undefined ? {} : { idempotencyKey: `api:${key}` };
-      const { session, isReplay } = await sessions.spawn(body, origin);
+      const origin = { agent, ...(key !== undefined && { idempotencyKey: `api:${key}` }) };
+      const request = agent === undefined ? body : await childOf(agent, body);
+      const { session, isReplay } = await sessions.spawn(request, origin);
       return {
         status: 201,
         body: session,
@@ -39,50 +67,81 @@ export function sessionHandlers(
         },
       };
     },
-    listSessions: async () => ({ status: 200, body: { sessions: await sessions.list() } }),
-    getSession: async ({ params }) => ({ status: 200, body: await getSession(context, params.id) }),
-    deleteSession: async ({ params }) => ({
+    listSessions: async ({ principal }) => ({
       status: 200,
-      body: await sessions.remove(await idOf(params)),
+      body: { sessions: [...visibleSessions(principal, await sessions.list())] },
     }),
-    getSessionOutput: async ({ params, query: { after, limit = defaultLines } }) => ({
+    waitForSession: async ({ params, body, principal, signal }) => {
+      const { timeout_ms: timeoutMs = maxWaitMs } = body;
+      const id = await idOf(params, principal);
+      return { status: 200, body: await waitForSession(context, id, { timeoutMs, clock, signal }) };
+    },
+    getSessionSummary: async ({ params, principal }) => ({
+      status: 200,
+      body: await getSessionSummary(context, await idOf(params, principal)),
+    }),
+    getSession: async ({ params, principal }) => ({
+      status: 200,
+      body: await getSession(context, await idOf(params, principal)),
+    }),
+    deleteSession: async ({ params, principal }) => ({
+      status: 200,
+      body: await sessions.remove(await idOf(params, principal)),
+    }),
+    getSessionOutput: async ({ params, principal, query: { after, limit = defaultLines } }) => ({
       status: 200,
       body: await sessions.output(
-        await idOf(params),
+        await idOf(params, principal),
         after === undefined ? { limit } : { after, limit },
       ),
     }),
-    sendToSession: async ({ params, body }) => ({
+    sendToSession: async ({ params, body, principal }) => ({
       status: 200,
-      body: await sessions.send(await idOf(params), body.text),
+      body: await sessions.send(await idOf(params, principal), body.text),
     }),
-    stopSession: async ({ params }) => ({
+    stopSession: async ({ params, principal }) => ({
       status: 200,
-      body: await sessions.stop(await idOf(params)),
+      body: await sessions.stop(await idOf(params, principal)),
     }),
-    restartSession: async ({ params }) => ({
+    restartSession: async ({ params, principal }) => ({
       status: 200,
-      body: await sessions.restart(await idOf(params)),
+      body: await sessions.restart(await idOf(params, principal)),
     }),
   };
 }
 
 type QuestionOperations = Pick<
   DaemonOperations,
-  'listQuestions' | 'getQuestion' | 'answerQuestion'
+  'listQuestions' | 'getQuestion' | 'answerQuestion' | 'askQuestion' | 'waitForQuestion'
 >;
 
 const defaultQuestions = 200;
 
 export function questionHandlers(
   context: Pick<DaemonContext, 'questions' | 'sessions'>,
+  { clock, random }: Pick<World, 'clock' | 'random'>,
 ): Handlers<QuestionOperations, Caller> {
   return {
+    askQuestion: async ({ body, principal, signal }) => {
+      const { agent } = principal;
+      checkOwn(principal, body.session_id ?? agent ?? '');
+      const asked = await askQuestion(context, body, { agent, random, clock, signal });
+      return { status: 201, body: asked };
+    },
+    waitForQuestion: async ({ params, body: { timeout_ms: waitMs = maxWaitMs }, ...call }) => {
+      checkOwn(call.principal, context.questions.get(params.id).session_id);
+      const ended = await context.questions.ended(params.id, waitMs, call.signal);
+      return { status: 200, body: ended };
+    },
     listQuestions: ({ query: { status, session_id: sessionId, limit = defaultQuestions } }) => ({
       status: 200,
       body: { questions: context.questions.list({ status, sessionId, limit }) },
     }),
-    getQuestion: ({ params }) => ({ status: 200, body: context.questions.get(params.id) }),
+    getQuestion: ({ params, principal }) => {
+      const question = context.questions.get(params.id);
+      checkOwn(principal, question.session_id);
+      return { status: 200, body: question };
+    },
     answerQuestion: async ({ params, body, principal }) => ({
       status: 200,
       body: await answerQuestion(context, params.id, body, principal.name),

@@ -1,7 +1,7 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import type { Random } from '@millrace/kit/random';
-import type { Entry } from '../core/session.js';
+import { agentToken, type Entry } from '../core/session.js';
 import type { Backends } from '../registry/backends.js';
 import {
   acpFlags,
@@ -33,6 +33,8 @@ export interface LaunchParts extends Pick<TranscriptParts, 'places' | 'taken'> {
   acp: Pick<AcpSources, 'find'>;
   flags: OfferedFlags;
   requests: PermissionRequests;
+  /** Where this daemon is reached; undefined before it listens. */
+  address?: { readonly url: string | undefined } | undefined;
 }
 
 /** A start that can be carried out. */
@@ -81,6 +83,7 @@ async function planProgram(
     offered,
     isTrusted: isTrusted(parts, entry),
     permissionFlags: isAsking ? parts.requests.prepare(sessionDirectory(parts.dataDir, id)) : [],
+    toolsAt: parts.settings.values.agents.tools ? parts.address?.url : undefined,
   });
   if ('impossible' in prepared) return { failure: prepared.impossible };
   const { args, input, paste, format } = prepared;
@@ -148,11 +151,12 @@ function runFacts(
 }
 
 function launchOf(
-  { dataDir, variablesFor }: LaunchParts,
+  { dataDir, variablesFor, address }: LaunchParts,
   { session, handle }: Entry,
   program: Pick<Launch, 'file' | 'args' | 'input' | 'acp'>,
 ): Launch {
   const { id, backend, workdir: cwd } = session;
+  const url = address?.url;
   return {
     ...program,
     id,
@@ -165,6 +169,11 @@ function launchOf(
       PWD: cwd,
       MILLRACE_AGENT_ID: id,
       MILLRACE_DATA_DIR: dataDir,
+      // Its own token, with which it can start agents.
+      ...(url !== undefined && {
+        MILLRACE_URL: url,
+        MILLRACE_TOKEN: agentToken(id, handle.token),
+      }),
     },
   };
 }

@@ -6,7 +6,7 @@ import { contextState, thresholdsFor } from '../core/guard.js';
 import { fail, invalid } from '../core/api.js';
 import { usable } from '../registry/backends.js';
 import { isEnded, type WorktreeOrigin } from '../core/session.js';
-import type { StoredQuestion } from '../questions/question.js';
+import { isAskedByCall, type StoredQuestion } from '../questions/question.js';
 import { adopt } from './adoption.js';
 import { AcpDriver } from './drivers/acp.js';
 import { HeadlessDriver } from './drivers/headless.js';
@@ -45,8 +45,8 @@ export interface SessionsParts
   acpHost?: string | undefined;
   /** The program through which headless agents ask; for tests. */
   permissionTool?: string | undefined;
-  /** Called with the time that the spawn of a new session took. */
-  onSpawned?: ((ms: number) => void) | undefined;
+  /** Gets the time that the spawn of each new session took, in milliseconds. */
+  spawnTimes?: number[] | undefined;
 }
 
 /** The agents that this daemon runs. */
@@ -101,13 +101,19 @@ export class AgentSessions implements Sessions {
     request: SpawnRequest,
     origin: SpawnOrigin = {},
   ): Promise<{ session: Session; isReplay: boolean }> {
-    const { clock, onSpawned } = this.#parts;
+    const { clock, spawnTimes } = this.#parts;
     const startedAt = clock.monotonic();
     const spawned = await this.#spawner.spawn(request, origin);
     if (spawned.isReplay) return spawned;
     await this.#runner.feed(spawned.session.id, { type: 'created' });
-    onSpawned?.(clock.monotonic() - startedAt);
+    // They stay until they are shown; without anyone who looks, only some.
+    if (spawnTimes && spawnTimes.length < 1_000) spawnTimes.push(clock.monotonic() - startedAt);
     return spawned;
+  }
+
+  secretOf(id: string): string | undefined {
+    const entry = this.#store.get(id);
+    return entry && !isEnded(entry.session) ? entry.handle.token : undefined;
   }
 
   list(): Promise<Session[]> {
@@ -165,6 +171,8 @@ export class AgentSessions implements Sessions {
   ): Promise<'taken' | 'gone'> {
     const { session_id: id } = question;
     const entry = this.#store.need(id);
+    // It waits for the answer in a call of its own.
+    if (isAskedByCall(ref)) return 'taken';
     const { keepsPrompt } = this.#writeTo(id, ref === null ? 'choice' : 'permission');
     if (ref === null && question.kind === 'text') {
       await this.send(id, answer);

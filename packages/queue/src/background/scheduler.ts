@@ -1,5 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
+import { taskOptions } from '../core/task.js';
 import type { Queue } from '../core/queue.js';
 import {
   planRuns,
@@ -122,6 +123,16 @@ export async function hasRoom(store: TaskStore, { name, config }: Queue): Promis
 const defaultPriority = 4;
 const defaultContentType = 'application/octet-stream';
 
+/** The operation that wrote the schedule has checked the ids. */
+function scheduledFlow(dependsOn: ScheduleDefinition['task']['depends_on']): Pick<NewTask, 'flow'> {
+  if (!dependsOn?.length) return {};
+  const listed = dependsOn.map((each) => {
+    const { id, on = 'success' } = typeof each === 'string' ? { id: each } : each;
+    return { id: id!.toUpperCase(), on };
+  });
+  return { flow: { dependsOn: listed } };
+}
+
 /** The task of a run. */
 export function scheduledTask(
   { task }: ScheduleDefinition,
@@ -138,9 +149,11 @@ export function scheduledTask(
     headers: task.headers ?? {},
     priority: task.priority ?? defaultPriority,
     groupKey: task.group_key ?? null,
+    ...scheduledFlow(task.depends_on),
     dueAt: run.dueAt,
     expiresAt: null,
     submittedBy: by,
     maxPending: queue.config.limits.max_pending,
+    options: taskOptions(task),
   };
 }

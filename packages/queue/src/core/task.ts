@@ -1,3 +1,6 @@
+import type { QueueComponents } from '@millrace/contract/queue';
+import type { TaskFlow } from './flow.js';
+
 /** One unit of work and its state. Times are Unix milliseconds; null: not set. */
 export interface Task {
   /** A ULID in upper case, unique over all queues. */
@@ -29,10 +32,59 @@ export interface Task {
   deadReason: DeadReason | null;
   lastError: LastError | null;
   submittedBy: string;
+  /** What the task decides for itself; absent: nothing. */
+  options?: TaskOptions | undefined;
+  /** Dependencies, waits and steps; null or absent: the task has none. */
+  flow?: TaskFlow | null;
+}
+
+/** Settings of one task. What is absent is as the queue has it. */
+export interface TaskOptions {
+  maxAttempts?: number;
+  backoff?: TaskBackoff;
+  timeoutMs?: number;
+  /** How long it is kept after its end. */
+  retainMs?: number;
+  /** Only claims that have all of them get the task. */
+  labels?: readonly string[];
+}
+
+export interface TaskBackoff {
+  kind: 'exponential' | 'fixed';
+  ms: number;
+  maxMs?: number;
+  /** The share of the delay that is random, from 0 to 1. */
+  jitter?: number;
+}
+
+type GivenOptions = Pick<
+  QueueComponents['schemas']['ScheduledTask'],
+  'max_attempts' | 'backoff' | 'timeout_ms' | 'retain_ms' | 'labels'
+>;
+
+/** Undefined if the task decides nothing for itself. */
+export function taskOptions(given: GivenOptions): TaskOptions | undefined {
+  const { max_attempts, backoff, timeout_ms, retain_ms, labels } = given;
+  const options: TaskOptions = {
+    ...(max_attempts !== undefined && { maxAttempts: max_attempts }),
+    ...(backoff && {
+      backoff: {
+        kind: backoff.kind,
+        ms: backoff.ms,
+        ...(backoff.max_ms !== undefined && { maxMs: backoff.max_ms }),
+        ...(backoff.jitter !== undefined && { jitter: Number(backoff.jitter) }),
+      },
+    }),
+    ...(timeout_ms !== undefined && { timeoutMs: timeout_ms }),
+    ...(retain_ms !== undefined && { retainMs: retain_ms }),
+    ...(labels && labels.length > 0 && { labels: [...new Set(labels)] }),
+  };
+  return Object.keys(options).length > 0 ? options : undefined;
 }
 
 export type TaskStatus = 'PENDING' | 'IN_FLIGHT' | 'SUCCEEDED' | 'DEAD';
-export type DeadReason = 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED';
+export type DeadReason =
+  'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED' | 'DEPENDENCY_FAILED' | 'FLOW_STUCK';
 
 /** A task with its payload and the history of its attempts: the first one and the last 49. */
 export interface WholeTask extends Task {

@@ -16,6 +16,7 @@ import {
   claimInParts,
   claimRequest,
   type DeliveryEvent,
+  hasGroupLimit,
   newLeaseToken,
   QueueState,
   type StoreHealth,
@@ -26,7 +27,7 @@ import type { DeliveryMetrics } from './delivery-metrics.js';
 import { InFlightRegistry, InFlightTask } from './in-flight.js';
 import type { PullServer } from './pull-server.js';
 import type { WaitingClaim } from './waiting-claims.js';
-import { settlementOf } from './handler-reports.js';
+import { settledVerdict, settlementOf } from './handler-reports.js';
 
 export interface CoordinatorOptions extends CallbackOptions {
   store: TaskStore;
@@ -337,7 +338,8 @@ export class Coordinator {
     );
   }
 
-  #finish(entry: InFlightTask, { outcome, wasSent, stored }: CallbackResult): void {
+  #finish(entry: InFlightTask, result: CallbackResult): void {
+    const { outcome, wasSent, stored, suspension } = result;
     const { clock, random } = this.options;
     entry.state.series.delivery(outcome.kind).inc();
     entry.state.callEnded(entry.task.handlerRef, entry.breakerMark, outcome.health);
@@ -348,6 +350,7 @@ export class Coordinator {
       wasSent,
       now,
       stored,
+      suspension,
       chance: outcome.kind === 'failed' ? random.next() : 0,
       handBackAt: this.#isStopping ? now : now + interruptedWaitMs,
     });
@@ -426,7 +429,8 @@ export class Coordinator {
     const now = this.options.clock.now();
     batch.forEach(({ entry, settlement }, i) => {
       const { kind } = results[i]!;
-      if (kind === 'settled') entry.state.settled(settlement.verdict, now);
+      const { task } = results[i]!;
+      if (kind === 'settled') entry.state.settled(settledVerdict(settlement, task!), now);
       else if (kind === 'lease_lost') entry.state.series.lateAnswers.inc();
       this.#release(entry);
     });
@@ -456,7 +460,7 @@ export class Coordinator {
 
   #capacityFreed({ state, queue }: InFlightTask): void {
     // The next task of its group may start.
-    if (queue.config.ordering.mode === 'group') state.mayHaveWork = true;
+    if (hasGroupLimit(queue.config)) state.mayHaveWork = true;
     this.#considerClaim(state);
   }
 

@@ -105,6 +105,7 @@ export class Maintenance implements Planner {
     const isFullScan = jobs.has('full_scan');
     if (isFullScan) this.#scanAlarm.ringIn(fullScanMs);
     if (isFullScan || jobs.has('expire')) await leaseExpiry.run();
+    if (isFullScan) await store.wake(clock.now());
     const { dueByQueue, upkeepAt } = await store.nextEventAt();
     if (upkeepAt !== undefined) this.leaseTaken(Math.max(pauseMs, upkeepAt - clock.now()));
     emit({ kind: 'planned', dueByQueue, isFullScan });
@@ -181,6 +182,7 @@ export class LeaseExpiry {
     const verdict = verdictOnEndedLease({
       attempt: task.attempt,
       policy: queue.config.retry,
+      options: task.options,
       now,
       chance: this.options.random.next(),
     });
@@ -258,6 +260,7 @@ export class Retention {
   /** Sweeps the queues whose time has come. */
   async sweep(): Promise<void> {
     const { store, clock, knownQueues } = this.options;
+    await this.#inSteps((limit) => store.deleteRetained({ now: clock.now(), limit }));
     if (clock.monotonic() - this.#listedAt >= listEveryMs) {
       // Another server may have created queues.
       for (const { name } of await store.listQueues()) this.#include(name);

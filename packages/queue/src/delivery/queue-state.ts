@@ -11,7 +11,9 @@ import {
   withStarts,
 } from '../core/pacing.js';
 import type { TargetHealth, Verdict } from '../core/outcome.js';
+import { never } from '../core/flow.js';
 import type { Queue } from '../core/queue.js';
+import type { WholeTask } from '../core/task.js';
 import type { ClaimRequest } from '../storage/port/task-store.js';
 import { type DeliveryMetrics, QueueSeries } from './delivery-metrics.js';
 import { WaitingClaims } from './waiting-claims.js';
@@ -147,9 +149,15 @@ export class QueueState {
   }
 
   /** Takes note of what a claim got. */
-  claimed(tasks: readonly { payload: Uint8Array }[], now: number): void {
+  claimed(tasks: readonly Pick<WholeTask, 'payload' | 'flow' | 'attempts'>[], now: number): void {
     this.lastClaimAt = now;
     if (tasks.length === 0) return;
+    for (const { flow, attempts } of tasks) {
+      const wokenAt = flow?.wokenAt;
+      // A retry was not woken.
+      if (wokenAt === undefined || wokenAt < (attempts.at(-1)?.endedAt ?? 0)) continue;
+      this.series.wakeDelays.observe(Math.max(0, now - wokenAt) / 1000);
+    }
     const bytes = tasks.reduce((sum, { payload }) => sum + payload.length, 0);
     this.hasSmallTasks = bytes <= smallTaskBytes * tasks.length;
     // Large tasks between small ones are remembered for a while.
@@ -162,7 +170,7 @@ export class QueueState {
   settled(verdict: Verdict, at: number): void {
     if (verdict.kind === 'dead') this.series.dead(verdict.reason).inc();
     if (verdict.kind === 'retry') this.series.retries.inc();
-    if ('dueAt' in verdict) this.alarm.ringIn(verdict.dueAt - at);
+    if ('dueAt' in verdict && verdict.dueAt < never) this.alarm.ringIn(verdict.dueAt - at);
   }
 
   /** Sets the timer for the next due task. True: there may be something to claim now. */
@@ -201,7 +209,7 @@ export class QueueState {
       // If other servers used up the rate, this one cannot know when it is free: poll.
       if (startAt === undefined) this.alarm.ringIn(pollMs(rate));
       else this.alarm.ringIn(Math.max(startAt - now, 1));
-    } else if (config.ordering.mode === 'group') {
+    } else if (hasGroupLimit(config)) {
       // A task that waits behind its group hides what falls due later in other groups.
       this.alarm.ringIn(blockedGroupWaitMs);
     }
@@ -215,6 +223,11 @@ export class QueueState {
     if (to === 'open') log.warn(fields, 'circuit breaker opened');
     else log.info(fields, `circuit breaker ${to.replace('_', ' ')}`);
   }
+}
+
+/** Whether a task may have to wait for others of its group. */
+export function hasGroupLimit({ ordering, limits }: Queue['config']): boolean {
+  return ordering.mode === 'group' || (limits.max_in_flight_per_group ?? 0) > 0;
 }
 
 function pollMs(rate: number): number {
@@ -255,6 +268,7 @@ export function claimRequest(queue: Queue, claim: Claim): ClaimRequest {
     maxInFlight: limits.max_in_flight,
     dispatchPerSecond: limits.dispatch_per_second,
     fifoGroups: ordering.mode === 'group',
+    maxPerGroup: limits.max_in_flight_per_group,
   };
 }
 

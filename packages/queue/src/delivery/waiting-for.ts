@@ -1,6 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { QueueComponents } from '@millrace/contract/queue';
 import type { Queue } from '../core/queue.js';
+import { flowWaitOf } from '../core/flow.js';
 import type { Task } from '../core/task.js';
 import type { TaskStore } from '../storage/port/task-store.js';
 import type { QueueState } from './queue-state.js';
@@ -36,21 +37,24 @@ export async function waitingForAll(
   const due: Task[] = [];
   for (const task of tasks) {
     if (task.status !== 'PENDING') continue;
-    if (task.dueAt !== null && task.dueAt > now) reasons.set(task.id, 'time');
+    const wait = flowWaitOf(task);
+    if (wait) reasons.set(task.id, wait);
+    else if (task.dueAt !== null && task.dueAt > now) reasons.set(task.id, 'time');
     else due.push(task);
   }
   if (due.length === 0) return reasons;
   const reason = await reasonOfQueue(queue, { store, state, isHeld });
   const isFifo = queue.config.ordering.mode === 'group';
+  const maxPerGroup = isFifo ? undefined : queue.config.limits.max_in_flight_per_group || undefined;
   const oldest = Math.min(...due.map(({ dueAt }) => dueAt ?? now));
   const turn = reason === undefined && (await hasNoWorker(oldest)) ? 'no_worker' : 'dispatch';
   await Promise.all(
     due.map(async ({ id, groupKey, handlerRef, dueAt }) => {
       if (reason !== undefined) return reasons.set(id, reason);
       if (state.isBlocked(handlerRef)) return reasons.set(id, 'circuit_open');
-      const mayWait = isFifo && groupKey !== null;
-      if (mayWait && (await store.groupIsBusy({ queue: queue.name, groupKey, id }))) {
-        return reasons.set(id, 'group');
+      if ((isFifo || maxPerGroup) && groupKey !== null) {
+        const query = { queue: queue.name, groupKey, id, maxPerGroup };
+        if (await store.groupIsBusy(query)) return reasons.set(id, 'group');
       }
       const isNew = turn === 'no_worker' && !(await hasNoWorker(dueAt));
       return reasons.set(id, isNew ? 'dispatch' : turn);

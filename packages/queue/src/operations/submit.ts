@@ -2,8 +2,17 @@ import { type QueueCode, queueCodes, type QueueSchema } from '@millrace/contract
 import { type FieldError, Refusal } from '@millrace/kit/errors';
 import { isBase64 } from '@millrace/kit/http';
 import type { Queue } from '../core/queue.js';
+import { taskOptions } from '../core/task.js';
 import type { InsertResult, NewTask } from '../storage/port/task-store.js';
 import { type BodyCheck, timeIn, toEnvelope, toTombstone } from './base/bodies.js';
+import {
+  checkFlow,
+  readFlow,
+  refusedByOthers,
+  taskEnded,
+  unknownDependency,
+  unknownParent,
+} from './base/dependencies.js';
 import {
   hasGrant,
   type Principal,
@@ -37,6 +46,7 @@ export async function submitTask(
   const by = caller.principal;
   const newId = () => random.ulid(now);
   const task = newTask(context.checks.task, body, { queue, now, by, newId, payload });
+  await checkFlow(context, caller, task);
   const allowance = context.submitLimits.take({
     queue: name,
     principal: by,
@@ -92,6 +102,14 @@ export function submitOutcome(
       throw queueNotFound(queue.name);
     case 'queue_full':
       throw queueFull(queue);
+    case 'unknown_dependency':
+      throw failBody('INVALID_TASK', [unknownDependency(result.id)]);
+    case 'unknown_parent':
+      throw failBody('INVALID_TASK', [unknownParent(task.flow!.parentId!)]);
+    case 'parent_ended':
+      throw taskEnded(task.flow!.parentId!);
+    case 'parent_lease_lost':
+      throw fail('LEASE_LOST', `The token does not hold the lease of ${task.flow!.parentId!}.`);
     default:
       throw new Error('Unexpected result of the store', { cause: result satisfies never });
   }
@@ -146,14 +164,18 @@ export async function submitBatch(
   const newId = () => context.random.ulid(now);
   const results: ItemResult[] = [];
   const good: { index: number; task: NewTask }[] = [];
-  items.forEach((item, index) => {
+  const tasks = items.map((item, index) => {
     try {
       const payload = payloads?.[index];
-      const task = newTask(context.checks.task, item, { queue, now, by, newId, payload });
-      good.push({ index, task });
+      return newTask(context.checks.task, item, { queue, now, by, newId, payload });
     } catch (error) {
       results[index] = rejected(index, error);
+      return undefined;
     }
+  });
+  if (tasks.some((task) => task?.flow)) await checkFlows(context, caller, tasks, results);
+  tasks.forEach((task, index) => {
+    if (task && !results[index]) good.push({ index, task });
   });
 
   const allowance = context.submitLimits.take({
@@ -171,9 +193,9 @@ export async function submitBatch(
   };
   const taken = good.slice(0, allowance.granted);
   if (taken.length > 0) {
-    const tasks = context.observer.inTrace(taken.map(({ task }) => task));
-    const stored = await context.store.insertTasks(tasks, now);
-    context.observer.submitted(tasks, stored, now);
+    const traced = context.observer.inTrace(taken.map(({ task }) => task));
+    const stored = await context.store.insertTasks(traced, now);
+    context.observer.submitted(traced, stored, now);
     if (stored.some(({ kind }) => kind === 'queue_not_found')) throw queueNotFound(name);
     taken.forEach(({ index, task }, at) => {
       settle(index, () => submitOutcome(caller, queue, task, stored[at]!).result);
@@ -187,6 +209,33 @@ export async function submitBatch(
     });
   }
   return results;
+}
+
+/** Refuses items with bad dependencies, and those that depend on refused items. */
+async function checkFlows(
+  context: QueueContext,
+  caller: Principal,
+  tasks: readonly (NewTask | undefined)[],
+  results: ItemResult[],
+): Promise<void> {
+  const others = new Set(tasks.flatMap((task) => task?.id ?? []));
+  for (const [index, task] of tasks.entries()) {
+    if (!task?.flow) continue;
+    await checkFlow(context, caller, task, others).catch((error: unknown) => {
+      results[index] = rejected(index, error);
+    });
+  }
+  const refused = new Set(tasks.flatMap((_, index) => (results[index] ? [index] : [])));
+  const items = tasks.map((task) => ({
+    id: task?.id ?? '',
+    dependsOn: task?.flow?.dependsOn?.map(({ id }) => id) ?? [],
+  }));
+  for (const [index, reason] of refusedByOthers(items, refused)) {
+    const message =
+      reason === 'cycle' ? 'leads back to the task itself' : 'names an item that is refused';
+    const error = failBody('INVALID_TASK', [{ pointer: '/depends_on', message }]);
+    results[index] = rejected(index, error);
+  }
 }
 
 function readItems(body: unknown): unknown[] {
@@ -253,16 +302,15 @@ export function newTask(
   if (given.group_key !== undefined && !given.group_key.isWellFormed()) {
     faults.push({ pointer: '/group_key', message: 'has half of a surrogate pair' });
   }
+  if (given.debounce_ms !== undefined && given.unique_key === undefined) {
+    faults.push({ pointer: '/debounce_ms', message: 'needs a unique_key' });
+  }
   const key = readUniqueKey(given, now, faults);
+  const isLinked = (given.depends_on ?? given.parent_id) !== undefined;
+  const flow = isLinked ? readFlow(given, given.id?.toUpperCase(), faults) : undefined;
   if (faults.length > 0) throw failBody('INVALID_TASK', faults);
   const { limits } = queue.config;
-  if (payload.length > limits.max_payload_bytes) {
-    throw fail(
-      'PAYLOAD_TOO_LARGE',
-      `The payload has ${payload.length} bytes; the queue ${queue.name} takes at most ` +
-        `${limits.max_payload_bytes}.`,
-    );
-  }
+  requirePayloadSize(payload, queue);
   return {
     id: given.id?.toUpperCase() ?? newId(),
     queue: queue.name,
@@ -276,8 +324,25 @@ export function newTask(
     expiresAt,
     submittedBy: by,
     ...key,
+    ...flow,
     maxPending: limits.max_pending,
+    options: hasOptions(given) ? taskOptions(given) : undefined,
+    isDebounced: given.debounce_ms !== undefined,
   };
+}
+
+function hasOptions(given: Parameters<typeof taskOptions>[0]): boolean {
+  const { max_attempts, backoff, timeout_ms, retain_ms, labels } = given;
+  return (max_attempts ?? backoff ?? timeout_ms ?? retain_ms ?? labels) !== undefined;
+}
+
+export function requirePayloadSize({ length }: Uint8Array, { name, config }: Queue): void {
+  const { max_payload_bytes: max } = config.limits;
+  if (length <= max) return;
+  throw fail(
+    'PAYLOAD_TOO_LARGE',
+    `The payload has ${length} bytes; the queue ${name} takes at most ${max}.`,
+  );
 }
 
 const maxKeyBytes = 256;
@@ -299,7 +364,7 @@ function readUniqueKey(
 
 const noBytes = new Uint8Array(0);
 
-function readPayload(text: string, faults: FieldError[]): Uint8Array {
+export function readPayload(text: string, faults: FieldError[]): Uint8Array {
   if (text === '') return noBytes;
   // Node's base64 decoder accepts invalid input, so it cannot be the check.
   if (isBase64(text)) return Buffer.from(text, 'base64');
@@ -310,9 +375,10 @@ function readPayload(text: string, faults: FieldError[]): Uint8Array {
   return noBytes;
 }
 
-function readDueAt({ run_at, delay_ms }: Submitted, now: number, faults: FieldError[]): number {
-  if (run_at === undefined) return now + (delay_ms ?? 0);
-  return readRunAt(run_at, now, faults);
+function readDueAt(given: Submitted, now: number, faults: FieldError[]): number {
+  const { run_at, delay_ms = 0, debounce_ms = 0 } = given;
+  if (run_at === undefined) return now + Math.max(delay_ms, debounce_ms);
+  return Math.max(readRunAt(run_at, now, faults), now + debounce_ms);
 }
 
 /** A time of at most 30 days ahead; one in the past means now. */

@@ -1,5 +1,6 @@
 import type { RowReader } from '@millrace/engine';
 import { configInUse, type Queue } from '../../core/queue.js';
+import { never, type WaitKind } from '../../core/flow.js';
 import type { Starts } from '../../core/pacing.js';
 import {
   after,
@@ -26,6 +27,10 @@ export interface Counters extends ReadyOrder {
   pending: number;
   inFlight: number;
   dead: number;
+  /** PENDING tasks of flows by what they wait for; absent while there was none. */
+  waits?: Partial<Record<WaitKind, number>>;
+  /** Those of them that wait for no time. */
+  parked?: number;
   /** Ids in the rows `listed`; absent in data of 0.1.0. */
   listed?: number;
   starts: Starts;
@@ -108,7 +113,8 @@ const maxOverdue = 10_000;
 
 /** PENDING tasks that are not due at `now`. */
 export function delayedCount(rows: RowReader, queue: number, now: number): number {
-  const all = readCounters(rows, queue).scheduled ?? scheduledCount(rows, queue);
+  const { scheduled, parked = 0 } = readCounters(rows, queue);
+  const all = (scheduled ?? scheduledCount(rows, queue)) - parked;
   const start = queueKey(kinds.scheduled, queue);
   const end = queueTimeKey(kinds.scheduled, queue, now + 1);
   let overdue = 0;
@@ -124,7 +130,7 @@ export function oldestDueAt(rows: RowReader, queue: number): number | null {
   const { floors, lanes } = readCounters(rows, queue);
   let oldest = Infinity;
   const see = (key: Buffer | undefined) => {
-    if (key) oldest = Math.min(oldest, timeOf(key));
+    if (key && timeOf(key) < never) oldest = Math.min(oldest, timeOf(key));
   };
   const first = (start: Buffer, end: Buffer) => {
     for (const { key } of rows.range({ start, end, limit: 1 })) return key;
@@ -205,14 +211,14 @@ export interface ReadyOrder {
  * Picks up to `limit` ready tasks of a queue: higher priority first, then group keys round-robin
  * from the last turn, within a group by due time and id. It seeks from group to group, so the cost
  * depends on the tasks picked, not on the tasks ready. Updates `order`. Skips tasks that `accept`
- * rejects.
+ * rejects, and the rest of a group if it says so.
  */
 export function pickReady(
   rows: RowReader,
   queue: number,
   order: ReadyOrder,
   limit: number,
-  accept: (key: Buffer) => boolean,
+  accept: Accept,
 ): readonly Buffer[] {
   const picks = new Picks(limit, accept);
   for (let priority = 9; priority >= 0 && !picks.isOver; priority--) {
@@ -224,13 +230,16 @@ export function pickReady(
   return picks.keys;
 }
 
+/** `group`: nothing more of the group of this task may be picked. */
+export type Accept = (key: Buffer) => boolean | 'group';
+
 class Picks {
   readonly keys: Buffer[] = [];
   skipped = 0;
 
   constructor(
     private readonly limit: number,
-    private readonly accept: (key: Buffer) => boolean,
+    private readonly accept: Accept,
   ) {}
 
   get left(): number {
@@ -241,13 +250,11 @@ class Picks {
     return this.left <= 0 || this.skipped >= maxSkipped;
   }
 
-  offer(key: Buffer): boolean {
-    if (this.accept(key)) {
-      this.keys.push(key);
-      return true;
-    }
-    this.skipped++;
-    return false;
+  offer(key: Buffer): boolean | 'group' {
+    const answer = this.accept(key);
+    if (answer === true) this.keys.push(key);
+    else this.skipped++;
+    return answer;
   }
 }
 
@@ -341,6 +348,8 @@ class GroupCursor {
   #at = 0;
   #last: Buffer;
   #ended = false;
+  /** The limit of tasks in flight of the group is reached. */
+  #isFull = false;
   seen = 0;
   hasPicked = false;
 
@@ -376,8 +385,10 @@ class GroupCursor {
 
   /** Like `pick`, from the buffer only. */
   pickBuffered(): boolean {
-    while (this.#at < this.#buffer.length) {
-      if (!this.picks.offer(this.#buffer[this.#at++]!)) continue;
+    while (this.#at < this.#buffer.length && !this.#isFull) {
+      const answer = this.picks.offer(this.#buffer[this.#at++]!);
+      if (answer === 'group') this.#ended = this.#isFull = true;
+      if (answer !== true) continue;
       this.hasPicked = true;
       return true;
     }
@@ -479,7 +490,9 @@ function dueAt(rows: RowReader, name: string): number | undefined {
   let earliest: number | undefined;
   for (const kind of [kinds.ready, kinds.lined, kinds.scheduled]) {
     const first = firstOf(rows, kind, number);
-    if (first) earliest = Math.min(earliest ?? Infinity, timeOf(first));
+    if (first && timeOf(first) < never) {
+      earliest = Math.min(earliest ?? Infinity, timeOf(first));
+    }
   }
   return earliest;
 }

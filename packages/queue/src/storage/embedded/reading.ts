@@ -1,8 +1,9 @@
 import type { RowReader } from '@millrace/engine';
 import type { AuditRecord } from '../../core/audit.js';
 import type { FullTask, Tombstone } from '../../core/task.js';
-import { toTombstone } from '../port/store-parts.js';
-import { tombstoneMs, type AuditQuery } from '../port/task-store.js';
+import type { TaskWithResult } from '../port/flow-store.js';
+import { toTask, toTombstone } from '../port/store-parts.js';
+import { tombstoneMs, type AuditQuery, type GroupQuery } from '../port/task-store.js';
 import { readGroup } from './indexes.js';
 import {
   auditKey,
@@ -28,6 +29,16 @@ export function task(rows: RowReader, id: string): FullTask | Tombstone | undefi
   return found && !isTombstone(found) ? showFull(rows, found) : found;
 }
 
+/** Tasks with their results. */
+export function tasksWithResults(rows: RowReader, ids: readonly string[]): TaskWithResult[] {
+  return ids.flatMap((id) => {
+    const found = find(rows, id);
+    if (!found || isTombstone(found)) return [];
+    const result = found.hasResult ? rows.get(idKey(kinds.result, id)) : undefined;
+    return [{ ...toTask(found.row), result: result?.toString() ?? null }];
+  });
+}
+
 function find(rows: RowReader, id: string): StoredTask | Tombstone | undefined {
   const bytes = rows.get(idKey(kinds.task, id));
   if (!bytes) return undefined;
@@ -38,13 +49,11 @@ function find(rows: RowReader, id: string): StoredTask | Tombstone | undefined {
   return deletion ? toTombstone(found.row, Number(deletion.toString())) : found;
 }
 
-export function groupIsBusy(
-  rows: RowReader,
-  query: { queue: string; groupKey: string; id: string },
-): boolean {
+export function groupIsBusy(rows: RowReader, query: GroupQuery): boolean {
   const queue = readQueue(rows, query.queue);
   if (!queue) return false;
   const { inFlight, retried } = readGroup(rows, queue.number, groupBytes(query.groupKey));
+  if (query.maxPerGroup) return inFlight >= query.maxPerGroup;
   const found = find(rows, query.id);
   let own = 0;
   if (found && !isTombstone(found) && isOf(found, query)) {

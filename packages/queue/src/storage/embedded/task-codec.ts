@@ -5,6 +5,7 @@ import type {
   LastError,
   Lease,
   Progress,
+  TaskOptions,
   Tombstone,
   WholeTask,
 } from '../../core/task.js';
@@ -18,6 +19,7 @@ import {
   toWholeTask,
 } from '../port/store-parts.js';
 import type { TaskFilter } from '../port/task-list.js';
+import type { TaskFlow } from '../../core/flow.js';
 import type { NewTask } from '../port/task-store.js';
 import { attemptKey, idKey, kinds, timeOf } from './keys.js';
 import { encodeJson } from './queue-state.js';
@@ -52,8 +54,16 @@ export const maxInlineBytes = 1_024;
 
 const forms = { task: 1, payloadApart: 2, tombstone: 3 } as const;
 const statusNames = ['PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'DEAD'] as const;
-const deadReasons = [null, 'ATTEMPTS_EXHAUSTED', 'PERMANENT', 'EXPIRED', 'CANCELLED'] as const;
-const verdicts = ['succeeded', 'retry', 'dead', 'handed_back'] as const;
+const deadReasons = [
+  null,
+  'ATTEMPTS_EXHAUSTED',
+  'PERMANENT',
+  'EXPIRED',
+  'CANCELLED',
+  'DEPENDENCY_FAILED',
+  'FLOW_STUCK',
+] as const;
+const verdicts = ['succeeded', 'retry', 'dead', 'handed_back', 'suspended'] as const;
 
 type Head = [
   queueNumber: number,
@@ -65,6 +75,8 @@ type Head = [
   groupKey: string | null,
   createdAt: number,
   submittedBy: string,
+  /** Absent if there are none. */
+  options?: TaskOptions,
 ];
 
 type State = [
@@ -93,6 +105,7 @@ interface Extra {
   key?: [key: string, until: number | null];
   /** The result is in a row of its own, or was dropped. */
   result?: 'stored' | 'dropped';
+  flow?: TaskFlow;
 }
 
 type StoredLease = [
@@ -106,13 +119,13 @@ type StoredLease = [
 
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 
-/** The part of a row that never changes, except for the priority. */
+/** The part of a row that never changes, except for priority and payload. */
 export function encodeFixed(task: NewTask, queueNumber: number, now: number): Buffer {
   const isApart = task.payload.length > maxInlineBytes;
   return fixedOf(task, queueNumber, now, isApart ? undefined : task.payload);
 }
 
-/** The same of a stored task after a change of its priority. */
+/** The same of a stored task after a change of its priority or payload. */
 export function encodeFixedAgain({ row, queueNumber, payload }: StoredTask): Buffer {
   return fixedOf(row, queueNumber, row.createdAt, payload);
 }
@@ -126,6 +139,7 @@ type HeadFields = Pick<
   | 'priority'
   | 'groupKey'
   | 'submittedBy'
+  | 'options'
 >;
 
 /** `payload` undefined: it has a row of its own. */
@@ -147,6 +161,7 @@ function fixedOf(
     createdAt,
     task.submittedBy,
   ];
+  if (task.options) head.push(task.options);
   const text = JSON.stringify(head);
   const length = Buffer.byteLength(text);
   const payloadBytes = payload?.length ?? 0;
@@ -189,9 +204,11 @@ export function encodeTask(task: StoredTask): Buffer {
 }
 
 function extraOf({ row, hasResult }: StoredTask): Extra | undefined {
-  const { progress, uniqueKey, uniqueUntil, resultDropped } = row;
-  if (!progress && uniqueKey === null && !hasResult && !resultDropped) return undefined;
+  const { progress, uniqueKey, uniqueUntil, resultDropped, flow } = row;
+  const hasMore = flow || resultDropped;
+  if (!progress && uniqueKey === null && !hasResult && !hasMore) return undefined;
   return {
+    ...(flow && { flow }),
     ...(progress && { progress: [progress.percent, progress.message, progress.at] }),
     ...(uniqueKey !== null && { key: [uniqueKey, uniqueUntil] }),
     ...((hasResult || resultDropped) && { result: hasResult ? 'stored' : 'dropped' }),
@@ -284,12 +301,14 @@ function rowOf(id: string, head: Head, state: State): TaskRow {
     deadReason: deadReasons[state[7]]!,
     lastError: errorOf(state[12]),
     submittedBy: head[8],
+    options: head[9],
     started: state[8] === 1,
     settled: settledOf(state[11]),
     progress: progressOf(state[14]),
     resultDropped: state[14]?.result === 'dropped',
     uniqueKey: state[14]?.key?.[0] ?? null,
     uniqueUntil: state[14]?.key?.[1] ?? null,
+    flow: state[14]?.flow ?? null,
   };
 }
 

@@ -1,3 +1,4 @@
+import type { TaskFlow } from '../../core/flow.js';
 import type { Queue } from '../../core/queue.js';
 import type {
   Attempt,
@@ -10,6 +11,7 @@ import type {
   Tombstone,
   WholeTask,
 } from '../../core/task.js';
+import type { UpdateTaskChange } from './task-changes.js';
 import {
   type ClaimRequest,
   type DeadFilter,
@@ -68,12 +70,14 @@ export function newRow(task: NewTask, now: number): TaskRow {
     deadReason: null,
     lastError: null,
     submittedBy: task.submittedBy,
+    options: task.options,
     started: false,
     settled: null,
     progress: null,
     resultDropped: false,
     uniqueKey: task.uniqueKey ?? null,
     uniqueUntil: task.uniqueUntil ?? null,
+    flow: task.flow ?? null,
   };
 }
 
@@ -94,6 +98,13 @@ export function claimRow(
     startedAt: claim.now,
     isAsync: false,
   };
+  if (row.flow?.wait) row.flow = wokenByTime(row.flow);
+}
+
+/** A task that is claimed while it waits was woken by its time. */
+export function wokenByTime(flow: TaskFlow): TaskFlow {
+  const { until: wokenAt } = flow.wait!;
+  return { ...flow, wait: undefined, wokenBy: { kind: 'timer' }, wokenAt };
 }
 
 /** False: the settlement is for an expired lease, and this one was extended since. */
@@ -132,6 +143,15 @@ export function settleRow(row: TaskRow, settlement: Settlement): void {
       row.status = 'PENDING';
       row.dueAt = verdict.dueAt;
       return;
+    case 'suspended':
+      row.attempt--;
+      row.totalAttempts--;
+      row.status = 'PENDING';
+      row.dueAt = verdict.dueAt;
+      // It holds no turn of its group.
+      row.started = false;
+      row.flow = verdict.flow;
+      return;
     case 'retry':
       row.status = 'PENDING';
       row.dueAt = verdict.dueAt;
@@ -144,6 +164,7 @@ export function expireRow(row: TaskRow, now: number): void {
   row.updatedAt = now;
   row.deadAt = now;
   row.deadReason = 'EXPIRED';
+  row.flow &&= { ...row.flow, wait: undefined };
   row.lastError = expiredError(now);
 }
 
@@ -158,7 +179,17 @@ export function cancelRow(row: TaskRow, message: string, now: number): void {
   row.updatedAt = now;
   row.deadAt = now;
   row.deadReason = 'CANCELLED';
+  row.flow &&= { ...row.flow, wait: undefined };
   row.lastError = cancelledError(message, now);
+}
+
+export function failDependent(row: TaskRow, error: LastError): void {
+  row.status = 'DEAD';
+  row.dueAt = null;
+  row.updatedAt = error.at;
+  row.deadAt = error.at;
+  row.deadReason = 'DEPENDENCY_FAILED';
+  row.lastError = error;
 }
 
 export function cancelledError(message: string, at: number): LastError {
@@ -170,12 +201,24 @@ export function updateRow(
   {
     dueAt,
     priority,
+    payload,
     now,
-  }: { dueAt?: number | undefined; priority?: number | undefined; now: number },
+  }: Pick<UpdateTaskChange, 'dueAt' | 'priority' | 'payload' | 'now'>,
 ): void {
   row.dueAt = dueAt ?? row.dueAt;
   row.priority = priority ?? row.priority;
+  row.payloadContentType = payload?.contentType ?? row.payloadContentType;
   row.updatedAt = now;
+}
+
+/** A blocked task cannot be made due, and the time of a suspended one is its handler's. */
+export function mayUpdate(
+  { status, flow }: Pick<Task, 'status' | 'flow'>,
+  { action, dueAt }: Pick<UpdateTaskChange, 'action' | 'dueAt'>,
+): boolean {
+  if (status !== 'PENDING') return false;
+  if (dueAt === undefined || !flow?.wait) return true;
+  return action === 'run_now' && flow.wait.kind !== 'dependencies';
 }
 
 export function redriveRow(row: TaskRow, dueAt: number, now: number): void {
@@ -188,6 +231,7 @@ export function redriveRow(row: TaskRow, dueAt: number, now: number): void {
   row.deadAt = null;
   row.deadReason = null;
   row.started = false;
+  row.flow &&= { ...row.flow, wait: undefined };
 }
 
 /** The history with one more attempt. */
@@ -228,6 +272,8 @@ export function toTask(row: TaskRow): Task {
     deadReason: row.deadReason,
     lastError: row.lastError,
     submittedBy: row.submittedBy,
+    options: row.options,
+    flow: row.flow ?? null,
   };
 }
 
@@ -387,4 +433,12 @@ export class DeadGroups {
       b.count - a.count || b.lastSeenAt - a.lastSeenAt || (a.sampleId < b.sampleId ? 1 : -1);
     return [...this.#groups.values()].toSorted(order).slice(0, limit);
   }
+}
+
+/** Whether a claim with these labels may take the task; undefined: any claim may. */
+export function hasLabels(
+  { options }: Pick<Task, 'options'>,
+  labels: readonly string[] | undefined,
+): boolean {
+  return !options?.labels || !labels || options.labels.every((label) => labels.includes(label));
 }

@@ -7,10 +7,13 @@ import type {
   LastError,
   Progress,
   Task,
+  TaskOptions,
   Tombstone,
   WholeTask,
 } from '../../core/task.js';
 import type { Verdict } from '../../core/outcome.js';
+import type { Suspension, TaskFlow } from '../../core/flow.js';
+import type { FlowStore } from './flow-store.js';
 import type { EventLog } from './events.js';
 import type { TaskChanging } from './task-changes.js';
 import type { TaskListing } from './task-list.js';
@@ -24,7 +27,7 @@ export type WorkListener = (queue: string, handlers?: ReadonlySet<string>) => vo
  * retention are decided by the caller. A store that cannot reach its database throws
  * `StorageUnavailable`.
  */
-export interface TaskStore extends TaskListing, TaskChanging, Rows, EventLog {
+export interface TaskStore extends TaskListing, TaskChanging, FlowStore, Rows, EventLog {
   readonly capabilities: StoreCapabilities;
 
   // Queues
@@ -95,8 +98,11 @@ export interface TaskStore extends TaskListing, TaskChanging, Rows, EventLog {
    * expires. Undefined: none. Overdue events have times in the past.
    */
   nextEventAt(): Promise<{ dueByQueue: ReadonlyMap<string, number>; upkeepAt: number | undefined }>;
-  /** Is another task of this FIFO group in flight or waiting to be retried? */
-  groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean>;
+  /**
+   * Is another task of this FIFO group in flight or waiting to be retried? With `maxPerGroup`: are
+   * as many tasks of the group in flight?
+   */
+  groupIsBusy(request: GroupQuery): Promise<boolean>;
   /**
    * Subscribes to hints that a queue may have new work, also from another server. A hint may be
    * false, and a lost hint only costs time. It may come before the call that adds the work
@@ -126,6 +132,8 @@ export interface TaskStore extends TaskListing, TaskChanging, Rows, EventLog {
     now: number;
     limit: number;
   }): Promise<number>;
+  /** Deletes finished tasks with a retention of their own that is over. Returns how many. */
+  deleteRetained(request: { now: number; limit: number }): Promise<number>;
   /** Deletes tombstones older than a day. Returns how many. */
   deleteTombstones(request: { now: number; limit: number }): Promise<number>;
 
@@ -197,6 +205,16 @@ export interface NewTask {
   uniqueUntil?: number | null | undefined;
   /** The queue may hold this many PENDING tasks; 0: any number. */
   maxPending: number;
+  options?: TaskOptions | undefined;
+  /**
+   * If the key is held by a PENDING task, that task gets this payload and due time instead; if its
+   * holder has started, this task takes the key.
+   */
+  isDebounced?: boolean | undefined;
+  /** Dependencies, parent and flow, if the task has any. */
+  flow?: TaskFlow | undefined;
+  /** Must be the token of the parent's lease, if given. */
+  parentToken?: string | undefined;
 }
 
 export type InsertResult =
@@ -205,7 +223,9 @@ export type InsertResult =
   | { kind: 'existing'; task: Task }
   | { kind: 'purged'; tombstone: Tombstone }
   | { kind: 'queue_not_found' }
-  | { kind: 'queue_full' };
+  | { kind: 'queue_full' }
+  | { kind: 'unknown_dependency'; id: string }
+  | { kind: 'unknown_parent' | 'parent_ended' | 'parent_lease_lost' };
 
 export interface ClaimRequest {
   queue: string;
@@ -230,8 +250,19 @@ export interface ClaimRequest {
   handlers?: readonly string[] | undefined;
   /** No tasks for these handlers. */
   excludedHandlers?: readonly string[] | undefined;
+  /** Only tasks all of whose labels are among these; absent: any. */
+  labels?: readonly string[] | undefined;
+  /** Tasks of one group in flight, at most; absent or 0: any number. */
+  maxPerGroup?: number | undefined;
   /** A client waits for the result: claim without delay. */
   isImmediate?: boolean | undefined;
+}
+
+export interface GroupQuery {
+  queue: string;
+  groupKey: string;
+  id: string;
+  maxPerGroup?: number | undefined;
 }
 
 /** How a claim ends. */
@@ -248,6 +279,8 @@ export interface Settlement {
   result?: string | undefined;
   /** The result was too large to keep. */
   resultDropped?: boolean | undefined;
+  /** What the task waits for, with the verdict `suspended`; the store fills in the verdict. */
+  suspension?: Suspension | undefined;
   /** Only if the lease expired by this time: it may have been extended on another server. */
   expiredBy?: number | undefined;
 }
@@ -313,6 +346,10 @@ export interface DeadChange {
   selector: Readonly<Record<string, unknown>>;
   /** Redrive: when the n-th of `ids` is due; absent: now. */
   dueAt?: ((index: number) => number) | undefined;
+  /** Redrive: also the tasks that died of these; absent: yes. */
+  withDependents?: boolean | undefined;
+  /** Redrive: drop this step and those after it; null: all; absent: none. */
+  fromStep?: string | null | undefined;
   /**
    * The job that this is a step of; its new value is given how many tasks changed. Without one the
    * change is audited; of a job, its start and its end are.
@@ -320,9 +357,10 @@ export interface DeadChange {
   row?: (RowKey & { ifRevision: number; value: (count: number) => RowValue }) | undefined;
 }
 
-/** The ids of the tasks that were changed, in the order given. */
+/** The ids of the tasks that were changed, in the order given, and how many came back with them. */
 export type DeadChangeResult =
-  { kind: 'done'; ids: string[]; row: Row | undefined } | { kind: 'conflict'; ids: [] };
+  | { kind: 'done'; ids: string[]; dependents: number; row: Row | undefined }
+  | { kind: 'conflict'; ids: [] };
 
 export type { AuditRecord, Verdict };
 

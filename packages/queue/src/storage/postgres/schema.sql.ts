@@ -1,3 +1,4 @@
+import { flowTables } from './flow.sql.js';
 import { noTurn } from './low-water-marks.js';
 
 /**
@@ -28,6 +29,7 @@ export const eventTables = [
  * The tables of a new database.
  *
  * - `tasks`: immutable columns of a task, and its id, once. Without a task it is the tombstone.
+ *   `options`: JSON of what the task decides for itself.
  * - `live`: the state of pending and running tasks: narrow and small. `stage` 0: ready, 1: scheduled,
  *   2: in flight with a group; without a group a task in flight keeps stage 0 and has a lease token.
  *   `group_key` is '' where there is none.
@@ -44,6 +46,9 @@ export const eventTables = [
  *   status of a holder that was deleted.
  * - `rows`: schedules, jobs, history and workers. `value` changes often; an update that leaves `body`
  *   alone does not copy it.
+ * - `flow_rows`: steps, signals and links of tasks. `flow_ends`: tasks that ended and for which others
+ *   may wait, until those were told. `flow` of a task is JSON; `wait` says what it waits for, counted
+ *   from 1, and is null from its claim on.
  * - `deleted_queues`: deleted queues whose finished tasks are not all deleted yet.
  */
 export const tables = [
@@ -103,7 +108,8 @@ export const tables = [
     submitted_by text NOT NULL,
     content_type text NOT NULL,
     headers text NOT NULL,
-    payload bytea NOT NULL
+    payload bytea NOT NULL,
+    options text
   )`,
   `CREATE INDEX tasks_purged ON millrace.tasks (purged_at, id) WHERE purged_at IS NOT NULL`,
   `CREATE INDEX tasks_listed ON millrace.tasks (queue, created_at, id) WHERE purged_at IS NULL`,
@@ -134,8 +140,13 @@ export const tables = [
     attempts text[] NOT NULL,
     progress text,
     unique_key text COLLATE "C",
-    unique_until bigint
+    unique_until bigint,
+    labels text[],
+    retain_ms bigint,
+    flow text,
+    wait smallint
   )`,
+  `CREATE INDEX live_labelled ON millrace.live (queue_no) WHERE stage = 0 AND labels IS NOT NULL`,
   `CREATE INDEX live_ready ON millrace.live (queue_no, priority, group_key, due_at, id)
     WHERE stage = 0`,
   `CREATE INDEX live_scheduled ON millrace.live (queue_no, due_at, id) WHERE stage = 1`,
@@ -168,9 +179,14 @@ export const tables = [
     progress text,
     result text,
     unique_key text COLLATE "C",
-    unique_until bigint
+    unique_until bigint,
+    retained_until bigint,
+    flow text
   )`,
-  `CREATE INDEX ended_succeeded ON millrace.ended (queue_no, ended_at, id) WHERE outcome = 3`,
+  `CREATE INDEX ended_succeeded ON millrace.ended (queue_no, ended_at, id)
+    WHERE outcome = 3 AND retained_until IS NULL`,
+  `CREATE INDEX ended_retained ON millrace.ended (retained_until, id)
+    WHERE retained_until IS NOT NULL`,
   // With the columns of all filters: one that matches little reads the index alone.
   `CREATE INDEX ended_dead ON millrace.ended (queue_no, ended_at, id, http_status, error_type,
     handler_ref) WHERE outcome = 4`,
@@ -202,6 +218,7 @@ export const tables = [
     created_at bigint NOT NULL,
     PRIMARY KEY (kind, queue_no, key)
   )`,
+  ...flowTables,
   `CREATE TABLE millrace.deleted_queues (
     queue_no bigint PRIMARY KEY,
     deleted_at bigint NOT NULL
@@ -253,20 +270,20 @@ export const tuning = [
     'tasks',
     'id queue purged_at',
     `handler_ref priority group_key created_at first_due_at first_expires_at purged_status
-      submitted_by content_type headers payload`,
+      submitted_by content_type headers payload options`,
   ),
   statistics(
     'live',
     `id queue_no created_at due_at expires_at lease_expires_at stage priority started group_key`,
     `updated_at lease_started_at attempt total_attempts redrive_count settled_verdict lease_async
       lease_token lease_node settled_token http_status error_type last_error attempts progress
-      unique_key unique_until`,
+      unique_key unique_until labels retain_ms flow`,
   ),
   statistics(
     'ended',
     'id queue_no ended_at outcome http_status handler_ref error_type',
     `expires_at attempt total_attempts redrive_count settled_verdict settled_token dead_reason
-      last_error attempts progress result unique_key unique_until`,
+      last_error attempts progress result unique_key unique_until flow`,
   ),
 ];
 
