@@ -17,20 +17,25 @@ test('create: makes a pull queue, once', async () => {
 });
 
 test('create: makes a queue with an allowed callback', async () => {
-  await server.ok(['create', 'parcels', '--url', server.handlerUrl]);
+  await server.ok(['create', 'parcels', '--callback-url', server.handlerUrl]);
   const { callback } = await server.json(['config', 'get', 'parcels']);
   expect(callback.url).toBe(server.handlerUrl);
 });
 
 test('create: needs either a URL or --pull', async () => {
   expect((await server.ctl(['create', 'cards'])).code).toBe(2);
-  const both = ['create', 'cards', '--pull', '--url', 'http://127.0.0.1:1/'];
+  const both = ['create', 'cards', '--pull', '--callback-url', 'http://127.0.0.1:1/'];
   expect((await server.ctl(both)).code).toBe(2);
-  expect((await server.ctl(['create', 'cards', '--url', 'nonsense'])).code).toBe(2);
+  expect((await server.ctl(['create', 'cards', '--callback-url', 'nonsense'])).code).toBe(2);
 });
 
 test('create: a URL off the allowlist is refused if the config file is not known', async () => {
-  const refused = await server.ctl(['create', 'cards', '--url', 'https://example.org/run']);
+  const refused = await server.ctl([
+    'create',
+    'cards',
+    '--callback-url',
+    'https://example.org/run',
+  ]);
   expect([refused.code, refused.err]).toEqual([1, expect.stringContaining('--config')]);
 });
 
@@ -46,13 +51,20 @@ test('create: allows the URL in the config file of a running server, which reloa
   try {
     await says('"listener":"metrics"');
     const url = /"listener":"http","url":"([^"]+)"/.exec(out)?.[1];
-    const made = ['create', 'mail', '--url', 'http://127.0.0.1:9000/run', '--config', file];
+    const made = [
+      'create',
+      'mail',
+      '--callback-url',
+      'http://127.0.0.1:9000/run',
+      '--config',
+      file,
+    ];
     const env = { MILLRACE_QUEUE_URL: url! };
     // As a process: while it waits for the reload, nothing else keeps it alive.
     const token = { MILLRACE_QUEUE_TOKEN: tokens.root };
     const { code, out: said } = await ctl(['queue', ...made], { ...env, ...token });
     expect([code, said]).toEqual([0, 'Created the queue mail.\n']);
-    const calls = ['create', 'calls', '--url', 'grpc://127.0.0.1:50051', '--config', file];
+    const calls = ['create', 'calls', '--callback-url', 'grpc://127.0.0.1:50051', '--config', file];
     expect(await server.ok(calls, { env })).toBe('Created the queue calls.\n');
     const text = readFileSync(file, 'utf8');
     expect(text).toMatch(/^# Ours\n/);

@@ -209,7 +209,7 @@ test('claim: a stream that is not read is cut off and its tasks are handed back'
   }
   const statuses = async () => {
     const { body } = await server.as('operator', { method: 'GET', path });
-    return body.tasks.map(({ status }: any) => status);
+    return (body as any).tasks.map(({ status }: any) => status);
   };
   const session = connectHttp2(`http://${url.host}`, { settings: { initialWindowSize: 0 } });
   onTestFinished(() => session.destroy());

@@ -5,6 +5,7 @@ import { claimTests } from './task-store/claims.js';
 import { deadLetterTests } from './task-store/dead-letters.js';
 import { flowTests } from './task-store/flows.js';
 import { eventTests } from './task-store/events.js';
+import { optionTests } from './task-store/options.js';
 import { listTests } from './task-store/lists.js';
 import { groupTests } from './task-store/groups.js';
 import { historyTests } from './task-store/history.js';
@@ -41,5 +42,6 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     historyTests(fixture);
     flowTests(fixture);
     eventTests(fixture);
+    optionTests(fixture);
   });
 }

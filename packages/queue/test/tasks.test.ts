@@ -210,27 +210,26 @@ test('a payload may be as large as the queue allows, to the byte', async () => {
   expect((await submit({ handler_ref: 'a', payload: more }, 'mail.large')).status).toBe(413);
 });
 
-test('stats report the age of the oldest pending task', async () => {
+test('stats report how long the oldest task has been due', async () => {
   await makeQueue(server, 'mail.stats');
   const path = '/v1/queues/mail.stats/stats';
   const counts = { pending: 0, in_flight: 0, dlq_depth: 0, oldest_pending_age_ms: 0 };
-  const waits = { blocked: 0, suspended: 0 };
-  const totals = {
-    ...waits,
-    succeeded_total: 0,
-    failed_total: 0,
-    dead_total: 0,
-    rate_per_second: 0,
-  };
-  const idle = { ...counts, ...totals };
+  const totals = { succeeded_total: 0, failed_total: 0, dead_total: 0, rate_per_second: 0 };
+  const state = { delayed: 0, state: 'running', breakers: [], blocked: 0, suspended: 0 };
+  const idle = { ...counts, ...totals, ...state };
   expect((await server.as('submitter', { path })).body).toEqual(idle);
   await submitOne(server, 'mail.stats', { delay_ms: 60_000 });
   await buryTasks(server, 1, { queue: 'mail.stats' });
-  server.clock.aheadMs += 65_000;
+  expect((await server.as('submitter', { path })).body).toMatchObject({
+    pending: 1,
+    delayed: 1,
+    oldest_pending_age_ms: 0,
+  });
+  await submitOne(server, 'mail.stats', {});
+  server.clock.aheadMs += 5_000;
   const { body } = await server.as('submitter', { path });
-  server.clock.aheadMs -= 65_000;
-  expect(body).toMatchObject({ pending: 1, dlq_depth: 1 });
-  // It counts from when the task became due.
+  server.clock.aheadMs -= 5_000;
+  expect(body).toMatchObject({ pending: 2, delayed: 1, dlq_depth: 1 });
   expect(body['oldest_pending_age_ms']).toBeGreaterThanOrEqual(5_000);
   expect(body['oldest_pending_age_ms']).toBeLessThan(60_000);
 });

@@ -21,6 +21,13 @@ export type {
   TaskInfo,
 } from './handlers.js';
 export { Flow, type FlowTaskOptions } from './flow.js';
+export type {
+  EventOptions,
+  EventQuery,
+  QueueEvent,
+  QueueEvents,
+  QueueEventType,
+} from './events.js';
 export type { Listing } from './listing.js';
 export { inCallNames } from './names.js';
 export { toNodeHandler, type NodeHandler } from './node-handler.js';
@@ -43,6 +50,7 @@ export type { DeadFilter, DeadSelection, Schedule, ScheduleInput } from './queue
 export type { StandardSchema } from './standard-schema.js';
 export type { AgentResult, AgentTask, Step, StepContext, StepOptions } from './steps.js';
 export { submitRequestNow, type ManyItem, type SubmitOptions, type WaitOptions } from './submit.js';
+export { submitIn, type SqlClient } from './submit-in.js';
 export {
   defineTasks,
   queuesOf,
@@ -67,3 +75,14 @@ export {
   type WorkerEvents,
   type WorkerOptions,
 } from './worker.js';
+export {
+  decodeMessage,
+  MessageWriter,
+  sessionPath,
+  sessionUpgrade,
+  type SentTask,
+  type SessionAnswer,
+  type SessionError,
+  type SessionRequest,
+  type SessionResponse,
+} from './session-messages.js';

@@ -159,7 +159,7 @@ class PullWorker implements Worker {
   readonly #wakers = new Set<() => void>();
   readonly #loops: Promise<unknown>;
   readonly #extending: ReturnType<typeof setInterval>;
-  readonly #stopListening: (() => void) | undefined;
+  readonly #stopListening: () => void;
   /** Aborted by a pause. */
   #claiming = new AbortController();
   #drained: ReturnType<typeof setTimeout> | undefined;
@@ -184,7 +184,11 @@ class PullWorker implements Worker {
       (queue, weight) => new Source(queue, weight, transport, this.#onError),
     );
     transport.ensureQueues?.(this.#sources.map(({ queue }) => queue));
-    this.#stopListening = transport.onCancelled?.((id) => this.#cancelled(id));
+    const stops = [
+      transport.onStopped?.((id, how) => this.#interrupt(id, how)),
+      transport.onReconnected?.(() => this.#extendAll()),
+    ];
+    this.#stopListening = () => stops.forEach((stop) => stop?.());
     this.#extending = setInterval(() => this.#extendAll(), this.#leaseMs / 3);
     // Later, so that `use` and `on` come before the first task.
     this.#loops = Promise.resolve().then(() =>
@@ -253,7 +257,7 @@ class PullWorker implements Worker {
     await Promise.all(this.#settling);
     clearTimeout(timer);
     clearInterval(this.#extending);
-    this.#stopListening?.();
+    this.#stopListening();
     await this.options.onStopped?.();
   }
 
@@ -410,7 +414,6 @@ class PullWorker implements Worker {
       this.#emit('failed', info, error);
       const { errorType, message, stack, isPermanent, retryAfterMs } = failureOf(error);
       const decision = isPermanent ? 'dead' : this.options.retry?.(error, info.attempt);
-      const delayMs = typeof decision === 'number' ? decision : retryAfterMs;
       return {
         ...lease,
         outcome: 'fail',
@@ -420,7 +423,8 @@ class PullWorker implements Worker {
         retry: decision !== 'dead',
         // A handler that was cut off by a shutdown has not used up its attempt.
         ...(task.isAborted && this.#stopping.signal.aborted && { defer: true }),
-        ...(delayMs !== undefined && { retry_after_ms: Math.round(delayMs) }),
+        ...(retryAfterMs !== undefined && { retry_after_ms: Math.round(retryAfterMs) }),
+        ...(typeof decision === 'number' && { delay_ms: Math.round(decision) }),
       };
     }
   }
@@ -463,8 +467,12 @@ class PullWorker implements Worker {
     return middleware ? middleware(context, () => this.#wrap(at + 1, context, run)) : run();
   }
 
-  #cancelled(id: string): void {
-    for (const task of this.#running) if (task.info.id === id) task.cancel();
+  #interrupt(id: string, how: 'cancelled' | 'lost'): void {
+    for (const task of this.#running) {
+      if (task.info.id !== id) continue;
+      if (how === 'cancelled') task.cancel();
+      else task.lose();
+    }
   }
 
   #extendAll(): void {

@@ -1560,6 +1560,32 @@ export interface components {
        */
       unique_for_ms?: number;
       /**
+       * @description The task runs this long after the last submit with its `unique_key`, which it needs: a
+       *     submit while it is PENDING replaces its payload and its time, and answers with that task.
+       *     One that has started gives the key to the new task.
+       * @example 5000
+       */
+      debounce_ms?: number;
+      /** @description After this many attempts the task is DEAD; instead of the queue's limit. */
+      max_attempts?: number;
+      /** @description The delay between its attempts; instead of the queue's. */
+      backoff?: components['schemas']['TaskBackoff'];
+      /**
+       * @description How long an attempt may take; instead of the callback's. Workers of a pull queue get it
+       *     with the task and keep to it.
+       */
+      timeout_ms?: number;
+      /** @description How long the task is kept after its end; instead of the queue's retention. */
+      retain_ms?: number;
+      /**
+       * @description Only claims that name all of these labels get the task. Callbacks ignore them.
+       * @example [
+       *       "gpu",
+       *       "eu"
+       *     ]
+       */
+      labels?: components['schemas']['Label'][];
+      /**
        * @description Tasks that must end first, in any queue where the caller is a submitter; at most 100.
        *     One that is unknown is 422 INVALID_TASK; of a batch, items may name each other.
        */
@@ -1820,6 +1846,28 @@ export interface components {
       mode?: 'any' | 'all';
     };
     /**
+     * @description A label of tasks and workers.
+     * @example gpu
+     */
+    Label: string;
+    /** @description The delay between the attempts of a task. */
+    TaskBackoff: {
+      /**
+       * @description `exponential` doubles the delay with each failure.
+       * @enum {string}
+       */
+      kind: 'exponential' | 'fixed';
+      /** @description The delay after the first failure. */
+      ms: number;
+      /** @description The longest delay; the queue's if absent. */
+      max_ms?: number;
+      /**
+       * @description The share of the delay that is random: 0.5 takes off up to half of it. `true` is 1, and
+       *     none is 0.
+       */
+      jitter?: number | boolean;
+    };
+    /**
      * @description The tasks. Each item is checked alone: one that is not a valid SubmitTaskRequest gets its
      *     own 422 result and does not refuse the batch.
      */
@@ -1900,6 +1948,14 @@ export interface components {
       last_error: components['schemas']['LastError'] | null;
       /** @description The principal that submitted it. */
       submitted_by: string;
+      /** @description Its own backoff; absent if it has none. */
+      backoff?: components['schemas']['TaskBackoff'];
+      /** @description Its own timeout; absent if it has none. */
+      timeout_ms?: number;
+      /** @description Its own retention; absent if it has none. */
+      retain_ms?: number;
+      /** @description Its labels; absent if it has none. */
+      labels?: components['schemas']['Label'][];
       /** @description The flow it was submitted with; absent if none. */
       flow_id?: components['schemas']['Ulid'];
       /** @description The task it is a child of; absent if none. */
@@ -2183,6 +2239,16 @@ export interface components {
       priority?: number;
       /** @description Not before this time, at most 30 days ahead. A time in the past means now. */
       run_at?: components['schemas']['InputTimestamp'];
+      /**
+       * @description The new payload in base64, as in a submit.
+       * @example e30=
+       */
+      payload?: string;
+      /**
+       * @description The media type of the new payload; as before if absent.
+       * @example application/json
+       */
+      payload_content_type?: string;
     };
     /** @description PENDING tasks that match every given key; `{}` is all of the queue. */
     CancelFilter: {
@@ -2409,6 +2475,25 @@ export interface components {
        * @example acme
        */
       group_key?: string;
+      /** @description After this many attempts the task is DEAD; instead of the queue's limit. */
+      max_attempts?: number;
+      /** @description The delay between its attempts; instead of the queue's. */
+      backoff?: components['schemas']['TaskBackoff'];
+      /**
+       * @description How long an attempt may take; instead of the callback's. Workers of a pull queue get it
+       *     with the task and keep to it.
+       */
+      timeout_ms?: number;
+      /** @description How long the task is kept after its end; instead of the queue's retention. */
+      retain_ms?: number;
+      /**
+       * @description Only claims that name all of these labels get the task. Callbacks ignore them.
+       * @example [
+       *       "gpu",
+       *       "eu"
+       *     ]
+       */
+      labels?: components['schemas']['Label'][];
       /** @description As in a submit. */
       depends_on?: components['schemas']['DependsOn'];
     };
@@ -3088,6 +3173,8 @@ export interface components {
       defer?: boolean;
       /** @description Raises the delay before the next attempt. More than one hour is taken as one hour. */
       retry_after_ms?: number;
+      /** @description The delay before the next attempt, instead of the backoff. */
+      delay_ms?: number;
       /** @description Details such as a stack trace, kept as the attempt's `response_snippet`. Cut to 2 KiB. */
       stack?: string;
     };
@@ -3124,6 +3211,8 @@ export interface components {
       lease_ms?: number;
       /** @description Claim only tasks with one of these `handler_ref`s; absent takes any. */
       handlers?: components['schemas']['HandlerRef'][];
+      /** @description Claim only tasks all of whose labels are among these; absent takes tasks without labels. */
+      labels?: components['schemas']['Label'][];
     };
     /** @description Claimed tasks. */
     ClaimResult: {
@@ -3177,6 +3266,8 @@ export interface components {
       defer?: boolean;
       /** @description Raises the delay before the next attempt. */
       retry_after_ms?: number;
+      /** @description The delay before the next attempt, instead of the backoff. */
+      delay_ms?: number;
       /** @description Details such as a stack trace. Cut to 2 KiB. */
       stack?: string;
       /** @description Any JSON, at most 64 KiB; kept with the task. Counts with `complete`. */

@@ -138,7 +138,6 @@ export const commands = (tools: Tools): Commands => ({
         'Run it on a machine with this label; may be repeated, the rarest first',
         { repeats: true },
       ],
-      ['--data <dir>', 'Data directory of a local `ctl up`, to find its queue and token'],
       ['--wait', 'Wait until the task has succeeded or is dead'],
       ['--timeout <duration>', 'Stop waiting after this long'],
     ],

@@ -9,8 +9,8 @@ export function build(doctor: CtlCommand, tools: Tools): void {
   doctor
     .description(
       'Check Node, the data directory, the files with tokens, keys and secrets, the ' +
-        'programs that Millrace calls and the ports it listens on. Explains how to fix each ' +
-        'problem, and changes nothing.',
+        'programs that Millrace calls, the ports it listens on, and queues without a worker. ' +
+        'Explains how to fix each problem, and changes nothing.',
     )
     .option('--data <dir>', 'Check this data directory (default: your data directory)')
     .example('ctl doctor', 'check everything')
@@ -40,16 +40,25 @@ export function build(doctor: CtlCommand, tools: Tools): void {
 }
 
 async function examineAll(data: string | undefined, tools: Tools): Promise<Report[]> {
-  const [{ examine }, programs, { dataCheck }, { credentialsCheck }, { portChecks }, up, place] =
-    await Promise.all([
-      import('../doctor/check.js'),
-      import('../doctor/programs.js'),
-      import('../doctor/data.js'),
-      import('../doctor/credentials.js'),
-      import('../doctor/ports.js'),
-      import('../up/parts.js'),
-      import('../base/data-directory.js'),
-    ]);
+  const [
+    { examine },
+    programs,
+    { dataCheck },
+    { credentialsCheck },
+    { portChecks },
+    { queueChecks },
+    up,
+    place,
+  ] = await Promise.all([
+    import('../doctor/check.js'),
+    import('../doctor/programs.js'),
+    import('../doctor/data.js'),
+    import('../doctor/credentials.js'),
+    import('../doctor/ports.js'),
+    import('../doctor/queues.js'),
+    import('../up/parts.js'),
+    import('../base/data-directory.js'),
+  ]);
   const { env } = tools.terminal;
   const { interrupted } = tools.lifecycle;
   const dataDir = place.dataDirectory(data, env);
@@ -59,6 +68,7 @@ async function examineAll(data: string | undefined, tools: Tools): Promise<Repor
     dataCheck(dataDir),
     credentialsCheck(dataDir, env),
     ...portChecks(up.parts, interrupted),
+    ...queueChecks(dataDir, tools),
   ]);
 }
 

@@ -43,6 +43,14 @@ export interface QueueApi {
 }
 
 export function withQueue(command: CtlCommand): CtlCommand {
+  return withServer(command).option(
+    '--data <dir>',
+    'Data directory of the server on this machine (default: $MILLRACE_DATA)',
+  );
+}
+
+/** Without `--data`, for a command that reads a data directory itself. */
+export function withServer(command: CtlCommand): CtlCommand {
   return command
     .option(
       '--url <url>',

@@ -3,7 +3,7 @@ import type { QueueOperationId } from '@millrace/contract/queue';
 import type { Commands, Connect, Server } from '../base/declared.js';
 import type { OperationRequest } from '../base/run-operation.js';
 import type { Tools } from '../base/tools.js';
-import { queueApi, withQueue, type QueueFlags } from './api.js';
+import { queueApi, withQueue, withServer, type QueueFlags } from './api.js';
 import type { ConfigSetFlags } from './configs.js';
 import type { CreateFlags } from './creating.js';
 import type { MigrateFlags } from './migrate.js';
@@ -42,9 +42,9 @@ const withSecretsFile: Connect = (command) =>
     .option('--secrets-file <file>', 'Secrets file of the server')
     .option('--config <file>', 'Config file of the server, for its secrets_file');
 
-interface NewQueueFlags extends CreateFlags {
+interface NewQueueFlags extends CreateFlags, QueueFlags {
+  /** The former name of `--url`. */
   server?: string;
-  tokenFile?: string;
 }
 
 /** Every command of `ctl queue` but `serve`. */
@@ -170,31 +170,29 @@ export const commands = (tools: Tools): Commands => ({
   create: {
     summary: 'Create a queue',
     description:
-      'Create a queue with a minimal config: --pull for workers, or --url for callbacks. If the ' +
+      'Create a queue with a minimal config: --pull for workers, or --callback-url. If the ' +
       'server runs on this machine and does not allow the URL yet, add it to the allowlist in ' +
       'the config file of the server, which reloads it.',
     arguments: [['<queue>', 'name of the queue']],
     options: [
-      ['--url <url>', 'Callback that the server calls for each task; http, https, grpc or grpcs'],
+      [
+        '--callback-url <url>',
+        'Callback that the server calls for each task; http, https, grpc or grpcs',
+      ],
       ['--pull', 'Let workers ask for tasks'],
       ['--config <file>', 'Config file of the server (default: that of `ctl up`)'],
-      ['--server <url>', 'Address of the server (default: $MILLRACE_QUEUE_URL, or 127.0.0.1:8081)'],
-      ['--token-file <file>', 'File with the bearer token (default: $MILLRACE_QUEUE_TOKEN)'],
+      ['--server <url>', 'The former name of --url'],
     ],
     examples: [
       ['ctl queue create mail --pull', 'for `ctl queue work mail` and SDK workers'],
-      ['ctl queue create mail --url http://127.0.0.1:9000/run', 'with a callback'],
+      ['ctl queue create mail --callback-url http://127.0.0.1:9000/run', 'with a callback'],
     ],
     exitCodes: { 1: 'it exists, or failure' },
-    run: async (name: string, { server, tokenFile, ...flags }: NewQueueFlags) => {
-      const place = {
-        ...(server !== undefined && { url: server }),
-        ...(tokenFile !== undefined && { tokenFile }),
-      };
-      const { createQueue } = await import('./creating.js');
+    run: async (name: string, given: NewQueueFlags) => {
+      const { createQueue, namedFlags } = await import('./creating.js');
+      const { place, flags } = namedFlags(given, tools);
       await createQueue(queueApi(place, tools), { name, flags }, tools);
     },
-    connect: null,
   },
   config: {
     summary: 'Read and write the config of a queue',
@@ -388,6 +386,7 @@ export const commands = (tools: Tools): Commands => ({
       ['--concurrency <number>', 'Commands that run at the same time (default: 1)'],
       ['--lease <duration>', 'How long a lost worker holds a task (default: 30s)'],
       ['--handler <ref...>', 'Claim only tasks of these handlers'],
+      ['--label <label...>', 'Claim tasks with these labels too'],
       ['--name <name>', 'Name of the worker (default: host name and process id)'],
     ],
     examples: [
@@ -428,6 +427,7 @@ export const commands = (tools: Tools): Commands => ({
           'match. Reads from a server, which needs a token with the grant *:admin, or from a ' +
           'data directory that no server has open. Store the last hash elsewhere to detect a ' +
           'truncated log.',
+        connect: withServer,
         options: [['--data <dir>', 'Data directory to read, instead of a server']],
         examples: [
           ['ctl queue audit verify', 'from the server'],

@@ -8,11 +8,11 @@ import { queueSettingsFile } from '../daemon/places.js';
 import { isLocalUrl } from '../base/local-url.js';
 import { rest } from '../base/rest.js';
 import type { Tools } from '../base/tools.js';
-import type { QueueApi } from './api.js';
+import type { QueueApi, QueueFlags } from './api.js';
 import { checkedUrl, isSameServer, runningUp } from './locate.js';
 
 export interface CreateFlags {
-  url?: string;
+  callbackUrl?: string;
   pull?: boolean;
   config?: string;
 }
@@ -36,18 +36,22 @@ export async function createQueue(
   { name, flags }: { name: string; flags: CreateFlags },
   { terminal }: Pick<Tools, 'terminal'>,
 ): Promise<void> {
-  if ((flags.url === undefined) === (flags.pull !== true)) {
-    throw new UsageError('Give either --url URL, which the server calls, or --pull, for workers.');
+  const { callbackUrl } = flags;
+  if ((callbackUrl === undefined) === (flags.pull !== true)) {
+    throw new UsageError(
+      'Give either --callback-url URL, which the server calls, or --pull, for workers. ' +
+        '--url is the address of the server.',
+    );
   }
   await refuseExisting(api, name);
   const { out, err, json } = terminal;
   let written;
-  if (flags.url === undefined) {
+  if (callbackUrl === undefined) {
     written = await put(api, name, { protocol: 'pull' });
   } else {
-    const isGrpc = /^grpcs?:\/\//i.test(flags.url);
-    if (!isGrpc) checkedUrl(flags.url, '--url', 'http://127.0.0.1:9000/run');
-    const callback = { url: flags.url, ...(isGrpc && { protocol: 'grpc' }) };
+    const isGrpc = /^grpcs?:\/\//i.test(callbackUrl);
+    if (!isGrpc) checkedUrl(callbackUrl, '--callback-url', 'http://127.0.0.1:9000/run');
+    const callback = { url: callbackUrl, ...(isGrpc && { protocol: 'grpc' }) };
     written = await put(api, name, callback).catch(async (error: unknown) => {
       const file = settingsOf(api, flags, terminal);
       if (!isNotAllowed(error) || file === undefined) throw advised(error);
@@ -58,6 +62,25 @@ export async function createQueue(
   }
   if (json) out.write(`${JSON.stringify(written, null, 2)}\n`);
   else out.write(`Created the queue ${name}.\n`);
+}
+
+/**
+ * `--url` was the callback and `--server` the server. The old meaning is unambiguous when there is
+ * neither --pull nor --callback-url: a queue needs one of them.
+ */
+export function namedFlags(
+  { server, url, tokenFile, data, ...flags }: CreateFlags & QueueFlags & { server?: string },
+  { terminal: { err, json } }: Pick<Tools, 'terminal'>,
+): { place: QueueFlags; flags: CreateFlags } {
+  const isOld = url !== undefined && flags.callbackUrl === undefined && flags.pull !== true;
+  if (isOld && !json) err.write('--url is the address of the server now; use --callback-url.\n');
+  const address = server ?? (isOld ? undefined : url);
+  const place = {
+    ...(address !== undefined && { url: address }),
+    ...(tokenFile !== undefined && { tokenFile }),
+    ...(data !== undefined && { data }),
+  };
+  return { place, flags: isOld ? { ...flags, callbackUrl: url } : flags };
 }
 
 async function put(api: QueueApi, queue: string, callback: object) {

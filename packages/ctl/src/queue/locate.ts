@@ -48,8 +48,8 @@ function urlFor({ url, data }: QueueFlags, dataDir: string, env: Environment): s
   if (data !== undefined && running === undefined) {
     throw new Refusal(
       'UNAVAILABLE',
-      `no queue is running on the data in ${dataDir}. Start it with \`ctl up --data\`, or name a ` +
-        'server with --url.',
+      `no queue is running on the data in ${dataDir}. Start it with \`ctl up --data\` or ` +
+        '`ctl queue serve --data`, or name a server with --url.',
     );
   }
   const given = data === undefined ? env['MILLRACE_QUEUE_URL'] : undefined;

@@ -5,6 +5,7 @@ import { UsageError } from '@millrace/kit/errors';
 import { systemRandom } from '@millrace/kit/random';
 import { durationOf, parseJson, wholeNumber } from '../base/arguments.js';
 import type { Terminal } from '../base/terminal.js';
+import type { QueueFlags } from './locate.js';
 import { bytesOf, momentAhead, momentFromNow } from '../base/arguments.js';
 
 export interface SubmitFlags {
@@ -17,6 +18,13 @@ export interface SubmitFlags {
   at?: string;
   priority?: string;
   group?: string;
+  uniqueKey?: string;
+  debounce?: string;
+  label?: string[];
+  maxAttempts?: string;
+  backoff?: string;
+  attemptTimeout?: string;
+  retain?: string;
   expiresAt?: string;
   dependsOn?: string[];
   batch?: string;
@@ -55,8 +63,55 @@ export async function submissionOf(
     ...(expiresAt === undefined ? {} : { expires_at: expiresAt }),
     ...(priority === undefined ? {} : { priority }),
     ...(flags.group === undefined ? {} : { group_key: flags.group }),
+    ...optionsOf(flags),
     ...(flags.dependsOn === undefined ? {} : { depends_on: flags.dependsOn.map(dependencyOf) }),
   };
+}
+
+/** What the task decides for itself. */
+function optionsOf(flags: SubmitFlags): Partial<Submission> {
+  const debounceMs = durationOf(flags.debounce, '--debounce');
+  const maxAttempts = wholeNumber(flags.maxAttempts, '--max-attempts', 1);
+  const timeoutMs = durationOf(flags.attemptTimeout, '--attempt-timeout');
+  const retainMs = durationOf(flags.retain, '--retain');
+  return {
+    ...(flags.uniqueKey !== undefined && { unique_key: flags.uniqueKey }),
+    ...(debounceMs !== undefined && { debounce_ms: debounceMs }),
+    ...(flags.label !== undefined && { labels: flags.label }),
+    ...(maxAttempts !== undefined && { max_attempts: maxAttempts }),
+    ...(flags.backoff !== undefined && { backoff: backoffOf(flags.backoff) }),
+    ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
+    ...(retainMs !== undefined && { retain_ms: retainMs }),
+  };
+}
+
+function backoffOf(text: string): NonNullable<Submission['backoff']> {
+  const [, kind, delay] = /^(fixed|exponential):(.+)$/.exec(text) ?? [];
+  if (kind === undefined) {
+    throw new UsageError(`--backoff must be fixed:30s or exponential:1s, not "${text}".`);
+  }
+  return { kind: kind as 'fixed' | 'exponential', ms: durationOf(delay, '--backoff')! };
+}
+
+/** What `ctl queue update` changes. */
+export async function updateOf(
+  flags: SubmitFlags,
+  terminal: Terminal,
+): Promise<QueueSchema<'UpdateTaskRequest'>> {
+  if (flags.delay !== undefined && flags.at !== undefined) {
+    throw new UsageError('Give --delay or --at, not both.');
+  }
+  const payload = await payloadOf(undefined, flags, terminal);
+  const runAt = momentFromNow(flags.delay, '--delay') ?? momentFromNow(flags.at, '--at');
+  const priority = priorityOf(flags.priority);
+  const body = {
+    ...(priority !== undefined && { priority }),
+    ...(runAt !== undefined && { run_at: runAt }),
+    ...(payload !== undefined && { payload: payload.toString('base64') }),
+    ...(flags.contentType !== undefined && { payload_content_type: flags.contentType }),
+  };
+  if (Object.keys(body).length > 0) return body;
+  throw new UsageError('Say what to change: --priority, --delay, --at, --payload or --file.');
 }
 
 /** `ID`, or `ID:end` for a task that may also fail. */
@@ -120,11 +175,9 @@ export function checkBatchFlags(handler: string | undefined, flags: SubmitFlags)
     batch: _batch,
     url: _url,
     tokenFile: _file,
+    data: _data,
     ...others
-  } = flags as SubmitFlags & {
-    url?: string;
-    tokenFile?: string;
-  };
+  } = flags as SubmitFlags & QueueFlags;
   const [first] = Object.keys(others);
   if (handler === undefined && first === undefined) return;
   const what = handler === undefined ? `--${kebab(first!)}` : `"${handler}"`;

@@ -48,6 +48,14 @@ export async function cancelTasks(
   await cancelSelected(api, queue, filter ?? {}, flags, tools);
 }
 
+export function updateTask(
+  api: QueueApi,
+  { id, body }: { id: string; body: QueueSchema<'UpdateTaskRequest'> },
+  tools: Tools,
+): Promise<void> {
+  return changeEach([id], 'Changed', tools, () => api.call('updateTask', { id, body }));
+}
+
 export async function runNow(api: QueueApi, given: readonly string[], tools: Tools): Promise<void> {
   const ids = await idsOf(given, tools.terminal);
   await changeEach(ids, 'Made due', tools, (id) => api.call('runTaskNow', { id }));

@@ -35,6 +35,20 @@ export const taskCommands = (tools: Tools): Commands => ({
       ['--at <time>', 'Not before this time: 2030-01-31T08:00:00Z'],
       ['--priority <number>', '0 to 9, higher first (default: 4)'],
       ['--group <key>', 'Group key: groups take turns, or run in order'],
+      ['--unique-key <key>', 'Store nothing while another task of the queue holds this key'],
+      ['--debounce <duration>', 'Run this long after the last submit with the unique key'],
+      [
+        '--label <label>',
+        'Only workers with this label get it; may be repeated',
+        { repeats: true },
+      ],
+      ['--max-attempts <number>', 'Attempts before the task is dead'],
+      [
+        '--backoff <kind:delay>',
+        'Delay between attempts: fixed:30s, or exponential:1s, which doubles',
+      ],
+      ['--attempt-timeout <duration>', 'How long an attempt may take'],
+      ['--retain <duration>', 'How long the task is kept after its end'],
       ['--expires-at <when>', 'Give up after this long, or at this time: 1h'],
       [
         '--depends-on <id>',
@@ -206,6 +220,34 @@ export const taskCommands = (tools: Tools): Commands => ({
     },
     run: async (ids: string[], flags: QueueFlags & CancelFlags) =>
       (await import('./task-changes.js')).cancelTasks(queueApi(flags, tools), ids, flags, tools),
+  },
+  update: {
+    summary: 'Change a pending task',
+    description:
+      'Change the priority, the time or the payload of a task that is pending. A task that runs ' +
+      'or has ended is refused.',
+    arguments: [['<id>', 'id of the task']],
+    options: [
+      ['--priority <number>', '0 to 9, higher first'],
+      ['--delay <duration>', 'Not before this much time has passed: 15m'],
+      ['--at <time>', 'Not before this time: 2030-01-31T08:00:00Z'],
+      ['--payload <text>', 'New payload as text'],
+      ['--file <file>', 'New payload from this file; - for stdin'],
+      ['--content-type <type>', 'Media type of the new payload'],
+    ],
+    examples: [
+      ['ctl queue update 01JD3Z8Q4M7X2N5V9RTBKWCH6E --priority 9', 'run it sooner'],
+      ['ctl queue update 01JD3Z8Q4M7X2N5V9RTBKWCH6E --file new.json', 'with another payload'],
+    ],
+    exitCodes: { 1: 'failure, or the task is not pending' },
+    run: async (id: string, flags: QueueFlags & SubmitFlags) => {
+      const [{ updateOf }, { updateTask }] = await Promise.all([
+        import('./submission.js'),
+        import('./task-changes.js'),
+      ]);
+      const body = await updateOf(flags, tools.terminal);
+      await updateTask(queueApi(flags, tools), { id, body }, tools);
+    },
   },
   'run-now': {
     summary: 'Make waiting tasks due',

@@ -20,6 +20,7 @@ export interface WorkFlags {
   concurrency?: string;
   lease?: string;
   handler?: string[];
+  label?: string[];
   name?: string;
 }
 
@@ -61,6 +62,7 @@ export async function work({ queue, command, flags }: Work, tools: Tools): Promi
         concurrency,
         leaseMs,
         handlers: flags.handler,
+        ...(flags.label && { labels: flags.label }),
         onError: (error) => terminal.err.write(`${programName()}: ${harmless(messageOf(error))}\n`),
       },
       (call) => runCommand(command, call, terminal),

@@ -1,5 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
+import { taskOptions } from '../core/task.js';
 import type { Queue } from '../core/queue.js';
 import {
   planRuns,
@@ -153,5 +154,6 @@ export function scheduledTask(
     expiresAt: null,
     submittedBy: by,
     maxPending: queue.config.limits.max_pending,
+    options: taskOptions(task),
   };
 }

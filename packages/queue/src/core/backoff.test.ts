@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { backoffMs, retryDelayMs } from './outcome.js';
+import { backoffMs, verdictOnFailure } from './outcome.js';
+import type { TaskOptions } from './task.js';
 
 const policy = {
   max_attempts: 15,
@@ -33,15 +34,52 @@ test('the longest delay holds even where the first one is longer', () => {
   expect(backoffMs({ ...policy, initial_backoff_ms: 5_000, max_backoff_ms: 100 }, 1, 0)).toBe(50);
 });
 
+/** The delay after a failed attempt. */
+function delayMs(
+  failure: { retryAfterMs?: number | null; delayMs?: number },
+  {
+    attempt = 1,
+    options,
+    chance = 0,
+  }: { attempt?: number; options?: TaskOptions; chance?: number } = {},
+): number | undefined {
+  const verdict = verdictOnFailure(
+    { mayRetry: true, isDeferred: false, retryAfterMs: null, ...failure },
+    { attempt, policy, options, now: 0, chance },
+  );
+  return 'dueAt' in verdict ? verdict.dueAt : undefined;
+}
+
 test('Retry-After raises the delay and never lowers it', () => {
-  expect(retryDelayMs(policy, 1, 0, 60_000)).toBe(60_000);
-  expect(retryDelayMs(policy, 1, 0, 0)).toBe(500);
-  expect(retryDelayMs(policy, 1, 0, 499)).toBe(500);
-  expect(retryDelayMs(policy, 1, 0, null)).toBe(500);
+  expect(delayMs({ retryAfterMs: 60_000 })).toBe(60_000);
+  expect(delayMs({ retryAfterMs: 0 })).toBe(500);
+  expect(delayMs({ retryAfterMs: 499 })).toBe(500);
+  expect(delayMs({ retryAfterMs: null })).toBe(500);
 });
 
 test('no more than an hour of Retry-After counts', () => {
-  expect(retryDelayMs(policy, 1, 0, 86_400_000)).toBe(3_600_000);
+  expect(delayMs({ retryAfterMs: 86_400_000 })).toBe(3_600_000);
+});
+
+test('a delay that the handler chose replaces the backoff', () => {
+  expect(delayMs({ delayMs: 7 })).toBe(7);
+  expect(delayMs({ delayMs: 0 })).toBe(0);
+});
+
+test('a task may have a backoff and a number of attempts of its own', () => {
+  const fixed: TaskOptions = { backoff: { kind: 'fixed', ms: 50 }, maxAttempts: 3 };
+  expect([1, 2, 3].map((attempt) => delayMs({}, { attempt, options: fixed }))).toEqual([
+    50,
+    50,
+    undefined,
+  ]);
+  const growing: TaskOptions = { backoff: { kind: 'exponential', ms: 50, maxMs: 150 } };
+  expect([1, 2, 3].map((attempt) => delayMs({}, { attempt, options: growing }))).toEqual([
+    50, 100, 150,
+  ]);
+  const random: TaskOptions = { backoff: { kind: 'fixed', ms: 100, jitter: 0.5 } };
+  expect(delayMs({}, { options: random, chance: 0.5 })).toBe(75);
+  expect(delayMs({}, { options: { maxAttempts: 20 }, attempt: 19 })).toBeGreaterThan(0);
 });
 
 test('the delay is a whole number between half and all of the full one', () => {

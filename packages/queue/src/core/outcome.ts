@@ -4,7 +4,16 @@ import { traceOf } from './callback-headers.js';
 import type { TaskFlow } from './flow.js';
 import type { QueueConfig } from './queue.js';
 import { maxResultBytes, type StoredResult } from './result.js';
-import type { Attempt, AttemptOutcome, DeadReason, LastError, Lease, Task } from './task.js';
+import type {
+  Attempt,
+  AttemptOutcome,
+  DeadReason,
+  LastError,
+  Lease,
+  Task,
+  TaskBackoff,
+  TaskOptions,
+} from './task.js';
 
 /** The result of a callback, before the retry policy is applied. */
 export interface Outcome {
@@ -247,7 +256,7 @@ export type ClaimedTask = Task & { lease: Lease };
 /** What the end of an attempt must know of its task. */
 export type LeasedTask = Pick<
   ClaimedTask,
-  'id' | 'queue' | 'attempt' | 'redriveCount' | 'headers' | 'lease'
+  'id' | 'queue' | 'attempt' | 'redriveCount' | 'headers' | 'lease' | 'options'
 >;
 
 export function isClaimed<T extends Task>(task: T): task is T & ClaimedTask {
@@ -328,12 +337,16 @@ export interface Failure {
   isDeferred: boolean;
   /** Delay requested by the handler. */
   retryAfterMs: number | null;
+  /** Delay that the handler chose instead of the backoff. */
+  delayMs?: number | undefined;
 }
 
 export interface FailureContext {
   /** The number of the attempt that failed. */
   attempt: number;
   policy: RetryPolicy;
+  /** Those of the task, which go before the policy. */
+  options?: TaskOptions | undefined;
   now: number;
   /** From 0 up to 1. */
   chance: number;
@@ -341,12 +354,16 @@ export interface FailureContext {
 
 /** Decides between retry, hand back and dead letter after a failed attempt. */
 export function verdictOnFailure(failure: Failure, about: FailureContext): Verdict {
-  const { attempt, policy, now, chance } = about;
+  const { attempt, policy, options, now, chance } = about;
   if (!failure.mayRetry) return { kind: 'dead', reason: 'PERMANENT' };
-  if (!failure.isDeferred && attempt >= policy.max_attempts) {
+  if (!failure.isDeferred && attempt >= (options?.maxAttempts ?? policy.max_attempts)) {
     return { kind: 'dead', reason: 'ATTEMPTS_EXHAUSTED' };
   }
-  const delayMs = retryDelayMs(policy, attempt, chance, failure.retryAfterMs);
+  const backoff = options?.backoff
+    ? taskBackoffMs(options.backoff, policy, attempt, chance)
+    : backoffMs(policy, attempt, chance);
+  const requestedMs = Math.min(failure.retryAfterMs ?? 0, maxRetryAfterMs);
+  const delayMs = failure.delayMs ?? Math.max(backoff, requestedMs);
   return { kind: failure.isDeferred ? 'handed_back' : 'retry', dueAt: now + delayMs };
 }
 
@@ -444,13 +461,14 @@ export function backoffMs(policy: RetryPolicy, attempt: number, chance: number):
   return Math.round(backoffDelayMs({ initialMs, multiplier, maxMs }, attempt, chance));
 }
 
-/** The backoff, raised to the delay that the handler requested. */
-export function retryDelayMs(
+/** The same for a task with a backoff of its own. */
+function taskBackoffMs(
+  { kind, ms, maxMs, jitter = 0 }: TaskBackoff,
   policy: RetryPolicy,
   attempt: number,
   chance: number,
-  retryAfterMs: number | null,
 ): number {
-  const requestedMs = Math.min(retryAfterMs ?? 0, maxRetryAfterMs);
-  return Math.max(backoffMs(policy, attempt, chance), requestedMs);
+  const grown = kind === 'fixed' ? ms : ms * 2 ** Math.max(0, attempt - 1);
+  const full = Math.min(grown, maxMs ?? Math.max(policy.max_backoff_ms, ms));
+  return Math.round(full - full * jitter * chance);
 }

@@ -16,6 +16,7 @@ export type CallbackTask = Pick<
   | 'headers'
   | 'attempt'
   | 'redriveCount'
+  | 'options'
   | 'payload'
 >;
 
@@ -63,7 +64,7 @@ export function callbackHeaders(
   headers['X-Queue-Task-Id'] = task.id;
   headers['X-Queue-Handler-Ref'] = task.handlerRef;
   headers['X-Queue-Attempt'] = String(task.attempt);
-  headers['X-Queue-Max-Attempts'] = String(config.retry.max_attempts);
+  headers['X-Queue-Max-Attempts'] = String(task.options?.maxAttempts ?? config.retry.max_attempts);
   headers['X-Queue-Redrive-Count'] = String(task.redriveCount);
   headers['X-Queue-Deadline'] = new Date(now + params.timeoutMs).toISOString();
   if (params.leaseToken === null) headers['X-Queue-Probe'] = 'true';

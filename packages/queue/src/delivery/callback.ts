@@ -74,6 +74,8 @@ async function callHandler(
   dependencies: readonly EndedTask[] | undefined,
 ): Promise<CallbackResult> {
   const { config } = entry.queue;
+  const { timeoutMs = config.callback.timeout_ms } = entry.task.options ?? {};
+  await extendFor(entry, timeoutMs, now, options);
   const params = {
     dependencies,
     leaseToken: entry.token,
@@ -81,13 +83,34 @@ async function callHandler(
     config,
     credentials,
     now,
-    timeoutMs: Math.min(config.callback.timeout_ms, entry.leaseEnd - now),
+    timeoutMs: Math.min(timeoutMs, entry.leaseEnd - now),
     signal: entry.abort,
   };
   const call = config.callback.protocol === 'grpc' ? callGrpc : callHttp;
   const { durationMs, ...result } = await call(entry, params, options);
   entry.state.series.durations.observe(durationMs / 1000);
   return { ...result, wasSent: true };
+}
+
+/** The lease covers the timeout of the queue; a task with a longer one needs a longer lease. */
+async function extendFor(
+  entry: InFlightTask,
+  timeoutMs: number,
+  now: number,
+  { store, log }: CallbackOptions,
+): Promise<void> {
+  const { callback, lease } = entry.queue.config;
+  if (timeoutMs <= callback.timeout_ms) return;
+  const { id, queue } = entry.task;
+  const expiresAt = now + timeoutMs + lease.grace_ms;
+  try {
+    const change = { id, token: entry.token, expiresAt, isAsync: false, now };
+    const task = await entry.serialize(() => store.extendLease(change));
+    if (typeof task === 'object') entry.leaseEnd = task.lease!.expiresAt;
+  } catch (error) {
+    // The callback then has the time of its lease.
+    log.warn({ err: error, task: id, queue }, 'failed to extend the lease to the timeout');
+  }
 }
 
 type Answered = Omit<CallbackResult, 'wasSent'> & { durationMs: number };

@@ -16,6 +16,7 @@ import {
   claimInParts,
   claimRequest,
   type DeliveryEvent,
+  hasGroupLimit,
   newLeaseToken,
   QueueState,
   type StoreHealth,
@@ -459,7 +460,7 @@ export class Coordinator {
 
   #capacityFreed({ state, queue }: InFlightTask): void {
     // The next task of its group may start.
-    if (queue.config.ordering.mode === 'group') state.mayHaveWork = true;
+    if (hasGroupLimit(queue.config)) state.mayHaveWork = true;
     this.#considerClaim(state);
   }
 

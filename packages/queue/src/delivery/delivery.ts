@@ -250,6 +250,16 @@ export class Delivery {
     }
   }
 
+  /** The worker of these tasks is gone: they can be claimed again at once. */
+  async abandon(claimed: readonly { id: string; token: string }[]): Promise<void> {
+    try {
+      await this.#reports.abandon(claimed);
+    } catch (error) {
+      const { log } = this.options;
+      log.warn({ err: error, tasks: claimed.length }, 'abandoned tasks wait for lease expiry');
+    }
+  }
+
   settleAll(queue: Queue, reports: readonly TaskReport[]): Promise<ReportResult[]> {
     return this.#reports.settleAll(queue, reports);
   }

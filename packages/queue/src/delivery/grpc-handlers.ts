@@ -201,7 +201,7 @@ function executeRequest(task: CallbackTask, params: CallbackParams): ExecuteRequ
       payloadContentType: task.payloadContentType,
       headers: task.headers,
       attempt: task.attempt,
-      maxAttempts: config.retry.max_attempts,
+      maxAttempts: task.options?.maxAttempts ?? config.retry.max_attempts,
       redriveCount: task.redriveCount,
       deadline: timestampFromMs(now + timeoutMs),
       leaseToken: leaseToken ?? '',

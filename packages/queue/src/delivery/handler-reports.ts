@@ -14,6 +14,7 @@ import {
   type Outcome,
   urlWithoutQuery,
   type Verdict,
+  verdictOnEndedLease,
   verdictOnFailure,
 } from '../core/outcome.js';
 import { never, type Suspension } from '../core/flow.js';
@@ -38,6 +39,7 @@ export interface FailReport {
   retry?: boolean | undefined;
   defer?: boolean | undefined;
   retry_after_ms?: number | undefined;
+  delay_ms?: number | undefined;
   /** Details such as a stack trace. */
   stack?: string | undefined;
 }
@@ -148,6 +150,17 @@ export class HandlerReports {
     await this.#settle(await Promise.all(reports));
   }
 
+  /** The worker of these tasks is gone: they are due again at once, and the attempt counts. */
+  async abandon(claimed: readonly { id: string; token: string }[]): Promise<void> {
+    const { random } = this.options;
+    const settlementOf: Report['settlementOf'] = (task, now, queue) =>
+      abandoned(task, queue!, now, random.next());
+    const reports = claimed.map(({ id, token }) =>
+      this.#accept({ id, token, outcome: 'INTERRUPTED', settlementOf }),
+    );
+    await this.#settle(await Promise.all(reports));
+  }
+
   #toReport(report: TaskReport): Report {
     const { id, token } = report;
     if (report.outcome === 'suspend') return suspended(id, token, report.suspension);
@@ -235,10 +248,11 @@ export class HandlerReports {
     const isDeferred = mayRetry && report.defer === true;
     const outcome = isDeferred ? ('DEFERRED' as const) : ('FAILED' as const);
     const settlementOf: Report['settlementOf'] = (task, now, queue) => {
-      const failure = { mayRetry, isDeferred, retryAfterMs };
+      const failure = { mayRetry, isDeferred, retryAfterMs, delayMs: report.delay_ms };
       const verdict = verdictOnFailure(failure, {
         attempt: task.attempt,
         policy: queue!.config.retry,
+        options: task.options,
         now,
         chance: random.next(),
       });
@@ -286,6 +300,28 @@ export class HandlerReports {
     const found = await this.options.store.getTask(id);
     return found && 'attempts' in found ? found : undefined;
   }
+}
+
+/** Settles a claim whose worker is gone, in the way of an expired lease but without a delay. */
+export function abandoned(
+  task: LeasedTask,
+  { config }: Queue,
+  now: number,
+  chance: number,
+): Settlement {
+  const { attempt } = task;
+  const verdict = verdictOnEndedLease({ attempt, policy: config.retry, now, chance });
+  const due = verdict.kind === 'retry' ? { ...verdict, dueAt: now } : verdict;
+  const failure = { errorType: 'WORKER_GONE', message: 'The worker ended before the task did' };
+  const nextAttemptAt = due.kind === 'retry' ? now : null;
+  return {
+    id: task.id,
+    token: task.lease.token,
+    now,
+    verdict: due,
+    attempt: attemptRecord(task, { outcome: 'INTERRUPTED', now, ...failure, nextAttemptAt }),
+    error: lastErrorOf({ ...failure, httpStatus: null }, now),
+  };
 }
 
 /** The verdict that the store has decided on: when a suspension ends, or that it was one too many. */
@@ -369,7 +405,7 @@ export interface CallbackEnd extends CallbackResult {
 /** How the claim of a task ends after its callback. */
 export function settlementOf({ task, queue, trace }: InFlightTask, end: CallbackEnd): Settlement {
   const { outcome, wasSent, now } = end;
-  const verdict = verdictOf(task.attempt, queue.config.retry, end);
+  const verdict = verdictOf(task, queue.config.retry, end);
   const attempt = attemptRecord(task, {
     outcome: nameOf(outcome, verdict),
     now,
@@ -390,14 +426,14 @@ export function settlementOf({ task, queue, trace }: InFlightTask, end: Callback
 }
 
 function verdictOf(
-  attempt: number,
+  { attempt, options }: Task,
   policy: InFlightTask['queue']['config']['retry'],
   { outcome, now, chance, handBackAt, suspension }: CallbackEnd,
 ): Verdict {
   if (suspension) return { kind: 'suspended', dueAt: never, flow: {} };
   if (outcome.kind === 'succeeded') return { kind: 'succeeded' };
   if (outcome.kind === 'interrupted') return { kind: 'handed_back', dueAt: handBackAt };
-  return verdictOnFailure(outcome, { attempt, policy, now, chance });
+  return verdictOnFailure(outcome, { attempt, policy, options, now, chance });
 }
 
 const outcomeNames = {

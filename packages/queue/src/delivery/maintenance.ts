@@ -182,6 +182,7 @@ export class LeaseExpiry {
     const verdict = verdictOnEndedLease({
       attempt: task.attempt,
       policy: queue.config.retry,
+      options: task.options,
       now,
       chance: this.options.random.next(),
     });
@@ -259,6 +260,7 @@ export class Retention {
   /** Sweeps the queues whose time has come. */
   async sweep(): Promise<void> {
     const { store, clock, knownQueues } = this.options;
+    await this.#inSteps((limit) => store.deleteRetained({ now: clock.now(), limit }));
     if (clock.monotonic() - this.#listedAt >= listEveryMs) {
       // Another server may have created queues.
       for (const { name } of await store.listQueues()) this.#include(name);

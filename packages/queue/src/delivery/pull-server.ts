@@ -95,7 +95,7 @@ export class PullServer {
     limit: number,
   ): Promise<PulledTask[]> {
     const { store, clock, random, nodeId, metrics, leaseTaken } = this.options;
-    const { leaseMs, handlers } = claims[0]!.request;
+    const { leaseMs, handlers, labels = [] } = claims[0]!.request;
     // Each token names the worker that gets its task. A store may use only the later ones, if it
     // has to repeat the claim.
     const keys = claims.flatMap(({ request, workerKey }) =>
@@ -109,6 +109,7 @@ export class PullServer {
         ...claimRequest(queue, { limit: max, now, nodeId, leaseMs, newToken }),
         handlers: filter.handlers,
         excludedHandlers: filter.excludedHandlers,
+        labels,
         isImmediate: true,
       }),
     );
@@ -188,10 +189,10 @@ export class PulledLeases {
   }
 
   add(task: PulledTask, state: QueueState): void {
-    const { id, queue, handlerRef, attempt, redriveCount, headers, lease } = task;
+    const { id, queue, handlerRef, attempt, redriveCount, headers, lease, options } = task;
     const breakerMark = state.breakers?.start(handlerRef) ?? 0;
     this.#leases.set(lease.token, {
-      task: { id, queue, handlerRef, attempt, redriveCount, headers, lease },
+      task: { id, queue, handlerRef, attempt, redriveCount, headers, lease, options },
       state,
       breakerMark,
       leaseEnd: lease.expiresAt,

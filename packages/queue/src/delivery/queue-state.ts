@@ -209,7 +209,7 @@ export class QueueState {
       // If other servers used up the rate, this one cannot know when it is free: poll.
       if (startAt === undefined) this.alarm.ringIn(pollMs(rate));
       else this.alarm.ringIn(Math.max(startAt - now, 1));
-    } else if (config.ordering.mode === 'group') {
+    } else if (hasGroupLimit(config)) {
       // A task that waits behind its group hides what falls due later in other groups.
       this.alarm.ringIn(blockedGroupWaitMs);
     }
@@ -223,6 +223,11 @@ export class QueueState {
     if (to === 'open') log.warn(fields, 'circuit breaker opened');
     else log.info(fields, `circuit breaker ${to.replace('_', ' ')}`);
   }
+}
+
+/** Whether a task may have to wait for others of its group. */
+export function hasGroupLimit({ ordering, limits }: Queue['config']): boolean {
+  return ordering.mode === 'group' || (limits.max_in_flight_per_group ?? 0) > 0;
 }
 
 function pollMs(rate: number): number {
@@ -263,6 +268,7 @@ export function claimRequest(queue: Queue, claim: Claim): ClaimRequest {
     maxInFlight: limits.max_in_flight,
     dispatchPerSecond: limits.dispatch_per_second,
     fifoGroups: ordering.mode === 'group',
+    maxPerGroup: limits.max_in_flight_per_group,
   };
 }
 

@@ -15,6 +15,8 @@ export interface PullRequest extends WorkerIdentity {
   leaseMs: number;
   /** Only tasks for these handlers; absent: any. */
   handlers?: readonly string[] | undefined;
+  /** Only tasks all of whose labels are among these; absent: tasks without labels. */
+  labels?: readonly string[] | undefined;
   /** Aborted when the client disconnects. */
   signal?: AbortSignal | undefined;
   /** True while the client reads too slowly to get more tasks. */
@@ -29,6 +31,8 @@ let claimCount = 0;
 export class WaitingClaim {
   /** Claims with the same filter and lease can be served by one claim of the store. */
   readonly kind: string;
+  /** Of one set of labels; claims with others find other tasks. */
+  readonly labels: string;
   readonly #end: (tasks: readonly PulledTask[]) => void;
   /** In the order of arrival. */
   readonly number = ++claimCount;
@@ -42,8 +46,9 @@ export class WaitingClaim {
     readonly workerKey: string,
     end: (tasks: readonly PulledTask[]) => void,
   ) {
-    const { handlers, leaseMs } = request;
-    this.kind = JSON.stringify([leaseMs, handlers?.toSorted()]);
+    const { handlers, labels = [], leaseMs } = request;
+    this.labels = labels.length === 0 ? '' : JSON.stringify(labels.toSorted());
+    this.kind = JSON.stringify([leaseMs, handlers?.toSorted(), this.labels]);
     this.#end = end;
     this.#isWaitOver = request.waitMs === 0;
   }
@@ -84,10 +89,84 @@ interface ClaimGroup {
 }
 
 /**
- * The waiting claims of one queue. A claim of the store that comes short shows that its handlers
- * have no more due tasks, so only handlers that got work since then are tried again.
+ * The waiting claims of one queue, by their labels: what one claim finds says nothing about claims
+ * with other labels.
  */
 export class WaitingClaims {
+  readonly #byLabels = new Map<string, ClaimSet>();
+
+  get hasClaims(): boolean {
+    return this.#byLabels.size > 0;
+  }
+
+  countOf(principal: string): number {
+    let count = 0;
+    for (const set of this.#byLabels.values()) count += set.countOf(principal);
+    return count;
+  }
+
+  add(claim: WaitingClaim): void {
+    let set = this.#byLabels.get(claim.labels);
+    if (!set) this.#byLabels.set(claim.labels, (set = new ClaimSet()));
+    set.add(claim);
+  }
+
+  remove(claim: WaitingClaim): void {
+    const set = this.#byLabels.get(claim.labels);
+    set?.remove(claim);
+    if (set && !set.hasClaims) this.#byLabels.delete(claim.labels);
+  }
+
+  /** There may be work again for these handlers; undefined: for all. */
+  wake(handlers?: ReadonlySet<string>): void {
+    for (const set of this.#byLabels.values()) set.wake(handlers);
+  }
+
+  /** The store had too few tasks for claims of this filter. */
+  drained(claim: WaitingClaim): void {
+    this.#byLabels.get(claim.labels)?.drained(claim);
+  }
+
+  /** Whether a claim of the store could find tasks for one of them. */
+  get canBeServed(): boolean {
+    for (const set of this.#byLabels.values()) if (set.canBeServed) return true;
+    return false;
+  }
+
+  /** Claims that can be served by one claim of the store of about `maxTasks`. */
+  nextAlike(maxTasks: number): WaitingClaim[] {
+    for (const set of [...this.#byLabels.values()]) {
+      const alike = set.nextAlike(maxTasks);
+      if (alike.length > 0) return alike;
+    }
+    return [];
+  }
+
+  /** Claims of this kind got tasks: others go first the next time. */
+  served(claim: WaitingClaim): void {
+    const set = this.#byLabels.get(claim.labels);
+    set?.served(claim);
+    if (!set || this.#byLabels.size === 1) return;
+    this.#byLabels.delete(claim.labels);
+    this.#byLabels.set(claim.labels, set);
+  }
+
+  /** Nothing can be claimed now: ends the claims that do not wait. */
+  endUnservable(): void {
+    for (const set of [...this.#byLabels.values()]) set.endUnservable();
+  }
+
+  /** Ends all of them without tasks. */
+  end(): void {
+    for (const set of [...this.#byLabels.values()]) set.end();
+  }
+}
+
+/**
+ * Waiting claims with the same labels. A claim of the store that comes short shows that its handlers
+ * have no more due tasks, so only handlers that got work since then are tried again.
+ */
+class ClaimSet {
   readonly #groups = new Map<string, ClaimGroup>();
   /** Groups with a filter, by each handler that it names. */
   readonly #byHandler = new Map<string, Set<ClaimGroup>>();

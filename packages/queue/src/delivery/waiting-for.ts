@@ -45,15 +45,16 @@ export async function waitingForAll(
   if (due.length === 0) return reasons;
   const reason = await reasonOfQueue(queue, { store, state, isHeld });
   const isFifo = queue.config.ordering.mode === 'group';
+  const maxPerGroup = isFifo ? undefined : queue.config.limits.max_in_flight_per_group || undefined;
   const oldest = Math.min(...due.map(({ dueAt }) => dueAt ?? now));
   const turn = reason === undefined && (await hasNoWorker(oldest)) ? 'no_worker' : 'dispatch';
   await Promise.all(
     due.map(async ({ id, groupKey, handlerRef, dueAt }) => {
       if (reason !== undefined) return reasons.set(id, reason);
       if (state.isBlocked(handlerRef)) return reasons.set(id, 'circuit_open');
-      const mayWait = isFifo && groupKey !== null;
-      if (mayWait && (await store.groupIsBusy({ queue: queue.name, groupKey, id }))) {
-        return reasons.set(id, 'group');
+      if ((isFifo || maxPerGroup) && groupKey !== null) {
+        const query = { queue: queue.name, groupKey, id, maxPerGroup };
+        if (await store.groupIsBusy(query)) return reasons.set(id, 'group');
       }
       const isNew = turn === 'no_worker' && !(await hasNoWorker(dueAt));
       return reasons.set(id, isNew ? 'dispatch' : turn);

@@ -50,7 +50,7 @@ export async function claimTasks(
   { queue: name, body, remoteIp, signal, isCongested, hasBytes }: ClaimTasksRequest,
 ): Promise<ClaimResult> {
   const queue = await requireQueue(context, name);
-  const { worker, limit, wait_ms, lease_ms, handlers } = context.checks.claim.read(body);
+  const { worker, limit, wait_ms, lease_ms, handlers, labels } = context.checks.claim.read(body);
   if (queue.config.callback.protocol !== 'pull') {
     throw fail(
       'QUEUE_NOT_PULL',
@@ -74,6 +74,7 @@ export async function claimTasks(
     waitMs: wait_ms,
     leaseMs: lease_ms,
     handlers,
+    labels,
     signal,
     isCongested,
   });

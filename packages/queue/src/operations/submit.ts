@@ -2,6 +2,7 @@ import { type QueueCode, queueCodes, type QueueSchema } from '@millrace/contract
 import { type FieldError, Refusal } from '@millrace/kit/errors';
 import { isBase64 } from '@millrace/kit/http';
 import type { Queue } from '../core/queue.js';
+import { taskOptions } from '../core/task.js';
 import type { InsertResult, NewTask } from '../storage/port/task-store.js';
 import { type BodyCheck, timeIn, toEnvelope, toTombstone } from './base/bodies.js';
 import {
@@ -301,17 +302,14 @@ export function newTask(
   if (given.group_key !== undefined && !given.group_key.isWellFormed()) {
     faults.push({ pointer: '/group_key', message: 'has half of a surrogate pair' });
   }
+  if (given.debounce_ms !== undefined && given.unique_key === undefined) {
+    faults.push({ pointer: '/debounce_ms', message: 'needs a unique_key' });
+  }
   const key = readUniqueKey(given, now, faults);
   const flow = readFlow(given, given.id?.toUpperCase(), faults);
   if (faults.length > 0) throw failBody('INVALID_TASK', faults);
   const { limits } = queue.config;
-  if (payload.length > limits.max_payload_bytes) {
-    throw fail(
-      'PAYLOAD_TOO_LARGE',
-      `The payload has ${payload.length} bytes; the queue ${queue.name} takes at most ` +
-        `${limits.max_payload_bytes}.`,
-    );
-  }
+  requirePayloadSize(payload, queue);
   return {
     id: given.id?.toUpperCase() ?? newId(),
     queue: queue.name,
@@ -327,7 +325,18 @@ export function newTask(
     ...key,
     ...flow,
     maxPending: limits.max_pending,
+    options: taskOptions(given),
+    isDebounced: given.debounce_ms !== undefined,
   };
+}
+
+export function requirePayloadSize({ length }: Uint8Array, { name, config }: Queue): void {
+  const { max_payload_bytes: max } = config.limits;
+  if (length <= max) return;
+  throw fail(
+    'PAYLOAD_TOO_LARGE',
+    `The payload has ${length} bytes; the queue ${name} takes at most ${max}.`,
+  );
 }
 
 const maxKeyBytes = 256;
@@ -349,7 +358,7 @@ function readUniqueKey(
 
 const noBytes = new Uint8Array(0);
 
-function readPayload(text: string, faults: FieldError[]): Uint8Array {
+export function readPayload(text: string, faults: FieldError[]): Uint8Array {
   if (text === '') return noBytes;
   // Node's base64 decoder accepts invalid input, so it cannot be the check.
   if (isBase64(text)) return Buffer.from(text, 'base64');
@@ -360,9 +369,10 @@ function readPayload(text: string, faults: FieldError[]): Uint8Array {
   return noBytes;
 }
 
-function readDueAt({ run_at, delay_ms }: Submitted, now: number, faults: FieldError[]): number {
-  if (run_at === undefined) return now + (delay_ms ?? 0);
-  return readRunAt(run_at, now, faults);
+function readDueAt(given: Submitted, now: number, faults: FieldError[]): number {
+  const { run_at, delay_ms = 0, debounce_ms = 0 } = given;
+  if (run_at === undefined) return now + Math.max(delay_ms, debounce_ms);
+  return Math.max(readRunAt(run_at, now, faults), now + debounce_ms);
 }
 
 /** A time of at most 30 days ahead; one in the past means now. */

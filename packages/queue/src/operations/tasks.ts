@@ -19,7 +19,7 @@ import {
 import { type CursorScope, defaultPageSize, staleCursor } from './base/cursors.js';
 import { dependenciesOf } from './base/dependencies.js';
 import { fail, failBody, failQuery } from './base/refusal.js';
-import { readRunAt } from './submit.js';
+import { readPayload, readRunAt, requirePayloadSize } from './submit.js';
 
 /** How often the store is asked about a task that may end on another server. */
 const pollMs = 1_000;
@@ -177,7 +177,7 @@ export function taskFilter(given: GivenTaskFilter, at: string, faults: FieldErro
   };
 }
 
-/** Changes the priority or the time of a pending task. */
+/** Changes the priority, the time or the payload of a pending task. */
 export async function updateTask(
   context: QueueContext,
   caller: Principal,
@@ -188,17 +188,28 @@ export async function updateTask(
     requireGrant(caller, task.queue, 'operator'),
   );
   const body = checks.update.read(given);
-  const { priority, run_at } = body;
+  const { priority, run_at, payload: text, payload_content_type: type } = body;
   const now = clock.now();
   const faults: FieldError[] = [];
   const dueAt = run_at === undefined ? undefined : readRunAt(run_at, now, faults);
+  const bytes = text === undefined ? undefined : readPayload(text, faults);
+  if (bytes === undefined && type !== undefined) {
+    faults.push({ pointer: '/payload_content_type', message: 'needs a payload' });
+  }
   if (faults.length > 0) throw failBody('INVALID_TASK', faults);
-  const selector = { ids: [found.task.id], ...body };
+  if (bytes) requirePayloadSize(bytes, found.queue);
+  const contentType = type ?? found.task.payloadContentType;
+  const payload = bytes && { bytes, contentType };
+  // The audit log has no payloads.
+  const { payload: _payload, ...shown } = body;
+  const isReplaced = payload !== undefined && { payload: 'replaced' };
+  const selector = { ids: [found.task.id], ...shown, ...isReplaced };
   return changePending(context, caller, found, {
     action: 'update',
     now,
     dueAt,
     priority,
+    payload,
     selector,
   });
 }

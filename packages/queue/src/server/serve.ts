@@ -1,10 +1,12 @@
 import { systemClock } from '@millrace/kit/clock';
 import { loadConfig } from '@millrace/kit/config';
+import { systemCode } from '@millrace/kit/errors';
 import { type RunOptions, runServer, serverLog, whileStarting } from '@millrace/kit/http';
 import { systemRandom } from '@millrace/kit/random';
 import { openTracer } from '@millrace/kit/tracing';
 import type { World } from '@millrace/kit/world';
-import { resolve } from 'node:path';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { createDelivery } from '../delivery/index.js';
 import { openStore } from '../storage/open-store.js';
 import { StorageUnavailable, type TaskStore } from '../storage/port/task-store.js';
@@ -46,10 +48,43 @@ export async function runQueue(options: RunOptions): Promise<number> {
     options.signals,
   );
   if (!server) return 0;
+  const forgetAddress = await keepAddress(settings.data, server);
   const drainTimeoutMs = settings.drain_timeout_ms;
   const code = await runServer(server, { ...options, component: 'queue', log, drainTimeoutMs });
+  await forgetAddress();
   await tracer?.close();
   return code;
+}
+
+/**
+ * Writes the addresses into the data directory, where commands with --data find them, unless a
+ * running `ctl up` did. Returns a function that removes them.
+ */
+async function keepAddress(
+  data: string,
+  { listeners }: RunningQueue,
+): Promise<() => Promise<void>> {
+  const file = join(data, 'queue.url');
+  const before = await readFile(file, 'utf8').catch(() => '');
+  const owner = Number(before.split('\n')[1]);
+  if (owner > 0 && owner !== process.pid && isRunning(owner)) return async () => {};
+  const url = (listener: string) => listeners.find((each) => each.listener === listener)?.url ?? '';
+  const text = [url('http'), process.pid, url('metrics'), url('grpc')].join('\n');
+  await writeFile(file, `${text}\n`);
+  return async () => {
+    const now = await readFile(file, 'utf8').catch(() => '');
+    if (now === `${text}\n`) await rm(file, { force: true });
+  };
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Another user's process is running too.
+    return systemCode(error) === 'EPERM';
+  }
 }
 
 const firstPauseMs = 250;

@@ -55,6 +55,7 @@ export function idleDelivery({ store, observer }: Parts): RunningDelivery {
     waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),
     claim: () => Promise.resolve([]),
     handBack: () => Promise.resolve(),
+    abandon: () => Promise.resolve(),
     workers: () => Promise.resolve([]),
     onPulledLeaseEnded: () => () => undefined,
     settleAll: (_queue, reports) =>

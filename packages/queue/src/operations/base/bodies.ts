@@ -3,9 +3,16 @@ import type { FieldError } from '@millrace/kit/errors';
 import type { Check, DocumentSchemas } from '@millrace/kit/http';
 import { parseTimestamp, UnitError } from '@millrace/kit/units';
 import type { Queue } from '../../core/queue.js';
+import type {
+  Attempt,
+  FullTask,
+  Task,
+  TaskOptions,
+  Tombstone,
+  WholeTask,
+} from '../../core/task.js';
 import { never, type StoredSignal, type StoredStep, type TaskFlow } from '../../core/flow.js';
 import type { EndedTask, TaskRun } from '../../storage/port/flow-runs.js';
-import type { Attempt, FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
 import { fail, failBody } from './refusal.js';
 
 type InvalidCode = Parameters<typeof failBody>[0];
@@ -34,7 +41,9 @@ export interface BodyChecks {
   signal: BodyCheck<QueueSchema<'SendSignalRequest'>>;
   queueSignal: BodyCheck<QueueSchema<'SendQueueSignalRequest'>>;
   /** Fills in the defaults. */
-  claim: BodyCheck<Required<Omit<Claim, 'handlers'>> & Pick<Claim, 'handlers'>>;
+  claim: BodyCheck<
+    Required<Omit<Claim, 'handlers' | 'labels'>> & Pick<Claim, 'handlers' | 'labels'>
+  >;
   /** The list alone; its items are checked one by one. */
   settle: BodyCheck<{ items: readonly unknown[] }>;
   settleItem: BodyCheck<QueueSchema<'SettleItem'>>;
@@ -116,7 +125,7 @@ export function toEnvelope(task: Task, { config }: Queue): Envelope {
     group_key: task.groupKey,
     attempt: task.attempt,
     total_attempts: task.totalAttempts,
-    max_attempts: config.retry.max_attempts,
+    max_attempts: task.options?.maxAttempts ?? config.retry.max_attempts,
     redrive_count: task.redriveCount,
     created_at: timeText(task.createdAt),
     updated_at: timeText(task.updatedAt),
@@ -133,7 +142,25 @@ export function toEnvelope(task: Task, { config }: Queue): Envelope {
       at: timeText(lastError.at),
     },
     submitted_by: task.submittedBy,
+    ...(task.options && wireOptions(task.options)),
     ...(flow && toFlowFields(task, flow)),
+  };
+}
+
+/** What the task decides for itself, as it was submitted. */
+function wireOptions({ backoff, timeoutMs, retainMs, labels }: TaskOptions) {
+  return {
+    ...(backoff && {
+      backoff: {
+        kind: backoff.kind,
+        ms: backoff.ms,
+        ...(backoff.maxMs !== undefined && { max_ms: backoff.maxMs }),
+        ...(backoff.jitter !== undefined && { jitter: backoff.jitter }),
+      },
+    }),
+    ...(timeoutMs !== undefined && { timeout_ms: timeoutMs }),
+    ...(retainMs !== undefined && { retain_ms: retainMs }),
+    ...(labels && { labels: [...labels] }),
   };
 }
 

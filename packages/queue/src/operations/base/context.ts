@@ -52,6 +52,7 @@ export type DeliveryControl = Pick<
   | 'claim'
   | 'waitingClaims'
   | 'handBack'
+  | 'abandon'
   | 'workers'
   | 'onPulledLeaseEnded'
   | 'settleAll'

@@ -13,6 +13,7 @@ import {
   type DeadGroup,
   type DeadPage,
   type DeadTaskQuery,
+  type GroupQuery,
   type InsertResult,
   type NewTask,
   type QueuePut,
@@ -49,10 +50,12 @@ import {
 } from './queue-state.js';
 import {
   deleteFinished,
+  deleteRetained,
   deleteTasksOf,
   deleteTombstones,
   endedLeases,
   expireTasks,
+  hasRetained,
   listOldTasks,
 } from './upkeep.js';
 import {
@@ -365,7 +368,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     }));
   }
 
-  async groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean> {
+  async groupIsBusy(request: GroupQuery): Promise<boolean> {
     return this.#read((rows) => reading.groupIsBusy(rows, request));
   }
 
@@ -415,6 +418,11 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
 
   async readEvents({ after, limit }: { after: EventPosition; limit: number }) {
     return this.#read((rows) => this.#events.read(rows, after[0], limit));
+  }
+
+  async deleteRetained(request: { now: number; limit: number }): Promise<number> {
+    if (!this.#read((rows) => hasRetained(rows, request.now))) return 0;
+    return this.#transact((step) => deleteRetained(step, request));
   }
 
   async listRows(range: RowRange): Promise<Row[]> {

@@ -32,6 +32,7 @@ import type { RowReader } from '@millrace/engine';
  *   listed     queue | creation | first id                 ids of all tasks that are not deleted
  *   history    queue | step | time | instance              what happened in the queue
  *   totals     queue                                       the same since it was created
+ *   retained   time | id                                   finished tasks by the end of their own retention
  *   flow       id | kind | key                             steps, signals and links of a task
  *   event      number of its first event                   what happened to tasks in one commit
  */
@@ -62,6 +63,7 @@ export const kinds = {
   uniqueEnd: 22,
   result: 23,
   event: 24,
+  retained: 25,
   history: 42,
   historyTotals: 43,
   flow: 44,

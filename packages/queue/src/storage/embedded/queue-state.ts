@@ -211,14 +211,14 @@ export interface ReadyOrder {
  * Picks up to `limit` ready tasks of a queue: higher priority first, then group keys round-robin
  * from the last turn, within a group by due time and id. It seeks from group to group, so the cost
  * depends on the tasks picked, not on the tasks ready. Updates `order`. Skips tasks that `accept`
- * rejects.
+ * rejects, and the rest of a group if it says so.
  */
 export function pickReady(
   rows: RowReader,
   queue: number,
   order: ReadyOrder,
   limit: number,
-  accept: (key: Buffer) => boolean,
+  accept: Accept,
 ): readonly Buffer[] {
   const picks = new Picks(limit, accept);
   for (let priority = 9; priority >= 0 && !picks.isOver; priority--) {
@@ -230,13 +230,16 @@ export function pickReady(
   return picks.keys;
 }
 
+/** `group`: nothing more of the group of this task may be picked. */
+export type Accept = (key: Buffer) => boolean | 'group';
+
 class Picks {
   readonly keys: Buffer[] = [];
   skipped = 0;
 
   constructor(
     private readonly limit: number,
-    private readonly accept: (key: Buffer) => boolean,
+    private readonly accept: Accept,
   ) {}
 
   get left(): number {
@@ -247,13 +250,11 @@ class Picks {
     return this.left <= 0 || this.skipped >= maxSkipped;
   }
 
-  offer(key: Buffer): boolean {
-    if (this.accept(key)) {
-      this.keys.push(key);
-      return true;
-    }
-    this.skipped++;
-    return false;
+  offer(key: Buffer): boolean | 'group' {
+    const answer = this.accept(key);
+    if (answer === true) this.keys.push(key);
+    else this.skipped++;
+    return answer;
   }
 }
 
@@ -347,6 +348,8 @@ class GroupCursor {
   #at = 0;
   #last: Buffer;
   #ended = false;
+  /** The limit of tasks in flight of the group is reached. */
+  #isFull = false;
   seen = 0;
   hasPicked = false;
 
@@ -382,8 +385,10 @@ class GroupCursor {
 
   /** Like `pick`, from the buffer only. */
   pickBuffered(): boolean {
-    while (this.#at < this.#buffer.length) {
-      if (!this.picks.offer(this.#buffer[this.#at++]!)) continue;
+    while (this.#at < this.#buffer.length && !this.#isFull) {
+      const answer = this.picks.offer(this.#buffer[this.#at++]!);
+      if (answer === 'group') this.#ended = this.#isFull = true;
+      if (answer !== true) continue;
       this.hasPicked = true;
       return true;
     }

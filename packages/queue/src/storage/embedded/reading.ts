@@ -3,7 +3,7 @@ import type { AuditRecord } from '../../core/audit.js';
 import type { FullTask, Tombstone } from '../../core/task.js';
 import type { TaskWithResult } from '../port/flow-store.js';
 import { toTask, toTombstone } from '../port/store-parts.js';
-import { tombstoneMs, type AuditQuery } from '../port/task-store.js';
+import { tombstoneMs, type AuditQuery, type GroupQuery } from '../port/task-store.js';
 import { readGroup } from './indexes.js';
 import {
   auditKey,
@@ -49,13 +49,11 @@ function find(rows: RowReader, id: string): StoredTask | Tombstone | undefined {
   return deletion ? toTombstone(found.row, Number(deletion.toString())) : found;
 }
 
-export function groupIsBusy(
-  rows: RowReader,
-  query: { queue: string; groupKey: string; id: string },
-): boolean {
+export function groupIsBusy(rows: RowReader, query: GroupQuery): boolean {
   const queue = readQueue(rows, query.queue);
   if (!queue) return false;
   const { inFlight, retried } = readGroup(rows, queue.number, groupBytes(query.groupKey));
+  if (query.maxPerGroup) return inFlight >= query.maxPerGroup;
   const found = find(rows, query.id);
   let own = 0;
   if (found && !isTombstone(found) && isOf(found, query)) {

@@ -272,8 +272,10 @@ export class Step {
   succeeded(task: StoredTask): void {
     const { done } = this.queueOf(task);
     const at = task.row.completedAt!;
+    const retained = retainedKey(task);
     const ids = done.get(at);
-    if (ids) ids.push(task.row.id);
+    if (retained) this.rows.put(retained, noBytes);
+    else if (ids) ids.push(task.row.id);
     else done.set(at, [task.row.id]);
     releaseKey(this.rows, task.queueNumber, task.row);
     this.#endFlow(task.row, 'SUCCEEDED', at);
@@ -285,6 +287,8 @@ export class Step {
     counters.dead++;
     const key = queueTimeKey(kinds.dead, stored.number, row.deadAt!, row.id);
     this.rows.put(key, encodeFacts(row));
+    const retained = retainedKey(task);
+    if (retained) this.rows.put(retained, noBytes);
     releaseKey(this.rows, stored.number, row);
     this.#endFlow(row, 'DEAD', row.deadAt!);
   }
@@ -300,6 +304,8 @@ export class Step {
     const { stored, counters } = this.queueOf(task);
     counters.dead--;
     this.rows.remove(queueTimeKey(kinds.dead, stored.number, row.deadAt!, row.id));
+    const retained = retainedKey(task);
+    if (retained) this.rows.remove(retained);
   }
 
   /** Notes what happened to a task. */
@@ -377,6 +383,13 @@ export class Step {
     counters.waits = { ...counters.waits, [kind]: (counters.waits?.[kind] ?? 0) + delta };
     if (task.row.dueAt === never) counters.parked = (counters.parked ?? 0) + delta;
   }
+}
+
+/** Undefined: the retention of the queue counts. */
+function retainedKey({ row }: StoredTask): Buffer | undefined {
+  const retainMs = row.options?.retainMs;
+  if (retainMs === undefined) return undefined;
+  return timeKey(kinds.retained, (row.completedAt ?? row.deadAt)! + retainMs, row.id);
 }
 
 function encodeCount(count: number): Buffer {

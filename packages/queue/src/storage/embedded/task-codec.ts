@@ -5,6 +5,7 @@ import type {
   LastError,
   Lease,
   Progress,
+  TaskOptions,
   Tombstone,
   WholeTask,
 } from '../../core/task.js';
@@ -74,6 +75,8 @@ type Head = [
   groupKey: string | null,
   createdAt: number,
   submittedBy: string,
+  /** Absent if there are none. */
+  options?: TaskOptions,
 ];
 
 type State = [
@@ -116,13 +119,13 @@ type StoredLease = [
 
 const noHeaders: Readonly<Record<string, string>> = Object.freeze({});
 
-/** The part of a row that never changes, except for the priority. */
+/** The part of a row that never changes, except for priority and payload. */
 export function encodeFixed(task: NewTask, queueNumber: number, now: number): Buffer {
   const isApart = task.payload.length > maxInlineBytes;
   return fixedOf(task, queueNumber, now, isApart ? undefined : task.payload);
 }
 
-/** The same of a stored task after a change of its priority. */
+/** The same of a stored task after a change of its priority or payload. */
 export function encodeFixedAgain({ row, queueNumber, payload }: StoredTask): Buffer {
   return fixedOf(row, queueNumber, row.createdAt, payload);
 }
@@ -136,6 +139,7 @@ type HeadFields = Pick<
   | 'priority'
   | 'groupKey'
   | 'submittedBy'
+  | 'options'
 >;
 
 /** `payload` undefined: it has a row of its own. */
@@ -157,6 +161,7 @@ function fixedOf(
     createdAt,
     task.submittedBy,
   ];
+  if (task.options) head.push(task.options);
   const text = JSON.stringify(head);
   const length = Buffer.byteLength(text);
   const payloadBytes = payload?.length ?? 0;
@@ -296,6 +301,7 @@ function rowOf(id: string, head: Head, state: State): TaskRow {
     deadReason: deadReasons[state[7]]!,
     lastError: errorOf(state[12]),
     submittedBy: head[8],
+    options: head[9],
     started: state[8] === 1,
     settled: settledOf(state[11]),
     progress: progressOf(state[14]),

@@ -92,7 +92,7 @@ class EmbeddedEnd implements Target {
       readQueues(rows).map((stored) => {
         const { turns, starts } = readCounters(rows, stored.number);
         return {
-          queue: toQueue(stored),
+          queue: { ...toQueue(stored), config: stored.config },
           turns,
           starts,
           rows: movedTables.flatMap((table) =>

@@ -1,6 +1,6 @@
 import { isClaimed } from '../../core/outcome.js';
 import { mayStart, withStarts } from '../../core/pacing.js';
-import type { Task, WholeTask } from '../../core/task.js';
+import { hasLabels, type Task, type WholeTask } from '../../core/task.js';
 import {
   cancelledError,
   cancelRow,
@@ -32,6 +32,7 @@ import { settledEvents } from '../port/events.js';
 import { holderOf, holdKey, type KeyHolder } from './indexes.js';
 import {
   after,
+  groupBytes,
   groupTimeKey,
   idKey,
   idOf,
@@ -61,7 +62,9 @@ export function insertTask(step: Step, task: NewTask, now: number): InsertResult
   if (found && found.purgedAt > now - tombstoneMs) return { kind: 'purged', tombstone: found };
   if (task.uniqueKey) {
     const holder = holderOf(step.rows, queue.stored.number, task.uniqueKey, now);
-    if (holder) return heldBy(step, holder, task.queue, now);
+    const held = holder && task.isDebounced ? debounced(step, holder, task, now) : undefined;
+    if (held) return held;
+    if (holder && !task.isDebounced) return heldBy(step, holder, task.queue, now);
   }
   if (task.maxPending > 0 && queue.counters.pending >= task.maxPending) {
     return { kind: 'queue_full' };
@@ -85,6 +88,19 @@ export function insertTask(step: Step, task: NewTask, now: number): InsertResult
   holdKey(step.rows, queue.stored.number, stored.row);
   step.note('submitted', stored, now);
   return { kind: 'stored', task: toTask(stored.row) };
+}
+
+/** The pending holder of the key with the new payload; undefined if it has started. */
+function debounced(
+  step: Step,
+  holder: KeyHolder,
+  { payload: bytes, payloadContentType: contentType, dueAt }: NewTask,
+  now: number,
+): InsertResult | undefined {
+  const task = step.task(holder.id);
+  if (task?.row.status !== 'PENDING') return undefined;
+  changeWaiting(step, task, { dueAt, payload: { bytes, contentType }, now });
+  return { kind: 'existing', task: toTask(task.row) };
 }
 
 /** The result of a submit whose key is held: the task, or what is left of it. */
@@ -157,17 +173,23 @@ function pick(
   step: Step,
   queue: StepQueue,
   limit: number,
-  { now, handlers, excludedHandlers }: ClaimRequest,
+  { now, handlers, excludedHandlers, labels, maxPerGroup = 0 }: ClaimRequest,
 ): StoredTask[] {
   const tasks: StoredTask[] = [];
+  const picked = new Map<string, number>();
+  const isFull = (groupKey: string) =>
+    step.group(queue, groupBytes(groupKey)).inFlight + (picked.get(groupKey) ?? 0) >= maxPerGroup;
   pickReady(step.rows, queue.stored.number, queue.counters, limit, (key) => {
     const task = step.task(idOf(key));
     if (!task) throw new Error(`The ready task ${idOf(key)} does not exist`);
-    const { dueAt, expiresAt, handlerRef } = task.row;
+    const { dueAt, expiresAt, handlerRef, groupKey } = task.row;
+    const isLimited = maxPerGroup > 0 && groupKey !== null;
+    if (isLimited && isFull(groupKey)) return 'group';
     // Expired, or made ready before the clock was set back.
     if ((expiresAt !== null && expiresAt <= now) || dueAt! > now) return false;
     if (handlers && !handlers.includes(handlerRef)) return false;
-    if (excludedHandlers?.includes(handlerRef)) return false;
+    if (excludedHandlers?.includes(handlerRef) || !hasLabels(task.row, labels)) return false;
+    if (isLimited) picked.set(groupKey, (picked.get(groupKey) ?? 0) + 1);
     tasks.push(task);
     return true;
   });
@@ -249,14 +271,30 @@ export function updateTask(step: Step, change: UpdateTaskChange): TaskChangeResu
   if (!task) return { kind: 'not_found' };
   const { row } = task;
   if (!mayUpdate(row, change)) return { kind: 'refused', task: toTask(row) };
-  step.leave(task, { isReady: false });
-  const { priority } = row;
-  updateRow(row, change);
-  if (row.priority !== priority) task.fixed = encodeFixedAgain(task);
-  step.enter(task, change.now);
-  step.store(task);
+  changeWaiting(step, task, change);
   record(step, change.action, row.queue, change, 1);
   return { kind: 'changed', task: toTask(row) };
+}
+
+function changeWaiting(
+  step: Step,
+  task: StoredTask,
+  change: Pick<UpdateTaskChange, 'dueAt' | 'priority' | 'payload' | 'now'>,
+): void {
+  const { row } = task;
+  const { payload } = change;
+  step.leave(task, { isReady: false });
+  updateRow(row, change);
+  if (payload) {
+    const isApart = payload.bytes.length > maxInlineBytes;
+    const key = idKey(kinds.payload, row.id);
+    if (isApart) step.rows.put(key, Buffer.from(payload.bytes));
+    else if (task.payload === undefined) step.rows.remove(key);
+    task.payload = isApart ? undefined : payload.bytes;
+  }
+  task.fixed = encodeFixedAgain(task);
+  step.enter(task, change.now);
+  step.store(task);
 }
 
 function cancelWaiting(

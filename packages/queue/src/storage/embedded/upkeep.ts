@@ -61,15 +61,48 @@ function deleteDead(step: Step, queue: StepQueue, request: DeleteFinishedRequest
   const range = {
     start: queueKey(kinds.dead, number),
     end: queueTimeKey(kinds.dead, number, request.endedBefore),
-    limit: request.limit,
+    limit: maxDeadRead,
   };
-  const ids = Array.from(step.rows.range(range), ({ key }) => idOf(key));
-  for (const id of ids) {
-    const task = existing(step, id);
+  const old: StoredTask[] = [];
+  for (const { key } of step.rows.range(range)) {
+    const task = existing(step, idOf(key));
+    if (task.row.options?.retainMs === undefined) old.push(task);
+    if (old.length >= request.limit) break;
+  }
+  for (const task of old) {
     step.leaveDead(task);
     step.replaceByTombstone(task, request.now);
   }
-  return ids.length;
+  return old.length;
+}
+
+/** Dead tasks with a retention of their own are skipped. */
+const maxDeadRead = 10_000;
+
+export function hasRetained(rows: RowReader, now: number): boolean {
+  const range = { start: Buffer.of(kinds.retained), end: timeKey(kinds.retained, now + 1) };
+  for (const _row of rows.range({ ...range, limit: 1 })) return true;
+  return false;
+}
+
+export function deleteRetained(step: Step, { now, limit }: { now: number; limit: number }): number {
+  const start = Buffer.of(kinds.retained);
+  const range = { start, end: timeKey(kinds.retained, now + 1), limit };
+  const keys = Array.from(step.rows.range(range), ({ key }) => key);
+  for (const key of keys) {
+    const task = step.task(idOf(key)) ?? taskOfDeletedQueue(step, idOf(key));
+    step.rows.remove(key);
+    if (!task) continue;
+    if (task.row.status === 'DEAD') step.leaveDead(task);
+    step.replaceByTombstone(task, now);
+  }
+  return keys.length;
+}
+
+function taskOfDeletedQueue(step: Step, id: string): StoredTask | undefined {
+  const bytes = step.rows.get(idKey(kinds.task, id));
+  const task = bytes && decodeTask(id, bytes);
+  return task && !isTombstone(task) ? task : undefined;
 }
 
 function deleteDone(step: Step, queue: StepQueue, request: DeleteFinishedRequest): number {

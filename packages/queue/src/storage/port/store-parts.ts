@@ -11,6 +11,7 @@ import type {
   Tombstone,
   WholeTask,
 } from '../../core/task.js';
+import type { UpdateTaskChange } from './task-changes.js';
 import {
   type ClaimRequest,
   type DeadFilter,
@@ -21,7 +22,6 @@ import {
   type Verdict,
   type WorkListener,
 } from './task-store.js';
-import type { UpdateTaskChange } from './task-changes.js';
 
 /**
  * A task as stored. The functions below change it in place, and define the state changes for every
@@ -70,6 +70,7 @@ export function newRow(task: NewTask, now: number): TaskRow {
     deadReason: null,
     lastError: null,
     submittedBy: task.submittedBy,
+    options: task.options,
     started: false,
     settled: null,
     progress: null,
@@ -200,11 +201,13 @@ export function updateRow(
   {
     dueAt,
     priority,
+    payload,
     now,
-  }: { dueAt?: number | undefined; priority?: number | undefined; now: number },
+  }: Pick<UpdateTaskChange, 'dueAt' | 'priority' | 'payload' | 'now'>,
 ): void {
   row.dueAt = dueAt ?? row.dueAt;
   row.priority = priority ?? row.priority;
+  row.payloadContentType = payload?.contentType ?? row.payloadContentType;
   row.updatedAt = now;
 }
 
@@ -269,6 +272,7 @@ export function toTask(row: TaskRow): Task {
     deadReason: row.deadReason,
     lastError: row.lastError,
     submittedBy: row.submittedBy,
+    options: row.options,
     flow: row.flow ?? null,
   };
 }

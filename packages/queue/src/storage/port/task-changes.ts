@@ -46,6 +46,12 @@ export interface UpdateTaskChange extends AuditedTaskChange {
   /** Undefined: as it is. */
   dueAt?: number | undefined;
   priority?: number | undefined;
+  payload?: NewPayload | undefined;
+}
+
+export interface NewPayload {
+  bytes: Uint8Array;
+  contentType: string;
 }
 
 export type TaskChangeResult =

@@ -7,6 +7,7 @@ import type {
   LastError,
   Progress,
   Task,
+  TaskOptions,
   Tombstone,
   WholeTask,
 } from '../../core/task.js';
@@ -97,8 +98,11 @@ export interface TaskStore extends TaskListing, TaskChanging, FlowStore, Rows, E
    * expires. Undefined: none. Overdue events have times in the past.
    */
   nextEventAt(): Promise<{ dueByQueue: ReadonlyMap<string, number>; upkeepAt: number | undefined }>;
-  /** Is another task of this FIFO group in flight or waiting to be retried? */
-  groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean>;
+  /**
+   * Is another task of this FIFO group in flight or waiting to be retried? With `maxPerGroup`: are
+   * as many tasks of the group in flight?
+   */
+  groupIsBusy(request: GroupQuery): Promise<boolean>;
   /**
    * Subscribes to hints that a queue may have new work, also from another server. A hint may be
    * false, and a lost hint only costs time. It may come before the call that adds the work
@@ -128,6 +132,8 @@ export interface TaskStore extends TaskListing, TaskChanging, FlowStore, Rows, E
     now: number;
     limit: number;
   }): Promise<number>;
+  /** Deletes finished tasks with a retention of their own that is over. Returns how many. */
+  deleteRetained(request: { now: number; limit: number }): Promise<number>;
   /** Deletes tombstones older than a day. Returns how many. */
   deleteTombstones(request: { now: number; limit: number }): Promise<number>;
 
@@ -199,6 +205,12 @@ export interface NewTask {
   uniqueUntil?: number | null | undefined;
   /** The queue may hold this many PENDING tasks; 0: any number. */
   maxPending: number;
+  options?: TaskOptions | undefined;
+  /**
+   * If the key is held by a PENDING task, that task gets this payload and due time instead; if its
+   * holder has started, this task takes the key.
+   */
+  isDebounced?: boolean | undefined;
   /** Dependencies, parent and flow, if the task has any. */
   flow?: TaskFlow | undefined;
   /** Must be the token of the parent's lease, if given. */
@@ -238,8 +250,19 @@ export interface ClaimRequest {
   handlers?: readonly string[] | undefined;
   /** No tasks for these handlers. */
   excludedHandlers?: readonly string[] | undefined;
+  /** Only tasks all of whose labels are among these; absent: any. */
+  labels?: readonly string[] | undefined;
+  /** Tasks of one group in flight, at most; absent or 0: any number. */
+  maxPerGroup?: number | undefined;
   /** A client waits for the result: claim without delay. */
   isImmediate?: boolean | undefined;
+}
+
+export interface GroupQuery {
+  queue: string;
+  groupKey: string;
+  id: string;
+  maxPerGroup?: number | undefined;
 }
 
 /** How a claim ends. */

@@ -52,10 +52,18 @@ const readyIn = (of: string) =>
 const mayRun =
   'l.due_at <= $4 AND (l.expires_at IS NULL OR l.expires_at > $4) AND ($11::text[] IS NULL ' +
   'OR (SELECT t.handler_ref FROM millrace.tasks t WHERE t.id = l.id) = ANY($11)) AND ' +
-  '($15::text[] IS NULL OR (SELECT t.handler_ref FROM millrace.tasks t WHERE t.id = l.id) <> ALL($15))';
+  '($15::text[] IS NULL OR (SELECT t.handler_ref FROM millrace.tasks t WHERE t.id = l.id) <> ALL($15)) AND ' +
+  '($17::text[] IS NULL OR l.labels IS NULL OR l.labels <@ $17)';
 
 const inFifoGroup = (row: string, stage: string) =>
   `${row}.queue_no = f.no AND ${row}.stage ${stage} AND ${row}.group_key <> ''`;
+
+/** Numbers the candidates of each group, over all priorities. */
+const rankedInGroup = `SELECT c.*, row_number() OVER (PARTITION BY c.group_key
+      ORDER BY c.priority DESC, c.round) AS place FROM (`;
+const withinGroupLimit = `c) candidates WHERE group_key = '' OR place <= $18::bigint - (
+      SELECT count(*) FROM millrace.live r, lock WHERE r.queue_no = lock.no AND r.stage = 2
+      AND r.group_key <> '' AND r.group_key = candidates.group_key)`;
 
 const windowMs = '1000 * ceil($8::double precision) / nullif($8, 0)';
 
@@ -65,7 +73,8 @@ const windowMs = '1000 * ceil($8::double precision) / nullif($8, 0)';
  * second (0: no limit), $9 FIFO groups, $10 first counter entry to add up, $11 handlers (null:
  * any), $12 and $13 expected incarnation and version of the queue (null: any), $14 now, as the rate
  * window counts it, $15 handlers to leave out (null: none), $16 how many more groups to visit,
- * because some of them may have nothing to claim.
+ * because some of them may have nothing to claim, $17 labels (null: any), $18 how many tasks of a
+ * group may be in flight (0: any number).
  *
  * - `room`: how many tasks the limits allow.
  * - `groups` and `fifo_groups` jump from group to group in the index; their first row is the group
@@ -81,9 +90,9 @@ const windowMs = '1000 * ceil($8::double precision) / nullif($8, 0)';
  * must outlive a crash, so the commit waits for no disk. No row: the queue is paused, gone or not
  * the expected one.
  */
-export const claim = listingStatement(
-  'claim',
-  `WITH RECURSIVE lock AS MATERIALIZED (SELECT q.no, k.starts, k.fifo_position
+const claimText = (
+  hasGroupLimit: boolean,
+) => `WITH RECURSIVE lock AS MATERIALIZED (SELECT q.no, k.starts, k.fifo_position
     FROM millrace.queues q JOIN millrace.queue_locks k ON k.queue_no = q.no WHERE q.name = $1
       AND NOT q.paused AND ($12::text IS NULL OR q.incarnation = $12 AND q.version = $13)
   ), recent AS MATERIALIZED (SELECT (s->>0)::bigint AS at, (s->>1)::bigint AS count
@@ -117,7 +126,7 @@ export const claim = listingStatement(
         AND l.group_key = f.group_key ORDER BY l.started DESC, l.due_at, l.id LIMIT 1
     ) h WHERE f.visited > 0 AND NOT EXISTS (SELECT 1 FROM millrace.live r
       WHERE ${inFifoGroup('r', '= 2')} AND r.group_key = f.group_key)
-  ), picked AS MATERIALIZED (SELECT * FROM (
+  ), picked AS MATERIALIZED (SELECT * FROM (${hasGroupLimit ? rankedInGroup : ''}
       SELECT t.priority, t.turn, t.group_key, r.round, r.id, r.due_at
       FROM (SELECT no, priority, turn, '' AS group_key, mark FROM priorities UNION ALL
       SELECT no, priority, turn, group_key, 0 FROM groups WHERE visited > 0) t CROSS JOIN LATERAL (
@@ -127,8 +136,8 @@ export const claim = listingStatement(
         ORDER BY l.due_at, l.id LIMIT (SELECT size FROM room)) r UNION ALL
       SELECT p.priority, p.turn, l.group_key, 1, l.id, l.due_at
       FROM heads l JOIN priorities p ON p.priority = l.priority WHERE l.stage = 0 AND ${mayRun}
-    ) candidates ORDER BY priority DESC, round, CASE WHEN group_key = '' THEN 1
-      WHEN group_key > turn THEN 0 ELSE 2 END, group_key LIMIT (SELECT size FROM room)
+    ) ${hasGroupLimit ? withinGroupLimit : 'candidates'} ORDER BY priority DESC, round,
+      CASE WHEN group_key = '' THEN 1 WHEN group_key > turn THEN 0 ELSE 2 END, group_key LIMIT (SELECT size FROM room)
   ), claimed AS (
     UPDATE millrace.live l SET stage = CASE l.group_key WHEN '' THEN l.stage ELSE 2 END,
       due_at = CASE l.group_key WHEN '' THEN l.due_at END, started = l.started OR l.group_key <> '',
@@ -147,7 +156,9 @@ export const claim = listingStatement(
   ), marks AS (UPDATE millrace.low_water_marks m SET last_group = c.last_group, due_at = CASE
       WHEN m.due_at = p.mark AND m.due_at + ${markStepMs} < c.due_at THEN c.due_at ELSE m.due_at END
     FROM (SELECT priority, (array_agg(group_key ORDER BY position DESC))[1] AS last_group, CASE WHEN
-      $11 IS NULL AND $15 IS NULL THEN max(was_due_at) FILTER (WHERE group_key = '') - ${markSlackMs} END AS due_at
+      $11 IS NULL AND $15 IS NULL AND ($17::text[] IS NULL OR NOT EXISTS (SELECT 1
+        FROM millrace.live x, lock WHERE x.queue_no = lock.no AND x.stage = 0
+        AND x.labels IS NOT NULL)) THEN max(was_due_at) FILTER (WHERE group_key = '') - ${markSlackMs} END AS due_at
       FROM claimed GROUP BY priority) c JOIN priorities p ON p.priority = c.priority
     WHERE m.queue_no = p.no AND m.priority = p.priority
       AND (m.last_group <> c.last_group OR m.due_at + ${markStepMs} < c.due_at)
@@ -161,8 +172,12 @@ export const claim = listingStatement(
   SELECT room.size, c.position::integer, c.id, c.priority, nullif(c.group_key, ''), c.expires_at,
     c.attempt, c.total_attempts, c.redrive_count, c.last_error, array_to_string(c.attempts, ','),
     t.handler_ref, t.content_type, nullif(t.headers, '{}'), t.created_at, t.submitted_by, t.payload,
+    t.options,
     c.flow,
     CASE WHEN c.id IS NULL THEN set_config('synchronous_commit', 'off', true) END
   FROM room LEFT JOIN claimed c ON true
-    LEFT JOIN LATERAL (SELECT * FROM millrace.tasks WHERE id = c.id OFFSET 0) t ON true`,
-);
+    LEFT JOIN LATERAL (SELECT * FROM millrace.tasks WHERE id = c.id OFFSET 0) t ON true`;
+
+export const claim = listingStatement('claim', claimText(false));
+/** The same with `max_in_flight_per_group`. */
+export const claimWithGroupLimit = listingStatement('claim_in_groups', claimText(true));

@@ -5,12 +5,12 @@ import type { TaskFlow } from '../../core/flow.js';
 import type { LastError, WholeTask } from '../../core/task.js';
 import { queueChanged, wokenByTime } from '../port/store-parts.js';
 import type { ClaimRequest } from '../port/task-store.js';
-import { claim, lockAndPromote } from './claim.sql.js';
+import { claim, claimWithGroupLimit, lockAndPromote } from './claim.sql.js';
 import { LowWaterMarkSweeper } from './low-water-marks.js';
 import { textArray } from './batches.js';
 import type { Connections } from './connections.js';
 import type { Counters } from './counters.js';
-import { attemptsOf } from './tasks.js';
+import { attemptsOf, optionsOf } from './tasks.js';
 import { joinClaimants } from './notifications.js';
 
 export interface ClaimsOptions {
@@ -91,7 +91,7 @@ export class Claims {
     limit: number,
   ): Promise<{ tasks: WholeTask[]; isLimited: boolean }> {
     const { connections, counters } = this.options;
-    const { queue, expected, now, handlers, excludedHandlers } = request;
+    const { queue, expected, now, handlers, excludedHandlers, labels, maxPerGroup = 0 } = request;
     const tokens = Array.from({ length: limit }, () => request.newToken());
     const values = [
       queue,
@@ -109,13 +109,18 @@ export class Claims {
       expected?.version ?? null,
       Math.ceil(now / startStepMs) * startStepMs,
       excludedHandlers ? textArray(excludedHandlers) : null,
-      handlers || excludedHandlers ? maxFilteredGroups : 0,
+      (handlers || excludedHandlers || labels ? maxFilteredGroups : 0) +
+        (maxPerGroup > 0 ? Math.ceil(request.maxInFlight / maxPerGroup) : 0),
+      labels ? textArray(labels) : null,
     ];
+    const hasGroupLimit = maxPerGroup > 0 && !request.fifoGroups;
+    if (hasGroupLimit) values.push(maxPerGroup);
+    const text = hasGroupLimit ? claimWithGroupLimit : claim;
     const rows = await connections.transact(async (transaction) => {
       // Sent together: the claim lock is not held for a round trip of this server.
       const sent = [
         transaction.query(lockAndPromote, [queue, now]),
-        transaction.queryLast<ClaimedRow>(claim, values),
+        transaction.queryLast<ClaimedRow>(text, values),
       ] as const;
       return (await Promise.all(sent))[1];
     });
@@ -184,6 +189,7 @@ export type ClaimedRow = [
   createdAt: number,
   submittedBy: string,
   payload: Buffer,
+  options: string | null,
   flow: string | null,
 ];
 
@@ -229,9 +235,10 @@ export function toClaimedTask(
     deadReason: null,
     lastError: lastError === null ? null : (JSON.parse(lastError) as LastError),
     submittedBy: row[15],
+    options: optionsOf(row[17]),
     payload: row[16],
     attempts: attemptsOf(attempts),
-    flow: claimedFlow(row[17]),
+    flow: claimedFlow(row[18]),
   };
 }
 

@@ -12,7 +12,7 @@ import type { Connections, Queryable } from './connections.js';
 import { type Counters, lockForClaims, pendingOf } from './counters.js';
 import { recorded } from './events.js';
 import { lowerMarks } from './low-water-marks.js';
-import { byId, statement } from './statement.js';
+import { byId, optionColumns, statement } from './statement.js';
 import { findTasks, type FoundColumns, statusName, toTask, toTombstone, wholeMs } from './tasks.js';
 
 /** Stores tasks in one commit; a result for each, in order. */
@@ -65,8 +65,19 @@ async function insertKeyed(
   await store(inserts.filter((each) => !fresh.includes(each as (typeof fresh)[number])));
   // The same key twice: the second gets the answer about the first.
   const keyOf = ({ task }: Insert) => JSON.stringify([task.queue, task.uniqueKey]);
+  const queues = [...new Set(fresh.filter(isDebounced).map(({ task }) => task.queue))].toSorted();
+  if (queues.length > 0) await db.query(lockForClaims, [queues]);
   for (const part of partsWithoutRepeats(fresh, keyOf)) {
-    for (const [each, result] of await takeKeys(db, part)) results.set(each, result);
+    for (const each of part.filter(isDebounced)) {
+      const result = await debounce(db, each);
+      if (result) results.set(each, result);
+    }
+    for (const [each, result] of await takeKeys(
+      db,
+      part.filter((each) => !results.has(each)),
+    )) {
+      results.set(each, result);
+    }
     const taken = part.filter((each) => !results.has(each));
     await store(taken);
     await finishKeys(
@@ -77,6 +88,46 @@ async function insertKeyed(
   }
   return inserts.map((each) => results.get(each)!);
 }
+
+function isDebounced({ task }: Insert): boolean {
+  return task.isDebounced === true;
+}
+
+/** The pending holder of the key gets the payload; one that has started gives the key up. */
+async function debounce(db: Queryable, { task, now }: Insert): Promise<InsertResult | undefined> {
+  const { queue, uniqueKey, dueAt, payload, payloadContentType } = task;
+  const values = [queue, uniqueKey, wholeMs(dueAt), now, payload, payloadContentType];
+  const [changed] = await db.query<{ id: string }>(debounceHolder, values);
+  if (!changed) {
+    await db.query(takeKeyAway, [queue, uniqueKey]);
+    return undefined;
+  }
+  const [row] = await db.query<FoundColumns>(findTasks, [[changed.id]]);
+  return { kind: 'existing', task: toTask(row!) };
+}
+
+/** $1 queue, $2 key, $3 due time, $4 now, $5 payload, $6 its content type. */
+const debounceHolder = statement(
+  'debounce_holder',
+  `WITH changed AS (
+    UPDATE millrace.live l SET due_at = $3, updated_at = $4,
+      stage = CASE WHEN $3 <= $4::bigint THEN 0 ELSE 1 END
+    FROM millrace.unique_keys u JOIN millrace.queues q ON q.no = u.queue_no
+    WHERE q.name = $1 AND u.key = $2 AND (u.held_until IS NULL OR u.held_until > $4)
+      AND l.id = u.id AND l.lease_token IS NULL
+    RETURNING l.id, l.queue_no, l.stage, l.priority, l.group_key, l.due_at
+  ), ${lowerMarks('changed')}, replaced AS (
+    UPDATE millrace.tasks t SET payload = $5, content_type = $6 FROM changed c
+    WHERE ${byId('t.id', 'c.id')}
+  )
+  SELECT id FROM changed`,
+);
+
+const takeKeyAway = statement(
+  'take_key_away',
+  `DELETE FROM millrace.unique_keys u USING millrace.queues q
+  WHERE q.no = u.queue_no AND q.name = $1 AND u.key = $2`,
+);
 
 function limitedQueues(inserts: readonly Insert[]): string[] {
   const queues = inserts.filter(({ task }) => task.maxPending > 0).map(({ task }) => task.queue);
@@ -184,6 +235,7 @@ function valuesOf(inserts: readonly Insert[]): unknown[] {
     integerArray(tasks.map((task) => task.payload.length)),
     Buffer.concat(tasks.map((task) => task.payload)),
     bigintArray(inserts.map(({ now }) => now)),
+    textArray(tasks.map(({ options }) => (options ? JSON.stringify(options) : null))),
   ];
 }
 
@@ -202,33 +254,34 @@ export const insertTasks = statement(
   `WITH input AS (
     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::smallint[], $5::text[],
       $6::bigint[], $7::bigint[], $8::text[], $9::text[], $10::text[], $11::integer[],
-      $12::integer[], $14::bigint[])
+      $12::integer[], $14::bigint[], $15::text[])
     AS i(id, queue, handler_ref, priority, group_key, due_at, expires_at, submitted_by,
-      content_type, headers, payload_start, payload_bytes, now)
+      content_type, headers, payload_start, payload_bytes, now, options)
   ), known AS (
     SELECT no, name FROM millrace.queues WHERE name = ANY($2::text[]) FOR KEY SHARE
   ), stored AS (
     INSERT INTO millrace.tasks AS t (id, queue, handler_ref, priority, group_key, created_at,
-      first_due_at, first_expires_at, submitted_by, content_type, headers, payload)
+      first_due_at, first_expires_at, submitted_by, content_type, headers, payload, options)
     SELECT i.id, i.queue, i.handler_ref, i.priority, i.group_key, i.now,
       i.due_at, i.expires_at, i.submitted_by, i.content_type, i.headers,
-      substring($13::bytea FROM i.payload_start FOR i.payload_bytes)
+      substring($13::bytea FROM i.payload_start FOR i.payload_bytes), i.options
     FROM input i JOIN known k ON k.name = i.queue
     ON CONFLICT (id) DO UPDATE SET queue = excluded.queue, handler_ref = excluded.handler_ref,
       priority = excluded.priority, group_key = excluded.group_key,
       created_at = excluded.created_at, first_due_at = excluded.first_due_at,
       first_expires_at = excluded.first_expires_at, purged_at = NULL, purged_status = NULL,
       submitted_by = excluded.submitted_by, content_type = excluded.content_type,
-      headers = excluded.headers, payload = excluded.payload
+      headers = excluded.headers, payload = excluded.payload, options = excluded.options
     WHERE t.purged_at <= excluded.created_at - ${tombstoneMs}
     RETURNING t.id, t.queue, t.priority, t.group_key, t.created_at, t.first_due_at,
-      t.first_expires_at
+      t.first_expires_at, t.options
   ), waiting AS (
     INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, expires_at, attempt,
-      total_attempts, redrive_count, stage, priority, started, group_key, attempts)
+      total_attempts, redrive_count, stage, priority, started, group_key, attempts, labels,
+      retain_ms)
     SELECT s.id, k.no, s.created_at, s.created_at, s.first_due_at, s.first_expires_at, 0,
       0, 0, CASE WHEN s.first_due_at <= s.created_at THEN 0 ELSE 1 END, s.priority, false,
-      coalesce(s.group_key, ''), '{}'
+      coalesce(s.group_key, ''), '{}', ${optionColumns('s.options')}
     FROM stored s JOIN known k ON k.name = s.queue
     RETURNING id, queue_no, stage, priority, group_key, due_at, created_at
   ), ${recorded({ type: 'submitted', from: 'waiting', at: 'r.created_at', attempt: '0' })},

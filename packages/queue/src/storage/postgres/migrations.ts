@@ -3,6 +3,7 @@ import { formatReleases } from '@millrace/kit/format-releases';
 import { type Connections, isAway, isConflict, type Transaction } from './connections.js';
 import { statement } from './statement.js';
 import { tables, tuning } from './schema.sql.js';
+import { functions, openSchema } from './submit.sql.js';
 import { upgrades } from './upgrades.sql.js';
 
 export const schemaVersion = 15;
@@ -72,7 +73,8 @@ async function upgrade(transaction: Transaction): Promise<void> {
   for (let next = version + 1; version > 0 && next <= schemaVersion; next++) {
     for (const text of upgrades[next]!) await transaction.query(plain(text));
   }
-  for (const text of tuning) await tune(transaction, text);
+  for (const text of functions) await transaction.query(plain(text));
+  for (const text of [...tuning, openSchema]) await tune(transaction, text);
   await transaction.query(plain(writeVersion), [schemaVersion]);
   await tune(transaction, writeRelease);
 }

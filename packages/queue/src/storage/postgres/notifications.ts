@@ -21,7 +21,7 @@ export interface NotificationListeners {
   onCancelled: (id: string) => void;
 }
 
-const channels = {
+export const channels = {
   work: 'millrace_work',
   slots: 'millrace_slots',
   cancelled: 'millrace_cancelled',

@@ -13,6 +13,7 @@ import {
   type DeadGroup,
   type DeadPage,
   type DeadTaskQuery,
+  type GroupQuery,
   type InsertResult,
   type NewTask,
   type QueuePut,
@@ -71,7 +72,7 @@ import { type FlowRow, type FlowRowQuery, type TaskWithResult } from '../port/fl
 import { keyHolder, takeFlowEnds } from './flow.sql.js';
 import { type FlowEffects, flowIo, readRows as readFlowRows, tellFlowEnds } from './flows.js';
 import { findTasks, findWholeTasks } from './tasks.js';
-import { groupIsBusy } from './task-changes.js';
+import { groupIsBusy, groupIsFull } from './task-changes.js';
 
 export interface PostgresStoreParts {
   connections: Connections;
@@ -407,9 +408,10 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     return { dueByQueue, upkeepAt: upkeepAt === Infinity ? undefined : upkeepAt };
   }
 
-  async groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean> {
-    const values = [request.queue, request.groupKey, request.id];
-    const [row] = await this.#connections.query<{ busy: boolean }>(groupIsBusy, values);
+  async groupIsBusy({ queue, groupKey, id, maxPerGroup }: GroupQuery): Promise<boolean> {
+    const values = [queue, groupKey, maxPerGroup || id];
+    const query = maxPerGroup ? groupIsFull : groupIsBusy;
+    const [row] = await this.#connections.query<{ busy: boolean }>(query, values);
     return row!.busy;
   }
 
@@ -436,6 +438,10 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     const gone = await this.#retention.deleteFinished(request);
     if (gone > 0 && request.status === 'DEAD') this.#counters.added([request.queue]);
     return gone;
+  }
+
+  deleteRetained(request: { now: number; limit: number }): Promise<number> {
+    return this.#retention.deleteRetained(request);
   }
 
   async deleteTombstones(request: { now: number; limit: number }): Promise<number> {

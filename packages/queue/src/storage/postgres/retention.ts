@@ -5,11 +5,12 @@ import {
   byId,
   counted,
   isDead,
-  type SkippingStatement,
+  optionColumns,
   skippingStatement,
-  type Statement,
   statement,
   tasksOf,
+  type SkippingStatement,
+  type Statement,
 } from './statement.js';
 import { forgetClaimants } from './notifications.js';
 import { flowRowsDeleted } from './flow.sql.js';
@@ -38,6 +39,15 @@ export class Retention {
     this.purgedAt(request.now);
     const values = [request.queue, request.endedBefore, request.now, request.limit];
     return this.#count(request.status === 'DEAD' ? deleteDead : deleteSucceeded, values);
+  }
+
+  async deleteRetained({ now, limit }: { now: number; limit: number }): Promise<number> {
+    const [row] = await this.connections.query<{ gone: number }>(this.skip(deleteRetained), [
+      now,
+      limit,
+    ]);
+    if (row!.gone > 0) this.purgedAt(now);
+    return row!.gone;
   }
 
   async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {
@@ -124,11 +134,12 @@ export const redriveTasks = statement(
     INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, attempt,
       total_attempts, redrive_count, stage, priority, settled_verdict, started, group_key,
       settled_token, http_status, error_type, last_error, attempts, progress, unique_key,
-      unique_until, flow)
+      unique_until, flow, labels, retain_ms)
     SELECT b.id, b.queue_no, t.created_at, $5, b.due_at, 0, b.total_attempts,
       b.redrive_count + 1, CASE WHEN b.due_at <= $5 THEN 0 ELSE 1 END, t.priority,
       b.settled_verdict, false, coalesce(t.group_key, ''), b.settled_token, b.http_status,
-      b.error_type, b.last_error, b.attempts, b.progress, b.unique_key, b.unique_until, b.flow
+      b.error_type, b.last_error, b.attempts, b.progress, b.unique_key, b.unique_until, b.flow,
+      ${optionColumns('t.options')}
     FROM back b ${tasksOf('b')}
     RETURNING id, queue_no, stage, priority, group_key, due_at, created_at, unique_key,
       unique_until, flow
@@ -143,7 +154,7 @@ export const redriveTasks = statement(
 const deleteFinished = (name: string, outcome: 3 | 4, more: string) =>
   skippingStatement(
     name,
-    `WITH ${oldestDeleted(outcome, `queue_no = ${numberOf('$1')} AND ended_at < $2`, '$4')},
+    `WITH ${oldestDeleted(outcome, `queue_no = ${numberOf('$1')} AND ended_at < $2 AND retained_until IS NULL`, '$4')},
       ${tombstonesLeft('$3')}${more}
     SELECT count(*) AS gone FROM gone`,
   );
@@ -151,6 +162,21 @@ const deleteFinished = (name: string, outcome: 3 | 4, more: string) =>
 /** $1 queue, $2 ended before, $3 now, $4 limit. Succeeded tasks are not counted. */
 export const deleteDead = deleteFinished('delete_dead', 4, `, ${counted('0', '-count(*)')}`);
 export const deleteSucceeded = deleteFinished('delete_succeeded', 3, '');
+
+/** Finished tasks whose own retention is over. $1 now, $2 limit. */
+const deleteRetained = skippingStatement(
+  'delete_retained',
+  `WITH old AS (
+    SELECT id FROM millrace.ended WHERE retained_until IS NOT NULL AND retained_until <= $1
+    ORDER BY retained_until, id LIMIT $2
+    FOR UPDATE SKIP LOCKED
+  ), gone AS (
+    DELETE FROM millrace.ended e USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
+    WHERE ${byId('e.id', 'o.id')}
+    RETURNING e.id, e.queue_no, e.outcome, e.unique_key, e.flow
+  ), ${tombstonesLeft('$1')}, ${counted('0', '-count(*) FILTER (WHERE outcome = 4)')}
+  SELECT count(*) AS gone FROM gone`,
+);
 
 /** What a deleted queue left, by outcome; its counts are gone. $1 queue, $2 now, $3 limit. */
 export const deleteOfDeletedQueue = ([3, 4] as const).map((outcome) =>

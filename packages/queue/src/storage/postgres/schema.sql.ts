@@ -29,6 +29,7 @@ export const eventTables = [
  * The tables of a new database.
  *
  * - `tasks`: immutable columns of a task, and its id, once. Without a task it is the tombstone.
+ *   `options`: JSON of what the task decides for itself.
  * - `live`: the state of pending and running tasks: narrow and small. `stage` 0: ready, 1: scheduled,
  *   2: in flight with a group; without a group a task in flight keeps stage 0 and has a lease token.
  *   `group_key` is '' where there is none.
@@ -107,7 +108,8 @@ export const tables = [
     submitted_by text NOT NULL,
     content_type text NOT NULL,
     headers text NOT NULL,
-    payload bytea NOT NULL
+    payload bytea NOT NULL,
+    options text
   )`,
   `CREATE INDEX tasks_purged ON millrace.tasks (purged_at, id) WHERE purged_at IS NOT NULL`,
   `CREATE INDEX tasks_listed ON millrace.tasks (queue, created_at, id) WHERE purged_at IS NULL`,
@@ -139,9 +141,12 @@ export const tables = [
     progress text,
     unique_key text COLLATE "C",
     unique_until bigint,
+    labels text[],
+    retain_ms bigint,
     flow text,
     wait smallint
   )`,
+  `CREATE INDEX live_labelled ON millrace.live (queue_no) WHERE stage = 0 AND labels IS NOT NULL`,
   `CREATE INDEX live_ready ON millrace.live (queue_no, priority, group_key, due_at, id)
     WHERE stage = 0`,
   `CREATE INDEX live_scheduled ON millrace.live (queue_no, due_at, id) WHERE stage = 1`,
@@ -175,9 +180,13 @@ export const tables = [
     result text,
     unique_key text COLLATE "C",
     unique_until bigint,
+    retained_until bigint,
     flow text
   )`,
-  `CREATE INDEX ended_succeeded ON millrace.ended (queue_no, ended_at, id) WHERE outcome = 3`,
+  `CREATE INDEX ended_succeeded ON millrace.ended (queue_no, ended_at, id)
+    WHERE outcome = 3 AND retained_until IS NULL`,
+  `CREATE INDEX ended_retained ON millrace.ended (retained_until, id)
+    WHERE retained_until IS NOT NULL`,
   // With the columns of all filters: one that matches little reads the index alone.
   `CREATE INDEX ended_dead ON millrace.ended (queue_no, ended_at, id, http_status, error_type,
     handler_ref) WHERE outcome = 4`,
@@ -261,14 +270,14 @@ export const tuning = [
     'tasks',
     'id queue purged_at',
     `handler_ref priority group_key created_at first_due_at first_expires_at purged_status
-      submitted_by content_type headers payload`,
+      submitted_by content_type headers payload options`,
   ),
   statistics(
     'live',
     `id queue_no created_at due_at expires_at lease_expires_at stage priority started group_key`,
     `updated_at lease_started_at attempt total_attempts redrive_count settled_verdict lease_async
       lease_token lease_node settled_token http_status error_type last_error attempts progress
-      unique_key unique_until flow`,
+      unique_key unique_until labels retain_ms flow`,
   ),
   statistics(
     'ended',

@@ -254,19 +254,20 @@ export const settle = statement(
       CASE WHEN i.error IS NULL THEN l.http_status ELSE i.http_status END AS http_status,
       coalesce(i.error_type, l.error_type) AS error_type,
       coalesce(i.error, l.last_error) AS last_error, ${history('i.attempt')} AS attempts,
-      l.progress, i.result, l.unique_key, l.unique_until, l.flow
+      l.progress, i.result, l.unique_key, l.unique_until, i.now + l.retain_ms AS retained_until,
+      l.flow
   ), over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
       handler_ref, error_type, last_error, attempts, progress, result, unique_key, unique_until,
-      flow)
+      retained_until, flow)
     SELECT g.id, g.queue_no, g.ended_at, g.expires_at, g.attempt, g.total_attempts,
       g.redrive_count, g.outcome, g.http_status, g.settled_verdict, g.settled_token,
       g.dead_reason,
       CASE g.outcome WHEN 4 THEN (SELECT t.handler_ref FROM millrace.tasks t WHERE t.id = g.id)
         ELSE '' END,
       g.error_type, g.last_error, g.attempts, g.progress, g.result, g.unique_key,
-      g.unique_until, g.flow
+      g.unique_until, g.retained_until, g.flow
     FROM gone g
   ), ${recorded(...settledEvents)}, ${releaseKeys('gone')}, ${flowEnds('g.outcome')},
     ${lowerMarks('back')}, counted AS (

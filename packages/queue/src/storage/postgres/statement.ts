@@ -33,7 +33,12 @@ export function skippingStatement(name: string, text: string): SkippingStatement
 
 /** Immutable columns of a task, from `tasks AS t`. */
 export const fixedColumns = `t.id, t.queue, t.handler_ref, t.content_type, t.headers, t.priority,
-  t.group_key, t.created_at, t.submitted_by`;
+  t.group_key, t.created_at, t.submitted_by, t.options`;
+
+/** Columns of `live` that follow from the options of a task: labels and retain_ms. */
+export const optionColumns = (options: string) => `CASE WHEN ${options} IS NOT NULL THEN
+    (SELECT array_agg(x) FROM jsonb_array_elements_text(${options}::jsonb->'labels') x) END,
+  CASE WHEN ${options} IS NOT NULL THEN (${options}::jsonb->>'retainMs')::bigint END`;
 
 /** The state of a pending or running task, from a row of `live`. */
 export const liveColumns = (l: string) => `${l}.stage AS status, ${l}.attempt, ${l}.total_attempts,

@@ -83,8 +83,10 @@ export function updateTask(
 ): Promise<TaskChangeResult> {
   return withTask(connections, change.id, async (transaction, task) => {
     if (!mayUpdate(task, change)) return { kind: 'refused', task };
-    const { id, dueAt, priority = null, now } = change;
-    const values = [id, dueAt === undefined ? null : wholeMs(dueAt), priority, now];
+    const { id, dueAt, priority = null, payload, now } = change;
+    const due = dueAt === undefined ? null : wholeMs(dueAt);
+    const { bytes = null, contentType = null } = payload ?? {};
+    const values = [id, due, priority, now, bytes, contentType];
     const [changed] = await transaction.query(updatePending, values);
     if (!changed) return { kind: 'refused', task };
     const after = await find(transaction, id);
@@ -136,7 +138,10 @@ export const cancelPendingTasks = statement(
   SELECT id FROM over`,
 );
 
-/** $1 id, $2 due time, $3 priority (null: as it is), $4 now. No row: it is not pending. */
+/**
+ * $1 id, $2 due time, $3 priority, $4 now, $5 payload, $6 its content type (null: as it is). No row:
+ * it is not pending.
+ */
 export const updatePending = statement(
   'update_pending',
   `WITH changed AS (
@@ -146,8 +151,9 @@ export const updatePending = statement(
     WHERE l.id = $1 AND l.lease_token IS NULL
     RETURNING l.id, l.queue_no, l.stage, l.priority, l.group_key, l.due_at, l.created_at
   ), ${lowerMarks('changed')}, kept AS (
-    UPDATE millrace.tasks t SET priority = c.priority FROM changed c
-    WHERE ${byId('t.id', 'c.id')} AND t.priority <> c.priority
+    UPDATE millrace.tasks t SET priority = c.priority, payload = coalesce($5::bytea, t.payload),
+      content_type = coalesce($6::text, t.content_type) FROM changed c
+    WHERE ${byId('t.id', 'c.id')} AND (t.priority <> c.priority OR $5::bytea IS NOT NULL)
   )
   SELECT id FROM changed`,
 );
@@ -162,4 +168,10 @@ export const groupIsBusy = statement(
     WHERE q.name = $1 AND l.stage < 2 AND l.started AND l.group_key <> ''
       AND l.group_key = $2 AND l.id <> $3
   ) AS busy`,
+);
+
+export const groupIsFull = statement(
+  'group_is_full',
+  `SELECT count(*) >= $3 AS busy FROM millrace.live l JOIN millrace.queues q ON q.no = l.queue_no
+  WHERE q.name = $1 AND l.stage = 2 AND l.group_key <> '' AND l.group_key = $2`,
 );

@@ -6,6 +6,7 @@ import type {
   LastError,
   Progress,
   Task,
+  TaskOptions,
   TaskStatus,
   Tombstone,
   WholeTask,
@@ -26,6 +27,7 @@ export interface TaskColumns {
   group_key: string | null;
   created_at: number;
   submitted_by: string;
+  options: string | null;
   status: number;
   attempt: number;
   total_attempts: number;
@@ -101,8 +103,13 @@ export function toTask(row: TaskColumns): Task {
     deadReason: row.dead_reason as DeadReason | null,
     lastError: row.last_error === null ? null : (JSON.parse(row.last_error) as LastError),
     submittedBy: row.submitted_by,
+    options: optionsOf(row.options),
     flow: flowOf(row),
   };
+}
+
+export function optionsOf(text: string | null): TaskOptions | undefined {
+  return text === null ? undefined : (JSON.parse(text) as TaskOptions);
 }
 
 /** A claim leaves the text as it is, and ends the wait in its column alone. */

@@ -1,3 +1,4 @@
+import type { QueueConfig } from '../../core/queue.js';
 import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { waitKinds } from '../../core/flow.js';
@@ -22,7 +23,7 @@ import { type Connections, serverSessions, type Transaction } from './connection
 import { noTurn } from './low-water-marks.js';
 import { createQueue, type QueueColumns, toQueue } from './queues.js';
 import { listRows, storeRows } from './rows.js';
-import { statement } from './statement.js';
+import { optionColumns, statement } from './statement.js';
 import {
   attemptsOf,
   attemptText,
@@ -65,7 +66,7 @@ export class PostgresEnd implements Target {
     return rows.map((row) => {
       const turns = Object.entries(JSON.parse(row.last_groups) as Record<number, string>);
       return {
-        queue: toQueue(row),
+        queue: { ...toQueue(row), config: JSON.parse(row.config) as QueueConfig },
         turns: Object.fromEntries(turns.map(([priority, key]) => [priority, key || null])),
         starts: JSON.parse(row.starts) as Starts,
         rows: own.filter(({ queue }) => queue === row.name),
@@ -219,6 +220,7 @@ function columnsOf({ row, payload, attempts, result, flowRows }: MovedTask, now:
     submitted_by: row.submittedBy,
     content_type: row.payloadContentType,
     headers: JSON.stringify(row.headers),
+    options: row.options ? JSON.stringify(row.options) : null,
     payload: Buffer.from(payload).toString('base64'),
     status: isWaiting ? statuses.scheduled : statusNumber(row.status),
     attempt: row.attempt,
@@ -295,7 +297,7 @@ const fields = `(id text, queue text, handler_ref text, priority smallint, group
   lease_started_at bigint, lease_async boolean, settled_token text, settled_verdict smallint,
   last_error text, error_type text, http_status integer, ended_at bigint, dead_reason text,
   attempts text[], result text, progress text, unique_key text, unique_until bigint,
-  holds_key boolean, flow text, wait smallint, flow_rows json)`;
+  holds_key boolean, options text, flow text, wait smallint, flow_rows json)`;
 
 /** $1: the tasks as a JSON array of rows with these fields. */
 export const putTasks = statement(
@@ -306,22 +308,22 @@ export const putTasks = statement(
   ), stored AS (
     INSERT INTO millrace.tasks (id, queue, handler_ref, priority, group_key, created_at,
       first_due_at, first_expires_at, purged_at, purged_status, submitted_by, content_type,
-      headers, payload)
+      headers, payload, options)
     SELECT id, queue, handler_ref, priority, group_key, created_at, coalesce(due_at, created_at),
       expires_at, purged_at, purged_status, submitted_by, content_type, headers,
-      decode(payload, 'base64')
+      decode(payload, 'base64'), options
     FROM input
   ), living AS (
     INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, expires_at,
       lease_expires_at, lease_started_at, attempt, total_attempts, redrive_count, stage, priority,
       settled_verdict, started, lease_async, group_key, lease_token, lease_node, settled_token,
-      http_status, error_type, last_error, attempts, progress, unique_key, unique_until, flow,
-      wait)
+      http_status, error_type, last_error, attempts, progress, unique_key, unique_until, labels,
+      retain_ms, flow, wait)
     SELECT id, queue_no, created_at, updated_at, due_at, expires_at, lease_expires_at,
       lease_started_at, attempt, total_attempts, redrive_count, status, priority, settled_verdict,
       started, lease_async, coalesce(group_key, ''), lease_token, lease_node, settled_token,
-      http_status, error_type, last_error, attempts, progress, unique_key, unique_until, flow,
-      wait
+      http_status, error_type, last_error, attempts, progress, unique_key, unique_until,
+      ${optionColumns('options')}, flow, wait
     FROM input WHERE status < 3
   ), noted AS (
     INSERT INTO millrace.claims (lease_expires_at, ids)
@@ -331,10 +333,11 @@ export const putTasks = statement(
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
       handler_ref, error_type, last_error, attempts, result, progress, unique_key, unique_until,
-      flow)
+      retained_until, flow)
     SELECT id, queue_no, ended_at, expires_at, attempt, total_attempts, redrive_count, status,
       http_status, settled_verdict, settled_token, dead_reason, handler_ref, error_type,
-      last_error, attempts, result, progress, unique_key, unique_until, flow
+      last_error, attempts, result, progress, unique_key, unique_until,
+      ended_at + (options::jsonb->>'retainMs')::bigint, flow
     FROM input WHERE status >= 3
   ), keys AS (
     INSERT INTO millrace.unique_keys (queue_no, key, id, held_until, handler_ref)

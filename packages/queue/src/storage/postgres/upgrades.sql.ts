@@ -134,13 +134,22 @@ export const upgrades: Readonly<Record<number, readonly string[]>> = {
       FROM millrace.workers`,
     'DROP TABLE millrace.history, millrace.history_totals, millrace.workers',
   ],
-  // The oldest pending task by its due time; events.
+  // The oldest pending task by its due time; events; options of tasks.
   14: [
     'DROP INDEX millrace.live_oldest',
     `CREATE INDEX live_oldest ON millrace.live (queue_no, due_at)
       WHERE stage < 2 AND created_at >= 0`,
     'UPDATE millrace.low_water_marks SET due_at = 0 WHERE priority = -2',
     ...eventTables,
+    'ALTER TABLE millrace.tasks ADD COLUMN options text',
+    'ALTER TABLE millrace.live ADD COLUMN labels text[], ADD COLUMN retain_ms bigint',
+    'CREATE INDEX live_labelled ON millrace.live (queue_no) WHERE stage = 0 AND labels IS NOT NULL',
+    'ALTER TABLE millrace.ended ADD COLUMN retained_until bigint',
+    'DROP INDEX millrace.ended_succeeded',
+    `CREATE INDEX ended_succeeded ON millrace.ended (queue_no, ended_at, id)
+      WHERE outcome = 3 AND retained_until IS NULL`,
+    `CREATE INDEX ended_retained ON millrace.ended (retained_until, id)
+      WHERE retained_until IS NOT NULL`,
   ],
   // Flows.
   15: [

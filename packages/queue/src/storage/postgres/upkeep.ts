@@ -186,10 +186,11 @@ export const pendingEnded = (
 ) => `over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
-      handler_ref, error_type, last_error, attempts, progress, unique_key, unique_until, flow)
+      handler_ref, error_type, last_error, attempts, progress, unique_key, unique_until,
+      retained_until, flow)
     SELECT g.id, g.queue_no, ${now}, g.expires_at, g.attempt, g.total_attempts, g.redrive_count, 4,
       NULL, g.settled_verdict, g.settled_token, '${reason}', t.handler_ref, '${reason}', ${error},
-      g.attempts, g.progress, g.unique_key, g.unique_until, g.flow
+      g.attempts, g.progress, g.unique_key, g.unique_until, ${now} + g.retain_ms, g.flow
     FROM gone g ${tasksOf('g')}
     RETURNING *
   ), ${recorded({

@@ -17,6 +17,7 @@ import {
   type TaskRow,
   toFullTask,
   toTask,
+  updateRow,
   toTombstone,
   withAttempt,
 } from '../../../src/storage/port/store-parts.js';
@@ -28,6 +29,7 @@ import {
   type DeadGroup,
   type DeadPage,
   type DeadTaskQuery,
+  type GroupQuery,
   type InsertResult,
   type NewTask,
   type QueuePut,
@@ -77,13 +79,11 @@ import { FlowRowMap } from './flow-row-map.js';
 import { isDeadIn, showQueue, showWhole, type MemoryQueue, type MemoryRow } from './memory-rows.js';
 import {
   type EventDetail,
-  type EventPage,
   type EventPosition,
-  eventsKeptMs,
-  eventsRecordedMs,
   settledEvents,
   type TaskEventType,
 } from '../../../src/storage/port/events.js';
+import { EventList } from './event-list.js';
 import { RowMap } from './row-map.js';
 import { cancelTask, updateTask } from './task-changes.js';
 import { UniqueKeys, type KeyHolder } from './unique-keys.js';
@@ -103,6 +103,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   readonly #audit = new AuditLog();
   readonly #keys = new UniqueKeys();
   readonly #own = new RowMap();
+  readonly #events = new EventList();
   readonly #flowRows = new FlowRowMap();
   #ended = new Map<string, EndStatus>();
   #endedAt = 0;
@@ -170,35 +171,16 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     return 'deleted';
   }
 
-  readonly #events: EventPage['events'] = [];
-  #eventsUntil = 0;
-  #eventFloor = 0;
-  #eventCount = 0;
-
   async startEvents(now: number): Promise<EventPosition> {
-    if (now >= this.#eventsUntil) this.#eventFloor = ++this.#eventCount;
-    this.#eventsUntil = now + eventsRecordedMs;
-    return [this.#eventCount, 0];
+    return this.#events.start(now);
   }
 
-  async readEvents({ after, limit }: { after: EventPosition; limit: number }) {
-    if (after[0] < this.#eventFloor || after[0] > this.#eventCount) return 'stale' as const;
-    const events = this.#events.filter(({ position }) => position[0] > after[0]).slice(0, limit);
-    return { events, next: events.at(-1)?.position ?? after };
-  }
-
-  #trimEvents(now: number): void {
-    while (this.#events[0] && this.#events[0].event.at < now - eventsKeptMs) {
-      [this.#eventFloor] = this.#events.shift()!.position;
-    }
+  async readEvents(request: { after: EventPosition; limit: number }) {
+    return this.#events.read(request);
   }
 
   #note(type: TaskEventType, row: TaskRow, at: number, detail: EventDetail = {}): void {
-    if (at >= this.#eventsUntil) return;
-    const { queue, id: taskId, handlerRef, attempt } = row;
-    const event = { type, at, queue, taskId, handlerRef, attempt, detail };
-    this.#events.push({ event, position: [++this.#eventCount, 0] });
-    this.notifyEvents();
+    if (this.#events.note(type, row, at, detail)) this.notifyEvents();
   }
 
   async counts(queue: string, now = Infinity): Promise<QueueCounts> {
@@ -339,7 +321,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     return nextEvents(this.#rows.values(), (queue) => this.#queues.get(queue)!.paused);
   }
 
-  async groupIsBusy(request: { queue: string; groupKey: string; id: string }): Promise<boolean> {
+  async groupIsBusy(request: GroupQuery): Promise<boolean> {
     return isGroupBusy(this.#rowsOf(request.queue), request);
   }
 
@@ -404,10 +386,20 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     const endedAt = (row: TaskRow) => (row.completedAt ?? row.deadAt)!;
     const rows = this.#rowsOf(request.queue)
       .filter((row) => row.status === request.status && endedAt(row) < request.endedBefore)
+      .filter((row) => row.options?.retainMs === undefined)
       .toSorted((a, b) => endedAt(a) - endedAt(b) || compareText(a.id, b.id))
       .slice(0, request.limit);
     this.#replaceByTombstones(rows, request.now);
     return rows.length;
+  }
+
+  async deleteRetained({ now, limit }: { now: number; limit: number }): Promise<number> {
+    const rows = this.#all().filter(({ completedAt, deadAt, options }) => {
+      const endedAt = completedAt ?? deadAt ?? Infinity;
+      return options?.retainMs !== undefined && endedAt + options.retainMs <= now;
+    });
+    this.#replaceByTombstones(rows.slice(0, limit), now);
+    return Math.min(rows.length, limit);
   }
 
   async deleteTombstones({ now, limit }: { now: number; limit: number }): Promise<number> {
@@ -415,7 +407,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
       .filter((tombstone) => tombstone.purgedAt <= now - tombstoneMs)
       .slice(0, limit);
     for (const { id } of old) this.#tombstones.delete(id);
-    this.#trimEvents(now);
+    this.#events.trim(now);
     return old.length;
   }
 
@@ -450,7 +442,14 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     const tombstone = this.#tombstones.get(task.id);
     if (tombstone && tombstone.purgedAt > now - tombstoneMs) return { kind: 'purged', tombstone };
     const holder = task.uniqueKey && this.#keys.holder(task.queue, task.uniqueKey, now);
-    if (holder) return this.#heldBy(holder, task.queue, now);
+    const held = holder ? this.#rows.get(holder.id) : undefined;
+    if (task.isDebounced && held?.status === 'PENDING') {
+      const { payload: bytes, payloadContentType: contentType, dueAt } = task;
+      updateRow(held, { dueAt, payload: { bytes, contentType }, now });
+      held.payload = bytes;
+      return { kind: 'existing', task: toTask(held) };
+    }
+    if (holder && !task.isDebounced) return this.#heldBy(holder, task.queue, now);
     const isFull = () =>
       this.#rowsOf(task.queue).filter((other) => other.status === 'PENDING').length >=
       task.maxPending;

@@ -1,7 +1,8 @@
 import { never } from '../../../src/core/flow.js';
 import { mayStart, withStarts } from '../../../src/core/pacing.js';
 import { claimRow, type TaskRow } from '../../../src/storage/port/store-parts.js';
-import type { ClaimRequest, TaskStore } from '../../../src/storage/port/task-store.js';
+import { hasLabels } from '../../../src/core/task.js';
+import type { ClaimRequest, GroupQuery, TaskStore } from '../../../src/storage/port/task-store.js';
 import { compareText, headsOfGroups, pickInTurn } from './claim-order.js';
 import { isDue, type MemoryQueue, type MemoryRow } from './memory-rows.js';
 
@@ -20,7 +21,15 @@ export function claimRows(
   );
   const free = request.fifoGroups ? headsOfGroups(rows) : new Set<TaskRow>(rows);
   const due = rows.filter((row) => isDue(row, now) && free.has(row) && isWanted(row, request));
-  const picked = pickInTurn(due, queue.turns, limit) as MemoryRow[];
+  const { maxPerGroup = 0 } = request;
+  const running = rows.filter((row) => row.status === 'IN_FLIGHT');
+  const within = due.filter((row) => {
+    if (maxPerGroup === 0 || row.groupKey === null || request.fifoGroups) return true;
+    const isAlike = (other: MemoryRow) => other.groupKey === row.groupKey;
+    const earlier = due.filter((other) => isAlike(other) && isBefore(other, row)).length;
+    return running.filter(isAlike).length + earlier < maxPerGroup;
+  });
+  const picked = pickInTurn(within, queue.turns, limit) as MemoryRow[];
   for (const row of picked) claimRow(row, { token: newToken(), now, nodeId, leaseExpiresAt });
   if (dispatchPerSecond > 0 && picked.length > 0) {
     queue.starts = withStarts(queue.starts, now, picked.length, dispatchPerSecond);
@@ -28,11 +37,16 @@ export function claimRows(
   return picked;
 }
 
+/** In the order of claims within a group. */
+function isBefore(a: MemoryRow, b: MemoryRow): boolean {
+  return (b.priority - a.priority || a.dueAt! - b.dueAt! || compareText(a.id, b.id)) < 0;
+}
+
 function isWanted(
-  { handlerRef }: MemoryRow,
-  { handlers, excludedHandlers }: ClaimRequest,
+  { handlerRef, ...row }: MemoryRow,
+  { handlers, excludedHandlers, labels }: ClaimRequest,
 ): boolean {
-  if (excludedHandlers?.includes(handlerRef)) return false;
+  if (excludedHandlers?.includes(handlerRef) || !hasLabels(row, labels)) return false;
   return !handlers || handlers.includes(handlerRef);
 }
 
@@ -78,8 +92,12 @@ export function nextEvents(
 
 export function isGroupBusy(
   rows: readonly MemoryRow[],
-  { groupKey, id }: { groupKey: string; id: string },
+  { groupKey, id, maxPerGroup }: GroupQuery,
 ): boolean {
+  if (maxPerGroup) {
+    const running = rows.filter((row) => row.groupKey === groupKey && row.status === 'IN_FLIGHT');
+    return running.length >= maxPerGroup;
+  }
   return rows.some(
     (row) =>
       row.groupKey === groupKey &&

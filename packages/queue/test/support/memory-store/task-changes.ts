@@ -16,7 +16,7 @@ import {
   type TaskRow,
 } from '../../../src/storage/port/store-parts.js';
 
-type Row = TaskRow & { attempts: readonly Attempt[] };
+type Row = TaskRow & { attempts: readonly Attempt[]; payload: Uint8Array };
 
 export function cancelTask(row: Row, change: CancelTaskChange): TaskChangeResult {
   const { now, message } = change;
@@ -36,5 +36,6 @@ export function cancelTask(row: Row, change: CancelTaskChange): TaskChangeResult
 export function updateTask(row: Row, change: UpdateTaskChange): TaskChangeResult {
   if (!mayUpdate(row, change)) return { kind: 'refused', task: toTask(row) };
   updateRow(row, change);
+  row.payload = change.payload?.bytes ?? row.payload;
   return { kind: 'changed', task: toTask(row) };
 }
