@@ -59,6 +59,8 @@ describe.each(markdownFiles())('%s', (file) => {
     // Run by test/sdk-python.test.ts and compiled by test/sdk-go.test.ts.
     if (file === 'sdks/python/README.md') known.add('python');
     if (file === 'sdks/go/README.md') known.add('go');
+    // The programs of peers, run by test/coming-from.test.ts.
+    if (/coming-from-(?:bullmq|pg-boss)\.md$/.test(file)) known.add('mjs');
     const unknown = fencesOf(file).filter(({ language }) => !known.has(language));
     expect(unknown).toEqual([]);
   });

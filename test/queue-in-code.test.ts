@@ -32,6 +32,12 @@ afterAll(async () => {
   for (const end of ends.toReversed()) await end();
 });
 
+async function serve(): Promise<string> {
+  const onEnd = (end: () => unknown) => void ends.push(end);
+  const store = await newEmbeddedStore(onEnd);
+  return (await startTestServer({ store, createDelivery, onEnd })).url;
+}
+
 const ways = {
   'in process': async () => {
     const data = mkdtempSync(join(tmpdir(), 'mr-code-'));
@@ -39,12 +45,9 @@ const ways = {
     return openQueue({ data }, tasks);
   },
   'in memory': () => openQueue({ memory: true }, tasks),
-  'on a server': async () => {
-    const onEnd = (end: () => unknown) => void ends.push(end);
-    const store = await newEmbeddedStore(onEnd);
-    const server = await startTestServer({ store, createDelivery, onEnd });
-    return connectQueue({ url: server.url, token: tokens.root }, tasks);
-  },
+  'on a server': async () => connectQueue({ url: await serve(), token: tokens.root }, tasks),
+  'on a server by REST': async () =>
+    connectQueue({ url: await serve(), token: tokens.root, stream: false }, tasks),
 } satisfies Record<string, () => Promise<Queue<Types>>>;
 
 describe.each(Object.keys(ways) as (keyof typeof ways)[])('queue %s:', (way) => {
@@ -269,6 +272,76 @@ describe.each(Object.keys(ways) as (keyof typeof ways)[])('queue %s:', (way) => 
     await expect(queue.dead.purge({ queue: name })).rejects.toMatchObject({
       code: 'INVALID_SELECTOR',
     });
+  });
+
+  test('gives events as they happen, and goes on after a cursor', async () => {
+    const name = await fresh({ retry: { maxAttempts: 1 } });
+    const events = queue.events({ queue: name });
+    await events.ready;
+    work(name, {
+      'mail.drop': async ({ payload, progress }) => {
+        await progress({ percent: 50 });
+        if (payload === 'bad') throw new TypeError('no');
+      },
+    });
+    const { id } = await queue.submit(name, 'mail.drop', 'good');
+    const seen: string[] = [];
+    let after = '';
+    for await (const event of events) {
+      expect(event).toMatchObject({ queue: name, taskId: id, handlerRef: 'mail.drop' });
+      seen.push(event.type);
+      if (event.type === 'started') after = event.cursor;
+      if (event.type === 'succeeded') break;
+    }
+    expect(seen).toEqual(['submitted', 'started', 'progress', 'succeeded']);
+    const again: string[] = [];
+    for await (const event of queue.events({ queue: name, after })) {
+      again.push(event.type);
+      if (again.length === 1) await queue.submit(name, 'mail.drop', 'bad');
+      if (event.type === 'dead') break;
+    }
+    expect(again.slice(0, 2)).toEqual(['progress', 'succeeded']);
+    expect(again).toContain('submitted');
+    const bad = queue.events({ after: 'nonsense' });
+    await expect(bad.ready).rejects.toMatchObject({ status: 422 });
+    await expect(async () => {
+      for await (const _ of queue.events({ queue: 'none' })) break;
+    }).rejects.toMatchObject({ code: 'QUEUE_NOT_FOUND' });
+  });
+
+  test('takes options of a task: attempts, backoff, labels, debounce and a new payload', async () => {
+    const name = await fresh();
+    const attempts: number[] = [];
+    const worker = queue.createWorker(
+      { queue: name, labels: ['gpu'], onError: () => undefined },
+      {
+        'mail.send': ({ payload }) => ({ messageId: payload.to }),
+        'mail.drop': ({ task }) => {
+          attempts.push(task.attempt);
+          throw new TypeError('no');
+        },
+      },
+    );
+    onTestFinished(() => worker.stop({ timeoutMs: 0 }));
+    const options = { maxAttempts: 2, backoff: { kind: 'fixed', ms: 10 } } as const;
+    const twice = queue.submitAndWait(name, 'mail.drop', 1, options);
+    await expect(twice).rejects.toBeInstanceOf(TaskFailed);
+    expect(attempts).toEqual([1, 2]);
+    const here = await queue.submitAndWait(name, 'mail.send', { to: 'a' }, { labels: ['gpu'] });
+    expect(here.task).toMatchObject({ labels: ['gpu'], status: 'SUCCEEDED' });
+    const other = await queue.submit(name, 'mail.send', { to: 'b' }, { labels: ['gpu', 'eu'] });
+    expect((await queue.get(other.id)).status).toBe('PENDING');
+    const debounce = { uniqueKey: 'k', debounceMs: 50 };
+    const first = await queue.submit(name, 'mail.send', { to: 'first' }, debounce);
+    const last = await queue.submitAndWait(name, 'mail.send', { to: 'last' }, debounce);
+    expect([last.task.id, last.result.messageId]).toEqual([first.id, 'last']);
+    const waiting = await queue.submit(name, 'mail.send', { to: 'old' }, { delayMs: 60_000 });
+    await queue.update(waiting.id, { payload: { to: 'new' } });
+    expect((await queue.get(waiting.id)).payload).toEqual({ to: 'new' });
+    const wrong = queue.update(waiting.id, { payload: { to: 7 } as never });
+    await expect(wrong).rejects.toBeInstanceOf(ValidationError);
+    const bad = queue.submit(name, 'mail.send', { to: 'c' }, { debounceMs: 50 });
+    await expect(bad).rejects.toThrow(/uniqueKey/);
   });
 
   test('refuses what names a queue that nobody configured', async () => {

@@ -12,6 +12,11 @@ export class EventParser {
   #type = '';
   #data: string[] = [];
 
+  /** The last id that was received, also of an event without data. */
+  get lastId(): string | undefined {
+    return this.#id;
+  }
+
   push(text: string): ReceivedEvent[] {
     const lines = (this.#rest + text).split('\n');
     this.#rest = lines.pop()!;

@@ -12,3 +12,4 @@ export type {
   OperationResult,
 } from './operations.js';
 export { createQueueApi, type QueueApi, type SubmitOptions, type TaskToSubmit } from './queue.js';
+export { newUlid } from './ulid.js';

@@ -100,7 +100,7 @@ test.each(operations.filter(({ operation }) => operation['x-codes']))(
 
 test('what travels on gRPC alone is not in the document', () => {
   expect(dbGrpcOnlyFields).toMatchObject({
-    Record: ['data_json'],
+    Record: ['data_json', 'highlights_json'],
     InsertRequest: ['data_json', 'encoding'],
   });
   const names = new Set(Object.values(dbGrpcOnlyFields).flat());

@@ -297,7 +297,8 @@ export const dbReasons = {
   INDEX_REQUIRED: {
     code: 'FAILED_PRECONDITION',
     status: 400,
-    meaning: 'No index serves this query, and allow_full_scan is false.',
+    meaning:
+      'No index serves this query: allow_full_scan is false, or a search has no search index.',
     methods: ['Find'],
   },
   CURSOR_EXPIRED: {

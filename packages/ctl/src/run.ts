@@ -17,7 +17,7 @@ export async function run(
 ): Promise<number> {
   const { format, words, hasFormat } = outputArgs(args);
   const converter =
-    format === 'yaml' || format === 'csv' || format === 'name'
+    (format === 'yaml' || format === 'csv' || format === 'name') && !writesOwnCsv(words, format)
       ? (await import('./render/output-format.js')).converterTo(format)
       : undefined;
   const terminal = openTerminal(args, outside, converter);
@@ -48,6 +48,11 @@ export async function run(
     const left = converter?.end() ?? '';
     if (left !== '') outside.stdout.write(left);
   }
+}
+
+/** An export is CSV as import reads it, and streams. */
+function writesOwnCsv(words: readonly string[], format: string): boolean {
+  return format === 'csv' && words[0] === 'db' && words[1] === 'export';
 }
 
 /** Maximum line length of help texts. */

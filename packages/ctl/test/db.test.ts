@@ -10,6 +10,45 @@ const server = new DbServer();
 beforeAll(() => server.start().then(() => undefined));
 afterAll(() => server.remove());
 
+test('import and export read and write CSV and JSON arrays', async () => {
+  const write = (name: string, text: string) => writeFileSync(join(server.folder, name), text);
+  write('u.csv', 'name,qty,zip,a.b,tags,ok\r\n"Ada, B",3,007,x,"[1,2]",true\n\nBob,,8001,,,\n');
+  const csv = ['import', 'users', 'u.csv', '--types', 'zip:text,tags:json', '--key-field', 'name'];
+  expect(await server.json(csv)).toMatchObject({ created: 2, failed: [] });
+  const data = async (key: string) => (await server.json(['get', 'users', key])).record.data;
+  expect(await data('Ada, B')).toEqual({
+    name: 'Ada, B',
+    qty: 3,
+    zip: '007',
+    a: { b: 'x' },
+    tags: [1, 2],
+    ok: true,
+  });
+  expect(await data('Bob')).toEqual({ name: 'Bob', zip: '8001' });
+  const { out } = await server.ctl(['export', 'users', '-o', 'csv']);
+  expect(out.split('\n')[0]).toBe('$id,$key,name,qty,zip,a.b,tags,ok');
+  write('copy.csv', out);
+  await server.json(['import', 'copy', 'copy.csv', '--types', 'tags:json']);
+  const again = await server.ctl(['export', 'copy', '--format', 'csv']);
+  const withoutIds = (text: string) => text.replaceAll(/^\w{26},/gm, '');
+  expect(withoutIds(again.out)).toBe(withoutIds(out));
+  await server.json(['export', 'users', '--out', 'u.json']);
+  expect(JSON.parse(readFileSync(join(server.folder, 'u.json'), 'utf8'))).toHaveLength(2);
+  expect(await server.json(['import', 'third', 'u.json'])).toMatchObject({ created: 2 });
+  write('u.ndjson', 'name,qty\nAda,3\n');
+  write('v.csv', '[{"n":1}]');
+  write('w.csv', 'n,m\n1,x\n');
+  const errorOf = async (...args: string[]) => (await server.ctl(['import', 'x', ...args])).err;
+  expect(await errorOf('u.ndjson')).toBe(
+    'ctl: u.ndjson was read as JSON lines, and begins like CSV. Read it with --format csv\n',
+  );
+  expect(await errorOf('v.csv')).toContain('begins like a JSON array. Read it with --format json');
+  expect(await errorOf('w.csv', '--types', 'm:number')).toContain(
+    'w.csv:2: "x" in m is not a number',
+  );
+  expect(await errorOf('w.csv', '--types', 'q:number')).toContain('has no header "q"');
+});
+
 describe('records', () => {
   test('put, get, insert and delete show the record, as a sheet or as REST has it', async () => {
     const put = await server.json(['put', 'one', 'ada', '{"name":"Ada","age":36}']);

@@ -102,3 +102,30 @@ test('cancel: by a filter asks first', async () => {
     expect((await server.ctl(wrong)).code).toBe(2);
   }
 });
+
+test('flows: submit --depends-on, tree, signal and redrive --from-step', async () => {
+  const pull = `${queue}.flow`;
+  await server.ok(['create', pull, '--pull']);
+  const first = String((await server.json(['submit', pull, 'first'])).id);
+  const after = ['--depends-on', `${first}:end`];
+  const second = String((await server.json(['submit', pull, 'second', ...after])).id);
+  expect(await server.ok(['get', second])).toContain('tasks that it depends on have not ended');
+  expect(await server.ok(['tasks', pull])).toMatch(/PENDING .* waits for its dependencies *\n/);
+  expect(await server.ok(['tree', first])).toMatch(
+    new RegExp(`^${first} PENDING ${pull} first\n$`),
+  );
+  expect(await server.ok(['signal', first, 'go', '{"by":"ada"}', '--signal-id', 's1'])).toBe(
+    `Sent go to ${first}.\n`,
+  );
+  const again = await server.json(['signal', first, 'go', '--signal-id', 's1']);
+  expect(again).toMatchObject({ id: 's1', payload: { by: 'ada' } });
+  expect((await server.ctl(['signal', first, 'go', '{bad'])).code).toBe(2);
+  expect((await server.ctl(['submit', pull, 'x', '--depends-on', `${first}:maybe`])).code).toBe(2);
+  await server.ok(['cancel', first]);
+  const none = await server.ctl(['redrive', pull, first, '--from-step', 'nope', '--json']);
+  expect(JSON.parse(none.err).error.code).toBe('INVALID_SELECTOR');
+  expect(
+    (await server.ctl(['redrive', pull, first, '--from-step', 'a', '--reset-steps'])).code,
+  ).toBe(2);
+  expect(await server.ok(['redrive', pull, first, '--reset-steps'])).toContain('Redrove 1 task');
+});

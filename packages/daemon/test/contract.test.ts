@@ -56,6 +56,7 @@ beforeAll(async () => {
   const question = `/api/v1/questions/${(await seedQuestion(home)).id}`;
   good['listQuestions'] = { path: '/api/v1/questions?status=closed&limit=5' };
   good['getQuestion'] = { path: question };
+  good['waitForQuestion'] = { method: 'POST', path: `${question}:wait`, body: {} };
   const body = { option_id: '1' };
   good['answerQuestion'] = { method: 'POST', path: `${question}:answer`, body };
   upstream = await FakeUpstream.start();
@@ -76,6 +77,8 @@ beforeAll(async () => {
   const doomed = await open.api.send({ ...spawnRequest, body: agent });
   const { id } = spawned.json;
   for (const each of [id, doomed.json.id]) await ended(each);
+  const asked = { session_id: id, title: 'Which one?' };
+  good['askQuestion'] = { method: 'POST', path: '/api/v1/questions', body: asked };
   Object.assign(good, sessionRequests(id), { spawnSession: { ...spawnRequest, body: agent } });
   good['deleteSession'] = { method: 'DELETE', path: `/api/v1/sessions/${doomed.json.id}` };
   good['setForceCompact'] = {
@@ -109,6 +112,8 @@ function sessionRequests(id: string): Record<string, ApiRequest> {
     getSessionOutput: { path: `${path}/output?after=0&limit=10` },
     sendToSession: { method: 'POST', path: `${path}:send`, body: { text: 'Go on.' } },
     stopSession: { method: 'POST', path: `${path}:stop` },
+    waitForSession: { method: 'POST', path: `${path}:wait`, body: { timeout_ms: 1 } },
+    getSessionSummary: { path: `${path}/summary` },
     restartSession: { method: 'POST', path: `${path}:restart` },
     getSessionDiff: { path: `${path}/diff?base=main` },
     ...Object.fromEntries(
@@ -182,6 +187,7 @@ const answers: Record<string, number> = {
   spawnSession: 201,
   sendToSession: 409,
   answerQuestion: 409,
+  askQuestion: 409,
   createPipeline: 201,
   receiveQueueTask: 202,
 };
@@ -406,11 +412,24 @@ describe('every operation that is served', () => {
       const path = `/api/v1/questions/${id}`;
       await refuse('getQuestion', 'QUESTION_NOT_FOUND', { path });
       await refuse('answerQuestion', 'QUESTION_NOT_FOUND', { ...answer, path: `${path}:answer` });
+      const wait = { ...good['waitForQuestion']!, path: `${path}:wait` };
+      await refuse('waitForQuestion', 'QUESTION_NOT_FOUND', wait);
     }
     for (const body of [{}, { option_id: '1', text: 'x' }, { option: '1' }, { option_id: 1 }]) {
       await refuse('answerQuestion', 'INVALID_REQUEST', { ...answer, body });
     }
     await refuse('answerQuestion', 'QUESTION_CLOSED', answer);
+    for (const body of [{ timeout_ms: 600_001 }, { timeout_ms: -1 }, { wait: 1 }]) {
+      await refuse('waitForQuestion', 'INVALID_REQUEST', { ...good['waitForQuestion']!, body });
+      await refuse('waitForSession', 'INVALID_REQUEST', { ...good['waitForSession']!, body });
+    }
+    const ask = good['askQuestion']!;
+    for (const body of [{}, { title: '' }, { title: 'x' }, { title: 'x', options: [1] }]) {
+      await refuse('askQuestion', 'INVALID_REQUEST', { ...ask, body });
+    }
+    const nobody = { session_id: 'nobody', title: 'x' };
+    await refuse('askQuestion', 'SESSION_NOT_FOUND', { ...ask, body: nobody });
+    await refuse('askQuestion', 'SESSION_STATE', ask);
     for (const body of [{ option_id: '9' }, { text: 'yes' }]) {
       await refuse('answerQuestion', 'UNKNOWN_OPTION', { ...answer, body });
     }

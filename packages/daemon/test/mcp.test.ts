@@ -146,6 +146,13 @@ describe.each([
       ['savings', true],
       ['spend', true],
       ['answer_question', false],
+      ['spawn_agent', false],
+      ['list_agents', true],
+      ['read_agent', true],
+      ['send_to_agent', false],
+      ['wait_for_agent', true],
+      ['stop_agent', false],
+      ['ask_person', false],
     ]);
     for (const { description, inputSchema, outputSchema } of tools) {
       expect(description).toMatch(/\.$/);

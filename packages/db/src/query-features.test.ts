@@ -157,6 +157,40 @@ describe.each(useDatabases())('%s: queries', (_way, start) => {
   });
 });
 
+describe.each(useDatabases())('%s: search', (_way, start) => {
+  test('ranks, highlights, filters and limits in one query', async () => {
+    const db = await start();
+    const docs = db.collection('docs');
+    const weights = { title: 2 };
+    const declared = { search: ['title', 'body'], language: 'en', weights };
+    await db.catalog.createIndex('docs', declared);
+    await docs.insertWithKey('a', { title: 'Durable queues', body: 'Tasks on disk.', n: 1 });
+    await docs.insertWithKey('b', { title: 'Notes', body: 'A queue, durable with Redis.', n: 2 });
+    await docs.insertWithKey('c', { title: 'Apples', body: 'Nothing to queue for', n: 3 });
+    const { records, plan } = await docs.find({ search: 'durable queue', explain: true });
+    expect(records.map(({ key }) => key)).toEqual(['a', 'b']);
+    expect(records[0]!.score).toBeGreaterThan(records[1]!.score!);
+    expect(records[0]!.highlights).toEqual({
+      title: ['<mark>Durable</mark> <mark>queues</mark>'],
+    });
+    expect(plan).toMatchObject({ index: 'search:title,body', fullScan: false });
+    const keys = async (query: object) =>
+      (await docs.find(query)).records.map(({ key }) => key).join('');
+    expect(await keys({ search: 'queue -redis' })).toBe('ac');
+    expect(await keys({ search: '"queue durable"' })).toBe('b');
+    expect(await keys({ search: { text: 'durible', fuzzy: true } })).toBe('ab');
+    expect(await keys({ search: 'queue', filter: { n: { gt: 1 } }, limit: 1 })).toBe('c');
+    expect(await keys({ search: { text: 'redis apple', mode: 'any' } })).toHaveLength(2);
+    expect(await codeOf(db.collection('x').find({ search: 'a' }))).toBe('INDEX_REQUIRED');
+    const [{ indexes } = { indexes: [] }] = await db.collections();
+    expect(indexes).toMatchObject([{ name: 'search:title,body', kind: 'search', weights }]);
+    await docs.update({ key: 'a' }, { $set: { title: 'Gone' } });
+    expect(await keys({ search: 'durable' })).toBe('b');
+    await db.catalog.dropIndex('docs', 'search:title,body');
+    expect(await codeOf(docs.find({ search: 'a' }))).toBe('INDEX_REQUIRED');
+  });
+});
+
 describe('REST: queries', () => {
   const servers = useServers();
 
@@ -197,6 +231,26 @@ describe('REST: queries', () => {
     expect((await post('admin/collections/c/indexes', { fields: ['n'], collation: 'de' }))[0]).toBe(
       400,
     );
+  });
+
+  test('find takes search as a text or an object; an index takes search', async () => {
+    const { listeners } = await servers.serve();
+    const base = listeners.find(({ listener }) => listener === 'http')!.url;
+    const post = async (path: string, body: object) => {
+      const headers = { 'content-type': 'application/json' };
+      const options = { method: 'POST', headers, body: JSON.stringify(body) };
+      return (await fetch(`${base}/v1/${path}`, options)).json() as Promise<any>;
+    };
+    const made = await post('admin/collections/c/indexes', { search: ['t'], weights: { t: 2 } });
+    expect(made.index).toMatchObject({ kind: 'search', language: 'none', weights: { t: 2 } });
+    await post('c/records', { data: { t: 'Hello "world"' } });
+    const { records } = await post('c/records:find', { search: 'hello' });
+    const [{ score, highlights }] = records;
+    expect([score > 0, highlights]).toEqual([true, { t: ['<mark>Hello</mark> "world"'] }]);
+    const search = { text: 'wor*', highlight: false };
+    const plain = await post('c/records:find', { search, explain: true });
+    expect(plain.records[0]).not.toHaveProperty('highlights');
+    expect(plain.plan.index).toBe('search:t');
   });
 
   test('status of the client lists the collections', async () => {

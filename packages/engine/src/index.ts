@@ -24,7 +24,8 @@ export type {
   IndexSummary,
   DatabaseTransaction,
 } from './api/database.js';
-export type { IndexDefinition } from './format/entries.js';
+export type { DeclaredIndex, IndexDefinition, SearchDefinition } from './format/entries.js';
+export type { SearchQuery } from './query/query.js';
 export type { CommitTarget, PutOptions, StepCollection, StepRecord } from './write/requests.js';
 export type { RowReader, RowWriter } from './core/read-snapshot.js';
 export type { DeletedRecord, StoredRecord } from './format/record.js';

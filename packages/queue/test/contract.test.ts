@@ -127,11 +127,73 @@ const asSubmitter: Partial<Record<QueueCode, Spoil>> = {
   FORBIDDEN: (good) => ({ ...good, token: tokens.submitter }),
 };
 
+const flowOf = (task: object) => ({ tasks: [{ key: 'a', handler_ref: 'a', ...task }] });
+
+const signalSpoils: Partial<Record<QueueCode, Spoil>> = {
+  TASK_ENDED: (good, { pendingId, deadId }) => withPath(good, pendingId, deadId),
+  SIGNALS_FULL: async (good) => {
+    for (let i = 0; i < 100; i++) await server.send(good);
+    return server.send(good);
+  },
+};
+
 /** The ways of one operation alone. */
 const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoil>>>> = {
   submitTask: {
     ID_CONFLICT: (good) => ({ ...good, body: { id: foreignId, handler_ref: 'a' } }),
+    TASK_ENDED: (good, { deadId }) => ({ ...good, body: { handler_ref: 'a', parent_id: deadId } }),
+    LEASE_LOST: (good, { running }) => ({
+      ...good,
+      body: { handler_ref: 'a', parent_id: running.id, parent_lease_token: 'stale' },
+    }),
   },
+  submitFlow: {
+    QUEUE_NOT_FOUND: (good) => ({ ...good, body: flowOf({ queue: 'mail.nowhere' }) }),
+    INVALID_FLOW: (good) => ({ ...good, body: { tasks: [] } }),
+    ID_CONFLICT: (good, { queue }) => ({ ...good, body: flowOf({ queue, id: foreignId }) }),
+    TASK_ENDED: (good, { queue, deadId }) => ({
+      ...good,
+      body: flowOf({ queue, parent_id: deadId }),
+    }),
+    LEASE_LOST: (good, { queue, running }) => ({
+      ...good,
+      body: flowOf({ queue, parent_id: running.id, parent_lease_token: 'stale' }),
+    }),
+  },
+  recordSteps: {
+    LEASE_LOST: (good) => ({ ...good, body: { lease_token: 'stale', name: 'a' } }),
+    TOO_MANY_STEPS: (good, { running }) => {
+      const steps = Array.from({ length: 1_000 }, (_, i) => ({ name: `s${i}` }));
+      const body = { lease_token: running.token };
+      const first = server.send({ ...good, body: { ...body, steps } });
+      return first.then(() => server.send({ ...good, body: { ...body, name: 'more' } }));
+    },
+    STEP_TOO_LARGE: (good, { running }) => ({
+      ...good,
+      body: { lease_token: running.token, name: 'a', result: 'x'.repeat(262_144) },
+    }),
+  },
+  sendSignal: { ...signalSpoils, FORBIDDEN: (good) => ({ ...good, token: tokens.worker }) },
+  sendQueueSignal: {
+    ...signalSpoils,
+    TASK_NOT_FOUND: (good) => ({ ...good, body: { unique_key: 'none', name: 'a' } }),
+    TASK_ENDED: async (good, { queue, pendingId }) => {
+      // A key with a time is held beyond the end of its task.
+      const body = { handler_ref: 'a', unique_key: 'timed', unique_for_ms: 60_000 };
+      const made = await server.as('root', { ...good, path: `/v1/queues/${queue}/tasks`, body });
+      expect(pendingId).not.toBe(made.body['id']);
+      await server.as('root', {
+        method: 'POST',
+        path: `/v1/tasks/${String(made.body['id'])}:cancel`,
+      });
+      return server.send({ ...good, body: { unique_key: 'timed', name: 'a' } });
+    },
+  },
+  getTaskRun: {
+    FORBIDDEN: (good) => ({ ...good, token: tokens.worker }),
+    INVALID_TASK: (good) => ({ ...good, headers: { 'x-queue-lease-token': 'x'.repeat(300) } }),
+  },
+  getTaskTree: { FORBIDDEN: (good) => ({ ...good, token: tokens.worker }) },
   submitBatch: {
     BATCH_TOO_LARGE: (good) => ({
       ...good,

@@ -361,7 +361,7 @@ describe('many dead tasks', () => {
     override async actOnDead({ action, ids, dueAt }: DeadChange): Promise<DeadChangeResult> {
       if (action === 'purge') this.chunks.push(ids.length);
       else this.due.push([dueAt!(0), dueAt!(ids.length - 1)]);
-      return { kind: 'done', ids: [...ids], row: undefined };
+      return { kind: 'done', ids: [...ids], dependents: 0, row: undefined };
     }
   }
 

@@ -281,3 +281,49 @@ test('claim: a cancelled stream hands back the tasks that it did not write', asy
   stream.cancel();
   await expect.poll(async () => (await stats()).in_flight, soon).toBeLessThan(count / 2);
 });
+
+test('flows: dependencies, steps, signals, suspension and tree over gRPC', async () => {
+  const json = (value: unknown) => Buffer.from(JSON.stringify(value));
+  const flow = await call('SubmitFlow', {
+    tasks: [
+      { key: 'a', task: { queue: 'mail', handler_ref: 'g.a' } },
+      {
+        key: 'b',
+        task: { queue: 'mail', handler_ref: 'g.b', depends_on: [{ key: 'a', on: 'end' }] },
+      },
+    ],
+  });
+  const [a, b] = flow.tasks.map(({ id }: { id: string }) => id) as [string, string];
+  expect((await call('GetTask', { id: b })).waiting_for).toBe('dependencies');
+  expect((await call('ListTasks', { queue: 'mail', flow_id: flow.flow_id })).tasks).toHaveLength(2);
+  expect((await call('Stats', { queue: 'mail' })).blocked).toBe(1);
+  const first = claim({ handlers: ['g.a'], max_outstanding: 1 });
+  await expect.poll(() => first.tasks.length).toBe(1);
+  const held = { id: a, lease_token: first.tasks[0].lease_token };
+  const { steps } = await call('RecordSteps', { ...held, steps: [{ name: 's', result: json(1) }] });
+  expect(steps).toMatchObject([{ name: 's', recorded: true }]);
+  expect(String(steps[0].result)).toBe('1');
+  const suspended = await call('Complete', { ...held, suspend: { signals: ['go'] } });
+  expect(suspended).toMatchObject({ status: 'PENDING', attempt: 0 });
+  const sent = await call('SendSignal', { task_id: a, name: 'go', payload: json({ x: 1 }) });
+  expect(String(sent.payload)).toBe('{"x":1}');
+  await expect.poll(() => first.tasks.length).toBe(2);
+  const woken = first.tasks[1];
+  expect(woken).toMatchObject({ woken_by: { kind: 'signal', name: 'go' }, steps: [{ name: 's' }] });
+  expect(String(woken.signals[0].payload)).toBe('{"x":1}');
+  const run = await call('GetRun', { id: a });
+  expect(String(run.steps[0].result)).toBe('1');
+  const child = { queue: 'mail', handler_ref: 'g.c', parent_id: a };
+  const { id } = await call('Submit', { ...child, parent_lease_token: woken.lease_token });
+  const tree = await call('GetTree', { id: a });
+  expect(tree.root).toMatchObject({ id: a, steps: ['s'], children: [{ id }] });
+  await call('Complete', { id: a, lease_token: woken.lease_token, result: json([2]) });
+  const second = claim({ handlers: ['g.b'] });
+  await expect.poll(() => second.tasks.length).toBe(1);
+  expect(second.tasks[0].dependencies).toMatchObject([{ id: a, key: 'a', status: 'SUCCEEDED' }]);
+  expect(String(second.tasks[0].dependencies[0].result)).toBe('[2]');
+  expect(await failureOf(call('SendSignal', { task_id: a, name: 'go' }))).toEqual([
+    'FAILED_PRECONDITION',
+    'TASK_ENDED',
+  ]);
+});

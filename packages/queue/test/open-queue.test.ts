@@ -129,7 +129,7 @@ test('openQueue: tasks of a crashed process are due again at once', async () => 
   const task = await again.get(id);
   expect(task).toMatchObject({
     result: 2,
-    attempts: [{ outcome: 'INTERRUPTED', errorType: 'PROCESS_ENDED' }, { outcome: 'SUCCEEDED' }],
+    attempts: [{ outcome: 'INTERRUPTED', errorType: 'WORKER_GONE' }, { outcome: 'SUCCEEDED' }],
   });
   const [crashed, next] = task.attempts;
   // Not after the lease of 30 s.

@@ -3,6 +3,7 @@ import { auditTests } from './task-store/audit.js';
 import { changeTests } from './task-store/changes.js';
 import { claimTests } from './task-store/claims.js';
 import { deadLetterTests } from './task-store/dead-letters.js';
+import { flowTests } from './task-store/flows.js';
 import { eventTests } from './task-store/events.js';
 import { optionTests } from './task-store/options.js';
 import { listTests } from './task-store/lists.js';
@@ -39,6 +40,7 @@ export function testTaskStore(name: string, maker: StoreMaker): void {
     resultTests(fixture);
     uniqueKeyTests(fixture);
     historyTests(fixture);
+    flowTests(fixture);
     eventTests(fixture);
     optionTests(fixture);
   });

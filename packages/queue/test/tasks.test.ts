@@ -215,7 +215,7 @@ test('stats report how long the oldest task has been due', async () => {
   const path = '/v1/queues/mail.stats/stats';
   const counts = { pending: 0, in_flight: 0, dlq_depth: 0, oldest_pending_age_ms: 0 };
   const totals = { succeeded_total: 0, failed_total: 0, dead_total: 0, rate_per_second: 0 };
-  const state = { delayed: 0, state: 'running', breakers: [] };
+  const state = { delayed: 0, state: 'running', breakers: [], blocked: 0, suspended: 0 };
   const idle = { ...counts, ...totals, ...state };
   expect((await server.as('submitter', { path })).body).toEqual(idle);
   await submitOne(server, 'mail.stats', { delay_ms: 60_000 });
@@ -231,6 +231,7 @@ test('stats report how long the oldest task has been due', async () => {
   server.clock.aheadMs -= 5_000;
   expect(body).toMatchObject({ pending: 2, delayed: 1, dlq_depth: 1 });
   expect(body['oldest_pending_age_ms']).toBeGreaterThanOrEqual(5_000);
+  expect(body['oldest_pending_age_ms']).toBeLessThan(60_000);
 });
 
 test('nothing was answered that the contract does not describe', () => {

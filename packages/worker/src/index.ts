@@ -11,6 +11,13 @@ export {
   ValidationError,
   WaitTimeout,
 } from './errors.js';
+export type {
+  EventOptions,
+  EventQuery,
+  QueueEvent,
+  QueueEvents,
+  QueueEventType,
+} from './events.js';
 export type { BatchHandlers, HandlerCall, Progress, TaskHandlers, TaskInfo } from './handlers.js';
 export type { Listing } from './listing.js';
 export { inCallNames } from './names.js';
@@ -33,6 +40,7 @@ export {
 export type { DeadFilter, DeadSelection, Schedule, ScheduleInput } from './queue-parts.js';
 export type { StandardSchema } from './standard-schema.js';
 export { submitRequestNow, type ManyItem, type SubmitOptions, type WaitOptions } from './submit.js';
+export { submitIn, type SqlClient } from './submit-in.js';
 export {
   defineTasks,
   queuesOf,
@@ -57,3 +65,14 @@ export {
   type WorkerEvents,
   type WorkerOptions,
 } from './worker.js';
+export {
+  decodeMessage,
+  MessageWriter,
+  sessionPath,
+  sessionUpgrade,
+  type SentTask,
+  type SessionAnswer,
+  type SessionError,
+  type SessionRequest,
+  type SessionResponse,
+} from './session-messages.js';

@@ -1,6 +1,7 @@
 import { ApiError } from '@millrace/client';
 import type { QueueComponents, QueueSchema } from '@millrace/contract/queue';
 import { TaskFailed, ValidationError, WaitTimeout } from './errors.js';
+import { QueueEvents, type EventOptions, type OpenEvents } from './events.js';
 import type { BatchHandlers, TaskHandlers } from './handlers.js';
 import { Listing } from './listing.js';
 import { fromWire, inCallNames, toWire, type Camel } from './names.js';
@@ -286,6 +287,12 @@ export class Queue<Types extends TaskTypes> {
   /** Only a queue without waiting, running and dead tasks can be deleted. */
   async deleteQueue(name: string): Promise<void> {
     await this.call('deleteQueue', { path: { queue: name } });
+  }
+
+  /** What happens to tasks, as it happens: `for await (const event of queue.events({ types }))`. */
+  events(options: EventOptions = {}): QueueEvents {
+    const open: OpenEvents = (query, signal) => this.transport.events(query, signal);
+    return new QueueEvents(open, options);
   }
 
   /** Starts a worker. With `batch`, each handler gets `{ tasks }` and returns a result for each. */

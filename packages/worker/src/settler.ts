@@ -34,7 +34,8 @@ export class Settler {
       if (this.#isSending) return;
       this.#isSending = true;
       // Handlers that end in the same turn share a call.
-      setTimeout(() => void this.#sendAll(), 0);
+      if (this.transport.batchesCalls) queueMicrotask(() => void this.#sendAll());
+      else setTimeout(() => void this.#sendAll(), 0);
     });
   }
 

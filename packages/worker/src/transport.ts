@@ -6,6 +6,7 @@ import {
   type QueueApi,
 } from '@millrace/client';
 import type { QueueOperationId, QueueOperations, QueueSchema } from '@millrace/contract/queue';
+import { restEvents, type OpenEvents } from './events.js';
 import { nodeFetch } from './node-fetch.js';
 import { encodeBase64 } from './payload.js';
 
@@ -25,7 +26,10 @@ export type CallOperation = ApiClient<Pick<QueueOperations, QueueOperationId>>['
 
 /** A queue as clients and workers use it: in process, or on a server. Refusals are `ApiError`s. */
 export interface QueueTransport {
-  submit(queue: string, task: SubmitRequest): Promise<QueueSchema<'SubmitResult'>>;
+  submit(
+    queue: string,
+    task: SubmitRequest,
+  ): Promise<Pick<QueueSchema<'SubmitResult'>, 'id' | 'status'>>;
   /** At most 1,000 tasks; a result for each, in order. */
   submitBatch(
     queue: string,
@@ -47,8 +51,13 @@ export interface QueueTransport {
     body: QueueSchema<'ExtendTaskRequest'>,
   ): Promise<{ lease_expires_at: string | null }>;
   readonly call: CallOperation;
-  /** Calls the listener with the id of each running task that is cancelled, if the queue reports it. */
-  onCancelled?(listener: (id: string) => void): () => void;
+  readonly events: OpenEvents;
+  /** Reports running tasks whose work is to stop, where the queue says so by itself. */
+  onStopped?(listener: (id: string, how: 'cancelled' | 'lost') => void): () => void;
+  /** The connection was lost, and is there again: leases may be lost. */
+  onReconnected?(listener: () => void): () => void;
+  /** True: calls of one turn of the event loop are sent together anyway. */
+  readonly batchesCalls?: boolean;
   /** Creates the queues of a worker, where that is for the program to do. */
   ensureQueues?(names: readonly string[]): void;
   /** False: `wait_ms` of a call may never end. */
@@ -59,8 +68,10 @@ export interface QueueTransport {
 }
 
 /** Calls the REST API of a server. */
-export function httpTransport(options: ClientOptions): QueueTransport {
-  const fetch = options.fetch ?? nodeFetch();
+export function httpTransport(
+  options: ClientOptions & { urls?: readonly string[] },
+): QueueTransport {
+  const { fetch = nodeFetch(), urls = [options.url], token } = options;
   const api = createQueueApi({ ...options, ...(fetch && { fetch }) });
   return {
     submit: (queue, task) => api.submit(queue, inJson(task)),
@@ -76,6 +87,7 @@ export function httpTransport(options: ClientOptions): QueueTransport {
         headers: { 'x-queue-lease-token': leaseToken },
       }),
     call: api.call,
+    events: (query, signal) => restEvents({ urls, token }, query, signal),
     now: () => Date.now(),
     close: () => Promise.resolve(),
   };

@@ -159,7 +159,7 @@ class PullWorker implements Worker {
   readonly #wakers = new Set<() => void>();
   readonly #loops: Promise<unknown>;
   readonly #extending: ReturnType<typeof setInterval>;
-  readonly #stopListening: (() => void) | undefined;
+  readonly #stopListening: () => void;
   /** Aborted by a pause. */
   #claiming = new AbortController();
   #drained: ReturnType<typeof setTimeout> | undefined;
@@ -184,7 +184,11 @@ class PullWorker implements Worker {
       (queue, weight) => new Source(queue, weight, transport, this.#onError),
     );
     transport.ensureQueues?.(this.#sources.map(({ queue }) => queue));
-    this.#stopListening = transport.onCancelled?.((id) => this.#cancelled(id));
+    const stops = [
+      transport.onStopped?.((id, how) => this.#interrupt(id, how)),
+      transport.onReconnected?.(() => this.#extendAll()),
+    ];
+    this.#stopListening = () => stops.forEach((stop) => stop?.());
     this.#extending = setInterval(() => this.#extendAll(), this.#leaseMs / 3);
     // Later, so that `use` and `on` come before the first task.
     this.#loops = Promise.resolve().then(() =>
@@ -253,7 +257,7 @@ class PullWorker implements Worker {
     await Promise.all(this.#settling);
     clearTimeout(timer);
     clearInterval(this.#extending);
-    this.#stopListening?.();
+    this.#stopListening();
     await this.options.onStopped?.();
   }
 
@@ -461,8 +465,12 @@ class PullWorker implements Worker {
     return middleware ? middleware(context, () => this.#wrap(at + 1, context, run)) : run();
   }
 
-  #cancelled(id: string): void {
-    for (const task of this.#running) if (task.info.id === id) task.cancel();
+  #interrupt(id: string, how: 'cancelled' | 'lost'): void {
+    for (const task of this.#running) {
+      if (task.info.id !== id) continue;
+      if (how === 'cancelled') task.cancel();
+      else task.lose();
+    }
   }
 
   #extendAll(): void {

@@ -144,7 +144,7 @@ test('worker: decides by `retry` what follows a failure', async () => {
   const fail = ({ payload }: { payload: unknown }) => {
     throw new TypeError(String(payload));
   };
-  const retry = (error: unknown, attempt: number) => {
+  const retry = (_error: unknown, attempt: number) => {
     attempts.push(attempt);
     return attempt === 2 ? 'dead' : 20;
   };
@@ -210,6 +210,25 @@ test('worker: runs the handlers of a file in threads, and a crash fails its task
   );
   expect(more.map((each) => each.task.status)).toEqual(['SUCCEEDED', 'SUCCEEDED', 'SUCCEEDED']);
   expect(errors).toEqual([]);
+});
+
+test('worker: ends an attempt that takes longer than `timeoutMs` of the definition', async () => {
+  const slow = defineTasks({ a: { queue: 'slow', timeoutMs: 50 } });
+  const own = await openQueue({ data: join(directory, 'slow') }, slow);
+  onTestFinished(() => own.close());
+  await own.configure('slow', { retry: { maxAttempts: 1 } });
+  let reason: unknown;
+  own.createWorker(
+    { queue: 'slow' },
+    {
+      a: async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        reason = signal.reason;
+      },
+    },
+  );
+  await expect(own.submitAndWait('a', 1)).rejects.toMatchObject({ errorType: 'TIMEOUT' });
+  expect(String(reason)).toContain('longer than 50 ms');
 });
 
 test('worker: refuses to start without handlers or without a queue', () => {

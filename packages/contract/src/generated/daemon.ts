@@ -594,6 +594,62 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/sessions/{id}:wait': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Wait for an agent
+     * @description Returns when the agent does not work any more: it is idle, asks something, is limited or has ended. After `timeout_ms` it returns with `timed_out`; the call can be repeated.
+     */
+    post: operations['waitForSession'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/sessions/{id}/summary': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read what an agent has done
+     * @description The session, its last answer or the end of its output, and how much its branch differs from its base.
+     */
+    get: operations['getSessionSummary'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/sessions/{id}:stop': {
     parameters: {
       query?: never;
@@ -1020,7 +1076,37 @@ export interface paths {
      */
     get: operations['listQuestions'];
     put?: never;
-    post?: never;
+    /**
+     * Ask a person
+     * @description A question in the name of a session: it lands where the questions of agents land. With `wait_ms` the response waits for the answer; `:wait` waits again.
+     */
+    post: operations['askQuestion'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/questions/{id}:wait': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The question's id.
+         * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
+         */
+        id: components['parameters']['QuestionId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Wait for an answer
+     * @description Returns the question when it has been answered or closed, or as it is after `timeout_ms`.
+     */
+    post: operations['waitForQuestion'];
     delete?: never;
     options?: never;
     head?: never;
@@ -2258,6 +2344,8 @@ export interface components {
       tags?: components['schemas']['Tag'][];
       /** @description The session this one was started by; must exist. */
       parent_id?: string;
+      /** @description Most dollars (list prices) for this agent and those that it starts; once they are spent it can start no more. */
+      budget_usd?: number;
       /**
        * @description Whether to restart the agent when its process ends with an error.
        * @default false
@@ -2373,6 +2461,8 @@ export interface components {
        *     as failed.
        */
       turn_error?: string | null;
+      /** @description Most dollars for it and the agents that it starts; null or absent: no limit. */
+      budget_usd?: number | null;
       /**
        * Format: date-time
        * @description When `:merge` last took its branch into the base of this clone; null or absent when it
@@ -2904,6 +2994,59 @@ export interface components {
       answered_by: string | null;
       /** @description The id of the chosen option, or the text; `null` when it is not known. */
       answer: string | null;
+    };
+    /** @description A question for a person. */
+    AskRequest: {
+      /** @description The session that asks; an agent's token may leave it out. */
+      session_id?: string;
+      /** @description The question in one line. */
+      title: string;
+      /**
+       * @description What it is about.
+       * @default
+       */
+      body?: string;
+      /**
+       * @description The possible answers; none means that any text is one.
+       * @default []
+       */
+      options?: string[];
+      /**
+       * @description How long to wait for the answer.
+       * @default 0
+       */
+      wait_ms?: number;
+    };
+    /** @description How long to wait. */
+    WaitRequest: {
+      /**
+       * @description At most ten minutes.
+       * @default 600000
+       */
+      timeout_ms?: number;
+    };
+    /** @description A session after a wait. */
+    SessionWait: {
+      /** @description The session as it is now. */
+      session: components['schemas']['Session'];
+      /** @description Whether it still works. */
+      timed_out: boolean;
+    };
+    /** @description What an agent has done. */
+    SessionSummary: {
+      /** @description The session. */
+      session: components['schemas']['Session'];
+      /** @description Its last answer, or the end of its output; at most 16 KiB. */
+      output: string;
+      /** @description How much its branch differs from its base; `null` where it has none. */
+      diff: {
+        /** @description Changed files. */
+        files: number;
+        /** @description Added lines. */
+        additions: number;
+        /** @description Removed lines. */
+        deletions: number;
+      } | null;
     };
     /** @description Questions, newest first. */
     QuestionList: {
@@ -3525,6 +3668,15 @@ export interface components {
     };
     /** @description The session's status does not allow this. */
     SessionState: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The session's status does not allow this. */
+    SessionEnded: {
       headers: {
         [name: string]: unknown;
       };
@@ -4593,6 +4745,81 @@ export interface operations {
       500: components['responses']['Internal'];
     };
   };
+  waitForSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['WaitRequest'];
+      };
+    };
+    responses: {
+      /** @description The session as it is then. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionWait'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionAmbiguous'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getSessionSummary: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The summary. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionSummary'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionAmbiguous'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
   stopSession: {
     parameters: {
       query?: never;
@@ -5207,6 +5434,77 @@ export interface operations {
       400: components['responses']['InvalidRequest'];
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  askQuestion: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['AskRequest'];
+      };
+    };
+    responses: {
+      /** @description The question, with the answer if it came in time. */
+      201: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Question'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionEnded'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  waitForQuestion: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The question's id.
+         * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
+         */
+        id: components['parameters']['QuestionId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['WaitRequest'];
+      };
+    };
+    responses: {
+      /** @description The question. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Question'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QuestionNotFound'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };

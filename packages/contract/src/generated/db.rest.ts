@@ -425,8 +425,8 @@ export interface components {
     };
     /** @description An index to create. */
     CreateIndexBody: {
-      /** @description Dotted paths, in order. */
-      fields: string[];
+      /** @description Dotted paths, in order. Empty with `search`. */
+      fields?: string[];
       /** @description No two records may have the same values. */
       unique?: boolean;
       /** @description Leave out records without the fields. */
@@ -438,6 +438,14 @@ export interface components {
       collation?: 'ci';
       /** @description Only records that match this are in the index, and it serves queries that ask for them. */
       where?: components['schemas']['Filter'];
+      /** @description A search index of the words in these fields, in place of `fields`. */
+      search?: string[];
+      /** @description Language of a search index, for stems and stop words: `en`, `de`, `fr` ... Empty: `none`. */
+      language?: string;
+      /** @description How much a word in each field of a search index counts, as `{"title": 3}`. Left out: 1. */
+      weights?: {
+        [key: string]: unknown;
+      };
     };
     /** @description An index was created, or was there. */
     CreateIndexResponse: {
@@ -625,6 +633,10 @@ export interface components {
       count_only?: boolean;
       /** @description What to leave out of `data`, in place of `fields`. */
       projection?: components['schemas']['Projection'];
+      /** @description Words to find, best hits first: at most 1,000. Needs a search index. REST takes a text, too. */
+      search?: components['schemas']['Search'];
+      /** @description The same as `skip`. */
+      offset?: number;
     };
     /** @description The record found. */
     FindByIdResponse: {
@@ -765,7 +777,7 @@ export interface components {
     };
     /** @description One index of a collection. */
     IndexStatus: {
-      /** @description Its name: the fields with commas between, as in a query plan. */
+      /** @description Its name: the fields with commas between, as in a query plan; of a search index with `search:` before. */
       name: string;
       /** @description Dotted paths it covers, in order. */
       fields: string[];
@@ -782,6 +794,14 @@ export interface components {
       collation?: string;
       /** @description Which records it has, as the JSON of a filter. Left out: all. */
       where?: string;
+      /** @description `search` for a search index. Left out: an index of values. */
+      kind?: string;
+      /** @description Language of a search index. */
+      language?: string;
+      /** @description How much a word in each field of a search index counts. */
+      weights?: {
+        [key: string]: unknown;
+      };
     };
     /** @description A record to insert. */
     InsertBody: {
@@ -898,6 +918,8 @@ export interface components {
        * @description Time spent in the engine, in milliseconds.
        */
       elapsed_ms: number;
+      /** @description What the answer does not show otherwise, such as texts that are indexed in part. */
+      note?: string;
     };
     /** @description One record of a collection. */
     Record: {
@@ -934,6 +956,15 @@ export interface components {
        * @description When the record expires. Left out when it never does.
        */
       expires_at?: string;
+      /**
+       * Format: double
+       * @description How well it matches a search. Only in the records of one.
+       */
+      score?: number;
+      /** @description Parts of its texts with the words found in `<mark>`: a list of texts for each field. Only in the records of a search. */
+      highlights?: {
+        [key: string]: unknown;
+      };
     };
     /** @description A schema was removed. */
     RemoveSchemaResponse: {
@@ -1081,6 +1112,22 @@ export interface components {
       path: string;
       /** @description What is wrong with it. */
       message: string;
+    };
+    /** @description Words to find in the texts of records. */
+    Search: {
+      /** @description Words, `"phrases"`, `pre*` for what begins so, and `-words` that must not be there. */
+      text: string;
+      /**
+       * @description `all`: every word must be there. `any`: at least one. Empty: `all`.
+       * @enum {string}
+       */
+      mode?: 'all' | 'any';
+      /** @description Also find words of five letters and more with one typing mistake. */
+      fuzzy?: boolean;
+      /** @description false: without `highlights`. Left out or true: with them. */
+      highlight?: boolean;
+      /** @description Only these fields of the index. Empty: all of them. */
+      fields?: string[];
     };
     /** @description A schema to set. */
     SetSchemaBody: {

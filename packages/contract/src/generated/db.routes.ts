@@ -528,7 +528,7 @@ export const dbRoutes: readonly DbRoute[] = [
 
 /** Fields that travel on gRPC alone, by message: REST neither takes nor shows them. */
 export const dbGrpcOnlyFields: Readonly<Record<string, readonly string[]>> = {
-  Record: ['data_json'],
+  Record: ['data_json', 'highlights_json'],
   InsertRequest: ['data_json', 'encoding'],
   InsertWithKeyRequest: ['data_json', 'encoding'],
   FindByIdRequest: ['encoding'],

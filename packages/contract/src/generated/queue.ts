@@ -914,16 +914,190 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/flows': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Submit tasks that depend on each other
+     * @description Stores all tasks or none, in one commit, over any queues on which the caller is a submitter. A
+     *     dependency is the `key` of another task of the flow, the id of a stored task, or an object
+     *     with `on`. A flow that breaks a rule is 422 INVALID_FLOW with a pointer for each fault.
+     *
+     *     With a `flow_id` of your own the call can be repeated: a flow that is stored is answered as it
+     *     is, with `Idempotent-Replayed: true`.
+     */
+    post: operations['submitFlow'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/tasks/{id}/steps': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Record what a task has done
+     * @description Under its lease a handler records a step, or several at once with `steps`, atomically. The
+     *     first record of a name wins: another one answers with the stored step and `recorded: false`.
+     *     A later claim of the task carries all steps. A lost lease is 409 LEASE_LOST and records nothing.
+     *
+     *     At most `limits.max_steps` steps a task (422 TOO_MANY_STEPS); a result of more than 256 KiB or
+     *     more than 8 MiB of all steps is 413 STEP_TOO_LARGE. `consumes` removes signals in the same
+     *     commit.
+     */
+    post: operations['recordSteps'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/tasks/{id}/signals': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Send a signal to a task
+     * @description Stores the signal durably and in order, and wakes the task if it is suspended on the name. A
+     *     signal with an `id` that was sent before answers as the first time and stores nothing. At
+     *     most 100 unread signals a task (429 SIGNALS_FULL). A task that has ended is 409 TASK_ENDED.
+     */
+    post: operations['sendSignal'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/queues/{queue}/signals': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Send a signal to the task with a unique key
+     * @description Like a signal to a task, which is found by the unique key it holds in the queue. A key that no
+     *     task holds is 404 TASK_NOT_FOUND.
+     */
+    post: operations['sendQueueSignal'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/tasks/{id}/run': {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The token of the task's lease; without it the caller must be a submitter.
+         * @example l1.7.Zk3vQm9X
+         */
+        'X-Queue-Lease-Token'?: components['parameters']['OptionalLeaseToken'];
+      };
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Get the steps and signals of a task
+     * @description What a claim carries beside the task: steps, unread signals, dependencies, the tasks that it
+     *     waited for, and what woke it. For the handler of a callback, which sends the lease token, and
+     *     for submitters.
+     */
+    get: operations['getTaskRun'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/v1/tasks/{id}/tree': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Get a task with its children
+     * @description The task with its children and theirs, at most 1,000 nodes. A child in a queue on which the
+     *     caller is no submitter is `{id, hidden: true}`.
+     */
+    get: operations['getTaskTree'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/tasks/{id}:complete': {
     parameters: {
       query?: never;
-      header: {
+      header?: {
         /**
-         * @description The token that the callback carried. Missing, empty or longer than 256 characters is 422
-         *     INVALID_TASK; any other that does not hold the task's lease is 409 LEASE_LOST.
+         * @description The token that the callback carried, unless the body has `lease_token`. Missing, empty or
+         *     longer than 256 characters is 422 INVALID_TASK; any other that does not hold the task's
+         *     lease is 409 LEASE_LOST.
          * @example l1.7.Zk3vQm9X
          */
-        'X-Queue-Lease-Token': components['parameters']['LeaseToken'];
+        'X-Queue-Lease-Token'?: components['parameters']['BodyLeaseToken'];
       };
       path: {
         /**
@@ -1216,6 +1390,10 @@ export interface webhooks {
      *     as it would for a retry, but the attempt does not count, here or for the circuit breaker, so
      *     it may wait for days.
      *
+     *     **Suspending.** A handler that waits answers 200 with `Content-Type:
+     *     application/vnd.millrace.suspend+json` and a Suspension as the body. Steps and signals are
+     *     read with the lease token by `GET /v1/tasks/{id}/run`.
+     *
      *     **Order.** Higher `priority` first; within it group keys take turns; then due time, then id.
      *     No order is guaranteed unless the queue has `ordering.mode: group`.
      *
@@ -1429,6 +1607,265 @@ export interface components {
        *     ]
        */
       labels?: components['schemas']['Label'][];
+      /**
+       * @description Tasks that must end first, in any queue where the caller is a submitter; at most 100.
+       *     One that is unknown is 422 INVALID_TASK; of a batch, items may name each other.
+       */
+      depends_on?: components['schemas']['DependsOn'];
+      /**
+       * @description The task that this one is a child of; 409 TASK_ENDED if that has ended. Needs its lease
+       *     token, or the role operator on its queue.
+       */
+      parent_id?: components['schemas']['InputUlid'];
+      /** @description The token of the parent's lease. Needs `parent_id`. */
+      parent_lease_token?: components['schemas']['LeaseToken'];
+    };
+    /** @description Tasks that must end first: ids, or objects with `on`. Duplicates count once. */
+    DependsOn: (string | components['schemas']['DependencyInput'])[];
+    /** @description A task that must end first. */
+    DependencyInput: {
+      /** @description The id of a task. */
+      id?: string;
+      /** @description In a flow, the key of a task of it, instead of an id. */
+      key?: string;
+      /**
+       * @description `end`: also when it dies.
+       * @default success
+       * @enum {string}
+       */
+      on?: 'success' | 'end';
+    };
+    /** @description A task that must end first. */
+    Dependency: {
+      /** @description Its id. */
+      id: components['schemas']['Ulid'];
+      /**
+       * @description Whether it must succeed, or only end.
+       * @enum {string}
+       */
+      on: 'success' | 'end';
+      /** @description Its status; of one that is gone, the one it ended with. */
+      status: components['schemas']['TaskStatus'];
+    };
+    /** @description Tasks that depend on each other. */
+    FlowRequest: {
+      /** @description Makes the call idempotent. Without it the server makes one. */
+      flow_id?: components['schemas']['InputUlid'];
+      /**
+       * @description The tasks. Each has a `key` that is unique in the flow, a `queue`, and the fields of a
+       *     submit.
+       */
+      tasks: ({
+        /** @description Names the task in the flow. */
+        key: string;
+        /** @description The queue to store it in. */
+        queue: string;
+      } & {
+        [key: string]: unknown;
+      })[];
+    };
+    /** @description A stored flow. */
+    FlowResult: {
+      /** @description The flow's id; `flow_id` of its tasks. */
+      flow_id: components['schemas']['Ulid'];
+      /** @description The tasks, in the order of the request. */
+      tasks: {
+        /** @description Its key. */
+        key: string;
+        /** @description Its id. */
+        id: components['schemas']['Ulid'];
+      }[];
+    };
+    /** @description Why a step failed. */
+    StepError: {
+      /** @description The kind of failure. */
+      type: string;
+      /** @description What happened. */
+      message: string;
+    };
+    /** @description A step to record. */
+    StepInput: {
+      /** @description Names the step in its task. */
+      name: components['schemas']['StepName'];
+      /** @description Any JSON, at most 256 KiB. */
+      result?: unknown;
+      /** @description Why it failed, if it did. */
+      error?: components['schemas']['StepError'];
+      /** @description When the step began. */
+      started_at?: components['schemas']['InputTimestamp'];
+      /** @description Signals that are read with this step. */
+      consumes?: components['schemas']['SignalIds'];
+    };
+    /** @description The name of a step. */
+    StepName: string;
+    /** @description Ids of signals. */
+    SignalIds: string[];
+    /** @description One step, or several in `steps`. */
+    RecordStepsRequest: {
+      /** @description The token of the task's lease. */
+      lease_token: components['schemas']['LeaseToken'];
+      /** @description Names the step in its task. */
+      name?: components['schemas']['StepName'];
+      /** @description Any JSON, at most 256 KiB. */
+      result?: unknown;
+      /** @description Why it failed, if it did. */
+      error?: components['schemas']['StepError'];
+      /** @description When the step began. */
+      started_at?: components['schemas']['InputTimestamp'];
+      /** @description Signals that are read with this step. */
+      consumes?: components['schemas']['SignalIds'];
+      /** @description Several steps, recorded together or not at all. */
+      steps?: components['schemas']['StepInput'][];
+    } & (
+      | unknown
+      | {
+          result?: never;
+          error?: never;
+          started_at?: never;
+          consumes?: never;
+        }
+    );
+    /** @description A recorded step. */
+    Step: {
+      /** @description Its name. */
+      name: string;
+      /** @description What it returned; null if nothing. */
+      result: unknown;
+      /** @description Why it failed; null if it did not. */
+      error: components['schemas']['StepError'] | null;
+      /** @description When it began, if the handler said so. */
+      started_at?: components['schemas']['Timestamp'];
+      /** @description When it was recorded. */
+      recorded_at: components['schemas']['Timestamp'];
+      /** @description Whether this call recorded it. Only in the answer to a record. */
+      recorded?: boolean;
+    };
+    /** @description The step, or `steps` if several were sent. */
+    StepRecords:
+      | components['schemas']['Step']
+      | {
+          /** @description The steps, in the order of the request. */
+          steps: components['schemas']['Step'][];
+        };
+    /** @description The name of a signal. */
+    SignalName: string;
+    /** @description A signal. */
+    SendSignalRequest: {
+      /** @description What the task waits for. */
+      name: components['schemas']['SignalName'];
+      /** @description Any JSON, at most 64 KiB. */
+      payload?: unknown;
+      /** @description Makes the call idempotent. Without it the server makes one. */
+      id?: string;
+    };
+    /** @description A signal to the task that holds a unique key. */
+    SendQueueSignalRequest: {
+      /** @description The unique key of the task. */
+      unique_key: string;
+      /** @description What the task waits for. */
+      name: components['schemas']['SignalName'];
+      /** @description Any JSON, at most 64 KiB. */
+      payload?: unknown;
+      /** @description Makes the call idempotent. Without it the server makes one. */
+      id?: string;
+    };
+    /** @description A signal of a task. */
+    Signal: {
+      /** @description Its id. */
+      id: string;
+      /** @description Its name. */
+      name: string;
+      /** @description What it carries; null if nothing. */
+      payload: unknown;
+      /** @description When it was received. */
+      received_at: components['schemas']['Timestamp'];
+    };
+    /** @description A task that another one depends on or waited for. */
+    EndedTask: {
+      /** @description Its id. */
+      id: components['schemas']['Ulid'];
+      /** @description Its key in the flow, if it has one. */
+      key?: string;
+      /** @description The handler it names; absent if the task is gone. */
+      handler_ref?: components['schemas']['HandlerRef'];
+      /** @description Its status. */
+      status: components['schemas']['TaskStatus'];
+      /** @description Its result; null if it has none. */
+      result: unknown;
+      /** @description `true` if the result was left out because all together are too large. */
+      result_omitted?: boolean;
+    };
+    /** @description What ended the last suspension of a task. */
+    WokenBy: {
+      /**
+       * @description A time, a signal or the end of a task.
+       * @enum {string}
+       */
+      kind: 'timer' | 'signal' | 'task';
+      /** @description The name of the signal. */
+      name?: string;
+      /** @description The id of the task. */
+      id?: string;
+    };
+    /** @description What a handler needs to continue a task. */
+    TaskRun: {
+      /** @description Recorded steps, in the order of recording. */
+      steps: components['schemas']['Step'][];
+      /** @description Unread signals, in the order of arrival. */
+      signals: components['schemas']['Signal'][];
+      /** @description Tasks it depends on, in the order given. */
+      dependencies: components['schemas']['EndedTask'][];
+      /** @description Tasks that the last suspension waited for, in the order given. */
+      children: components['schemas']['EndedTask'][];
+      /** @description What ended the last suspension; absent if there was none. */
+      woken_by?: components['schemas']['WokenBy'];
+    };
+    /** @description A task with its children. */
+    TaskTree: {
+      /** @description The task. */
+      root: components['schemas']['TaskNode'];
+      /** @description `true` if there are more than 1,000 nodes. */
+      truncated: boolean;
+    };
+    /** @description A task of a tree; of one that is hidden only the id. */
+    TaskNode: {
+      /** @description Its id. */
+      id: components['schemas']['Ulid'];
+      /** @description `true` if the caller may not see it. */
+      hidden?: boolean;
+      /** @description Its queue. */
+      queue?: components['schemas']['QueueName'];
+      /** @description The handler it names. */
+      handler_ref?: components['schemas']['HandlerRef'];
+      /** @description Its status. */
+      status?: components['schemas']['TaskStatus'];
+      waiting_for?: components['schemas']['WaitingFor'];
+      /** @description When it was submitted. */
+      created_at?: components['schemas']['Timestamp'];
+      /** @description When it ended; null if it has not. */
+      ended_at?: components['schemas']['NullableTimestamp'];
+      /** @description Names of its steps, in the order of recording. */
+      steps?: string[];
+      /** @description Its children, oldest first. */
+      children?: components['schemas']['TaskNode'][];
+    };
+    /**
+     * @description What a suspended task waits for; at least one of `until`, `signals` and `tasks`. With `until`
+     *     beside others the time ends the wait in any case.
+     */
+    Suspension: {
+      /** @description Wait until this time. */
+      until?: components['schemas']['InputTimestamp'];
+      /** @description Wait for signals with these names. */
+      signals?: components['schemas']['SignalName'][];
+      /** @description Wait for the ends of these tasks. */
+      tasks?: components['schemas']['InputUlid'][];
+      /**
+       * @description `all`: wait for all signals and tasks; else the first one wakes the task.
+       * @default any
+       * @enum {string}
+       */
+      mode?: 'any' | 'all';
     };
     /**
      * @description A label of tasks and workers.
@@ -1516,11 +1953,19 @@ export interface components {
       dead_at: components['schemas']['NullableTimestamp'];
       /**
        * @description When DEAD, why: ATTEMPTS_EXHAUSTED (all attempts failed), PERMANENT (the handler's
-       *     answer forbids a retry), EXPIRED (`expires_at` passed), CANCELLED (by an operator). Else
-       *     null.
+       *     answer forbids a retry), EXPIRED (`expires_at` passed), CANCELLED (by an operator),
+       *     DEPENDENCY_FAILED (a task it depends on did not succeed), FLOW_STUCK (suspended 10,000
+       *     times without a step). Else null.
        * @enum {string|null}
        */
-      dead_reason: 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED' | null;
+      dead_reason:
+        | 'ATTEMPTS_EXHAUSTED'
+        | 'PERMANENT'
+        | 'EXPIRED'
+        | 'CANCELLED'
+        | 'DEPENDENCY_FAILED'
+        | 'FLOW_STUCK'
+        | null;
       /** @description The latest failure, kept after a success or a redrive; null if there was none. */
       last_error: components['schemas']['LastError'] | null;
       /** @description The principal that submitted it. */
@@ -1533,6 +1978,15 @@ export interface components {
       retain_ms?: number;
       /** @description Its labels; absent if it has none. */
       labels?: components['schemas']['Label'][];
+      /** @description The flow it was submitted with; absent if none. */
+      flow_id?: components['schemas']['Ulid'];
+      /** @description The task it is a child of; absent if none. */
+      parent_id?: components['schemas']['Ulid'];
+      /**
+       * @description While it is suspended, the time at which it wakes in any case; null if it has none. Else
+       *     absent.
+       */
+      wakes_at?: components['schemas']['NullableTimestamp'];
     };
     /** @description One attempt that has ended. What does not apply is null. */
     Attempt: {
@@ -1583,6 +2037,8 @@ export interface components {
       /** @description The attempts that have ended, oldest first. The first and the last 49 are kept. */
       attempts: components['schemas']['Attempt'][];
       waiting_for?: components['schemas']['WaitingFor'];
+      /** @description Tasks it depends on, in the order given; absent if none. */
+      depends_on?: components['schemas']['Dependency'][];
       /** @description The unique key of the task; null if it has none. Only in a lookup. */
       unique_key?: string | null;
       /**
@@ -1614,7 +2070,9 @@ export interface components {
      *     reached), `rate_limit` (`dispatch_per_second` reached), `circuit_open` (its handler keeps
      *     failing), `group` (an earlier task of its group goes first, or the group has as many in
      *     flight as it may), `no_worker` (it has been due for more than a second, and no worker was
-     *     seen in the last 60 seconds), `dispatch` (it is next in turn).
+     *     seen in the last 60 seconds), `dispatch` (it is next in turn). A task of a flow waits for
+     *     `dependencies`, or is suspended until a time (`timer`), a `signal` or the end of `tasks`,
+     *     which comes before all others.
      * @enum {string}
      */
     WaitingFor:
@@ -1625,10 +2083,16 @@ export interface components {
       | 'circuit_open'
       | 'group'
       | 'no_worker'
-      | 'dispatch';
+      | 'dispatch'
+      | 'dependencies'
+      | 'timer'
+      | 'signal'
+      | 'tasks';
     /** @description A task of a list; `waiting_for` only while it is PENDING. */
     ListedTask: components['schemas']['Envelope'] & {
       waiting_for?: components['schemas']['WaitingFor'];
+      /** @description Tasks it depends on, in the order given; absent if none. */
+      depends_on?: components['schemas']['Dependency'][];
     };
     /** @description A page of tasks. */
     TaskPage: {
@@ -1744,6 +2208,22 @@ export interface components {
        */
       rate_per_second?: number;
       /**
+       * @description Also bring back the tasks that died of these (DEPENDENCY_FAILED), in any queue, and those
+       *     that died of them.
+       * @default true
+       */
+      with_dependents?: boolean;
+      /**
+       * @description Drop this recorded step and those after it, so that the handler runs them again. A step
+       *     that no selected task has is 422. Not together with `reset_steps`.
+       */
+      from_step?: components['schemas']['StepName'];
+      /**
+       * @description Drop all recorded steps.
+       * @default false
+       */
+      reset_steps?: boolean;
+      /**
        * @description Count only; change nothing.
        * @default false
        */
@@ -1769,6 +2249,11 @@ export interface components {
        * @example The order was withdrawn
        */
       reason?: string;
+      /**
+       * @description Also cancel its children that have not ended, and theirs.
+       * @default true
+       */
+      cascade?: boolean;
     };
     /** @description What to change of a task. */
     UpdateTaskRequest: {
@@ -1826,6 +2311,8 @@ export interface components {
     SelectorResult: {
       /** @description Tasks affected; with `dry_run`, those that would be. */
       count: number;
+      /** @description Tasks that a redrive brought back with them, in any queue; absent if none. */
+      dependents?: number;
       /**
        * @description Present, and false, only when the call stopped after 25 seconds with tasks left.
        * @constant
@@ -1895,6 +2382,10 @@ export interface components {
     Stats: {
       /** @description PENDING tasks, those that wait for a later time included. */
       pending: number;
+      /** @description PENDING tasks that wait for their dependencies. */
+      blocked?: number;
+      /** @description PENDING tasks that are suspended. */
+      suspended?: number;
       /** @description IN_FLIGHT tasks. */
       in_flight: number;
       /** @description DEAD tasks. */
@@ -2027,6 +2518,8 @@ export interface components {
        *     ]
        */
       labels?: components['schemas']['Label'][];
+      /** @description As in a submit. */
+      depends_on?: components['schemas']['DependsOn'];
     };
     /**
      * @description A schedule. Exactly one of `cron` and `every_ms`. The read-only fields of a schedule may be sent
@@ -2178,6 +2671,10 @@ export interface components {
       paused: boolean;
       /** @description As in stats. */
       pending: number;
+      /** @description PENDING tasks that wait for their dependencies. */
+      blocked?: number;
+      /** @description PENDING tasks that are suspended. */
+      suspended?: number;
       /** @description As in stats. */
       in_flight: number;
       /** @description As in stats. */
@@ -2425,6 +2922,11 @@ export interface components {
        * @default 0
        */
       max_pending?: number;
+      /**
+       * @description Steps that a task may record.
+       * @default 1000
+       */
+      max_steps?: number;
     };
     /** @description Limits of the queue with every default filled in. */
     Limits: WithRequired<
@@ -2662,6 +3164,13 @@ export interface components {
        *     }
        */
       result?: unknown;
+      /** @description The lease token, instead of the header. */
+      lease_token?: components['schemas']['LeaseToken'];
+      /**
+       * @description The task is not done but suspended: its lease ends, no attempt is used, and it is
+       *     claimed again when the condition holds.
+       */
+      suspend?: components['schemas']['Suspension'];
     };
     /** @description The reason, and whether to retry. Every field is optional. */
     FailTaskRequest: {
@@ -2738,6 +3247,19 @@ export interface components {
     ClaimedTask: components['schemas']['Task'] & {
       /** @description What settling and extending ask for. */
       lease_token: components['schemas']['LeaseToken'];
+      /** @description Recorded steps, in the order of recording; absent if none. */
+      steps?: components['schemas']['Step'][];
+      /** @description Unread signals, in the order of arrival; absent if none. */
+      signals?: components['schemas']['Signal'][];
+      /**
+       * @description Tasks it depends on, in the order given; absent if none. Results of more than 256 KiB
+       *     together are left out.
+       */
+      dependencies?: components['schemas']['EndedTask'][];
+      /** @description Tasks that the last suspension waited for; absent if none. */
+      children?: components['schemas']['EndedTask'][];
+      /** @description What ended the last suspension; absent if there was none. */
+      woken_by?: components['schemas']['WokenBy'];
     };
     /** @description The tasks to settle. */
     SettleTasksRequest: {
@@ -2754,10 +3276,10 @@ export interface components {
       /** @description The token of its claim. */
       lease_token: components['schemas']['LeaseToken'];
       /**
-       * @description Whether the attempt succeeded.
+       * @description Whether the attempt succeeded, failed, or the task is suspended.
        * @enum {string}
        */
-      outcome: 'complete' | 'fail';
+      outcome: 'complete' | 'fail' | 'suspend';
       /** @description The kind of failure. */
       error_type?: components['schemas']['ErrorType'];
       /** @description What happened. Cut to 1 KiB. */
@@ -2774,6 +3296,8 @@ export interface components {
       stack?: string;
       /** @description Any JSON, at most 64 KiB; kept with the task. Counts with `complete`. */
       result?: unknown;
+      /** @description What the task waits for, with `suspend`. */
+      suspend?: components['schemas']['Suspension'];
     };
     /** @description The result of an item that was settled, or was before. */
     SettleItemDone: {
@@ -2915,12 +3439,16 @@ export interface components {
       | 'QUEUE_NOT_PULL'
       | 'BACKUP_UNAVAILABLE'
       | 'TASK_FINISHED'
+      | 'TASK_ENDED'
       | 'TASK_NOT_PENDING'
       | 'STALE_CURSOR'
       | 'PRECONDITION_FAILED'
       | 'PAYLOAD_TOO_LARGE'
+      | 'STEP_TOO_LARGE'
       | 'UNSUPPORTED_MEDIA_TYPE'
       | 'INVALID_TASK'
+      | 'INVALID_FLOW'
+      | 'TOO_MANY_STEPS'
       | 'BATCH_TOO_LARGE'
       | 'RESULT_TOO_LARGE'
       | 'INVALID_SELECTOR'
@@ -2930,6 +3458,7 @@ export interface components {
       | 'INVALID_SCHEDULE'
       | 'INVALID_QUERY'
       | 'RATE_LIMITED'
+      | 'SIGNALS_FULL'
       | 'INTERNAL'
       | 'STORAGE_UNAVAILABLE';
   };
@@ -3035,6 +3564,15 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The id is used elsewhere, or the parent cannot have a child. */
+    SubmitConflict: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description The id is in use in another queue. */
     IdConflict: {
       headers: {
@@ -3047,6 +3585,63 @@ export interface components {
     /** @description The lease is gone; nothing was changed. Stop the work. */
     LeaseLost: {
       headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The task has ended. */
+    TaskEnded: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description There is no such queue, or no task holds the key. */
+    QueueOrTaskNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The body, a result or all steps together are too large. Nothing was recorded. */
+    StepTooLarge: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The body breaks a rule, or the task has too many steps. */
+    InvalidSteps: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The flow breaks a rule; `errors` says where. Nothing was stored. */
+    InvalidFlow: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The task has 100 unread signals, or a rate limit is reached. */
+    SignalsFull: {
+      headers: {
+        'Retry-After': components['headers']['RetryAfter'];
+        RateLimit: components['headers']['RateLimit'];
+        'RateLimit-Policy': components['headers']['RateLimitPolicy'];
         [name: string]: unknown;
       };
       content: {
@@ -3285,6 +3880,18 @@ export interface components {
      */
     LeaseToken: components['schemas']['LeaseToken'];
     /**
+     * @description The token of the task's lease; without it the caller must be a submitter.
+     * @example l1.7.Zk3vQm9X
+     */
+    OptionalLeaseToken: components['schemas']['LeaseToken'];
+    /**
+     * @description The token that the callback carried, unless the body has `lease_token`. Missing, empty or
+     *     longer than 256 characters is 422 INVALID_TASK; any other that does not hold the task's
+     *     lease is 409 LEASE_LOST.
+     * @example l1.7.Zk3vQm9X
+     */
+    BodyLeaseToken: components['schemas']['LeaseToken'];
+    /**
      * @description Entries per page. More than 500 is taken as 500.
      * @example 100
      */
@@ -3424,6 +4031,11 @@ export interface operations {
          */
         handler_ref?: components['schemas']['HandlerRef'];
         /**
+         * @description Only tasks of this flow.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6D
+         */
+        flow_id?: components['schemas']['InputUlid'];
+        /**
          * @description Only tasks with this group key.
          * @example acme
          */
@@ -3518,7 +4130,7 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
-      409: components['responses']['IdConflict'];
+      409: components['responses']['SubmitConflict'];
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['InvalidTask'];
@@ -3543,6 +4155,11 @@ export interface operations {
          * @example mail.send
          */
         handler_ref?: components['schemas']['HandlerRef'];
+        /**
+         * @description Only tasks of this flow.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6D
+         */
+        flow_id?: components['schemas']['InputUlid'];
         /**
          * @description Only tasks with this group key.
          * @example acme
@@ -4681,16 +5298,242 @@ export interface operations {
       503: components['responses']['StorageUnavailable'];
     };
   };
+  submitFlow: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['FlowRequest'];
+      };
+    };
+    responses: {
+      /** @description The flow is stored. */
+      202: {
+        headers: {
+          'Idempotent-Replayed': components['headers']['IdempotentReplayed'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['FlowResult'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueNotFound'];
+      409: components['responses']['SubmitConflict'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidFlow'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  recordSteps: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['RecordStepsRequest'];
+      };
+    };
+    responses: {
+      /** @description The steps as they are stored. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['StepRecords'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['LeaseLost'];
+      413: components['responses']['StepTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidSteps'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  sendSignal: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SendSignalRequest'];
+      };
+    };
+    responses: {
+      /** @description The signal is stored. */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Signal'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      409: components['responses']['TaskEnded'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['SignalsFull'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  sendQueueSignal: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The queue's name.
+         * @example payments.capture
+         */
+        queue: components['parameters']['Queue'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['SendQueueSignalRequest'];
+      };
+    };
+    responses: {
+      /** @description The signal is stored. */
+      202: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Signal'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['QueueOrTaskNotFound'];
+      409: components['responses']['TaskEnded'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['SignalsFull'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getTaskRun: {
+    parameters: {
+      query?: never;
+      header?: {
+        /**
+         * @description The token of the task's lease; without it the caller must be a submitter.
+         * @example l1.7.Zk3vQm9X
+         */
+        'X-Queue-Lease-Token'?: components['parameters']['OptionalLeaseToken'];
+      };
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The run. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TaskRun'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      422: components['responses']['InvalidTask'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getTaskTree: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The task's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
+         */
+        id: components['parameters']['TaskId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The tree. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['TaskTree'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
   completeTask: {
     parameters: {
       query?: never;
-      header: {
+      header?: {
         /**
-         * @description The token that the callback carried. Missing, empty or longer than 256 characters is 422
-         *     INVALID_TASK; any other that does not hold the task's lease is 409 LEASE_LOST.
+         * @description The token that the callback carried, unless the body has `lease_token`. Missing, empty or
+         *     longer than 256 characters is 422 INVALID_TASK; any other that does not hold the task's
+         *     lease is 409 LEASE_LOST.
          * @example l1.7.Zk3vQm9X
          */
-        'X-Queue-Lease-Token': components['parameters']['LeaseToken'];
+        'X-Queue-Lease-Token'?: components['parameters']['BodyLeaseToken'];
       };
       path: {
         /**
@@ -5036,6 +5879,13 @@ export interface operations {
          * @example l1.7.Zk3vQm9X
          */
         'X-Queue-Lease-Token'?: components['schemas']['LeaseToken'];
+        /**
+         * @description JSON array of the tasks that this one depends on, with `id`, `handler_ref`, `status` and
+         *     `result`, in the order given. Beyond 8 KiB the results are left out (`result_omitted`).
+         *     Absent if there are none.
+         * @example [{"id":"01JD3Z8Q4M7X2N5V9RTBKWCH6E","handler_ref":"build","status":"SUCCEEDED","result":1}]
+         */
+        'X-Queue-Dependencies'?: string;
         /**
          * @description `true` on the probe of `:test`, which carries no lease token. Absent on tasks.
          * @example true

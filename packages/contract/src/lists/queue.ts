@@ -66,13 +66,18 @@ const waits: Readonly<Record<QueueSchema<'WaitingFor'>, string>> = {
   group: 'waits for its group',
   no_worker: 'no worker is connected',
   dispatch: 'ready',
+  dependencies: 'waits for its dependencies',
+  timer: 'suspended',
+  signal: 'waits for a signal',
+  tasks: 'waits for other tasks',
 };
 
 /** What a pending task waits for, or how a task ended. */
 function taskState(task: QueueSchema<'ListedTask'>): Value {
   if (task.status === 'DEAD') return `${task.dead_reason}: ${task.last_error?.message ?? ''}`;
   if (task.status !== 'PENDING') return '';
-  const isTimed = task.waiting_for === 'time' && task.next_attempt_at !== null;
+  const isTimed =
+    (task.waiting_for === 'time' || task.waiting_for === 'timer') && task.next_attempt_at !== null;
   return isTimed ? ['due ', { due: task.next_attempt_at }] : waits[task.waiting_for ?? 'dispatch'];
 }
 

@@ -6,6 +6,9 @@ interface CreateIndexFlags extends ConnectionFlags {
   unique?: boolean;
   sparse?: boolean;
   ci?: boolean;
+  search?: boolean;
+  language?: string;
+  weights?: string;
   where?: string;
   wait: boolean;
 }
@@ -125,15 +128,19 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
           ['--sparse', 'Leave out records without the fields'],
           ['--ci', 'Index text without its case, for eqi and startsWithi'],
           ['--where <conditions>', "Only records that match: 'age>30', or a condition as JSON"],
+          ['--search', 'Index the words of texts, for find --search'],
+          ['--language <code>', 'Language of a search index: en, de, fr ... (default: none)'],
+          ['--weights <list>', 'How much words of a field count in a search: title=3,body=1'],
           ['--no-wait', 'Return before it is built'],
         ],
         examples: [
           ['ctl db index create people city age', 'over two fields'],
           ['ctl db index create people email --unique --sparse', 'no email twice'],
+          ['ctl db index create docs title body --search --language en', 'for find --search'],
         ],
         exitCodes: { 1: 'it cannot be built, such as a unique one over equal values, or failure' },
         run: async (collection: string, fields: string[], flags: CreateIndexFlags) => {
-          const [{ createIndex }, { filterOf }] = await Promise.all([
+          const [{ createIndex, weightsOf }, { filterOf }] = await Promise.all([
             import('./indexes.js'),
             import('../base/arguments.js'),
           ]);
@@ -145,6 +152,9 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
             unique: flags.unique ?? false,
             sparse: flags.sparse ?? false,
             collation: flags.ci ? ('ci' as const) : undefined,
+            kind: flags.search ? ('search' as const) : undefined,
+            language: flags.language,
+            weights: weightsOf(flags.weights),
             where: isJson
               ? filterOf([], where, '--where')
               : filterOf(where === undefined ? [] : [where], undefined),

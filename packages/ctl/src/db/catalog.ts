@@ -115,8 +115,10 @@ export function collectionsTable(collections: readonly CollectionStatus[], out: 
 }
 
 function indexText(index: CollectionStatus['indexes'][number]): string {
-  const { fields, unique, sparse, collation = '', where, state } = index;
+  const { fields, unique, sparse, collation = '', where, state, kind = '', language = '' } = index;
   const words = [
+    kind,
+    language,
     unique ? 'unique' : '',
     sparse ? 'sparse' : '',
     collation,

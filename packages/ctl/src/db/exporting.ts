@@ -5,6 +5,10 @@ import type { Tools } from '../base/tools.js';
 import { requireCollection } from './catalog.js';
 import { Progress } from './progress.js';
 import { counted } from '@millrace/contract/lists';
+import { cellsOf, CsvError, csvLine, headerLine } from '@millrace/contract/csv';
+import { Refusal } from '@millrace/kit/errors';
+import type { FileFormat } from './import-items.js';
+import type { Found } from './reads.js';
 import { recordJson } from './shapes.js';
 
 export interface ExportOptions {
@@ -13,6 +17,46 @@ export interface ExportOptions {
   fields: readonly string[];
   documents: boolean;
   file: string | undefined;
+  format: FileFormat;
+}
+
+interface Form {
+  readonly start: string;
+  line(record: Found, isFirst: boolean): string;
+  readonly end: string;
+}
+
+function lineOf(form: Form, record: Found, isFirst: boolean): string {
+  try {
+    return form.line(record, isFirst);
+  } catch (error) {
+    if (error instanceof CsvError) throw new Refusal('CHANGED', `${error.message}.`);
+    throw error;
+  }
+}
+
+/** How records are written. A CSV file is read once more before, for its header. */
+async function formOf(
+  { format, documents }: ExportOptions,
+  stream: () => AsyncIterable<Found>,
+): Promise<Form> {
+  const shown = (record: Found) => (documents ? record.data : recordJson(record));
+  if (format === 'ndjson') {
+    return { start: '', line: (record) => `${JSON.stringify(shown(record))}\n`, end: '' };
+  }
+  if (format === 'json') {
+    const line = (record: Found, isFirst: boolean) =>
+      `${isFirst ? '[\n' : ',\n'}${JSON.stringify(shown(record))}`;
+    return { start: '[', line, end: '\n]\n' };
+  }
+  const cells = (record: Found) => cellsOf(documents ? { data: record.data } : recordJson(record));
+  const names = new Set<string>();
+  for await (const record of stream()) for (const name of cells(record).keys()) names.add(name);
+  const header = [...names];
+  const start = header.length > 0 ? headerLine(header) : '';
+  const line = (record: Found, isFirst: boolean) =>
+    (isFirst ? start : '') + csvLine(header, cells(record));
+  return { start: '', line, end: '' };
 }
 
 export async function exportRecords(
@@ -27,14 +71,18 @@ export async function exportRecords(
   const progress = new Progress(terminal, 'Exported');
   const of = err.isScreen ? await records.count(filter) : 0;
   const written = { records: 0, bytes: 0 };
+  const query = { filter, fields };
   async function* lines(): AsyncGenerator<string, void, void> {
-    for await (const record of records.stream({ filter, fields })) {
-      const line = `${JSON.stringify(options.documents ? record.data : recordJson(record))}\n`;
+    const form = await formOf(options, () => records.stream(query));
+    for await (const record of records.stream(query)) {
+      const line = lineOf(form, record, written.records === 0);
       written.records++;
       written.bytes += Buffer.byteLength(line);
       progress.show({ ...written, of });
       yield line;
     }
+    if (written.records === 0) yield form.start;
+    yield form.end;
   }
   try {
     if (options.file === undefined) {

@@ -7,7 +7,8 @@ import { programName } from '../base/command-name.js';
 import { rest } from '../base/rest.js';
 import type { Tools } from '../base/tools.js';
 import { parseLine, type ImportLine, type LineOptions } from './import-line.js';
-import { linesOf } from './lines.js';
+import type { CellTypes } from '@millrace/contract/csv';
+import { importTexts, type FileFormat } from './import-items.js';
 import { Progress } from './progress.js';
 import { counted } from '@millrace/contract/lists';
 
@@ -15,6 +16,8 @@ export interface ImportOptions extends LineOptions {
   collection: string;
   file: string | undefined;
   merge: boolean;
+  format: FileFormat;
+  types: CellTypes | undefined;
   batch: number;
   startLine: number;
   keepGoing: boolean;
@@ -133,10 +136,11 @@ class ImportRun {
       this.#writing.catch(() => undefined);
     };
     try {
-      for await (const text of linesOf(input)) {
-        const bytes = Buffer.byteLength(text) + 1;
+      const { place, options } = this;
+      for await (const { line: at, text, bytes } of importTexts(input, { ...options, place })) {
         this.#bytes += bytes;
-        if (++line < this.options.startLine || text.trim() === '') continue;
+        line = at;
+        if (line < options.startLine || text === '') continue;
         const parsed = this.#parse(line, text);
         if (parsed === undefined) continue;
         if (parsed instanceof Error) {
@@ -147,7 +151,7 @@ class ImportRun {
         }
         batch.push(parsed);
         batchBytes += bytes;
-        if (batch.length >= this.options.batch || batchBytes >= maxBatchBytes) await flush();
+        if (batch.length >= options.batch || batchBytes >= maxBatchBytes) await flush();
       }
       await flush();
     } finally {
@@ -156,8 +160,9 @@ class ImportRun {
   }
 
   /** Undefined: nothing to write. An error stops the import at this line. */
-  #parse(line: number, text: string): BatchLine | Error | undefined {
+  #parse(line: number, text: string | UsageError): BatchLine | Error | undefined {
     try {
+      if (typeof text !== 'string') throw text;
       const parsed = parseLine(text, `${this.place}:${line}`, this.options);
       const { expiresAt } = parsed;
       const ttlMs = expiresAt === undefined ? undefined : expiresAt - systemClock.now();

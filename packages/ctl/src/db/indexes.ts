@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { Refusal } from '@millrace/kit/errors';
+import { Refusal, UsageError } from '@millrace/kit/errors';
 import { humanDuration } from '@millrace/kit/units';
 import type { IndexAdvice, IndexStatus, RemoteDatabase } from '@millrace/db/client';
 import { asTyped } from '../base/command-name.js';
@@ -17,6 +17,9 @@ export interface CreateIndexParams {
   unique: boolean;
   sparse: boolean;
   collation: 'ci' | undefined;
+  kind: 'search' | undefined;
+  language: string | undefined;
+  weights: Record<string, number> | undefined;
   where: object | undefined;
   wait: boolean;
 }
@@ -51,6 +54,19 @@ export async function createIndex(
     const verb = seq === 0 ? 'exists already' : 'created';
     out.write(`Index on (${name}) of "${collection}" ${verb}, ${index.state}.\n`);
   }
+}
+
+/** `title=3,body=1` as an object. */
+export function weightsOf(text: string | undefined): Record<string, number> | undefined {
+  if (text === undefined) return undefined;
+  const weights = listOf(text).map((each): [string, number] => {
+    const [field = '', weight] = each.split('=');
+    if (field === '' || !(Number(weight) > 0)) {
+      throw new UsageError(`--weights must be such as title=3,body=1, not ${each}.`);
+    }
+    return [field, Number(weight)];
+  });
+  return Object.fromEntries(weights);
 }
 
 async function current(

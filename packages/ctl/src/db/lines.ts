@@ -4,7 +4,9 @@ import { Refusal } from '@millrace/kit/errors';
 const maxLineLength = 32 * 1024 * 1024;
 
 /** Lines of a stream. Unlike readline, it reports read errors and lines without an end. */
-export async function* linesOf(input: NodeJS.ReadableStream): AsyncGenerator<string, void, void> {
+export async function* linesOf(
+  input: AsyncIterable<string | Buffer>,
+): AsyncGenerator<string, void, void> {
   const decoder = new TextDecoder();
   let rest = '';
   for await (const chunk of input) {

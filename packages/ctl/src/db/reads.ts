@@ -39,7 +39,7 @@ export async function getRecord(
 
 export interface FindParams extends Pick<
   FindQuery,
-  'filter' | 'orderBy' | 'fields' | 'projection' | 'cursor'
+  'filter' | 'orderBy' | 'fields' | 'projection' | 'search' | 'cursor'
 > {
   collection: string;
   limit: number | undefined;
@@ -54,7 +54,7 @@ export async function findRecords(
   tools: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   const { out, json } = tools.terminal;
-  const { filter, orderBy, fields, projection, cursor, explain } = options;
+  const { filter, orderBy, fields, projection, search, cursor, explain } = options;
   const records = database.collection(options.collection);
   if (options.count) {
     const count = await records.count(filter);
@@ -62,7 +62,7 @@ export async function findRecords(
     out.write(json ? `${JSON.stringify({ count })}\n` : `${count}\n`);
     return;
   }
-  const query = { filter, orderBy, fields, projection, cursor, explain };
+  const query = { filter, orderBy, fields, projection, search, cursor, explain };
   if (options.all) await requireCollection(database, options.collection);
   if (options.all) return streamAll(records.stream({ ...query, limit: options.limit }), tools);
   const page = await records.find({ ...query, limit: options.limit });
@@ -163,5 +163,7 @@ export async function aggregateRecords(
 function planText(plan: PlanReport): string {
   const how = plan.fullScan ? 'full scan' : `index ${plan.index}`;
   const sorted = plan.sortedInMemory ? ', sorted in memory' : '';
-  return `Plan: ${how}, ${plan.rowsScanned} rows read${sorted}, ${plan.elapsedMs.toFixed(1)} ms\n`;
+  const time = `${plan.elapsedMs.toFixed(1)} ms`;
+  const note = plan.note === undefined ? '' : `${plan.note}\n`;
+  return `Plan: ${how}, ${plan.rowsScanned} rows read${sorted}, ${time}\n${note}`;
 }

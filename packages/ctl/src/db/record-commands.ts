@@ -8,6 +8,8 @@ interface FindFlags extends ConnectionFlags {
   cursor?: string;
   fields?: string;
   exclude?: string;
+  search?: string;
+  fuzzy?: boolean;
   all?: boolean;
   count?: boolean;
   explain?: boolean;
@@ -248,6 +250,8 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ['--cursor <text>', 'Continue after the page that ended with this cursor'],
       ['--fields <paths>', 'Show only these fields: name,address.city'],
       ['--exclude <paths>', 'Leave out these fields'],
+      ['--search <text>', 'Find words, best hits first: durable "exact phrase" pre* -not'],
+      ['--fuzzy', 'Also find words with one typing mistake'],
       ['--all', 'Show every match, however many there are'],
       ['--count', 'Only show the number of matches'],
       ['--explain', 'Also show the query plan'],
@@ -269,6 +273,10 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
         orderBy: parseOrder(flags.orderBy),
         fields: listOf(flags.fields),
         projection: flags.exclude === undefined ? undefined : { exclude: listOf(flags.exclude) },
+        search:
+          flags.search === undefined
+            ? undefined
+            : { text: flags.search, fuzzy: flags.fuzzy ?? false },
         limit: wholeNumber(flags.limit, '--limit'),
         cursor: flags.cursor,
         all: flags.all ?? false,

@@ -12,6 +12,8 @@ export function recordJson(record: StoredRecord<object>) {
     updated_at: record.updatedAt.toISOString(),
     seq: record.seq,
     ...(record.expiresAt ? { expires_at: record.expiresAt.toISOString() } : {}),
+    ...(record.score === undefined ? {} : { score: record.score }),
+    ...(record.highlights ? { highlights: record.highlights } : {}),
   };
 }
 
@@ -23,6 +25,7 @@ export function planJson(plan: PlanReport) {
     full_scan: plan.fullScan,
     sorted_in_memory: plan.sortedInMemory,
     elapsed_ms: plan.elapsedMs,
+    ...(plan.note === undefined ? {} : { note: plan.note }),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { Commands } from '../base/declared.js';
 import { withDatabase, type ConnectionFlags, type DatabaseTools } from './connection.js';
+import type { FileFormat } from './import-items.js';
 import { collectionArgument, conditionsSection } from './record-commands.js';
 
 interface ImportFlags extends ConnectionFlags {
@@ -9,6 +10,8 @@ interface ImportFlags extends ConnectionFlags {
   batch?: string;
   startLine?: string;
   keepGoing?: boolean;
+  format?: FileFormat;
+  types?: string;
 }
 
 interface ExportFlags extends ConnectionFlags {
@@ -16,19 +19,28 @@ interface ExportFlags extends ConnectionFlags {
   fields?: string;
   documents?: boolean;
   out?: string;
+  format?: FileFormat;
 }
 
 /** The commands that move records from and to files. */
 export const transferCommands = (tools: DatabaseTools): Commands => ({
   import: {
-    summary: 'Import records from NDJSON',
+    summary: 'Import records from NDJSON, CSV or a JSON array',
     description:
       'Write one record per line: {"key", "data"} as written by `ctl db export`, or any ' +
       'JSON object as a document. A record with a key replaces an existing one, so you can ' +
       'repeat an interrupted import; one with only an id is written with that id; others ' +
-      'are inserted again each time.',
-    arguments: [collectionArgument, ['[file]', 'NDJSON file, or - for stdin (the default)']],
+      'are inserted again each time. In CSV the header has paths: numbers, true and false are ' +
+      'recognised unless they are in quotes, an empty cell is a missing field, $key and $id are ' +
+      'those of the record.',
+    arguments: [collectionArgument, ['[file]', 'file, or - for stdin (the default)']],
     options: [
+      [
+        '--format <format>',
+        'Format of the file (default: by its name, otherwise ndjson)',
+        { choices: ['csv', 'json', 'ndjson'] },
+      ],
+      ['--types <list>', 'Types of CSV columns: name:text,qty:number,tags:json; also boolean'],
       ['--key-field <path>', 'Take the key from this field of the document'],
       ['--documents', 'Treat every line as a document'],
       ['--merge', 'Merge into existing records instead of replacing them'],
@@ -39,19 +51,24 @@ export const transferCommands = (tools: DatabaseTools): Commands => ({
     examples: [
       ['ctl db import people people.ndjson', 'from a file'],
       ['ctl db import people --key-field email < users.ndjson', 'keys from the documents'],
+      ['ctl db import people people.csv --types zip:text', 'from a spreadsheet'],
     ],
     exitCodes: { 1: 'failure, or with --keep-going some lines were not written' },
     run: async (collection: string, file: string | undefined, flags: ImportFlags) => {
-      const [{ importRecords }, { wholeNumber }] = await Promise.all([
+      const [{ importRecords }, { wholeNumber }, { formatOfName, typesOf }] = await Promise.all([
         import('./importing.js'),
         import('../base/arguments.js'),
+        import('./import-items.js'),
       ]);
+      const format = flags.format ?? formatOfName(file);
       const options = {
         collection,
         file,
         keyField: flags.keyField,
         documents: flags.documents ?? false,
         merge: flags.merge ?? false,
+        format,
+        types: typesOf(flags.types, format),
         batch: Math.min(wholeNumber(flags.batch, '--batch') || 1000, 10_000),
         startLine: wholeNumber(flags.startLine, '--start-line', 1) ?? 1,
         keepGoing: flags.keepGoing ?? false,
@@ -60,7 +77,7 @@ export const transferCommands = (tools: DatabaseTools): Commands => ({
     },
   },
   export: {
-    summary: 'Export a collection as NDJSON',
+    summary: 'Export a collection as NDJSON, CSV or a JSON array',
     description:
       'Write every record of a collection, or those that match the conditions, as one line ' +
       'of JSON each, from one snapshot. `ctl db import` reads it. To copy the whole ' +
@@ -68,6 +85,11 @@ export const transferCommands = (tools: DatabaseTools): Commands => ({
     arguments: [collectionArgument, ['[conditions...]', "such as 'age>30' city=Bern"]],
     options: [
       ['--out <file>', 'Write to this file, created when it is complete (default: stdout)'],
+      [
+        '--format <format>',
+        'Format of the file (default: by its name, otherwise ndjson); -o csv is csv',
+        { choices: ['csv', 'json', 'ndjson'] },
+      ],
       ['--filter <json>', 'Condition as JSON'],
       ['--fields <paths>', 'Write only these fields: name,address.city'],
       ['--documents', 'Write only the documents, without id, key and times'],
@@ -75,18 +97,22 @@ export const transferCommands = (tools: DatabaseTools): Commands => ({
     examples: [
       ['ctl db export people --out people.ndjson', 'to a file'],
       ['ctl db export people city=Bern | wc -l', 'to another program'],
+      ['ctl db export people -o csv', 'for a spreadsheet'],
     ],
     run: async (collection: string, conditions: string[], flags: ExportFlags) => {
-      const [{ exportRecords }, { filterOf, listOf }] = await Promise.all([
+      const [{ exportRecords }, { filterOf, listOf }, { formatOfName }] = await Promise.all([
         import('./exporting.js'),
         import('../base/arguments.js'),
+        import('./import-items.js'),
       ]);
+      const isCsv = tools.terminal.format === 'csv';
       const options = {
         collection,
         filter: filterOf(conditions, flags.filter),
         fields: listOf(flags.fields),
         documents: flags.documents ?? false,
         file: flags.out,
+        format: flags.format ?? (isCsv ? ('csv' as const) : formatOfName(flags.out)),
       };
       await withDatabase(tools, flags, (database) => exportRecords(database, options, tools));
     },

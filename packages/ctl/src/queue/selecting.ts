@@ -1,3 +1,4 @@
+import type { QueueSchema } from '@millrace/contract/queue';
 import { systemClock } from '@millrace/kit/clock';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { asTyped } from '../base/command-name.js';
@@ -32,14 +33,14 @@ export async function actOnDead(
 ): Promise<void> {
   const { act, queue, flags } = options;
   const { terminal } = tools;
-  const rate = wholeNumber(flags.rate, '--rate');
+  const more = redriveOptions(flags);
   const selection = await selectionOf(options.ids, flags, terminal);
   const { err } = terminal;
-  const calls = new SelectorCalls(api, act, queue, rate, (count) => {
+  const calls = new SelectorCalls(api, act, queue, more, (count) => {
     if (err.isScreen) err.write(`${words[act].done} ${counted(count, 'task')} so far ...\n`);
   });
   if (flags.async === true) {
-    await startJob(api, options, { selection, rate }, tools);
+    await startJob(api, options, { selection, more }, tools);
     return;
   }
   if (flags.dryRun === true) {
@@ -65,7 +66,7 @@ export async function actOnDead(
 async function startJob(
   api: QueueApi,
   { act, queue, flags }: SelectionRequest,
-  { selection, rate }: { selection: Selection; rate: number | undefined },
+  { selection, more }: { selection: Selection; more: RedriveOptions },
   { terminal }: Tools,
 ): Promise<void> {
   if (flags.dryRun === true) throw new UsageError('Give --async or --dry-run, not both.');
@@ -73,8 +74,7 @@ async function startJob(
     throw new UsageError('--async with a filter does not count first. Add --yes to confirm it.');
   }
   const query = { async: 'true' };
-  const spread = rate === undefined ? {} : { rate_per_second: rate };
-  const { body } = await api.call(`${act}Dlq`, { queue, query, body: { ...selection, ...spread } });
+  const { body } = await api.call(`${act}Dlq`, { queue, query, body: { ...selection, ...more } });
   if (!('job' in body)) throw new Error('The server did not start a job');
   const { out, json } = terminal;
   const { id } = body.job;
@@ -120,7 +120,7 @@ class SelectorCalls {
     private readonly api: QueueApi,
     private readonly act: Act,
     private readonly queue: string,
-    private readonly rate: number | undefined,
+    private readonly more: RedriveOptions,
     private readonly progress: (count: number) => void,
   ) {}
 
@@ -133,7 +133,7 @@ class SelectorCalls {
       queue: this.queue,
       body: {
         ...selection,
-        ...(this.rate === undefined ? {} : { rate_per_second: this.rate }),
+        ...this.more,
         ...(dryRun ? { dry_run: true } : {}),
       },
       patienceMs,
@@ -195,6 +195,28 @@ export interface SelectFlags {
   dryRun?: boolean;
   async?: boolean;
   rate?: string;
+  fromStep?: string;
+  resetSteps?: boolean;
+  dependents?: boolean;
+}
+
+/** What only a redrive takes. */
+type RedriveOptions = Pick<
+  QueueSchema<'RedriveSelector'>,
+  'rate_per_second' | 'from_step' | 'reset_steps' | 'with_dependents'
+>;
+
+function redriveOptions(flags: SelectFlags): RedriveOptions {
+  const rate = wholeNumber(flags.rate, '--rate');
+  if (flags.fromStep !== undefined && flags.resetSteps === true) {
+    throw new UsageError('Give --from-step or --reset-steps, not both.');
+  }
+  return {
+    ...(rate !== undefined && { rate_per_second: rate }),
+    ...(flags.fromStep !== undefined && { from_step: flags.fromStep }),
+    ...(flags.resetSteps === true && { reset_steps: true }),
+    ...(flags.dependents === false && { with_dependents: false }),
+  };
 }
 
 export interface Filter {

@@ -26,6 +26,7 @@ export interface SubmitFlags {
   attemptTimeout?: string;
   retain?: string;
   expiresAt?: string;
+  dependsOn?: string[];
   batch?: string;
   wait?: boolean;
   timeout?: string;
@@ -63,6 +64,7 @@ export async function submissionOf(
     ...(priority === undefined ? {} : { priority }),
     ...(flags.group === undefined ? {} : { group_key: flags.group }),
     ...optionsOf(flags),
+    ...(flags.dependsOn === undefined ? {} : { depends_on: flags.dependsOn.map(dependencyOf) }),
   };
 }
 
@@ -110,6 +112,13 @@ export async function updateOf(
   };
   if (Object.keys(body).length > 0) return body;
   throw new UsageError('Say what to change: --priority, --delay, --at, --payload or --file.');
+}
+
+/** `ID`, or `ID:end` for a task that may also fail. */
+function dependencyOf(text: string): { id: string; on: 'success' | 'end' } {
+  const [id = '', on = 'success', ...more] = text.split(':');
+  if (more.length === 0 && (on === 'success' || on === 'end')) return { id, on };
+  throw new UsageError(`--depends-on must be ID or ID:end, not "${text}".`);
 }
 
 const maxPriority = 9;

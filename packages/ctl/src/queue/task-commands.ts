@@ -50,6 +50,11 @@ export const taskCommands = (tools: Tools): Commands => ({
       ['--attempt-timeout <duration>', 'How long an attempt may take'],
       ['--retain <duration>', 'How long the task is kept after its end'],
       ['--expires-at <when>', 'Give up after this long, or at this time: 1h'],
+      [
+        '--depends-on <id>',
+        'Run after this task has succeeded, or with ID:end has ended; may be repeated',
+        { repeats: true },
+      ],
       ['--batch <file>', 'Submit every line of this file; - for stdin'],
       ['--wait', 'Wait until the task has succeeded or is dead'],
       ['--timeout <duration>', 'Stop waiting after this long'],
@@ -146,6 +151,44 @@ export const taskCommands = (tools: Tools): Commands => ({
     ],
     run: async (name: string, flags: QueueFlags & TaskListFlags) =>
       (await import('./task-list.js')).listTasks(queueApi(flags, tools), name, flags, tools),
+  },
+  tree: {
+    summary: 'Show a task with its children',
+    description: 'Show a task with the tasks that its handler submitted, and their steps.',
+    arguments: [['<id>', 'id of the task']],
+    examples: [
+      ['ctl queue tree 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'as a tree'],
+      ['ctl queue tree 01JD3Z8Q4M7X2N5V9RTBKWCH6E --json', 'the response of the REST API'],
+    ],
+    exitCodes: { 1: 'no such task, or failure' },
+    run: async (id: string, flags: QueueFlags) =>
+      (await import('./flow-commands.js')).showTree(queueApi(flags, tools), id, tools),
+  },
+  signal: {
+    summary: 'Send a signal to a task',
+    description:
+      'Send a signal to a task, which wakes it if it is suspended on the name, and else waits ' +
+      'for it. A signal with an id that was sent before changes nothing.',
+    arguments: [
+      ['<id>', 'id of the task'],
+      ['<name>', 'name of the signal'],
+      ['[payload]', 'JSON that the signal carries'],
+    ],
+    options: [['--signal-id <text>', 'Id of the signal; repeating it sends nothing new']],
+    examples: [
+      ['ctl queue signal 01JD3Z8Q4M7X2N5V9RTBKWCH6E approved', 'say yes'],
+      [`ctl queue signal 01JD3Z8Q4M7X2N5V9RTBKWCH6E approved '{"by":"ada"}'`, 'with a payload'],
+    ],
+    exitCodes: { 1: 'the task has ended or does not exist, or failure' },
+    run: async (
+      id: string,
+      name: string,
+      payload: string | undefined,
+      flags: QueueFlags & { signalId?: string },
+    ) => {
+      const { sendSignal } = await import('./flow-commands.js');
+      await sendSignal(queueApi(flags, tools), { id, name, payload, ...flags }, tools);
+    },
   },
   cancel: {
     summary: 'Cancel tasks',
@@ -261,10 +304,11 @@ export function deadActions(tools: Tools): Commands {
         'and their history kept. Select them by id or by a filter. With a filter, it counts ' +
         'the tasks and asks for confirmation.',
       connect: (command) =>
-        withQueue(command).option(
-          '--rate <number>',
-          'Tasks per second (default: 500); 0: all at once',
-        ),
+        withQueue(command)
+          .option('--rate <number>', 'Tasks per second (default: 500); 0: all at once')
+          .option('--from-step <name>', 'Drop this recorded step and those after it')
+          .option('--reset-steps', 'Drop all recorded steps')
+          .option('--no-dependents', 'Leave the tasks that died of these as they are'),
       examples: [
         ['ctl queue redrive mail 01JD3Z8Q4M7X2N5V9RTBKWCH6E', 'one task'],
         ['ctl queue redrive mail --error-type HTTP_5XX --from 2h --rate 50', 'gently'],

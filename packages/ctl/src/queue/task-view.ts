@@ -162,6 +162,10 @@ const waits: Readonly<Record<QueueSchema<'WaitingFor'>, string>> = {
   group: 'an earlier task of its group is first',
   no_worker: 'no worker is connected; start one with `ctl queue work` or an SDK',
   dispatch: 'it is ready, and runs when its turn comes or a worker claims it',
+  dependencies: 'tasks that it depends on have not ended',
+  timer: 'it is suspended until a time',
+  signal: 'it is suspended until a signal comes (ctl queue signal)',
+  tasks: 'it is suspended until other tasks end',
 };
 
 /** `: it is not due yet`, or empty if it does not wait. */

@@ -15,6 +15,8 @@ export interface Caller {
   /** For the access log. */
   name: string;
   access: 'full' | 'read_only';
+  /** The session whose own token was sent; it has limited rights. */
+  agent?: string | undefined;
 }
 
 /** Operations that the daemon serves: its contract except the webhook, which it sends. */

@@ -42,11 +42,31 @@ const changes: ToolAnnotations = {
   openWorldHint: false,
 };
 
+// Each call does something again.
+const starts: ToolAnnotations = { ...changes, idempotentHint: false };
+
 const sessionId = {
   schema: { type: 'string', pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$' },
   description: "The agent's session id.",
 };
 const backendId = { contract: 'BackendName', description: "The backend's id, as listed." };
+
+const agentId = {
+  schema: { type: 'string', minLength: 1, maxLength: 128 },
+  description: "The agent's session id, or its name.",
+};
+const isOptional = true;
+/** Most clients give up a call after some minutes. */
+const defaultWaitMs = 60_000;
+const waitTime = {
+  schema: { type: 'integer', minimum: 0, maximum: 600_000 },
+  description: 'How long to wait, at most ten minutes; default: one minute.',
+  isOptional,
+} as const;
+
+function text(maxLength: number) {
+  return { type: 'string', minLength: 1, maxLength };
+}
 
 /** All tools, in the order of the contract, for both transports. */
 export const tools: readonly Tool[] = [
@@ -207,6 +227,117 @@ export const tools: readonly Tool[] = [
       params: { id: id! },
       body: answer,
     }),
+  },
+  {
+    name: 'spawn_agent',
+    title: 'Start an agent',
+    description:
+      'Starts a coding agent on a prompt and returns its session at once; wait_for_agent waits for ' +
+      'it. With a branch it works in a worktree of its own. An agent that calls this becomes the ' +
+      'parent: depth, number and budget of its agents are limited.',
+    annotations: starts,
+    input: {
+      prompt: { contract: 'Prompt', description: 'What the agent is to do.' },
+      backend: { ...backendId, description: 'The backend; default: the default one.', isOptional },
+      name: { schema: text(128), description: 'A name to find it by.', isOptional },
+      model: { schema: text(128), description: 'The model to ask the backend for.', isOptional },
+      repo: { schema: text(4096), description: 'Path of the repository to work in.', isOptional },
+      branch: { contract: 'BranchName', description: 'A branch, made if it is new.', isOptional },
+      driver: { contract: 'Driver', description: 'How it is run.', isOptional },
+      budget_usd: {
+        schema: { type: 'number', exclusiveMinimum: 0 },
+        description: 'Most dollars for it and the agents that it starts.',
+        isOptional,
+      },
+    },
+    output: { contract: 'Session' },
+    request: (args) => ({ operation: 'spawnSession', body: args }),
+  },
+  {
+    name: 'list_agents',
+    title: 'List agents',
+    description: 'Lists the sessions of agents with their status. An agent sees those it started.',
+    annotations: reads,
+    input: {},
+    output: { contract: 'SessionList' },
+    request: () => ({ operation: 'listSessions' }),
+  },
+  {
+    name: 'read_agent',
+    title: 'Read what an agent has done',
+    description: 'Shows the status of an agent, its last answer, and the size of its changes.',
+    annotations: reads,
+    input: { id: agentId },
+    output: { contract: 'SessionSummary' },
+    request: ({ id }) => ({ operation: 'getSessionSummary', params: { id: id! } }),
+  },
+  {
+    name: 'send_to_agent',
+    title: 'Send text to an agent',
+    description: 'Gives an idle agent its next prompt, or an interactive one some text.',
+    annotations: starts,
+    input: {
+      id: agentId,
+      text: { schema: text(1_000_000), description: 'The text to send.' },
+    },
+    output: { contract: 'Session' },
+    request: ({ id, text: sent }) => ({
+      operation: 'sendToSession',
+      params: { id: id! },
+      body: { text: sent },
+    }),
+  },
+  {
+    name: 'wait_for_agent',
+    title: 'Wait for an agent',
+    description:
+      'Returns when the agent does not work any more: idle, waiting for an answer, limited or ' +
+      'ended. After the time it returns with timed_out: call it again.',
+    annotations: reads,
+    input: { id: agentId, timeout_ms: waitTime },
+    output: { contract: 'SessionWait' },
+    request: ({ id, timeout_ms = defaultWaitMs }) => ({
+      operation: 'waitForSession',
+      params: { id: id! },
+      body: { timeout_ms },
+    }),
+  },
+  {
+    name: 'stop_agent',
+    title: 'Stop an agent',
+    description: 'Ends the process of an agent. Its session, branch and worktree stay.',
+    annotations: { ...changes, destructiveHint: true },
+    input: { id: agentId },
+    output: { contract: 'Session' },
+    request: ({ id }) => ({ operation: 'stopSession', params: { id: id! } }),
+  },
+  {
+    name: 'ask_person',
+    title: 'Ask a person',
+    description:
+      'Asks the person who watches the agents, and waits for the answer. Without an answer in time ' +
+      'the status is open: call it again with the id to go on waiting.',
+    annotations: starts,
+    input: {
+      title: { schema: text(500), description: 'The question in one line.', isOptional },
+      body: { schema: text(4_000), description: 'What it is about.', isOptional },
+      options: {
+        schema: { type: 'array', maxItems: 10, items: text(200) },
+        description: 'The possible answers; none: any text.',
+        isOptional,
+      },
+      id: { ...sessionId, description: 'A question asked before, to wait again.', isOptional },
+      timeout_ms: waitTime,
+    },
+    output: { contract: 'Question' },
+    request: ({ id, timeout_ms, ...question }) =>
+      id === undefined
+        ? { operation: 'askQuestion', body: { ...question, wait_ms: timeout_ms ?? defaultWaitMs } }
+        : {
+            operation: 'waitForQuestion',
+            params: { id },
+            body: { timeout_ms: timeout_ms ?? defaultWaitMs },
+          },
   },
 ];
 

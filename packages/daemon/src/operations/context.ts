@@ -25,7 +25,7 @@ export interface DaemonContext {
   pipelines: Pick<Pipelines, 'list' | 'get' | 'create' | 'start' | 'cancel'>;
   events: Pick<Events, 'follow'>;
   queueTasks: Pick<QueueTasks, 'receive'>;
-  questions: Pick<Questions, 'list' | 'get' | 'answer'>;
+  questions: Pick<Questions, 'list' | 'get' | 'answer' | 'add' | 'ended'>;
   notify: Pick<Notify, 'list' | 'markRead'>;
   metrics: Pick<Metrics, 'read' | 'history'>;
   branches: Pick<Branches, 'list' | 'refresh' | 'merged'>;

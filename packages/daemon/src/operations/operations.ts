@@ -1,7 +1,11 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
-import { fail } from '../core/api.js';
+import type { Clock } from '@millrace/kit/clock';
+import { Refusal } from '@millrace/kit/errors';
+import type { Random } from '@millrace/kit/random';
+import { fail, invalid } from '../core/api.js';
 import { valueOf } from '../spend/value.js';
-import { sessionsMeant } from '../core/session.js';
+import { isEnded, sessionsMeant } from '../core/session.js';
+import { callRef } from '../questions/question.js';
 import type { DaemonContext } from './context.js';
 import { boardColumns, columnOf } from '../core/board.js';
 import { isForced } from '../core/guard.js';
@@ -136,4 +140,96 @@ export async function setForceCompact(
   const { id } = await getSession(context, words);
   const { force_compact } = await sessions.setForceCompact(id, state);
   return { id, state: force_compact, effective: isForced(force_compact, forceCompact()) };
+}
+
+const maxOutputBytes = 16_384;
+const summaryLines = 200;
+
+/** What an agent has done: its state, its last words and the size of its changes. */
+export async function getSessionSummary(
+  context: Pick<DaemonContext, 'sessions' | 'workbench'>,
+  words: string,
+): Promise<DaemonSchema<'SessionSummary'>> {
+  const { sessions, workbench } = context;
+  const session = await getSession(context, words);
+  const answer = (await sessions.lastAnswer(session.id)) ?? (await outputOf(sessions, session.id));
+  const output = Buffer.from(answer).subarray(-maxOutputBytes).toString('utf8');
+  // A directory without git, or one that is gone, has no changes to show.
+  const diff = await workbench.diff(session, undefined).catch((error: unknown) => {
+    if (error instanceof Refusal) return null;
+    throw error;
+  });
+  const size = diff && {
+    files: diff.file_count,
+    additions: diff.additions,
+    deletions: diff.deletions,
+  };
+  return { session, output, diff: size };
+}
+
+async function outputOf(sessions: DaemonContext['sessions'], id: string): Promise<string> {
+  const { lines } = await sessions.output(id, { limit: summaryLines });
+  return lines.join('\n');
+}
+
+const atWork = new Set<DaemonSchema<'SessionStatus'>>(['spawning', 'working']);
+
+/** Waits until an agent does not work any more. */
+export async function waitForSession(
+  context: Pick<DaemonContext, 'sessions'>,
+  words: string,
+  { timeoutMs, clock, signal }: { timeoutMs: number; clock: Clock; signal: AbortSignal },
+): Promise<DaemonSchema<'SessionWait'>> {
+  const { sessions } = context;
+  const { id } = await getSession(context, words);
+  const now = async () => {
+    const session = await getSession(context, id);
+    return { session, timed_out: atWork.has(session.status) };
+  };
+  const ended = new AbortController();
+  const over = new Promise<void>((resolve) => {
+    const unsubscribe = sessions.onChange(({ before, after }) => {
+      if ((after ?? before)?.id !== id) return;
+      if (!after || !atWork.has(after.status)) resolve();
+    });
+    ended.signal.addEventListener('abort', unsubscribe, { once: true });
+  });
+  try {
+    const first = await now();
+    if (!first.timed_out || timeoutMs === 0) return first;
+    const signals = AbortSignal.any([ended.signal, signal]);
+    await Promise.race([over, clock.sleep(timeoutMs, signals).catch(() => undefined)]);
+    return await now();
+  } finally {
+    ended.abort();
+  }
+}
+
+/** Asks a person in the name of a session. */
+export async function askQuestion(
+  context: Pick<DaemonContext, 'sessions' | 'questions'>,
+  request: DaemonSchema<'AskRequest'>,
+  {
+    agent,
+    random,
+    clock,
+    signal,
+  }: { agent: string | undefined; random: Random; clock: Clock; signal: AbortSignal },
+): Promise<DaemonSchema<'Question'>> {
+  const { session_id: id = agent, title, body = '', options = [], wait_ms: waitMs = 0 } = request;
+  if (id === undefined) throw invalid('session_id', 'is needed, unless an agent asks itself');
+  const session = await context.sessions.find(id);
+  if (!session) throw fail('SESSION_NOT_FOUND', `There is no session "${id.slice(0, 64)}".`);
+  if (isEnded(session)) {
+    throw fail('SESSION_STATE', `${session.name} has ended, so it cannot ask anything.`);
+  }
+  const { question } = await context.questions.add(session.id, {
+    kind: options.length > 0 ? 'choice' : 'text',
+    title,
+    body,
+    tool: null,
+    options: options.map((label, at) => ({ id: String(at + 1), label, kind: 'choice' })),
+    ref: callRef(random.ulid(clock.now())),
+  });
+  return context.questions.ended(question.id, waitMs, signal);
 }

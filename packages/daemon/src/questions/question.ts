@@ -21,6 +21,17 @@ export interface StoredQuestion {
   ref: string | null;
 }
 
+const askedByCall = 'call:';
+
+/** The reference of a question that an agent asks by a call, in which it waits for the answer. */
+export function callRef(id: string): string {
+  return `${askedByCall}${id}`;
+}
+
+export function isAskedByCall(ref: string | null): boolean {
+  return ref?.startsWith(askedByCall) === true;
+}
+
 /** The answer in a request; refuses one that the question does not offer. */
 export function answerOf(question: Question, { option_id, text }: AnswerRequest): string {
   if (option_id !== undefined) {

@@ -42,6 +42,7 @@ export class Questions {
   readonly #stored = new Map<string, StoredQuestion>();
   /** One answer to a question at a time. */
   readonly #answers = new Turns();
+  readonly #waiting = new Map<string, Set<() => void>>();
 
   private constructor(private readonly parts: QuestionsParts) {}
 
@@ -168,6 +169,24 @@ export class Questions {
     await this.#end(id, { status: 'closed', answered_by: null, answer: null });
   }
 
+  /** The question once it has ended, or as it is after `timeoutMs`. */
+  async ended(id: string, timeoutMs: number, signal: AbortSignal): Promise<Question> {
+    const { clock } = this.parts;
+    if (this.get(id).status !== 'open' || timeoutMs === 0 || signal.aborted) return this.get(id);
+    const waiting = this.#waiting.get(id) ?? new Set();
+    this.#waiting.set(id, waiting);
+    let resume = () => {};
+    const woken = new Promise<void>((resolve) => (resume = resolve));
+    waiting.add(resume);
+    const timer = clock.after(timeoutMs, resume);
+    signal.addEventListener('abort', resume, { once: true });
+    await woken;
+    timer.cancel();
+    signal.removeEventListener('abort', resume);
+    waiting.delete(resume);
+    return this.get(id);
+  }
+
   async #end(
     id: string,
     end: Pick<Question, 'status' | 'answered_by' | 'answer'>,
@@ -177,6 +196,8 @@ export class Questions {
     if (stored.question.status !== 'open') return stored.question;
     const question = { ...stored.question, ...end, answered_at: formatTimestamp(clock.now()) };
     await this.#put({ ...stored, question });
+    for (const resume of this.#waiting.get(id) ?? []) resume();
+    this.#waiting.delete(id);
     const { session_id: session, tool, title, answered_by: by, status } = question;
     const option = question.options.find((each) => each.id === question.answer)?.kind;
     log.info({ question: id, session, tool, title, by, option, status }, 'question ended');

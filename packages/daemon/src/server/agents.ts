@@ -44,7 +44,9 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
   const { database } = parts.store;
   try {
     const questions = await Questions.open({ ...parts.world, database });
-    const sessions = await AgentSessions.open({ ...parts, ...parts.world, database, questions });
+    const daemonUrl = () => parts.address.url;
+    const sessionParts = { ...parts, ...parts.world, database, questions, daemonUrl };
+    const sessions = await AgentSessions.open(sessionParts);
     undo.add(() => sessions.close());
     const common = { ...parts, ...parts.world, database, sessions };
     const notifyParts = { ...common, questions, settings: settings.values.notify };

@@ -30,7 +30,7 @@ export function daemonApp({ world, context, authenticator, ...rest }: AppParts):
     httpErrorCodes: { overloaded: 'TOO_MANY_ATTEMPTS' },
     peerMemory,
     maxConnections,
-    handlers: daemonHandlers(context, { apiDocs, clock: world.clock, authenticator }),
+    handlers: daemonHandlers(context, { ...world, apiDocs, authenticator }),
     // The store takes only well-formed Unicode.
     bodyParsers: {
       'application/json': (bytes) => wellFormed(parseJson(bytes)),

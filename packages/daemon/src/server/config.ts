@@ -56,6 +56,27 @@ const agents = z.object({
       expected: 'backend ids with a program, or a list of the program and its arguments',
       placeholder: 'map',
     }),
+  tools: z.boolean().default(true).meta({
+    live: true,
+    description: "Give agents the daemon's MCP tools, where their program takes them by a flag",
+  }),
+  token_rights: z.enum(['children', 'full']).default('children').meta({
+    live: true,
+    description: "What an agent's own token may do: act on agents that it started, or everything",
+    placeholder: 'children|full',
+  }),
+  max_depth: z
+    .int()
+    .min(1)
+    .max(10)
+    .default(3)
+    .meta({ live: true, description: 'How deep agents may start agents; one of a person is at 1' }),
+  max_children: z
+    .int()
+    .min(0)
+    .max(100)
+    .default(8)
+    .meta({ live: true, description: 'Most running agents that one agent may have started' }),
 });
 
 const drivers = z.object({

@@ -12,6 +12,8 @@ import { Reports } from '../events/reports.js';
 import { Insights } from '../insights/insights.js';
 import { DaemonSeries } from '../metrics/prometheus.js';
 import type { DaemonContext } from '../operations/context.js';
+import { agentOf } from '../core/agent-tree.js';
+import type { Caller } from '../core/api.js';
 import { upstreamsOf } from '../proxy/upstream.js';
 import { agentVariables } from '../registry/programs.js';
 import { openStore } from '../storage/store.js';
@@ -116,7 +118,8 @@ async function openBase(
   undo.add(() => outbound.close());
   const { agents, backends } = values;
   const variablesFor = agentVariables({ environment, extra: backends.extra, settings: agents });
-  const found = { settings, world, environment, dataDir, store, reports, outbound };
+  const address: Base['address'] = { url: undefined };
+  const found = { settings, world, environment, dataDir, store, reports, outbound, address };
   return { ...found, variablesFor, undo, tokens };
 }
 
@@ -163,6 +166,7 @@ async function listenAndServe(parts: ServeParts): Promise<RunningDaemon> {
     throttle: new Throttle(clock),
     logins: new Logins({ ...world, file: loginsFile(dataDir), tokenHash: () => tokens.fullHash }),
     isLoopback: isLoopback(values.listen.host),
+    agentOf: (token) => callingAgent(parts.context.sessions, token, settings.values),
   });
   const app = daemonApp({
     world,
@@ -176,6 +180,7 @@ async function listenAndServe(parts: ServeParts): Promise<RunningDaemon> {
   undo.add(() => app.close());
   const { url } = await listen(app, addressText(values.listen));
   authenticator.port = portOf(url);
+  parts.base.address.url = url;
   undo.add(publishAddress(dataDir, url));
   const listeners = [{ listener: 'http', url }, ...(await listenForMetrics(parts))];
   const { backends, stopping } = parts.programs;
@@ -185,6 +190,20 @@ async function listenAndServe(parts: ServeParts): Promise<RunningDaemon> {
     return acpRows.close();
   });
   return running(parts.base, app, listeners);
+}
+
+/** The caller with an agent's own token; it ends with the agent. */
+function callingAgent(
+  sessions: DaemonContext['sessions'],
+  token: string,
+  { agents }: DaemonSettings,
+): Caller | undefined {
+  const id = agentOf(token, (session) => sessions.secretOf(session));
+  if (id === undefined) return undefined;
+  const name = `agent ${id}`;
+  return agents.token_rights === 'full'
+    ? { name, access: 'full' }
+    : { name, access: 'full', agent: id };
 }
 
 async function listenForMetrics({ base, context }: ServeParts): Promise<RunningListener[]> {

@@ -1,28 +1,24 @@
 import type { DaemonSchema, DaemonOperations } from '@millrace/contract/daemon';
 import type { Clock } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
+import type { Random } from '@millrace/kit/random';
 import { cacheJson, eventStream, docsSite, type Handlers, type Problem } from '@millrace/kit/http';
 import { openApiYaml } from '@millrace/contract/documents';
 import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
 import type { DaemonContext } from '../operations/context.js';
-import {
-  getConfig,
-  getSpend,
-  getUsageBlocks,
-  getUsageValue,
-  setForceCompact,
-} from '../operations/operations.js';
+import { getConfig, getSpend, getUsageBlocks, getUsageValue } from '../operations/operations.js';
 import { fail, type ServedOperations } from '../core/api.js';
 import { proxyHandlers } from '../proxy/handlers.js';
 import type { Caller, Authenticator } from './access/authenticator.js';
 import {
   inboxHandlers,
   pipelineHandlers,
-  answerQuestion,
   questionHandlers,
   sessionHandlers,
   workbenchHandlers,
 } from './session-handlers.js';
+import { checkAgentRights, type AgentCall } from './agent-rights.js';
 import { daemonVersion } from './data-directory.js';
 import type { EventFlow } from '../events/events.js';
 
@@ -32,12 +28,13 @@ export function daemonHandlers(
   {
     apiDocs,
     clock,
+    random,
     authenticator,
-  }: { apiDocs: boolean; clock: Clock; authenticator: Authenticator },
+  }: { apiDocs: boolean; clock: Clock; random: Random; authenticator: Authenticator },
 ): Handlers<ServedOperations, Caller> {
   const { backends, insights, savings, sessions, settings, thinker, usage } = context;
   const registryJson = cacheJson<DaemonSchema<'Registry'>>();
-  return {
+  const handlers: Handlers<ServedOperations, Caller> = {
     getHealth: () => ({ status: 200, body: { status: 'ok', version: daemonVersion() } }),
     ...docsHandlers(apiDocs),
     ...dashboardHandlers(context.dashboard),
@@ -89,13 +86,13 @@ export function daemonHandlers(
       status: 200,
       body: await thinker.think(body.prompt, signal),
     }),
-    ...sessionHandlers(context),
+    ...sessionHandlers(context, clock),
     ...workbenchHandlers(context),
     ...pipelineHandlers(context),
     ...eventHandlers(context, clock),
     ...queueHandlers(context),
     ...inboxHandlers(context),
-    ...questionHandlers(context),
+    ...questionHandlers(context, { clock, random }),
     ...metricsHandlers(context),
     getConfig: ({ principal }) => ({ status: 200, body: getConfig(context, principal.access) }),
     updateConfig: async ({ body, principal }) => ({
@@ -103,7 +100,8 @@ export function daemonHandlers(
       body: await settings.update(body, principal.name),
     }),
     ...proxyHandlers(context.upstreams, clock),
-    postMcp: async ({ body, exchange, principal, log }) => {
+    postMcp: async (call) => {
+      const { body, exchange, principal, log } = call;
       // Loaded on first use: the MCP library takes longer to load than the rest of the daemon.
       const { answerMcp } = await import('../mcp/server.js');
       const answer = await answerMcp(
@@ -111,7 +109,7 @@ export function daemonHandlers(
           version: daemonVersion(),
           log,
           access: principal.access,
-          call: (request) => callTool(context, request, principal),
+          call: (request) => callTool(context, limited, request, call),
         },
         exchange.headers,
         body,
@@ -120,42 +118,45 @@ export function daemonHandlers(
       return answer as { status: 202 };
     },
   };
+  const limited = limitAgents(handlers, context);
+  return limited;
+}
+
+type AnyHandle = (call: object) => Promise<{ body?: unknown }>;
+
+/** Checks the rights of an agent's own token before each operation. */
+function limitAgents(
+  handlers: Handlers<ServedOperations, Caller>,
+  context: DaemonContext,
+): Handlers<ServedOperations, Caller> {
+  const entries = Object.entries(handlers).map(([id, entry]) => {
+    const handle = (typeof entry === 'function' ? entry : entry.handle) as AnyHandle;
+    const checked = async (call: AgentCall & { principal: Caller }) => {
+      if (call.principal.agent !== undefined) {
+        await checkAgentRights(context, call.principal, id as keyof ServedOperations, call);
+      }
+      return handle(call);
+    };
+    return [id, typeof entry === 'function' ? checked : { ...entry, handle: checked }];
+  });
+  return Object.fromEntries(entries) as Handlers<ServedOperations, Caller>;
 }
 
 /** Runs the operation of an MCP tool with the code that serves REST. */
 async function callTool(
-  context: DaemonContext,
+  { backends }: DaemonContext,
+  handlers: Handlers<ServedOperations, Caller>,
   { operation, params = {}, query = {}, body }: ToolRequest,
-  caller: Caller,
+  call: { principal: Caller; signal: AbortSignal; log: Log },
 ): Promise<object> {
-  const { backends, branches, savings } = context;
-  const id = params['id']!;
-  switch (operation) {
-    case 'listBackends':
-      return listBackends(backends);
-    case 'rescanBackends':
-      return rescanBackends(backends, { acp: false });
-    case 'updateBackend':
-      return updateBackend(backends, id, body as never);
-    case 'setDefaultBackend':
-      return backends.document(
-        await backends.setDefault((body as DaemonSchema<'SetDefaultRequest'>).id),
-      );
-    case 'setThinkingMode':
-      return backends.setThinkingMode((body as DaemonSchema<'SetThinkingModeRequest'>).mode);
-    case 'setForceCompact':
-      return setForceCompact(context, id, body as never);
-    case 'answerQuestion':
-      return answerQuestion(context, id, body as never, `${caller.name} (mcp)`);
-    case 'listBranches':
-      return { branches: await branches.list() };
-    case 'getSpend':
-      return getSpend(context);
-    case 'getSavings':
-      return savings.report({ ...query, samples: isYes(query['samples']) });
-    default:
-      throw new Error(`The operation ${operation} is not available to MCP tools`);
-  }
+  // REST answers with text that it keeps.
+  if (operation === 'listBackends') return listBackends(backends);
+  const entry = handlers[operation];
+  const handle = (typeof entry === 'function' ? entry : entry.handle) as AnyHandle;
+  const { principal, signal, log } = call;
+  const caller = { ...principal, name: `${principal.name} (mcp)` };
+  const given = { params, query, headers: {}, body, principal: caller, signal, log };
+  return (await handle(given)).body as object;
 }
 
 /** Every known backend, installed or not, and the settings. */

@@ -35,6 +35,8 @@ export interface Base {
   outbound: Outbound;
   /** Environment variables of a backend's program. */
   variablesFor: (backend: string) => Record<string, string>;
+  /** Where this daemon is reached; undefined before it listens. */
+  address: { url: string | undefined };
   /** Closes what was opened, in reverse order. */
   undo: UndoList;
 }

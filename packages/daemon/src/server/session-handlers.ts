@@ -1,8 +1,18 @@
 import type { DaemonOperations, DaemonSchema } from '@millrace/contract/daemon';
 import type { Handlers } from '@millrace/kit/http';
+import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
+import type { World } from '@millrace/kit/world';
 import type { DaemonContext } from '../operations/context.js';
-import { getSession, getBoard, setForceCompact } from '../operations/operations.js';
+import {
+  askQuestion,
+  getBoard,
+  getSession,
+  getSessionSummary,
+  setForceCompact,
+  waitForSession,
+} from '../operations/operations.js';
+import { visibleSessions } from './agent-rights.js';
 import type { Caller } from './access/authenticator.js';
 
 type SessionOperations = Pick<
@@ -15,21 +25,36 @@ type SessionOperations = Pick<
   | 'sendToSession'
   | 'stopSession'
   | 'restartSession'
+  | 'waitForSession'
+  | 'getSessionSummary'
 >;
 
 const defaultLines = 500;
+const maxWaitMs = 600_000;
 
 export function sessionHandlers(
-  context: Pick<DaemonContext, 'sessions'>,
+  context: Pick<DaemonContext, 'sessions' | 'workbench'>,
+  clock: Clock,
 ): Handlers<SessionOperations, Caller> {
   const { sessions } = context;
   const idOf = async ({ id }: { id: string }) => (await getSession(context, id)).id;
+  /**
+   * What an agent starts with its own token is its child and passes all gates. It works where its
+   * parent works, unless another place is named.
+   */
+  const childOf = async (agent: string, body: DaemonSchema<'SpawnRequest'>) => {
+    const parent = await getSession(context, agent);
+    const isPlaced = body.repo !== undefined || body.cwd !== undefined;
+    const place = body.branch === undefined ? { cwd: parent.workdir } : { repo: parent.workdir };
+    return { ...body, ...(!isPlaced && place), parent_id: agent, force: false };
+  };
   return {
-    spawnSession: async ({ body, headers }) => {
+    spawnSession: async ({ body, headers, principal: { agent } }) => {
       const key = headers['Idempotency-Key'];
       // The prefix separates callers' keys from the daemon's own.
-      const origin = key === undefined ? {} : { idempotencyKey: `api:${key}` };
-      const { session, isReplay } = await sessions.spawn(body, origin);
+      const origin = { agent, ...(key !== undefined && { idempotencyKey: `api:${key}` }) };
+      const request = agent === undefined ? body : await childOf(agent, body);
+      const { session, isReplay } = await sessions.spawn(request, origin);
       return {
         status: 201,
         body: session,
@@ -39,7 +64,18 @@ export function sessionHandlers(
         },
       };
     },
-    listSessions: async () => ({ status: 200, body: { sessions: await sessions.list() } }),
+    listSessions: async ({ principal }) => ({
+      status: 200,
+      body: { sessions: [...visibleSessions(principal, await sessions.list())] },
+    }),
+    waitForSession: async ({ params, body: { timeout_ms: timeoutMs = maxWaitMs }, signal }) => ({
+      status: 200,
+      body: await waitForSession(context, params.id, { timeoutMs, clock, signal }),
+    }),
+    getSessionSummary: async ({ params }) => ({
+      status: 200,
+      body: await getSessionSummary(context, params.id),
+    }),
     getSession: async ({ params }) => ({ status: 200, body: await getSession(context, params.id) }),
     deleteSession: async ({ params }) => ({
       status: 200,
@@ -69,15 +105,24 @@ export function sessionHandlers(
 
 type QuestionOperations = Pick<
   DaemonOperations,
-  'listQuestions' | 'getQuestion' | 'answerQuestion'
+  'listQuestions' | 'getQuestion' | 'answerQuestion' | 'askQuestion' | 'waitForQuestion'
 >;
 
 const defaultQuestions = 200;
 
 export function questionHandlers(
   context: Pick<DaemonContext, 'questions' | 'sessions'>,
+  { clock, random }: Pick<World, 'clock' | 'random'>,
 ): Handlers<QuestionOperations, Caller> {
   return {
+    askQuestion: async ({ body, principal: { agent }, signal }) => ({
+      status: 201,
+      body: await askQuestion(context, body, { agent, random, clock, signal }),
+    }),
+    waitForQuestion: async ({ params, body: { timeout_ms: waitMs = maxWaitMs }, signal }) => ({
+      status: 200,
+      body: await context.questions.ended(params.id, waitMs, signal),
+    }),
     listQuestions: ({ query: { status, session_id: sessionId, limit = defaultQuestions } }) => ({
       status: 200,
       body: { questions: context.questions.list({ status, sessionId, limit }) },

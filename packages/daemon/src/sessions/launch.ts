@@ -1,6 +1,7 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import type { Random } from '@millrace/kit/random';
+import { agentToken } from '../core/agent-tree.js';
 import type { Entry } from '../core/session.js';
 import type { Backends } from '../registry/backends.js';
 import {
@@ -33,6 +34,8 @@ export interface LaunchParts extends Pick<TranscriptParts, 'places' | 'taken'> {
   acp: Pick<AcpSources, 'find'>;
   flags: OfferedFlags;
   requests: PermissionRequests;
+  /** The URL of this daemon; undefined before it listens. */
+  daemonUrl?: (() => string | undefined) | undefined;
 }
 
 /** A start that can be carried out. */
@@ -81,6 +84,7 @@ async function planProgram(
     offered,
     isTrusted: isTrusted(parts, entry),
     permissionFlags: isAsking ? parts.requests.prepare(sessionDirectory(parts.dataDir, id)) : [],
+    toolsAt: parts.settings.values.agents.tools ? parts.daemonUrl?.() : undefined,
   });
   if ('impossible' in prepared) return { failure: prepared.impossible };
   const { args, input, paste, format } = prepared;
@@ -148,11 +152,12 @@ function runFacts(
 }
 
 function launchOf(
-  { dataDir, variablesFor }: LaunchParts,
+  { dataDir, variablesFor, daemonUrl }: LaunchParts,
   { session, handle }: Entry,
   program: Pick<Launch, 'file' | 'args' | 'input' | 'acp'>,
 ): Launch {
   const { id, backend, workdir: cwd } = session;
+  const url = daemonUrl?.();
   return {
     ...program,
     id,
@@ -165,6 +170,11 @@ function launchOf(
       PWD: cwd,
       MILLRACE_AGENT_ID: id,
       MILLRACE_DATA_DIR: dataDir,
+      // Its own token, with which it can start agents.
+      ...(url !== undefined && {
+        MILLRACE_URL: url,
+        MILLRACE_TOKEN: agentToken(id, handle.token),
+      }),
     },
   };
 }

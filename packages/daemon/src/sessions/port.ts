@@ -10,6 +10,8 @@ export interface SpawnOrigin {
   idempotencyKey?: string;
   /** The pipeline and the job that the session works for. */
   pipeline?: { id: string; jobId: string };
+  /** The agent that asks for it, with its own token. */
+  agent?: string | undefined;
 }
 
 /** A session as it was and as it is; without `after` it was removed. */
@@ -28,6 +30,8 @@ export interface Sessions {
     request: SpawnRequest,
     origin?: SpawnOrigin,
   ): Promise<{ session: Session; isReplay: boolean }>;
+  /** The secret of a live session, which its own token is made from. */
+  secretOf(id: string): string | undefined;
   /** Newest first. */
   list(): Promise<Session[]>;
   find(id: string): Promise<Session | undefined>;

@@ -6,7 +6,7 @@ import { contextState, thresholdsFor } from '../core/guard.js';
 import { fail, invalid } from '../core/api.js';
 import { usable } from '../registry/backends.js';
 import { isEnded, type WorktreeOrigin } from '../core/session.js';
-import type { StoredQuestion } from '../questions/question.js';
+import { isAskedByCall, type StoredQuestion } from '../questions/question.js';
 import { adopt } from './adoption.js';
 import { AcpDriver } from './drivers/acp.js';
 import { HeadlessDriver } from './drivers/headless.js';
@@ -110,6 +110,11 @@ export class AgentSessions implements Sessions {
     return spawned;
   }
 
+  secretOf(id: string): string | undefined {
+    const entry = this.#store.get(id);
+    return entry && !isEnded(entry.session) ? entry.handle.token : undefined;
+  }
+
   list(): Promise<Session[]> {
     return Promise.resolve(this.#store.all().map(({ session }) => session));
   }
@@ -165,6 +170,8 @@ export class AgentSessions implements Sessions {
   ): Promise<'taken' | 'gone'> {
     const { session_id: id } = question;
     const entry = this.#store.need(id);
+    // It waits for the answer in a call of its own.
+    if (isAskedByCall(ref)) return 'taken';
     const { keepsPrompt } = this.#writeTo(id, ref === null ? 'choice' : 'permission');
     if (ref === null && question.kind === 'text') {
       await this.send(id, answer);

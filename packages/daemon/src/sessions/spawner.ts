@@ -19,6 +19,7 @@ import type { GitParts } from '../git/run-git.js';
 import { createHash } from 'node:crypto';
 import { formatTimestamp } from '@millrace/kit/units';
 import { freeName, isEnded, isLive, type Handle, type WorktreeOrigin } from '../core/session.js';
+import { descendantsOf, lineageOf, treeObstacle } from '../core/agent-tree.js';
 import { Turns } from '../core/turns.js';
 import { budgetVerdict, type Reservation } from '../core/budget.js';
 
@@ -85,6 +86,7 @@ export class Spawner {
         'is not the id of a session; GET /api/v1/sessions lists all sessions',
       );
     }
+    await this.#checkParent(request, origin);
     const target = await worktreeTargetFor(git, request);
     const entry = await this.#gate.pass(request.force ?? false, async () => {
       const now = clock.now();
@@ -108,6 +110,36 @@ export class Spawner {
       });
     });
     return entry.session;
+  }
+
+  /** Limits of agents that start agents: depth, number, and what the family may spend. */
+  async #checkParent({ parent_id: parent }: SpawnRequest, { agent }: SpawnOrigin): Promise<void> {
+    if (parent === undefined) return;
+    const sessions = this.#parts.store.all().map(({ session }) => session);
+    if (agent !== undefined) {
+      const { max_depth: maxDepth, max_children: maxChildren } = this.#parts.settings.values.agents;
+      const obstacle = treeObstacle(sessions, parent, { maxDepth, maxChildren });
+      if (obstacle !== undefined) throw fail('FORBIDDEN', `It cannot be started: ${obstacle}.`);
+    }
+    const limited = lineageOf(sessions, parent).filter(
+      ({ budget_usd: budget }) => typeof budget === 'number',
+    );
+    if (limited.length === 0) return;
+    const { by_agent } = await this.#parts.readSpend();
+    const spent = new Map(by_agent.map(({ key, exact_usd: usd }) => [key, usd ?? 0]));
+    for (const { id, name, budget_usd: budget } of limited) {
+      const family = [...lineageOf(sessions, id).slice(0, 1), ...descendantsOf(sessions, id)];
+      const usd = family.reduce(
+        (sum, { backend_session_id: own }) => sum + (spent.get(own ?? '') ?? 0),
+        0,
+      );
+      if (usd < budget!) continue;
+      throw fail(
+        'FORBIDDEN',
+        `It cannot be started: ${name} and its agents have spent $${usd.toFixed(2)} of their ` +
+          `budget of $${budget!.toFixed(2)} (budget_usd).`,
+      );
+    }
   }
 
   /** Runs with the wanted name or a free variant of it, which stays reserved meanwhile. */
@@ -310,6 +342,7 @@ export async function newEntry(
     prompt: request.prompt,
     tags: request.tags ?? [],
     parent_id: request.parent_id ?? null,
+    ...(request.budget_usd !== undefined && { budget_usd: request.budget_usd }),
     pid: null,
     exit_code: null,
     auto_restart: request.auto_restart ?? false,

@@ -24,7 +24,7 @@ import type { Patch } from '@millrace/engine/value/documents';
 import type { Update } from '@millrace/engine/query/typed-update';
 import type { Compacted, CompactOptions } from '@millrace/engine/maintain/compact/compact';
 import type { CollectionSummary } from '@millrace/engine/api/database';
-import type { IndexDefinition } from '@millrace/engine/format/entries';
+import type { DeclaredIndex } from '@millrace/engine/format/entries';
 import type { AggregateResult } from '@millrace/engine/query/aggregate';
 import type {
   AggregateQuery,
@@ -141,7 +141,7 @@ export interface CatalogApi {
   /** Returns before the index is built. The commit is 0 when the index existed. */
   createIndex(
     collection: string,
-    definition: IndexDefinition,
+    definition: DeclaredIndex,
   ): Promise<{ index: { state: string }; seq: number }>;
   /** `index` is its fields with commas between. Returns the commit. Refuses INDEX_NOT_FOUND. */
   dropIndex(collection: string, index: string): Promise<number>;

@@ -6,7 +6,7 @@ import {
   type BackupResponse,
 } from '@millrace/contract/db';
 import type { DroppedCollection, RenamedCollection } from '@millrace/engine/write/catalog-changes';
-import type { IndexDefinition } from '@millrace/engine/format/entries';
+import { definitionOf, type DeclaredIndex } from '@millrace/engine/format/entries';
 import { dateOf, toHash, uint64Of } from './records.js';
 import type { CallOptions, Session } from './session.js';
 import { plainFilter } from '@millrace/engine/value/plain-query';
@@ -71,12 +71,24 @@ export class RemoteCatalog {
   /** Returns before the index is built; `status` shows its state. */
   async createIndex(
     collection: string,
-    { fields, unique = false, sparse = false, collation, where }: IndexDefinition,
+    declared: DeclaredIndex,
     options: CallOptions = {},
   ): Promise<{ index: IndexStatus; seq: number }> {
+    const {
+      fields,
+      unique = false,
+      sparse = false,
+      collation,
+      where,
+      ...rest
+    } = definitionOf(declared);
+    const { kind, language = '', weights } = rest;
     const request = {
       collection,
-      fields: [...fields],
+      fields: kind === undefined ? [...fields] : [],
+      search: kind === undefined ? [] : [...fields],
+      language,
+      ...(weights && { weights: { ...weights } }),
       unique,
       sparse,
       collation: collation ?? '',

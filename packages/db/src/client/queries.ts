@@ -35,13 +35,17 @@ export function findRequest(query: FindQuery): FindInit {
     'explain',
     'countOnly',
     'allowFullScan',
+    'search',
+    'offset',
   ]);
-  const { allowFullScan } = query;
+  const { allowFullScan, search } = query;
   return {
     ...filterMember('filter', query.filter),
     orderBy: orderOf(query.orderBy),
     limit: whole(query.limit, 'limit'),
     skip: whole(query.skip, 'skip'),
+    offset: whole(query.offset, 'offset'),
+    ...(search === undefined ? {} : { search: searchOf(search) }),
     cursor: query.cursor ?? '',
     fields: textsOf(query.fields, 'fields'),
     ...(query.projection === undefined ? {} : { projection: projectionOf(query.projection) }),
@@ -76,6 +80,19 @@ export function aggregateRequest(query: AggregateQuery): AggregateInit {
     // The response always includes the plan, like in process.
     explain: true,
     encoding: DataEncoding.JSON,
+  };
+}
+
+function searchOf(search: NonNullable<FindQuery['search']>) {
+  if (typeof search === 'string') return { text: search };
+  onlyMembers('BAD_REQUEST', 'search', search, ['text', 'mode', 'fuzzy', 'highlight', 'fields']);
+  const { text, mode, fuzzy, highlight, fields } = search;
+  return {
+    text,
+    mode: mode ?? '',
+    fuzzy: fuzzy ?? false,
+    ...(highlight === undefined ? {} : { highlight }),
+    fields: textsOf(fields, 'search.fields'),
   };
 }
 
@@ -148,6 +165,7 @@ export function planOf(plan: QueryPlan): PlanReport {
     fullScan: plan.fullScan,
     sortedInMemory: plan.sortedInMemory,
     elapsedMs: plan.elapsedMs,
+    ...(plan.note !== undefined && { note: plan.note }),
   };
 }
 

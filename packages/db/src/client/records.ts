@@ -46,6 +46,10 @@ export function toStored<T>(
     seq: Number(message.seq),
   };
   if (message.expiresAt) record.expiresAt = dateOf(message.expiresAt);
+  if (message.score !== undefined) record.score = message.score;
+  if (message.highlightsJson.length > 0) {
+    record.highlights = decodeJson(message.highlightsJson) as Record<string, string[]>;
+  }
   return record;
 }
 

@@ -96,6 +96,10 @@ export interface IndexStatus {
   collation?: 'ci';
   /** The condition of a partial index. */
   where?: object;
+  /** Absent: an index of values. */
+  kind?: 'search';
+  language?: string;
+  weights?: Record<string, number>;
   state: string;
 }
 
@@ -185,7 +189,8 @@ function toCollection({ name, records, indexes, defaultTtl }: CollectionMessage)
 }
 
 export function toIndex(message: IndexMessage): IndexStatus {
-  const { name, fields, unique, sparse, state, collation, where } = message;
+  const { name, fields, unique, sparse, state, collation, where, kind, language, weights } =
+    message;
   return {
     name,
     fields,
@@ -193,6 +198,9 @@ export function toIndex(message: IndexMessage): IndexStatus {
     sparse,
     ...(collation === 'ci' ? { collation } : {}),
     ...(where === undefined ? {} : { where: JSON.parse(where) as object }),
+    ...(kind === 'search' ? { kind } : {}),
+    ...(language === undefined ? {} : { language }),
+    ...(weights === undefined ? {} : { weights: weights as Record<string, number> }),
     state,
   };
 }

@@ -11,7 +11,7 @@ import type { World } from '@millrace/kit/world';
 import { join } from 'node:path';
 import { Database } from '@millrace/engine/api/database';
 import { checkCollectionName } from '@millrace/engine/value/documents';
-import { compileIndex } from '@millrace/engine/format/entries';
+import { compileIndex, definitionOf, type DeclaredIndex } from '@millrace/engine/format/entries';
 import { Authenticator, openAccess } from './access/access.js';
 import type { DatabaseSettings } from './base/config.js';
 import { Admission } from './limits/admission.js';
@@ -210,7 +210,7 @@ function checkSettings(settings: DatabaseSettings): void {
   for (const [name, { indexes }] of Object.entries(settings.collections)) {
     try {
       checkCollectionName(name);
-      for (const index of indexes) compileIndex(index);
+      for (const index of indexes) compileIndex(definitionOf(index as DeclaredIndex));
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       throw new UsageError(`collections.${name}: ${error.detail}`, { cause: error });

@@ -2,7 +2,12 @@ import { checkCollectionName, refuse } from '../value/documents.js';
 import type { Transaction } from '../write/transactions.js';
 import { EmbeddedCollection, collectionPort } from './embedded-collection.js';
 import { UsageError } from '@millrace/kit/errors';
-import { compileIndex, type IndexDefinition } from '../format/entries.js';
+import {
+  compileIndex,
+  definitionOf,
+  type DeclaredIndex,
+  type IndexDefinition,
+} from '../format/entries.js';
 import { realpathSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { systemClock, type Clock } from '@millrace/kit/clock';
@@ -96,7 +101,7 @@ const maxTtlMs = 100 * 366 * 86_400_000;
 
 /** Options of one collection for `open`. Collections not named here are created on first write. */
 export interface CollectionOptions {
-  indexes?: readonly IndexDefinition[];
+  indexes?: readonly DeclaredIndex[];
   /** TTL of records written without one; 0 or absent: they never expire. */
   defaultTtlMs?: number;
 }
@@ -104,7 +109,7 @@ export interface CollectionOptions {
 interface CollectionDeclarations {
   collections?: Readonly<Record<string, CollectionOptions>>;
   /** Indexes of any collections, beside those in `collections`. */
-  indexes?: readonly (IndexDefinition & { collection: string })[];
+  indexes?: readonly (DeclaredIndex & { collection: string })[];
 }
 
 /** The collections that the options of `open` declare, checked. */
@@ -124,7 +129,7 @@ function declaredCollections({
 
 function checkDeclared(name: string, { indexes = [], defaultTtlMs = 0 }: CollectionOptions): void {
   checkCollectionName(name);
-  for (const definition of indexes) compileIndex(definition);
+  for (const declared of indexes) compileIndex(definitionOf(declared));
   if (defaultTtlMs >= 0 && defaultTtlMs <= maxTtlMs) return;
   throw new UsageError(
     `The default_ttl_ms of "${name}" is 0 (records never expire) to 100 years, ` +
@@ -502,7 +507,9 @@ export class Database {
   }
 
   async #declare(collections: [string, CollectionOptions][]): Promise<void> {
-    const declared = new Map(collections.map(([name, { indexes }]) => [name, indexes ?? []]));
+    const declared = new Map(
+      collections.map(([name, { indexes = [] }]) => [name, indexes.map(definitionOf)]),
+    );
     this.catalog.settings = declared;
     await reconcileIndexes(this.core, allDeclared(this.core, declared));
     for (const [name, { defaultTtlMs }] of collections) {

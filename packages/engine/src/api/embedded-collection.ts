@@ -117,7 +117,10 @@ export function collectionPort(database: DatabaseParts): CollectionPort<Embedded
       { transaction }: EmbeddedKinds['read'],
     ): AsyncGenerator<FoundBatch<T>, void, void> {
       for await (const { records, end, readSeq } of queries.find(name, query, transaction)) {
-        const shown = records.map(({ image, data }) => toStoredRecord<T>(image, data));
+        const shown = records.map(({ image, data, hit }) => ({
+          ...toStoredRecord<T>(image, data),
+          ...hit,
+        }));
         const { nextCursor, plan, count } = end ?? {};
         yield { records: shown, readSeq, nextCursor, plan, count };
       }

@@ -172,7 +172,14 @@ class Catalog {
     index.state = state;
     index.problem = problem;
     this.#unsaved.add(index);
+    for (const resolve of this.#waiting.splice(0)) resolve();
   }
+
+  /** Resolves when the state of an index changes. */
+  indexStateChanged(): Promise<void> {
+    return new Promise((resolve) => void this.#waiting.push(resolve));
+  }
+  readonly #waiting: (() => void)[] = [];
 
   /** Writes every row that is out of date. Later changes belong to the next commit. */
   saveChanges(put: PutMeta): void {
@@ -211,6 +218,9 @@ export function sameDefinition(a: IndexDefinition, b: IndexDefinition): boolean 
     Boolean(a.unique) === Boolean(b.unique) &&
     Boolean(a.sparse) === Boolean(b.sparse) &&
     a.collation === b.collation &&
+    a.kind === b.kind &&
+    (a.language ?? 'none') === (b.language ?? 'none') &&
+    weightsText(a) === weightsText(b) &&
     whereText(a) === whereText(b)
   );
 }
@@ -221,15 +231,20 @@ export function whereText({ where }: IndexDefinition): string {
   return canonicalText(conditionText(parseFilter(plainFilter(where, 'where'), 'where')));
 }
 
+/** The weights of a search index; equal texts for equal ones. */
+export function weightsText({ weights = {} }: IndexDefinition): string {
+  return canonicalText(weights);
+}
+
 export function storedIndex(index: IndexInfo): StoredIndex {
   const { id, collection, definition, state, problem, multi, cut } = index;
   return { id, collection, definition, state, problem, multi, cut };
 }
 
 function indexInfo(stored: StoredIndex): IndexInfo {
-  const { fields, unique } = stored.definition;
-  const name = `${stored.collection}(${fields.join(',')})${unique ? ' unique' : ''}`;
-  return { ...stored, name, compiled: compileIndex(stored.definition) };
+  const compiled = compileIndex(stored.definition);
+  const name = `${stored.collection}(${compiled.name})${stored.definition.unique ? ' unique' : ''}`;
+  return { ...stored, name, compiled };
 }
 
 export interface CoreOptions {

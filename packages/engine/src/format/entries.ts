@@ -4,6 +4,7 @@ import { plainFilter } from '../value/plain-query.js';
 import { compilePredicate } from '../value/predicate.js';
 import { forEachValue, parsePath, plainValue, type Path, type Row } from '../value/path.js';
 import { EntryEncoder, maxIndexFields } from './encoding.js';
+import { searchEntries } from './search-entries.js';
 
 export interface IndexDefinition {
   /** Dotted paths into data; also `$key`, `$rev`, `$created_at`, `$updated_at`, `$expires_at`. */
@@ -16,6 +17,32 @@ export interface IndexDefinition {
   collation?: 'ci' | undefined;
   /** A partial index: only records that match this filter are in it. */
   where?: object | undefined;
+  /** `search`: an index of the words in its fields. Absent: of their values. */
+  kind?: 'search' | undefined;
+  /** Language of a search index, for stems and stop words: `en`, `de` ... Default: `none`. */
+  language?: string | undefined;
+  /** How much a word in each field of a search index counts. Default: 1. */
+  weights?: Readonly<Record<string, number>> | undefined;
+}
+
+/** A search index as it is declared: `search` names the fields. */
+export interface SearchDefinition {
+  search: readonly string[];
+  language?: string | undefined;
+  weights?: Readonly<Record<string, number>> | undefined;
+  where?: object | undefined;
+}
+
+/** An index in either form. */
+export type DeclaredIndex = IndexDefinition | SearchDefinition;
+
+/** The definition of an index that was declared in either form. */
+export function definitionOf(declared: DeclaredIndex): IndexDefinition {
+  if (!('search' in declared) || declared.search === undefined) return declared as IndexDefinition;
+  const { search, ...rest } = declared;
+  const other = (rest as { fields?: unknown }).fields;
+  if (other !== undefined) throw refuse('BAD_REQUEST', 'An index has fields or search, not both.');
+  return { ...rest, fields: search, kind: 'search' };
 }
 
 export interface CompiledIndex {
@@ -49,25 +76,23 @@ export interface IndexEntries {
 /** Maximum number of entries of one record in one index. */
 const maxEntries = 1000;
 
-export function indexName(fields: readonly string[]): string {
-  return fields.join(',');
+/** Its fields with commas between; of a search index with `search:` before. */
+export function indexName({ fields, kind }: Pick<IndexDefinition, 'fields' | 'kind'>): string {
+  return `${kind === undefined ? '' : `${kind}:`}${fields.join(',')}`;
 }
 
 export function compileIndex(definition: IndexDefinition): CompiledIndex {
   if (!Array.isArray(definition.fields)) {
     throw refuse('BAD_REQUEST', 'An index needs fields: a list of paths.');
   }
-  const name = indexName(definition.fields);
+  const name = indexName(definition);
   const paths = checkFields(definition.fields, name);
   const { collation, where } = definition;
   if (collation !== undefined && collation !== 'ci') {
     throw refuse('BAD_REQUEST', `The index "${name}" has an unknown collation; use "ci".`);
   }
-  const several = severalEntries(definition, name, paths);
-  const entriesOf =
-    paths.length === 1
-      ? singleEntry(definition, paths[0]!, several)
-      : compoundEntry(definition, paths, several);
+  checkKind(definition, name, paths);
+  const entriesOf = compileEntries(definition, name, paths);
   const condition = parseFilter(plainFilter(where, 'where'), 'where');
   const isIn = compilePredicate(condition);
   return {
@@ -77,6 +102,41 @@ export function compileIndex(definition: IndexDefinition): CompiledIndex {
     where: condition,
     entriesOf: where === undefined ? entriesOf : (row) => (isIn(row) ? entriesOf(row) : noEntry()),
   };
+}
+
+function checkKind(definition: IndexDefinition, name: string, paths: readonly Path[]): void {
+  const { kind, language, weights, unique, sparse, collation } = definition;
+  const fail = (problem: string) => refuse('BAD_REQUEST', `The index "${name}" ${problem}.`);
+  if (kind === undefined) {
+    if (language === undefined && weights === undefined) return;
+    throw fail('has a language or weights, which only an index with search has');
+  }
+  if (kind !== 'search') {
+    throw fail(`is of the kind "${String(kind)}", which this version does not know: upgrade it`);
+  }
+  if (unique || sparse || collation !== undefined) {
+    throw fail('is a search index, which cannot be unique, sparse or have a collation');
+  }
+  if (paths.some((path) => path.own)) throw fail('can search fields of data only');
+  for (const [field, weight] of Object.entries(weights ?? {})) {
+    if (!definition.fields.includes(field))
+      throw fail(`has a weight of "${field}", not a field of it`);
+    if (typeof weight !== 'number' || !(weight > 0) || weight > 1000) {
+      throw fail(`has a weight of "${field}" that is not a number above 0, at most 1000`);
+    }
+  }
+}
+
+function compileEntries(
+  definition: IndexDefinition,
+  name: string,
+  paths: readonly Path[],
+): EntriesOf {
+  if (definition.kind === 'search') return searchEntries(definition, paths);
+  const several = severalEntries(definition, name, paths);
+  return paths.length === 1
+    ? singleEntry(definition, paths[0]!, several)
+    : compoundEntry(definition, paths, several);
 }
 
 /** The form of a value in an index: with `ci`, text without its case. */

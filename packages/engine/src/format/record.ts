@@ -345,6 +345,10 @@ export interface StoredRecord<T> {
   seq: number;
   /** When it will be removed; absent: never. */
   expiresAt?: Date;
+  /** How well it matches a search; only in its results. */
+  score?: number;
+  /** Parts of its texts with hits in `<mark>`, by field; only in results of a search. */
+  highlights?: Record<string, string[]>;
 }
 
 /** A record that a delete removed, as it last was. */

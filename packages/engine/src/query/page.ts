@@ -14,6 +14,7 @@ import type { Plan } from './plan.js';
 import { compilePredicate, type Predicate } from '../value/predicate.js';
 import type { CheckedFind, Projection } from './query.js';
 import { overlaid, visitAll, walkSource, type QuerySource } from './source.js';
+import type { Highlights } from './search-text.js';
 import { IdWalk, type Walk } from './walk.js';
 
 export const cursorLifetimeMs = 24 * 60 * 60 * 1000;
@@ -218,10 +219,16 @@ export class Page<Records> {
   }
 }
 
+/** What a search says of a record that it found. */
+export interface Hit {
+  readonly score: number;
+  readonly highlights?: Highlights;
+}
+
 /** Receives the records of a find one by one and returns them in batches. */
 export interface RecordSink<Records> {
   /** The image is read in place: it is valid only during the call. */
-  add(image: RecordImage): void;
+  add(image: RecordImage, hit?: Hit): void;
   /** The records since the last call. */
   take(): Records;
 }
@@ -231,6 +238,7 @@ export class FoundRecord {
     readonly image: RecordImage,
     /** The requested parts of the document; undefined: all of it. */
     readonly parts: JsonObject | undefined,
+    readonly hit?: Hit,
   ) {}
 
   /** The document, or its requested parts. */
@@ -245,9 +253,9 @@ export class RecordList implements RecordSink<FoundRecord[]> {
 
   constructor(private readonly project: Projection | undefined) {}
 
-  add(image: RecordImage): void {
+  add(image: RecordImage, hit?: Hit): void {
     const copy = image.keep();
-    this.#records.push(new FoundRecord(copy, this.project?.(copy.data)));
+    this.#records.push(new FoundRecord(copy, this.project?.(copy.data), hit));
   }
 
   take(): FoundRecord[] {

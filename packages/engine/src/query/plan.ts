@@ -80,7 +80,10 @@ export function planQuery(
   order: SortOrder,
   indexes: readonly QueryIndex[],
 ): Plan {
-  const ready = indexes.filter((index) => index.state === 'ready');
+  // A search index serves `search` alone.
+  const ready = indexes.filter(
+    ({ state, compiled }) => state === 'ready' && compiled.definition.kind === undefined,
+  );
   const candidates = candidatesFor(condition, ready);
   const conjuncts = conjunctsOf(condition);
   const tests = testsOf(conjuncts);

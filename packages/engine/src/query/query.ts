@@ -87,6 +87,28 @@ function dropObject(object: JsonObject, fields: FieldTree): JsonObject {
   return result;
 }
 
+/** A search as in the API: a text, or this. */
+export interface SearchQuery {
+  /** Words, `"phrases"`, `pre*` and `-excluded` ones. */
+  text: string;
+  /** `all` (default): every word must be there; `any`: at least one. */
+  mode?: 'all' | 'any' | undefined;
+  /** Also finds words of five letters and more with one typing mistake. */
+  fuzzy?: boolean | undefined;
+  /** Returns the text around hits; default: true. */
+  highlight?: boolean | undefined;
+  /** Only these fields of the index. */
+  fields?: readonly string[] | undefined;
+}
+
+export interface CheckedSearch {
+  readonly text: string;
+  readonly mode: 'all' | 'any';
+  readonly fuzzy: boolean;
+  readonly highlight: boolean;
+  readonly fields: readonly string[];
+}
+
 /** A query for records. */
 export interface FindQuery {
   /** Which records. Default: all. */
@@ -108,6 +130,10 @@ export interface FindQuery {
   countOnly?: boolean | undefined;
   /** False: refuse a query that no index serves. */
   allowFullScan?: boolean | undefined;
+  /** Words to find, best hits first: at most 1,000. Needs a search index. */
+  search?: string | SearchQuery | undefined;
+  /** The same as `skip`. */
+  offset?: number | undefined;
 }
 
 /** A validated query. */
@@ -122,10 +148,12 @@ export interface CheckedFind {
   readonly explain: boolean;
   readonly countOnly: boolean;
   readonly allowFullScan: boolean;
+  readonly search?: CheckedSearch | undefined;
 }
 
 const maxOrderSteps = 16;
 const maxProjectedFields = 1000;
+const maxQueryLength = 1_000;
 
 const findMembers = [
   'filter',
@@ -138,6 +166,8 @@ const findMembers = [
   'explain',
   'countOnly',
   'allowFullScan',
+  'search',
+  'offset',
 ] as const;
 
 export function bad(place: string, problem: string): Error {
@@ -147,16 +177,45 @@ export function bad(place: string, problem: string): Error {
 /** Validates a query from outside: BAD_FILTER for its filter, BAD_REQUEST for the rest. */
 export function checkFind(input: unknown): CheckedFind {
   const query = membersOf(input, 'The query', findMembers);
+  if (query.offset !== undefined && query.skip)
+    throw bad('offset', 'and skip are the same: use one');
+  const search = checkSearch(query.search);
+  if (search && (query.cursor || listOf(query.orderBy, 'orderBy', maxOrderSteps).length > 0)) {
+    throw bad(
+      'search',
+      'gives the order, so it cannot have orderBy or cursor: use limit and offset',
+    );
+  }
   return {
     condition: parseFilter(query.filter),
     order: checkOrder(query.orderBy),
     limit: wholeNumber(query.limit, 'limit') || Infinity,
-    skip: wholeNumber(query.skip, 'skip'),
+    skip: wholeNumber(query.skip || query.offset, 'skip'),
     cursor: textOf(query.cursor, 'cursor'),
     project: checkProjection(query.fields, query.projection),
     explain: flag(query.explain, 'explain', false),
     countOnly: flag(query.countOnly, 'countOnly', false),
     allowFullScan: flag(query.allowFullScan, 'allowFullScan', true),
+    search,
+  };
+}
+
+export function checkSearch(input: unknown): CheckedSearch | undefined {
+  if (input === undefined) return undefined;
+  const given = typeof input === 'string' ? { text: input } : input;
+  const names = ['text', 'mode', 'fuzzy', 'highlight', 'fields'] as const;
+  const { text, mode = 'all', fuzzy, highlight, fields } = membersOf(given, 'search', names);
+  if (typeof text !== 'string' || text.trim() === '') throw bad('search.text', 'is missing');
+  if (text.length > maxQueryLength) {
+    throw bad('search.text', `has more than ${maxQueryLength} characters`);
+  }
+  if (mode !== 'all' && mode !== 'any') throw bad('search.mode', 'must be "all" or "any"');
+  return {
+    text,
+    mode,
+    fuzzy: flag(fuzzy, 'search.fuzzy', false),
+    highlight: flag(highlight, 'search.highlight', true),
+    fields: listOf(fields, 'search.fields', 16) as string[],
   };
 }
 

@@ -37,6 +37,8 @@ export interface PlanReport {
   readonly sortedInMemory: boolean;
   /** Working time, without waiting for other queries or the caller. */
   readonly elapsedMs: number;
+  /** What the result does not show otherwise. */
+  readonly note?: string;
 }
 
 export function walkSource(source: QuerySource): WalkSource {

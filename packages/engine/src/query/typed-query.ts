@@ -1,6 +1,7 @@
 import type { Json } from '../value/documents.js';
 import type { AggregateQuery as PlainAggregateQuery } from './aggregate-query.js';
 import type { FilterOp } from '../value/plain-query.js';
+import type { SearchQuery } from './query.js';
 import type { OrderBy } from './sort.js';
 
 /** The fields that every record has beside its data. */
@@ -183,6 +184,10 @@ export interface FindQuery<T = never, F extends string = DefaultFields<T>> exten
 > {
   /** Maximum number of records. 0 or absent: all on a stream, 100 on a page. */
   limit?: number | undefined;
+  /** Words to find, best hits first: at most 1,000. Needs a search index. */
+  search?: string | SearchQuery | undefined;
+  /** The same as `skip`. */
+  offset?: number | undefined;
 }
 
 type Head<F extends string> = F extends `${infer First}.${string}` ? First : F;

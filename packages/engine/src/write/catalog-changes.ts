@@ -3,6 +3,7 @@ import {
   type CollectionInfo,
   type Core,
   sameDefinition,
+  weightsText,
   whereText,
   type IndexInfo,
 } from '../core/core.js';
@@ -16,7 +17,13 @@ import {
 import { hashText } from '../value/bytes.js';
 import { plainFilter } from '../value/plain-query.js';
 import { compileSchema, type CollectionSchema, type ValidateMode } from '../core/json-schema.js';
-import { type IndexDefinition, compileIndex } from '../format/entries.js';
+import {
+  compileIndex,
+  definitionOf,
+  indexName as nameOfIndex,
+  type DeclaredIndex,
+  type IndexDefinition,
+} from '../format/entries.js';
 import { encodeDocument, type RecordImage } from '../format/record.js';
 import { CommitBuilder } from './mutations.js';
 import type { DeclaredIndexes } from './index-build.js';
@@ -38,12 +45,14 @@ interface Declaration {
 export const keyOf = {
   schema: (collection: string) => `schema:${collection}`,
   index: (collection: string, definition: IndexDefinition) => {
-    const { fields, unique, sparse, collation, where } = definition;
+    const { fields, unique, sparse, collation, where, kind, language, weights } = definition;
     const marks = [
+      kind && `${kind}-${language ?? 'none'}`,
+      weights && hashMark('weights', weightsText(definition)),
       unique && 'unique',
       sparse && 'sparse',
       collation,
-      where && whereMark(definition),
+      where && hashMark('where', whereText(definition)),
     ];
     return [`index:${collection}:${fields.join(',')}`, ...marks.filter(Boolean)].join(':');
   },
@@ -51,19 +60,23 @@ export const keyOf = {
   rename: (collection: string) => `rename:${collection}`,
 };
 
-function whereMark(definition: IndexDefinition): string {
-  const { high, low } = hashText(whereText(definition));
-  return `where-${high.toString(16)}${low.toString(16)}`;
+function hashMark(name: string, text: string): string {
+  const { high, low } = hashText(text);
+  return `${name}-${high.toString(16)}${low.toString(16)}`;
 }
 
 /** A definition as it is stored: nothing of the caller's objects, nothing that is not set. */
 function storedDefinition(definition: IndexDefinition): IndexDefinition {
   const { fields, unique = false, sparse = false, collation, where } = definition;
+  const { kind, language, weights } = definition;
   return {
     fields: [...fields],
     unique,
     sparse,
     ...(collation === undefined ? {} : { collation }),
+    ...(kind === undefined ? {} : { kind }),
+    ...(language === undefined ? {} : { language }),
+    ...(weights === undefined ? {} : { weights: { ...weights } }),
     ...(where === undefined ? {} : { where: toDocument(plainFilter(where, 'where'), 'where') }),
   };
 }
@@ -240,9 +253,10 @@ export class CatalogChanges {
   /** The commit is 0 when the index exists already. */
   async createIndex(
     name: string,
-    definition: IndexDefinition,
+    declared: DeclaredIndex,
   ): Promise<{ index: IndexInfo; seq: number }> {
     checkCollectionName(name);
+    const definition = definitionOf(declared);
     compileIndex(definition);
     const index = storedDefinition(definition);
     const key = keyOf.index(name, index);
@@ -265,7 +279,7 @@ export class CatalogChanges {
   /** `indexName` is the fields, separated by commas. Returns the commit. */
   async dropIndex(name: string, indexName: string): Promise<number> {
     checkCollectionName(name);
-    const isNamed = ({ fields }: IndexDefinition) => fields.join(',') === indexName;
+    const isNamed = (each: IndexDefinition) => nameOfIndex(each) === indexName;
     const declared = (this.core.declaredIndexes.get(name) ?? []).filter(isNamed);
     if (declared.length === 0) {
       if (this.settings.get(name)?.some(isNamed)) throw inSettings(name, 'This index');

@@ -251,12 +251,23 @@ function sameValues(a: readonly Uint8Array[], b: readonly Uint8Array[]): boolean
   return a.length === b.length && a.every((value, i) => Buffer.compare(value, b[i]!) === 0);
 }
 
+/** More pairs than this are not compared one by one. */
+const maxPairs = 1_000;
+
+function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+}
+
 /** The items of `list` that are not in `other`. */
 function missingFrom(
   list: readonly Uint8Array[],
   other: readonly Uint8Array[],
 ): readonly Uint8Array[] {
   if (other.length === 0) return list;
+  if (list.length * other.length > maxPairs) {
+    const there = new Set(other.map(textOf));
+    return list.filter((value) => !there.has(textOf(value)));
+  }
   return list.filter((value) => !other.some((each) => Buffer.compare(each, value) === 0));
 }
 

@@ -75,6 +75,26 @@ const noCollection: CollectionInfo = {
   isDropped: false,
 };
 
+const searchPatienceMs = 5_000;
+
+/** Waits a moment for a search index that is being built: no other access path serves a search. */
+export async function searchReady({ catalog, clock }: Core, name: string): Promise<void> {
+  const isBuilding = () =>
+    catalog
+      .find(name)
+      ?.indexes.some(({ definition, state }) => definition.kind && state === 'building');
+  if (!isBuilding()) return;
+  let isOver = false;
+  let end = () => {};
+  const over = new Promise<void>((resolve) => (end = resolve));
+  const timer = clock.after(searchPatienceMs, () => {
+    isOver = true;
+    end();
+  });
+  while (!isOver && isBuilding()) await Promise.race([catalog.indexStateChanged(), over]);
+  timer.cancel();
+}
+
 /** Queries on one collection: each on one snapshot, or inside a transaction. */
 export class Queries {
   constructor(private readonly core: Core) {}
@@ -86,6 +106,7 @@ export class Queries {
     transaction?: Transaction,
   ): AsyncGenerator<FindBatch & ReadPoint, void, void> {
     const query = checkFind(input);
+    if (query.search) await searchReady(this.core, name);
     const slice = this.core.newSlice();
     // Before the snapshot: queries that wait must not hold snapshots.
     if (!transaction) await slice.begin();

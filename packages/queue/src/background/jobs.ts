@@ -90,7 +90,7 @@ export class Jobs {
     const definition = row.body as JobDefinition;
     const state = row.value as JobState;
     const { ids, after } = await this.#selected(queue, definition, state, createdAt);
-    const { action, gapMs, by, selector } = definition;
+    const { action, gapMs, by, selector, withDependents, fromStep } = definition;
     const now = clock.now();
     const dueAt = (index: number) => createdAt + Math.floor((state.count + index) * gapMs);
     const value = (count: number): JobState => ({
@@ -102,7 +102,8 @@ export class Jobs {
       ownedUntil: now + ownershipMs,
     });
     const job = { table, queue, key, ifRevision: revision, value };
-    return { action, queue, ids, diedBy: createdAt, now, by, selector, dueAt, row: job };
+    const flow = { withDependents, fromStep };
+    return { action, queue, ids, diedBy: createdAt, now, by, selector, dueAt, row: job, ...flow };
   }
 
   async #selected(

@@ -123,6 +123,16 @@ export async function hasRoom(store: TaskStore, { name, config }: Queue): Promis
 const defaultPriority = 4;
 const defaultContentType = 'application/octet-stream';
 
+/** The operation that wrote the schedule has checked the ids. */
+function scheduledFlow(dependsOn: ScheduleDefinition['task']['depends_on']): Pick<NewTask, 'flow'> {
+  if (!dependsOn?.length) return {};
+  const listed = dependsOn.map((each) => {
+    const { id, on = 'success' } = typeof each === 'string' ? { id: each } : each;
+    return { id: id!.toUpperCase(), on };
+  });
+  return { flow: { dependsOn: listed } };
+}
+
 /** The task of a run. */
 export function scheduledTask(
   { task }: ScheduleDefinition,
@@ -139,6 +149,7 @@ export function scheduledTask(
     headers: task.headers ?? {},
     priority: task.priority ?? defaultPriority,
     groupKey: task.group_key ?? null,
+    ...scheduledFlow(task.depends_on),
     dueAt: run.dueAt,
     expiresAt: null,
     submittedBy: by,

@@ -104,7 +104,7 @@ export class TaskObserver {
 
   #count({ attempt, verdict }: Settlement, { id, queue, createdAt }: Settled): void {
     const { history } = this.options;
-    if (verdict.kind === 'handed_back') return;
+    if (verdict.kind === 'handed_back' || verdict.kind === 'suspended') return;
     history.ran(queue, attempt.durationMs);
     if (attempt.attempt === 1 && attempt.redrive === 0) {
       history.waited(queue, attempt.startedAt - (this.#delayed.get(id) ?? createdAt));

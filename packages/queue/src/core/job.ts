@@ -7,6 +7,10 @@ export interface JobDefinition {
   target: { ids: readonly string[] } | { filter: JobFilter };
   /** Redrive: milliseconds between the starts of two tasks. */
   gapMs: number;
+  /** A redrive leaves the tasks that died of these as they are. */
+  withDependents?: boolean | undefined;
+  /** A redrive drops this step and those after it; null: all. */
+  fromStep?: string | null | undefined;
   /** Who created it. */
   by: string;
 }

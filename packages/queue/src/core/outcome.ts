@@ -1,6 +1,7 @@
 import { backoffMs as backoffDelayMs } from '@millrace/kit/backoff';
 import type { OutboundOutcome, OutboundResponse } from '@millrace/kit/outbound';
 import { traceOf } from './callback-headers.js';
+import type { TaskFlow } from './flow.js';
 import type { QueueConfig } from './queue.js';
 import { maxResultBytes, type StoredResult } from './result.js';
 import type {
@@ -325,7 +326,9 @@ export type Verdict =
   | { kind: 'retry'; dueAt: number }
   | { kind: 'dead'; reason: DeadReason }
   /** Returned to the queue: the attempt does not count. */
-  | { kind: 'handed_back'; dueAt: number };
+  | { kind: 'handed_back'; dueAt: number }
+  /** Waits for a time, signals or other tasks: the attempt does not count. */
+  | { kind: 'suspended'; dueAt: number; flow: TaskFlow };
 
 export interface Failure {
   /** False: the handler forbids another attempt. */

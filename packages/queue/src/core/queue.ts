@@ -1,4 +1,5 @@
 import type { QueueComponents } from '@millrace/contract/queue';
+import type { WaitKind } from './flow.js';
 
 /** A queue's config with all defaults filled in, with the field names of the contract. */
 export type QueueConfig = Omit<
@@ -30,6 +31,8 @@ export interface QueueCounts {
   dead: number;
   /** The earliest due time of a PENDING task, also in the future; null if there is none. */
   oldestDueAt: number | null;
+  /** PENDING tasks of flows by what they wait for; those that are not there are 0. */
+  waits: Readonly<Partial<Record<WaitKind, number>>>;
 }
 
 /** What a config without `circuit_breaker` got before pull queues had none. */

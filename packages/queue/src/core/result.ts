@@ -1,4 +1,5 @@
 import type { OutboundResponse } from '@millrace/kit/outbound';
+import type { Suspension } from './flow.js';
 
 /** The largest result that is stored with a task, in bytes of JSON. */
 export const maxResultBytes = 65_536;
@@ -25,6 +26,42 @@ export function resultOfAnswer(answer: OutboundResponse): StoredResult {
     // Not JSON after all.
     return noResult;
   }
+}
+
+const suspendType = /^application\/vnd\.millrace\.suspend\+json(?:\s*;|\s*$)/i;
+
+/** The handler did not finish: its task waits as the body says. */
+export function isSuspension({ status, headers }: OutboundResponse): boolean {
+  const [type] = [headers['content-type']].flat();
+  return status === 200 && type !== undefined && suspendType.test(type);
+}
+
+/** What the task waits for, or what is wrong with the body. */
+export function suspensionOfAnswer({ body, truncated }: OutboundResponse): Suspension | string {
+  if (truncated) return 'its body has more than 64 KiB';
+  try {
+    const given: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
+    return suspensionOf(given);
+  } catch {
+    return 'its body is not JSON';
+  }
+}
+
+/** Checks a suspension that did not come through the API. */
+export function suspensionOf(given: unknown): Suspension | string {
+  if (typeof given !== 'object' || given === null) return 'its body is not an object';
+  const { until, signals, tasks, mode = 'any' } = given as Record<string, unknown>;
+  const isList = (list: unknown): list is string[] =>
+    Array.isArray(list) && list.length > 0 && list.every((each) => typeof each === 'string');
+  if (until === undefined && signals === undefined && tasks === undefined) {
+    return 'it has none of until, signals and tasks';
+  }
+  const time = typeof until === 'string' ? Date.parse(until) : undefined;
+  if (until !== undefined && !Number.isFinite(time)) return 'its until is not a time';
+  if (signals !== undefined && !isList(signals)) return 'its signals are not a list of names';
+  if (tasks !== undefined && !isList(tasks)) return 'its tasks are not a list of ids';
+  if (mode !== 'any' && mode !== 'all') return 'its mode is neither any nor all';
+  return { until: time, signals, tasks: tasks?.map((id) => id.toUpperCase()), mode };
 }
 
 /** An answer without a type may be JSON too. */

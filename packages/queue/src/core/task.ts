@@ -1,4 +1,5 @@
 import type { QueueComponents } from '@millrace/contract/queue';
+import type { TaskFlow } from './flow.js';
 
 /** One unit of work and its state. Times are Unix milliseconds; null: not set. */
 export interface Task {
@@ -33,6 +34,8 @@ export interface Task {
   submittedBy: string;
   /** What the task decides for itself; absent: nothing. */
   options?: TaskOptions | undefined;
+  /** Dependencies, waits and steps; null or absent: the task has none. */
+  flow?: TaskFlow | null;
 }
 
 /** Settings of one task. What is absent is as the queue has it. */
@@ -88,7 +91,8 @@ export function hasLabels(
 }
 
 export type TaskStatus = 'PENDING' | 'IN_FLIGHT' | 'SUCCEEDED' | 'DEAD';
-export type DeadReason = 'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED';
+export type DeadReason =
+  'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED' | 'DEPENDENCY_FAILED' | 'FLOW_STUCK';
 
 /** A task with its payload and the history of its attempts: the first one and the last 49. */
 export interface WholeTask extends Task {

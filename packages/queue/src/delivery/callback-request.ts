@@ -4,6 +4,7 @@ import { signatureOf, signingKeyOf } from '@millrace/kit/webhooks';
 import { forwardHeaders, type Trace } from '../core/callback-headers.js';
 import type { Queue, QueueConfig, SecretLookup } from '../core/queue.js';
 import type { WholeTask } from '../core/task.js';
+import type { EndedTask } from '../storage/port/flow-runs.js';
 
 /** The task that a callback carries. */
 export type CallbackTask = Pick<
@@ -28,6 +29,8 @@ export interface CallbackParams {
   now: number;
   timeoutMs: number;
   signal?: RequestSignal;
+  /** Tasks that it depends on; absent if none. */
+  dependencies?: readonly EndedTask[] | undefined;
 }
 
 /** The request that runs one attempt of a task. */
@@ -66,9 +69,33 @@ export function callbackHeaders(
   headers['X-Queue-Deadline'] = new Date(now + params.timeoutMs).toISOString();
   if (params.leaseToken === null) headers['X-Queue-Probe'] = 'true';
   else headers['X-Queue-Lease-Token'] = params.leaseToken;
+  if (params.dependencies) headers['X-Queue-Dependencies'] = headerText(params.dependencies);
   if (credentials.auth) headers[credentials.auth.name] = credentials.auth.value;
   if (credentials.signingKeys.length > 0) sign(headers, task, params);
   return headers;
+}
+
+const maxDependenciesBytes = 8 * 1024;
+
+/** JSON in ASCII; results are left out if it would be too long for a header. */
+function headerText(dependencies: readonly EndedTask[]): string {
+  const text = JSON.stringify(
+    dependencies.map(({ id, handlerRef, status, result, isResultOmitted }) => ({
+      id,
+      handler_ref: handlerRef,
+      status,
+      ...(isResultOmitted
+        ? { result_omitted: true }
+        : { result: result === null ? null : (JSON.parse(result) as unknown) }),
+    })),
+  ).replaceAll(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+  if (text.length <= maxDependenciesBytes || dependencies.every((each) => each.isResultOmitted)) {
+    return text;
+  }
+  return headerText(dependencies.map((each) => ({ ...each, isResultOmitted: true })));
 }
 
 function sign(headers: Record<string, string>, task: CallbackTask, params: CallbackParams) {

@@ -1,10 +1,17 @@
 import type { Clock } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
-import type { Outbound, OutboundOutcome } from '@millrace/kit/outbound';
+import type { Outbound, OutboundOutcome, OutboundResponse } from '@millrace/kit/outbound';
+import type { Suspension } from '../core/flow.js';
 import { type Outcome, outcomeOf, unsent } from '../core/outcome.js';
 import type { QueueConfig } from '../core/queue.js';
-import { resultOfAnswer, type StoredResult } from '../core/result.js';
+import {
+  isSuspension,
+  resultOfAnswer,
+  type StoredResult,
+  suspensionOfAnswer,
+} from '../core/result.js';
+import { type EndedTask, readRuns } from '../storage/port/flow-runs.js';
 import type { TaskStore } from '../storage/port/task-store.js';
 import type { InFlightTask } from './in-flight.js';
 import type { StoreHealth } from './queue-state.js';
@@ -31,6 +38,8 @@ export interface CallbackResult {
   wasSent: boolean;
   /** The result that the callback returned, if the queue keeps it. */
   stored?: StoredResult | undefined;
+  /** The handler waits instead of having succeeded. */
+  suspension?: Suspension | undefined;
 }
 
 /** Sends the callback of a task over HTTP or gRPC. A request that cannot be sent is an outcome. */
@@ -39,10 +48,36 @@ export async function sendCallback(
   { credentials, now }: { credentials: Credentials; now: number },
   options: CallbackOptions,
 ): Promise<CallbackResult> {
+  const { task } = entry;
+  try {
+    const runs = task.flow?.dependsOn ? await readRuns(options.store, [task]) : undefined;
+    return await callHandler(
+      entry,
+      { credentials, now },
+      options,
+      runs?.get(task.id)?.dependencies,
+    );
+  } catch (error) {
+    if (!(error instanceof AnswerFault)) {
+      return { outcome: unsent(messageOf(error)), wasSent: false };
+    }
+    const { id, queue } = task;
+    options.log.error({ err: error.cause, task: id, queue }, 'callback answer not evaluated');
+    return { outcome: { ...unsent(error.message), ...error.facts }, wasSent: true };
+  }
+}
+
+async function callHandler(
+  entry: InFlightTask,
+  { credentials, now }: { credentials: Credentials; now: number },
+  options: CallbackOptions,
+  dependencies: readonly EndedTask[] | undefined,
+): Promise<CallbackResult> {
   const { config } = entry.queue;
   const { timeoutMs = config.callback.timeout_ms } = entry.task.options ?? {};
   await extendFor(entry, timeoutMs, now, options);
   const params = {
+    dependencies,
     leaseToken: entry.token,
     trace: entry.trace,
     config,
@@ -52,18 +87,9 @@ export async function sendCallback(
     signal: entry.abort,
   };
   const call = config.callback.protocol === 'grpc' ? callGrpc : callHttp;
-  try {
-    const { durationMs, ...result } = await call(entry, params, options);
-    entry.state.series.durations.observe(durationMs / 1000);
-    return { ...result, wasSent: true };
-  } catch (error) {
-    if (!(error instanceof AnswerFault)) {
-      return { outcome: unsent(messageOf(error)), wasSent: false };
-    }
-    const { id, queue } = entry.task;
-    options.log.error({ err: error.cause, task: id, queue }, 'callback answer not evaluated');
-    return { outcome: { ...unsent(error.message), ...error.facts }, wasSent: true };
-  }
+  const { durationMs, ...result } = await call(entry, params, options);
+  entry.state.series.durations.observe(durationMs / 1000);
+  return { ...result, wasSent: true };
 }
 
 /** The lease covers the timeout of the queue; a task with a longer one needs a longer lease. */
@@ -111,8 +137,18 @@ async function callHttp(
   };
   return evaluated(facts, () => {
     const outcome = outcomeOf(answer, params.config.retry, clock.now());
+    if (answer.ok && isSuspension(answer)) return suspended(answer, outcome, durationMs);
     return { outcome, durationMs, stored: storedResult(answer, params.config) };
   });
+}
+
+/** The task waits as the answer says; an answer that cannot be read is a failure. */
+function suspended(answer: OutboundResponse, outcome: Outcome, durationMs: number): Answered {
+  const suspension = suspensionOfAnswer(answer);
+  if (typeof suspension !== 'string') return { outcome, durationMs, suspension };
+  const message = `The answer suspends the task, but ${suspension}`;
+  const failure = { kind: 'failed', errorType: 'INVALID_SUSPENSION', message } as const;
+  return { outcome: { ...outcome, ...failure }, durationMs };
 }
 
 function storedResult(

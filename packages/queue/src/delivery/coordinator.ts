@@ -27,7 +27,7 @@ import type { DeliveryMetrics } from './delivery-metrics.js';
 import { InFlightRegistry, InFlightTask } from './in-flight.js';
 import type { PullServer } from './pull-server.js';
 import type { WaitingClaim } from './waiting-claims.js';
-import { settlementOf } from './handler-reports.js';
+import { settledVerdict, settlementOf } from './handler-reports.js';
 
 export interface CoordinatorOptions extends CallbackOptions {
   store: TaskStore;
@@ -338,7 +338,8 @@ export class Coordinator {
     );
   }
 
-  #finish(entry: InFlightTask, { outcome, wasSent, stored }: CallbackResult): void {
+  #finish(entry: InFlightTask, result: CallbackResult): void {
+    const { outcome, wasSent, stored, suspension } = result;
     const { clock, random } = this.options;
     entry.state.series.delivery(outcome.kind).inc();
     entry.state.callEnded(entry.task.handlerRef, entry.breakerMark, outcome.health);
@@ -349,6 +350,7 @@ export class Coordinator {
       wasSent,
       now,
       stored,
+      suspension,
       chance: outcome.kind === 'failed' ? random.next() : 0,
       handBackAt: this.#isStopping ? now : now + interruptedWaitMs,
     });
@@ -427,7 +429,8 @@ export class Coordinator {
     const now = this.options.clock.now();
     batch.forEach(({ entry, settlement }, i) => {
       const { kind } = results[i]!;
-      if (kind === 'settled') entry.state.settled(settlement.verdict, now);
+      const { task } = results[i]!;
+      if (kind === 'settled') entry.state.settled(settledVerdict(settlement, task!), now);
       else if (kind === 'lease_lost') entry.state.series.lateAnswers.inc();
       this.#release(entry);
     });

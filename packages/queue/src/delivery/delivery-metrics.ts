@@ -6,6 +6,7 @@ import type { DeadReason } from '../core/task.js';
 const durationBuckets = [
   0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800,
 ];
+const wakeBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1, 5, 30];
 const batchBuckets = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500];
 const breakerLevels: Readonly<Record<BreakerPhase, number>> = { closed: 0, half_open: 1, open: 2 };
 
@@ -67,6 +68,17 @@ export function deliveryMetrics(metrics: Metrics) {
       help: 'Callbacks that ended after their lease and settled nothing.',
       labelNames: queue,
     }),
+    steps: metrics.counter({
+      name: 'steps_recorded_total',
+      help: 'Steps that handlers recorded.',
+      labelNames: queue,
+    }),
+    wakeDelays: metrics.histogram({
+      name: 'wake_up_delay_seconds',
+      help: 'Time from the end of a wait of a flow to the claim of its task.',
+      labelNames: queue,
+      buckets: wakeBuckets,
+    }),
     tasksDeleted: metrics.counter({
       name: 'tasks_deleted_total',
       help: 'Finished tasks deleted at the end of their retention.',
@@ -115,6 +127,8 @@ export class QueueSeries {
   readonly retries: CounterSeries;
   readonly lateAnswers: CounterSeries;
   readonly leaseExpiries: CounterSeries;
+  readonly steps: CounterSeries;
+  readonly wakeDelays: HistogramSeries;
 
   constructor(
     private readonly metrics: DeliveryMetrics,
@@ -124,6 +138,8 @@ export class QueueSeries {
     this.retries = metrics.retries.of({ queue });
     this.lateAnswers = metrics.lateAnswers.of({ queue });
     this.leaseExpiries = metrics.leaseExpiries.of({ queue });
+    this.steps = metrics.steps.of({ queue });
+    this.wakeDelays = metrics.wakeDelays.of({ queue });
   }
 
   delivery(outcome: Outcome['kind']): CounterSeries {

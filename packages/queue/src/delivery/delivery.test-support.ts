@@ -41,6 +41,7 @@ export function sampleConfig(parts: Parts<QueueConfig> = {}): QueueConfig {
       dispatch_per_second: 0,
       submit_per_second: 0,
       max_pending: 0,
+      max_steps: 1_000,
     },
     lease: { grace_ms: 15_000 },
     retention: { succeeded_ms: 86_400_000, dead_ms: 0 },

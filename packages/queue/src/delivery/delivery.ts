@@ -2,6 +2,7 @@ import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { Outbound } from '@millrace/kit/outbound';
 import type { World } from '@millrace/kit/world';
+import type { Suspension } from '../core/flow.js';
 import type { BreakerPhase } from '../core/pacing.js';
 import type { Queue, SecretLookup } from '../core/queue.js';
 import type { Task } from '../core/task.js';
@@ -249,6 +250,16 @@ export class Delivery {
     }
   }
 
+  /** The worker of these tasks is gone: they can be claimed again at once. */
+  async abandon(claimed: readonly { id: string; token: string }[]): Promise<void> {
+    try {
+      await this.#reports.abandon(claimed);
+    } catch (error) {
+      const { log } = this.options;
+      log.warn({ err: error, tasks: claimed.length }, 'abandoned tasks wait for lease expiry');
+    }
+  }
+
   settleAll(queue: Queue, reports: readonly TaskReport[]): Promise<ReportResult[]> {
     return this.#reports.settleAll(queue, reports);
   }
@@ -259,6 +270,14 @@ export class Delivery {
 
   fail(id: string, token: string, report: FailReport): Promise<ReportResult> {
     return this.#reports.fail(id, token, report);
+  }
+
+  suspend(id: string, token: string, suspension: Suspension): Promise<ReportResult> {
+    return this.#reports.suspend(id, token, suspension);
+  }
+
+  stepsRecorded(queue: string, count: number): void {
+    this.#coordinator.queue(queue).series.steps.inc(count);
   }
 
   extend(

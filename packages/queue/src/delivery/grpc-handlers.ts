@@ -1,4 +1,4 @@
-import { create, fromBinary, toBinary } from '@bufbuild/protobuf';
+import { create, fromBinary, toBinary, toJson } from '@bufbuild/protobuf';
 import { durationMs as msOf, timestampFromMs } from '@bufbuild/protobuf/wkt';
 import {
   type ExecuteRequest,
@@ -6,6 +6,7 @@ import {
   type ExecuteResponse,
   ExecuteResponseSchema,
   Handler,
+  SuspensionSchema,
 } from '@millrace/contract/queue-grpc';
 import { type Clock, systemClock, type Timer } from '@millrace/kit/clock';
 import { messageOf } from '@millrace/kit/errors';
@@ -24,7 +25,8 @@ import { CallError, Channel } from '@millrace/wire/grpc-client';
 import { dialTarget, type DialTools, Failure, systemConnect } from '@millrace/wire/http1';
 import { createSecureContext, rootCertificates as systemRoots } from 'node:tls';
 import { executeOutcome, executeResult, type Outcome, outcomeOf } from '../core/outcome.js';
-import type { StoredResult } from '../core/result.js';
+import type { Suspension } from '../core/flow.js';
+import { type StoredResult, suspensionOf } from '../core/result.js';
 import {
   callbackHeaders,
   type CallbackParams,
@@ -37,6 +39,8 @@ export interface GrpcAnswer {
   durationMs: number;
   /** The result, if the queue keeps it. */
   stored: StoredResult | undefined;
+  /** The handler waits instead of having succeeded. */
+  suspension?: Suspension | undefined;
 }
 
 /** Runs tasks by calling `queue.v1.Handler/Execute`. */
@@ -177,7 +181,14 @@ function answerOf(
   const retryAfterMs = retryAfter ? Math.ceil(msOf(retryAfter)) : null;
   const outcome = executeOutcome({ code, message, retryAfterMs, remoteIp });
   const isStored = keepsResult && code === 0;
-  return { outcome, stored: isStored ? executeResult(result) : undefined };
+  const stored = isStored ? executeResult(result) : undefined;
+  const { suspend } = answer;
+  if (code !== 0 || !suspend) return { outcome, stored };
+  const suspension = suspensionOf(toJson(SuspensionSchema, suspend));
+  if (typeof suspension !== 'string') return { outcome, stored: undefined, suspension };
+  const text = `The answer suspends the task, but ${suspension}`;
+  const failure = { kind: 'failed', errorType: 'INVALID_SUSPENSION', message: text } as const;
+  return { outcome: { ...outcome, ...failure }, stored: undefined };
 }
 
 function executeRequest(task: CallbackTask, params: CallbackParams): ExecuteRequest {
@@ -198,6 +209,15 @@ function executeRequest(task: CallbackTask, params: CallbackParams): ExecuteRequ
       traceparent: trace.traceparent,
     },
     payload: task.payload,
+    dependencies:
+      params.dependencies?.map((each) => ({
+        id: each.id,
+        ...(each.key !== undefined && { key: each.key }),
+        ...(each.handlerRef !== undefined && { handlerRef: each.handlerRef }),
+        status: each.status,
+        ...(each.result !== null && { result: Buffer.from(each.result) }),
+        ...(each.isResultOmitted && { resultOmitted: true }),
+      })) ?? [],
   });
 }
 

@@ -14,8 +14,10 @@ import {
   type Outcome,
   urlWithoutQuery,
   type Verdict,
+  verdictOnEndedLease,
   verdictOnFailure,
 } from '../core/outcome.js';
+import { never, type Suspension } from '../core/flow.js';
 import type { Queue } from '../core/queue.js';
 import type { AttemptOutcome, Progress, Task, WholeTask } from '../core/task.js';
 import {
@@ -47,7 +49,9 @@ export type ProgressReport = Omit<Progress, 'at'>;
 
 /** One item of `tasks:settle`. */
 export type TaskReport = { id: string; token: string } & (
-  { outcome: 'complete'; result?: string | undefined } | { outcome: 'fail'; failure: FailReport }
+  | { outcome: 'complete'; result?: string | undefined }
+  | { outcome: 'fail'; failure: FailReport }
+  | { outcome: 'suspend'; suspension: Suspension }
 );
 
 /** `cancelled`: the lease is lost because an operator cancelled the task. */
@@ -56,14 +60,17 @@ export type ReportResult = Task | 'lease_lost' | 'cancelled' | 'not_found';
 /** A report that the store can settle. */
 interface Acceptable {
   settlement: Settlement;
-  outcome: AttemptOutcome;
+  outcome: ReportOutcome;
 }
+
+/** A suspension is no attempt. */
+type ReportOutcome = AttemptOutcome | 'SUSPENDED';
 
 /** The report as it is settled if its task is held under the lease. */
 interface Report {
   id: string;
   token: string;
-  outcome: AttemptOutcome;
+  outcome: ReportOutcome;
   settlementOf: (task: LeasedTask, now: number, queue: Queue | undefined) => Settlement;
 }
 
@@ -92,6 +99,10 @@ export class HandlerReports {
 
   fail(id: string, token: string, report: FailReport): Promise<ReportResult> {
     return this.#settleOne(this.#failure(id, token, report));
+  }
+
+  suspend(id: string, token: string, suspension: Suspension): Promise<ReportResult> {
+    return this.#settleOne(suspended(id, token, suspension));
   }
 
   extend(
@@ -139,8 +150,20 @@ export class HandlerReports {
     await this.#settle(await Promise.all(reports));
   }
 
+  /** The worker of these tasks is gone: they are due again at once, and the attempt counts. */
+  async abandon(claimed: readonly { id: string; token: string }[]): Promise<void> {
+    const { random } = this.options;
+    const settlementOf: Report['settlementOf'] = (task, now, queue) =>
+      abandoned(task, queue!, now, random.next());
+    const reports = claimed.map(({ id, token }) =>
+      this.#accept({ id, token, outcome: 'INTERRUPTED', settlementOf }),
+    );
+    await this.#settle(await Promise.all(reports));
+  }
+
   #toReport(report: TaskReport): Report {
     const { id, token } = report;
+    if (report.outcome === 'suspend') return suspended(id, token, report.suspension);
     return report.outcome === 'complete'
       ? completion(id, token, report.result)
       : this.#failure(id, token, report.failure);
@@ -206,8 +229,9 @@ export class HandlerReports {
       const isSame = result.kind === 'repeated' && matches(result.verdict, outcome);
       return isSame && !isCancelled(result.task) ? result.task : lost(result.task);
     }
-    const { token, verdict, now } = settlement;
+    const { token, now } = settlement;
     const { queue } = result.task;
+    const verdict = settledVerdict(settlement, result.task);
     this.#pulledEnded(queue, token, verdict);
     this.options.emit({ kind: 'settled', queue, verdict, at: now });
     return result.task;
@@ -251,20 +275,21 @@ export class HandlerReports {
   async #repeated(
     task: WholeTask,
     token: string,
-    outcome: AttemptOutcome,
+    outcome: ReportOutcome,
     now: number,
   ): Promise<ReportResult> {
     // The store also records an expired lease as a retry, so the history decides.
     const last = task.attempts.at(-1);
-    if (task.lease?.token === token || last?.outcome !== outcome) return lost(task);
-    if (last.errorType === 'CANCELLED' && isCancelled(task)) return 'cancelled';
+    const isSame = outcome === 'SUSPENDED' || last?.outcome === outcome;
+    if (task.lease?.token === token || !isSame) return lost(task);
+    if (last?.errorType === 'CANCELLED' && isCancelled(task)) return 'cancelled';
     // Changes nothing: the token is no longer the task's.
     const probe: Settlement = {
       id: task.id,
       token,
       now,
       verdict: { kind: 'succeeded' },
-      attempt: last,
+      attempt: last!,
     };
     const [result] = await this.options.store.settle([probe]);
     if (result?.kind !== 'repeated' || !matches(result.verdict, outcome)) return lost(task);
@@ -275,6 +300,44 @@ export class HandlerReports {
     const found = await this.options.store.getTask(id);
     return found && 'attempts' in found ? found : undefined;
   }
+}
+
+/** Settles a claim whose worker is gone, in the way of an expired lease but without a delay. */
+export function abandoned(
+  task: LeasedTask,
+  { config }: Queue,
+  now: number,
+  chance: number,
+): Settlement {
+  const { attempt } = task;
+  const verdict = verdictOnEndedLease({ attempt, policy: config.retry, now, chance });
+  const due = verdict.kind === 'retry' ? { ...verdict, dueAt: now } : verdict;
+  const failure = { errorType: 'WORKER_GONE', message: 'The worker ended before the task did' };
+  const nextAttemptAt = due.kind === 'retry' ? now : null;
+  return {
+    id: task.id,
+    token: task.lease.token,
+    now,
+    verdict: due,
+    attempt: attemptRecord(task, { outcome: 'INTERRUPTED', now, ...failure, nextAttemptAt }),
+    error: lastErrorOf({ ...failure, httpStatus: null }, now),
+  };
+}
+
+/** The verdict that the store has decided on: when a suspension ends, or that it was one too many. */
+export function settledVerdict({ suspension, verdict }: Settlement, task: Task): Verdict {
+  if (!suspension) return verdict;
+  if (task.status === 'DEAD') return { kind: 'dead', reason: task.deadReason! };
+  return { kind: 'suspended', dueAt: task.dueAt ?? never, flow: {} };
+}
+
+function suspended(id: string, token: string, suspension: Suspension): Report {
+  const settlementOf: Report['settlementOf'] = (task, now) => {
+    const verdict = { kind: 'suspended', dueAt: never, flow: {} } as const;
+    const attempt = attemptRecord(task, { outcome: 'INTERRUPTED', now });
+    return { id, token, now, verdict, suspension, attempt };
+  };
+  return { id, token, outcome: 'SUSPENDED', settlementOf };
 }
 
 function completion(id: string, token: string, result: string | undefined): Report {
@@ -318,8 +381,10 @@ function holds(task: WholeTask, token: string, now: number): task is WholeTask &
   return isClaimed(task) && task.lease.token === token && task.lease.expiresAt > now;
 }
 
-function matches(verdict: Verdict['kind'], outcome: AttemptOutcome): boolean {
+function matches(verdict: Verdict['kind'], outcome: ReportOutcome): boolean {
   switch (outcome) {
+    case 'SUSPENDED':
+      return verdict === 'suspended';
     case 'SUCCEEDED':
       return verdict === 'succeeded';
     case 'DEFERRED':
@@ -356,14 +421,16 @@ export function settlementOf({ task, queue, trace }: InFlightTask, end: Callback
   });
   const { id, lease } = task;
   const error = lastErrorOf(outcome, now);
-  return { id, token: lease.token, now, verdict, attempt, error, ...end.stored };
+  const { suspension } = end;
+  return { id, token: lease.token, now, verdict, suspension, attempt, error, ...end.stored };
 }
 
 function verdictOf(
   { attempt, options }: Task,
   policy: InFlightTask['queue']['config']['retry'],
-  { outcome, now, chance, handBackAt }: CallbackEnd,
+  { outcome, now, chance, handBackAt, suspension }: CallbackEnd,
 ): Verdict {
+  if (suspension) return { kind: 'suspended', dueAt: never, flow: {} };
   if (outcome.kind === 'succeeded') return { kind: 'succeeded' };
   if (outcome.kind === 'interrupted') return { kind: 'handed_back', dueAt: handBackAt };
   return verdictOnFailure(outcome, { attempt, policy, options, now, chance });

@@ -6,3 +6,4 @@ export type { ReportResult, TaskReport } from './handler-reports.js';
 export function createDelivery(options: DeliveryOptions): Delivery {
   return new Delivery(options);
 }
+export { abandoned } from './handler-reports.js';

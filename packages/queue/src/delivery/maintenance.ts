@@ -105,6 +105,7 @@ export class Maintenance implements Planner {
     const isFullScan = jobs.has('full_scan');
     if (isFullScan) this.#scanAlarm.ringIn(fullScanMs);
     if (isFullScan || jobs.has('expire')) await leaseExpiry.run();
+    if (isFullScan) await store.wake(clock.now());
     const { dueByQueue, upkeepAt } = await store.nextEventAt();
     if (upkeepAt !== undefined) this.leaseTaken(Math.max(pauseMs, upkeepAt - clock.now()));
     emit({ kind: 'planned', dueByQueue, isFullScan });

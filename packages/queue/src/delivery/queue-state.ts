@@ -11,7 +11,9 @@ import {
   withStarts,
 } from '../core/pacing.js';
 import type { TargetHealth, Verdict } from '../core/outcome.js';
+import { never } from '../core/flow.js';
 import type { Queue } from '../core/queue.js';
+import type { WholeTask } from '../core/task.js';
 import type { ClaimRequest } from '../storage/port/task-store.js';
 import { type DeliveryMetrics, QueueSeries } from './delivery-metrics.js';
 import { WaitingClaims } from './waiting-claims.js';
@@ -147,9 +149,15 @@ export class QueueState {
   }
 
   /** Takes note of what a claim got. */
-  claimed(tasks: readonly { payload: Uint8Array }[], now: number): void {
+  claimed(tasks: readonly Pick<WholeTask, 'payload' | 'flow' | 'attempts'>[], now: number): void {
     this.lastClaimAt = now;
     if (tasks.length === 0) return;
+    for (const { flow, attempts } of tasks) {
+      const wokenAt = flow?.wokenAt;
+      // A retry was not woken.
+      if (wokenAt === undefined || wokenAt < (attempts.at(-1)?.endedAt ?? 0)) continue;
+      this.series.wakeDelays.observe(Math.max(0, now - wokenAt) / 1000);
+    }
     const bytes = tasks.reduce((sum, { payload }) => sum + payload.length, 0);
     this.hasSmallTasks = bytes <= smallTaskBytes * tasks.length;
     // Large tasks between small ones are remembered for a while.
@@ -162,7 +170,7 @@ export class QueueState {
   settled(verdict: Verdict, at: number): void {
     if (verdict.kind === 'dead') this.series.dead(verdict.reason).inc();
     if (verdict.kind === 'retry') this.series.retries.inc();
-    if ('dueAt' in verdict) this.alarm.ringIn(verdict.dueAt - at);
+    if ('dueAt' in verdict && verdict.dueAt < never) this.alarm.ringIn(verdict.dueAt - at);
   }
 
   /** Sets the timer for the next due task. True: there may be something to claim now. */

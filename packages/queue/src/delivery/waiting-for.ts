@@ -1,6 +1,7 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { QueueComponents } from '@millrace/contract/queue';
 import type { Queue } from '../core/queue.js';
+import { flowWaitOf } from '../core/flow.js';
 import type { Task } from '../core/task.js';
 import type { TaskStore } from '../storage/port/task-store.js';
 import type { QueueState } from './queue-state.js';
@@ -36,7 +37,9 @@ export async function waitingForAll(
   const due: Task[] = [];
   for (const task of tasks) {
     if (task.status !== 'PENDING') continue;
-    if (task.dueAt !== null && task.dueAt > now) reasons.set(task.id, 'time');
+    const wait = flowWaitOf(task);
+    if (wait) reasons.set(task.id, wait);
+    else if (task.dueAt !== null && task.dueAt > now) reasons.set(task.id, 'time');
     else due.push(task);
   }
   if (due.length === 0) return reasons;

@@ -82,7 +82,7 @@ export class WorkerActivity {
     if (!key) return;
     const note = this.#note(queue, key);
     if (verdict === 'succeeded') note.completed++;
-    else if (verdict === 'handed_back') note.returned++;
+    else if (verdict === 'handed_back' || verdict === 'suspended') note.returned++;
     else note.failed++;
   }
 

@@ -1,6 +1,7 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import { type Principal, type QueueContext, requireQueue } from './base/context.js';
-import { toWholeTask } from './base/bodies.js';
+import { readRuns } from '../storage/port/flow-runs.js';
+import { toClaimedRun, toWholeTask } from './base/bodies.js';
 import { fail, rateLimited } from './base/refusal.js';
 
 const waitingClaimRetryMs = 1_000;
@@ -77,11 +78,13 @@ export async function claimTasks(
     signal,
     isCongested,
   });
+  const inFlow = tasks.filter(({ flow }) => flow);
+  const runs = inFlow.length > 0 ? await readRuns(context.store, inFlow) : undefined;
   return {
-    tasks: tasks.map((task) =>
-      Object.assign(toWholeTask(task, queue, hasBytes ? task.payload : undefined), {
-        lease_token: task.lease.token,
-      }),
-    ),
+    tasks: tasks.map((task) => {
+      const run = runs?.get(task.id);
+      const claimed = { lease_token: task.lease.token, ...(run && toClaimedRun(run)) };
+      return Object.assign(toWholeTask(task, queue, hasBytes ? task.payload : undefined), claimed);
+    }),
   };
 }

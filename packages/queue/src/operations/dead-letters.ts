@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import type { DeadFilter, DeadTaskPosition } from '../storage/port/task-store.js';
+import type { DeadChange, DeadFilter, DeadTaskPosition } from '../storage/port/task-store.js';
 import { type Principal, type QueueContext, requireQueue } from './base/context.js';
 import { defaultPageSize, staleCursor, type CursorScope } from './base/cursors.js';
 import { timeIn, timeText, toWholeTask } from './base/bodies.js';
@@ -104,8 +104,18 @@ export async function actOnDead(
   await requireQueue(context, queue);
   const { body, selector, gapMs } = readSelection(context, action, given);
   const startedAt = clock.now();
-  const change = { action, queue, diedBy: startedAt, by: caller.principal, selector: body };
-  return walkDead(context, {
+  const flow = action === 'redrive' ? flowOf(body) : {};
+  const change = {
+    action,
+    queue,
+    diedBy: startedAt,
+    by: caller.principal,
+    selector: body,
+    ...flow,
+  };
+  let dependents = 0;
+  if (flow.fromStep) await requireStep(context, { queue, selector, startedAt }, flow.fromStep);
+  const result = await walkDead(context, {
     queue,
     selector,
     startedAt,
@@ -113,9 +123,36 @@ export async function actOnDead(
     act: async (ids, before) => {
       const dueAt = (index: number) => startedAt + Math.floor((before + index) * gapMs);
       const changed = await store.actOnDead({ ...change, ids, now: clock.now(), dueAt });
+      if (changed.kind === 'done') dependents += changed.dependents;
       return changed.ids.length;
     },
   });
+  return dependents > 0 ? { ...result, dependents } : result;
+}
+
+/** What a redrive does to flows. */
+export function flowOf(
+  body: QueueSchema<'RedriveSelector'>,
+): Pick<DeadChange, 'withDependents' | 'fromStep'> {
+  const { with_dependents: withDependents, from_step: fromStep, reset_steps: reset } = body;
+  return { withDependents, fromStep: reset ? null : fromStep };
+}
+
+/** Refuses a step that none of the first selected tasks has recorded. */
+export async function requireStep(
+  context: QueueContext,
+  walk: Pick<DeadWalk, 'queue' | 'selector' | 'startedAt'>,
+  step: string,
+): Promise<void> {
+  const { store } = context;
+  for await (const { ids } of idChunks(context, walk, () => true)) {
+    const keys = [step];
+    const found = await store.readFlowRows({ kind: 'step', ids, keys });
+    if (found.length > 0 || ids.length === 0) return;
+    break;
+  }
+  const message = `names the step ${step}, which no selected task has recorded`;
+  throw failBody('INVALID_SELECTOR', [{ pointer: '/from_step', message }]);
 }
 
 export function readSelection(
@@ -128,6 +165,10 @@ export function readSelection(
     return { body, selector: readSelector(body), gapMs: 0 };
   }
   const body = checks.redrive.read(given);
+  if (body.from_step !== undefined && body.reset_steps) {
+    const message = 'cannot be given together with reset_steps';
+    throw failBody('INVALID_SELECTOR', [{ pointer: '/from_step', message }]);
+  }
   const { rate_per_second: perSecond = defaultRate } = body;
   return { body, selector: readSelector(body), gapMs: perSecond === 0 ? 0 : 1000 / perSecond };
 }
@@ -213,7 +254,7 @@ interface Chunk {
 /** At least one chunk, even an empty one: a call that finds nothing is audited too. */
 async function* idChunks(
   { store }: QueueContext,
-  { queue, selector, startedAt }: DeadWalk,
+  { queue, selector, startedAt }: Pick<DeadWalk, 'queue' | 'selector' | 'startedAt'>,
   isTimeUp: () => boolean,
 ): AsyncGenerator<Chunk> {
   if ('ids' in selector) {

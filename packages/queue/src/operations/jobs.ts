@@ -12,7 +12,7 @@ import {
   retryOnConflict,
 } from './base/context.js';
 import { fail, failBody, rateLimited } from './base/refusal.js';
-import { readSelection } from './dead-letters.js';
+import { flowOf, readSelection } from './dead-letters.js';
 
 export interface JobRequest {
   queue: string;
@@ -72,7 +72,8 @@ function readJob(
     throw failBody('INVALID_SELECTOR', [fault]);
   }
   const target = 'ids' in selector ? selector : { filter: selector.filter };
-  return { action, selector: body, target, gapMs, by: caller.principal };
+  const flow = action === 'redrive' ? flowOf(body) : {};
+  return { action, selector: body, target, gapMs, by: caller.principal, ...flow };
 }
 
 /** The job, if the caller is operator of its queue. */

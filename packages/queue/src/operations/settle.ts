@@ -1,9 +1,11 @@
 import type { QueueSchema } from '@millrace/contract/queue';
+import type { FieldError } from '@millrace/kit/errors';
+import type { Suspension } from '../core/flow.js';
 import { maxMessageBytes } from '../core/outcome.js';
 import type { Queue } from '../core/queue.js';
 import { maxResultBytes } from '../core/result.js';
 import type { ReportResult, TaskReport } from '../delivery/index.js';
-import { type Envelope, toEnvelope } from './base/bodies.js';
+import { type Envelope, timeIn, toEnvelope } from './base/bodies.js';
 import {
   type Principal,
   type QueueContext,
@@ -79,8 +81,15 @@ export async function settleTasks(
 }
 
 function toReport(item: Item): TaskReport {
-  const { id, lease_token: token, outcome, result, ...failure } = item;
+  const { id, lease_token: token, outcome, result, suspend, ...failure } = item;
   const task = { id: id.toUpperCase(), token };
+  if (outcome === 'suspend' && !suspend) {
+    const message = 'is missing; say what the task waits for';
+    throw failBody('INVALID_CLAIM', [{ pointer: '/suspend', message }]);
+  }
+  if (outcome === 'suspend') {
+    return { ...task, outcome, suspension: readSuspension(suspend!, '/suspend') };
+  }
   return outcome === 'complete'
     ? { ...task, outcome, result: resultText(result) }
     : { ...task, outcome, failure };
@@ -100,10 +109,29 @@ export function completeTask(
   caller: Principal,
   request: SettleRequest,
 ): Promise<Envelope> {
+  const given = (request.body as { lease_token?: unknown } | null | undefined)?.lease_token;
+  if (!request.leaseToken && given === undefined) {
+    const message = 'is missing; send it, or the header X-Queue-Lease-Token';
+    throw failBody('INVALID_TASK', [{ pointer: '/lease_token', message }]);
+  }
   return settleTask(context, caller, request, (id) => {
-    const { result } = context.checks.complete.read(request.body ?? {});
-    return context.delivery.complete(id, request.leaseToken, resultText(result));
+    const { result, suspend, lease_token } = context.checks.complete.read(request.body ?? {});
+    const token = request.leaseToken || lease_token!;
+    if (!suspend) return context.delivery.complete(id, token, resultText(result));
+    return context.delivery.suspend(id, token, readSuspension(suspend, '/suspend'));
   });
+}
+
+export function readSuspension(given: QueueSchema<'Suspension'>, pointer: string): Suspension {
+  const faults: FieldError[] = [];
+  const until =
+    given.until === undefined ? undefined : timeIn(given.until, `${pointer}/until`, faults);
+  if (!given.until && !given.signals && !given.tasks) {
+    faults.push({ pointer, message: 'must have at least one of until, signals and tasks' });
+  }
+  if (faults.length > 0) throw failBody('INVALID_TASK', faults);
+  const tasks = given.tasks?.map((id) => id.toUpperCase());
+  return { until, signals: given.signals, tasks, mode: given.mode ?? 'any' };
 }
 
 /** JSON text; undefined if there is no result. */

@@ -19,7 +19,13 @@ import { failQuery } from './base/refusal.js';
 
 type Counts = Pick<
   QueueSchema<'Stats'>,
-  'pending' | 'delayed' | 'in_flight' | 'dlq_depth' | 'oldest_pending_age_ms'
+  | 'pending'
+  | 'delayed'
+  | 'blocked'
+  | 'suspended'
+  | 'in_flight'
+  | 'dlq_depth'
+  | 'oldest_pending_age_ms'
 >;
 
 /** Counts the tasks of a queue. */
@@ -72,9 +78,12 @@ const maxBreakers = 1_000;
 
 function toStats(counts: QueueCounts, now: number): Counts {
   const { pending, delayed, inFlight, dead, oldestDueAt } = counts;
+  const { dependencies = 0, timer = 0, signal = 0, tasks = 0 } = counts.waits;
   return {
     pending,
     delayed,
+    blocked: dependencies,
+    suspended: timer + signal + tasks,
     in_flight: inFlight,
     dlq_depth: dead,
     // Not due yet: 0.

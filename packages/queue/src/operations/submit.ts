@@ -6,6 +6,14 @@ import { taskOptions } from '../core/task.js';
 import type { InsertResult, NewTask } from '../storage/port/task-store.js';
 import { type BodyCheck, timeIn, toEnvelope, toTombstone } from './base/bodies.js';
 import {
+  checkFlow,
+  readFlow,
+  refusedByOthers,
+  taskEnded,
+  unknownDependency,
+  unknownParent,
+} from './base/dependencies.js';
+import {
   hasGrant,
   type Principal,
   type QueueContext,
@@ -38,6 +46,7 @@ export async function submitTask(
   const by = caller.principal;
   const newId = () => random.ulid(now);
   const task = newTask(context.checks.task, body, { queue, now, by, newId, payload });
+  await checkFlow(context, caller, task);
   const allowance = context.submitLimits.take({
     queue: name,
     principal: by,
@@ -93,6 +102,14 @@ export function submitOutcome(
       throw queueNotFound(queue.name);
     case 'queue_full':
       throw queueFull(queue);
+    case 'unknown_dependency':
+      throw failBody('INVALID_TASK', [unknownDependency(result.id)]);
+    case 'unknown_parent':
+      throw failBody('INVALID_TASK', [unknownParent(task.flow!.parentId!)]);
+    case 'parent_ended':
+      throw taskEnded(task.flow!.parentId!);
+    case 'parent_lease_lost':
+      throw fail('LEASE_LOST', `The token does not hold the lease of ${task.flow!.parentId!}.`);
     default:
       throw new Error('Unexpected result of the store', { cause: result satisfies never });
   }
@@ -147,14 +164,18 @@ export async function submitBatch(
   const newId = () => context.random.ulid(now);
   const results: ItemResult[] = [];
   const good: { index: number; task: NewTask }[] = [];
-  items.forEach((item, index) => {
+  const tasks = items.map((item, index) => {
     try {
       const payload = payloads?.[index];
-      const task = newTask(context.checks.task, item, { queue, now, by, newId, payload });
-      good.push({ index, task });
+      return newTask(context.checks.task, item, { queue, now, by, newId, payload });
     } catch (error) {
       results[index] = rejected(index, error);
+      return undefined;
     }
+  });
+  if (tasks.some((task) => task?.flow)) await checkFlows(context, caller, tasks, results);
+  tasks.forEach((task, index) => {
+    if (task && !results[index]) good.push({ index, task });
   });
 
   const allowance = context.submitLimits.take({
@@ -172,9 +193,9 @@ export async function submitBatch(
   };
   const taken = good.slice(0, allowance.granted);
   if (taken.length > 0) {
-    const tasks = context.observer.inTrace(taken.map(({ task }) => task));
-    const stored = await context.store.insertTasks(tasks, now);
-    context.observer.submitted(tasks, stored, now);
+    const traced = context.observer.inTrace(taken.map(({ task }) => task));
+    const stored = await context.store.insertTasks(traced, now);
+    context.observer.submitted(traced, stored, now);
     if (stored.some(({ kind }) => kind === 'queue_not_found')) throw queueNotFound(name);
     taken.forEach(({ index, task }, at) => {
       settle(index, () => submitOutcome(caller, queue, task, stored[at]!).result);
@@ -188,6 +209,33 @@ export async function submitBatch(
     });
   }
   return results;
+}
+
+/** Refuses items with bad dependencies, and those that depend on refused items. */
+async function checkFlows(
+  context: QueueContext,
+  caller: Principal,
+  tasks: readonly (NewTask | undefined)[],
+  results: ItemResult[],
+): Promise<void> {
+  const others = new Set(tasks.flatMap((task) => task?.id ?? []));
+  for (const [index, task] of tasks.entries()) {
+    if (!task?.flow) continue;
+    await checkFlow(context, caller, task, others).catch((error: unknown) => {
+      results[index] = rejected(index, error);
+    });
+  }
+  const refused = new Set(tasks.flatMap((_, index) => (results[index] ? [index] : [])));
+  const items = tasks.map((task) => ({
+    id: task?.id ?? '',
+    dependsOn: task?.flow?.dependsOn?.map(({ id }) => id) ?? [],
+  }));
+  for (const [index, reason] of refusedByOthers(items, refused)) {
+    const message =
+      reason === 'cycle' ? 'leads back to the task itself' : 'names an item that is refused';
+    const error = failBody('INVALID_TASK', [{ pointer: '/depends_on', message }]);
+    results[index] = rejected(index, error);
+  }
 }
 
 function readItems(body: unknown): unknown[] {
@@ -258,6 +306,7 @@ export function newTask(
     faults.push({ pointer: '/debounce_ms', message: 'needs a unique_key' });
   }
   const key = readUniqueKey(given, now, faults);
+  const flow = readFlow(given, given.id?.toUpperCase(), faults);
   if (faults.length > 0) throw failBody('INVALID_TASK', faults);
   const { limits } = queue.config;
   requirePayloadSize(payload, queue);
@@ -274,6 +323,7 @@ export function newTask(
     expiresAt,
     submittedBy: by,
     ...key,
+    ...flow,
     maxPending: limits.max_pending,
     options: taskOptions(given),
     isDebounced: given.debounce_ms !== undefined,

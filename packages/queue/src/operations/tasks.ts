@@ -1,7 +1,9 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import { attemptRecord, cutText, maxMessageBytes, urlWithoutQuery } from '../core/outcome.js';
-import type { TaskStatus } from '../core/task.js';
+import { isEnded } from '../core/flow.js';
+import type { Queue } from '../core/queue.js';
+import type { Task, TaskStatus } from '../core/task.js';
 import type { UpdateTaskChange } from '../storage/port/task-changes.js';
 import type { TaskFilter, TaskOrder, TaskPosition } from '../storage/port/task-list.js';
 import { type Envelope, timeIn, toEnvelope, toFullTask } from './base/bodies.js';
@@ -15,6 +17,7 @@ import {
   taskNotFound,
 } from './base/context.js';
 import { type CursorScope, defaultPageSize, staleCursor } from './base/cursors.js';
+import { dependenciesOf } from './base/dependencies.js';
 import { fail, failBody, failQuery } from './base/refusal.js';
 import { readPayload, readRunAt, requirePayloadSize } from './submit.js';
 
@@ -43,6 +46,8 @@ export async function getTask(
   if (task.status === 'PENDING') {
     full.waiting_for = await context.delivery.waitingFor(task, queue);
   }
+  const dependsOn = (await dependenciesOf(context, [task])).get(task.id);
+  if (dependsOn) full.depends_on = dependsOn;
   return full;
 }
 
@@ -115,10 +120,16 @@ export async function listTasks(
   const after = cursor === '' ? undefined : placeOf(cursors.open(scope, cursor));
   const page = await store.listTasks({ queue: name, filter, order, after, limit });
   const reasons = await delivery.waitingForAll(page.tasks, queue);
+  const dependencies = await dependenciesOf(context, page.tasks);
   return {
     tasks: page.tasks.map((task) => {
       const reason = reasons.get(task.id);
-      return { ...toEnvelope(task, queue), ...(reason && { waiting_for: reason }) };
+      const dependsOn = dependencies.get(task.id);
+      return {
+        ...toEnvelope(task, queue),
+        ...(reason && { waiting_for: reason }),
+        ...(dependsOn && { depends_on: dependsOn }),
+      };
     }),
     next_cursor: page.next ? cursors.seal(scope, [page.next.at, page.next.id]) : '',
   };
@@ -147,18 +158,20 @@ export interface GivenTaskFilter {
   status?: readonly QueueSchema<'TaskStatus'>[];
   handler_ref?: string;
   group_key?: string;
+  flow_id?: string;
   from?: string;
   to?: string;
 }
 
 /** Reads a filter for tasks. `at` is the filter's location in the request. */
 export function taskFilter(given: GivenTaskFilter, at: string, faults: FieldError[]): TaskFilter {
-  const { status, handler_ref, group_key, from, to } = given;
+  const { status, handler_ref, group_key, flow_id, from, to } = given;
   return {
     // In a fixed order, so that a cursor does not depend on the order in the request.
     statuses: status && [...new Set(status)].toSorted(),
     handlerRef: handler_ref,
     groupKey: group_key,
+    flowId: flow_id?.toUpperCase(),
     createdFrom: from === undefined ? undefined : timeIn(from, `${at}/from`, faults),
     createdBefore: to === undefined ? undefined : timeIn(to, `${at}/to`, faults),
   };
@@ -226,7 +239,14 @@ async function changePending(
   const result = await store.updateTask({ ...change, id: task.id, by: caller.principal });
   if (result.kind === 'not_found') throw taskNotFound(task.id);
   if (result.kind === 'changed') return toEnvelope(result.task, queue);
-  const { status } = result.task;
+  const { status, flow } = result.task;
+  if (status === 'PENDING' && flow?.wait) {
+    const what = flow.wait.kind === 'dependencies' ? 'its dependencies' : 'what suspended it';
+    throw fail(
+      'TASK_NOT_PENDING',
+      `The task ${task.id} waits for ${what}; its time cannot change.`,
+    );
+  }
   const hint = status === 'DEAD' ? ' Redrive it to run it again.' : '';
   throw fail(
     'TASK_NOT_PENDING',
@@ -240,11 +260,44 @@ export async function cancelTask(
   caller: Principal,
   { id, body: given }: { id: string; body: unknown },
 ): Promise<Envelope> {
-  const { store, clock, checks, delivery, observer } = context;
   const { task, queue } = await requireTask(context, caller, id, (task) =>
     requireGrant(caller, task.queue, 'operator'),
   );
-  const { reason } = checks.cancel.read(given ?? {});
+  const { reason, cascade = true } = context.checks.cancel.read(given ?? {});
+  const cancelled = await cancelOne(context, caller, { task, queue }, reason);
+  if (cascade) await cancelChildren(context, caller, cancelled, reason);
+  return toEnvelope(cancelled, queue);
+}
+
+/** Children in any queue, level by level; a repeated call finds those that a crash left. */
+async function cancelChildren(
+  context: QueueContext,
+  caller: Principal,
+  parent: Task,
+  reason: string | undefined,
+): Promise<void> {
+  const { store } = context;
+  let parents = parent.flow?.hasChildren ? [parent.id] : [];
+  while (parents.length > 0) {
+    const rows = await store.readFlowRows({ kind: 'child', ids: parents });
+    const children = await store.readTasks(rows.map(({ key }) => key));
+    for (const task of children) {
+      const queue = isEnded(task.status) ? undefined : await store.getQueue(task.queue);
+      if (queue) await cancelOne(context, caller, { task, queue }, reason, false);
+    }
+    parents = children.filter(({ flow }) => flow?.hasChildren).map(({ id }) => id);
+  }
+}
+
+/** `mustBeOpen`: a task that has ended is refused, and else left as it is. */
+async function cancelOne(
+  context: QueueContext,
+  caller: Principal,
+  { task, queue }: { task: Task; queue: Queue },
+  reason: string | undefined,
+  mustBeOpen = true,
+): Promise<Task> {
+  const { store, clock, delivery, observer } = context;
   const message = cancelMessage(reason);
   const url = urlWithoutQuery(queue.config.callback.url);
   let leaseToken: string | undefined;
@@ -265,8 +318,9 @@ export async function cancelTask(
       });
     },
   });
-  if (result.kind === 'not_found') throw taskNotFound(id);
-  if (result.kind === 'refused') {
+  if (result.kind === 'not_found' && !mustBeOpen) return task;
+  if (result.kind === 'not_found') throw taskNotFound(task.id);
+  if (result.kind === 'refused' && mustBeOpen) {
     throw fail(
       'TASK_FINISHED',
       `The task ${task.id} is ${result.task.status}; only a task that has not ended can be ` +
@@ -277,7 +331,7 @@ export async function cancelTask(
     observer.cancelled(queue.name, 1);
     delivery.cancelled(queue.name, 1, leaseToken);
   }
-  return toEnvelope(result.task, queue);
+  return result.task;
 }
 
 /** The message of a cancelled task's last error. */

@@ -61,6 +61,7 @@ import { testCallback } from '../operations/test-callback.js';
 import { StorageUnavailable } from '../storage/port/task-store.js';
 import { queueVersion } from './config.js';
 import { backupHandlers, eventHandlers } from './event-stream.js';
+import { flowHandlers, replayed } from './flow-handlers.js';
 
 export interface QueueAppOptions {
   context: QueueContext;
@@ -117,6 +118,7 @@ export function queueApp(options: QueueAppOptions): BoundApp {
 const urgencies: Readonly<Partial<Record<string, Urgency>>> = {
   submitTask: 'new_work',
   submitBatch: 'new_work',
+  submitFlow: 'new_work',
   getTask: 'new_work',
   getStats: 'new_work',
 };
@@ -208,6 +210,7 @@ export function queueHandlers(
   return {
     ...taskHandlers(context),
     ...taskControlHandlers(context),
+    ...flowHandlers(context),
     ...deadHandlers(context),
     ...adminHandlers(context),
     ...settleHandlers(context),
@@ -229,8 +232,6 @@ export function queueHandlers(
     }),
   };
 }
-
-const replayed = { 'Idempotent-Replayed': 'true' };
 
 function taskHandlers(context: QueueContext) {
   return {
@@ -463,7 +464,8 @@ type SettleCall =
   | Call<Served['extendTask'], Principal>;
 
 function settleRequest({ params, headers, body }: SettleCall) {
-  return { id: params.id, leaseToken: headers['X-Queue-Lease-Token'], body };
+  // The body of a completion may have the token instead.
+  return { id: params.id, leaseToken: headers['X-Queue-Lease-Token'] ?? '', body };
 }
 
 function etagOf({ version }: WireConfig) {

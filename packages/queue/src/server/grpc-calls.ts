@@ -19,6 +19,14 @@ import {
 import { type Principal, type QueueContext, requireGrant } from '../operations/base/context.js';
 import type { Urgency } from '../operations/base/limits.js';
 import { fail, failBody } from '../operations/base/refusal.js';
+import { submitFlow } from '../operations/flows.js';
+import {
+  getTaskRun,
+  getTaskTree,
+  recordSteps,
+  sendQueueSignal,
+  sendSignal,
+} from '../operations/runs.js';
 import { completeTask, extendTask, failTask } from '../operations/settle.js';
 import { getStats } from '../operations/stats.js';
 import { submitBatch, submitTask } from '../operations/submit.js';
@@ -79,6 +87,35 @@ export const unaryCalls: Readonly<Record<string, UnaryCall>> = {
     const settled = typeof given === 'string' ? { ...body, result: jsonOfBytes(given) } : body;
     return completeTask(context, caller, { id, leaseToken, body: settled });
   }),
+  SubmitFlow: newWork(async ({ context, caller }, request) => {
+    const tasks = ((request['tasks'] ?? []) as { key?: string; task?: JsonObject }[]).map(
+      ({ key = '', task }) => ({ key, queue: '', ...task }),
+    );
+    return (await submitFlow(context, caller, { ...request, tasks })).result;
+  }),
+  RecordSteps: upkeep(({ context, caller }, request) => {
+    const steps = ((request['steps'] ?? []) as JsonObject[]).map((step) => jsonIn(step, 'result'));
+    const body = { lease_token: textIn(request, 'lease_token'), steps };
+    return recordSteps(context, caller, { id: textIn(request, 'id'), body });
+  }),
+  SendSignal: newWork(async ({ context, caller }, request) => {
+    const id = textIn(request, 'task_id');
+    const queue = textIn(request, 'queue');
+    const body = jsonIn(bodyOf(request, 'task_id', 'queue'), 'payload');
+    if (id === '') requireGrant(caller, queue, 'submitter');
+    const { payload, ...signal } =
+      id === ''
+        ? await sendQueueSignal(context, { queue, body })
+        : await sendSignal(context, caller, { id, body });
+    return payload === null ? signal : { ...signal, payload: bytesOfJson(payload) };
+  }),
+  GetRun: upkeep(({ context, caller }, request) => {
+    const leaseToken = textIn(request, 'lease_token') || undefined;
+    return getTaskRun(context, caller, { id: textIn(request, 'id'), leaseToken });
+  }),
+  GetTree: upkeep(({ context, caller }, request) =>
+    getTaskTree(context, caller, { id: textIn(request, 'id') }),
+  ),
   Fail: upkeep(({ context, caller }, request) => failTask(context, caller, settleRequest(request))),
   Extend: upkeep(({ context, caller }, request) => {
     const { id, leaseToken, body } = settleRequest(request);
@@ -98,11 +135,11 @@ function bytesOfJson(value: unknown): string {
   return Buffer.from(JSON.stringify(value)).toString('base64');
 }
 
-function jsonOfBytes(base64: string): JsonValue {
+function jsonOfBytes(base64: string, field = 'result'): JsonValue {
   try {
     return JSON.parse(Buffer.from(base64, 'base64').toString()) as JsonValue;
   } catch {
-    throw failBody('INVALID_TASK', [{ pointer: '/result', message: 'must be JSON' }]);
+    throw failBody('INVALID_TASK', [{ pointer: `/${field}`, message: 'must be JSON' }]);
   }
 }
 
@@ -161,7 +198,9 @@ export class MethodCodec {
   write(message: object): Uint8Array {
     const { output } = this.method;
     const { payload, ...rest } = message as Holder;
-    const answer = fromJson(output, rest as JsonValue, { ignoreUnknownFields: true });
+    const answer = fromJson(output, withJsonBytes(rest) as JsonValue, {
+      ignoreUnknownFields: true,
+    });
     if (typeof payload === 'string') (answer as Holder).payload = Buffer.from(payload, 'base64');
     return toBinary(output, answer);
   }
@@ -169,6 +208,35 @@ export class MethodCodec {
   #invalid(detail: string): Error {
     return fail(this.method.name === 'ListTasks' ? 'INVALID_QUERY' : 'INVALID_TASK', detail);
   }
+}
+
+/** Lists whose items have JSON of any kind, which a message has as bytes. */
+const jsonFields: Readonly<Record<string, string>> = {
+  steps: 'result',
+  dependencies: 'result',
+  children: 'result',
+  signals: 'payload',
+};
+
+function withJsonBytes(message: object): object {
+  const changed = Object.entries(message).flatMap(([name, list]: [string, unknown]) => {
+    const field = jsonFields[name];
+    if (field === undefined || !Array.isArray(list)) return [];
+    return [[name, list.map((item: unknown) => bytesIn(item, field))]];
+  });
+  return changed.length > 0 ? { ...message, ...Object.fromEntries(changed) } : message;
+}
+
+function bytesIn(item: unknown, field: string): unknown {
+  // The steps of a tree are names, and its children have no results.
+  if (typeof item !== 'object' || item === null || !(field in item)) return item;
+  const { [field]: value, ...rest } = item as Record<string, unknown>;
+  return value === null ? rest : { ...rest, [field]: bytesOfJson(value) };
+}
+
+function jsonIn(item: JsonObject, field: string): JsonObject {
+  const value = item[field];
+  return typeof value === 'string' ? { ...item, [field]: jsonOfBytes(value, field) } : item;
 }
 
 /** Payloads are converted apart: the library takes 20 times as long for large ones. */

@@ -1,4 +1,6 @@
-import { createServer } from 'node:net';
+import type { IncomingMessage } from 'node:http';
+import { createServer, type Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { Queue } from '@millrace/contract/queue-grpc';
 import type { Clock } from '@millrace/kit/clock';
 import type { Address, TlsFiles } from '@millrace/kit/config';
@@ -6,7 +8,14 @@ import type { ConnectionLimit } from '@millrace/kit/connection-limit';
 import { listenAt, urlOf, type DocumentSchemas } from '@millrace/kit/http';
 import type { PeerMemory } from '@millrace/kit/peer-memory';
 import type { TokenSet } from '@millrace/kit/tokens';
-import { type GrpcStatus, GrpcTransport, type Method, type ServerCall } from '@millrace/wire/grpc';
+import {
+  type GrpcStatus,
+  GrpcTransport,
+  type Method,
+  type RequestQueue,
+  type ServerCall,
+} from '@millrace/wire/grpc';
+import { sessionPath, sessionUpgrade } from '@millrace/worker';
 import type { Principal, QueueContext, Role } from '../operations/base/context.js';
 import type { Load } from '../operations/base/limits.js';
 import { authenticate } from './app.js';
@@ -20,6 +29,7 @@ import {
 import { streamTasks } from './claim-stream.js';
 import { streamEvents } from './event-stream.js';
 import { abortReasons, statusOf } from './grpc-status.js';
+import { serveSession } from './session.js';
 
 export interface GrpcServerOptions {
   context: QueueContext;
@@ -35,7 +45,7 @@ export interface GrpcServerOptions {
 const maxMessageBytes = 16 * 2 ** 20;
 const maxClaimBytes = 2 ** 20;
 
-/** The service `queue.v1.Queue`: the operations of the REST API over gRPC. */
+/** `queue.v1.Queue` and `queue.v1.Session`: the operations of the REST API over gRPC. */
 export class GrpcServer {
   readonly #transport: GrpcTransport;
   readonly #listener = createServer({ noDelay: true, keepAlive: true }, (socket) => {
@@ -58,7 +68,26 @@ export class GrpcServer {
       const unary = unaryCalls[method.name];
       methods.set(codec.path, unary ? this.#unary(codec, unary) : this.#stream(codec));
     }
+    methods.set(sessionPath, this.#session());
     this.#transport = new GrpcTransport({ clock, memory, methods, abortReasons, connections }, tls);
+  }
+
+  /** Serves a connection of the REST API that was upgraded; `head` was read from it before. */
+  upgrade({ headers }: IncomingMessage, socket: Duplex, head: Buffer): void {
+    const { tokens, context } = this.options;
+    const refuse = (line: string) => socket.end(`HTTP/1.1 ${line}\r\nConnection: close\r\n\r\n`);
+    if (headers.upgrade?.toLowerCase() !== sessionUpgrade) return void refuse('400 Bad Request');
+    if (context.readiness.draining.aborted) return void refuse('503 Service Unavailable');
+    try {
+      authenticate(headers.authorization, tokens.current, context.clock);
+    } catch {
+      return void refuse('401 Unauthorized');
+    }
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${sessionUpgrade}\r\n\r\n`,
+    );
+    if (head.length > 0) socket.unshift(head);
+    this.#transport.takeUpgraded(socket as Socket);
   }
 
   /** Resolves with the URL. */
@@ -82,6 +111,7 @@ export class GrpcServer {
   }
 
   async #close(signal: AbortSignal): Promise<void> {
+    // Also called when nothing listens.
     const closed = new Promise((resolve) => this.#listener.close(resolve));
     await this.#transport.close(signal);
     await closed;
@@ -132,6 +162,33 @@ export class GrpcServer {
       else void respond(call, request);
     };
     return { takes: 'one', maxMessageBytes, accept: (call) => this.#accept(call), start };
+  }
+
+  #session(): Method {
+    const { context, load, peerMemory } = this.options;
+    const respond = async (call: ServerCall, requests: RequestQueue): Promise<void> => {
+      const ended = new AbortController();
+      call.work = ended;
+      try {
+        await serveSession(context, {
+          call,
+          requests,
+          load,
+          identify: () => this.#caller(call),
+          signal: ended.signal,
+          isMemoryFull: () => peerMemory.isOverLimit,
+        });
+        call.end();
+      } catch (error) {
+        this.#refuse(call, error);
+      }
+    };
+    return {
+      takes: 'many',
+      maxMessageBytes,
+      accept: (call) => this.#accept(call),
+      start: (call, requests) => void respond(call, requests),
+    };
   }
 
   /** `Claim` and `Events`. */

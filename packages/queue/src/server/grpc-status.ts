@@ -32,6 +32,7 @@ const byHttpStatus: Readonly<Record<number, GrpcCode>> = {
 
 const byCode: Partial<Record<QueueCode, GrpcCode>> = {
   LEASE_LOST: 'FAILED_PRECONDITION',
+  TASK_ENDED: 'FAILED_PRECONDITION',
   ID_CONFLICT: 'ALREADY_EXISTS',
 };
 

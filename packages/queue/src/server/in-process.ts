@@ -8,9 +8,15 @@ import {
   parameterReader,
 } from '@millrace/kit/http';
 import { Grants } from '@millrace/kit/tokens';
-import { ApiError, type CallOperation, type QueueTransport } from '@millrace/worker';
+import {
+  ApiError,
+  type CallOperation,
+  type EventQuery,
+  type QueueTransport,
+} from '@millrace/worker';
 import { type Principal, type QueueContext, roleLevels } from '../operations/base/context.js';
 import { claimTasks } from '../operations/claim-tasks.js';
+import { type EventBatch, openEvents } from '../operations/events.js';
 import { extendTask, settleTasks } from '../operations/settle.js';
 import { submitBatch, submitTask } from '../operations/submit.js';
 import { queueHandlers } from './app.js';
@@ -94,11 +100,16 @@ export async function asClient<Result>(run: () => Promise<Result>): Promise<Resu
   }
 }
 
-export function clientError({ code, detail, extra }: Refusal): ApiError {
+export function clientError(refusal: Refusal): ApiError {
+  const body = problemOf(refusal);
+  return new ApiError(body.status, body, refusal.extra.retryAfterMs);
+}
+
+/** A refusal as the REST API has it. */
+export function problemOf({ code, detail, extra }: Refusal) {
   const { status, title } = queueCodes[code as QueueCode];
-  const { errors, members, retryAfterMs } = extra;
-  const body = { code, status, title, detail, ...members, ...(errors && { errors }) };
-  return new ApiError(status, body, retryAfterMs);
+  const { errors, members } = extra;
+  return { code, status, title, detail, ...members, ...(errors && { errors: [...errors] }) };
 }
 
 export interface InProcessOptions {
@@ -168,12 +179,21 @@ export function inProcess(options: InProcessOptions): QueueTransport {
       const queue = request?.path?.['queue'];
       return typeof queue === 'string' && id !== 'putQueueConfig' ? inQueue(queue, run) : run();
     }) as unknown as CallOperation,
-    onCancelled: (listener) => context.store.onCancelled(listener),
+    events: (query, signal) => events(context, query, signal),
+    onStopped: (listener) => context.store.onCancelled((id) => listener(id, 'cancelled')),
     ensureQueues,
     canWait: !isManual,
     now: () => context.clock.now(),
     close,
   };
+}
+
+async function* events(
+  context: QueueContext,
+  query: EventQuery,
+  signal: AbortSignal,
+): AsyncGenerator<EventBatch> {
+  yield* await asClient(() => openEvents(context, { ...query, identify: () => caller, signal }));
 }
 
 function unknownQueue(queue: string, { status, body }: ApiError): ApiError {

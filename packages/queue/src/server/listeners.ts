@@ -17,7 +17,7 @@ export interface Listeners {
 
 export async function openListeners(
   settings: { listen: Address; metrics_listen: Address; grpc?: Address | undefined },
-  { api, metrics, grpc }: { api: HttpApp; metrics: HttpApp; grpc: GrpcServer | undefined },
+  { api, metrics, grpc }: { api: HttpApp; metrics: HttpApp; grpc: GrpcServer },
   undo: UndoList,
 ): Promise<Listeners> {
   let reject: (reason: unknown) => void = () => undefined;
@@ -37,8 +37,8 @@ export async function openListeners(
       url: await open(metrics, settings.metrics_listen, '--metrics-listen'),
     },
   ];
-  if (grpc && settings.grpc) {
-    undo.add(() => grpc.close());
+  undo.add(() => grpc.close());
+  if (settings.grpc) {
     addresses.push({ listener: 'grpc', url: await grpc.listen(settings.grpc, reject) });
   }
   return { addresses, failed };

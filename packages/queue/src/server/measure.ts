@@ -2,6 +2,7 @@ import { messageOf } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Metrics } from '@millrace/kit/metrics';
 import type { Clock } from '@millrace/kit/clock';
+import { waitKinds } from '../core/flow.js';
 import type { TaskStore } from '../storage/port/task-store.js';
 import type { Load } from '../operations/base/limits.js';
 
@@ -26,6 +27,11 @@ export function measuredQueues({ metrics, store, load, clock, log }: MeasureOpti
     help: 'Time since the oldest pending task of the queue became due; 0 if none is due.',
     labelNames: ['queue'],
   });
+  const suspended = metrics.gauge({
+    name: 'suspended_tasks',
+    help: 'Pending tasks of flows by what they wait for: dependencies, timer, signal, tasks.',
+    labelNames: ['queue', 'kind'],
+  });
   const paused = metrics.gauge({
     name: 'queue_paused',
     help: '1 while the queue is paused.',
@@ -40,9 +46,10 @@ export function measuredQueues({ metrics, store, load, clock, log }: MeasureOpti
     const now = clock.now();
     const counts = await Promise.all(queues.map(({ name }) => store.counts(name, now)));
     // Drops the series of deleted queues.
-    for (const gauge of [tasks, oldest, paused]) gauge.reset();
+    for (const gauge of [tasks, oldest, suspended, paused]) gauge.reset();
     queues.forEach(({ name: queue, paused: isPaused }, index) => {
-      const { pending, delayed, inFlight, dead, oldestDueAt } = counts[index]!;
+      const { pending, delayed, inFlight, dead, oldestDueAt, waits } = counts[index]!;
+      for (const kind of waitKinds) suspended.set({ queue, kind }, waits[kind] ?? 0);
       tasks.set({ queue, state: 'pending' }, pending);
       tasks.set({ queue, state: 'delayed' }, delayed);
       tasks.set({ queue, state: 'in_flight' }, inFlight);

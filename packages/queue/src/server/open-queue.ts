@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { openApiDocument } from '@millrace/contract/documents';
 import type { CommitTarget, Database } from '@millrace/engine';
 import { systemClock, type Clock } from '@millrace/kit/clock';
@@ -27,11 +24,9 @@ import {
   type Worker,
 } from '@millrace/worker';
 import { Background, History, TaskObserver } from '../background/index.js';
-import { attemptRecord, isClaimed, lastErrorOf, verdictOnEndedLease } from '../core/outcome.js';
-import type { ClaimedTask } from '../core/outcome.js';
+import { isClaimed } from '../core/outcome.js';
 import type { Queue as StoredQueue } from '../core/queue.js';
-import type { WholeTask } from '../core/task.js';
-import { createDelivery } from '../delivery/index.js';
+import { abandoned, createDelivery } from '../delivery/index.js';
 import { bodyChecks } from '../operations/base/bodies.js';
 import { type QueueContext, queueNotFound, TurnsByKey } from '../operations/base/context.js';
 import { Cursors } from '../operations/base/cursors.js';
@@ -262,11 +257,13 @@ interface OpenedStore {
 }
 
 /** The store, and who uses it. */
-async function openTasks(
-  { data, memory, database, upgrade, ...given }: OpenQueueOptions,
-  undo: UndoList,
-): Promise<OpenedStore> {
-  const { log = silentLog } = given;
+async function openTasks({
+  data,
+  memory,
+  database,
+  upgrade,
+  log = silentLog,
+}: OpenQueueOptions): Promise<OpenedStore> {
   // The engine waits for its disk, whatever time the tasks have.
   const world = { clock: systemClock, random: systemRandom, log };
   const identity = () => ({
@@ -274,12 +271,7 @@ async function openTasks(
     cursorKey: world.random.bytes(32),
   });
   if (database) return { store: await shareDatabase(database, world), identity: identity() };
-  if (memory) {
-    const directory = await mkdtemp(join(tmpdir(), 'millrace-memory-'));
-    undo.add(() => rm(directory, { recursive: true, force: true }));
-    const relaxed = { ...world, durability: 'relaxed' as const };
-    return { store: await openEmbeddedStore(directory, relaxed), identity: identity() };
-  }
+  if (memory) return { store: await openEmbeddedStore(':memory:', world), identity: identity() };
   if (data === undefined) {
     throw new ValidationError(
       'Say where the tasks are: { data }, { memory: true } or { database }.',
@@ -299,7 +291,7 @@ async function releaseTasks({ store, clock, random, observer }: Released): Promi
     for (const task of held.filter(isClaimed)) {
       const queue = await store.getQueue(task.queue);
       if (queue?.config.callback.protocol !== 'pull') continue;
-      settlements.push(released(task, queue, now, random.next()));
+      settlements.push(abandoned(task, queue, now, random.next()));
     }
     if (settlements.length === 0) return;
     observer.settled(settlements, await store.settle(settlements));
@@ -309,27 +301,6 @@ async function releaseTasks({ store, clock, random, observer }: Released): Promi
 type Released = Pick<QueueContext, 'store' | 'clock' | 'random' | 'observer'>;
 const maxLeaseMs = 366 * 86_400_000;
 const releasedPerStep = 500;
-
-function released(
-  task: WholeTask & ClaimedTask,
-  { config }: StoredQueue,
-  now: number,
-  chance: number,
-): Settlement {
-  const { attempt } = task;
-  const verdict = verdictOnEndedLease({ attempt, policy: config.retry, now, chance });
-  const due = verdict.kind === 'retry' ? { ...verdict, dueAt: now } : verdict;
-  const failure = { errorType: 'PROCESS_ENDED', message: 'The process that ran it ended' };
-  const nextAttemptAt = due.kind === 'retry' ? now : null;
-  return {
-    id: task.id,
-    token: task.lease.token,
-    now,
-    verdict: due,
-    attempt: attemptRecord(task, { outcome: 'INTERRUPTED', now, ...failure, nextAttemptAt }),
-    error: lastErrorOf({ ...failure, httpStatus: null }, now),
-  };
-}
 
 /** The operations with everything they need, but no listener. */
 async function openContext(
@@ -342,7 +313,7 @@ async function openContext(
   const world = { clock, random: systemRandom, log };
   const metrics = createMetrics('queue');
   undo.add(() => metrics.close());
-  const { store, identity } = await openTasks(options, undo);
+  const { store, identity } = await openTasks(options);
   const { nodeId, cursorKey } = identity;
   undo.add(() => store.close());
   const instance = world.random.ulid(world.clock.now());

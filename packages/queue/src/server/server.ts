@@ -169,7 +169,7 @@ function buildApps(
   world: World,
   { onUndocumentedResponse }: ServerDependencies,
   services: Services,
-): { api: HttpApp; metrics: HttpApp; grpc: GrpcServer | undefined; waits: TaskWaits } {
+): { api: HttpApp; metrics: HttpApp; grpc: GrpcServer; waits: TaskWaits } {
   const { allowlist, metrics, tokens, secrets, store, delivery, background } = services;
   const { clock, readiness, cursorKey, history, observer } = services;
   const { random, log } = world;
@@ -220,20 +220,20 @@ function buildApps(
     tls: tlsOptions(tls),
     onUndocumentedResponse,
   });
+  const grpc = new GrpcServer({
+    context,
+    tokens,
+    load,
+    schemas,
+    peerMemory,
+    connections: new ConnectionLimit({ clock, log, listener: 'grpc', maxConnections, onDrop }),
+    tls,
+  });
+  api.server.node.on('upgrade', (request, socket, head) => grpc.upgrade(request, socket, head));
   const measured = measuredQueues({ metrics, store, load, clock, log });
   return {
     api,
-    grpc:
-      settings.grpc &&
-      new GrpcServer({
-        context,
-        tokens,
-        load,
-        schemas,
-        peerMemory,
-        connections: new ConnectionLimit({ clock, log, listener: 'grpc', maxConnections, onDrop }),
-        tls,
-      }),
+    grpc,
     waits: context.waits,
     metrics: metricsApp(measured, {
       world: { ...world, log: accessLogOf(world.log, 'off') },
@@ -250,7 +250,7 @@ interface ShutDown {
   delivery: RunningDelivery;
   background: Background;
   apps: readonly HttpApp[];
-  grpc: GrpcServer | undefined;
+  grpc: GrpcServer;
   drainMs: number;
   world: World;
   undo: UndoList;
@@ -275,7 +275,7 @@ async function shutDown(parts: ShutDown): Promise<void> {
   ending.add(async () => {
     const deadlineMs = Math.max(minDrainMs, endsAt - clock.monotonic());
     const draining = apps.map((app) => drainHttp(app, { clock, deadlineMs }));
-    await Promise.all([...draining, grpc?.drain(clock, deadlineMs)]);
+    await Promise.all([...draining, grpc.drain(clock, deadlineMs)]);
   });
   ending.add(() => delivery.stop({ timeoutMs: drainMs }));
   ending.add(() => background.stop());

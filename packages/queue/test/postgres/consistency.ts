@@ -30,6 +30,9 @@ const faults: Record<string, string> = {
   'a queue without its lock, or a lock without its queue': `SELECT q.no, g.queue_no
     FROM millrace.queues q FULL JOIN millrace.queue_locks g ON g.queue_no = q.no
     WHERE q.no IS NULL OR g.queue_no IS NULL`,
+  'a wait of one that is in flight, or a row of a flow without its task': `SELECT l.id FROM millrace.live l WHERE l.wait IS NOT NULL AND l.lease_token IS NOT NULL
+    UNION ALL SELECT r.id FROM millrace.flow_rows r WHERE r.kind < 7
+      AND NOT EXISTS (SELECT 1 FROM millrace.tasks t WHERE t.id = r.id AND t.purged_at IS NULL)`,
   'counts that are not those of the tasks': `SELECT q.name, b.pending, b.in_flight, b.dead,
       l.pending AS waiting, l.in_flight AS running, e.dead AS ended
     FROM millrace.queues q

@@ -145,7 +145,7 @@ test('claim: one that gets nothing commits without a wait for the disk', async (
     const token = textArray([systemRandom.ulid(now)]);
     const leaseEnd = now + 45_000;
     const request = ['mail', 1, 10, now, leaseEnd, 'test', token, 0, false, 0];
-    const values = [...request, null, null, null, now];
+    const values = [...request, null, null, null, now, null, 0, null];
     const { rows } = await client.query({ text: claimStatement.text, values, rowMode: 'array' });
     const inside = await client.query<{ setting: string }>(readSetting);
     await client.query('COMMIT');

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { plannerSettings } from '../../src/storage/postgres/connections.js';
 import type { Statement } from '../../src/storage/postgres/statement.js';
-import { redriveTasks } from '../../src/storage/postgres/dead-letters.js';
-import { purgeTasks } from '../../src/storage/postgres/retention.js';
+import { purgeTasks, redriveTasks } from '../../src/storage/postgres/retention.js';
 import { settle } from '../../src/storage/postgres/settlements.js';
 import { cancelPendingTasks, updatePending } from '../../src/storage/postgres/task-changes.js';
 import { openOn } from './fresh-store.js';

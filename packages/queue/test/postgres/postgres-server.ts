@@ -133,7 +133,7 @@ async function closeClients(clients: Map<string, Client>): Promise<void> {
 
 /** Empties the tables, except for rows of the migrations. */
 export const emptyTables = `
-  TRUNCATE millrace.queues, millrace.queue_locks, millrace.claimants, millrace.counters, millrace.tasks,
+  TRUNCATE millrace.flow_rows, millrace.flow_ends, millrace.queues, millrace.queue_locks, millrace.claimants, millrace.counters, millrace.tasks,
     millrace.live, millrace.claims, millrace.ended, millrace.low_water_marks, millrace.deleted_queues,
     millrace.audit, millrace.secrets, millrace.transfers, millrace.rows,
     millrace.unique_keys;

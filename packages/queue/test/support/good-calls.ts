@@ -37,7 +37,7 @@ export async function newGrounds(server: TestServer): Promise<Grounds> {
   const [deadId] = await buryTasks(server, 1, { queue });
   const runningId = await submitOne(server, queue);
   const [running] = await claim(server.store, queue, server.clock.now());
-  const pendingId = await submitOne(server, queue, { delay_ms: 3_600_000 });
+  const pendingId = await submitOne(server, queue, { delay_ms: 3_600_000, unique_key: 'order-1' });
   return {
     queue,
     emptyQueue,
@@ -152,6 +152,28 @@ export const goodCalls: Record<EndingOperationId, CallOf> = {
   deleteQueue: ({ emptyQueue }) => ({ method: 'DELETE', path: `/v1/admin/queues/${emptyQueue}` }),
   testCallback: ({ queue }) => ({ method: 'POST', path: `/v1/admin/queues/${queue}:test` }),
   listAudit: () => ({ path: '/v1/admin/audit' }),
+  submitFlow: ({ queue }) => ({
+    method: 'POST',
+    path: '/v1/flows',
+    body: { tasks: [{ key: 'a', queue, handler_ref: 'a' }] },
+  }),
+  recordSteps: ({ running }) => ({
+    method: 'POST',
+    path: `/v1/tasks/${running.id}/steps`,
+    body: { lease_token: running.token, name: 'charge', result: { id: 1 } },
+  }),
+  sendSignal: ({ pendingId }) => ({
+    method: 'POST',
+    path: `/v1/tasks/${pendingId}/signals`,
+    body: { name: 'approved' },
+  }),
+  sendQueueSignal: ({ queue }) => ({
+    method: 'POST',
+    path: `/v1/queues/${queue}/signals`,
+    body: { unique_key: 'order-1', name: 'paid' },
+  }),
+  getTaskRun: ({ pendingId }) => ({ path: `/v1/tasks/${pendingId}/run` }),
+  getTaskTree: ({ pendingId }) => ({ path: `/v1/tasks/${pendingId}/tree` }),
   completeTask: settle('complete', {}),
   failTask: settle('fail', { error_type: 'QUOTA', message: 'too much' }),
   extendTask: settle('extend', { extend_ms: 120_000 }),

@@ -55,6 +55,7 @@ export function idleDelivery({ store, observer }: Parts): RunningDelivery {
     waitingFor: (_task, queue) => Promise.resolve(queue.paused ? 'paused' : 'dispatch'),
     claim: () => Promise.resolve([]),
     handBack: () => Promise.resolve(),
+    abandon: () => Promise.resolve(),
     workers: () => Promise.resolve([]),
     onPulledLeaseEnded: () => () => undefined,
     settleAll: (_queue, reports) =>
@@ -65,6 +66,8 @@ export function idleDelivery({ store, observer }: Parts): RunningDelivery {
       return Promise.resolve(new Map(pending.map(({ id }) => [id, reason])));
     },
     cancelled: () => undefined,
+    stepsRecorded: () => undefined,
+    suspend: (id, token) => settle(id, token, { kind: 'succeeded' }),
     complete: (id, token, result) => settle(id, token, { kind: 'succeeded' }, result),
     fail: (id, token, { retry = true }) =>
       settle(

@@ -118,6 +118,7 @@ export function queueTests(fixture: Fixture): void {
         dead: 0,
         delayed: 0,
         oldestDueAt: null,
+        waits: {},
       });
       const [again] = await fixture.store.insertTasks([fixture.newTask({ id })], noon + 3);
       expect(again).toMatchObject({ kind: 'purged' });

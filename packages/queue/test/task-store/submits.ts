@@ -37,6 +37,7 @@ export function submitTests(fixture: Fixture): void {
         deadReason: null,
         lastError: null,
         submittedBy: 'shop',
+        flow: null,
       };
       expect(result).toEqual({ kind: 'stored', task: shown });
       const whole = await fixture.task(task.id);

@@ -47,6 +47,12 @@ export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>> | undefined;
 }
 
+/** A call while both sides send. */
+export type DuplexCall = Pick<
+  ClientCall,
+  'send' | 'endRequest' | 'unsentBytes' | 'isOver' | 'fail'
+>;
+
 const defaultConnectTimeoutMs = 10_000;
 const maxConnections = 8;
 
@@ -109,6 +115,11 @@ export class Channel {
     }
   }
 
+  /** A call with messages in both directions: `send` takes them with their gRPC prefix. */
+  duplex(path: string, observer: CallObserver, options: CallOptions = {}): DuplexCall {
+    return this.#start(path, undefined, options, observer);
+  }
+
   /** Refuses new calls and closes the connections when the open calls have ended. */
   close(): void {
     this.#isClosed = true;
@@ -118,7 +129,7 @@ export class Channel {
 
   #start(
     path: string,
-    message: Uint8Array,
+    message: Uint8Array | undefined,
     { deadline = Infinity, signal, headers: own }: CallOptions,
     observer: CallObserver,
   ): ClientCall {

@@ -17,8 +17,8 @@ import type { Failure } from '../base/socket.js';
 
 interface CallRequest {
   readonly headers: HeaderList;
-  /** The request message with its gRPC prefix. */
-  readonly message: Uint8Array;
+  /** The request message with its gRPC prefix; undefined: messages follow by `send`. */
+  readonly message: Uint8Array | undefined;
   /** Time by the clock at which the call fails; Infinity: never. */
   readonly deadline: number;
   readonly maxMessageBytes: number;
@@ -44,6 +44,8 @@ export class ClientCall implements StreamUser, MessageSink {
   readonly #request: CallRequest;
   readonly #observer: CallObserver;
   readonly #deframer: Deframer;
+  readonly #bytes = new RequestBytes();
+  #hasEnded = false;
   #stream: Http2Stream | undefined;
   #host: CallHost | undefined;
   #headers: ResponseHeaders | undefined;
@@ -64,9 +66,29 @@ export class ClientCall implements StreamUser, MessageSink {
     this.#stream = stream;
     this.#host = host;
     stream.user = this;
-    stream.outgoing = new RequestBytes(this.#request.message);
-    stream.respond(this.#request.headers);
-    stream.end();
+    stream.outgoing = this.#bytes;
+    const { message, headers } = this.#request;
+    if (message) this.#bytes.push(message);
+    stream.respond(headers);
+    if (message || this.#hasEnded) stream.end();
+  }
+
+  /** Sends a message, with its gRPC prefix, of a call that was started without one. */
+  send(message: Uint8Array): void {
+    if (this.isOver || this.#hasEnded) return;
+    this.#bytes.push(message);
+    this.#stream?.wake();
+  }
+
+  /** Bytes of messages that flow control holds back. */
+  get unsentBytes(): number {
+    return this.#bytes.unsentBytes;
+  }
+
+  /** No more messages follow. */
+  endRequest(): void {
+    this.#hasEnded = true;
+    this.#stream?.end();
   }
 
   /** Stops reading until `resume`; the peer is held back by flow control. */
@@ -147,25 +169,37 @@ export class ClientCall implements StreamUser, MessageSink {
 
 /** The bytes of a request that wait for flow control. */
 class RequestBytes implements OutgoingBytes {
+  #messages: Uint8Array[] = [];
+  /** Bytes sent of the first message. */
   #at = 0;
+  unsentBytes = 0;
 
-  constructor(private readonly bytes: Uint8Array) {}
-
-  get unsentBytes(): number {
-    return this.bytes.length - this.#at;
+  push(message: Uint8Array): void {
+    this.#messages.push(message);
+    this.unsentBytes += message.length;
   }
 
   take(writer: ByteWriter, count: number): void {
-    writer.bytes(this.bytes, this.#at, this.#at + count);
-    this.#at += count;
+    this.unsentBytes -= count;
+    for (let left = count; left > 0;) {
+      const message = this.#messages[0]!;
+      const some = Math.min(left, message.length - this.#at);
+      writer.bytes(message, this.#at, this.#at + some);
+      this.#at += some;
+      left -= some;
+      if (this.#at < message.length) continue;
+      this.#messages.shift();
+      this.#at = 0;
+    }
   }
 
   takeSent(): void {
-    // Nothing waits for it: a request is one message.
+    // Nothing waits for it.
   }
 
   forget(): void {
-    this.#at = this.bytes.length;
+    this.#messages = [];
+    this.unsentBytes = 0;
   }
 }
 

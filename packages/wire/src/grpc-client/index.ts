@@ -1,2 +1,2 @@
-export { CallError } from './client-call.js';
-export { Channel, type CallOptions, type ChannelOptions } from './channel.js';
+export { CallError, callError, type CallObserver } from './client-call.js';
+export { Channel, type CallOptions, type ChannelOptions, type DuplexCall } from './channel.js';

@@ -54,7 +54,17 @@ export class GrpcTransport {
   }
 
   take(accepted: Socket): void {
-    const source = this.#secure ? undefined : this.#buffer.read(accepted);
+    this.#take(accepted, this.#secure ? undefined : this.#buffer.read(accepted));
+  }
+
+  /** Takes a socket on which HTTP/1.1 was spoken before, and TLS if that is used. */
+  takeUpgraded(socket: Socket): void {
+    // Servers of HTTP/1.1 leave half-open sockets to the user.
+    socket.on('end', () => socket.end());
+    this.#take(socket, chunksOf(socket));
+  }
+
+  #take(accepted: Socket, source: ByteSource | undefined): void {
     const socket = source?.socket ?? accepted;
     socket.on('error', ignore);
     this.#sockets.add(socket);

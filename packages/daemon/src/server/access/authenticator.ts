@@ -26,6 +26,8 @@ export interface AuthenticatorParts {
   tokens: Tokens;
   throttle: Throttle;
   logins: Logins;
+  /** The agent whose own token this is. */
+  agentOf?: ((token: string) => Caller | undefined) | undefined;
   /** Only this machine can connect, so `Host` must name it; anything else is DNS rebinding. */
   isLoopback: boolean;
 }
@@ -52,6 +54,8 @@ export class Authenticator {
     const sent = bearerToken(headers.authorization);
     const access = sent === undefined ? undefined : tokens.accessOf(sent);
     if (access) return holder[access];
+    const agent = sent === undefined ? undefined : this.#parts.agentOf?.(sent);
+    if (agent) return agent;
     if (this.#isLoggedIn(headers)) return browser;
     if (sent === undefined) {
       throw fail(

@@ -33,6 +33,8 @@ interface CliLine {
   skipTrust?: string;
   /** Headless runs ask through the permission tool. */
   usesPermissionTool?: true;
+  /** Flags that give it the MCP tools at a URL, with the token in MILLRACE_TOKEN. */
+  tools?: (url: string) => readonly string[];
 }
 
 /**
@@ -62,6 +64,11 @@ const lines: Readonly<Record<string, CliLine>> = {
     model: '--model',
     sessionId: '--session-id',
     usesPermissionTool: true,
+    tools: (url) => {
+      const headers = { Authorization: 'Bearer ${MILLRACE_TOKEN}' };
+      const server = { type: 'http', url: `${url}/mcp`, headers };
+      return [`--mcp-config=${JSON.stringify({ mcpServers: { millrace: server } })}`];
+    },
   },
   codex: {
     headless: {
@@ -77,6 +84,12 @@ const lines: Readonly<Record<string, CliLine>> = {
       resume: (id) => ['resume', id],
     },
     model: '--model',
+    tools: (url) => [
+      '--config',
+      `mcp_servers.millrace.url="${url}/mcp"`,
+      '--config',
+      'mcp_servers.millrace.bearer_token_env_var="MILLRACE_TOKEN"',
+    ],
   },
   gemini: {
     headless: { args: ['--approval-mode', 'auto_edit'], format: 'text' },
@@ -145,6 +158,8 @@ export interface Run {
   isTrusted?: boolean;
   /** Flags for permission requests of a headless run. */
   permissionFlags?: readonly string[];
+  /** The URL of the daemon, whose tools the agent gets. */
+  toolsAt?: string | undefined;
 }
 
 export interface PreparedRun {
@@ -245,6 +260,7 @@ function interactiveRun(run: Run): PreparedRun {
     args: [
       ...args,
       ...whenOffered.filter((flag) => offered.has(flag)),
+      ...toolArgs(line, run),
       ...trustArgs(line, run),
       ...sessionArgs(line, resume, session),
       ...modelArgs(line, model),
@@ -274,6 +290,7 @@ function headlessRun(
   const args = [
     ...known.args,
     ...(run.permissionFlags ?? []),
+    ...toolArgs(line, run),
     ...trustArgs(line, run),
     ...modelArgs(line, model),
     ...sessionArgs(line, known.resume, session),
@@ -290,6 +307,10 @@ function lineOf(cli: string): CliLine {
 
 function modelArgs({ model: flag }: CliLine, model: string | null): readonly string[] {
   return flag === undefined || model === null ? [] : [flag, model];
+}
+
+function toolArgs({ tools }: CliLine, { toolsAt }: Run): readonly string[] {
+  return toolsAt === undefined ? [] : (tools?.(toolsAt) ?? []);
 }
 
 function trustArgs({ skipTrust }: CliLine, { isTrusted, offered }: Run): readonly string[] {

@@ -9,6 +9,10 @@ export interface SessionSettings {
     readonly agents: {
       /** Backends whose own trust check is skipped. */
       readonly trust_workspace: readonly string[];
+      /** Whether agents get the daemon's MCP tools. */
+      readonly tools: boolean;
+      readonly max_depth: number;
+      readonly max_children: number;
     };
     readonly backends: { readonly extra: readonly ExtraCli[]; readonly limit_retry: number };
     readonly drivers: { readonly default: 'auto' | DaemonSchema<'Driver'> };

@@ -48,7 +48,10 @@ export function Browser({ collection }: { collection: string }) {
   const { filter } = submitted.body;
   const watching = useWatch({ collection, filter, isOn: isWatching, onChanges });
   const names = useMemo(() => fieldNames(found.records), [found.records]);
-  const exporting = useExport(collection, submitted.body);
+  const exports = [
+    useExport(collection, submitted.body, 'jsonl'),
+    useExport(collection, submitted.body, 'csv'),
+  ];
   const close = () => setDialog(undefined);
   return (
     <Page
@@ -56,9 +59,11 @@ export function Browser({ collection }: { collection: string }) {
       above={<Link href="/database">Database</Link>}
       actions={
         <>
-          <button type="button" disabled={exporting.isPending} onClick={() => exporting.mutate()}>
-            {exporting.text}
-          </button>
+          {exports.map(({ isPending, mutate, text }) => (
+            <button key={text} type="button" disabled={isPending} onClick={() => mutate()}>
+              {text}
+            </button>
+          ))}
           <button type="button" onClick={() => setDialog('import')}>
             Import…
           </button>

@@ -9,7 +9,7 @@ type Definition = Parameters<typeof createIndex>[1];
 export function useCreateIndex(collection: string, onDone?: () => void) {
   return useAction({
     run: (definition: Definition) => createIndex(collection, definition),
-    done: ({ seq }, { fields }) =>
+    done: ({ seq }, { fields = [] }) =>
       seq === 0
         ? `The index ${fields.join(', ')} exists already.`
         : `Created the index ${fields.join(', ')}.`,

@@ -55,15 +55,15 @@ export function ImportDialog({ collection, onClose, onImported }: ImportDialogPr
         File
         <input
           type="file"
-          accept=".jsonl,.ndjson,.json"
+          accept=".jsonl,.ndjson,.json,.csv"
           onChange={(event) => {
             setFile(event.target.files?.[0]);
             setFailures([]);
           }}
         />
         <span className="field-hint">
-          JSON lines or a JSON array: records of an export, or documents. Each is inserted; a key
-          that exists is an error.
+          JSON lines, a JSON array or CSV: records of an export, or documents. Each is inserted; a
+          key that exists is an error.
         </span>
       </label>
       {failures.length > 0 && (

@@ -6,7 +6,7 @@ vi.mock('./api.js', () => ({
     key === 'twice' ? Promise.reject(new Error('The key exists.')) : Promise.resolve({}),
   ),
 }));
-const { exportLines, importItems, parseImport } = await import('./transfer.js');
+const { csvLines, exportLines, importItems, parseImport } = await import('./transfer.js');
 const { find } = await import('./api.js');
 
 test('parseImport: records of an export, documents, and lines that are neither', () => {
@@ -25,6 +25,18 @@ test('parseImport: records of an export, documents, and lines that are neither',
 
 test('parseImport: one JSON array', () => {
   expect(parseImport('[{"n":1},\n{"n":2}]').items).toHaveLength(2);
+});
+
+test('parseImport: CSV, and csvLines writes what it reads', () => {
+  const text = '$key,name,a.n,zip\nk,"Ada, B",5,"8001"\n,x,1,2,3\n';
+  const { items, failures } = parseImport(text);
+  expect(items).toEqual([
+    { line: 2, key: 'k', data: { name: 'Ada, B', a: { n: 5 }, zip: '8001' } },
+  ]);
+  expect(failures).toEqual([{ line: 3, message: 'has 5 cells under a header of 4' }]);
+  expect(csvLines(items.map((item) => JSON.stringify(item))).join('')).toBe(
+    '$key,name,a.n,zip\nk,"Ada, B",5,"8001"\n',
+  );
 });
 
 test('importItems: a failure names its line and does not stop the others', async () => {

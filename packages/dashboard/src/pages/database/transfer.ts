@@ -1,3 +1,12 @@
+import {
+  cellsOf,
+  CsvError,
+  csvLine,
+  CsvParser,
+  headerLine,
+  rowReader,
+  type CsvRecord,
+} from '@millrace/contract/csv';
 import { find, insert } from './api.js';
 import type { FindBody } from './query.js';
 
@@ -52,8 +61,9 @@ const recordMembers = new Set([
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** Parses JSON lines, or one JSON array. Lines are records of an export or documents. */
+/** Parses JSON lines, one JSON array, or CSV: records of an export, or documents. */
 export function parseImport(text: string): { items: ImportItem[]; failures: ImportFailure[] } {
+  if (/^\s*[^\s{[]/.test(text)) return parseCsv(text);
   const items: ImportItem[] = [];
   const failures: ImportFailure[] = [];
   const add = (value: unknown, line: number) => {
@@ -75,6 +85,40 @@ export function parseImport(text: string): { items: ImportItem[]; failures: Impo
     else failures.push({ line: index + 1, message: 'is not valid JSON' });
   }
   return { items, failures };
+}
+
+function parseCsv(text: string): { items: ImportItem[]; failures: ImportFailure[] } {
+  const items: ImportItem[] = [];
+  const failures: ImportFailure[] = [];
+  const parser = new CsvParser();
+  let read: ReturnType<typeof rowReader> | undefined;
+  let line = 1;
+  try {
+    for (const row of [...parser.push(text), ...parser.end()]) {
+      ({ line } = row);
+      if (!read) {
+        read = rowReader(row.cells);
+        continue;
+      }
+      try {
+        const { data, key = '' } = read(row);
+        items.push({ line, key, data });
+      } catch (error) {
+        failures.push({ line, message: (error as Error).message });
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof CsvError)) throw error;
+    failures.push({ line, message: `The file ${error.message}` });
+  }
+  return { items, failures };
+}
+
+/** Lines of an export as CSV. */
+export function csvLines(lines: readonly string[]): string[] {
+  const rows = lines.map((line) => cellsOf(JSON.parse(line) as CsvRecord));
+  const header = [...new Set(rows.flatMap((row) => [...row.keys()]))];
+  return [headerLine(header), ...rows.map((row) => csvLine(header, row))];
 }
 
 function itemOf(value: Record<string, unknown>): { key: string; data: object } {

@@ -2,10 +2,10 @@ import { useState } from 'react';
 import { useAction } from '../../parts/action.js';
 import { count } from '../../parts/format.js';
 import type { FindBody } from './query.js';
-import { download, exportLines } from './transfer.js';
+import { csvLines, download, exportLines } from './transfer.js';
 
-/** Downloads the records of the query as JSON lines. */
-export function useExport(collection: string, body: FindBody) {
+/** Downloads the records of the query as JSON lines or CSV. */
+export function useExport(collection: string, body: FindBody, format: 'jsonl' | 'csv') {
   const [read, setRead] = useState(0);
   const { isPending, mutate } = useAction({
     run: () => {
@@ -16,7 +16,12 @@ export function useExport(collection: string, body: FindBody) {
       const text = `Exported ${count(lines.length)} records.`;
       return isComplete ? text : `${text} There are more: use ctl db export ${collection}`;
     },
-    onDone: ({ lines }) => download(`${collection}.jsonl`, lines),
+    onDone: ({ lines }) =>
+      download(`${collection}.${format}`, format === 'csv' ? csvLines(lines) : lines),
   });
-  return { isPending, mutate, text: isPending ? `Read ${count(read)}` : 'Export' };
+  return {
+    isPending,
+    mutate,
+    text: isPending ? `Read ${count(read)}` : format === 'csv' ? 'Export CSV' : 'Export',
+  };
 }

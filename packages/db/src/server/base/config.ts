@@ -2,8 +2,13 @@ import { address, byteSize, defineConfig, duration, path, secret } from '@millra
 import { logLevels } from '@millrace/kit/log';
 import { z } from 'zod';
 
+const paths = z.array(z.string().min(1)).min(1).meta({ expected: 'a list of dotted paths' });
+
 const index = z.strictObject({
-  fields: z.array(z.string().min(1)).min(1).meta({ expected: 'a list of dotted paths' }),
+  fields: paths.optional(),
+  search: paths.optional(),
+  language: z.string().optional(),
+  weights: z.record(z.string(), z.number()).optional(),
   unique: z.boolean().default(false),
   sparse: z.boolean().default(false),
   collation: z.enum(['ci']).optional(),

@@ -1,6 +1,7 @@
 import { GrowingBytes } from '@millrace/engine/value/bytes';
 import { type JsonObject, refuse } from '@millrace/engine/value/documents';
 import type { RecordImage } from '@millrace/engine/format/record';
+import type { Hit } from '@millrace/engine/query/page';
 import { jsonBytes, ShownRecord, computeOnce } from '../service/records.js';
 import type { RecordWriter, Request, FoundRecords } from '../service/call.js';
 import { fromBinary, toBinary, type DescMethod, type Message } from '@bufbuild/protobuf';
@@ -49,6 +50,7 @@ function moveAndClose(to: GrowingBytes, start: number): void {
 
 // Protobuf tags of the fields of Record and Timestamp.
 const [id, key, rev, json, createdAt, updatedAt, seq, expiresAt] = [10, 18, 24, 42, 50, 58, 64, 74];
+const [score, highlights] = [81, 98];
 const [seconds, nanos] = [8, 16];
 const idLength = 26;
 // Space for the id, a number and the document's prefix, and for the times and number after it.
@@ -60,10 +62,11 @@ const maxRetainedBytes = 1024 * 1024;
 let alone = new GrowingBytes(firstBytes);
 
 /** Encodes a single record. Valid until the next call. */
-export function recordBytes({ image, parts, commit }: ShownRecord): Uint8Array {
+export function recordBytes({ image, parts, commit, hit }: ShownRecord): Uint8Array {
   if (alone.bytes.length > maxRetainedBytes) alone = new GrowingBytes(firstBytes);
   alone.at = 0;
   writeRecord(alone, image, parts, commit);
+  if (hit) writeHit(alone, hit);
   return alone.bytes.subarray(0, alone.at);
 }
 
@@ -95,6 +98,17 @@ function writeRecord(
   writeNumber(to, seq, commit);
   const expiry = image.expiresAt;
   if (expiry) writeTime(to, expiresAt, expiry);
+}
+
+function writeHit(to: GrowingBytes, hit: Hit): void {
+  to.reserve(roomBehind);
+  to.bytes[to.at++] = score;
+  to.at = to.bytes.writeDoubleLE(hit.score, to.at);
+  if (!hit.highlights) return;
+  const bytes = jsonBytes(hit.highlights);
+  to.bytes[to.at++] = highlights;
+  putNumber(to, bytes.length);
+  to.put(bytes);
 }
 
 function writeKey(to: GrowingBytes, text: string): void {

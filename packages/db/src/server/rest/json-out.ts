@@ -33,12 +33,12 @@ const maxSpares = 8;
 const spares: GrowingBytes[] = [];
 
 /** The JSON text of a single record. */
-export function recordText({ image, parts, commit }: ShownRecord): string {
+export function recordText({ image, parts, commit, hit }: ShownRecord): string {
   const to = emptyBuffer();
   writeRecord(to, image, parts, commit);
   const text = to.bytes.toString('utf8', 0, to.at);
   giveBack(to);
-  return text;
+  return hit ? `${text.slice(0, -1)},${JSON.stringify(hit).slice(1)}` : text;
 }
 
 /** Text around each record. */

@@ -104,6 +104,7 @@ export class Operation {
     const body = parseBody(request, bytes);
     if (this.route.rpc === 'BulkWrite') checkOperations(body);
     if (this.route.rpc === 'Aggregate') nameExpressions(body as Fields);
+    if (this.route.rpc === 'Find') nameSearch(body as Fields);
     return this.#finish(this.#reader.fromBody(path, body), request);
   }
 
@@ -144,6 +145,11 @@ export class Operation {
 function checkOperations(body: unknown): void {
   const { operations } = (body ?? {}) as { operations?: unknown };
   if (operations === undefined || operations === null) throw badField('operations', 'is missing');
+}
+
+/** A search may be its text alone. */
+function nameSearch(body: Fields): void {
+  if (typeof body['search'] === 'string') body['search'] = { text: body['search'] };
 }
 
 /** Objects in `group_by` are the expressions of `group_expressions`, beside its paths. */

@@ -3,7 +3,7 @@ import type { Database as Api, DbMethod, dbMethods, Filter, Record } from '@mill
 import type { Principal } from '../access/access.js';
 import type { JsonObject } from '@millrace/engine/value/documents';
 import type { Projection } from '@millrace/engine/query/query';
-import type { RecordSink } from '@millrace/engine/query/page';
+import type { Hit, RecordSink } from '@millrace/engine/query/page';
 import type { RecordImage } from '@millrace/engine/format/record';
 import { recordMessage } from './records.js';
 
@@ -100,11 +100,11 @@ export class MessageSink implements RecordSink<FoundRecords> {
 
   constructor(private readonly view: RecordView) {}
 
-  add(image: RecordImage): void {
+  add(image: RecordImage, hit?: Hit): void {
     const { json, project, own } = this.view;
     const copy = image.keep();
     const seq = own?.has(copy.id) ? 0 : undefined;
-    this.#records.push(recordMessage(copy, { json, data: project?.(copy.data), seq }));
+    this.#records.push(recordMessage(copy, { json, data: project?.(copy.data), seq, hit }));
   }
 
   take(): FoundRecords {

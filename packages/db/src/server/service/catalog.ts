@@ -13,8 +13,8 @@ import {
   SetSchemaResponseSchema,
 } from '@millrace/contract/db';
 import type { IndexInfo } from '@millrace/engine/core/core';
-import type { IndexDefinition } from '@millrace/engine/format/entries';
-import type { UnaryMethods } from './call.js';
+import { indexName, type DeclaredIndex } from '@millrace/engine/format/entries';
+import type { Request, UnaryMethods } from './call.js';
 import type { ServiceParts } from './parts.js';
 import { badField, timestamp } from './records.js';
 import { schemaNotFound, type SchemaInfo } from '@millrace/engine/write/schemas';
@@ -44,15 +44,10 @@ export function catalogMethods(parts: ServiceParts): CatalogMethods {
       await replication.confirmed(seq, context);
       return create(RenameCollectionResponseSchema, { moved: BigInt(moved), seq: BigInt(seq) });
     },
-    CreateIndex: async ({ collection, fields, unique, sparse, collation, where }, context) => {
+    CreateIndex: async (request, context) => {
       replication.checkWritable();
-      const definition: IndexDefinition = {
-        fields,
-        unique,
-        sparse,
-        ...(collation !== '' && { collation: collation as 'ci' }),
-        ...(where !== undefined && { where: where as object }),
-      };
+      const { collection, fields, unique, sparse } = request;
+      const definition = declaredIndex(request);
       const { index, seq } = await parts.database.catalog.createIndex(collection, definition);
       if (seq > 0) {
         const principal = context.principal.id;
@@ -82,16 +77,33 @@ export function catalogMethods(parts: ServiceParts): CatalogMethods {
   };
 }
 
+function declaredIndex(request: Request<'CreateIndex'>): DeclaredIndex {
+  const { fields, unique, sparse, collation, where, search, language, weights } = request;
+  const other = {
+    ...(unique && { unique }),
+    ...(sparse && { sparse }),
+    ...(collation !== '' && { collation: collation as 'ci' }),
+    ...(where !== undefined && { where: where as object }),
+    ...(language !== '' && { language }),
+    ...(weights !== undefined && { weights: weights as Record<string, number> }),
+  };
+  if (search.length > 0) return { search, ...other, ...(fields.length > 0 && { fields }) };
+  return { fields, ...other };
+}
+
 export function indexStatus({ definition, state }: IndexInfo) {
   const { fields, unique = false, sparse = false, collation, where } = definition;
+  const { kind, language, weights } = definition;
   return create(IndexStatusSchema, {
-    name: fields.join(','),
+    name: indexName(definition),
     fields: [...fields],
     unique,
     sparse,
     state,
     ...(collation !== undefined && { collation }),
     ...(where !== undefined && { where: JSON.stringify(where) }),
+    ...(kind !== undefined && { kind, language: language ?? 'none' }),
+    ...(weights !== undefined && { weights: { ...weights } }),
   });
 }
 

@@ -15,6 +15,7 @@ import type { RecordSink } from '@millrace/engine/query/page';
 import type { Slice } from '@millrace/engine/core/slice';
 import type { QuerySource, PlanReport } from '@millrace/engine/query/source';
 import type { ReadView } from '@millrace/engine/storage/views';
+import { searchReady } from '@millrace/engine/write/reads';
 import type { Transaction } from '@millrace/engine/write/transactions';
 import {
   type Abortable,
@@ -54,6 +55,7 @@ export async function* stoppableFind<Records>(
   query: CheckedFind,
   sink: RecordSink<Records>,
 ): AsyncGenerator<FindBatch<Records> & { readSeq: number }, void, void> {
+  if (query.search) await searchReady(core, place.collection);
   const slice = await sliceOf(core, place);
   const [source, done] = sourceOf(core, place, query.condition, slice);
   try {
@@ -198,7 +200,8 @@ export function findMethod(
     else await reachSeq(parts, request.minSeq, context);
     const own = transaction && ownIds(parts.database, transaction, collection);
     const view = { json, project: query.project, own };
-    const writer = json ? context.recordWriter?.() : undefined;
+    // Hits have a score, which record writers do not know.
+    const writer = json && !query.search ? context.recordWriter?.() : undefined;
     const sink = writer ? new WritingSink(writer, view) : new MessageSink(view);
 
     const place = { collection, transaction, caller: context };
@@ -225,10 +228,17 @@ function findQuery(request: Request<'Find'>) {
     cursor: request.cursor,
     fields: request.fields,
     projection: request.projection && { exclude: request.projection.exclude },
+    search: request.search && searchOf(request.search),
+    ...(request.offset !== 0 && { offset: request.offset }),
     explain: request.explain,
     countOnly: request.countOnly,
     allowFullScan: request.allowFullScan,
   };
+}
+
+function searchOf(search: NonNullable<Request<'Find'>['search']>) {
+  const { text, mode, fuzzy, highlight, fields } = search;
+  return { text, ...(mode !== '' && { mode }), fuzzy, highlight, fields };
 }
 
 function findResponse(found: FoundRecords, readSeq: number): FindResponse & FoundRecords {
@@ -249,6 +259,7 @@ function planMessage(plan: PlanReport): QueryPlan {
     fullScan: plan.fullScan,
     sortedInMemory: plan.sortedInMemory,
     elapsedMs: plan.elapsedMs,
+    ...(plan.note !== undefined && { note: plan.note }),
   };
 }
 

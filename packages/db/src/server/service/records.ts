@@ -9,6 +9,7 @@ import { DataEncoding, UpdateMode, type Record } from '@millrace/contract/db';
 import { isTooDeepJson, jsonErrorReason, maxJsonDepth } from '@millrace/kit/http';
 import type { JsonObject } from '@bufbuild/protobuf';
 import type { RecordImage } from '@millrace/engine/format/record';
+import type { Hit } from '@millrace/engine/query/page';
 
 /** A refusal that names the invalid field. */
 export function badField(field: string, problem: string): Error {
@@ -92,6 +93,8 @@ interface RecordForm {
   data?: JsonObject | undefined;
   /** 0 for uncommitted writes of a transaction. */
   seq?: number | undefined;
+  /** What a search says of it. */
+  hit?: Hit | undefined;
 }
 
 /**
@@ -107,6 +110,7 @@ export class ShownRecord {
     readonly parts: JsonObject | undefined,
     /** The seq to show. */
     readonly commit: number,
+    readonly hit?: Hit | undefined,
   ) {}
 
   /** The body. Valid until the body of another record is read. */
@@ -135,6 +139,9 @@ export class ShownRecord {
   get seq(): bigint {
     return BigInt(this.commit);
   }
+  get highlightsJson(): Uint8Array {
+    return this.hit?.highlights ? jsonBytes(this.hit.highlights) : noBytes;
+  }
   get expiresAt(): Timestamp | undefined {
     const { expiresAt } = this.image;
     return expiresAt ? timestamp(expiresAt) : undefined;
@@ -144,7 +151,7 @@ export class ShownRecord {
 /** The message of a record. */
 export function recordMessage(image: RecordImage, form: RecordForm): Record {
   const commit = form.seq ?? image.seq;
-  if (form.json) return new ShownRecord(image, form.data, commit);
+  if (form.json) return new ShownRecord(image, form.data, commit, form.hit);
   const { expiresAt } = image;
   const message: Record = {
     $typeName: 'millrace.db.v1.Record',
@@ -156,6 +163,8 @@ export function recordMessage(image: RecordImage, form: RecordForm): Record {
     createdAt: timestamp(image.createdAt),
     updatedAt: timestamp(image.updatedAt),
     seq: BigInt(commit),
+    highlightsJson: noBytes,
+    ...form.hit,
   };
   if (expiresAt) message.expiresAt = timestamp(expiresAt);
   return message;
@@ -173,6 +182,7 @@ export function removedRecord(id: string, key: string, rev: number, seq: number)
     key,
     rev: BigInt(rev),
     dataJson: noBytes,
+    highlightsJson: noBytes,
     seq: BigInt(seq),
   };
 }

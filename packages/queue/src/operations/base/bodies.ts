@@ -11,6 +11,8 @@ import type {
   Tombstone,
   WholeTask,
 } from '../../core/task.js';
+import { never, type StoredSignal, type StoredStep, type TaskFlow } from '../../core/flow.js';
+import type { EndedTask, TaskRun } from '../../storage/port/flow-runs.js';
 import { fail, failBody } from './refusal.js';
 
 type InvalidCode = Parameters<typeof failBody>[0];
@@ -34,6 +36,10 @@ export interface BodyChecks {
   cancel: BodyCheck<QueueSchema<'CancelTaskRequest'>>;
   update: BodyCheck<QueueSchema<'UpdateTaskRequest'>>;
   cancelTasks: BodyCheck<QueueSchema<'CancelSelector'>>;
+  flow: BodyCheck<QueueSchema<'FlowRequest'>>;
+  steps: BodyCheck<QueueSchema<'RecordStepsRequest'>>;
+  signal: BodyCheck<QueueSchema<'SendSignalRequest'>>;
+  queueSignal: BodyCheck<QueueSchema<'SendQueueSignalRequest'>>;
   /** Fills in the defaults. */
   claim: BodyCheck<
     Required<Omit<Claim, 'handlers' | 'labels'>> & Pick<Claim, 'handlers' | 'labels'>
@@ -65,6 +71,10 @@ export function bodyChecks(schemas: DocumentSchemas): BodyChecks {
     cancel: bodyCheck('INVALID_TASK', schemas.named('CancelTaskRequest')),
     update: bodyCheck('INVALID_TASK', schemas.named('UpdateTaskRequest')),
     cancelTasks: bodyCheck('INVALID_SELECTOR', schemas.named('CancelSelector')),
+    flow: bodyCheck('INVALID_FLOW', schemas.named('FlowRequest')),
+    steps: bodyCheck('INVALID_TASK', schemas.named('RecordStepsRequest')),
+    signal: bodyCheck('INVALID_TASK', schemas.named('SendSignalRequest')),
+    queueSignal: bodyCheck('INVALID_TASK', schemas.named('SendQueueSignalRequest')),
     config: bodyCheck('INVALID_CONFIG', schemas.named('QueueConfigInput', { fillDefaults: true })),
   };
 }
@@ -103,7 +113,7 @@ export type Envelope = QueueSchema<'Envelope'>;
 
 /** A task as the API shows it, without payload and attempts. */
 export function toEnvelope(task: Task, { config }: Queue): Envelope {
-  const { lastError } = task;
+  const { lastError, flow } = task;
   return {
     id: task.id,
     queue: task.queue,
@@ -119,7 +129,7 @@ export function toEnvelope(task: Task, { config }: Queue): Envelope {
     redrive_count: task.redriveCount,
     created_at: timeText(task.createdAt),
     updated_at: timeText(task.updatedAt),
-    next_attempt_at: timeOrNull(task.dueAt),
+    next_attempt_at: task.dueAt === never ? null : timeOrNull(task.dueAt),
     expires_at: timeOrNull(task.expiresAt),
     lease_expires_at: timeOrNull(task.lease?.expiresAt ?? null),
     completed_at: timeOrNull(task.completedAt),
@@ -133,6 +143,7 @@ export function toEnvelope(task: Task, { config }: Queue): Envelope {
     },
     submitted_by: task.submittedBy,
     ...(task.options && wireOptions(task.options)),
+    ...(flow && toFlowFields(task, flow)),
   };
 }
 
@@ -151,6 +162,66 @@ function wireOptions({ backoff, timeoutMs, retainMs, labels }: TaskOptions) {
     ...(retainMs !== undefined && { retain_ms: retainMs }),
     ...(labels && { labels: [...labels] }),
   };
+}
+
+function toFlowFields(
+  { status, dueAt }: Task,
+  { flowId, parentId, wait }: TaskFlow,
+): Pick<Envelope, 'flow_id' | 'parent_id' | 'wakes_at'> {
+  const isSuspended = status === 'PENDING' && wait && wait.kind !== 'dependencies';
+  return {
+    ...(flowId !== undefined && { flow_id: flowId }),
+    ...(parentId !== undefined && { parent_id: parentId }),
+    ...(isSuspended && { wakes_at: dueAt === never ? null : timeOrNull(dueAt) }),
+  };
+}
+
+export function toStep(step: StoredStep): QueueSchema<'Step'> {
+  return {
+    name: step.name,
+    result: jsonOrNull(step.result),
+    error: step.error ?? null,
+    ...(step.startedAt !== undefined && { started_at: timeText(step.startedAt) }),
+    recorded_at: timeText(step.recordedAt),
+  };
+}
+
+export function toSignal({ id, name, payload, receivedAt }: StoredSignal): QueueSchema<'Signal'> {
+  return { id, name, payload: jsonOrNull(payload), received_at: timeText(receivedAt) };
+}
+
+function jsonOrNull(text: string | null | undefined): unknown {
+  return text === undefined || text === null ? null : (JSON.parse(text) as unknown);
+}
+
+/** A task that another one depends on or waited for. */
+export function toEndedTask(task: EndedTask): QueueSchema<'EndedTask'> {
+  return {
+    id: task.id,
+    ...(task.key !== undefined && { key: task.key }),
+    ...(task.handlerRef !== undefined && { handler_ref: task.handlerRef }),
+    status: task.status,
+    result: jsonOrNull(task.result),
+    ...(task.isResultOmitted && { result_omitted: true }),
+  };
+}
+
+export function toRun(run: TaskRun): QueueSchema<'TaskRun'> {
+  return {
+    steps: run.steps.map(toStep),
+    signals: run.signals.map(toSignal),
+    dependencies: run.dependencies.map(toEndedTask),
+    children: run.children.map(toEndedTask),
+    ...(run.wokenBy && { woken_by: run.wokenBy as QueueSchema<'WokenBy'> }),
+  };
+}
+
+/** What a claim shows of a run: lists that are empty are left out. */
+export function toClaimedRun(run: TaskRun): Partial<QueueSchema<'TaskRun'>> {
+  const entries = Object.entries(toRun(run));
+  return Object.fromEntries(
+    entries.filter(([, value]) => !Array.isArray(value) || value.length > 0),
+  );
 }
 
 /** A task with everything. `payload`: in another form than base64. */

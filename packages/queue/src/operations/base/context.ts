@@ -52,6 +52,7 @@ export type DeliveryControl = Pick<
   | 'claim'
   | 'waitingClaims'
   | 'handBack'
+  | 'abandon'
   | 'workers'
   | 'onPulledLeaseEnded'
   | 'settleAll'
@@ -59,6 +60,8 @@ export type DeliveryControl = Pick<
   | 'cancelled'
   | 'complete'
   | 'fail'
+  | 'suspend'
+  | 'stepsRecorded'
   | 'extend'
   | 'probe'
 >;

@@ -7,7 +7,12 @@ export const fail = failWith(queueCodes);
 /** Refuses an invalid body: the first fault in the detail, all faults as pointers. */
 export function failBody(
   code:
-    'INVALID_TASK' | 'INVALID_SELECTOR' | 'INVALID_CLAIM' | 'INVALID_CONFIG' | 'INVALID_SCHEDULE',
+    | 'INVALID_TASK'
+    | 'INVALID_FLOW'
+    | 'INVALID_SELECTOR'
+    | 'INVALID_CLAIM'
+    | 'INVALID_CONFIG'
+    | 'INVALID_SCHEDULE',
   errors: readonly FieldError[],
 ): Refusal {
   const [first] = errors;

@@ -5,6 +5,7 @@ import {
   groupKey,
   groupTimeKey,
   idKey,
+  idLength,
   idOf,
   isGrouped,
   kinds,
@@ -16,6 +17,7 @@ import {
   timeOf,
 } from './keys.js';
 import { attemptsApart, decodeTask, isTombstone, type StoredTask } from './task-codec.js';
+import { allFlowRows } from './flow-rows.js';
 import { idsIn, readGroup } from './indexes.js';
 import { isListed } from './upkeep.js';
 import { readCounters, type Counters, type StoredQueue, queues } from './queue-state.js';
@@ -35,6 +37,7 @@ interface Tally {
   inFlight: number;
   dead: number;
   listed: number;
+  waits: number;
   created: Map<number, number>;
   groups: Map<string, { inFlight: number; retried: StoredTask[]; waiting: StoredTask[] }>;
 }
@@ -58,6 +61,8 @@ class Inspection {
   readonly problems: string[] = [];
   readonly #tallies = new Map<number, Tally>();
   readonly #expected = new Set<string>();
+  /** Tasks and flows that have rows. */
+  readonly #owned = new Set<string>();
   /** Ids by the lists they are in. */
   readonly #leased = new Map<string, string>();
   readonly #done = new Map<string, number>();
@@ -73,6 +78,10 @@ class Inspection {
         if (!this.#expected.has(key.toString('hex'))) this.#say(`row ${show(key)} is too many`);
       }
     }
+    for (const { key } of this.#rowsOf(kinds.flow)) {
+      const owner = key.toString('latin1', 1, 1 + idLength);
+      if (!this.#owned.has(owner)) this.#say(`row ${show(key)} belongs to no task`);
+    }
     for (const id of this.#leased.keys()) this.#say(`${id} has a lease and is not in flight`);
     for (const id of this.#done.keys()) this.#say(`${id} is listed as done and is not`);
     for (const id of this.#listed.keys()) this.#say(`${id} is listed and does not exist`);
@@ -86,6 +95,7 @@ class Inspection {
       inFlight: 0,
       dead: 0,
       listed: 0,
+      waits: 0,
       created: new Map(),
       groups: new Map(),
     });
@@ -125,6 +135,7 @@ class Inspection {
     const isMissing = isListed(this.rows) && this.#listed.get(id) !== place;
     if (isMissing) this.#say(`${id} is not listed at ${place}`);
     this.#listed.delete(id);
+    if (row.flow) for (const each of allFlowRows(this.rows, id, row.flow)) this.#owned.add(each.id);
     if (row.status === 'PENDING') this.#pending(tally, task);
     else if (row.status === 'IN_FLIGHT') this.#inFlight(tally, task);
     else if (row.status === 'DEAD') {
@@ -140,6 +151,7 @@ class Inspection {
     const { row, queueNumber } = task;
     tally.pending++;
     tally.created.set(row.createdAt, (tally.created.get(row.createdAt) ?? 0) + 1);
+    if (row.flow?.wait) tally.waits++;
     if (row.expiresAt !== null) this.#expect(timeKey(kinds.expiry, row.expiresAt, row.id));
     const group = groupBytes(row.groupKey);
     const due = row.dueAt!;
@@ -176,9 +188,10 @@ class Inspection {
 
   #tally(tally: Tally): void {
     const { queue, counters, pending, inFlight, dead, listed, created } = tally;
-    const counted = JSON.stringify([pending, inFlight, dead, listed]);
+    const counted = JSON.stringify([pending, inFlight, dead, listed, tally.waits]);
+    const waits = Object.values(counters.waits ?? {}).reduce((sum, count) => sum + count, 0);
     const { pending: waiting, inFlight: running, dead: ended, listed: all = 0 } = counters;
-    const stored = JSON.stringify([waiting, running, ended, all]);
+    const stored = JSON.stringify([waiting, running, ended, all, waits]);
     if (counted !== stored) this.#say(`${queue.name} counts ${stored}, there are ${counted}`);
     for (const [at, count] of created) {
       const key = queueTimeKey(kinds.created, queue.number, at);

@@ -3,6 +3,9 @@ import { DeadGroups, matchesDeadFilter, pageBytes, redriveRow } from '../port/st
 import type { DeadChange, DeadChangeResult, DeadPage, DeadTaskQuery } from '../port/task-store.js';
 import { decodeTask, factsOf, isTombstone, showWhole, type StoredTask } from './task-codec.js';
 import { after, idKey, idOf, keyBefore, kinds, queueKey, queueTimeKey, timeOf } from './keys.js';
+import { tasksRedriven } from '../port/flow-graph.js';
+import { runNow } from '../port/flow-program.js';
+import { flowIo } from './flows.js';
 import { putRow, readRow } from './queue-acts.js';
 import type { Step } from './step.js';
 import { holdKeyAgain } from './indexes.js';
@@ -99,14 +102,24 @@ export function actOnDead(step: Step, change: DeadChange): DeadChangeResult {
   if (row && (!isThere || readRow(step, row)?.revision !== row.ifRevision)) {
     return { kind: 'conflict', ids: [] };
   }
-  if (!isThere) return { kind: 'done', ids: [], row: undefined };
+  if (!isThere) return { kind: 'done', ids: [], dependents: 0, row: undefined };
   const ids = action === 'redrive' ? redrive(step, change) : purge(step, change);
+  const dependents = action === 'redrive' ? redriveFlows(step, ids, change) : 0;
   if (row) {
     const value = row.value(ids.length);
-    return { kind: 'done', ids, row: putRow(step, { ...row, value }, now) };
+    return { kind: 'done', ids, dependents, row: putRow(step, { ...row, value }, now) };
   }
   step.record({ at: now, principal: by, action, queue, selector, count: ids.length });
-  return { kind: 'done', ids, row: undefined };
+  return { kind: 'done', ids, dependents, row: undefined };
+}
+
+/** Returns how many tasks came back with the redriven ones. */
+function redriveFlows(step: Step, ids: readonly string[], change: DeadChange): number {
+  const inFlow = ids.filter((id) => step.task(id)?.row.flow);
+  if (inFlow.length === 0) return 0;
+  const { now, withDependents = true, fromStep } = change;
+  const program = tasksRedriven({ ids: inFlow, now, withDependents, fromStep });
+  return runNow(program, flowIo(step, now));
 }
 
 function redrive(step: Step, change: DeadChange): string[] {

@@ -36,14 +36,7 @@ import type {
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
 import { ListeningStore } from '../port/store-parts.js';
 import { Batcher, RecentTasks, Step } from './step.js';
-import {
-  claimDue,
-  type ClaimResult,
-  extendLease,
-  insertTask,
-  reorder,
-  settle,
-} from './transitions.js';
+import { claimDue, type ClaimResult, extendLease, insertTask, reorder } from './transitions.js';
 import { actOnDead, DeadGroupsReader, DeadPageReader } from './dead-rows.js';
 import {
   delayedCount,
@@ -76,7 +69,13 @@ import {
 import * as reading from './reading.js';
 import * as changes from './transitions.js';
 import { countReader, pageReader } from './listing.js';
-import { hasEndedKeys } from './indexes.js';
+import { hasEndedKeys, holderOf } from './indexes.js';
+import { insertFlow } from '../port/flow-graph.js';
+import { runNow } from '../port/flow-program.js';
+import type { AnyProgram } from '../port/flow-store.js';
+import { type FlowRow, type FlowRowQuery, type TaskWithResult } from '../port/flow-store.js';
+import { readFlowRows } from './flow-rows.js';
+import { finishFlows, flowIo, settleInFlow } from './flows.js';
 import { EventRecorder } from './events.js';
 import type { EventPosition } from '../port/events.js';
 import { latestTime } from './keys.js';
@@ -120,7 +119,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       run: (step, { task, now }) => insertTask(step, task, now),
       notify: (queue, handlers) => this.notifyWork(queue, handlers),
     });
-    this.#settlements = new Batcher({ ...shared, run: settle });
+    this.#settlements = new Batcher({ ...shared, run: settleInFlow });
     this.#read((rows) => this.#events.load(rows));
   }
 
@@ -163,19 +162,23 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   async counts(name: string, now = latestTime): Promise<QueueCounts> {
     return this.#read((rows) => {
       const queue = readQueue(rows, name);
-      if (!queue) return { pending: 0, delayed: 0, inFlight: 0, dead: 0, oldestDueAt: null };
-      const { pending, inFlight, dead } = readCounters(rows, queue.number);
+      if (!queue) {
+        return { pending: 0, delayed: 0, inFlight: 0, dead: 0, oldestDueAt: null, waits: {} };
+      }
+      const { pending, inFlight, dead, waits = {} } = readCounters(rows, queue.number);
       return {
         pending,
         delayed: delayedCount(rows, queue.number, now),
         inFlight,
         dead,
         oldestDueAt: pending === 0 ? null : oldestDueAt(rows, queue.number),
+        waits,
       };
     });
   }
 
   async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
+    if (tasks.some(({ flow }) => flow)) return this.runFlow(() => insertFlow(tasks, now), now);
     const work = handlersByQueue(tasks);
     const queues = new Set(work.keys());
     this.#due.beginInsert(queues);
@@ -189,6 +192,39 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     } finally {
       this.#due.endInsert(queues);
     }
+  }
+
+  async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {
+    return this.#transact((step) => {
+      const io = flowIo(step, now);
+      return runNow(start(), {
+        ...io,
+        insert: (request) => {
+          for (const { queue } of request.tasks) step.woken.queues.add(queue);
+          return io.insert(request);
+        },
+      });
+    });
+  }
+
+  async readFlowRows(query: FlowRowQuery): Promise<FlowRow[]> {
+    return this.#read((rows) => readFlowRows(rows, query));
+  }
+
+  async readTasks(ids: readonly string[]): Promise<TaskWithResult[]> {
+    return this.#read((rows) => reading.tasksWithResults(rows, ids));
+  }
+
+  async holderOf(queue: string, uniqueKey: string, now: number): Promise<string | undefined> {
+    return this.#read((rows) => {
+      const found = readQueue(rows, queue);
+      return found && holderOf(rows, found.number, uniqueKey, now)?.id;
+    });
+  }
+
+  /** Every end and what follows from it are one commit here. */
+  async wake(): Promise<number> {
+    return 0;
   }
 
   /**
@@ -205,7 +241,10 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     if (!queue) return { kind: 'queue_not_found' };
     const { task, now } = newTask(queue);
     const step = new Step(rows, this.#recent);
-    const result = insertTask(step, task, now);
+    const result = task.flow
+      ? runNow(insertFlow([task], now), flowIo(step, now))[0]!
+      : insertTask(step, task, now);
+    finishFlows(step);
     step.finish();
     // Runs behind the job that this one is part of, once if that is repeated.
     void this.database
@@ -452,21 +491,24 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
   /** Runs a step as one commit. Resolves when it is on disk. */
   async #transact<Result>(run: (step: Step) => Result): Promise<Result> {
     const bug: { thrown?: unknown } = {};
-    let hasEvents = false;
+    let last: Step | undefined;
     try {
       const done = await this.database.transact((target) => {
         try {
           const step = new Step(target.rows, this.#recent, this.#events);
           const result = run(step);
+          finishFlows(step);
           step.finish();
-          hasEvents = step.events.length > 0;
+          last = step;
           return result;
         } catch (error) {
           bug.thrown = error;
           throw error;
         }
       });
-      if (hasEvents) this.notifyEvents();
+      if (last && last.events.length > 0) this.notifyEvents();
+      for (const queue of last?.woken.queues ?? []) this.#workChanged(queue);
+      for (const id of last?.woken.dead ?? []) this.notifyEnded({ id, status: 'DEAD' });
       return done;
     } catch (error) {
       // A failed commit may be on disk nevertheless.

@@ -33,6 +33,7 @@ import type { RowReader } from '@millrace/engine';
  *   history    queue | step | time | instance              what happened in the queue
  *   totals     queue                                       the same since it was created
  *   retained   time | id                                   finished tasks by the end of their own retention
+ *   flow       id | kind | key                             steps, signals and links of a task
  *   event      number of its first event                   what happened to tasks in one commit
  */
 export const kinds = {
@@ -65,6 +66,7 @@ export const kinds = {
   retained: 25,
   history: 42,
   historyTotals: 43,
+  flow: 44,
 } as const;
 
 export type Kind = (typeof kinds)[keyof typeof kinds];

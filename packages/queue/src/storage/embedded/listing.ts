@@ -14,6 +14,7 @@ import {
   type TaskPosition,
 } from '../port/task-list.js';
 import { toTask } from '../port/store-parts.js';
+import { readFlowRows } from './flow-rows.js';
 import { idsIn } from './indexes.js';
 import {
   after,
@@ -52,7 +53,11 @@ export function pageReader(rows: RowReader, query: TaskListQuery): PageReader {
   const queue = readQueue(rows, query.queue);
   if (!queue) return { readSlice: () => true, page: { tasks: [], next: undefined } };
   const { number } = queue;
-  const few = fewTasks(rows, number, readCounters(rows, number), query.filter.statuses);
+  const { statuses, flowId } = query.filter;
+  const few =
+    flowId === undefined
+      ? fewTasks(rows, number, readCounters(rows, number), statuses)
+      : membersOf(rows, number, flowId);
   if (few) return { readSlice: () => true, page: pageOfAll(few, query) };
   const { order } = query;
   if (order === 'next') return new NextPageReader(number, query);
@@ -71,7 +76,10 @@ export function countReader(
   if (!queue) return known(0);
   const counters = readCounters(rows, queue.number);
   if (isStatusFilter(filter)) return known(counted(counters, filter.statuses));
-  const few = fewTasks(rows, queue.number, counters, filter.statuses);
+  const few =
+    filter.flowId === undefined
+      ? fewTasks(rows, queue.number, counters, filter.statuses)
+      : membersOf(rows, queue.number, filter.flowId);
   if (few) return known(few.filter((task) => matchesTaskFilter(task, filter)).length);
   return new CreatedCountReader(rows, queue.number, filter);
 }
@@ -108,11 +116,25 @@ export function fewTasks(
   if (statuses.includes('IN_FLIGHT') && counters.inFlight > 0 && !addLeased(rows, ids)) {
     return undefined;
   }
+  return tasksIn(rows, queue, ids);
+}
+
+function tasksIn(rows: RowReader, queue: number, ids: Iterable<string>): Task[] {
   return [...ids].flatMap((id) => {
     const bytes = rows.get(idKey(kinds.task, id));
     const task = bytes && decodeTask(id, bytes);
     return task && !isTombstone(task) && task.queueNumber === queue ? [toTask(task.row)] : [];
   });
+}
+
+/** The tasks of a flow in a queue. */
+function membersOf(rows: RowReader, queue: number, flowId: string): Task[] {
+  const members = readFlowRows(rows, { kind: 'member', ids: [flowId] });
+  return tasksIn(
+    rows,
+    queue,
+    members.map(({ key }) => key),
+  );
 }
 
 function addAll(

@@ -1,10 +1,4 @@
-import {
-  backUpBeforeUpgrade,
-  type Database,
-  open,
-  type OpenOptions,
-  refuseUpgrade,
-} from '@millrace/engine';
+import { backUpBeforeUpgrade, type Database, open, refuseUpgrade } from '@millrace/engine';
 import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
 import { formatReleases } from '@millrace/kit/format-releases';
@@ -21,7 +15,6 @@ export interface EmbeddedStoreOptions {
   log: Log;
   /** False: refuse data of an older version. */
   upgrade?: boolean | undefined;
-  durability?: NonNullable<OpenOptions['durability']>;
 }
 
 /** Version of the row layout in keys.ts. */

@@ -18,6 +18,9 @@ import {
 } from '../port/task-store.js';
 import { after, keyBefore, kinds, nameKey, queueKey } from './keys.js';
 import { encodeJson, readQueue, type StoredQueue, toQueue } from './queue-state.js';
+import { insertFlow } from '../port/flow-graph.js';
+import { runNow } from '../port/flow-program.js';
+import { flowIo } from './flows.js';
 import type { Step } from './step.js';
 import { insertTask } from './transitions.js';
 
@@ -135,7 +138,9 @@ export function writeRows(step: Step, batch: RowBatch): RowBatchResult {
   const written = puts.flatMap((put) => putRow(step, put, now) ?? []);
   let removed = 0;
   for (const removal of removals) removed += removeRows(step, removal);
-  const inserted = tasks.map((task) => insertTask(step, task, now));
+  const inserted = tasks.some(({ flow }) => flow)
+    ? runNow(insertFlow(tasks, now), flowIo(step, now))
+    : tasks.map((task) => insertTask(step, task, now));
   if (audit) step.record({ ...audit, at: now });
   return { kind: 'written', rows: written, removed, inserted };
 }

@@ -1,5 +1,6 @@
 import type { RowReader } from '@millrace/engine';
 import { configInUse, type Queue } from '../../core/queue.js';
+import { never, type WaitKind } from '../../core/flow.js';
 import type { Starts } from '../../core/pacing.js';
 import {
   after,
@@ -26,6 +27,10 @@ export interface Counters extends ReadyOrder {
   pending: number;
   inFlight: number;
   dead: number;
+  /** PENDING tasks of flows by what they wait for; absent while there was none. */
+  waits?: Partial<Record<WaitKind, number>>;
+  /** Those of them that wait for no time. */
+  parked?: number;
   /** Ids in the rows `listed`; absent in data of 0.1.0. */
   listed?: number;
   starts: Starts;
@@ -108,7 +113,8 @@ const maxOverdue = 10_000;
 
 /** PENDING tasks that are not due at `now`. */
 export function delayedCount(rows: RowReader, queue: number, now: number): number {
-  const all = readCounters(rows, queue).scheduled ?? scheduledCount(rows, queue);
+  const { scheduled, parked = 0 } = readCounters(rows, queue);
+  const all = (scheduled ?? scheduledCount(rows, queue)) - parked;
   const start = queueKey(kinds.scheduled, queue);
   const end = queueTimeKey(kinds.scheduled, queue, now + 1);
   let overdue = 0;
@@ -124,7 +130,7 @@ export function oldestDueAt(rows: RowReader, queue: number): number | null {
   const { floors, lanes } = readCounters(rows, queue);
   let oldest = Infinity;
   const see = (key: Buffer | undefined) => {
-    if (key) oldest = Math.min(oldest, timeOf(key));
+    if (key && timeOf(key) < never) oldest = Math.min(oldest, timeOf(key));
   };
   const first = (start: Buffer, end: Buffer) => {
     for (const { key } of rows.range({ start, end, limit: 1 })) return key;
@@ -484,7 +490,9 @@ function dueAt(rows: RowReader, name: string): number | undefined {
   let earliest: number | undefined;
   for (const kind of [kinds.ready, kinds.lined, kinds.scheduled]) {
     const first = firstOf(rows, kind, number);
-    if (first) earliest = Math.min(earliest ?? Infinity, timeOf(first));
+    if (first && timeOf(first) < never) {
+      earliest = Math.min(earliest ?? Infinity, timeOf(first));
+    }
   }
   return earliest;
 }

@@ -1,7 +1,8 @@
 import type { RowReader } from '@millrace/engine';
 import type { AuditRecord } from '../../core/audit.js';
 import type { FullTask, Tombstone } from '../../core/task.js';
-import { toTombstone } from '../port/store-parts.js';
+import type { TaskWithResult } from '../port/flow-store.js';
+import { toTask, toTombstone } from '../port/store-parts.js';
 import { tombstoneMs, type AuditQuery, type GroupQuery } from '../port/task-store.js';
 import { readGroup } from './indexes.js';
 import {
@@ -26,6 +27,16 @@ export function oldestPendingAt(rows: RowReader, queue: number): number | null {
 export function task(rows: RowReader, id: string): FullTask | Tombstone | undefined {
   const found = find(rows, id);
   return found && !isTombstone(found) ? showFull(rows, found) : found;
+}
+
+/** Tasks with their results. */
+export function tasksWithResults(rows: RowReader, ids: readonly string[]): TaskWithResult[] {
+  return ids.flatMap((id) => {
+    const found = find(rows, id);
+    if (!found || isTombstone(found)) return [];
+    const result = found.hasResult ? rows.get(idKey(kinds.result, id)) : undefined;
+    return [{ ...toTask(found.row), result: result?.toString() ?? null }];
+  });
 }
 
 function find(rows: RowReader, id: string): StoredTask | Tombstone | undefined {

@@ -1,6 +1,8 @@
 import type { RowWriter } from '@millrace/engine';
 import { type AuditAct, type AuditRecord, chainAct } from '../../core/audit.js';
+import { type EndStatus, never } from '../../core/flow.js';
 import type { Attempt, Tombstone, WholeTask } from '../../core/task.js';
+import { removeFlowRows } from './flow-rows.js';
 import { claimRow, maxStoredAttempts, toTombstone } from '../port/store-parts.js';
 import { type ClaimRequest, StorageUnavailable } from '../port/task-store.js';
 import {
@@ -70,6 +72,11 @@ export class Step {
   readonly #groups: TouchedGroups;
   readonly #leases = new TouchedLeases();
   readonly #listings = new TouchedListings();
+  /** Tasks that others may wait for and that end in this step. */
+  ended = new Map<string, EndStatus>();
+  endedAt = 0;
+  /** Queues with tasks of flows that became due, and tasks of flows that died. */
+  readonly woken = { queues: new Set<string>(), dead: new Set<string>() };
   /** What happened to tasks in this step, if somebody reads events. */
   readonly events: TaskEvent[] = [];
 
@@ -141,6 +148,7 @@ export class Step {
     this.#listings.remove(task.queueNumber, createdAt, id);
     if (task.payload === undefined) this.rows.remove(idKey(kinds.payload, id));
     if (task.hasResult) this.rows.remove(idKey(kinds.result, id));
+    if (task.row.flow) removeFlowRows(this.rows, id, task.row.flow);
     keepKeyOfDeleted(this.rows, task.queueNumber, task.row);
     for (const number of attemptsApart(task)) this.rows.remove(attemptKey(id, number));
     this.rows.put(idKey(kinds.task, id), encodeTombstone(toTombstone(task.row, now)));
@@ -165,7 +173,7 @@ export class Step {
     const { row } = task;
     const { number } = queue.stored;
     const group = groupBytes(row.groupKey);
-    this.#countPending(queue, row.createdAt, 1);
+    this.#countPending(queue, task, 1);
     if (row.expiresAt !== null) {
       this.rows.put(timeKey(kinds.expiry, row.expiresAt, row.id), noBytes);
     }
@@ -204,7 +212,7 @@ export class Step {
     const { fifo, converting } = queue.counters;
     const group = groupBytes(row.groupKey);
     const due = row.dueAt!;
-    this.#countPending(queue, row.createdAt, -1);
+    this.#countPending(queue, task, -1);
     if (row.expiresAt !== null) {
       this.rows.remove(timeKey(kinds.expiry, row.expiresAt, row.id));
     }
@@ -270,6 +278,7 @@ export class Step {
     else if (ids) ids.push(task.row.id);
     else done.set(at, [task.row.id]);
     releaseKey(this.rows, task.queueNumber, task.row);
+    this.#endFlow(task.row, 'SUCCEEDED', at);
   }
 
   died(task: StoredTask): void {
@@ -281,6 +290,13 @@ export class Step {
     const retained = retainedKey(task);
     if (retained) this.rows.put(retained, noBytes);
     releaseKey(this.rows, stored.number, row);
+    this.#endFlow(row, 'DEAD', row.deadAt!);
+  }
+
+  #endFlow({ id, flow }: StoredTask['row'], status: EndStatus, at: number): void {
+    if (!flow?.hasWaiters) return;
+    this.ended.set(id, status);
+    this.endedAt = Math.max(this.endedAt, at);
   }
 
   leaveDead(task: StoredTask): void {
@@ -358,9 +374,14 @@ export class Step {
     this.rows.put(queueTimeKey(kinds.done, queue, at, ids[0]), encodeIds(ids));
   }
 
-  #countPending({ counters, created }: StepQueue, createdAt: number, delta: number): void {
+  #countPending({ counters, created }: StepQueue, task: StoredTask, delta: number): void {
+    const { createdAt, flow } = task.row;
     counters.pending += delta;
     created.set(createdAt, (created.get(createdAt) ?? 0) + delta);
+    if (!flow?.wait) return;
+    const { kind } = flow.wait;
+    counters.waits = { ...counters.waits, [kind]: (counters.waits?.[kind] ?? 0) + delta };
+    if (task.row.dueAt === never) counters.parked = (counters.parked ?? 0) + delta;
   }
 }
 

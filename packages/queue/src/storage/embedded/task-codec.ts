@@ -19,6 +19,7 @@ import {
   toWholeTask,
 } from '../port/store-parts.js';
 import type { TaskFilter } from '../port/task-list.js';
+import type { TaskFlow } from '../../core/flow.js';
 import type { NewTask } from '../port/task-store.js';
 import { attemptKey, idKey, kinds, timeOf } from './keys.js';
 import { encodeJson } from './queue-state.js';
@@ -53,8 +54,16 @@ export const maxInlineBytes = 1_024;
 
 const forms = { task: 1, payloadApart: 2, tombstone: 3 } as const;
 const statusNames = ['PENDING', 'IN_FLIGHT', 'SUCCEEDED', 'DEAD'] as const;
-const deadReasons = [null, 'ATTEMPTS_EXHAUSTED', 'PERMANENT', 'EXPIRED', 'CANCELLED'] as const;
-const verdicts = ['succeeded', 'retry', 'dead', 'handed_back'] as const;
+const deadReasons = [
+  null,
+  'ATTEMPTS_EXHAUSTED',
+  'PERMANENT',
+  'EXPIRED',
+  'CANCELLED',
+  'DEPENDENCY_FAILED',
+  'FLOW_STUCK',
+] as const;
+const verdicts = ['succeeded', 'retry', 'dead', 'handed_back', 'suspended'] as const;
 
 type Head = [
   queueNumber: number,
@@ -96,6 +105,7 @@ interface Extra {
   key?: [key: string, until: number | null];
   /** The result is in a row of its own, or was dropped. */
   result?: 'stored' | 'dropped';
+  flow?: TaskFlow;
 }
 
 type StoredLease = [
@@ -194,9 +204,11 @@ export function encodeTask(task: StoredTask): Buffer {
 }
 
 function extraOf({ row, hasResult }: StoredTask): Extra | undefined {
-  const { progress, uniqueKey, uniqueUntil, resultDropped } = row;
-  if (!progress && uniqueKey === null && !hasResult && !resultDropped) return undefined;
+  const { progress, uniqueKey, uniqueUntil, resultDropped, flow } = row;
+  const hasMore = flow || resultDropped;
+  if (!progress && uniqueKey === null && !hasResult && !hasMore) return undefined;
   return {
+    ...(flow && { flow }),
     ...(progress && { progress: [progress.percent, progress.message, progress.at] }),
     ...(uniqueKey !== null && { key: [uniqueKey, uniqueUntil] }),
     ...((hasResult || resultDropped) && { result: hasResult ? 'stored' : 'dropped' }),
@@ -296,6 +308,7 @@ function rowOf(id: string, head: Head, state: State): TaskRow {
     resultDropped: state[14]?.result === 'dropped',
     uniqueKey: state[14]?.key?.[0] ?? null,
     uniqueUntil: state[14]?.key?.[1] ?? null,
+    flow: state[14]?.flow ?? null,
   };
 }
 

@@ -21,6 +21,7 @@ import {
   showFull,
   type StoredTask,
 } from './task-codec.js';
+import { allFlowRows, writeFlowRows } from './flow-rows.js';
 import { holdKey } from './indexes.js';
 import {
   holdsKey,
@@ -202,14 +203,17 @@ function toMoved(rows: RowReader, id: string, bytes: Buffer): Moved {
   const task = decodeTask(id, Buffer.from(bytes));
   if (isTombstone(task)) return task;
   const { payload, attempts, result } = showFull(rows, task);
-  return { row: movedRow(task.row), payload: Buffer.from(payload), attempts, result };
+  const moved = { row: movedRow(task.row), payload: Buffer.from(payload), attempts, result };
+  const { flow } = task.row;
+  return flow ? { ...moved, flowRows: allFlowRows(rows, id, flow) } : moved;
 }
 
 function putTask(step: Step, moved: MovedTask, now: number): void {
-  const { row, payload, attempts, result } = moved;
+  const { row, payload, attempts, result, flowRows = [] } = moved;
   const { number } = step.queue(row.queue)!.stored;
   const isApart = payload.length > maxInlineBytes;
-  const fixed = { ...row, payload, dueAt: 0, maxPending: 0 };
+  const fixed = { ...row, payload, dueAt: 0, maxPending: 0, flow: undefined };
+  writeFlowRows(step.rows, { puts: flowRows, removals: [] });
   const task: StoredTask = {
     row,
     queueNumber: number,

@@ -7,6 +7,7 @@ import {
   extendedExpiry,
   isClaimable,
   mayEnd,
+  mayUpdate,
   newRow,
   settleRow,
   toTask,
@@ -70,7 +71,7 @@ export function insertTask(step: Step, task: NewTask, now: number): InsertResult
   }
   if (found) step.rows.remove(timeKey(kinds.tombstone, found.purgedAt, found.id));
   const isApart = task.payload.length > maxInlineBytes;
-  const stored = {
+  const stored: StoredTask = {
     row: newRow(task, now),
     queueNumber: queue.stored.number,
     attemptsApart: 0,
@@ -81,8 +82,8 @@ export function insertTask(step: Step, task: NewTask, now: number): InsertResult
     fixed: encodeFixed(task, queue.stored.number, now),
   };
   if (isApart) step.rows.put(idKey(kinds.payload, task.id), Buffer.from(task.payload));
-  step.store(stored);
   step.enter(stored, now);
+  step.store(stored);
   step.list(stored);
   holdKey(step.rows, queue.stored.number, stored.row);
   step.note('submitted', stored, now);
@@ -207,7 +208,8 @@ export function settle(step: Step, settlement: Settlement): SettleResult {
   if (!mayEnd(row.lease, settlement)) return { kind: 'lease_lost', task: toTask(row) };
   step.removeLease(task);
   settleRow(row, settlement);
-  step.addAttempt(task, settlement.attempt);
+  // A suspension is no attempt, and many of them would push the attempts out of the history.
+  if (settlement.verdict.kind !== 'suspended') step.addAttempt(task, settlement.attempt);
   if (settlement.result !== undefined && row.status === 'SUCCEEDED') {
     step.rows.put(idKey(kinds.result, row.id), Buffer.from(settlement.result));
     task.hasResult = true;
@@ -268,7 +270,7 @@ export function updateTask(step: Step, change: UpdateTaskChange): TaskChangeResu
   const task = step.task(change.id);
   if (!task) return { kind: 'not_found' };
   const { row } = task;
-  if (row.status !== 'PENDING') return { kind: 'refused', task: toTask(row) };
+  if (!mayUpdate(row, change)) return { kind: 'refused', task: toTask(row) };
   changeWaiting(step, task, change);
   record(step, change.action, row.queue, change, 1);
   return { kind: 'changed', task: toTask(row) };

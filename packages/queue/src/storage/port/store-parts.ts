@@ -1,3 +1,4 @@
+import type { TaskFlow } from '../../core/flow.js';
 import type { Queue } from '../../core/queue.js';
 import type {
   Attempt,
@@ -76,6 +77,7 @@ export function newRow(task: NewTask, now: number): TaskRow {
     resultDropped: false,
     uniqueKey: task.uniqueKey ?? null,
     uniqueUntil: task.uniqueUntil ?? null,
+    flow: task.flow ?? null,
   };
 }
 
@@ -96,6 +98,13 @@ export function claimRow(
     startedAt: claim.now,
     isAsync: false,
   };
+  if (row.flow?.wait) row.flow = wokenByTime(row.flow);
+}
+
+/** A task that is claimed while it waits was woken by its time. */
+export function wokenByTime(flow: TaskFlow): TaskFlow {
+  const { until: wokenAt } = flow.wait!;
+  return { ...flow, wait: undefined, wokenBy: { kind: 'timer' }, wokenAt };
 }
 
 /** False: the settlement is for an expired lease, and this one was extended since. */
@@ -134,6 +143,15 @@ export function settleRow(row: TaskRow, settlement: Settlement): void {
       row.status = 'PENDING';
       row.dueAt = verdict.dueAt;
       return;
+    case 'suspended':
+      row.attempt--;
+      row.totalAttempts--;
+      row.status = 'PENDING';
+      row.dueAt = verdict.dueAt;
+      // It holds no turn of its group.
+      row.started = false;
+      row.flow = verdict.flow;
+      return;
     case 'retry':
       row.status = 'PENDING';
       row.dueAt = verdict.dueAt;
@@ -146,6 +164,7 @@ export function expireRow(row: TaskRow, now: number): void {
   row.updatedAt = now;
   row.deadAt = now;
   row.deadReason = 'EXPIRED';
+  row.flow &&= { ...row.flow, wait: undefined };
   row.lastError = expiredError(now);
 }
 
@@ -160,7 +179,17 @@ export function cancelRow(row: TaskRow, message: string, now: number): void {
   row.updatedAt = now;
   row.deadAt = now;
   row.deadReason = 'CANCELLED';
+  row.flow &&= { ...row.flow, wait: undefined };
   row.lastError = cancelledError(message, now);
+}
+
+export function failDependent(row: TaskRow, error: LastError): void {
+  row.status = 'DEAD';
+  row.dueAt = null;
+  row.updatedAt = error.at;
+  row.deadAt = error.at;
+  row.deadReason = 'DEPENDENCY_FAILED';
+  row.lastError = error;
 }
 
 export function cancelledError(message: string, at: number): LastError {
@@ -182,6 +211,16 @@ export function updateRow(
   row.updatedAt = now;
 }
 
+/** A blocked task cannot be made due, and the time of a suspended one is its handler's. */
+export function mayUpdate(
+  { status, flow }: Pick<Task, 'status' | 'flow'>,
+  { action, dueAt }: Pick<UpdateTaskChange, 'action' | 'dueAt'>,
+): boolean {
+  if (status !== 'PENDING') return false;
+  if (dueAt === undefined || !flow?.wait) return true;
+  return action === 'run_now' && flow.wait.kind !== 'dependencies';
+}
+
 export function redriveRow(row: TaskRow, dueAt: number, now: number): void {
   row.status = 'PENDING';
   row.attempt = 0;
@@ -192,6 +231,7 @@ export function redriveRow(row: TaskRow, dueAt: number, now: number): void {
   row.deadAt = null;
   row.deadReason = null;
   row.started = false;
+  row.flow &&= { ...row.flow, wait: undefined };
 }
 
 /** The history with one more attempt. */
@@ -233,6 +273,7 @@ export function toTask(row: TaskRow): Task {
     lastError: row.lastError,
     submittedBy: row.submittedBy,
     options: row.options,
+    flow: row.flow ?? null,
   };
 }
 

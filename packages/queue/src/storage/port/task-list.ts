@@ -5,6 +5,7 @@ export interface TaskFilter {
   statuses?: readonly TaskStatus[] | undefined;
   handlerRef?: string | undefined;
   groupKey?: string | undefined;
+  flowId?: string | undefined;
   /** Inclusive. */
   createdFrom?: number | undefined;
   /** Exclusive. */
@@ -53,7 +54,7 @@ export interface TaskListing {
 export const maxScannedTasks = 4_000;
 export const maxExactCount = 10_000;
 
-type FilteredFields = Pick<Task, 'status' | 'handlerRef' | 'groupKey' | 'createdAt'>;
+type FilteredFields = Pick<Task, 'status' | 'handlerRef' | 'groupKey' | 'createdAt' | 'flow'>;
 
 export function matchesTaskFilter(task: FilteredFields, filter: TaskFilter): boolean {
   const { statuses, handlerRef, groupKey, createdFrom, createdBefore } = filter;
@@ -61,6 +62,7 @@ export function matchesTaskFilter(task: FilteredFields, filter: TaskFilter): boo
   if (createdBefore !== undefined && task.createdAt >= createdBefore) return false;
   if (statuses && !statuses.includes(task.status)) return false;
   if (handlerRef !== undefined && task.handlerRef !== handlerRef) return false;
+  if (filter.flowId !== undefined && task.flow?.flowId !== filter.flowId) return false;
   return groupKey === undefined || task.groupKey === groupKey;
 }
 

@@ -12,6 +12,8 @@ import type {
   WholeTask,
 } from '../../core/task.js';
 import type { Verdict } from '../../core/outcome.js';
+import type { Suspension, TaskFlow } from '../../core/flow.js';
+import type { FlowStore } from './flow-store.js';
 import type { EventLog } from './events.js';
 import type { TaskChanging } from './task-changes.js';
 import type { TaskListing } from './task-list.js';
@@ -25,7 +27,7 @@ export type WorkListener = (queue: string, handlers?: ReadonlySet<string>) => vo
  * retention are decided by the caller. A store that cannot reach its database throws
  * `StorageUnavailable`.
  */
-export interface TaskStore extends TaskListing, TaskChanging, Rows, EventLog {
+export interface TaskStore extends TaskListing, TaskChanging, FlowStore, Rows, EventLog {
   readonly capabilities: StoreCapabilities;
 
   // Queues
@@ -212,6 +214,10 @@ export interface NewTask {
    * holder has started, this task takes the key.
    */
   isDebounced?: boolean | undefined;
+  /** Dependencies, parent and flow, if the task has any. */
+  flow?: TaskFlow | undefined;
+  /** Must be the token of the parent's lease, if given. */
+  parentToken?: string | undefined;
 }
 
 export type InsertResult =
@@ -220,7 +226,9 @@ export type InsertResult =
   | { kind: 'existing'; task: Task }
   | { kind: 'purged'; tombstone: Tombstone }
   | { kind: 'queue_not_found' }
-  | { kind: 'queue_full' };
+  | { kind: 'queue_full' }
+  | { kind: 'unknown_dependency'; id: string }
+  | { kind: 'unknown_parent' | 'parent_ended' | 'parent_lease_lost' };
 
 export interface ClaimRequest {
   queue: string;
@@ -274,6 +282,8 @@ export interface Settlement {
   result?: string | undefined;
   /** The result was too large to keep. */
   resultDropped?: boolean | undefined;
+  /** What the task waits for, with the verdict `suspended`; the store fills in the verdict. */
+  suspension?: Suspension | undefined;
   /** Only if the lease expired by this time: it may have been extended on another server. */
   expiredBy?: number | undefined;
 }
@@ -339,6 +349,10 @@ export interface DeadChange {
   selector: Readonly<Record<string, unknown>>;
   /** Redrive: when the n-th of `ids` is due; absent: now. */
   dueAt?: ((index: number) => number) | undefined;
+  /** Redrive: also the tasks that died of these; absent: yes. */
+  withDependents?: boolean | undefined;
+  /** Redrive: drop this step and those after it; null: all; absent: none. */
+  fromStep?: string | null | undefined;
   /**
    * The job that this is a step of; its new value is given how many tasks changed. Without one the
    * change is audited; of a job, its start and its end are.
@@ -346,9 +360,10 @@ export interface DeadChange {
   row?: (RowKey & { ifRevision: number; value: (count: number) => RowValue }) | undefined;
 }
 
-/** The ids of the tasks that were changed, in the order given. */
+/** The ids of the tasks that were changed, in the order given, and how many came back with them. */
 export type DeadChangeResult =
-  { kind: 'done'; ids: string[]; row: Row | undefined } | { kind: 'conflict'; ids: [] };
+  | { kind: 'done'; ids: string[]; dependents: number; row: Row | undefined }
+  | { kind: 'conflict'; ids: [] };
 
 export type { AuditRecord, Verdict };
 

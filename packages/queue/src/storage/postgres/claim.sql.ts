@@ -143,7 +143,7 @@ const claimText = (
       due_at = CASE l.group_key WHEN '' THEN l.due_at END, started = l.started OR l.group_key <> '',
       attempt = l.attempt + 1, total_attempts = l.total_attempts + 1, updated_at = $4,
       lease_token = p.token, lease_expires_at = $5, lease_node = $6, lease_started_at = $4,
-      lease_async = false
+      lease_async = false, wait = NULL
     FROM unnest(ARRAY(SELECT id FROM picked), ARRAY(SELECT due_at FROM picked), $7::text[])
       WITH ORDINALITY AS p(id, was_due_at, token, position)
     WHERE p.id IS NOT NULL AND ${byId('l.id', 'p.id')} AND l.lease_token IS NULL
@@ -173,6 +173,7 @@ const claimText = (
     c.attempt, c.total_attempts, c.redrive_count, c.last_error, array_to_string(c.attempts, ','),
     t.handler_ref, t.content_type, nullif(t.headers, '{}'), t.created_at, t.submitted_by, t.payload,
     t.options,
+    c.flow,
     CASE WHEN c.id IS NULL THEN set_config('synchronous_commit', 'off', true) END
   FROM room LEFT JOIN claimed c ON true
     LEFT JOIN LATERAL (SELECT * FROM millrace.tasks WHERE id = c.id OFFSET 0) t ON true`;

@@ -1,8 +1,9 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { startStepMs } from '../../core/pacing.js';
+import type { TaskFlow } from '../../core/flow.js';
 import type { LastError, WholeTask } from '../../core/task.js';
-import { queueChanged } from '../port/store-parts.js';
+import { queueChanged, wokenByTime } from '../port/store-parts.js';
 import type { ClaimRequest } from '../port/task-store.js';
 import { claim, claimWithGroupLimit, lockAndPromote } from './claim.sql.js';
 import { LowWaterMarkSweeper } from './low-water-marks.js';
@@ -189,6 +190,7 @@ export type ClaimedRow = [
   submittedBy: string,
   payload: Buffer,
   options: string | null,
+  flow: string | null,
 ];
 
 export function toClaimedTask(
@@ -236,7 +238,13 @@ export function toClaimedTask(
     options: optionsOf(row[17]),
     payload: row[16],
     attempts: attemptsOf(attempts),
+    flow: claimedFlow(row[18]),
   };
+}
+
+function claimedFlow(text: string | null): TaskFlow | null {
+  const flow = text === null ? null : (JSON.parse(text) as TaskFlow);
+  return flow?.wait ? wokenByTime(flow) : flow;
 }
 
 interface QueueShare {

@@ -1,5 +1,6 @@
 import type { Log } from '@millrace/kit/log';
 import type { Connections } from './connections.js';
+import { never } from '../../core/flow.js';
 import { dueMark, lowWaterMarkOf, markStepMs } from './low-water-marks.js';
 import { statement } from './statement.js';
 
@@ -142,7 +143,7 @@ export const counts = statement(
     SELECT l.due_at FROM queue q CROSS JOIN LATERAL (
       SELECT l.due_at FROM millrace.live l
       WHERE l.queue_no = q.no AND l.stage < 2 AND l.created_at >= 0
-        AND l.due_at >= q.mark AND l.lease_token IS NULL
+        AND l.due_at >= q.mark AND l.due_at < ${never} AND l.lease_token IS NULL
       ORDER BY l.due_at LIMIT 1
     ) l
   ), raised AS (
@@ -155,7 +156,10 @@ export const counts = statement(
     coalesce(sum(b.dead), 0)::bigint AS dead,
     (SELECT due_at FROM oldest) AS oldest_due_at,
     (SELECT count(*) FROM (SELECT 1 FROM queue q CROSS JOIN LATERAL (SELECT 1 FROM millrace.live l
-      WHERE l.queue_no = q.no AND l.stage = 1 AND l.due_at > $3 LIMIT ${maxDelayed}) d) c) AS delayed
+      WHERE l.queue_no = q.no AND l.stage = 1 AND l.due_at > $3
+      AND l.due_at < ${never} LIMIT ${maxDelayed}) d) c) AS delayed,
+    (SELECT jsonb_object_agg(wait, n) FROM (SELECT l.wait, count(*) AS n FROM millrace.live l
+      WHERE l.queue_no = (SELECT no FROM queue) AND l.wait IS NOT NULL GROUP BY 1) w) AS waits
   FROM millrace.counters b
   WHERE b.queue_no = (SELECT no FROM queue) AND b.entry >= $2`,
 );

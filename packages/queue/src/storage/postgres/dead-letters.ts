@@ -10,23 +10,23 @@ import {
   type Row,
 } from '../port/task-store.js';
 import type { Connections, Transaction } from './connections.js';
-import { lowerMarks } from './low-water-marks.js';
-import { purgeTasks } from './retention.js';
+import { purgeTasks, redriveTasks } from './retention.js';
 import { recordAct } from './audit.js';
 import { lockRow, storeRows } from './rows.js';
 import {
-  byId,
   endedColumns,
   fixedColumns,
   historyColumn,
-  isDead,
-  optionColumns,
   statement,
   type Statement,
   tasksOf,
 } from './statement.js';
 import { keepQueue } from './queues.js';
 import { attemptsOf, type TaskColumns, toTask, wholeMs, withoutZeros } from './tasks.js';
+import { tasksRedriven } from '../port/flow-graph.js';
+import { runLater } from '../port/flow-program.js';
+import type { Counters } from './counters.js';
+import { flowIo } from './flows.js';
 import { holdKeysAgain, type RedrivenColumns } from './inserts.js';
 
 type PageColumns = TaskColumns & { attempts: string; payload_bytes: number };
@@ -105,7 +105,11 @@ export async function readDeadGroups(
   }));
 }
 
-export function actOnDead(connections: Connections, change: DeadChange): Promise<DeadChangeResult> {
+export function actOnDead(
+  connections: Connections,
+  counters: Counters,
+  change: DeadChange,
+): Promise<DeadChangeResult> {
   const { action, now, by, selector, row } = change;
   return connections.transact(async (transaction) => {
     const [queue] = await transaction.query<{ no: number }>(keepQueue, [change.queue]);
@@ -113,28 +117,31 @@ export function actOnDead(connections: Connections, change: DeadChange): Promise
     const put = row && { ...row, value: {} };
     const before = put && (await lockRow(transaction, queue.no, put));
     if (row && !before) return { kind: 'conflict', ids: [] };
-    const act = action === 'redrive' ? redrive : purge;
-    const ids = await act(transaction, queue.no, change);
+    const { ids, dependents } =
+      action === 'redrive'
+        ? await redrive(transaction, counters, queue.no, change)
+        : { ids: await purge(transaction, queue.no, change), dependents: 0 };
     if (row) {
       const next = nextRow({ ...row, value: row.value(ids.length) }, before, now)!;
       await storeRows(transaction, [next], new Map([[change.queue, queue.no]]));
-      return done(ids, next);
+      return done(ids, dependents, next);
     }
     const audited = { at: now, principal: by, action, queue: change.queue, selector };
     await recordAct(transaction, { ...audited, count: ids.length });
-    return done(ids);
+    return done(ids, dependents);
   });
 }
 
-function done(ids: string[], row?: Row): DeadChangeResult {
-  return { kind: 'done', ids, row };
+function done(ids: string[], dependents = 0, row?: Row): DeadChangeResult {
+  return { kind: 'done', ids, dependents, row };
 }
 
 async function redrive(
   transaction: Transaction,
+  counters: Counters,
   queueNo: number,
   change: DeadChange,
-): Promise<string[]> {
+): Promise<{ ids: string[]; dependents: number }> {
   const dueAt = new Map<string, number>();
   for (const [index, id] of change.ids.entries()) {
     if (!dueAt.has(id)) dueAt.set(id, wholeMs(change.dueAt?.(index) ?? change.now));
@@ -149,7 +156,12 @@ async function redrive(
     inOrder.map((id) => changed.get(id)!),
     change.now,
   );
-  return inOrder;
+  const inFlow = inOrder.filter((id) => changed.get(id)!.in_flow);
+  const { now, withDependents = true, fromStep } = change;
+  const program = tasksRedriven({ ids: inFlow, now, withDependents, fromStep });
+  const dependents =
+    inFlow.length > 0 ? await runLater(program, flowIo({ transaction, counters, now })) : 0;
+  return { ids: inOrder, dependents };
 }
 
 async function purge(
@@ -220,34 +232,4 @@ export const deadGroups = statement(
     GROUP BY error_type, handler_ref, http_status
   ) AS kinds
   ORDER BY count DESC, last_seen_at DESC, sample_id DESC LIMIT $2`,
-);
-
-/** $1 queue, $2 ids that differ, $3 when each is due, $4 died by, $5 now. */
-export const redriveTasks = statement(
-  'redrive',
-  `WITH input AS (
-    SELECT * FROM unnest($2::text[], $3::bigint[]) AS i(id, due_at)
-  ), back AS (
-    DELETE FROM millrace.ended e USING input i
-    WHERE ${byId('e.id', 'i.id')} AND e.queue_no = $1 AND ${isDead('e')} AND e.ended_at <= $4
-    RETURNING e.*, i.due_at
-  ), waiting AS (
-    INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, attempt,
-      total_attempts, redrive_count, stage, priority, settled_verdict, started, group_key,
-      settled_token, http_status, error_type, last_error, attempts, progress, unique_key,
-      unique_until, labels, retain_ms)
-    SELECT b.id, b.queue_no, t.created_at, $5, b.due_at, 0, b.total_attempts,
-      b.redrive_count + 1, CASE WHEN b.due_at <= $5 THEN 0 ELSE 1 END, t.priority,
-      b.settled_verdict, false, coalesce(t.group_key, ''), b.settled_token, b.http_status,
-      b.error_type, b.last_error, b.attempts, b.progress, b.unique_key, b.unique_until,
-      ${optionColumns('t.options')}
-    FROM back b ${tasksOf('b')}
-    RETURNING id, queue_no, stage, priority, group_key, due_at, created_at, unique_key,
-      unique_until
-  ), ${lowerMarks('waiting')}, counted AS (
-    INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
-    SELECT $1, count(*), 0, -count(*) FROM waiting HAVING count(*) > 0
-  )
-  SELECT w.id, t.queue, t.handler_ref, w.unique_key, w.unique_until
-  FROM waiting w ${tasksOf('w')}`,
 );

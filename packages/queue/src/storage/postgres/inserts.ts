@@ -396,6 +396,7 @@ export interface RedrivenColumns {
   handler_ref: string;
   unique_key: string | null;
   unique_until: number | null;
+  in_flow: boolean;
 }
 
 /** Redriven tasks keep their keys only if these are free. The rows are in the order of ids given. */

@@ -63,6 +63,14 @@ import { TaskLists } from './task-lists.js';
 import type { SkippingStatement, Statement } from './statement.js';
 import type { Source, Target } from '../transfer/moved.js';
 import { PostgresEnd } from './transfer-end.js';
+import { waitKinds } from '../../core/flow.js';
+import { insertFlow } from '../port/flow-graph.js';
+import { suspendTask } from '../port/flow-run.js';
+import { runLater } from '../port/flow-program.js';
+import type { AnyProgram } from '../port/flow-store.js';
+import { type FlowRow, type FlowRowQuery, type TaskWithResult } from '../port/flow-store.js';
+import { keyHolder, takeFlowEnds } from './flow.sql.js';
+import { type FlowEffects, flowIo, readRows as readFlowRows, tellFlowEnds } from './flows.js';
 import { findTasks, findWholeTasks } from './tasks.js';
 import { groupIsBusy, groupIsFull } from './task-changes.js';
 
@@ -189,12 +197,17 @@ export class PostgresStore extends ListeningStore implements TaskStore {
       in_flight: number;
       dead: number;
       oldest_due_at: number | null;
+      waits: Record<number, number> | null;
     }>(counts, [queue, this.#counters.firstEntry(queue), now]);
-    const { pending, delayed, in_flight: inFlight, dead, oldest_due_at: oldestDueAt } = row!;
-    return { pending, delayed: Math.min(pending, delayed), inFlight, dead, oldestDueAt };
+    const { pending, in_flight: inFlight, dead, oldest_due_at: oldestDueAt } = row!;
+    const delayed = Math.min(pending, row!.delayed);
+    const kinds = Object.entries(row!.waits ?? {}).map(([no, n]) => [waitKinds[Number(no) - 1], n]);
+    const waits = Object.fromEntries(kinds) as QueueCounts['waits'];
+    return { pending, delayed, inFlight, dead, oldestDueAt, waits };
   }
 
   async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
+    if (tasks.some(({ flow }) => flow)) return this.runFlow(() => insertFlow(tasks, now), now);
     const results = await this.#inserts.add(tasks.map((task) => ({ task, now })));
     const queues = new Set<string>();
     results.forEach((result) => {
@@ -209,6 +222,58 @@ export class PostgresStore extends ListeningStore implements TaskStore {
       this.notifyWork(queue, new Set(inserted.map(({ handlerRef }) => handlerRef)));
     }
     return results;
+  }
+
+  async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {
+    const counters = this.#counters;
+    let effects: FlowEffects = { queues: new Set(), dead: new Set() };
+    const result = await this.#connections.transact((transaction) => {
+      effects = { queues: new Set(), dead: new Set() };
+      return runLater(start(), flowIo({ transaction, counters, now, effects }));
+    });
+    this.#flowChanged(effects);
+    if (effects.dead.size > 0) await this.wake(now);
+    return result;
+  }
+
+  readFlowRows(query: FlowRowQuery): Promise<FlowRow[]> {
+    return readFlowRows(this.#connections, query);
+  }
+
+  async readTasks(ids: readonly string[]): Promise<TaskWithResult[]> {
+    if (ids.length === 0) return [];
+    const rows = await this.#connections.query<columns.FoundColumns & { result: string | null }>(
+      columns.findResults,
+      [ids],
+    );
+    const found = new Map(rows.map((row) => [row.id, row]));
+    return ids.flatMap((id) => {
+      const row = found.get(id);
+      return row && row.status !== null ? [{ ...columns.toTask(row), result: row.result }] : [];
+    });
+  }
+
+  async holderOf(queue: string, uniqueKey: string, now: number): Promise<string | undefined> {
+    const values = [queue, columns.withoutZeros(uniqueKey), now];
+    const [row] = await this.#connections.query<{ id: string }>(keyHolder, values);
+    return row?.id;
+  }
+
+  /** Tells waiting tasks about ends; after a crash, also those that a killed server left. */
+  async wake(now: number): Promise<number> {
+    const effects: FlowEffects = { queues: new Set(), dead: new Set() };
+    const takeEnds = this.#skip(takeFlowEnds);
+    const counters = this.#counters;
+    try {
+      return await tellFlowEnds(this.#connections, { counters, now, effects, takeEnds });
+    } finally {
+      this.#flowChanged(effects);
+    }
+  }
+
+  #flowChanged({ queues, dead }: FlowEffects): void {
+    for (const queue of queues) this.#changed(queue);
+    for (const id of dead) this.notifyEnded({ id, status: 'DEAD' });
   }
 
   async getTask(id: string): Promise<FullTask | Tombstone | undefined> {
@@ -235,13 +300,16 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     this.notifyCancelled(change.id);
     this.notifyEnded(result.task);
     this.#changed(result.task.queue);
+    if (result.task.flow) await this.wake(change.now);
     return result;
   }
 
   async cancelPending(change: CancelPendingChange): Promise<string[]> {
     const cancelled = await changes.cancelPending(this.#connections, change);
     for (const id of cancelled) this.notifyEnded({ id, status: 'DEAD' });
-    if (cancelled.length > 0) this.#changed(change.queue);
+    if (cancelled.length === 0) return cancelled;
+    this.#changed(change.queue);
+    await this.wake(change.now);
     return cancelled;
   }
 
@@ -261,7 +329,9 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
-    const results = await this.#settlements.add(settlements);
+    const results = settlements.some(({ suspension }) => suspension)
+      ? await Promise.all(settlements.map((each) => this.#settleOne(each)))
+      : await this.#settlements.add(settlements);
     results.forEach((result, i) => {
       if (!result.task) return;
       const { task } = result;
@@ -275,7 +345,19 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     this.#notify(work);
     this.#notifications.sendSlotsFreed(freed);
     for (const queue of freed) this.#slotFreed(queue);
+    if (this.#claimed.flowEnds > 0) {
+      this.#claimed.flowEnds = 0;
+      await this.wake(settlements[0]!.now);
+    }
     return results;
+  }
+
+  async #settleOne(settlement: Settlement): Promise<SettleResult> {
+    const { suspension, now } = settlement;
+    if (!suspension) return (await this.#settlements.add([settlement]))[0]!;
+    const result = await this.runFlow(() => suspendTask(settlement, suspension), now);
+    if (result.kind === 'settled' && result.task.status === 'DEAD') this.#claimed.flowEnds++;
+    return result;
   }
 
   async extendLease(
@@ -307,6 +389,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     this.#notify(queues);
     const tasks = found.map(columns.toTask);
     for (const task of tasks) this.notifyEnded(task);
+    if (tasks.some(({ flow }) => flow)) await this.wake(now);
     return tasks;
   }
 
@@ -342,8 +425,9 @@ export class PostgresStore extends ListeningStore implements TaskStore {
 
   async actOnDead(change: DeadChange): Promise<DeadChangeResult> {
     const { action, queue, now } = change;
-    const result = await actOnDead(this.#connections, change);
+    const result = await actOnDead(this.#connections, this.#counters, change);
     if (result.ids.length === 0) return result;
+    if (result.kind === 'done' && result.dependents > 0) await this.wake(now);
     this.#counters.added([queue]);
     if (action === 'purge') this.#retention.purgedAt(now);
     else this.#notify([queue]);
@@ -404,8 +488,10 @@ export class PostgresStore extends ListeningStore implements TaskStore {
       const written = await writeRows(transaction, batch);
       if (written.kind !== 'written') return written;
       const inserts = tasks.map((task) => ({ task, now }));
-      const inserted =
-        tasks.length > 0 ? await insertInTransaction(transaction, this.#counters, inserts) : [];
+      const io = flowIo({ transaction, counters: this.#counters, now });
+      const inserted = tasks.some(({ flow }) => flow)
+        ? await runLater(insertFlow(tasks, now), io)
+        : await insertInTransaction(transaction, this.#counters, inserts);
       if (audit) await recordAct(transaction, { ...audit, at: now });
       return { ...written, inserted };
     });

@@ -1,16 +1,19 @@
 import { type TaskStore, tombstoneMs } from '../port/task-store.js';
 import type { Connections } from './connections.js';
-import { LowWaterMark } from './low-water-marks.js';
+import { LowWaterMark, lowerMarks } from './low-water-marks.js';
 import {
   byId,
   counted,
   isDead,
-  type SkippingStatement,
+  optionColumns,
   skippingStatement,
-  type Statement,
   statement,
+  tasksOf,
+  type SkippingStatement,
+  type Statement,
 } from './statement.js';
 import { forgetClaimants } from './notifications.js';
+import { flowRowsDeleted } from './flow.sql.js';
 import { deleteEndedKeys, keysOfDeleted } from './inserts.js';
 
 const batchSize = 1_000;
@@ -93,7 +96,7 @@ const numberOf = (name: string) => `(SELECT no FROM millrace.queues WHERE name =
 const tombstonesLeft = (now: string) => `tombstones AS (
     UPDATE millrace.tasks t SET purged_at = ${now}, purged_status = g.outcome, payload = '',
       headers = '{}' FROM gone g WHERE ${byId('t.id', 'g.id')}
-  ), ${keysOfDeleted}`;
+  ), ${keysOfDeleted}, ${flowRowsDeleted}`;
 
 /** Deletes the finished tasks that ended first. */
 const oldestDeleted = (outcome: 3 | 4, where: string, limit: string) => `old AS (
@@ -103,7 +106,7 @@ const oldestDeleted = (outcome: 3 | 4, where: string, limit: string) => `old AS 
   ), gone AS (
     DELETE FROM millrace.ended e USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
     WHERE ${byId('e.id', 'o.id')}
-    RETURNING e.id, e.queue_no, e.outcome, e.unique_key
+    RETURNING e.id, e.queue_no, e.outcome, e.unique_key, e.flow
   )`;
 
 /** $1 queue, $2 ids, $3 died by, $4 now. */
@@ -112,9 +115,40 @@ export const purgeTasks = statement(
   `WITH gone AS (
     DELETE FROM millrace.ended e
     WHERE e.id = ANY($2::text[]) AND e.queue_no = $1 AND ${isDead('e')} AND e.ended_at <= $3
-    RETURNING e.id, e.queue_no, e.outcome, e.unique_key
+    RETURNING e.id, e.queue_no, e.outcome, e.unique_key, e.flow
   ), ${tombstonesLeft('$4')}, ${counted('0', '-count(*)')}
   SELECT id FROM gone`,
+);
+
+/** $1 queue (null: any), $2 ids that differ, $3 when each is due, $4 died by, $5 now. */
+export const redriveTasks = statement(
+  'redrive',
+  `WITH input AS (
+    SELECT * FROM unnest($2::text[], $3::bigint[]) AS i(id, due_at)
+  ), back AS (
+    DELETE FROM millrace.ended e USING input i
+    WHERE ${byId('e.id', 'i.id')} AND ($1::bigint IS NULL OR e.queue_no = $1)
+      AND ${isDead('e')} AND e.ended_at <= $4
+    RETURNING e.*, i.due_at
+  ), waiting AS (
+    INSERT INTO millrace.live (id, queue_no, created_at, updated_at, due_at, attempt,
+      total_attempts, redrive_count, stage, priority, settled_verdict, started, group_key,
+      settled_token, http_status, error_type, last_error, attempts, progress, unique_key,
+      unique_until, flow, labels, retain_ms)
+    SELECT b.id, b.queue_no, t.created_at, $5, b.due_at, 0, b.total_attempts,
+      b.redrive_count + 1, CASE WHEN b.due_at <= $5 THEN 0 ELSE 1 END, t.priority,
+      b.settled_verdict, false, coalesce(t.group_key, ''), b.settled_token, b.http_status,
+      b.error_type, b.last_error, b.attempts, b.progress, b.unique_key, b.unique_until, b.flow,
+      ${optionColumns('t.options')}
+    FROM back b ${tasksOf('b')}
+    RETURNING id, queue_no, stage, priority, group_key, due_at, created_at, unique_key,
+      unique_until, flow
+  ), ${lowerMarks('waiting')}, counted AS (
+    INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
+    SELECT queue_no, count(*), 0, -count(*) FROM waiting GROUP BY queue_no
+  )
+  SELECT w.id, t.queue, t.handler_ref, w.unique_key, w.unique_until, w.flow IS NOT NULL AS in_flow
+  FROM waiting w ${tasksOf('w')}`,
 );
 
 const deleteFinished = (name: string, outcome: 3 | 4, more: string) =>
@@ -139,7 +173,7 @@ const deleteRetained = skippingStatement(
   ), gone AS (
     DELETE FROM millrace.ended e USING unnest(ARRAY(SELECT id FROM old)) AS o(id)
     WHERE ${byId('e.id', 'o.id')}
-    RETURNING e.id, e.queue_no, e.outcome, e.unique_key
+    RETURNING e.id, e.queue_no, e.outcome, e.unique_key, e.flow
   ), ${tombstonesLeft('$1')}, ${counted('0', '-count(*) FILTER (WHERE outcome = 4)')}
   SELECT count(*) AS gone FROM gone`,
 );

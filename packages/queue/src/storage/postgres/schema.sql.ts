@@ -1,3 +1,4 @@
+import { flowTables } from './flow.sql.js';
 import { noTurn } from './low-water-marks.js';
 
 /**
@@ -45,6 +46,9 @@ export const eventTables = [
  *   status of a holder that was deleted.
  * - `rows`: schedules, jobs, history and workers. `value` changes often; an update that leaves `body`
  *   alone does not copy it.
+ * - `flow_rows`: steps, signals and links of tasks. `flow_ends`: tasks that ended and for which others
+ *   may wait, until those were told. `flow` of a task is JSON; `wait` says what it waits for, counted
+ *   from 1, and is null from its claim on.
  * - `deleted_queues`: deleted queues whose finished tasks are not all deleted yet.
  */
 export const tables = [
@@ -138,7 +142,9 @@ export const tables = [
     unique_key text COLLATE "C",
     unique_until bigint,
     labels text[],
-    retain_ms bigint
+    retain_ms bigint,
+    flow text,
+    wait smallint
   )`,
   `CREATE INDEX live_labelled ON millrace.live (queue_no) WHERE stage = 0 AND labels IS NOT NULL`,
   `CREATE INDEX live_ready ON millrace.live (queue_no, priority, group_key, due_at, id)
@@ -174,7 +180,8 @@ export const tables = [
     result text,
     unique_key text COLLATE "C",
     unique_until bigint,
-    retained_until bigint
+    retained_until bigint,
+    flow text
   )`,
   `CREATE INDEX ended_succeeded ON millrace.ended (queue_no, ended_at, id)
     WHERE outcome = 3 AND retained_until IS NULL`,
@@ -211,6 +218,7 @@ export const tables = [
     created_at bigint NOT NULL,
     PRIMARY KEY (kind, queue_no, key)
   )`,
+  ...flowTables,
   `CREATE TABLE millrace.deleted_queues (
     queue_no bigint PRIMARY KEY,
     deleted_at bigint NOT NULL
@@ -269,13 +277,13 @@ export const tuning = [
     `id queue_no created_at due_at expires_at lease_expires_at stage priority started group_key`,
     `updated_at lease_started_at attempt total_attempts redrive_count settled_verdict lease_async
       lease_token lease_node settled_token http_status error_type last_error attempts progress
-      unique_key unique_until labels retain_ms`,
+      unique_key unique_until labels retain_ms flow`,
   ),
   statistics(
     'ended',
     'id queue_no ended_at outcome http_status handler_ref error_type',
     `expires_at attempt total_attempts redrive_count settled_verdict settled_token dead_reason
-      last_error attempts progress result unique_key unique_until`,
+      last_error attempts progress result unique_key unique_until flow`,
   ),
 ];
 

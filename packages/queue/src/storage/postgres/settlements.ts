@@ -21,6 +21,7 @@ import {
   wholeMs,
   withoutZeros,
 } from './tasks.js';
+import { flowEnds } from './flow.sql.js';
 import { releaseKeys } from './inserts.js';
 
 /** Settles claims in one commit; a result for each, in order. */
@@ -55,7 +56,8 @@ async function settlePart(
   claimed: ClaimedTasks,
   settlements: readonly Settlement[],
 ): Promise<SettleResult[]> {
-  const isSettled = await settleIds(db, settlements);
+  const { isSettled, flowEnds } = await settleIds(db, settlements);
+  claimed.flowEnds += flowEnds;
   const results: (SettleResult | undefined)[] = [];
   const unknown: Settlement[] = [];
   for (const settlement of settlements) {
@@ -74,28 +76,30 @@ async function settlePart(
   });
 }
 
-function missedResult(row: FoundColumns | undefined, token: string): SettleResult {
+export function missedResult(row: FoundColumns | undefined, token: string): SettleResult {
   if (!row || row.status === null) return { kind: 'lease_lost', task: undefined };
   const task = toTask(row);
   if (row.settled_token !== token) return { kind: 'lease_lost', task };
   return { kind: 'repeated', task, verdict: verdicts[row.settled_verdict!]! };
 }
 
-/** Settles, and returns whether the settlement of an id took effect. */
+/** Settles, and returns whether the settlement of an id took effect, and for how many others wait. */
 export async function settleIds(
   db: Queryable,
   settlements: readonly Settlement[],
-): Promise<(id: string) => boolean> {
+): Promise<{ isSettled: (id: string) => boolean; flowEnds: number }> {
   // All servers lock rows in the order of ids, so that there is no deadlock.
   const list = settlements.toSorted((a, b) => (a.id < b.id ? -1 : 1));
   const [row] = await db.query<SettledColumns>(settle, valuesOf(list));
-  if (row!.count === list.length) return () => true;
+  const { flow_ends: flowEnds } = row!;
+  if (row!.count === list.length) return { isSettled: () => true, flowEnds };
   const settled = new Set(row!.settled?.split(','));
-  return (id) => settled.has(id);
+  return { isSettled: (id) => settled.has(id), flowEnds };
 }
 
 interface SettledColumns {
   count: number;
+  flow_ends: number;
   settled: string | null;
 }
 
@@ -145,6 +149,8 @@ const maxTasks = 50_000;
  */
 export class ClaimedTasks {
   readonly #tasks = new Map<string, Task>();
+  /** Ends of tasks that others wait for, which are still to be told. */
+  flowEnds = 0;
 
   add(task: Task): void {
     if (!task.lease) return;
@@ -212,7 +218,7 @@ const settledEvents = [
 
 /**
  * Ends claims whose lease tokens are still valid. The ids must differ. Returns how many it ended, and
- * which if not all. $3: 0 succeeded, 1 retry, 2 dead, 3 handed back. $11: JSON text, "" for a result
+ * which if not all. $3: 0 succeeded, 1 retry, 2 dead, 3 handed back, 4 suspended. $11: JSON text, "" for a result
  * that was too large.
  */
 export const settle = statement(
@@ -225,17 +231,18 @@ export const settle = statement(
   ), back AS (
     UPDATE millrace.live l SET
       stage = CASE WHEN i.due_at <= i.now THEN 0 ELSE 1 END,
-      started = true, due_at = i.due_at, updated_at = i.now,
-      attempt = l.attempt - CASE i.verdict WHEN 3 THEN 1 ELSE 0 END,
-      total_attempts = l.total_attempts - CASE i.verdict WHEN 3 THEN 1 ELSE 0 END,
+      started = i.verdict <> 4, due_at = i.due_at, updated_at = i.now,
+      attempt = l.attempt - CASE WHEN i.verdict >= 3 THEN 1 ELSE 0 END,
+      total_attempts = l.total_attempts - CASE WHEN i.verdict >= 3 THEN 1 ELSE 0 END,
       lease_token = NULL, lease_expires_at = NULL, lease_node = NULL, lease_started_at = NULL,
       lease_async = NULL,
       settled_token = i.token, settled_verdict = i.verdict,
       http_status = CASE WHEN i.error IS NULL THEN l.http_status ELSE i.http_status END,
       error_type = coalesce(i.error_type, l.error_type),
-      last_error = coalesce(i.error, l.last_error), attempts = ${history('i.attempt')}
+      last_error = coalesce(i.error, l.last_error),
+      attempts = CASE i.verdict WHEN 4 THEN l.attempts ELSE ${history('i.attempt')} END
     FROM input i
-    WHERE i.verdict IN (1, 3) AND ${byId('l.id', 'i.id')} AND ${isHeld}
+    WHERE i.verdict IN (1, 3, 4) AND ${byId('l.id', 'i.id')} AND ${isHeld}
     RETURNING l.id, l.queue_no, l.stage, l.priority, l.group_key, l.due_at, l.created_at,
       l.attempt, i.verdict, i.error, i.now
   ), gone AS (
@@ -247,21 +254,23 @@ export const settle = statement(
       CASE WHEN i.error IS NULL THEN l.http_status ELSE i.http_status END AS http_status,
       coalesce(i.error_type, l.error_type) AS error_type,
       coalesce(i.error, l.last_error) AS last_error, ${history('i.attempt')} AS attempts,
-      l.progress, i.result, l.unique_key, l.unique_until, i.now + l.retain_ms AS retained_until
+      l.progress, i.result, l.unique_key, l.unique_until, i.now + l.retain_ms AS retained_until,
+      l.flow
   ), over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
       handler_ref, error_type, last_error, attempts, progress, result, unique_key, unique_until,
-      retained_until)
+      retained_until, flow)
     SELECT g.id, g.queue_no, g.ended_at, g.expires_at, g.attempt, g.total_attempts,
       g.redrive_count, g.outcome, g.http_status, g.settled_verdict, g.settled_token,
       g.dead_reason,
       CASE g.outcome WHEN 4 THEN (SELECT t.handler_ref FROM millrace.tasks t WHERE t.id = g.id)
         ELSE '' END,
       g.error_type, g.last_error, g.attempts, g.progress, g.result, g.unique_key,
-      g.unique_until, g.retained_until
+      g.unique_until, g.retained_until, g.flow
     FROM gone g
-  ), ${recorded(...settledEvents)}, ${releaseKeys('gone')}, ${lowerMarks('back')}, counted AS (
+  ), ${recorded(...settledEvents)}, ${releaseKeys('gone')}, ${flowEnds('g.outcome')},
+    ${lowerMarks('back')}, counted AS (
     INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
     SELECT queue_no, sum(pending), -count(*), sum(dead) FROM (
       SELECT queue_no, 1 AS pending, 0 AS dead FROM back
@@ -270,7 +279,7 @@ export const settle = statement(
   ), settled AS MATERIALIZED (
     SELECT id FROM back UNION ALL SELECT id FROM gone
   )
-  SELECT count(*) AS count,
+  SELECT count(*) AS count, (SELECT count(*) FROM flow_told) AS flow_ends,
     CASE WHEN count(*) < cardinality($1::text[]) THEN string_agg(id, ',') END AS settled
   FROM settled`,
 );

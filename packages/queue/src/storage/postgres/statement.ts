@@ -44,7 +44,7 @@ export const optionColumns = (options: string) => `CASE WHEN ${options} IS NOT N
 export const liveColumns = (l: string) => `${l}.stage AS status, ${l}.attempt, ${l}.total_attempts,
   ${l}.redrive_count, ${l}.updated_at, ${l}.due_at, ${l}.expires_at, ${l}.lease_token,
   ${l}.lease_expires_at, ${l}.lease_node, ${l}.lease_started_at, ${l}.lease_async, ${l}.last_error,
-  NULL::bigint AS ended_at, NULL::text AS dead_reason`;
+  NULL::bigint AS ended_at, NULL::text AS dead_reason, ${l}.flow, ${l}.wait`;
 
 /** The same of a finished task, from a row of `ended`. */
 export const endedColumns = (
@@ -53,7 +53,7 @@ export const endedColumns = (
   ${e}.redrive_count, ${e}.ended_at AS updated_at, NULL::bigint AS due_at, ${e}.expires_at,
   NULL::text AS lease_token, NULL::bigint AS lease_expires_at, NULL::text AS lease_node,
   NULL::bigint AS lease_started_at, NULL::boolean AS lease_async, ${e}.last_error,
-  ${e}.ended_at, ${e}.dead_reason`;
+  ${e}.ended_at, ${e}.dead_reason, ${e}.flow, NULL::smallint AS wait`;
 
 /** The history as a JSON array without its brackets. */
 export const historyColumn = (of: string) => `array_to_string(${of}.attempts, ',') AS attempts`;

@@ -1,6 +1,6 @@
 import { isClaimed } from '../../core/outcome.js';
 import type { Task } from '../../core/task.js';
-import { cancelledError } from '../port/store-parts.js';
+import { cancelledError, mayUpdate } from '../port/store-parts.js';
 import type {
   CancelPendingChange,
   CancelTaskChange,
@@ -54,7 +54,7 @@ async function cancelLive(
   const verdict = { kind: 'dead', reason: 'CANCELLED' } as const;
   const attempt = change.attempt(task, now);
   const settlement = { id, token: lease.token, now, verdict, attempt, error };
-  return (await settleIds(transaction, [settlement]))(id);
+  return (await settleIds(transaction, [settlement])).isSettled(id);
 }
 
 /** Returns the ids that it changed, in the order given. */
@@ -82,6 +82,7 @@ export function updateTask(
   change: UpdateTaskChange,
 ): Promise<TaskChangeResult> {
   return withTask(connections, change.id, async (transaction, task) => {
+    if (!mayUpdate(task, change)) return { kind: 'refused', task };
     const { id, dueAt, priority = null, payload, now } = change;
     const due = dueAt === undefined ? null : wholeMs(dueAt);
     const { bytes = null, contentType = null } = payload ?? {};

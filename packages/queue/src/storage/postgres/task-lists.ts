@@ -16,6 +16,7 @@ import {
   type TaskPosition,
 } from '../port/task-list.js';
 import type { Connections } from './connections.js';
+import { readRows } from './flows.js';
 import { isReady } from './low-water-marks.js';
 import { listingStatement, statement, type Statement } from './statement.js';
 import { findTasks, type FoundColumns, toTask, withoutZeros } from './tasks.js';
@@ -39,7 +40,7 @@ export class TaskLists {
 
   async page(given: TaskListQuery): Promise<TaskPage> {
     const query = { ...given, filter: cleaned(given.filter) };
-    const few = await this.#fewTasks(query.queue, query.filter.statuses);
+    const few = await this.#fewTasks(query.queue, query.filter);
     if (few) return pageOfAll(few, query);
     const page = new PageInProgress<string>(query.limit);
     let size = Math.max(query.limit + 1, minScan);
@@ -70,7 +71,7 @@ export class TaskLists {
     if (isCounted && isStatusFilter(filter)) {
       return exact(countOf(await this.counts(queue), filter.statuses!));
     }
-    const few = await this.#fewTasks(queue, filter.statuses);
+    const few = await this.#fewTasks(queue, filter);
     if (few) return exact(few.filter((task) => matchesTaskFilter(task, filter)).length);
     let [matching, scanned] = [0, 0];
     let after: TaskPosition | undefined;
@@ -97,10 +98,8 @@ export class TaskLists {
   }
 
   /** All tasks in these statuses; undefined if they may be many. */
-  async #fewTasks(
-    queue: string,
-    statuses: readonly TaskStatus[] | undefined,
-  ): Promise<Task[] | undefined> {
+  async #fewTasks(queue: string, { statuses, flowId }: TaskFilter): Promise<Task[] | undefined> {
+    if (flowId !== undefined) return this.#membersOf(queue, flowId);
     if (!statuses || statuses.includes('SUCCEEDED')) return undefined;
     if (countOf(await this.counts(queue), statuses) > maxFew) return undefined;
     const sources = [
@@ -119,6 +118,13 @@ export class TaskLists {
     }
     if (ids.length > maxFew) return undefined;
     return this.#tasks(ids);
+  }
+
+  /** The tasks of a flow in a queue. */
+  async #membersOf(queue: string, flowId: string): Promise<Task[]> {
+    const rows = await readRows(this.connections, { kind: 'member', ids: [flowId] });
+    const tasks = await this.#tasks(rows.map(({ key }) => key));
+    return tasks.filter((task) => task.queue === queue);
   }
 
   /** Tasks in the order of the ids, without those that are gone. */

@@ -11,6 +11,8 @@ import type {
   Tombstone,
   WholeTask,
 } from '../../core/task.js';
+import type { TaskFlow } from '../../core/flow.js';
+import { wokenByTime } from '../port/store-parts.js';
 import type { Verdict } from '../port/task-store.js';
 import { fixedColumns, statement } from './statement.js';
 
@@ -41,6 +43,8 @@ export interface TaskColumns {
   last_error: string | null;
   ended_at: number | null;
   dead_reason: string | null;
+  flow: string | null;
+  wait: number | null;
 }
 
 export interface WholeColumns extends TaskColumns {
@@ -72,6 +76,7 @@ export const verdicts = [
   'retry',
   'dead',
   'handed_back',
+  'suspended',
 ] as const satisfies readonly Verdict['kind'][];
 
 export function toTask(row: TaskColumns): Task {
@@ -99,11 +104,21 @@ export function toTask(row: TaskColumns): Task {
     lastError: row.last_error === null ? null : (JSON.parse(row.last_error) as LastError),
     submittedBy: row.submitted_by,
     options: optionsOf(row.options),
+    flow: flowOf(row),
   };
 }
 
 export function optionsOf(text: string | null): TaskOptions | undefined {
   return text === null ? undefined : (JSON.parse(text) as TaskOptions);
+}
+
+/** A claim leaves the text as it is, and ends the wait in its column alone. */
+function flowOf(row: TaskColumns): TaskFlow | null {
+  if (row.flow === null) return null;
+  const flow = JSON.parse(row.flow) as TaskFlow;
+  if (!flow.wait || row.wait !== null) return flow;
+  const wasClaimed = row.ended_at === null && (row.lease_token !== null || row.attempt > 0);
+  return wasClaimed ? wokenByTime(flow) : { ...flow, wait: undefined };
 }
 
 export function toWholeTask(row: WholeColumns): WholeTask {
@@ -247,7 +262,8 @@ const found = `t.purged_at, t.purged_status,
   coalesce(l.last_error, e.last_error) AS last_error,
   e.ended_at, e.dead_reason,
   coalesce(l.settled_token, e.settled_token) AS settled_token,
-  coalesce(l.settled_verdict, e.settled_verdict) AS settled_verdict`;
+  coalesce(l.settled_verdict, e.settled_verdict) AS settled_verdict,
+  coalesce(l.flow, e.flow) AS flow, l.wait`;
 
 const states = `LEFT JOIN LATERAL (SELECT * FROM millrace.live WHERE id = t.id OFFSET 0) l ON true
   LEFT JOIN LATERAL (SELECT * FROM millrace.ended WHERE id = t.id OFFSET 0) e ON true`;
@@ -261,13 +277,24 @@ const whole = `${fixedColumns}, ${found}, t.payload,
 /** Tasks and tombstones, without payload and history. */
 export const findTasks = statement('find_tasks', `SELECT ${fixedColumns}, ${found} ${from}`);
 
+/** Tasks with their results. */
+export const findResults = statement(
+  'find_results',
+  `SELECT ${fixedColumns}, ${found}, nullif(e.result, '') AS result ${from}`,
+);
+
 export const findWholeTasks = statement('find_whole_tasks', `SELECT ${whole} ${from}`);
 
 /** Everything of the tasks after $1, in the order of their ids. */
 export const movedTasks = statement(
   'moved_tasks',
   `SELECT ${whole}, coalesce(l.started OR l.lease_token IS NOT NULL, false) AS started,
-    coalesce(l.unique_until, e.unique_until) AS unique_until
+    coalesce(l.unique_until, e.unique_until) AS unique_until,
+    CASE WHEN coalesce(l.flow, e.flow) IS NOT NULL THEN (
+      SELECT json_agg(json_build_array(r.id, r.kind, r.key, r.value)
+        ORDER BY r.id <> t.id, r.kind, r.key) FROM millrace.flow_rows r
+      WHERE r.id = t.id OR r.id = coalesce(l.flow, e.flow)::json->>'flowId' AND r.key = t.id
+    ) END AS flow_rows
   FROM (SELECT * FROM millrace.tasks WHERE id > $1 ORDER BY id LIMIT $2) t ${states}
   ORDER BY t.id`,
 );

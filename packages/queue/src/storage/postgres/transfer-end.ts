@@ -1,6 +1,8 @@
 import type { QueueConfig } from '../../core/queue.js';
 import type { Clock } from '@millrace/kit/clock';
 import { UsageError } from '@millrace/kit/errors';
+import { waitKinds } from '../../core/flow.js';
+import { flowRowKinds } from '../port/flow-store.js';
 import type { AuditRecord } from '../../core/audit.js';
 import type { Starts } from '../../core/pacing.js';
 import type { TaskRow } from '../port/store-parts.js';
@@ -43,6 +45,7 @@ type MovedColumns = FoundColumns &
     progress: string | null;
     unique_key: string | null;
     unique_until: number | null;
+    flow_rows: [id: string, kind: number, key: string, value: string][] | null;
   };
 
 /** A PostgreSQL database as one end of a transfer. */
@@ -186,14 +189,20 @@ function toMoved(row: MovedColumns): MovedTask {
     uniqueUntil: row.unique_until,
   };
   const result = row.result === '' ? null : row.result;
-  return { row: movedRow(task), payload: row.payload, attempts: attemptsOf(row.attempts), result };
+  const attempts = attemptsOf(row.attempts);
+  const moved = { row: movedRow(task), payload: row.payload, attempts, result };
+  if (!task.flow) return moved;
+  const flowRows = (row.flow_rows ?? []).map(([id, kind, key, value]) => {
+    return { id, kind: flowRowKinds[kind - 1]!, key, value };
+  });
+  return { ...moved, flowRows };
 }
 
 function statusNumber(status: TaskRow['status']): number {
   return { PENDING: 0, IN_FLIGHT: 2, SUCCEEDED: 3, DEAD: 4 }[status];
 }
 
-function columnsOf({ row, payload, attempts, result }: MovedTask, now: number) {
+function columnsOf({ row, payload, attempts, result, flowRows }: MovedTask, now: number) {
   const { lease, settled, lastError } = row;
   const isWaiting = row.status === 'PENDING' && row.dueAt! > now;
   const error = lastError && {
@@ -239,6 +248,11 @@ function columnsOf({ row, payload, attempts, result }: MovedTask, now: number) {
     unique_key: row.uniqueKey,
     unique_until: row.uniqueUntil,
     holds_key: holdsKey(row, now),
+    flow: row.flow ? JSON.stringify(row.flow) : null,
+    wait: row.flow?.wait ? waitKinds.indexOf(row.flow.wait.kind) + 1 : null,
+    flow_rows: flowRows?.map(({ id, kind, key, value }) => {
+      return { id, kind: flowRowKinds.indexOf(kind) + 1, key: withoutZeros(key), value };
+    }),
   };
 }
 
@@ -283,7 +297,7 @@ const fields = `(id text, queue text, handler_ref text, priority smallint, group
   lease_started_at bigint, lease_async boolean, settled_token text, settled_verdict smallint,
   last_error text, error_type text, http_status integer, ended_at bigint, dead_reason text,
   attempts text[], result text, progress text, unique_key text, unique_until bigint,
-  holds_key boolean, options text)`;
+  holds_key boolean, options text, flow text, wait smallint, flow_rows json)`;
 
 /** $1: the tasks as a JSON array of rows with these fields. */
 export const putTasks = statement(
@@ -304,12 +318,12 @@ export const putTasks = statement(
       lease_expires_at, lease_started_at, attempt, total_attempts, redrive_count, stage, priority,
       settled_verdict, started, lease_async, group_key, lease_token, lease_node, settled_token,
       http_status, error_type, last_error, attempts, progress, unique_key, unique_until, labels,
-      retain_ms)
+      retain_ms, flow, wait)
     SELECT id, queue_no, created_at, updated_at, due_at, expires_at, lease_expires_at,
       lease_started_at, attempt, total_attempts, redrive_count, status, priority, settled_verdict,
       started, lease_async, coalesce(group_key, ''), lease_token, lease_node, settled_token,
       http_status, error_type, last_error, attempts, progress, unique_key, unique_until,
-      ${optionColumns('options')}
+      ${optionColumns('options')}, flow, wait
     FROM input WHERE status < 3
   ), noted AS (
     INSERT INTO millrace.claims (lease_expires_at, ids)
@@ -319,15 +333,19 @@ export const putTasks = statement(
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
       handler_ref, error_type, last_error, attempts, result, progress, unique_key, unique_until,
-      retained_until)
+      retained_until, flow)
     SELECT id, queue_no, ended_at, expires_at, attempt, total_attempts, redrive_count, status,
       http_status, settled_verdict, settled_token, dead_reason, handler_ref, error_type,
       last_error, attempts, result, progress, unique_key, unique_until,
-      ended_at + (options::jsonb->>'retainMs')::bigint
+      ended_at + (options::jsonb->>'retainMs')::bigint, flow
     FROM input WHERE status >= 3
   ), keys AS (
     INSERT INTO millrace.unique_keys (queue_no, key, id, held_until, handler_ref)
     SELECT queue_no, unique_key, id, unique_until, handler_ref FROM input WHERE holds_key
+  ), flows AS (
+    INSERT INTO millrace.flow_rows (id, kind, key, value)
+    SELECT r.id, r.kind, r.key, r.value FROM input i CROSS JOIN LATERAL json_to_recordset(i.flow_rows)
+      AS r(id text, kind smallint, key text, value text) WHERE i.flow_rows IS NOT NULL
   )
   INSERT INTO millrace.counters (queue_no, pending, in_flight, dead)
   SELECT queue_no, count(*) FILTER (WHERE status < 2), count(*) FILTER (WHERE status = 2),

@@ -1,3 +1,4 @@
+import { flowTables } from './flow.sql.js';
 import { eventTables } from './schema.sql.js';
 
 /**
@@ -149,6 +150,12 @@ export const upgrades: Readonly<Record<number, readonly string[]>> = {
       WHERE outcome = 3 AND retained_until IS NULL`,
     `CREATE INDEX ended_retained ON millrace.ended (retained_until, id)
       WHERE retained_until IS NOT NULL`,
+  ],
+  // Flows.
+  15: [
+    'ALTER TABLE millrace.live ADD COLUMN flow text, ADD COLUMN wait smallint',
+    'ALTER TABLE millrace.ended ADD COLUMN flow text',
+    ...flowTables,
   ],
 };
 

@@ -1,3 +1,4 @@
+import { never } from '../../core/flow.js';
 import type { LastError, WholeTask } from '../../core/task.js';
 import type { Connections } from './connections.js';
 import { recorded } from './events.js';
@@ -15,6 +16,7 @@ import {
   tasksOf,
 } from './statement.js';
 import { type TaskColumns, toWholeTask, type WholeColumns } from './tasks.js';
+import { flowEnds } from './flow.sql.js';
 import { releaseKeys } from './inserts.js';
 
 /** Claims read at a time: few when only the first held lease is wanted. */
@@ -179,16 +181,16 @@ export const endedLeases = statement(
 
 /** Part of a statement: the pending tasks in `gone`, deleted from `live`, end as dead. */
 export const pendingEnded = (
-  reason: 'CANCELLED' | 'EXPIRED',
-  { now, error }: { now: string; error: string },
+  reason: 'CANCELLED' | 'EXPIRED' | 'DEPENDENCY_FAILED',
+  { now, error, eventError = error }: { now: string; error: string; eventError?: string },
 ) => `over AS (
     INSERT INTO millrace.ended (id, queue_no, ended_at, expires_at, attempt, total_attempts,
       redrive_count, outcome, http_status, settled_verdict, settled_token, dead_reason,
       handler_ref, error_type, last_error, attempts, progress, unique_key, unique_until,
-      retained_until)
+      retained_until, flow)
     SELECT g.id, g.queue_no, ${now}, g.expires_at, g.attempt, g.total_attempts, g.redrive_count, 4,
       NULL, g.settled_verdict, g.settled_token, '${reason}', t.handler_ref, '${reason}', ${error},
-      g.attempts, g.progress, g.unique_key, g.unique_until, ${now} + g.retain_ms
+      g.attempts, g.progress, g.unique_key, g.unique_until, ${now} + g.retain_ms, g.flow
     FROM gone g ${tasksOf('g')}
     RETURNING *
   ), ${recorded({
@@ -197,9 +199,9 @@ export const pendingEnded = (
     at: `${now}::bigint`,
     detail:
       reason === 'CANCELLED'
-        ? `json_build_object('error', ${error}::json)::text`
-        : `json_build_object('error', ${error}::json, 'deadReason', '${reason}')::text`,
-  })}, ${releaseKeys('gone')}, ${counted('-count(*)', 'count(*)')}`;
+        ? `json_build_object('error', ${eventError}::json)::text`
+        : `json_build_object('error', ${eventError}::json, 'deadReason', '${reason}')::text`,
+  })}, ${releaseKeys('gone')}, ${flowEnds('4')}, ${counted('-count(*)', 'count(*)')}`;
 
 /**
  * Several servers may run this at the same time: each takes other tasks.
@@ -246,7 +248,8 @@ export const nextDue = statement(
   ) g ON r.due_at IS NULL
   LEFT JOIN LATERAL (
     SELECT l.due_at FROM millrace.live l
-    WHERE l.queue_no = q.no AND l.stage = 1 AND l.due_at >= ${lowWaterMarkOf('q.no', scheduledMark)}
+    WHERE l.queue_no = q.no AND l.stage = 1 AND l.due_at < ${never}
+      AND l.due_at >= ${lowWaterMarkOf('q.no', scheduledMark)}
     ORDER BY l.due_at LIMIT 1
   ) s ON r.due_at IS NULL AND g.due_at IS NULL
   WHERE NOT q.paused AND coalesce(r.due_at, g.due_at, s.due_at) IS NOT NULL`,

@@ -2,6 +2,7 @@ import { type AuditRecord, canonicalJson } from '../../core/audit.js';
 import type { Queue } from '../../core/queue.js';
 import type { Attempt, Tombstone } from '../../core/task.js';
 import type { Starts } from '../../core/pacing.js';
+import type { FlowRow } from '../port/flow-store.js';
 import type { Row, RowTable } from '../port/task-store.js';
 import type { TaskRow } from '../port/store-parts.js';
 
@@ -25,6 +26,8 @@ export interface MovedTask {
   attempts: readonly Attempt[];
   /** JSON text; null: none. */
   result: string | null;
+  /** Steps, signals and links; absent: none. */
+  flowRows?: readonly FlowRow[];
 }
 
 export type Moved = MovedTask | Tombstone;

@@ -6,6 +6,7 @@ import {
   deadFacts,
   DeadGroups,
   expireRow,
+  failDependent,
   extendedExpiry,
   isClaimable,
   ListeningStore,
@@ -57,7 +58,24 @@ import {
   type TaskListQuery,
   type TaskPage,
 } from '../../../src/storage/port/task-list.js';
+import {
+  type EndStatus,
+  flowWaitOf,
+  isEnded,
+  type WaitKind,
+  never,
+} from '../../../src/core/flow.js';
+import { insertFlow, tasksEnded, tasksRedriven } from '../../../src/storage/port/flow-graph.js';
+import { suspendTask } from '../../../src/storage/port/flow-run.js';
+import { type FlowChange, runNow } from '../../../src/storage/port/flow-program.js';
+import type { AnyProgram } from '../../../src/storage/port/flow-store.js';
+import {
+  type FlowRow,
+  type FlowRowQuery,
+  type TaskWithResult,
+} from '../../../src/storage/port/flow-store.js';
 import { AuditLog } from './audit-log.js';
+import { FlowRowMap } from './flow-row-map.js';
 import { isDeadIn, showQueue, showWhole, type MemoryQueue, type MemoryRow } from './memory-rows.js';
 import {
   type EventDetail,
@@ -86,6 +104,9 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   readonly #keys = new UniqueKeys();
   readonly #own = new RowMap();
   readonly #events = new EventList();
+  readonly #flowRows = new FlowRowMap();
+  #ended = new Map<string, EndStatus>();
+  #endedAt = 0;
   #queuesMade = 0;
 
   async listQueues(): Promise<Queue[]> {
@@ -163,12 +184,23 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   }
 
   async counts(queue: string, now = Infinity): Promise<QueueCounts> {
-    const counts: QueueCounts = { pending: 0, inFlight: 0, dead: 0, delayed: 0, oldestDueAt: null };
+    const waits: Partial<Record<WaitKind, number>> = {};
+    const counts: QueueCounts = {
+      pending: 0,
+      inFlight: 0,
+      dead: 0,
+      delayed: 0,
+      oldestDueAt: null,
+      waits,
+    };
     for (const row of this.#rowsOf(queue)) {
       if (row.status === 'IN_FLIGHT') counts.inFlight++;
       if (row.status === 'DEAD') counts.dead++;
       if (row.status !== 'PENDING') continue;
       counts.pending++;
+      const kind = flowWaitOf(row);
+      if (kind) waits[kind] = (waits[kind] ?? 0) + 1;
+      if (row.dueAt! >= never) continue;
       counts.oldestDueAt = Math.min(counts.oldestDueAt ?? Infinity, row.dueAt!);
       if (row.dueAt! > now) counts.delayed++;
     }
@@ -176,7 +208,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   }
 
   async insertTasks(tasks: readonly NewTask[], now: number): Promise<InsertResult[]> {
-    const results = tasks.map((task) => this.#insert(task, now));
+    const results = this.#insertAll(tasks, now);
     this.#notify(tasks.filter((_, i) => results[i]!.kind === 'stored').map((task) => task.queue));
     return results;
   }
@@ -245,7 +277,11 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   }
 
   async settle(settlements: readonly Settlement[]): Promise<SettleResult[]> {
-    const results = settlements.map((settlement) => this.#settle(settlement));
+    const results = settlements.map((each) => {
+      const { suspension, now } = each;
+      return suspension ? this.#run(suspendTask(each, suspension), now) : this.#settle(each);
+    });
+    this.#tellEnds();
     for (const { task } of results) if (task) this.notifyEnded(task);
     this.#notify(results.flatMap((result) => (result.kind === 'settled' ? result.task.queue : [])));
     return results;
@@ -305,14 +341,19 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     if (row && (!isThere || this.#own.get(row)?.revision !== row.ifRevision)) {
       return { kind: 'conflict', ids: [] };
     }
-    if (!isThere) return { kind: 'done', ids: [], row: undefined };
+    if (!isThere) return { kind: 'done', ids: [], dependents: 0, row: undefined };
     const ids = action === 'redrive' ? this.#redrive(change) : this.#purge(change);
+    const { withDependents = true, fromStep } = change;
+    const inFlow = ids.filter((id) => action === 'redrive' && this.#rows.get(id)!.flow);
+    const program = tasksRedriven({ ids: inFlow, now, withDependents, fromStep });
+    const dependents = this.#run(program, now);
+    this.#tellEnds();
     if (row) {
       const value = row.value(ids.length);
-      return { kind: 'done', ids, row: this.#own.put({ ...row, value }, now) };
+      return { kind: 'done', ids, dependents, row: this.#own.put({ ...row, value }, now) };
     }
     this.#record(action, change, change.selector, ids.length);
-    return { kind: 'done', ids, row: undefined };
+    return { kind: 'done', ids, dependents, row: undefined };
   }
 
   #redrive(change: DeadChange): string[] {
@@ -377,7 +418,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   async writeRows({ puts = [], removals = [], tasks = [], audit, now }: RowBatch) {
     const result = this.#own.write({ puts, removals, now }, (queue) => this.#queues.has(queue));
     if (result.kind !== 'written') return result;
-    const inserted = tasks.map((task) => this.#insert(task, now));
+    const inserted = this.#insertAll(tasks, now);
     if (audit) this.#audit.add({ ...audit, at: now });
     this.#notify(tasks.map((task) => task.queue));
     return { ...result, inserted } satisfies RowBatchResult;
@@ -433,6 +474,101 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   #end(row: MemoryRow): void {
     this.#keys.release(row);
     this.notifyEnded(row);
+    this.#noteEnd(row);
+    this.#tellEnds();
+  }
+
+  #noteEnd({ id, status, flow, completedAt, deadAt }: MemoryRow): void {
+    if (!isEnded(status) || !flow?.hasWaiters) return;
+    this.#ended.set(id, status);
+    this.#endedAt = (completedAt ?? deadAt)!;
+  }
+
+  #tellEnds(): void {
+    while (this.#ended.size > 0) {
+      const ended = this.#ended;
+      this.#ended = new Map();
+      this.#run(tasksEnded(ended, this.#endedAt), this.#endedAt);
+    }
+  }
+
+  #insertAll(tasks: readonly NewTask[], now: number): InsertResult[] {
+    if (!tasks.some(({ flow }) => flow)) return tasks.map((task) => this.#insert(task, now));
+    const results = this.#run(insertFlow(tasks, now), now);
+    this.#tellEnds();
+    return results;
+  }
+
+  #run<Result>(program: AnyProgram<Result>, now: number): Result {
+    return runNow(program, {
+      tasks: ({ ids }) =>
+        new Map(
+          ids.flatMap((id) => {
+            const row = this.#rows.get(id);
+            const found = row ? toTask(row) : this.#tombstones.get(id);
+            return found ? [[id, found] as const] : [];
+          }),
+        ),
+      insert: ({ tasks }) => tasks.map((task) => this.#insert(task, now)),
+      settle: ({ settlement }) => this.#settle(settlement),
+      change: ({ changes }) => changes.forEach((change) => this.#changeFlow(change, now)),
+      rows: (query) => this.#flowRows.read(query),
+      write: (change) => this.#flowRows.write(change),
+    });
+  }
+
+  #changeFlow({ id, flow, dueAt, dead, redriveAt }: FlowChange, now: number): void {
+    const row = this.#rows.get(id)!;
+    if (redriveAt !== undefined) {
+      redriveRow(row, redriveAt, now);
+      this.#keys.holdAgain(row, now);
+    }
+    row.flow = flow;
+    if (dead) {
+      failDependent(row, dead);
+      this.#keys.release(row);
+      this.#noteEnd(row);
+      this.#note('dead', row, now, { error: dead, deadReason: 'DEPENDENCY_FAILED' });
+      this.notifyEnded(row);
+    } else if (dueAt !== undefined) {
+      row.dueAt = dueAt;
+      row.updatedAt = now;
+    }
+    this.#notify([row.queue]);
+  }
+
+  async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {
+    const before = new Set(this.#rows.keys());
+    try {
+      const result = this.#run(start(), now);
+      this.#tellEnds();
+      return result;
+    } catch (error) {
+      // Only programs that store tasks throw.
+      for (const [id, { flow }] of this.#rows) {
+        if (before.has(id)) continue;
+        this.#rows.delete(id);
+        this.#flowRows.deleteOf(id, flow ?? {});
+      }
+      throw error;
+    }
+  }
+
+  async readFlowRows(query: FlowRowQuery): Promise<FlowRow[]> {
+    return this.#flowRows.read(query);
+  }
+
+  async readTasks(ids: readonly string[]): Promise<TaskWithResult[]> {
+    const rows = ids.flatMap((id) => this.#rows.get(id) ?? []);
+    return rows.map((row) => ({ ...toTask(row), result: row.result }));
+  }
+
+  async holderOf(queue: string, uniqueKey: string, now: number): Promise<string | undefined> {
+    return this.#keys.holder(queue, uniqueKey, now)?.id;
+  }
+
+  async wake(): Promise<number> {
+    return 0;
   }
 
   #settle(settlement: Settlement): SettleResult {
@@ -440,9 +576,12 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     if (!row) return { kind: 'lease_lost', task: undefined };
     if (row.lease?.token === settlement.token && mayEnd(row.lease, settlement)) {
       settleRow(row, settlement);
-      row.attempts = withAttempt(row.attempts, settlement.attempt);
+      if (settlement.verdict.kind !== 'suspended') {
+        row.attempts = withAttempt(row.attempts, settlement.attempt);
+      }
       if (row.status === 'SUCCEEDED') row.result = settlement.result ?? null;
       if (row.status !== 'PENDING') this.#keys.release(row);
+      this.#noteEnd(row);
       for (const [type, detail] of settledEvents(settlement, row.dueAt)) {
         this.#note(type, row, settlement.now, detail);
       }
@@ -472,6 +611,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   #replaceByTombstones(rows: readonly MemoryRow[], now: number): void {
     for (const row of rows) {
       this.#rows.delete(row.id);
+      if (row.flow) this.#flowRows.deleteOf(row.id, row.flow);
       this.#keys.keepOfDeleted(row);
       this.#tombstones.set(row.id, toTombstone(row, now));
     }

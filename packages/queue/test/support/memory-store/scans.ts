@@ -1,3 +1,4 @@
+import { never } from '../../../src/core/flow.js';
 import { mayStart, withStarts } from '../../../src/core/pacing.js';
 import { claimRow, type TaskRow } from '../../../src/storage/port/store-parts.js';
 import { hasLabels } from '../../../src/core/task.js';
@@ -83,6 +84,7 @@ export function nextEvents(
     if (row.status !== 'PENDING') continue;
     upkeepAt = Math.min(upkeepAt, row.expiresAt ?? Infinity);
     if (isPaused(row.queue)) continue;
+    if (row.dueAt! >= never) continue;
     dueByQueue.set(row.queue, Math.min(dueByQueue.get(row.queue) ?? Infinity, row.dueAt!));
   }
   return { dueByQueue, upkeepAt: upkeepAt === Infinity ? undefined : upkeepAt };

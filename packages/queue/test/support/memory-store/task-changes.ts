@@ -8,6 +8,7 @@ import type {
 import {
   cancelledError,
   cancelRow,
+  mayUpdate,
   settleRow,
   toTask,
   updateRow,
@@ -33,7 +34,7 @@ export function cancelTask(row: Row, change: CancelTaskChange): TaskChangeResult
 }
 
 export function updateTask(row: Row, change: UpdateTaskChange): TaskChangeResult {
-  if (row.status !== 'PENDING') return { kind: 'refused', task: toTask(row) };
+  if (!mayUpdate(row, change)) return { kind: 'refused', task: toTask(row) };
   updateRow(row, change);
   row.payload = change.payload?.bytes ?? row.payload;
   return { kind: 'changed', task: toTask(row) };

@@ -18,7 +18,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file queue/v1/queue.proto.
  */
 export const file_queue_v1_queue: GenFile = /*@__PURE__*/
-  fileDesc("ChRxdWV1ZS92MS9xdWV1ZS5wcm90bxIIcXVldWUudjEiRgoORXhlY3V0ZVJlcXVlc3QSIwoEdGFzaxgBIAEoCzIVLnF1ZXVlLnYxLlRhc2tDb250ZXh0Eg8KB3BheWxvYWQYAiABKAwi5QIKC1Rhc2tDb250ZXh0EgoKAmlkGAEgASgJEg0KBXF1ZXVlGAIgASgJEhMKC2hhbmRsZXJfcmVmGAMgASgJEhwKFHBheWxvYWRfY29udGVudF90eXBlGAQgASgJEjMKB2hlYWRlcnMYBSADKAsyIi5xdWV1ZS52MS5UYXNrQ29udGV4dC5IZWFkZXJzRW50cnkSDwoHYXR0ZW1wdBgGIAEoDRIUCgxtYXhfYXR0ZW1wdHMYByABKA0SFQoNcmVkcml2ZV9jb3VudBgIIAEoDRIsCghkZWFkbGluZRgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASEwoLbGVhc2VfdG9rZW4YCiABKAkSDQoFcHJvYmUYCyABKAgSEwoLdHJhY2VwYXJlbnQYDCABKAkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAEidQoPRXhlY3V0ZVJlc3BvbnNlEiIKBnN0YXR1cxgBIAEoCzISLmdvb2dsZS5ycGMuU3RhdHVzEg4KBnJlc3VsdBgCIAEoDBIuCgtyZXRyeV9hZnRlchgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiLBBgoNU3VibWl0UmVxdWVzdBINCgVxdWV1ZRgBIAEoCRITCgtoYW5kbGVyX3JlZhgCIAEoCRIPCgJpZBgDIAEoCUgAiAEBEhQKB3BheWxvYWQYBCABKAxIAYgBARIhChRwYXlsb2FkX2NvbnRlbnRfdHlwZRgFIAEoCUgCiAEBEjUKB2hlYWRlcnMYBiADKAsyJC5xdWV1ZS52MS5TdWJtaXRSZXF1ZXN0LkhlYWRlcnNFbnRyeRIvCgZydW5fYXQYByABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAOIAQESFQoIZGVsYXlfbXMYCCABKA1IBIgBARIzCgpleHBpcmVzX2F0GAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgFiAEBEhUKCHByaW9yaXR5GAogASgNSAaIAQESFgoJZ3JvdXBfa2V5GAsgASgJSAeIAQESFwoKdW5pcXVlX2tleRgMIAEoCUgIiAEBEhoKDXVuaXF1ZV9mb3JfbXMYDSABKA1ICYgBARIYCgtkZWJvdW5jZV9tcxgOIAEoDUgKiAEBEhkKDG1heF9hdHRlbXB0cxgPIAEoDUgLiAEBEisKB2JhY2tvZmYYECABKAsyFS5xdWV1ZS52MS5UYXNrQmFja29mZkgMiAEBEhcKCnRpbWVvdXRfbXMYESABKA1IDYgBARIWCglyZXRhaW5fbXMYEiABKAFIDogBARIOCgZsYWJlbHMYEyADKAkaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBQoDX2lkQgoKCF9wYXlsb2FkQhcKFV9wYXlsb2FkX2NvbnRlbnRfdHlwZUIJCgdfcnVuX2F0QgsKCV9kZWxheV9tc0INCgtfZXhwaXJlc19hdEILCglfcHJpb3JpdHlCDAoKX2dyb3VwX2tleUINCgtfdW5pcXVlX2tleUIQCg5fdW5pcXVlX2Zvcl9tc0IOCgxfZGVib3VuY2VfbXNCDwoNX21heF9hdHRlbXB0c0IKCghfYmFja29mZkINCgtfdGltZW91dF9tc0IMCgpfcmV0YWluX21zImcKC1Rhc2tCYWNrb2ZmEgwKBGtpbmQYASABKAkSCgoCbXMYAiABKA0SEwoGbWF4X21zGAMgASgNSACIAQESEwoGaml0dGVyGAQgASgBSAGIAQFCCQoHX21heF9tc0IJCgdfaml0dGVyIksKElN1Ym1pdEJhdGNoUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRImCgV0YXNrcxgCIAMoCzIXLnF1ZXVlLnYxLlN1Ym1pdFJlcXVlc3QiPQoTU3VibWl0QmF0Y2hSZXNwb25zZRImCgdyZXN1bHRzGAEgAygLMhUucXVldWUudjEuQmF0Y2hSZXN1bHQilAEKC0JhdGNoUmVzdWx0Eg0KBWluZGV4GAEgASgNEg4KBnN0YXR1cxgCIAEoDRIlCghlbnZlbG9wZRgDIAEoCzIOLnF1ZXVlLnYxLlRhc2tIAIgBARIoCgVlcnJvchgEIAEoCzIULnF1ZXVlLnYxLkJhdGNoRXJyb3JIAYgBAUILCglfZW52ZWxvcGVCCAoGX2Vycm9yIkkKCkJhdGNoRXJyb3ISDAoEY29kZRgBIAEoCRIOCgZzdGF0dXMYAiABKA0SDQoFdGl0bGUYAyABKAkSDgoGZGV0YWlsGAQgASgJImgKDkdldFRhc2tSZXF1ZXN0EgoKAmlkGAEgASgJEhgKC2xlYXNlX3Rva2VuGAIgASgJSACIAQESFAoHd2FpdF9tcxgDIAEoDUgBiAEBQg4KDF9sZWFzZV90b2tlbkIKCghfd2FpdF9tcyLJAgoQTGlzdFRhc2tzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCRIOCgZzdGF0dXMYAiADKAkSGAoLaGFuZGxlcl9yZWYYAyABKAlIAIgBARIWCglncm91cF9rZXkYBCABKAlIAYgBARItCgRmcm9tGAUgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEisKAnRvGAYgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEhIKBW9yZGVyGAcgASgJSASIAQESEgoFbGltaXQYCCABKA1IBYgBARITCgZjdXJzb3IYCSABKAlIBogBAUIOCgxfaGFuZGxlcl9yZWZCDAoKX2dyb3VwX2tleUIHCgVfZnJvbUIFCgNfdG9CCAoGX29yZGVyQggKBl9saW1pdEIJCgdfY3Vyc29yIkcKEUxpc3RUYXNrc1Jlc3BvbnNlEh0KBXRhc2tzGAEgAygLMg4ucXVldWUudjEuVGFzaxITCgtuZXh0X2N1cnNvchgCIAEoCSI/ChFDYW5jZWxUYXNrUmVxdWVzdBIKCgJpZBgBIAEoCRITCgZyZWFzb24YAiABKAlIAIgBAUIJCgdfcmVhc29uIqUBCgxDbGFpbVJlcXVlc3QSDQoFcXVldWUYASABKAkSDgoGd29ya2VyGAIgASgJEhwKD21heF9vdXRzdGFuZGluZxgDIAEoDUgAiAEBEhUKCGxlYXNlX21zGAQgASgNSAGIAQESEAoIaGFuZGxlcnMYBSADKAkSDgoGbGFiZWxzGAYgAygJQhIKEF9tYXhfb3V0c3RhbmRpbmdCCwoJX2xlYXNlX21zIlIKD0NvbXBsZXRlUmVxdWVzdBIKCgJpZBgBIAEoCRITCgtsZWFzZV90b2tlbhgCIAEoCRITCgZyZXN1bHQYAyABKAxIAIgBAUIJCgdfcmVzdWx0IqYCCgtGYWlsUmVxdWVzdBIKCgJpZBgBIAEoCRITCgtsZWFzZV90b2tlbhgCIAEoCRIXCgplcnJvcl90eXBlGAMgASgJSACIAQESFAoHbWVzc2FnZRgEIAEoCUgBiAEBEhIKBXJldHJ5GAUgASgISAKIAQESEgoFZGVmZXIYBiABKAhIA4gBARIbCg5yZXRyeV9hZnRlcl9tcxgHIAEoDUgEiAEBEhIKBXN0YWNrGAggASgJSAWIAQESFQoIZGVsYXlfbXMYCSABKA1IBogBAUINCgtfZXJyb3JfdHlwZUIKCghfbWVzc2FnZUIICgZfcmV0cnlCCAoGX2RlZmVyQhEKD19yZXRyeV9hZnRlcl9tc0IICgZfc3RhY2tCCwoJX2RlbGF5X21zInsKDUV4dGVuZFJlcXVlc3QSCgoCaWQYASABKAkSEwoLbGVhc2VfdG9rZW4YAiABKAkSEQoJZXh0ZW5kX21zGAMgASgNEikKCHByb2dyZXNzGAQgASgLMhIucXVldWUudjEuUHJvZ3Jlc3NIAIgBAUILCglfcHJvZ3Jlc3MiggEKCFByb2dyZXNzEhQKB3BlcmNlbnQYASABKAFIAIgBARIUCgdtZXNzYWdlGAIgASgJSAGIAQESKwoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQFCCgoIX3BlcmNlbnRCCgoIX21lc3NhZ2VCBQoDX2F0Ih0KDFN0YXRzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCSKNAgoNU3RhdHNSZXNwb25zZRIPCgdwZW5kaW5nGAEgASgNEhEKCWluX2ZsaWdodBgCIAEoDRIRCglkbHFfZGVwdGgYAyABKA0SHQoVb2xkZXN0X3BlbmRpbmdfYWdlX21zGAQgASgEEhcKD3N1Y2NlZWRlZF90b3RhbBgFIAEoBBIUCgxmYWlsZWRfdG90YWwYBiABKAQSEgoKZGVhZF90b3RhbBgHIAEoBBIXCg9yYXRlX3Blcl9zZWNvbmQYCCABKAESDwoHZGVsYXllZBgJIAEoDRINCgVzdGF0ZRgKIAEoCRIqCghicmVha2VycxgLIAMoCzIYLnF1ZXVlLnYxLkhhbmRsZXJCcmVha2VyIn4KDkhhbmRsZXJCcmVha2VyEhMKC2hhbmRsZXJfcmVmGAEgASgJEg0KBXN0YXRlGAIgASgJEjYKDW5leHRfcHJvYmVfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQFCEAoOX25leHRfcHJvYmVfYXQiXAoNRXZlbnRzUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARISCgVxdWV1ZRgCIAEoCUgBiAEBEg0KBXR5cGVzGAMgAygJQgkKB19jdXJzb3JCCAoGX3F1ZXVlIpEDCglUYXNrRXZlbnQSDgoGY3Vyc29yGAEgASgJEgwKBHR5cGUYAiABKAkSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXF1ZXVlGAQgASgJEg8KB3Rhc2tfaWQYBSABKAkSEwoLaGFuZGxlcl9yZWYYBiABKAkSDwoHYXR0ZW1wdBgHIAEoDRIXCgplcnJvcl90eXBlGAggASgJSACIAQESFAoHbWVzc2FnZRgJIAEoCUgBiAEBEjgKD25leHRfYXR0ZW1wdF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIYCgtkZWFkX3JlYXNvbhgLIAEoCUgDiAEBEikKCHByb2dyZXNzGAwgASgLMhIucXVldWUudjEuUHJvZ3Jlc3NIBIgBAUINCgtfZXJyb3JfdHlwZUIKCghfbWVzc2FnZUISChBfbmV4dF9hdHRlbXB0X2F0Qg4KDF9kZWFkX3JlYXNvbkILCglfcHJvZ3Jlc3MihgsKBFRhc2sSCgoCaWQYASABKAkSDQoFcXVldWUYAiABKAkSEwoLaGFuZGxlcl9yZWYYAyABKAkSDgoGc3RhdHVzGAQgASgJEg8KB3BheWxvYWQYBSABKAwSHAoUcGF5bG9hZF9jb250ZW50X3R5cGUYBiABKAkSLAoHaGVhZGVycxgHIAMoCzIbLnF1ZXVlLnYxLlRhc2suSGVhZGVyc0VudHJ5EhAKCHByaW9yaXR5GAggASgNEhYKCWdyb3VwX2tleRgJIAEoCUgAiAEBEg8KB2F0dGVtcHQYCiABKA0SFgoOdG90YWxfYXR0ZW1wdHMYCyABKA0SFAoMbWF4X2F0dGVtcHRzGAwgASgNEhUKDXJlZHJpdmVfY291bnQYDSABKA0SLgoKY3JlYXRlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoPbmV4dF9hdHRlbXB0X2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBEjMKCmV4cGlyZXNfYXQYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESOQoQbGVhc2VfZXhwaXJlc19hdBgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARI1Cgxjb21wbGV0ZWRfYXQYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSASIAQESMAoHZGVhZF9hdBgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBYgBARIYCgtkZWFkX3JlYXNvbhgVIAEoCUgGiAEBEiwKCmxhc3RfZXJyb3IYFiABKAsyEy5xdWV1ZS52MS5MYXN0RXJyb3JIB4gBARIUCgxzdWJtaXR0ZWRfYnkYFyABKAkSIwoIYXR0ZW1wdHMYGCADKAsyES5xdWV1ZS52MS5BdHRlbXB0EhgKC3dhaXRpbmdfZm9yGBkgASgJSAiIAQESGAoLbGVhc2VfdG9rZW4YGiABKAlICYgBARITCgZwdXJnZWQYGyABKAhICogBARIXCgp1bmlxdWVfa2V5GBwgASgJSAuIAQESEwoGcmVzdWx0GB0gASgMSAyIAQESGwoOcmVzdWx0X2Ryb3BwZWQYHiABKAhIDYgBARIpCghwcm9ncmVzcxgfIAEoCzISLnF1ZXVlLnYxLlByb2dyZXNzSA6IAQESKwoHYmFja29mZhggIAEoCzIVLnF1ZXVlLnYxLlRhc2tCYWNrb2ZmSA+IAQESFwoKdGltZW91dF9tcxghIAEoDUgQiAEBEhYKCXJldGFpbl9tcxgiIAEoAUgRiAEBEg4KBmxhYmVscxgjIAMoCRouCgxIZWFkZXJzRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgJOgI4AUIMCgpfZ3JvdXBfa2V5QhIKEF9uZXh0X2F0dGVtcHRfYXRCDQoLX2V4cGlyZXNfYXRCEwoRX2xlYXNlX2V4cGlyZXNfYXRCDwoNX2NvbXBsZXRlZF9hdEIKCghfZGVhZF9hdEIOCgxfZGVhZF9yZWFzb25CDQoLX2xhc3RfZXJyb3JCDgoMX3dhaXRpbmdfZm9yQg4KDF9sZWFzZV90b2tlbkIJCgdfcHVyZ2VkQg0KC191bmlxdWVfa2V5QgkKB19yZXN1bHRCEQoPX3Jlc3VsdF9kcm9wcGVkQgsKCV9wcm9ncmVzc0IKCghfYmFja29mZkINCgtfdGltZW91dF9tc0IMCgpfcmV0YWluX21zIoIBCglMYXN0RXJyb3ISEgoKZXJyb3JfdHlwZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhgKC2h0dHBfc3RhdHVzGAMgASgNSACIAQESJgoCYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg4KDF9odHRwX3N0YXR1cyLKBAoHQXR0ZW1wdBIPCgdhdHRlbXB0GAEgASgNEg8KB3JlZHJpdmUYAiABKA0SLgoKc3RhcnRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2R1cmF0aW9uX21zGAUgASgEEg8KB291dGNvbWUYBiABKAkSFwoKZXJyb3JfdHlwZRgHIAEoCUgAiAEBEhQKB21lc3NhZ2UYCCABKAlIAYgBARIYCgtodHRwX3N0YXR1cxgJIAEoDUgCiAEBEhsKDnJldHJ5X2FmdGVyX21zGAogASgESAOIAQESOAoPbmV4dF9hdHRlbXB0X2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgEiAEBEh0KEHJlc3BvbnNlX3NuaXBwZXQYDCABKAlIBYgBARIQCgN1cmwYDSABKAlIBogBARIWCglyZW1vdGVfaXAYDiABKAlIB4gBARIPCgdub2RlX2lkGA8gASgJEhUKCHRyYWNlX2lkGBAgASgJSAiIAQFCDQoLX2Vycm9yX3R5cGVCCgoIX21lc3NhZ2VCDgoMX2h0dHBfc3RhdHVzQhEKD19yZXRyeV9hZnRlcl9tc0ISChBfbmV4dF9hdHRlbXB0X2F0QhMKEV9yZXNwb25zZV9zbmlwcGV0QgYKBF91cmxCDAoKX3JlbW90ZV9pcEILCglfdHJhY2VfaWQy/AQKBVF1ZXVlEjEKBlN1Ym1pdBIXLnF1ZXVlLnYxLlN1Ym1pdFJlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEkoKC1N1Ym1pdEJhdGNoEhwucXVldWUudjEuU3VibWl0QmF0Y2hSZXF1ZXN0Gh0ucXVldWUudjEuU3VibWl0QmF0Y2hSZXNwb25zZRIzCgdHZXRUYXNrEhgucXVldWUudjEuR2V0VGFza1JlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEkQKCUxpc3RUYXNrcxIaLnF1ZXVlLnYxLkxpc3RUYXNrc1JlcXVlc3QaGy5xdWV1ZS52MS5MaXN0VGFza3NSZXNwb25zZRI5CgpDYW5jZWxUYXNrEhsucXVldWUudjEuQ2FuY2VsVGFza1JlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEjEKBUNsYWltEhYucXVldWUudjEuQ2xhaW1SZXF1ZXN0Gg4ucXVldWUudjEuVGFzazABEjUKCENvbXBsZXRlEhkucXVldWUudjEuQ29tcGxldGVSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxItCgRGYWlsEhUucXVldWUudjEuRmFpbFJlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEjEKBkV4dGVuZBIXLnF1ZXVlLnYxLkV4dGVuZFJlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEjgKBVN0YXRzEhYucXVldWUudjEuU3RhdHNSZXF1ZXN0GhcucXVldWUudjEuU3RhdHNSZXNwb25zZRI4CgZFdmVudHMSFy5xdWV1ZS52MS5FdmVudHNSZXF1ZXN0GhMucXVldWUudjEuVGFza0V2ZW50MAEySQoHSGFuZGxlchI+CgdFeGVjdXRlEhgucXVldWUudjEuRXhlY3V0ZVJlcXVlc3QaGS5xdWV1ZS52MS5FeGVjdXRlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_google_rpc_status]);
+  fileDesc("ChRxdWV1ZS92MS9xdWV1ZS5wcm90bxIIcXVldWUudjEicQoORXhlY3V0ZVJlcXVlc3QSIwoEdGFzaxgBIAEoCzIVLnF1ZXVlLnYxLlRhc2tDb250ZXh0Eg8KB3BheWxvYWQYAiABKAwSKQoMZGVwZW5kZW5jaWVzGAogAygLMhMucXVldWUudjEuRW5kZWRUYXNrIuUCCgtUYXNrQ29udGV4dBIKCgJpZBgBIAEoCRINCgVxdWV1ZRgCIAEoCRITCgtoYW5kbGVyX3JlZhgDIAEoCRIcChRwYXlsb2FkX2NvbnRlbnRfdHlwZRgEIAEoCRIzCgdoZWFkZXJzGAUgAygLMiIucXVldWUudjEuVGFza0NvbnRleHQuSGVhZGVyc0VudHJ5Eg8KB2F0dGVtcHQYBiABKA0SFAoMbWF4X2F0dGVtcHRzGAcgASgNEhUKDXJlZHJpdmVfY291bnQYCCABKA0SLAoIZGVhZGxpbmUYCSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2xlYXNlX3Rva2VuGAogASgJEg0KBXByb2JlGAsgASgIEhMKC3RyYWNlcGFyZW50GAwgASgJGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBIq0BCg9FeGVjdXRlUmVzcG9uc2USIgoGc3RhdHVzGAEgASgLMhIuZ29vZ2xlLnJwYy5TdGF0dXMSDgoGcmVzdWx0GAIgASgMEi4KC3JldHJ5X2FmdGVyGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEioKB3N1c3BlbmQYCiABKAsyFC5xdWV1ZS52MS5TdXNwZW5zaW9uSACIAQFCCgoIX3N1c3BlbmQizgcKDVN1Ym1pdFJlcXVlc3QSDQoFcXVldWUYASABKAkSEwoLaGFuZGxlcl9yZWYYAiABKAkSDwoCaWQYAyABKAlIAIgBARIUCgdwYXlsb2FkGAQgASgMSAGIAQESIQoUcGF5bG9hZF9jb250ZW50X3R5cGUYBSABKAlIAogBARI1CgdoZWFkZXJzGAYgAygLMiQucXVldWUudjEuU3VibWl0UmVxdWVzdC5IZWFkZXJzRW50cnkSLwoGcnVuX2F0GAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgDiAEBEhUKCGRlbGF5X21zGAggASgNSASIAQESMwoKZXhwaXJlc19hdBgJIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBYgBARIVCghwcmlvcml0eRgKIAEoDUgGiAEBEhYKCWdyb3VwX2tleRgLIAEoCUgHiAEBEhcKCnVuaXF1ZV9rZXkYDCABKAlICIgBARIaCg11bmlxdWVfZm9yX21zGA0gASgNSAmIAQESGAoLZGVib3VuY2VfbXMYDiABKA1ICogBARIZCgxtYXhfYXR0ZW1wdHMYDyABKA1IC4gBARIrCgdiYWNrb2ZmGBAgASgLMhUucXVldWUudjEuVGFza0JhY2tvZmZIDIgBARIXCgp0aW1lb3V0X21zGBEgASgNSA2IAQESFgoJcmV0YWluX21zGBIgASgBSA6IAQESDgoGbGFiZWxzGBMgAygJEi0KCmRlcGVuZHNfb24YHiADKAsyGS5xdWV1ZS52MS5EZXBlbmRlbmN5SW5wdXQSFgoJcGFyZW50X2lkGB8gASgJSA+IAQESHwoScGFyZW50X2xlYXNlX3Rva2VuGCAgASgJSBCIAQEaLgoMSGVhZGVyc0VudHJ5EgsKA2tleRgBIAEoCRINCgV2YWx1ZRgCIAEoCToCOAFCBQoDX2lkQgoKCF9wYXlsb2FkQhcKFV9wYXlsb2FkX2NvbnRlbnRfdHlwZUIJCgdfcnVuX2F0QgsKCV9kZWxheV9tc0INCgtfZXhwaXJlc19hdEILCglfcHJpb3JpdHlCDAoKX2dyb3VwX2tleUINCgtfdW5pcXVlX2tleUIQCg5fdW5pcXVlX2Zvcl9tc0IOCgxfZGVib3VuY2VfbXNCDwoNX21heF9hdHRlbXB0c0IKCghfYmFja29mZkINCgtfdGltZW91dF9tc0IMCgpfcmV0YWluX21zQgwKCl9wYXJlbnRfaWRCFQoTX3BhcmVudF9sZWFzZV90b2tlbiJnCgtUYXNrQmFja29mZhIMCgRraW5kGAEgASgJEgoKAm1zGAIgASgNEhMKBm1heF9tcxgDIAEoDUgAiAEBEhMKBmppdHRlchgEIAEoAUgBiAEBQgkKB19tYXhfbXNCCQoHX2ppdHRlciJLChJTdWJtaXRCYXRjaFJlcXVlc3QSDQoFcXVldWUYASABKAkSJgoFdGFza3MYAiADKAsyFy5xdWV1ZS52MS5TdWJtaXRSZXF1ZXN0Ij0KE1N1Ym1pdEJhdGNoUmVzcG9uc2USJgoHcmVzdWx0cxgBIAMoCzIVLnF1ZXVlLnYxLkJhdGNoUmVzdWx0IpQBCgtCYXRjaFJlc3VsdBINCgVpbmRleBgBIAEoDRIOCgZzdGF0dXMYAiABKA0SJQoIZW52ZWxvcGUYAyABKAsyDi5xdWV1ZS52MS5UYXNrSACIAQESKAoFZXJyb3IYBCABKAsyFC5xdWV1ZS52MS5CYXRjaEVycm9ySAGIAQFCCwoJX2VudmVsb3BlQggKBl9lcnJvciJJCgpCYXRjaEVycm9yEgwKBGNvZGUYASABKAkSDgoGc3RhdHVzGAIgASgNEg0KBXRpdGxlGAMgASgJEg4KBmRldGFpbBgEIAEoCSJoCg5HZXRUYXNrUmVxdWVzdBIKCgJpZBgBIAEoCRIYCgtsZWFzZV90b2tlbhgCIAEoCUgAiAEBEhQKB3dhaXRfbXMYAyABKA1IAYgBAUIOCgxfbGVhc2VfdG9rZW5CCgoIX3dhaXRfbXMi6wIKEExpc3RUYXNrc1JlcXVlc3QSDQoFcXVldWUYASABKAkSDgoGc3RhdHVzGAIgAygJEhgKC2hhbmRsZXJfcmVmGAMgASgJSACIAQESFgoJZ3JvdXBfa2V5GAQgASgJSAGIAQESLQoEZnJvbRgFIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIrCgJ0bxgGIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARISCgVvcmRlchgHIAEoCUgEiAEBEhIKBWxpbWl0GAggASgNSAWIAQESEwoGY3Vyc29yGAkgASgJSAaIAQESFAoHZmxvd19pZBgUIAEoCUgHiAEBQg4KDF9oYW5kbGVyX3JlZkIMCgpfZ3JvdXBfa2V5QgcKBV9mcm9tQgUKA190b0IICgZfb3JkZXJCCAoGX2xpbWl0QgkKB19jdXJzb3JCCgoIX2Zsb3dfaWQiRwoRTGlzdFRhc2tzUmVzcG9uc2USHQoFdGFza3MYASADKAsyDi5xdWV1ZS52MS5UYXNrEhMKC25leHRfY3Vyc29yGAIgASgJImEKEUNhbmNlbFRhc2tSZXF1ZXN0EgoKAmlkGAEgASgJEhMKBnJlYXNvbhgCIAEoCUgAiAEBEhQKB2Nhc2NhZGUYCiABKAhIAYgBAUIJCgdfcmVhc29uQgoKCF9jYXNjYWRlIqUBCgxDbGFpbVJlcXVlc3QSDQoFcXVldWUYASABKAkSDgoGd29ya2VyGAIgASgJEhwKD21heF9vdXRzdGFuZGluZxgDIAEoDUgAiAEBEhUKCGxlYXNlX21zGAQgASgNSAGIAQESEAoIaGFuZGxlcnMYBSADKAkSDgoGbGFiZWxzGAYgAygJQhIKEF9tYXhfb3V0c3RhbmRpbmdCCwoJX2xlYXNlX21zIooBCg9Db21wbGV0ZVJlcXVlc3QSCgoCaWQYASABKAkSEwoLbGVhc2VfdG9rZW4YAiABKAkSEwoGcmVzdWx0GAMgASgMSACIAQESKgoHc3VzcGVuZBgKIAEoCzIULnF1ZXVlLnYxLlN1c3BlbnNpb25IAYgBAUIJCgdfcmVzdWx0QgoKCF9zdXNwZW5kIqYCCgtGYWlsUmVxdWVzdBIKCgJpZBgBIAEoCRITCgtsZWFzZV90b2tlbhgCIAEoCRIXCgplcnJvcl90eXBlGAMgASgJSACIAQESFAoHbWVzc2FnZRgEIAEoCUgBiAEBEhIKBXJldHJ5GAUgASgISAKIAQESEgoFZGVmZXIYBiABKAhIA4gBARIbCg5yZXRyeV9hZnRlcl9tcxgHIAEoDUgEiAEBEhIKBXN0YWNrGAggASgJSAWIAQESFQoIZGVsYXlfbXMYCSABKA1IBogBAUINCgtfZXJyb3JfdHlwZUIKCghfbWVzc2FnZUIICgZfcmV0cnlCCAoGX2RlZmVyQhEKD19yZXRyeV9hZnRlcl9tc0IICgZfc3RhY2tCCwoJX2RlbGF5X21zInsKDUV4dGVuZFJlcXVlc3QSCgoCaWQYASABKAkSEwoLbGVhc2VfdG9rZW4YAiABKAkSEQoJZXh0ZW5kX21zGAMgASgNEikKCHByb2dyZXNzGAQgASgLMhIucXVldWUudjEuUHJvZ3Jlc3NIAIgBAUILCglfcHJvZ3Jlc3MiggEKCFByb2dyZXNzEhQKB3BlcmNlbnQYASABKAFIAIgBARIUCgdtZXNzYWdlGAIgASgJSAGIAQESKwoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQFCCgoIX3BlcmNlbnRCCgoIX21lc3NhZ2VCBQoDX2F0Ih0KDFN0YXRzUmVxdWVzdBINCgVxdWV1ZRgBIAEoCSKxAgoNU3RhdHNSZXNwb25zZRIPCgdwZW5kaW5nGAEgASgNEhEKCWluX2ZsaWdodBgCIAEoDRIRCglkbHFfZGVwdGgYAyABKA0SHQoVb2xkZXN0X3BlbmRpbmdfYWdlX21zGAQgASgEEhcKD3N1Y2NlZWRlZF90b3RhbBgFIAEoBBIUCgxmYWlsZWRfdG90YWwYBiABKAQSEgoKZGVhZF90b3RhbBgHIAEoBBIXCg9yYXRlX3Blcl9zZWNvbmQYCCABKAESDwoHZGVsYXllZBgJIAEoDRINCgVzdGF0ZRgKIAEoCRIqCghicmVha2VycxgLIAMoCzIYLnF1ZXVlLnYxLkhhbmRsZXJCcmVha2VyEg8KB2Jsb2NrZWQYFCABKA0SEQoJc3VzcGVuZGVkGBUgASgNIn4KDkhhbmRsZXJCcmVha2VyEhMKC2hhbmRsZXJfcmVmGAEgASgJEg0KBXN0YXRlGAIgASgJEjYKDW5leHRfcHJvYmVfYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSACIAQFCEAoOX25leHRfcHJvYmVfYXQiXAoNRXZlbnRzUmVxdWVzdBITCgZjdXJzb3IYASABKAlIAIgBARISCgVxdWV1ZRgCIAEoCUgBiAEBEg0KBXR5cGVzGAMgAygJQgkKB19jdXJzb3JCCAoGX3F1ZXVlIpEDCglUYXNrRXZlbnQSDgoGY3Vyc29yGAEgASgJEgwKBHR5cGUYAiABKAkSJgoCYXQYAyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEg0KBXF1ZXVlGAQgASgJEg8KB3Rhc2tfaWQYBSABKAkSEwoLaGFuZGxlcl9yZWYYBiABKAkSDwoHYXR0ZW1wdBgHIAEoDRIXCgplcnJvcl90eXBlGAggASgJSACIAQESFAoHbWVzc2FnZRgJIAEoCUgBiAEBEjgKD25leHRfYXR0ZW1wdF9hdBgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIAogBARIYCgtkZWFkX3JlYXNvbhgLIAEoCUgDiAEBEikKCHByb2dyZXNzGAwgASgLMhIucXVldWUudjEuUHJvZ3Jlc3NIBIgBAUINCgtfZXJyb3JfdHlwZUIKCghfbWVzc2FnZUISChBfbmV4dF9hdHRlbXB0X2F0Qg4KDF9kZWFkX3JlYXNvbkILCglfcHJvZ3Jlc3Migw4KBFRhc2sSCgoCaWQYASABKAkSDQoFcXVldWUYAiABKAkSEwoLaGFuZGxlcl9yZWYYAyABKAkSDgoGc3RhdHVzGAQgASgJEg8KB3BheWxvYWQYBSABKAwSHAoUcGF5bG9hZF9jb250ZW50X3R5cGUYBiABKAkSLAoHaGVhZGVycxgHIAMoCzIbLnF1ZXVlLnYxLlRhc2suSGVhZGVyc0VudHJ5EhAKCHByaW9yaXR5GAggASgNEhYKCWdyb3VwX2tleRgJIAEoCUgAiAEBEg8KB2F0dGVtcHQYCiABKA0SFgoOdG90YWxfYXR0ZW1wdHMYCyABKA0SFAoMbWF4X2F0dGVtcHRzGAwgASgNEhUKDXJlZHJpdmVfY291bnQYDSABKA0SLgoKY3JlYXRlZF9hdBgOIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLgoKdXBkYXRlZF9hdBgPIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASOAoPbmV4dF9hdHRlbXB0X2F0GBAgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgBiAEBEjMKCmV4cGlyZXNfYXQYESABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESOQoQbGVhc2VfZXhwaXJlc19hdBgSIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIA4gBARI1Cgxjb21wbGV0ZWRfYXQYEyABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSASIAQESMAoHZGVhZF9hdBgUIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBYgBARIYCgtkZWFkX3JlYXNvbhgVIAEoCUgGiAEBEiwKCmxhc3RfZXJyb3IYFiABKAsyEy5xdWV1ZS52MS5MYXN0RXJyb3JIB4gBARIUCgxzdWJtaXR0ZWRfYnkYFyABKAkSIwoIYXR0ZW1wdHMYGCADKAsyES5xdWV1ZS52MS5BdHRlbXB0EhgKC3dhaXRpbmdfZm9yGBkgASgJSAiIAQESGAoLbGVhc2VfdG9rZW4YGiABKAlICYgBARITCgZwdXJnZWQYGyABKAhICogBARIXCgp1bmlxdWVfa2V5GBwgASgJSAuIAQESEwoGcmVzdWx0GB0gASgMSAyIAQESGwoOcmVzdWx0X2Ryb3BwZWQYHiABKAhIDYgBARIpCghwcm9ncmVzcxgfIAEoCzISLnF1ZXVlLnYxLlByb2dyZXNzSA6IAQESKwoHYmFja29mZhggIAEoCzIVLnF1ZXVlLnYxLlRhc2tCYWNrb2ZmSA+IAQESFwoKdGltZW91dF9tcxghIAEoDUgQiAEBEhYKCXJldGFpbl9tcxgiIAEoAUgRiAEBEg4KBmxhYmVscxgjIAMoCRIUCgdmbG93X2lkGDIgASgJSBKIAQESFgoJcGFyZW50X2lkGDMgASgJSBOIAQESMQoId2FrZXNfYXQYNCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSBSIAQESKAoKZGVwZW5kc19vbhg1IAMoCzIULnF1ZXVlLnYxLkRlcGVuZGVuY3kSKQoMZGVwZW5kZW5jaWVzGDYgAygLMhMucXVldWUudjEuRW5kZWRUYXNrEiUKCGNoaWxkcmVuGDcgAygLMhMucXVldWUudjEuRW5kZWRUYXNrEh0KBXN0ZXBzGDggAygLMg4ucXVldWUudjEuU3RlcBIhCgdzaWduYWxzGDkgAygLMhAucXVldWUudjEuU2lnbmFsEigKCHdva2VuX2J5GDogASgLMhEucXVldWUudjEuV29rZW5CeUgViAEBGi4KDEhlYWRlcnNFbnRyeRILCgNrZXkYASABKAkSDQoFdmFsdWUYAiABKAk6AjgBQgwKCl9ncm91cF9rZXlCEgoQX25leHRfYXR0ZW1wdF9hdEINCgtfZXhwaXJlc19hdEITChFfbGVhc2VfZXhwaXJlc19hdEIPCg1fY29tcGxldGVkX2F0QgoKCF9kZWFkX2F0Qg4KDF9kZWFkX3JlYXNvbkINCgtfbGFzdF9lcnJvckIOCgxfd2FpdGluZ19mb3JCDgoMX2xlYXNlX3Rva2VuQgkKB19wdXJnZWRCDQoLX3VuaXF1ZV9rZXlCCQoHX3Jlc3VsdEIRCg9fcmVzdWx0X2Ryb3BwZWRCCwoJX3Byb2dyZXNzQgoKCF9iYWNrb2ZmQg0KC190aW1lb3V0X21zQgwKCl9yZXRhaW5fbXNCCgoIX2Zsb3dfaWRCDAoKX3BhcmVudF9pZEILCglfd2FrZXNfYXRCCwoJX3dva2VuX2J5IoIBCglMYXN0RXJyb3ISEgoKZXJyb3JfdHlwZRgBIAEoCRIPCgdtZXNzYWdlGAIgASgJEhgKC2h0dHBfc3RhdHVzGAMgASgNSACIAQESJgoCYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wQg4KDF9odHRwX3N0YXR1cyLKBAoHQXR0ZW1wdBIPCgdhdHRlbXB0GAEgASgNEg8KB3JlZHJpdmUYAiABKA0SLgoKc3RhcnRlZF9hdBgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLAoIZW5kZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhMKC2R1cmF0aW9uX21zGAUgASgEEg8KB291dGNvbWUYBiABKAkSFwoKZXJyb3JfdHlwZRgHIAEoCUgAiAEBEhQKB21lc3NhZ2UYCCABKAlIAYgBARIYCgtodHRwX3N0YXR1cxgJIAEoDUgCiAEBEhsKDnJldHJ5X2FmdGVyX21zGAogASgESAOIAQESOAoPbmV4dF9hdHRlbXB0X2F0GAsgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgEiAEBEh0KEHJlc3BvbnNlX3NuaXBwZXQYDCABKAlIBYgBARIQCgN1cmwYDSABKAlIBogBARIWCglyZW1vdGVfaXAYDiABKAlIB4gBARIPCgdub2RlX2lkGA8gASgJEhUKCHRyYWNlX2lkGBAgASgJSAiIAQFCDQoLX2Vycm9yX3R5cGVCCgoIX21lc3NhZ2VCDgoMX2h0dHBfc3RhdHVzQhEKD19yZXRyeV9hZnRlcl9tc0ISChBfbmV4dF9hdHRlbXB0X2F0QhMKEV9yZXNwb25zZV9zbmlwcGV0QgYKBF91cmxCDAoKX3JlbW90ZV9pcEILCglfdHJhY2VfaWQiWwoPRGVwZW5kZW5jeUlucHV0Eg8KAmlkGAEgASgJSACIAQESEAoDa2V5GAIgASgJSAGIAQESDwoCb24YAyABKAlIAogBAUIFCgNfaWRCBgoEX2tleUIFCgNfb24iNAoKRGVwZW5kZW5jeRIKCgJpZBgBIAEoCRIKCgJvbhgCIAEoCRIOCgZzdGF0dXMYAyABKAkiuwEKCUVuZGVkVGFzaxIKCgJpZBgBIAEoCRIQCgNrZXkYAiABKAlIAIgBARIYCgtoYW5kbGVyX3JlZhgDIAEoCUgBiAEBEg4KBnN0YXR1cxgEIAEoCRITCgZyZXN1bHQYBSABKAxIAogBARIbCg5yZXN1bHRfb21pdHRlZBgGIAEoCEgDiAEBQgYKBF9rZXlCDgoMX2hhbmRsZXJfcmVmQgkKB19yZXN1bHRCEQoPX3Jlc3VsdF9vbWl0dGVkIoIBCgpTdXNwZW5zaW9uEi4KBXVudGlsGAEgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgAiAEBEg8KB3NpZ25hbHMYAiADKAkSDQoFdGFza3MYAyADKAkSEQoEbW9kZRgEIAEoCUgBiAEBQggKBl91bnRpbEIHCgVfbW9kZSJYChFTdWJtaXRGbG93UmVxdWVzdBIUCgdmbG93X2lkGAEgASgJSACIAQESIQoFdGFza3MYAiADKAsyEi5xdWV1ZS52MS5GbG93VGFza0IKCghfZmxvd19pZCI+CghGbG93VGFzaxILCgNrZXkYASABKAkSJQoEdGFzaxgCIAEoCzIXLnF1ZXVlLnYxLlN1Ym1pdFJlcXVlc3QiSgoSU3VibWl0Rmxvd1Jlc3BvbnNlEg8KB2Zsb3dfaWQYASABKAkSIwoFdGFza3MYAiADKAsyFC5xdWV1ZS52MS5GbG93VGFza0lkIiUKCkZsb3dUYXNrSWQSCwoDa2V5GAEgASgJEgoKAmlkGAIgASgJIlkKElJlY29yZFN0ZXBzUmVxdWVzdBIKCgJpZBgBIAEoCRITCgtsZWFzZV90b2tlbhgCIAEoCRIiCgVzdGVwcxgDIAMoCzITLnF1ZXVlLnYxLlN0ZXBJbnB1dCLCAQoJU3RlcElucHV0EgwKBG5hbWUYASABKAkSEwoGcmVzdWx0GAIgASgMSACIAQESJwoFZXJyb3IYAyABKAsyEy5xdWV1ZS52MS5TdGVwRXJyb3JIAYgBARIzCgpzdGFydGVkX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcEgCiAEBEhAKCGNvbnN1bWVzGAUgAygJQgkKB19yZXN1bHRCCAoGX2Vycm9yQg0KC19zdGFydGVkX2F0IioKCVN0ZXBFcnJvchIMCgR0eXBlGAEgASgJEg8KB21lc3NhZ2UYAiABKAkiNAoTUmVjb3JkU3RlcHNSZXNwb25zZRIdCgVzdGVwcxgBIAMoCzIOLnF1ZXVlLnYxLlN0ZXAigAIKBFN0ZXASDAoEbmFtZRgBIAEoCRITCgZyZXN1bHQYAiABKAxIAIgBARInCgVlcnJvchgDIAEoCzITLnF1ZXVlLnYxLlN0ZXBFcnJvckgBiAEBEjMKCnN0YXJ0ZWRfYXQYBCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAKIAQESLwoLcmVjb3JkZWRfYXQYBSABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEhUKCHJlY29yZGVkGAYgASgISAOIAQFCCQoHX3Jlc3VsdEIICgZfZXJyb3JCDQoLX3N0YXJ0ZWRfYXRCCwoJX3JlY29yZGVkIsMBChFTZW5kU2lnbmFsUmVxdWVzdBIUCgd0YXNrX2lkGAEgASgJSACIAQESEgoFcXVldWUYAiABKAlIAYgBARIXCgp1bmlxdWVfa2V5GAMgASgJSAKIAQESDAoEbmFtZRgEIAEoCRIUCgdwYXlsb2FkGAUgASgMSAOIAQESDwoCaWQYBiABKAlIBIgBAUIKCghfdGFza19pZEIICgZfcXVldWVCDQoLX3VuaXF1ZV9rZXlCCgoIX3BheWxvYWRCBQoDX2lkInUKBlNpZ25hbBIKCgJpZBgBIAEoCRIMCgRuYW1lGAIgASgJEhQKB3BheWxvYWQYAyABKAxIAIgBARIvCgtyZWNlaXZlZF9hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCCgoIX3BheWxvYWQiSwoHV29rZW5CeRIMCgRraW5kGAEgASgJEhEKBG5hbWUYAiABKAlIAIgBARIPCgJpZBgDIAEoCUgBiAEBQgcKBV9uYW1lQgUKA19pZCJFCg1HZXRSdW5SZXF1ZXN0EgoKAmlkGAEgASgJEhgKC2xlYXNlX3Rva2VuGAIgASgJSACIAQFCDgoMX2xlYXNlX3Rva2VuItQBCgdUYXNrUnVuEh0KBXN0ZXBzGAEgAygLMg4ucXVldWUudjEuU3RlcBIhCgdzaWduYWxzGAIgAygLMhAucXVldWUudjEuU2lnbmFsEikKDGRlcGVuZGVuY2llcxgDIAMoCzITLnF1ZXVlLnYxLkVuZGVkVGFzaxIlCghjaGlsZHJlbhgEIAMoCzITLnF1ZXVlLnYxLkVuZGVkVGFzaxIoCgh3b2tlbl9ieRgFIAEoCzIRLnF1ZXVlLnYxLldva2VuQnlIAIgBAUILCglfd29rZW5fYnkiHAoOR2V0VHJlZVJlcXVlc3QSCgoCaWQYASABKAkiPwoIVGFza1RyZWUSIAoEcm9vdBgBIAEoCzISLnF1ZXVlLnYxLlRhc2tOb2RlEhEKCXRydW5jYXRlZBgCIAEoCCKBAwoIVGFza05vZGUSCgoCaWQYASABKAkSEwoGaGlkZGVuGAIgASgISACIAQESEgoFcXVldWUYAyABKAlIAYgBARIYCgtoYW5kbGVyX3JlZhgEIAEoCUgCiAEBEhMKBnN0YXR1cxgFIAEoCUgDiAEBEhgKC3dhaXRpbmdfZm9yGAYgASgJSASIAQESMwoKY3JlYXRlZF9hdBgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBYgBARIxCghlbmRlZF9hdBgIIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIBogBARINCgVzdGVwcxgJIAMoCRIkCghjaGlsZHJlbhgKIAMoCzISLnF1ZXVlLnYxLlRhc2tOb2RlQgkKB19oaWRkZW5CCAoGX3F1ZXVlQg4KDF9oYW5kbGVyX3JlZkIJCgdfc3RhdHVzQg4KDF93YWl0aW5nX2ZvckINCgtfY3JlYXRlZF9hdEILCglfZW5kZWRfYXQyvQcKBVF1ZXVlEjEKBlN1Ym1pdBIXLnF1ZXVlLnYxLlN1Ym1pdFJlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEkoKC1N1Ym1pdEJhdGNoEhwucXVldWUudjEuU3VibWl0QmF0Y2hSZXF1ZXN0Gh0ucXVldWUudjEuU3VibWl0QmF0Y2hSZXNwb25zZRIzCgdHZXRUYXNrEhgucXVldWUudjEuR2V0VGFza1JlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEkQKCUxpc3RUYXNrcxIaLnF1ZXVlLnYxLkxpc3RUYXNrc1JlcXVlc3QaGy5xdWV1ZS52MS5MaXN0VGFza3NSZXNwb25zZRI5CgpDYW5jZWxUYXNrEhsucXVldWUudjEuQ2FuY2VsVGFza1JlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEjEKBUNsYWltEhYucXVldWUudjEuQ2xhaW1SZXF1ZXN0Gg4ucXVldWUudjEuVGFzazABEjUKCENvbXBsZXRlEhkucXVldWUudjEuQ29tcGxldGVSZXF1ZXN0Gg4ucXVldWUudjEuVGFzaxItCgRGYWlsEhUucXVldWUudjEuRmFpbFJlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEjEKBkV4dGVuZBIXLnF1ZXVlLnYxLkV4dGVuZFJlcXVlc3QaDi5xdWV1ZS52MS5UYXNrEkcKClN1Ym1pdEZsb3cSGy5xdWV1ZS52MS5TdWJtaXRGbG93UmVxdWVzdBocLnF1ZXVlLnYxLlN1Ym1pdEZsb3dSZXNwb25zZRJKCgtSZWNvcmRTdGVwcxIcLnF1ZXVlLnYxLlJlY29yZFN0ZXBzUmVxdWVzdBodLnF1ZXVlLnYxLlJlY29yZFN0ZXBzUmVzcG9uc2USOwoKU2VuZFNpZ25hbBIbLnF1ZXVlLnYxLlNlbmRTaWduYWxSZXF1ZXN0GhAucXVldWUudjEuU2lnbmFsEjQKBkdldFJ1bhIXLnF1ZXVlLnYxLkdldFJ1blJlcXVlc3QaES5xdWV1ZS52MS5UYXNrUnVuEjcKB0dldFRyZWUSGC5xdWV1ZS52MS5HZXRUcmVlUmVxdWVzdBoSLnF1ZXVlLnYxLlRhc2tUcmVlEjgKBVN0YXRzEhYucXVldWUudjEuU3RhdHNSZXF1ZXN0GhcucXVldWUudjEuU3RhdHNSZXNwb25zZRI4CgZFdmVudHMSFy5xdWV1ZS52MS5FdmVudHNSZXF1ZXN0GhMucXVldWUudjEuVGFza0V2ZW50MAEySQoHSGFuZGxlchI+CgdFeGVjdXRlEhgucXVldWUudjEuRXhlY3V0ZVJlcXVlc3QaGS5xdWV1ZS52MS5FeGVjdXRlUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp, file_google_rpc_status]);
 
 /**
  * One attempt of a task.
@@ -39,6 +39,13 @@ export type ExecuteRequest = Message<"queue.v1.ExecuteRequest"> & {
    * @generated from field: bytes payload = 2;
    */
   payload: Uint8Array;
+
+  /**
+   * Tasks that this one depends on, in the order given.
+   *
+   * @generated from field: repeated queue.v1.EndedTask dependencies = 10;
+   */
+  dependencies: EndedTask[];
 };
 
 /**
@@ -172,6 +179,13 @@ export type ExecuteResponse = Message<"queue.v1.ExecuteResponse"> & {
    * @generated from field: google.protobuf.Duration retry_after = 3;
    */
   retryAfter?: Duration | undefined;
+
+  /**
+   * The task is not done: it waits, and is called again.
+   *
+   * @generated from field: optional queue.v1.Suspension suspend = 10;
+   */
+  suspend?: Suspension | undefined;
 };
 
 /**
@@ -319,6 +333,27 @@ export type SubmitRequest = Message<"queue.v1.SubmitRequest"> & {
    * @generated from field: repeated string labels = 19;
    */
   labels: string[];
+
+  /**
+   * Tasks that must end first, at most 100.
+   *
+   * @generated from field: repeated queue.v1.DependencyInput depends_on = 30;
+   */
+  dependsOn: DependencyInput[];
+
+  /**
+   * The task that this one is a child of.
+   *
+   * @generated from field: optional string parent_id = 31;
+   */
+  parentId?: string | undefined;
+
+  /**
+   * The lease token of the parent.
+   *
+   * @generated from field: optional string parent_lease_token = 32;
+   */
+  parentLeaseToken?: string | undefined;
 };
 
 /**
@@ -606,6 +641,13 @@ export type ListTasksRequest = Message<"queue.v1.ListTasksRequest"> & {
    * @generated from field: optional string cursor = 9;
    */
   cursor?: string | undefined;
+
+  /**
+   * Only tasks of this flow.
+   *
+   * @generated from field: optional string flow_id = 20;
+   */
+  flowId?: string | undefined;
 };
 
 /**
@@ -662,6 +704,13 @@ export type CancelTaskRequest = Message<"queue.v1.CancelTaskRequest"> & {
    * @generated from field: optional string reason = 2;
    */
   reason?: string | undefined;
+
+  /**
+   * False: leaves its children as they are.
+   *
+   * @generated from field: optional bool cascade = 10;
+   */
+  cascade?: boolean | undefined;
 };
 
 /**
@@ -753,6 +802,13 @@ export type CompleteRequest = Message<"queue.v1.CompleteRequest"> & {
    * @generated from field: optional bytes result = 3;
    */
   result?: Uint8Array | undefined;
+
+  /**
+   * The task is not done: it waits, and is claimed again.
+   *
+   * @generated from field: optional queue.v1.Suspension suspend = 10;
+   */
+  suspend?: Suspension | undefined;
 };
 
 /**
@@ -1019,6 +1075,20 @@ export type StatsResponse = Message<"queue.v1.StatsResponse"> & {
    * @generated from field: repeated queue.v1.HandlerBreaker breakers = 11;
    */
   breakers: HandlerBreaker[];
+
+  /**
+   * PENDING tasks that wait for their dependencies.
+   *
+   * @generated from field: uint32 blocked = 20;
+   */
+  blocked: number;
+
+  /**
+   * PENDING tasks that are suspended.
+   *
+   * @generated from field: uint32 suspended = 21;
+   */
+  suspended: number;
 };
 
 /**
@@ -1446,6 +1516,69 @@ export type Task = Message<"queue.v1.Task"> & {
    * @generated from field: repeated string labels = 35;
    */
   labels: string[];
+
+  /**
+   * The flow it was submitted with.
+   *
+   * @generated from field: optional string flow_id = 50;
+   */
+  flowId?: string | undefined;
+
+  /**
+   * The task it is a child of.
+   *
+   * @generated from field: optional string parent_id = 51;
+   */
+  parentId?: string | undefined;
+
+  /**
+   * When a suspended task wakes in any case.
+   *
+   * @generated from field: optional google.protobuf.Timestamp wakes_at = 52;
+   */
+  wakesAt?: Timestamp | undefined;
+
+  /**
+   * Tasks it depends on; in GetTask and ListTasks.
+   *
+   * @generated from field: repeated queue.v1.Dependency depends_on = 53;
+   */
+  dependsOn: Dependency[];
+
+  /**
+   * The same with their results; in a claim.
+   *
+   * @generated from field: repeated queue.v1.EndedTask dependencies = 54;
+   */
+  dependencies: EndedTask[];
+
+  /**
+   * Tasks that the last suspension waited for; in a claim.
+   *
+   * @generated from field: repeated queue.v1.EndedTask children = 55;
+   */
+  children: EndedTask[];
+
+  /**
+   * Recorded steps; in a claim.
+   *
+   * @generated from field: repeated queue.v1.Step steps = 56;
+   */
+  steps: Step[];
+
+  /**
+   * Unread signals; in a claim.
+   *
+   * @generated from field: repeated queue.v1.Signal signals = 57;
+   */
+  signals: Signal[];
+
+  /**
+   * What ended the last suspension; in a claim.
+   *
+   * @generated from field: optional queue.v1.WokenBy woken_by = 58;
+   */
+  wokenBy?: WokenBy | undefined;
 };
 
 /**
@@ -1624,6 +1757,818 @@ export const AttemptSchema: GenMessage<Attempt> = /*@__PURE__*/
   messageDesc(file_queue_v1_queue, 25);
 
 /**
+ * A task that must end first.
+ *
+ * @generated from message queue.v1.DependencyInput
+ */
+export type DependencyInput = Message<"queue.v1.DependencyInput"> & {
+  /**
+   * Its id.
+   *
+   * @generated from field: optional string id = 1;
+   */
+  id?: string | undefined;
+
+  /**
+   * In a flow, its key instead.
+   *
+   * @generated from field: optional string key = 2;
+   */
+  key?: string | undefined;
+
+  /**
+   * success or end; success if absent.
+   *
+   * @generated from field: optional string on = 3;
+   */
+  on?: string | undefined;
+};
+
+/**
+ * Describes the message queue.v1.DependencyInput.
+ * Use `create(DependencyInputSchema)` to create a new message.
+ */
+export const DependencyInputSchema: GenMessage<DependencyInput> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 26);
+
+/**
+ * A task that another one depends on.
+ *
+ * @generated from message queue.v1.Dependency
+ */
+export type Dependency = Message<"queue.v1.Dependency"> & {
+  /**
+   * Its id.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * success or end.
+   *
+   * @generated from field: string on = 2;
+   */
+  on: string;
+
+  /**
+   * Its status.
+   *
+   * @generated from field: string status = 3;
+   */
+  status: string;
+};
+
+/**
+ * Describes the message queue.v1.Dependency.
+ * Use `create(DependencySchema)` to create a new message.
+ */
+export const DependencySchema: GenMessage<Dependency> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 27);
+
+/**
+ * A task that another one depends on or waited for.
+ *
+ * @generated from message queue.v1.EndedTask
+ */
+export type EndedTask = Message<"queue.v1.EndedTask"> & {
+  /**
+   * Its id.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Its key in the flow.
+   *
+   * @generated from field: optional string key = 2;
+   */
+  key?: string | undefined;
+
+  /**
+   * The handler it names; absent if the task is gone.
+   *
+   * @generated from field: optional string handler_ref = 3;
+   */
+  handlerRef?: string | undefined;
+
+  /**
+   * Its status.
+   *
+   * @generated from field: string status = 4;
+   */
+  status: string;
+
+  /**
+   * Its result as JSON.
+   *
+   * @generated from field: optional bytes result = 5;
+   */
+  result?: Uint8Array | undefined;
+
+  /**
+   * True: the results are too large together.
+   *
+   * @generated from field: optional bool result_omitted = 6;
+   */
+  resultOmitted?: boolean | undefined;
+};
+
+/**
+ * Describes the message queue.v1.EndedTask.
+ * Use `create(EndedTaskSchema)` to create a new message.
+ */
+export const EndedTaskSchema: GenMessage<EndedTask> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 28);
+
+/**
+ * What a suspended task waits for; at least one of `until`, `signals` and `tasks`.
+ *
+ * @generated from message queue.v1.Suspension
+ */
+export type Suspension = Message<"queue.v1.Suspension"> & {
+  /**
+   * A time, which ends the wait in any case.
+   *
+   * @generated from field: optional google.protobuf.Timestamp until = 1;
+   */
+  until?: Timestamp | undefined;
+
+  /**
+   * Names of signals.
+   *
+   * @generated from field: repeated string signals = 2;
+   */
+  signals: string[];
+
+  /**
+   * Ids of tasks.
+   *
+   * @generated from field: repeated string tasks = 3;
+   */
+  tasks: string[];
+
+  /**
+   * any or all; any if absent.
+   *
+   * @generated from field: optional string mode = 4;
+   */
+  mode?: string | undefined;
+};
+
+/**
+ * Describes the message queue.v1.Suspension.
+ * Use `create(SuspensionSchema)` to create a new message.
+ */
+export const SuspensionSchema: GenMessage<Suspension> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 29);
+
+/**
+ * Tasks that depend on each other.
+ *
+ * @generated from message queue.v1.SubmitFlowRequest
+ */
+export type SubmitFlowRequest = Message<"queue.v1.SubmitFlowRequest"> & {
+  /**
+   * A ULID that makes the call idempotent; made by the server if absent.
+   *
+   * @generated from field: optional string flow_id = 1;
+   */
+  flowId?: string | undefined;
+
+  /**
+   * At most 1,000.
+   *
+   * @generated from field: repeated queue.v1.FlowTask tasks = 2;
+   */
+  tasks: FlowTask[];
+};
+
+/**
+ * Describes the message queue.v1.SubmitFlowRequest.
+ * Use `create(SubmitFlowRequestSchema)` to create a new message.
+ */
+export const SubmitFlowRequestSchema: GenMessage<SubmitFlowRequest> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 30);
+
+/**
+ * A task of a flow.
+ *
+ * @generated from message queue.v1.FlowTask
+ */
+export type FlowTask = Message<"queue.v1.FlowTask"> & {
+  /**
+   * Its name in the flow.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * The task; its dependencies may be keys.
+   *
+   * @generated from field: queue.v1.SubmitRequest task = 2;
+   */
+  task?: SubmitRequest | undefined;
+};
+
+/**
+ * Describes the message queue.v1.FlowTask.
+ * Use `create(FlowTaskSchema)` to create a new message.
+ */
+export const FlowTaskSchema: GenMessage<FlowTask> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 31);
+
+/**
+ * A stored flow.
+ *
+ * @generated from message queue.v1.SubmitFlowResponse
+ */
+export type SubmitFlowResponse = Message<"queue.v1.SubmitFlowResponse"> & {
+  /**
+   * Its id.
+   *
+   * @generated from field: string flow_id = 1;
+   */
+  flowId: string;
+
+  /**
+   * In the order of the request.
+   *
+   * @generated from field: repeated queue.v1.FlowTaskId tasks = 2;
+   */
+  tasks: FlowTaskId[];
+};
+
+/**
+ * Describes the message queue.v1.SubmitFlowResponse.
+ * Use `create(SubmitFlowResponseSchema)` to create a new message.
+ */
+export const SubmitFlowResponseSchema: GenMessage<SubmitFlowResponse> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 32);
+
+/**
+ * The id of a task of a flow.
+ *
+ * @generated from message queue.v1.FlowTaskId
+ */
+export type FlowTaskId = Message<"queue.v1.FlowTaskId"> & {
+  /**
+   * Its key.
+   *
+   * @generated from field: string key = 1;
+   */
+  key: string;
+
+  /**
+   * Its id.
+   *
+   * @generated from field: string id = 2;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message queue.v1.FlowTaskId.
+ * Use `create(FlowTaskIdSchema)` to create a new message.
+ */
+export const FlowTaskIdSchema: GenMessage<FlowTaskId> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 33);
+
+/**
+ * What a handler has done.
+ *
+ * @generated from message queue.v1.RecordStepsRequest
+ */
+export type RecordStepsRequest = Message<"queue.v1.RecordStepsRequest"> & {
+  /**
+   * The id of the task.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * The token of its claim.
+   *
+   * @generated from field: string lease_token = 2;
+   */
+  leaseToken: string;
+
+  /**
+   * Recorded together or not at all.
+   *
+   * @generated from field: repeated queue.v1.StepInput steps = 3;
+   */
+  steps: StepInput[];
+};
+
+/**
+ * Describes the message queue.v1.RecordStepsRequest.
+ * Use `create(RecordStepsRequestSchema)` to create a new message.
+ */
+export const RecordStepsRequestSchema: GenMessage<RecordStepsRequest> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 34);
+
+/**
+ * A step to record.
+ *
+ * @generated from message queue.v1.StepInput
+ */
+export type StepInput = Message<"queue.v1.StepInput"> & {
+  /**
+   * Its name, 1 to 200 characters.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What it returned as JSON; at most 256 KiB.
+   *
+   * @generated from field: optional bytes result = 2;
+   */
+  result?: Uint8Array | undefined;
+
+  /**
+   * Why it failed.
+   *
+   * @generated from field: optional queue.v1.StepError error = 3;
+   */
+  error?: StepError | undefined;
+
+  /**
+   * When it began.
+   *
+   * @generated from field: optional google.protobuf.Timestamp started_at = 4;
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * Ids of signals that are read with it.
+   *
+   * @generated from field: repeated string consumes = 5;
+   */
+  consumes: string[];
+};
+
+/**
+ * Describes the message queue.v1.StepInput.
+ * Use `create(StepInputSchema)` to create a new message.
+ */
+export const StepInputSchema: GenMessage<StepInput> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 35);
+
+/**
+ * Why a step failed.
+ *
+ * @generated from message queue.v1.StepError
+ */
+export type StepError = Message<"queue.v1.StepError"> & {
+  /**
+   * The kind of failure.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * What happened.
+   *
+   * @generated from field: string message = 2;
+   */
+  message: string;
+};
+
+/**
+ * Describes the message queue.v1.StepError.
+ * Use `create(StepErrorSchema)` to create a new message.
+ */
+export const StepErrorSchema: GenMessage<StepError> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 36);
+
+/**
+ * The steps as they are stored.
+ *
+ * @generated from message queue.v1.RecordStepsResponse
+ */
+export type RecordStepsResponse = Message<"queue.v1.RecordStepsResponse"> & {
+  /**
+   * In the order of the request.
+   *
+   * @generated from field: repeated queue.v1.Step steps = 1;
+   */
+  steps: Step[];
+};
+
+/**
+ * Describes the message queue.v1.RecordStepsResponse.
+ * Use `create(RecordStepsResponseSchema)` to create a new message.
+ */
+export const RecordStepsResponseSchema: GenMessage<RecordStepsResponse> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 37);
+
+/**
+ * A recorded step.
+ *
+ * @generated from message queue.v1.Step
+ */
+export type Step = Message<"queue.v1.Step"> & {
+  /**
+   * Its name.
+   *
+   * @generated from field: string name = 1;
+   */
+  name: string;
+
+  /**
+   * What it returned as JSON.
+   *
+   * @generated from field: optional bytes result = 2;
+   */
+  result?: Uint8Array | undefined;
+
+  /**
+   * Why it failed.
+   *
+   * @generated from field: optional queue.v1.StepError error = 3;
+   */
+  error?: StepError | undefined;
+
+  /**
+   * When it began.
+   *
+   * @generated from field: optional google.protobuf.Timestamp started_at = 4;
+   */
+  startedAt?: Timestamp | undefined;
+
+  /**
+   * When it was recorded.
+   *
+   * @generated from field: google.protobuf.Timestamp recorded_at = 5;
+   */
+  recordedAt?: Timestamp | undefined;
+
+  /**
+   * Whether this call recorded it; in RecordSteps.
+   *
+   * @generated from field: optional bool recorded = 6;
+   */
+  recorded?: boolean | undefined;
+};
+
+/**
+ * Describes the message queue.v1.Step.
+ * Use `create(StepSchema)` to create a new message.
+ */
+export const StepSchema: GenMessage<Step> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 38);
+
+/**
+ * A signal to a task.
+ *
+ * @generated from message queue.v1.SendSignalRequest
+ */
+export type SendSignalRequest = Message<"queue.v1.SendSignalRequest"> & {
+  /**
+   * The id of the task, or `queue` and `unique_key` instead.
+   *
+   * @generated from field: optional string task_id = 1;
+   */
+  taskId?: string | undefined;
+
+  /**
+   * The queue of the unique key.
+   *
+   * @generated from field: optional string queue = 2;
+   */
+  queue?: string | undefined;
+
+  /**
+   * The unique key that the task holds.
+   *
+   * @generated from field: optional string unique_key = 3;
+   */
+  uniqueKey?: string | undefined;
+
+  /**
+   * What the task waits for.
+   *
+   * @generated from field: string name = 4;
+   */
+  name: string;
+
+  /**
+   * JSON of at most 64 KiB.
+   *
+   * @generated from field: optional bytes payload = 5;
+   */
+  payload?: Uint8Array | undefined;
+
+  /**
+   * Makes the call idempotent; made by the server if absent.
+   *
+   * @generated from field: optional string id = 6;
+   */
+  id?: string | undefined;
+};
+
+/**
+ * Describes the message queue.v1.SendSignalRequest.
+ * Use `create(SendSignalRequestSchema)` to create a new message.
+ */
+export const SendSignalRequestSchema: GenMessage<SendSignalRequest> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 39);
+
+/**
+ * A signal of a task.
+ *
+ * @generated from message queue.v1.Signal
+ */
+export type Signal = Message<"queue.v1.Signal"> & {
+  /**
+   * Its id.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Its name.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * What it carries as JSON.
+   *
+   * @generated from field: optional bytes payload = 3;
+   */
+  payload?: Uint8Array | undefined;
+
+  /**
+   * When it was received.
+   *
+   * @generated from field: google.protobuf.Timestamp received_at = 4;
+   */
+  receivedAt?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message queue.v1.Signal.
+ * Use `create(SignalSchema)` to create a new message.
+ */
+export const SignalSchema: GenMessage<Signal> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 40);
+
+/**
+ * What ended a suspension.
+ *
+ * @generated from message queue.v1.WokenBy
+ */
+export type WokenBy = Message<"queue.v1.WokenBy"> & {
+  /**
+   * timer, signal or task.
+   *
+   * @generated from field: string kind = 1;
+   */
+  kind: string;
+
+  /**
+   * The name of the signal.
+   *
+   * @generated from field: optional string name = 2;
+   */
+  name?: string | undefined;
+
+  /**
+   * The id of the task.
+   *
+   * @generated from field: optional string id = 3;
+   */
+  id?: string | undefined;
+};
+
+/**
+ * Describes the message queue.v1.WokenBy.
+ * Use `create(WokenBySchema)` to create a new message.
+ */
+export const WokenBySchema: GenMessage<WokenBy> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 41);
+
+/**
+ * Whose run to get.
+ *
+ * @generated from message queue.v1.GetRunRequest
+ */
+export type GetRunRequest = Message<"queue.v1.GetRunRequest"> & {
+  /**
+   * The id of the task.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * Needed with the role worker.
+   *
+   * @generated from field: optional string lease_token = 2;
+   */
+  leaseToken?: string | undefined;
+};
+
+/**
+ * Describes the message queue.v1.GetRunRequest.
+ * Use `create(GetRunRequestSchema)` to create a new message.
+ */
+export const GetRunRequestSchema: GenMessage<GetRunRequest> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 42);
+
+/**
+ * What a handler needs to continue a task.
+ *
+ * @generated from message queue.v1.TaskRun
+ */
+export type TaskRun = Message<"queue.v1.TaskRun"> & {
+  /**
+   * In the order of recording.
+   *
+   * @generated from field: repeated queue.v1.Step steps = 1;
+   */
+  steps: Step[];
+
+  /**
+   * Unread, in the order of arrival.
+   *
+   * @generated from field: repeated queue.v1.Signal signals = 2;
+   */
+  signals: Signal[];
+
+  /**
+   * In the order given.
+   *
+   * @generated from field: repeated queue.v1.EndedTask dependencies = 3;
+   */
+  dependencies: EndedTask[];
+
+  /**
+   * Tasks that the last suspension waited for.
+   *
+   * @generated from field: repeated queue.v1.EndedTask children = 4;
+   */
+  children: EndedTask[];
+
+  /**
+   * What ended the last suspension.
+   *
+   * @generated from field: optional queue.v1.WokenBy woken_by = 5;
+   */
+  wokenBy?: WokenBy | undefined;
+};
+
+/**
+ * Describes the message queue.v1.TaskRun.
+ * Use `create(TaskRunSchema)` to create a new message.
+ */
+export const TaskRunSchema: GenMessage<TaskRun> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 43);
+
+/**
+ * Whose children to get.
+ *
+ * @generated from message queue.v1.GetTreeRequest
+ */
+export type GetTreeRequest = Message<"queue.v1.GetTreeRequest"> & {
+  /**
+   * The id of the task.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+};
+
+/**
+ * Describes the message queue.v1.GetTreeRequest.
+ * Use `create(GetTreeRequestSchema)` to create a new message.
+ */
+export const GetTreeRequestSchema: GenMessage<GetTreeRequest> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 44);
+
+/**
+ * A task with its children.
+ *
+ * @generated from message queue.v1.TaskTree
+ */
+export type TaskTree = Message<"queue.v1.TaskTree"> & {
+  /**
+   * The task.
+   *
+   * @generated from field: queue.v1.TaskNode root = 1;
+   */
+  root?: TaskNode | undefined;
+
+  /**
+   * True: there are more than 1,000 nodes.
+   *
+   * @generated from field: bool truncated = 2;
+   */
+  truncated: boolean;
+};
+
+/**
+ * Describes the message queue.v1.TaskTree.
+ * Use `create(TaskTreeSchema)` to create a new message.
+ */
+export const TaskTreeSchema: GenMessage<TaskTree> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 45);
+
+/**
+ * A task of a tree; of one that is hidden only the id.
+ *
+ * @generated from message queue.v1.TaskNode
+ */
+export type TaskNode = Message<"queue.v1.TaskNode"> & {
+  /**
+   * Its id.
+   *
+   * @generated from field: string id = 1;
+   */
+  id: string;
+
+  /**
+   * True: the caller may not see it.
+   *
+   * @generated from field: optional bool hidden = 2;
+   */
+  hidden?: boolean | undefined;
+
+  /**
+   * Its queue.
+   *
+   * @generated from field: optional string queue = 3;
+   */
+  queue?: string | undefined;
+
+  /**
+   * The handler it names.
+   *
+   * @generated from field: optional string handler_ref = 4;
+   */
+  handlerRef?: string | undefined;
+
+  /**
+   * Its status.
+   *
+   * @generated from field: optional string status = 5;
+   */
+  status?: string | undefined;
+
+  /**
+   * What it waits for.
+   *
+   * @generated from field: optional string waiting_for = 6;
+   */
+  waitingFor?: string | undefined;
+
+  /**
+   * When it was submitted.
+   *
+   * @generated from field: optional google.protobuf.Timestamp created_at = 7;
+   */
+  createdAt?: Timestamp | undefined;
+
+  /**
+   * When it ended.
+   *
+   * @generated from field: optional google.protobuf.Timestamp ended_at = 8;
+   */
+  endedAt?: Timestamp | undefined;
+
+  /**
+   * Names of its steps.
+   *
+   * @generated from field: repeated string steps = 9;
+   */
+  steps: string[];
+
+  /**
+   * Its children.
+   *
+   * @generated from field: repeated queue.v1.TaskNode children = 10;
+   */
+  children: TaskNode[];
+};
+
+/**
+ * Describes the message queue.v1.TaskNode.
+ * Use `create(TaskNodeSchema)` to create a new message.
+ */
+export const TaskNodeSchema: GenMessage<TaskNode> = /*@__PURE__*/
+  messageDesc(file_queue_v1_queue, 46);
+
+/**
  * Submits, claims and settles tasks.
  *
  * @generated from service queue.v1.Queue
@@ -1718,6 +2663,56 @@ export const Queue: GenService<{
     methodKind: "unary";
     input: typeof ExtendRequestSchema;
     output: typeof TaskSchema;
+  },
+  /**
+   * Stores tasks that depend on each other: all or none.
+   *
+   * @generated from rpc queue.v1.Queue.SubmitFlow
+   */
+  submitFlow: {
+    methodKind: "unary";
+    input: typeof SubmitFlowRequestSchema;
+    output: typeof SubmitFlowResponseSchema;
+  },
+  /**
+   * Records steps of a claimed task.
+   *
+   * @generated from rpc queue.v1.Queue.RecordSteps
+   */
+  recordSteps: {
+    methodKind: "unary";
+    input: typeof RecordStepsRequestSchema;
+    output: typeof RecordStepsResponseSchema;
+  },
+  /**
+   * Sends a signal to a task.
+   *
+   * @generated from rpc queue.v1.Queue.SendSignal
+   */
+  sendSignal: {
+    methodKind: "unary";
+    input: typeof SendSignalRequestSchema;
+    output: typeof SignalSchema;
+  },
+  /**
+   * Gets the steps, signals and dependencies of a task.
+   *
+   * @generated from rpc queue.v1.Queue.GetRun
+   */
+  getRun: {
+    methodKind: "unary";
+    input: typeof GetRunRequestSchema;
+    output: typeof TaskRunSchema;
+  },
+  /**
+   * Gets a task with its children.
+   *
+   * @generated from rpc queue.v1.Queue.GetTree
+   */
+  getTree: {
+    methodKind: "unary";
+    input: typeof GetTreeRequestSchema;
+    output: typeof TaskTreeSchema;
   },
   /**
    * Counts the tasks of a queue.

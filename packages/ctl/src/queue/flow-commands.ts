@@ -1,0 +1,38 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import { parseJson } from '../base/arguments.js';
+import type { Tools } from '../base/tools.js';
+import { printable } from '../render/text.js';
+import type { QueueApi } from './api.js';
+
+export async function showTree(api: QueueApi, id: string, { terminal }: Tools): Promise<void> {
+  const { body } = await api.call('getTaskTree', { id });
+  const { out, json } = terminal;
+  if (json) return void out.write(`${JSON.stringify(body, null, 2)}\n`);
+  const more = body.truncated ? ['(more than 1,000 tasks; the rest is not shown)'] : [];
+  out.write(`${[...nodeLines(body.root, ''), ...more].join('\n')}\n`);
+}
+
+function nodeLines(node: QueueSchema<'TaskNode'>, indent: string): string[] {
+  if (node.hidden) return [`${indent}${node.id} (no grant on its queue)`];
+  const { status, queue, handler_ref: handler, waiting_for: wait, steps = [] } = node;
+  const state = wait ? `${status} (${wait})` : status;
+  const done = steps.length > 0 ? `  steps: ${steps.map(printable).join(', ')}` : '';
+  const line = `${indent}${node.id} ${state} ${queue} ${handler}${done}`;
+  return [line, ...(node.children ?? []).flatMap((child) => nodeLines(child, `${indent}  `))];
+}
+
+export async function sendSignal(
+  api: QueueApi,
+  request: { id: string; name: string; payload: string | undefined; signalId?: string },
+  { terminal }: Tools,
+): Promise<void> {
+  const { id, name, payload, signalId } = request;
+  const body = {
+    name,
+    ...(payload !== undefined && { payload: parseJson(payload, 'payload') }),
+    ...(signalId !== undefined && { id: signalId }),
+  };
+  const { body: sent } = await api.call('sendSignal', { id, body });
+  const { out, json } = terminal;
+  out.write(json ? `${JSON.stringify(sent, null, 2)}\n` : `Sent ${printable(name)} to ${id}.\n`);
+}

@@ -1,0 +1,186 @@
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
+import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import type { ApiClient } from './support/client.js';
+import { startDaemon, type TestDaemon } from './support/daemon.js';
+import { FakeClis } from './support/fake-clis.js';
+
+const token = 'the-token-of-these-tests';
+const patience = { timeout: 60_000, interval: 50 };
+
+let daemon: TestDaemon;
+let api: ApiClient;
+let home: string;
+
+/** Writes down what it was given; works until it is stopped, unless its prompt is "end". */
+const program = `
+  require('node:fs').writeFileSync(
+    require('node:path').join('${'$'}{HOME}', 'seen-' + process.env.MILLRACE_AGENT_ID + '.json'),
+    JSON.stringify({ args, url: process.env.MILLRACE_URL, token: process.env.MILLRACE_TOKEN }),
+  );
+  console.log(JSON.stringify({ type: 'assistant', message: { content: [{ type: 'text', text: 'hello' }] } }));
+  if (!prompt.includes('end')) setInterval(() => {}, 1000);`;
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), 'mr-tools-'));
+  const clis = new FakeClis(join(home, 'bin'));
+  clis.add('claude', program.replace('${HOME}', home));
+  const flags = { token, 'agents-max-children': '2' };
+  daemon = await startDaemon({ home, path: clis.path, flags });
+  api = daemon.api.withHeaders({ authorization: `Bearer ${token}` });
+});
+afterAll(() => daemon.dispose());
+
+const request = (part: object = {}) => ({
+  prompt: 'go on',
+  backend: 'claude',
+  driver: 'headless',
+  cwd: home,
+  ...part,
+});
+
+interface Started {
+  id: string;
+  /** What its process was given. */
+  args: string[];
+  token: string;
+  as: ApiClient;
+}
+
+async function started(id: string): Promise<Started> {
+  const file = join(home, `seen-${id}.json`);
+  await vi.waitFor(
+    () => expect(existsSync(file) && readFileSync(file, 'utf8')).toBeTruthy(),
+    patience,
+  );
+  const seen = JSON.parse(readFileSync(file, 'utf8'));
+  expect(seen.url).toBe(daemon.url);
+  return { id, ...seen, as: daemon.api.withHeaders({ authorization: `Bearer ${seen.token}` }) };
+}
+
+async function spawn(part: object = {}): Promise<Started> {
+  const { json } = await api.send({ method: 'POST', path: '/api/v1/spawn', body: request(part) });
+  const { id } = json;
+  const agent = await started(id);
+  onTestFinished(
+    async () => void (await api.send({ method: 'POST', path: `/api/v1/sessions/${id}:stop` })),
+  );
+  return agent;
+}
+
+async function mcp(bearer: string) {
+  const client = new Client({ name: 'test', version: '1' });
+  const headers = { authorization: `Bearer ${bearer}` };
+  const url = new URL(`${daemon.url}/mcp`);
+  const transport = new StreamableHTTPClientTransport(url, { requestInit: { headers } });
+  await client.connect(transport as unknown as Transport);
+  onTestFinished(() => client.close());
+  return async (name: string, args: object = {}) => {
+    const result: any = await client.callTool({ name, arguments: args as Record<string, unknown> });
+    return result.isError ? result.content[0].text : result.structuredContent;
+  };
+}
+
+test('an agent gets the tools, and starts, watches and stops agents of its own', async () => {
+  const parent = await spawn({ name: 'parent' });
+  expect(parent.args.join(' ')).toContain(`${daemon.url}/mcp`);
+  expect(parent.args.join(' ')).not.toContain(parent.token);
+  const call = await mcp(parent.token);
+  const child = await call('spawn_agent', {
+    prompt: 'work',
+    backend: 'claude',
+    driver: 'headless',
+  });
+  expect(child).toMatchObject({ parent_id: parent.id });
+  await started(child.id);
+  expect((await call('list_agents')).sessions.map(({ id }: any) => id)).toEqual([child.id]);
+  expect(await call('wait_for_agent', { id: child.id, timeout_ms: 10 })).toMatchObject({
+    timed_out: true,
+    session: { id: child.id },
+  });
+  const waiting = call('wait_for_agent', { id: child.id, timeout_ms: 60_000 });
+  expect(await call('stop_agent', { id: child.id })).toMatchObject({ status: 'done' });
+  expect(await waiting).toMatchObject({ timed_out: false, session: { status: 'done' } });
+  expect(await call('read_agent', { id: child.id })).toMatchObject({
+    session: { status: 'done' },
+    output: expect.stringContaining('hello'),
+    diff: null,
+  });
+});
+
+test('its token reaches only its own agents, and ends with it', async () => {
+  const [parent, other] = [await spawn(), await spawn()];
+  const path = `/api/v1/sessions/${other.id}`;
+  expect(await parent.as.ok('GET', '/api/v1/sessions')).toEqual({ sessions: [] });
+  for (const [method, at, body] of [
+    ['GET', path, undefined],
+    ['GET', `${path}/summary`, undefined],
+    ['POST', `${path}:stop`, undefined],
+    ['POST', `${path}:send`, { text: 'x' }],
+    ['DELETE', path, undefined],
+    ['GET', '/api/v1/config', undefined],
+    ['GET', '/api/v1/questions', undefined],
+    ['POST', '/api/v1/questions', { session_id: other.id, title: 'x' }],
+    ['PUT', '/api/v1/backends/default', { id: 'claude' }],
+  ] as const) {
+    const { status, json } = await parent.as.send({ method, path: at, ...(body && { body }) });
+    expect([at, status, json.code]).toEqual([at, 403, 'FORBIDDEN']);
+  }
+  const call = await mcp(parent.token);
+  expect(await call('read_agent', { id: other.id })).toMatch(/^FORBIDDEN: /);
+  // A child with the id of another's as its name gives no way to it.
+  const child = await call('spawn_agent', {
+    prompt: 'x',
+    backend: 'claude',
+    driver: 'headless',
+    name: other.id,
+  });
+  expect(await call('stop_agent', { id: other.id })).toMatch(/^FORBIDDEN: /);
+  expect(await call('stop_agent', { id: child.id })).toMatchObject({ status: 'done' });
+  await api.ok('POST', `/api/v1/sessions/${parent.id}:stop`);
+  expect((await parent.as.send({ path: '/api/v1/sessions' })).status).toBe(401);
+});
+
+test('depth, number and budget of its agents are limited', async () => {
+  const one = await spawn({ budget_usd: 0.001 });
+  const child = async (of: Started) => {
+    const { status, json } = await of.as.send({
+      method: 'POST',
+      path: '/api/v1/spawn',
+      body: request({ force: true, parent_id: one.id }),
+    });
+    if (status !== 201) return json.detail as string;
+    expect(json.parent_id).toBe(of.id);
+    return started(json.id);
+  };
+  const two = (await child(one)) as Started;
+  const three = (await child(two)) as Started;
+  expect(await child(three)).toMatch(/at most 3 deep \(agents.max_depth\)/);
+  await child(one);
+  expect(await child(one)).toMatch(/2 running children.*agents.max_children/);
+  for (const { id } of [two, three]) await api.ok('POST', `/api/v1/sessions/${id}:stop`);
+  expect((await child(one)) as Started).toMatchObject({ id: expect.any(String) });
+});
+
+test('a question of an agent goes to a person, and the answer comes back', async () => {
+  const agent = await spawn();
+  const call = await mcp(agent.token);
+  const options = ['SQLite', 'PostgreSQL'];
+  const asked = await call('ask_person', { title: 'Which one?', options, timeout_ms: 0 });
+  expect(asked).toMatchObject({ status: 'open', kind: 'choice', session_id: agent.id });
+  const waiting = call('ask_person', { id: asked.id, timeout_ms: 60_000 });
+  const { questions } = await api.ok('GET', '/api/v1/questions?status=open');
+  expect(questions).toContainEqual(asked);
+  await api.ok('POST', `/api/v1/questions/${asked.id}:answer`, { option_id: '2' });
+  expect(await waiting).toMatchObject({ status: 'answered', answer: '2', answered_by: 'token' });
+  const ask = { method: 'POST', path: '/api/v1/questions', body: { title: 'Why?' } };
+  const { json: text } = await agent.as.send(ask);
+  await api.ok('POST', `/api/v1/questions/${text.id}:answer`, { text: 'because' });
+  expect(await agent.as.ok('POST', `/api/v1/questions/${text.id}:wait`, {})).toMatchObject({
+    answer: 'because',
+  });
+});

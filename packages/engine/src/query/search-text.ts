@@ -1,0 +1,155 @@
+import { textsAt, type Analyzer, type Word } from '../format/search-entries.js';
+import type { Path, Row } from '../value/path.js';
+import { bad } from './query.js';
+
+const maxTerms = 64;
+/** Shorter words are found only as they are typed. */
+export const minFuzzyLength = 5;
+
+/** The parts of a search text. */
+export interface SearchTerms {
+  readonly words: readonly SearchWord[];
+  readonly phrases: readonly (readonly string[])[];
+  readonly excludedPhrases: readonly (readonly string[])[];
+}
+
+export interface SearchWord {
+  /** As it was typed, in lower case. */
+  readonly text: string;
+  readonly stem: string;
+  readonly isPrefix: boolean;
+  readonly isExcluded: boolean;
+}
+
+export function parseTerms(text: string, analyzer: Analyzer): SearchTerms {
+  const words: SearchWord[] = [];
+  const phrases: string[][] = [];
+  const excludedPhrases: string[][] = [];
+  const add = (part: string, isExcluded: boolean, isPrefix: boolean) => {
+    const found = [...analyzer.words(part)].map((word) => word.text);
+    found.forEach((word, i) => {
+      const isStart = isPrefix && i === found.length - 1;
+      const stem = isStart ? word : analyzer.stem(word);
+      if (stem !== undefined) words.push({ text: word, stem, isPrefix: isStart, isExcluded });
+    });
+    return found;
+  };
+  for (const [, minus, phrase, plain] of text.matchAll(/(-?)(?:"([^"]*)"?|([^\s"]+))/g)) {
+    const isExcluded = minus === '-';
+    if (phrase === undefined) {
+      add(plain ?? '', isExcluded, (plain ?? '').endsWith('*'));
+      continue;
+    }
+    // A word of an excluded phrase may be there without the others.
+    const list = isExcluded
+      ? [...analyzer.words(phrase)].map((word) => word.text)
+      : add(phrase, false, false);
+    if (list.length > 0) (isExcluded ? excludedPhrases : phrases).push(list);
+  }
+  if (words.length + excludedPhrases.length > maxTerms) {
+    throw bad('search.text', `has more than ${maxTerms} words`);
+  }
+  return { words, phrases, excludedPhrases };
+}
+
+/** One letter more, less or another, or two letters in the other order. */
+export function isOneEdit(a: string, b: string): boolean {
+  const [long, short] = a.length >= b.length ? [a, b] : [b, a];
+  if (long.length - short.length > 1 || a === b) return false;
+  let at = 0;
+  while (at < short.length && long[at] === short[at]) at++;
+  if (long.length > short.length) return long.slice(at + 1) === short.slice(at);
+  if (long.slice(at + 1) === short.slice(at + 1)) return true;
+  const isSwapped = long[at] === short[at + 1] && long[at + 1] === short[at];
+  return isSwapped && long.slice(at + 2) === short.slice(at + 2);
+}
+
+/** Parts of texts with hits in `<mark>`, by field. */
+export type Highlights = Record<string, string[]>;
+
+/** Tests the phrases of a search, each within one text of a field. */
+export function phraseTest(
+  { phrases, excludedPhrases }: SearchTerms,
+  paths: readonly Path[],
+  analyzer: Analyzer,
+): (row: Row) => boolean {
+  if (phrases.length === 0 && excludedPhrases.length === 0) return () => true;
+  return (row) => {
+    const texts: string[][] = [];
+    for (const path of paths) {
+      textsAt(path, row, (text) => texts.push([...analyzer.words(text)].map((word) => word.text)));
+    }
+    const has = (phrase: readonly string[]) =>
+      texts.some((words) => indexOfPhrase(words, phrase) >= 0);
+    return phrases.every(has) && !excludedPhrases.some(has);
+  };
+}
+
+function indexOfPhrase(words: readonly string[], phrase: readonly string[]): number {
+  return words.findIndex((_, at) => phrase.every((word, i) => words[at + i] === word));
+}
+
+const contextLength = 80;
+const maxFragments = 3;
+
+/** The text around the hits of a record. */
+export function highlightsOf(
+  row: Row,
+  paths: readonly Path[],
+  terms: SearchTerms,
+  analyzer: Analyzer,
+  isFuzzy: boolean,
+): Highlights {
+  const wanted = terms.words.filter(({ isExcluded }) => !isExcluded);
+  const isHit = ({ text }: Word) => {
+    const stem = analyzer.stem(text);
+    return wanted.some((word) => {
+      if (word.isPrefix) return text.startsWith(word.text);
+      if (stem === word.stem) return true;
+      return isFuzzy && word.text.length >= minFuzzyLength && isOneEdit(text, word.text);
+    });
+  };
+  const highlights: Highlights = {};
+  for (const path of paths) {
+    const fragments: string[] = [];
+    textsAt(path, row, (text) => {
+      if (fragments.length >= maxFragments) return;
+      const hits = [...analyzer.words(text)].filter(isHit);
+      fragments.push(...fragmentsOf(text, hits).slice(0, maxFragments - fragments.length));
+    });
+    if (fragments.length > 0) highlights[path.text] = fragments;
+  }
+  return highlights;
+}
+
+/** Hits that are near one another share a fragment. */
+function fragmentsOf(text: string, hits: readonly Word[]): string[] {
+  const groups: Word[][] = [];
+  for (const hit of hits) {
+    const group = groups.at(-1);
+    if (group && hit.start - group.at(-1)!.end < contextLength) group.push(hit);
+    else groups.push([hit]);
+  }
+  return groups.map((group) => {
+    const start = edge(text, group[0]!.start - contextLength / 2, 1);
+    const end = edge(text, group.at(-1)!.end + contextLength / 2, -1);
+    let marked = start > 0 ? '…' : '';
+    let at = start;
+    for (const hit of group) {
+      marked += `${text.slice(at, hit.start)}<mark>${text.slice(hit.start, hit.end)}</mark>`;
+      at = hit.end;
+    }
+    return marked + text.slice(at, end) + (end < text.length ? '…' : '');
+  });
+}
+
+/** The next end of a word from a place on, in a direction; never inside a surrogate pair. */
+function edge(text: string, place: number, step: 1 | -1): number {
+  if (place <= 0) return 0;
+  if (place >= text.length) return text.length;
+  for (let i = 0; i < 20; i++) {
+    const at = place + i * step;
+    if (/\s/.test(text[at] ?? ' ')) return at;
+  }
+  return /[\uDC00-\uDFFF]/.test(text[place]!) ? place + step : place;
+}

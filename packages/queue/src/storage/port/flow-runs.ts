@@ -1,0 +1,116 @@
+import type { StoredSignal, StoredStep, WokenBy } from '../../core/flow.js';
+import type { Task, TaskStatus } from '../../core/task.js';
+import { signalOf } from './flow-run.js';
+import type { FlowStore, TaskWithResult } from './flow-store.js';
+
+/** What a handler needs to continue a task. */
+export interface TaskRun {
+  /** In the order of recording. */
+  steps: StoredStep[];
+  /** Unread, in the order of arrival. */
+  signals: StoredSignal[];
+  /** In the order given. */
+  dependencies: EndedTask[];
+  /** The tasks that the last suspension waited for. */
+  children: EndedTask[];
+  wokenBy: WokenBy | undefined;
+}
+
+export interface EndedTask {
+  id: string;
+  key?: string | undefined;
+  /** Absent if the task is gone. */
+  handlerRef?: string | undefined;
+  status: TaskStatus;
+  /** JSON text; null: none. */
+  result: string | null;
+  isResultOmitted: boolean;
+}
+
+/** Results of one list, in bytes of JSON. */
+const maxResultBytes = 256 * 1024;
+
+/** The runs of those of these tasks that belong to flows. */
+export async function readRuns(
+  store: FlowStore,
+  tasks: readonly Pick<Task, 'id' | 'flow'>[],
+): Promise<Map<string, TaskRun>> {
+  const inFlow = tasks.filter(({ flow }) => flow);
+  const idsWith = (has: (flow: NonNullable<Task['flow']>) => unknown) =>
+    inFlow.filter(({ flow }) => has(flow!)).map(({ id }) => id);
+  const [steps, signals, awaited] = await Promise.all([
+    rowsOf(
+      store,
+      'step',
+      idsWith(({ steps }) => steps?.count),
+    ),
+    rowsOf(
+      store,
+      'signal',
+      idsWith(({ signals }) => signals && Object.keys(signals.unread).length > 0),
+    ),
+    rowsOf(
+      store,
+      'awaited',
+      idsWith(({ hasAwaited }) => hasAwaited),
+    ),
+  ]);
+  const wanted = new Set(awaited.map(({ key }) => key));
+  for (const { flow } of inFlow) for (const { id } of flow!.dependsOn ?? []) wanted.add(id);
+  const found = wanted.size > 0 ? await store.readTasks([...wanted]) : [];
+  const known = new Map(found.map((task) => [task.id, task]));
+  return new Map(
+    inFlow.map(({ id, flow }): [string, TaskRun] => {
+      const own = <Row extends { id: string }>(rows: readonly Row[]) =>
+        rows.filter((row) => row.id === id);
+      const waitedFor = own(awaited).toSorted((a, b) => Number(a.value) - Number(b.value));
+      const dependencies = (flow!.dependsOn ?? []).map((each) => endedTask(each, known));
+      const children = waitedFor.map(({ key }) => endedTask({ id: key }, known));
+      const run = {
+        steps: own(steps).map(({ value }) => JSON.parse(value) as StoredStep),
+        signals: own(signals).map(signalOf),
+        dependencies: limited(dependencies),
+        children: limited(children, Infinity),
+        wokenBy: flow!.wokenBy,
+      };
+      run.steps.sort((a, b) => a.number - b.number);
+      run.signals = run.signals
+        .filter(({ isConsumed }) => !isConsumed)
+        .toSorted((a, b) => a.number - b.number);
+      return [id, run];
+    }),
+  );
+}
+
+async function rowsOf(
+  store: FlowStore,
+  kind: 'step' | 'signal' | 'awaited',
+  ids: readonly string[],
+) {
+  return ids.length > 0 ? store.readFlowRows({ kind, ids }) : [];
+}
+
+function endedTask(
+  { id, status }: { id: string; status?: TaskStatus | undefined },
+  known: ReadonlyMap<string, TaskWithResult>,
+): EndedTask {
+  const task = known.get(id);
+  return {
+    id,
+    key: task?.flow?.key,
+    handlerRef: task?.handlerRef,
+    // One that is gone has ended; how is remembered for a dependency.
+    status: status ?? task?.status ?? 'SUCCEEDED',
+    result: task?.result ?? null,
+    isResultOmitted: false,
+  };
+}
+
+/** Leaves out all results if they are too large together. */
+export function limited(tasks: readonly EndedTask[], maxBytes = maxResultBytes): EndedTask[] {
+  const bytes = tasks.reduce((sum, { result }) => sum + Buffer.byteLength(result ?? ''), 0);
+  if (bytes <= maxBytes) return [...tasks];
+  return tasks.map((task) =>
+    task.result === null ? task : { ...task, result: null, isResultOmitted: true },
+  );
+}

@@ -1,0 +1,3 @@
+import { flowApiTests } from './support/flow-api.js';
+
+flowApiTests('the embedded store');

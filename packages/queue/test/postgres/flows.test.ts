@@ -1,0 +1,4 @@
+import { flowApiTests } from '../support/flow-api.js';
+import { freshStore } from './fresh-store.js';
+
+flowApiTests('PostgreSQL', freshStore);

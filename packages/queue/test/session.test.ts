@@ -1,0 +1,241 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { createServer as createHttpServer, request as httpRequest } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { systemClock } from '@millrace/kit/clock';
+import { Channel, type CallError } from '@millrace/wire/grpc-client';
+import {
+  connectQueue,
+  defineTasks,
+  LeaseLost,
+  sessionPath,
+  TaskCancelled,
+  type ConnectOptions,
+} from '@millrace/worker';
+import { expect, onTestFinished, test } from 'vitest';
+import { createDelivery } from '../src/delivery/index.js';
+import { makeQueue, newEmbeddedStore, startTestServer, tokens } from './support/server.js';
+
+const tasks = defineTasks<{ a: unknown }>();
+const soon = { timeout: 30_000, interval: 10 };
+
+async function serve() {
+  const store = await newEmbeddedStore();
+  const anyPort = { host: '127.0.0.1', port: 0 };
+  const server = await startTestServer({ store, createDelivery, settings: { grpc: anyPort } });
+  await makeQueue(server, 'mail', { callback: { protocol: 'pull' } });
+  const requests = async (operation: string) => {
+    const text = await (await fetch(`${server.metricsUrl}/metrics`)).text();
+    const lines = text.split('\n').filter((line) => line.includes(`operation="${operation}"`));
+    return lines.filter((line) => line.includes('_count{') || line.includes('_total{')).length;
+  };
+  return { ...server, requests };
+}
+
+function use(options: ConnectOptions, who: keyof typeof tokens = 'root') {
+  const queue = connectQueue({ token: tokens[who], ...options }, tasks);
+  onTestFinished(() => queue.close());
+  return queue;
+}
+
+/** A way to the server that can be cut. */
+async function wayTo(url: string) {
+  const { port } = new URL(url);
+  const sockets = new Set<Socket>();
+  const proxy = createServer((socket) => {
+    const other = connect(Number(port), '127.0.0.1');
+    for (const each of [socket, other]) {
+      sockets.add(each);
+      each.on('error', () => undefined);
+      each.on('close', () => (each === socket ? other : socket).destroy());
+    }
+    socket.pipe(other).pipe(socket);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void proxy.close());
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+    sockets.clear();
+  };
+  onTestFinished(cut);
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, cut };
+}
+
+test('session: submits, claims and settles without a request each', async () => {
+  const server = await serve();
+  const queue = use({ url: server.url });
+  queue.createWorker({ queue: 'mail' }, { a: ({ payload }) => payload });
+  const many = Array.from({ length: 50 }, (_, i) =>
+    queue.submitAndWait('mail', 'a', { i, text: 'ü' }),
+  );
+  const results = await Promise.all(many);
+  expect(results.map(({ result }) => (result as { i: number }).i)).toEqual(
+    Array.from({ length: 50 }, (_, i) => i),
+  );
+  for (const operation of ['submitTask', 'submitBatch', 'claimTasks', 'settleTasks']) {
+    expect([operation, await server.requests(operation)]).toEqual([operation, 0]);
+  }
+  expect(await server.requests('getTask')).toBeGreaterThan(0);
+  expect(server.differences).toEqual([]);
+});
+
+test('session: a stream that breaks hands its tasks back at once, and the old worker learns it', async () => {
+  const server = await serve();
+  const way = await wayTo(server.url);
+  const first = use({ url: way.url });
+  let reason: unknown;
+  const worker = first.createWorker(
+    { queue: 'mail', onError: () => undefined },
+    {
+      a: async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        reason = signal.reason;
+      },
+    },
+  );
+  const second = use({ url: server.url });
+  const { id } = await second.submit('mail', 'a', 1);
+  await expect.poll(() => worker.running, soon).toBe(1);
+  // Its handlers go on, but it does not claim the task again itself.
+  worker.pause();
+  way.cut();
+  second.createWorker({ queue: 'mail' }, { a: ({ task }) => task.attempt });
+  await expect.poll(async () => (await second.get(id)).status, soon).toBe('SUCCEEDED');
+  const task = await second.get(id);
+  expect(task.attempts[0]).toMatchObject({ outcome: 'INTERRUPTED', errorType: 'WORKER_GONE' });
+  // The lease of 30 s did not have to end.
+  const [lost, next] = task.attempts;
+  expect(Date.parse(next!.startedAt) - Date.parse(lost!.endedAt)).toBeLessThan(15_000);
+  await expect.poll(() => reason, soon).toBeInstanceOf(LeaseLost);
+});
+
+test('session: a cancel reaches the handler at once', async () => {
+  const server = await serve();
+  const queue = use({ url: server.url });
+  let reason: unknown;
+  const worker = queue.createWorker(
+    { queue: 'mail' },
+    {
+      a: async ({ signal }) => {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        reason = signal.reason;
+      },
+    },
+  );
+  const { id } = await queue.submit('mail', 'a', 1);
+  await expect.poll(() => worker.running, soon).toBe(1);
+  await queue.cancel(id);
+  await expect.poll(() => reason, soon).toBeInstanceOf(TaskCancelled);
+});
+
+test('session: uses the next of several servers when one is away', async () => {
+  const [one, two] = [await serve(), await serve()];
+  const queue = use({ urls: ['http://127.0.0.1:9', one.url, two.url] });
+  const { id } = await queue.submit('mail', 'a', 1);
+  expect((await queue.get(id)).status).toBe('PENDING');
+  await one.running.stop();
+  const other = await queue.submit('mail', 'a', 2);
+  expect(await two.store.getTask(other.id)).toMatchObject({ id: other.id });
+  expect((await queue.get(other.id)).payload).toBe(2);
+});
+
+test('session: falls back to REST where something refuses the upgrade', async () => {
+  const server = await serve();
+  const target = new URL(server.url);
+  const proxy = createHttpServer((request, response) => {
+    const { method, url, headers } = request;
+    const { upgrade: _, connection: __, ...rest } = headers;
+    const sent = httpRequest(
+      { host: target.hostname, port: target.port, method, path: url, headers: rest },
+      (answer) => {
+        response.writeHead(answer.statusCode!, answer.headers);
+        answer.pipe(response);
+      },
+    );
+    request.pipe(sent);
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void proxy.closeAllConnections());
+  const queue = use({ url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` });
+  queue.createWorker({ queue: 'mail' }, { a: () => 'done' });
+  expect((await queue.submitAndWait('mail', 'a', 1)).result).toBe('done');
+  expect(await server.requests('submitTask')).toBeGreaterThan(0);
+  proxy.close();
+});
+
+test('session: a server that stops lets running tasks be settled elsewhere', async () => {
+  const server = await serve();
+  const queue = use({ url: server.url });
+  let end: (result: string) => void = () => undefined;
+  const worker = queue.createWorker(
+    { queue: 'mail', onError: () => undefined },
+    { a: () => new Promise<string>((resolve) => (end = resolve)) },
+  );
+  await queue.submit('mail', 'a', 1);
+  await expect.poll(() => worker.running, soon).toBe(1);
+  const settled: unknown[] = [];
+  const { settle } = server.store;
+  server.store.settle = async (settlements) => {
+    const results = await settle.call(server.store, settlements);
+    settled.push(...results.map((result) => result.task?.status));
+    return results;
+  };
+  const stopping = server.running.stop();
+  end('done');
+  await stopping;
+  await worker.stop();
+  expect(settled).toEqual(['SUCCEEDED']);
+});
+
+test('session: grants hold, and refusals name what is wrong', async () => {
+  const server = await serve();
+  const submitter = use({ url: server.url }, 'submitter');
+  const { id } = await submitter.submit('mail', 'a', 1);
+  expect(id).toHaveLength(26);
+  await expect(submitter.submit('other', 'a', 1)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+  const worker = use({ url: server.url }, 'worker');
+  await expect(worker.submit('mail', 'a', 1)).rejects.toMatchObject({ code: 'FORBIDDEN' });
+  const nobody = use({ url: server.url, token: 'wrong' });
+  await expect(nobody.submit('mail', 'a', 1)).rejects.toMatchObject({ code: 'UNAUTHENTICATED' });
+  const admin = use({ url: server.url });
+  await expect(admin.submit('mail', 'a', 1, { priority: 99 })).rejects.toThrow('priority must');
+  await expect(admin.submit('typo', 'a', 1)).rejects.toMatchObject({ code: 'QUEUE_NOT_FOUND' });
+});
+
+test('session: a message that is none ends the stream with INVALID_TASK', async () => {
+  const server = await serve();
+  const grpc = new URL(server.running.listeners.find(({ listener }) => listener === 'grpc')!.url);
+  const ended = (message: Buffer, token: string | undefined) =>
+    new Promise<CallError | undefined>((resolve) => {
+      const place = { host: '127.0.0.1', port: Number(grpc.port) };
+      const channel = new Channel({ place, clock: systemClock, maxMessageBytes: 1_000_000 });
+      const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };
+      const observer = {
+        takeMessage: () => undefined,
+        takeEnd: (error: CallError | undefined) => {
+          channel.close();
+          resolve(error);
+        },
+      };
+      const head = Buffer.from([0, 0, 0, 0, message.length]);
+      channel.duplex(sessionPath, observer, { headers }).send(Buffer.concat([head, message]));
+    });
+  const bad = [
+    '\x0a',
+    '\x0a\x7f',
+    '\x0a\x02{]',
+    '\x0a\x04null',
+    '\x08\x01',
+    '\x0a\x0d{"submit":[0]}',
+    '\x0a\x0e{"submit":"x"}',
+  ];
+  for (const text of bad) {
+    const error = await ended(Buffer.from(text, 'latin1'), tokens.root);
+    expect([text, error?.code, error?.message]).toEqual([
+      text,
+      3,
+      expect.stringContaining('not a valid OpenRequest'),
+    ]);
+  }
+  expect((await ended(Buffer.from('\x0a\x02{}'), undefined))?.code).toBe(16);
+  expect((await ended(Buffer.from('\x0a\x02{}'), 'wrong'))?.code).toBe(16);
+});
