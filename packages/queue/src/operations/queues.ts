@@ -1,13 +1,8 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import { signingKeyOf } from '@millrace/kit/webhooks';
-import {
-  configInUse,
-  configToStore,
-  type Queue,
-  type QueueConfig,
-  type SecretLookup,
-} from '../core/queue.js';
+import type { Queue, QueueConfig, SecretLookup } from '../core/queue.js';
+import { configInUse, configToStore } from '../storage/port/store-parts.js';
 import { readOnlyFaults, readPrecondition, requirePrecondition, timeText } from './base/bodies.js';
 import {
   type Principal,

@@ -40,8 +40,8 @@ const maxTrimmed = 64;
  */
 export class EventRecorder {
   #next = 1;
-  /** Recording ends at this time. */
-  #until = 0;
+  /** Recording ends at this time. Read by every change, so it is a plain field. */
+  until = 0;
   /** Positions below this one are stale. */
   #floor = 0;
   #writes = 0;
@@ -51,7 +51,7 @@ export class EventRecorder {
     const bytes = rows.get(stateKey);
     if (!bytes) return;
     const state = JSON.parse(bytes.toString()) as StoredState;
-    this.#until = state.until;
+    this.until = state.until;
     const [first] = rows.range({ ...allEvents, limit: 1 });
     this.#floor = Math.max(state.floor, first ? numberOf(first.key) - 1 : 0);
     const last = lastUpTo(rows, maxNumber);
@@ -59,7 +59,7 @@ export class EventRecorder {
   }
 
   isOn(at: number): boolean {
-    return at < this.#until;
+    return at < this.until;
   }
 
   start(rows: RowWriter, now: number): EventPosition {
@@ -67,8 +67,8 @@ export class EventRecorder {
       // What happened since the recording ended is in no row.
       this.#floor = this.#next++;
     }
-    if (this.#until < now + renewEventsMs) {
-      this.#until = now + eventsRecordedMs;
+    if (this.until < now + renewEventsMs) {
+      this.until = now + eventsRecordedMs;
       this.#writeState(rows);
     }
     return [this.#next - 1, 0];
@@ -121,7 +121,7 @@ export class EventRecorder {
   }
 
   #writeState(rows: RowWriter): void {
-    const state: StoredState = { next: this.#next, until: this.#until, floor: this.#floor };
+    const state: StoredState = { next: this.#next, until: this.until, floor: this.#floor };
     rows.put(stateKey, encodeJson(state));
   }
 }

@@ -1,10 +1,11 @@
 import { isClaimed } from '../../core/outcome.js';
 import { mayStart, withStarts } from '../../core/pacing.js';
-import { hasLabels, type Task, type WholeTask } from '../../core/task.js';
+import type { Task, WholeTask } from '../../core/task.js';
 import {
   cancelledError,
   cancelRow,
   extendedExpiry,
+  hasLabels,
   isClaimable,
   mayEnd,
   mayUpdate,
