@@ -1,3 +1,5 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+
 export interface RetryLaterOptions extends ErrorOptions {
   /** The next attempt comes no sooner than this; at most one hour. */
   afterMs: number;
@@ -18,6 +20,29 @@ export class RetryLater extends Error {
 /** Thrown by a handler: do not try again. The task goes to the dead-letter queue. */
 export class PermanentError extends Error {
   override readonly name: string = 'PermanentError';
+}
+
+/** A step or a child task failed for good. Uncaught it ends the task. */
+export class StepFailed extends PermanentError {
+  override readonly name: string = 'StepFailed';
+
+  constructor(
+    message: string,
+    /** Of the failure, such as the name of the error that was thrown. */
+    readonly errorType: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** Ends the run of a handler that waits; the handler itself never sees it. */
+export class Suspended extends Error {
+  override readonly name: string = 'Suspended';
+
+  constructor(readonly suspend: QueueSchema<'Suspension'>) {
+    super('The task is suspended');
+  }
 }
 
 /** A handler returned what the schema of its results refuses: the task is DEAD. */

@@ -1,5 +1,6 @@
 import { PermanentError } from './errors.js';
 import { decodePayload } from './payload.js';
+import type { Step } from './steps.js';
 import { readPayload, type Tasks, type TaskTypes } from './tasks.js';
 
 /** What a handler learns of its task. */
@@ -20,7 +21,17 @@ export interface Progress {
   message?: string;
 }
 
-export interface HandlerCall<Payload> {
+/** A task that the handler's task depends on. */
+export interface TaskDependency {
+  readonly id: string;
+  readonly key?: string;
+  readonly handlerRef?: string;
+  readonly status: 'PENDING' | 'IN_FLIGHT' | 'SUCCEEDED' | 'DEAD';
+  readonly result: unknown;
+  readonly resultOmitted?: boolean;
+}
+
+export interface HandlerCall<Payload, Types extends TaskTypes = TaskTypes> {
   readonly payload: Payload;
   readonly task: TaskInfo;
   /**
@@ -33,6 +44,10 @@ export interface HandlerCall<Payload> {
    * without it nothing is reported.
    */
   readonly progress: (progress: Progress) => Promise<void>;
+  /** Tasks that this one depends on, in the order given. */
+  readonly dependencies: readonly TaskDependency[];
+  /** Runs parts of the handler once, and waits without holding a worker. */
+  readonly step: Step<Types>;
 }
 
 type Returned<Type> = unknown extends Type ? unknown : Type | Promise<Type>;
@@ -40,14 +55,14 @@ type Returned<Type> = unknown extends Type ? unknown : Type | Promise<Type>;
 /** One handler for each task. What it returns is the result of the task. */
 export type TaskHandlers<Types extends TaskTypes> = {
   [Ref in keyof Types]: (
-    call: HandlerCall<Types[Ref]['output']>,
+    call: HandlerCall<Types[Ref]['output'], Types>,
   ) => Returned<Types[Ref]['returned']>;
 };
 
 /** Handlers of several tasks at once: a result for each, in order. An `Error` fails its task. */
 export type BatchHandlers<Types extends TaskTypes> = {
   [Ref in keyof Types]: (batch: {
-    readonly tasks: readonly HandlerCall<Types[Ref]['output']>[];
+    readonly tasks: readonly HandlerCall<Types[Ref]['output'], Types>[];
   }) => Returned<readonly (Types[Ref]['returned'] | Error)[]>;
 };
 
@@ -74,6 +89,10 @@ export async function handlerCall(
       return request.signal;
     },
     progress,
+    dependencies: request.dependencies,
+    get step() {
+      return request.step;
+    },
   };
 }
 

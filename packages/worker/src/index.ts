@@ -6,6 +6,7 @@ export {
   LeaseLost,
   PermanentError,
   RetryLater,
+  StepFailed,
   TaskCancelled,
   TaskFailed,
   ValidationError,
@@ -18,7 +19,15 @@ export type {
   QueueEvents,
   QueueEventType,
 } from './events.js';
-export type { BatchHandlers, HandlerCall, Progress, TaskHandlers, TaskInfo } from './handlers.js';
+export type {
+  BatchHandlers,
+  HandlerCall,
+  Progress,
+  TaskDependency,
+  TaskHandlers,
+  TaskInfo,
+} from './handlers.js';
+export { Flow, type FlowTaskOptions } from './flow.js';
 export type { Listing } from './listing.js';
 export { inCallNames } from './names.js';
 export { toNodeHandler, type NodeHandler } from './node-handler.js';
@@ -39,6 +48,7 @@ export {
 } from './queue.js';
 export type { DeadFilter, DeadSelection, Schedule, ScheduleInput } from './queue-parts.js';
 export type { StandardSchema } from './standard-schema.js';
+export type { AgentResult, AgentTask, Step, StepContext, StepOptions } from './steps.js';
 export { submitRequestNow, type ManyItem, type SubmitOptions, type WaitOptions } from './submit.js';
 export { submitIn, type SqlClient } from './submit-in.js';
 export {

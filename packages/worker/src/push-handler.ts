@@ -1,7 +1,15 @@
 import type { ClientOptions, Fetch } from '@millrace/client';
-import { failureOf, type Failure } from './errors.js';
-import { runHandler, type AnyHandlers, type TaskHandlers, type TaskInfo } from './handlers.js';
+import { failureOf, PermanentError, Suspended, type Failure } from './errors.js';
+import {
+  runHandler,
+  type RunRequest,
+  type AnyHandlers,
+  type TaskHandlers,
+  type TaskInfo,
+} from './handlers.js';
+import { fromWire } from './names.js';
 import { importKeys, isSigned } from './signature.js';
+import { Steps } from './steps.js';
 import type { Tasks, TaskTypes } from './tasks.js';
 import { codeOf, httpTransport, type QueueTransport } from './transport.js';
 
@@ -72,15 +80,32 @@ async function run(
   const stop = () => abort.abort(new Error('The callback was cut off'));
   const timer = Number.isNaN(deadline) ? undefined : setTimeout(stop, deadline - Date.now());
   request.signal.addEventListener('abort', stop);
+  const leaseToken = request.headers.get('x-queue-lease-token') ?? '';
+  let steps: Steps | undefined;
+  let suspend: (reason: unknown) => void = () => undefined;
+  const stepsOf = () => {
+    if (!transport) throw new PermanentError('Steps need the url of the queue in createHandler.');
+    const headers = { 'x-queue-lease-token': leaseToken };
+    return new Steps({
+      transport,
+      tasks,
+      task,
+      leaseToken,
+      run: () => transport.call('getTaskRun', { path: { id: task.id }, headers }),
+      signal: () => abort.signal,
+      onLost: (error) => abort.abort(error),
+    });
+  };
   try {
-    const result = await runHandler(tasks, handlers, {
+    const suspended = new Promise<never>((_, reject) => (suspend = reject));
+    suspended.catch(() => undefined);
+    const running = runHandler(tasks, handlers, {
       bytes,
       contentType: request.headers.get('content-type') ?? '',
       task,
       signal: abort.signal,
       progress: async (progress) => {
-        const leaseToken = request.headers.get('x-queue-lease-token');
-        if (!transport || leaseToken === null) return;
+        if (!transport || leaseToken === '') return;
         try {
           await transport.extend(task.id, leaseToken, { extend_ms: extendMs, progress });
         } catch (error) {
@@ -88,14 +113,33 @@ async function run(
           throw error;
         }
       },
+      dependencies: dependenciesIn(request.headers),
+      get step() {
+        if (!steps) {
+          steps = stepsOf();
+          steps.suspended.catch(suspend);
+        }
+        return steps;
+      },
     });
+    const result = await Promise.race([running, suspended]);
     return result === undefined ? new Response(null, { status: 204 }) : Response.json(result);
   } catch (error) {
+    if (error instanceof Suspended) {
+      return Response.json(error.suspend, { headers: { 'content-type': suspendType } });
+    }
     return failure(failureOf(error));
   } finally {
     clearTimeout(timer);
     request.signal.removeEventListener('abort', stop);
   }
+}
+
+const suspendType = 'application/vnd.millrace.suspend+json';
+
+function dependenciesIn(headers: Headers): RunRequest['dependencies'] {
+  const text = headers.get('x-queue-dependencies');
+  return text === null ? [] : (fromWire(JSON.parse(text)) as RunRequest['dependencies']);
 }
 
 function infoOf(headers: Headers): TaskInfo | undefined {

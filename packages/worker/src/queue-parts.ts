@@ -180,6 +180,16 @@ export interface DeadSelection {
   dryRun?: boolean;
 }
 
+export interface RedriveOptions {
+  perSecond?: number;
+  /** Drops this recorded step and those after it. */
+  fromStep?: string;
+  /** Drops all recorded steps. */
+  resetSteps?: boolean;
+  /** False: leaves the tasks that died of these as they are. */
+  withDependents?: boolean;
+}
+
 export type DeadTask = Omit<Camel<QueueSchema<'Task'>>, 'payload'> & { payload: unknown };
 
 const maxIds = 1_000;
@@ -203,9 +213,13 @@ export class DeadLetters<Types extends TaskTypes> {
   /** Runs them again, at most `perSecond` a second: 500 if absent, 0 for all at once. */
   async redrive({
     perSecond,
+    fromStep,
+    resetSteps,
+    withDependents,
     ...selection
-  }: DeadSelection & { perSecond?: number }): Promise<{ count: number }> {
-    return this.#act('redriveDlq', selection, { rate_per_second: perSecond });
+  }: DeadSelection & RedriveOptions): Promise<{ count: number; dependents?: number }> {
+    const flow = { fromStep, resetSteps, withDependents };
+    return this.#act('redriveDlq', selection, { rate_per_second: perSecond, ...flow });
   }
 
   /** Deletes them. */
@@ -239,7 +253,7 @@ export class DeadLetters<Types extends TaskTypes> {
     operation: 'redriveDlq' | 'purgeDlq',
     { queue, ids, filter, dryRun, ...unknown }: DeadSelection,
     settings: object,
-  ): Promise<{ count: number }> {
+  ): Promise<{ count: number; dependents?: number }> {
     const [name] = Object.keys(unknown);
     if (name !== undefined) throw new ValidationError(`${name} is not an option of this call.`);
     const { tasks, call } = this.options;
@@ -251,14 +265,17 @@ export class DeadLetters<Types extends TaskTypes> {
     for (let at = 0; !filter && ids && at < Math.max(1, ids.length); at += maxIds) {
       selections.push({ ids: ids.slice(at, at + maxIds) });
     }
-    let count = 0;
+    let [count, dependents] = [0, 0];
     for (const selection of selections) {
       for (;;) {
         const result = await call(operation, { path, body: { ...selection, ...rest } as never });
-        if ('count' in result) count += result.count;
+        if ('count' in result) {
+          count += result.count;
+          dependents += result.dependents ?? 0;
+        }
         if (!('complete' in result) || dryRun) break;
       }
     }
-    return { count };
+    return dependents > 0 ? { count, dependents } : { count };
   }
 }

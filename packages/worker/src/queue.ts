@@ -3,6 +3,7 @@ import type { QueueComponents, QueueSchema } from '@millrace/contract/queue';
 import { TaskFailed, ValidationError, WaitTimeout } from './errors.js';
 import { QueueEvents, type EventOptions, type OpenEvents } from './events.js';
 import type { BatchHandlers, TaskHandlers } from './handlers.js';
+import { Flow } from './flow.js';
 import { Listing } from './listing.js';
 import { fromWire, inCallNames, toWire, type Camel } from './names.js';
 import {
@@ -237,6 +238,34 @@ export class Queue<Types extends TaskTypes> {
     return isIds(which) ? this.#cancelIds(which, reason) : this.#cancelFilter(which);
   }
 
+  /** Sends a signal to a task, by its id or the unique key that it holds. */
+  async signal(
+    to: string | { queue: string; uniqueKey: string },
+    name: string,
+    payload?: unknown,
+    { id }: { id?: string } = {},
+  ): Promise<Schema<'Signal'>> {
+    const body = { name, ...(payload !== undefined && { payload }), ...(id && { id }) };
+    if (typeof to === 'string') {
+      return fromWire(await this.call('sendSignal', { path: { id: to }, body }));
+    }
+    const { queue, uniqueKey } = to;
+    const keyed = { ...body, unique_key: uniqueKey };
+    return fromWire(await this.call('sendQueueSignal', { path: { queue }, body: keyed }));
+  }
+
+  /** The task with its children, and theirs. */
+  async tree(id: string): Promise<Schema<'TaskTree'>> {
+    return fromWire(await this.call('getTaskTree', { path: { id } }));
+  }
+
+  /** Tasks that depend on each other: `flow().task('a', ...).task('b', ..., { after: ['a'] })`. */
+  flow(flowId?: string): Flow<Types> {
+    return new Flow(this.tasks, this.call, flowId, (ids, options) =>
+      this.#waitForAll(ids, options),
+    );
+  }
+
   /** Makes a task that waits for its time due. */
   async runNow(id: string): Promise<Schema<'Envelope'>> {
     return fromWire(await this.call('runTaskNow', { path: { id } }));
@@ -355,8 +384,8 @@ export class Queue<Types extends TaskTypes> {
 
   async #get(id: string, waitMs: number): Promise<QueueTask<Types>> {
     const query = waitMs > 0 ? { wait_ms: waitMs } : {};
-    const task = (await this.call('getTask', { path: { id }, query })) as QueueSchema<'Task'>;
-    const { payload = '', payload_content_type: contentType } = task;
+    const task = await this.call('getTask', { path: { id }, query });
+    const { payload, payload_content_type: contentType } = task;
     const value = decodePayload(payloadBytes(payload), contentType);
     return { ...fromWire(task), payload: value } as unknown as QueueTask<Types>;
   }
@@ -382,6 +411,15 @@ export class Queue<Types extends TaskTypes> {
         cursor = page.next_cursor;
       } while (cursor !== '');
     }
+  }
+
+  async #waitForAll(
+    ids: readonly string[],
+    { timeoutMs = defaultTimeoutMs, signal }: { timeoutMs?: number; signal?: AbortSignal },
+  ): Promise<unknown[]> {
+    const endsAt = Date.now() + timeoutMs;
+    const wait = (id: string) => this.#waitForEnd<string>(id, { endsAt, timeoutMs, signal });
+    return Promise.all(ids.map(async (id) => (await wait(id)).result));
   }
 
   async #names(): Promise<string[]> {

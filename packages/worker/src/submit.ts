@@ -27,6 +27,11 @@ export interface SubmitOptions extends TaskSettings {
   uniqueForMs?: number;
   /** With a unique key: each submit replaces the payload and puts the task off by this long. */
   debounceMs?: number;
+  /** Tasks that must end first, by id. */
+  dependsOn?: readonly (string | { id: string; on?: 'success' | 'end' })[];
+  /** The task that this one is a child of. */
+  parentId?: string;
+  parentLeaseToken?: string;
   /** Only workers with all of these labels get the task; at most 10. */
   labels?: readonly string[];
 }

@@ -1,7 +1,9 @@
 import { InvalidResult, ValidationError } from './errors.js';
 import { handlerCall, handlerOf, type AnyHandlers, type HandlerCall } from './handlers.js';
 import type { BatchHandlers, RunRequest, TaskHandlers } from './handlers.js';
+import { fromWire } from './names.js';
 import { payloadBytes } from './payload.js';
+import { Steps } from './steps.js';
 import { checkResult, definitionOf, type Tasks, type TaskTypes } from './tasks.js';
 import { ThreadPool } from './threads.js';
 import { inSpan } from './tracing.js';
@@ -43,7 +45,7 @@ export function startWorker<Types extends TaskTypes>(
         await onStopped?.();
       },
     },
-    (call) => runTask(tasks, call, run),
+    (call) => runTask(transport, tasks, call, run),
   );
   return worker;
 }
@@ -65,8 +67,49 @@ function runOf({ batch }: WorkerOptions, handlers: AnyHandlers): Run {
   return (call) => handlerOf(handlers, call.task.handlerRef)(call as never);
 }
 
-async function runTask(tasks: Tasks<TaskTypes>, call: RawCall, run: Run): Promise<unknown> {
+/** The steps of a run, made when the handler asks for them. */
+class LazySteps {
+  /** Rejects when the handler waits. */
+  readonly suspended: Promise<never>;
+  #steps: Steps | undefined;
+  #reject: (reason: unknown) => void = () => undefined;
+
+  constructor(
+    private readonly transport: QueueTransport,
+    private readonly tasks: Tasks<TaskTypes>,
+    private readonly call: RawCall,
+  ) {
+    this.suspended = new Promise((_, reject) => (this.#reject = reject));
+    this.suspended.catch(() => undefined);
+  }
+
+  get steps(): Steps {
+    const { transport, tasks, call } = this;
+    const { claimed, task } = call;
+    if (!this.#steps) {
+      this.#steps = new Steps({
+        transport,
+        tasks,
+        task: task.info,
+        leaseToken: claimed.lease_token,
+        run: claimed,
+        signal: () => call.signal,
+        onLost: (error) => task.lose(error),
+      });
+      this.#steps.suspended.catch(this.#reject);
+    }
+    return this.#steps;
+  }
+}
+
+async function runTask(
+  transport: QueueTransport,
+  tasks: Tasks<TaskTypes>,
+  call: RawCall,
+  run: Run,
+): Promise<unknown> {
   const { claimed, task, progress } = call;
+  const lazy = new LazySteps(transport, tasks, call);
   const request: RunRequest = {
     bytes: payloadBytes(claimed.payload),
     contentType: claimed.payload_content_type,
@@ -75,9 +118,14 @@ async function runTask(tasks: Tasks<TaskTypes>, call: RawCall, run: Run): Promis
       return call.signal;
     },
     progress,
+    dependencies: fromWire(claimed.dependencies ?? []),
+    get step() {
+      return lazy.steps;
+    },
   };
   const context = await handlerCall(tasks, request);
-  const result = await inSpan(task.info, () => call.wrap(context, () => run(context)));
+  const running = inSpan(task.info, () => call.wrap(context, () => run(context)));
+  const result = await Promise.race([running, lazy.suspended]);
   try {
     return await checkResult(tasks, task.info.handlerRef, result);
   } catch (error) {

@@ -1,4 +1,4 @@
-import { failureOf, PermanentError, TaskTimeout } from './errors.js';
+import { failureOf, PermanentError, Suspended, TaskTimeout } from './errors.js';
 import type { HandlerCall, Progress, TaskInfo } from './handlers.js';
 import { pause } from './pause.js';
 import { RunningTask } from './running-task.js';
@@ -91,7 +91,7 @@ const drainedMs = 50;
 
 export interface RawCall {
   readonly claimed: ClaimedTask;
-  readonly task: Pick<RunningTask, 'info'>;
+  readonly task: Pick<RunningTask, 'info' | 'lose'>;
   readonly signal: AbortSignal;
   readonly progress: (progress: Progress) => Promise<void>;
   /** Runs a handler within the middleware of the worker. */
@@ -406,6 +406,8 @@ class PullWorker implements Worker {
       return { ...lease, outcome: 'complete', ...(result !== undefined && { result }) };
     } catch (error) {
       if (task.isLost) return this.#lost(task);
+      if (error instanceof Suspended)
+        return { ...lease, outcome: 'suspend', suspend: error.suspend };
       if (task.isAborted && !this.#stopping.signal.aborted && !(error instanceof TaskTimeout)) {
         return this.#lost(task);
       }

@@ -195,3 +195,38 @@ test('toNodeHandler: serves a fetch handler on node:http', async () => {
   }).catch(() => ({ status: 413 }));
   expect(tooLarge.status).toBe(413);
 });
+
+test('step: a callback reads its run, records steps and suspends by its answer', async () => {
+  const steps: { name: string; result: unknown }[] = [];
+  const calls: string[] = [];
+  const fetch = async (input: string | URL | Request, init?: RequestInit) => {
+    const { pathname } = new URL(input instanceof Request ? input.url : String(input));
+    calls.push(pathname);
+    if (pathname.endsWith('/run')) return Response.json({ steps, signals: [], dependencies: [] });
+    const body = JSON.parse(String(init?.body)) as { name: string; result: unknown };
+    steps.push(body);
+    return Response.json({ ...body, error: null, recorded: true });
+  };
+  const tasks = defineTasks<{ a: unknown }>();
+  const options = { secret: null, url: 'http://queue.example', token: 't', fetch: fetch as never };
+  const handle = createHandler(options, tasks, {
+    a: async ({ step, dependencies }) => {
+      const n = await step.run('one', () => dependencies.length);
+      await step.signal('go');
+      return n;
+    },
+  });
+  const headers = {
+    'x-queue-task-id': '01JD3Z8Q4M7X2N5V9RTBKWCH6E',
+    'x-queue-name': 'mail',
+    'x-queue-handler-ref': 'a',
+    'x-queue-lease-token': 'l1',
+    'x-queue-max-attempts': '3',
+    'x-queue-dependencies': '[{"id":"x","status":"SUCCEEDED","result":1}]',
+  };
+  const answer = await handle(new Request('http://me/', { method: 'POST', headers, body: '' }));
+  expect(answer.headers.get('content-type')).toBe('application/vnd.millrace.suspend+json');
+  expect(await answer.json()).toEqual({ signals: ['go'] });
+  expect(steps).toMatchObject([{ name: 'one', result: 1 }]);
+  expect(calls).toHaveLength(2);
+});

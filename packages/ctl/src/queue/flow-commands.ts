@@ -7,7 +7,10 @@ import type { QueueApi } from './api.js';
 export async function showTree(api: QueueApi, id: string, { terminal }: Tools): Promise<void> {
   const { body } = await api.call('getTaskTree', { id });
   const { out, json } = terminal;
-  if (json) return void out.write(`${JSON.stringify(body, null, 2)}\n`);
+  if (json) {
+    out.write(`${JSON.stringify(body, null, 2)}\n`);
+    return;
+  }
   const more = body.truncated ? ['(more than 1,000 tasks; the rest is not shown)'] : [];
   out.write(`${[...nodeLines(body.root, ''), ...more].join('\n')}\n`);
 }

@@ -40,7 +40,7 @@ const maxTrimmed = 64;
  */
 export class EventRecorder {
   #next = 1;
-  /** Recording ends at this time. Read by every change, so it is a plain field. */
+  /** Recording ends at this time. */
   until = 0;
   /** Positions below this one are stale. */
   #floor = 0;
@@ -58,12 +58,8 @@ export class EventRecorder {
     this.#next = Math.max(state.next, last ? numberOf(last.key) + eventsIn(last.value).length : 0);
   }
 
-  isOn(at: number): boolean {
-    return at < this.until;
-  }
-
   start(rows: RowWriter, now: number): EventPosition {
-    if (!this.isOn(now)) {
+    if (now >= this.until) {
       // What happened since the recording ended is in no row.
       this.#floor = this.#next++;
     }
@@ -83,12 +79,12 @@ export class EventRecorder {
 
   /** Whether `trim` has something to do although nothing is recorded. */
   hasLeftovers(rows: RowReader, now: number): boolean {
-    return !this.isOn(now) && lastUpTo(rows, maxNumber) !== undefined;
+    return now >= this.until && lastUpTo(rows, maxNumber) !== undefined;
   }
 
   /** Removes some of the rows that are no longer kept. */
   trim(rows: RowWriter, now: number): void {
-    const isOver = !this.isOn(now);
+    const isOver = now >= this.until;
     const old: Buffer[] = [];
     let floor = this.#floor;
     for (const { key, value } of rows.range({ ...allEvents, limit: maxTrimmed })) {

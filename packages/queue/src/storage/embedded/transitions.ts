@@ -2,10 +2,10 @@ import { isClaimed } from '../../core/outcome.js';
 import { mayStart, withStarts } from '../../core/pacing.js';
 import type { Task, WholeTask } from '../../core/task.js';
 import {
+  hasLabels,
   cancelledError,
   cancelRow,
   extendedExpiry,
-  hasLabels,
   isClaimable,
   mayEnd,
   mayUpdate,

@@ -1,0 +1,471 @@
+import type { QueueSchema } from '@millrace/contract/queue';
+import { durationMs, type Duration } from './duration.js';
+import {
+  failureOf,
+  LeaseLost,
+  PermanentError,
+  StepFailed,
+  Suspended,
+  TaskTimeout,
+} from './errors.js';
+import type { TaskInfo } from './handlers.js';
+import { submitRequest, type SubmitOptions } from './submit.js';
+import type { Backoff, Tasks, TaskTypes } from './tasks.js';
+import { codeOf, type QueueTransport, type SubmitRequest } from './transport.js';
+
+export interface StepOptions {
+  /** How often the step is tried; as often as the task may be if absent. */
+  attempts?: number;
+  /** Between two tries the task is suspended; exponential from 1 s if absent. */
+  backoff?: Backoff;
+  timeoutMs?: number;
+}
+
+export interface StepContext {
+  readonly signal: AbortSignal;
+  /** From 1. */
+  readonly attempt: number;
+  /** The same in every attempt of this step. */
+  readonly idempotencyKey: string;
+}
+
+/** What the payload of an agent's task has. */
+export interface AgentTask {
+  queue: string;
+  backend?: string;
+  prompt: string;
+  repo?: string;
+  branch?: string;
+  [more: string]: unknown;
+}
+
+/** The result of an agent's task. */
+export interface AgentResult {
+  session_id: string;
+  backend: string;
+  model: string | null;
+  branch: string | null;
+  output: string;
+  exact_usd: number | null;
+}
+
+/** Runs parts of a handler once. What is recorded is not run again, however often the handler is. */
+export interface Step<Types extends TaskTypes> {
+  /** Runs the function and records what it returns. */
+  run<Result>(
+    name: string,
+    fn: (context: StepContext) => Result | Promise<Result>,
+    options?: StepOptions,
+  ): Promise<Result>;
+  /** Suspends the task for this long; no worker is held. */
+  sleep(name: string, duration: Duration): Promise<void>;
+  /** Waits for a signal, and gives its payload; undefined after the timeout. */
+  signal<Payload = unknown>(
+    name: string,
+    options?: { timeout?: Duration },
+  ): Promise<Payload | undefined>;
+  /** Submits a child task and waits for its result. */
+  submit<Ref extends keyof Types & string>(
+    name: string,
+    queue: string,
+    ref: Ref,
+    payload: Types[Ref]['input'],
+    options?: SubmitOptions,
+  ): Promise<Types[Ref]['result']>;
+  // oxlint-disable-next-line typescript/no-explicit-any -- the task is defined elsewhere
+  submit<Result = any>(
+    name: string,
+    queue: string,
+    ref: string,
+    payload: unknown,
+    options?: SubmitOptions,
+  ): Promise<Result>;
+  /** Submits up to 1,000 child tasks and waits for all; their results in order. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- the task is defined elsewhere
+  submitMany<Result = any>(
+    name: string,
+    queue: string,
+    ref: string,
+    payloads: readonly unknown[],
+    options?: SubmitOptions,
+  ): Promise<Result[]>;
+  /** Runs an agent as a child task. */
+  agent(name: string, task: AgentTask): Promise<AgentResult>;
+  /** The time of the first run, in milliseconds since the epoch. */
+  now(): Promise<number>;
+  /** From 0 up to 1. */
+  random(): Promise<number>;
+  /** A UUID. */
+  id(): Promise<string>;
+}
+
+type Run = Partial<Pick<QueueSchema<'TaskRun'>, 'steps' | 'signals' | 'children' | 'dependencies'>>;
+
+export interface StepsOptions {
+  transport: QueueTransport;
+  tasks: Tasks<TaskTypes>;
+  task: TaskInfo;
+  leaseToken: string;
+  /** As claimed, or how to get it. */
+  run: Run | (() => Promise<Run>);
+  signal: () => AbortSignal;
+  /** The lease is lost. */
+  onLost?: (error: unknown) => void;
+}
+
+interface Wait {
+  until?: number;
+  signal?: string;
+  tasks?: readonly string[];
+}
+
+const maxChildren = 1_000;
+const defaultBackoff: Backoff = { kind: 'exponential', ms: 1_000, maxMs: 3_600_000 };
+
+/** The steps of one run of a handler. */
+export class Steps implements Step<TaskTypes> {
+  /** Rejects with a Suspended when every open branch waits. */
+  readonly suspended: Promise<never>;
+  readonly #recorded = new Map<string, QueueSchema<'Step'>>();
+  readonly #signals: QueueSchema<'Signal'>[] = [];
+  readonly #children = new Map<string, QueueSchema<'EndedTask'>>();
+  #loading: Promise<void> | undefined;
+  readonly #used = new Set<string>();
+  readonly #waits: Wait[] = [];
+  #suspend: (suspended: Suspended) => void = () => undefined;
+  #active = 0;
+  #unnamed = 0;
+
+  constructor(private readonly options: StepsOptions) {
+    if (typeof options.run === 'object') this.#load(options.run);
+    this.suspended = new Promise((_, reject) => (this.#suspend = reject));
+    this.suspended.catch(() => undefined);
+  }
+
+  async run<Result>(
+    name: string,
+    fn: (context: StepContext) => Result | Promise<Result>,
+    { attempts, backoff = defaultBackoff, timeoutMs }: StepOptions = {},
+  ): Promise<Result> {
+    const known = await this.#claim(name);
+    if (known) return outcomeOf(known) as Result;
+    const { task, transport } = this.options;
+    const maxAttempts = Math.max(1, attempts ?? task.maxAttempts);
+    let attempt = 1;
+    let last: { until: number } | undefined;
+    for (let step; (step = this.#recorded.get(`${name}~${attempt}`)); attempt++) {
+      last = step.result as { until: number };
+    }
+    if (last && last.until > transport.now()) return this.#wait({ until: last.until });
+    const idempotencyKey = `${task.id}:${name}`;
+    const done = await this.#busy(async () => {
+      const startedAt = transport.now();
+      try {
+        const result = await this.#call(fn, { attempt, idempotencyKey }, timeoutMs);
+        return { result: (await this.#record(name, { result, startedAt })) as Result };
+      } catch (error) {
+        if (error instanceof LeaseLost || this.options.signal().aborted) throw error;
+        return this.#failed(name, error, { attempt, maxAttempts, backoff, startedAt });
+      }
+    });
+    return 'until' in done ? this.#wait(done) : done.result;
+  }
+
+  async sleep(name: string, duration: Duration): Promise<void> {
+    const known = await this.#claim(name);
+    const until =
+      (known?.result as { until: number } | undefined)?.until ??
+      this.options.transport.now() + durationMs(duration);
+    if (!known) await this.#busy(() => this.#record(name, { result: { until } }));
+    if (until > this.options.transport.now()) await this.#wait({ until });
+  }
+
+  async signal<Payload>(
+    name: string,
+    { timeout }: { timeout?: Duration } = {},
+  ): Promise<Payload | undefined> {
+    const known = await this.#claim(name);
+    if (known) return (known.result as { payload?: Payload }).payload ?? undefined;
+    const at = this.#signals.findIndex((signal) => signal.name === name);
+    if (at !== -1) {
+      const [{ id, payload }] = this.#signals.splice(at, 1) as [QueueSchema<'Signal'>];
+      await this.#busy(() => this.#record(name, { result: { payload }, consumes: [id] }));
+      return (payload as Payload | null) ?? undefined;
+    }
+    const until = timeout === undefined ? undefined : await this.#deadline(name, timeout);
+    if (until === undefined || until > this.options.transport.now()) {
+      return this.#wait({ signal: name, ...(until !== undefined && { until }) });
+    }
+    await this.#busy(() => this.#record(name, { result: {} }));
+    return undefined;
+  }
+
+  async submit(
+    name: string,
+    queue: string,
+    ref: string,
+    payload: unknown,
+    options: SubmitOptions = {},
+  ): Promise<never> {
+    const [result] = await this.#submitAll(name, queue, ref, [payload], options, true);
+    return result as never;
+  }
+
+  async submitMany(
+    name: string,
+    queue: string,
+    ref: string,
+    payloads: readonly unknown[],
+    options: SubmitOptions = {},
+  ): Promise<never[]> {
+    if (payloads.length > maxChildren) {
+      throw new PermanentError(`submitMany takes at most ${maxChildren} tasks.`);
+    }
+    return (await this.#submitAll(name, queue, ref, payloads, options, false)) as never[];
+  }
+
+  agent(name: string, { queue, ...payload }: AgentTask): Promise<AgentResult> {
+    return this.submit(name, queue, 'agent', payload);
+  }
+
+  now(): Promise<number> {
+    return this.#value('now', () => this.options.transport.now());
+  }
+
+  random(): Promise<number> {
+    return this.#value('random', () => Math.random());
+  }
+
+  id(): Promise<string> {
+    return this.#value('id', () => crypto.randomUUID());
+  }
+
+  #load({ steps = [], signals = [], children = [] }: Run): void {
+    for (const step of steps) this.#recorded.set(step.name, step);
+    for (const child of children) this.#children.set(child.id, child);
+    this.#signals.push(...signals);
+  }
+
+  /** The recorded step, if any. A name is used once in a run. */
+  async #claim(name: string): Promise<QueueSchema<'Step'> | undefined> {
+    if (this.#used.has(name)) {
+      throw new PermanentError(
+        `The step ${name} is used twice in one run. Give each its own name, such as ${name}-2.`,
+      );
+    }
+    this.#used.add(name);
+    const { run } = this.options;
+    if (typeof run === 'function') {
+      await this.#busy(() => (this.#loading ??= run().then((loaded) => this.#load(loaded))));
+    }
+    return this.#recorded.get(name);
+  }
+
+  async #value<Value>(kind: string, make: () => Value): Promise<Value> {
+    const name = `${kind}~${++this.#unnamed}`;
+    const known = await this.#claim(name);
+    if (known) return known.result as Value;
+    return (await this.#busy(() => this.#record(name, { result: make() }))) as Value;
+  }
+
+  async #deadline(name: string, timeout: Duration): Promise<number> {
+    const known = this.#recorded.get(`${name}~until`);
+    if (known) return known.result as number;
+    const until = this.options.transport.now() + durationMs(timeout);
+    await this.#busy(() => this.#record(`${name}~until`, { result: until }));
+    return until;
+  }
+
+  async #call<Result>(
+    fn: (context: StepContext) => Result | Promise<Result>,
+    about: Omit<StepContext, 'signal'>,
+    timeoutMs: number | undefined,
+  ): Promise<Result> {
+    const signal = this.options.signal();
+    if (timeoutMs === undefined) return fn({ ...about, signal });
+    const late = new AbortController();
+    const error = new TaskTimeout(`The step took longer than ${timeoutMs} ms`);
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const timedOut = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => {
+        late.abort(error);
+        reject(error);
+      }, timeoutMs);
+    });
+    try {
+      const either = AbortSignal.any([signal, late.signal]);
+      return await Promise.race([fn({ ...about, signal: either }), timedOut]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** When the next try is; throws if there is none. */
+  async #failed(
+    name: string,
+    thrown: unknown,
+    about: { attempt: number; maxAttempts: number; backoff: Backoff; startedAt: number },
+  ): Promise<{ until: number }> {
+    const { attempt, maxAttempts, backoff, startedAt } = about;
+    const { errorType, message, isPermanent, retryAfterMs } = failureOf(thrown);
+    const error = { type: errorType, message };
+    if (isPermanent || attempt >= maxAttempts) {
+      await this.#record(name, { error, startedAt });
+      throw isPermanent ? thrown : new StepFailed(message, errorType, { cause: thrown });
+    }
+    const delayMs = Math.max(retryAfterMs ?? 0, backoffMs(backoff, attempt));
+    const until = this.options.transport.now() + delayMs;
+    await this.#record(`${name}~${attempt}`, { result: { until }, error, startedAt });
+    return { until };
+  }
+
+  async #submitAll(
+    name: string,
+    queue: string,
+    ref: string,
+    payloads: readonly unknown[],
+    options: SubmitOptions,
+    isSingle: boolean,
+  ): Promise<unknown[]> {
+    const known = await this.#claim(name);
+    if (known) {
+      const result = outcomeOf(known);
+      return isSingle ? [result] : (result as unknown[]);
+    }
+    const { tasks, task, leaseToken, transport } = this.options;
+    const ids = await this.#busy(async () => {
+      const all = await Promise.all(payloads.map((_, i) => childId(task, `${name}#${i}`)));
+      const fresh = all.flatMap((id, i) => (this.#children.has(id) ? [] : [{ id, i }]));
+      const requests: SubmitRequest[] = [];
+      for (const { id, i } of fresh) {
+        const settings = { ...options, id, queue };
+        const { request } = await submitRequest(tasks, {
+          ref,
+          payload: payloads[i],
+          options: settings,
+        });
+        requests.push({ ...request, parent_id: task.id, parent_lease_token: leaseToken });
+      }
+      if (isSingle && requests.length === 1) {
+        await this.#held(() => transport.submit(queue, requests[0]!));
+      } else if (requests.length > 0) {
+        const results = await this.#held(() => transport.submitBatch(queue, requests));
+        const refused = results.find((result) => 'error' in result);
+        if (refused) throw new PermanentError(String(refused.error?.detail));
+      }
+      return all;
+    });
+    const children = ids.map((id) => this.#children.get(id));
+    if (!children.every((child) => child && isEnded(child.status))) {
+      return this.#wait({ tasks: ids });
+    }
+    const failed = children.find((child) => child!.status === 'DEAD');
+    if (failed) {
+      const message = `The child task ${failed.id} of the step ${name} failed`;
+      await this.#busy(() => this.#record(name, { error: { type: 'CHILD_FAILED', message } }));
+      throw new StepFailed(message, 'CHILD_FAILED');
+    }
+    const results = children.map((child) => child!.result);
+    await this.#busy(() => this.#record(name, { result: isSingle ? results[0] : results }));
+    return results;
+  }
+
+  /** Records a step; returns its result as a later run gets it. */
+  async #record(
+    name: string,
+    step: {
+      result?: unknown;
+      error?: QueueSchema<'StepError'>;
+      startedAt?: number;
+      consumes?: string[];
+    },
+  ): Promise<unknown> {
+    const { transport, task, leaseToken } = this.options;
+    const { startedAt, ...rest } = step;
+    const body = {
+      lease_token: leaseToken,
+      name,
+      ...rest,
+      ...(startedAt !== undefined && { started_at: new Date(startedAt).toISOString() }),
+    };
+    const request = { path: { id: task.id }, body };
+    const stored = await this.#held(() => transport.call('recordSteps', request));
+    const recorded = stored as QueueSchema<'Step'>;
+    this.#recorded.set(name, recorded);
+    return recorded.result ?? undefined;
+  }
+
+  /** A call under the lease. */
+  async #held<Result>(call: () => Promise<Result>): Promise<Result> {
+    try {
+      return await call();
+    } catch (error) {
+      if (codeOf(error) !== 'LEASE_LOST' && codeOf(error) !== 'TASK_ENDED') throw error;
+      this.options.onLost?.(error);
+      throw new LeaseLost(`The lease of task ${this.options.task.id} is lost`, { cause: error });
+    }
+  }
+
+  /** While it runs, the task is not suspended. */
+  async #busy<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#active++;
+    try {
+      return await work();
+    } finally {
+      this.#active--;
+      this.#checkLater();
+    }
+  }
+
+  /** Never resolves: the handler runs again when the wait is over. */
+  #wait(wait: Wait): Promise<never> {
+    this.#waits.push(wait);
+    this.#checkLater();
+    return new Promise(() => {});
+  }
+
+  /** Not before the handler has gone on with what it got, which may start the next step. */
+  #checkLater(): void {
+    if (this.#waits.length === 0) return;
+    setTimeout(() => {
+      if (this.#active === 0) this.#suspend(new Suspended(suspensionOf(this.#waits)));
+    }, 0);
+  }
+}
+
+/** One wait of all open branches: the first event wakes the task. */
+function suspensionOf(waits: readonly Wait[]): QueueSchema<'Suspension'> {
+  const times = waits.flatMap(({ until }) => until ?? []);
+  const signals = [...new Set(waits.flatMap(({ signal }) => signal ?? []))];
+  const tasks = [...new Set(waits.flatMap((wait) => wait.tasks ?? []))].slice(0, maxChildren);
+  return {
+    ...(times.length > 0 && { until: new Date(Math.min(...times)).toISOString() }),
+    ...(signals.length > 0 && { signals }),
+    ...(tasks.length > 0 && { tasks }),
+    ...(waits.length === 1 && tasks.length > 1 && { mode: 'all' as const }),
+  };
+}
+
+function outcomeOf({ result, error }: QueueSchema<'Step'>): unknown {
+  if (error) throw new StepFailed(error.message, error.type);
+  return result ?? undefined;
+}
+
+function isEnded(status: string): boolean {
+  return status === 'SUCCEEDED' || status === 'DEAD';
+}
+
+function backoffMs({ kind, ms, maxMs = Infinity, jitter = 0 }: Backoff, attempt: number): number {
+  const whole = Math.min(maxMs, kind === 'fixed' ? ms : ms * 2 ** (attempt - 1));
+  return whole * (1 - jitter * Math.random());
+}
+
+const digits = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** The same ULID in every run, so that a child is submitted once; another one after a redrive. */
+async function childId({ id, redriveCount }: TaskInfo, name: string): Promise<string> {
+  const text = new TextEncoder().encode(`${id} ${redriveCount} ${name}`);
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', text));
+  const random = Array.from({ length: 16 }, (_, i) => digits[hash[i]! % 32]);
+  return id.slice(0, 10) + random.join('');
+}

@@ -1,0 +1,202 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openQueue } from '@millrace/queue';
+import {
+  connectQueue,
+  defineTasks,
+  PermanentError,
+  StepFailed,
+  type Queue,
+  type Step,
+} from '@millrace/worker';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { newEmbeddedStore, startTestServer, tokens } from '../../queue/test/support/server.js';
+import { createDelivery } from '../../queue/src/delivery/index.js';
+
+const tasks = defineTasks<{ flow: unknown; child: unknown }>();
+type Types = NonNullable<(typeof tasks)['~types']>;
+type Handler = (call: {
+  step: Step<Types>;
+  payload: unknown;
+  dependencies: readonly unknown[];
+}) => unknown;
+
+const directory = mkdtempSync(join(tmpdir(), 'mr-steps-'));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+/** The same tests in process and over REST. */
+describe.each([
+  [
+    'in process',
+    () =>
+      openQueue({ data: join(directory, 'data'), autoCreate: true }, tasks) as Promise<
+        Queue<Types>
+      >,
+  ],
+  [
+    'remote',
+    async () => {
+      const store = await newEmbeddedStore(afterAll);
+      const { url } = await startTestServer({ onEnd: afterAll, store, createDelivery });
+      return connectQueue({ url, token: tokens.root }, tasks) as unknown as Queue<Types>;
+    },
+  ],
+])('steps %s', (_name, open) => {
+  let queue: Queue<Types>;
+  let count = 0;
+  beforeAll(async () => void (queue = await open()), 60_000);
+  afterAll(() => queue.close());
+
+  /** Runs a handler in a queue of its own, and gives what the task returned. */
+  const start = async (flow: Handler, child: Handler = ({ payload }) => payload) => {
+    const name = `q-${++count}`;
+    await queue.configure(name, { retry: { initialBackoffMs: 10, maxAttempts: 3 } });
+    const errors: unknown[] = [];
+    const options = { queue: name, onError: (error: unknown) => void errors.push(error) };
+    const worker = queue.createWorker(options, { flow, child } as never);
+    onTestFinished(async () => {
+      await worker.stop({ timeoutMs: 0 });
+      expect(errors).toEqual([]);
+    });
+    return {
+      name,
+      run: async (payload: unknown = null) =>
+        (await queue.submitAndWait(name, 'flow', payload, { timeoutMs: 40_000 })).result,
+    };
+  };
+
+  test('run: a recorded step is not run again', async () => {
+    const calls: string[] = [];
+    const { run } = await start(async ({ step }) => {
+      calls.push('handler');
+      const one = await step.run('one', ({ attempt, idempotencyKey }) => {
+        calls.push('one');
+        return { attempt, isKey: idempotencyKey.endsWith(':one') };
+      });
+      await step.sleep('rest', '50 ms');
+      const two = await step.run('two', () => calls.push('two'));
+      return { one, two: typeof two };
+    });
+    expect(await run()).toEqual({ one: { attempt: 1, isKey: true }, two: 'number' });
+    expect(calls).toEqual(['handler', 'one', 'handler', 'two']);
+  });
+
+  test('run: retries suspend the task, and the last failure can be caught', async () => {
+    const attempts: number[] = [];
+    const { run } = await start(async ({ step }) => {
+      const flaky = await step.run(
+        'flaky',
+        ({ attempt }) => {
+          attempts.push(attempt);
+          if (attempt < 3) throw new Error('not yet');
+          return 'done';
+        },
+        { attempts: 3, backoff: { kind: 'fixed', ms: 10 } },
+      );
+      const caught = await step
+        .run('broken', () => Promise.reject(new PermanentError('never')))
+        .catch(async (error: unknown) => {
+          await step.sleep('then', 10);
+          return step.run('undo', () => (error as Error).message);
+        });
+      return { flaky, caught };
+    });
+    expect(await run()).toEqual({ flaky: 'done', caught: 'never' });
+    expect(attempts).toEqual([1, 2, 3]);
+  });
+
+  test('run: an uncaught failure ends the task; a name twice is an error at once', async () => {
+    const { run } = await start(async ({ step }) => {
+      await step.run('a', () => 1, { attempts: 1 });
+      await step.run('a', () => 2);
+    });
+    await expect(run()).rejects.toThrow('used twice');
+    const failing = await start(({ step }) =>
+      step.run('a', () => Promise.reject(new Error('no')), { attempts: 1 }),
+    );
+    await expect(failing.run()).rejects.toThrow('no');
+    expect(new StepFailed('a', 'b').errorType).toBe('b');
+  });
+
+  test('signal: waits for its payload, or gives up after the timeout', async () => {
+    const { name, run } = await start(async ({ step }) => ({
+      late: await step.signal('late', { timeout: 30 }),
+      yes: await step.signal('yes', { timeout: '1 hour' }),
+    }));
+    const done = run();
+    const listed = async () => (await queue.list({ queue: name }))[0];
+    const waits = async () => (await queue.get((await listed())!.id)).waitingFor;
+    await expect.poll(() => waits().catch(() => ''), { timeout: 20_000 }).toBe('signal');
+    await queue.signal((await listed())!.id, 'yes', { by: 'ada' });
+    expect(await done).toEqual({ yes: { by: 'ada' } });
+  });
+
+  test('submit: children in parallel, many at once, and one that fails', async () => {
+    const { name, run } = await start(
+      async ({ step }) => {
+        const [a, b] = await Promise.all([
+          step.submit('a', name, 'child', 1),
+          step.submit('b', name, 'child', { n: 2 }),
+        ]);
+        const many = await step.submitMany('many', name, 'child', [1, 2, 3, 4, 5]);
+        const bad = await step.submit('bad', name, 'child', 'bad').catch((e: Error) => e.name);
+        return { a, b, many, bad };
+      },
+      ({ payload }) => {
+        if (payload === 'bad') throw new PermanentError('bad');
+        return payload;
+      },
+    );
+    expect(await run()).toEqual({ a: 1, b: { n: 2 }, many: [1, 2, 3, 4, 5], bad: 'StepFailed' });
+    const parent = (await queue.list({ queue: name, handlerRef: 'flow' }))[0]!;
+    const { root } = await queue.tree(parent.id);
+    expect(root.children).toHaveLength(8);
+    expect(root.steps).toContain('many');
+  });
+
+  test('values: now, random and id are the same in every run', async () => {
+    const seen: unknown[] = [];
+    const { run } = await start(async ({ step }) => {
+      const values = [await step.now(), await step.random(), await step.id()];
+      seen.push(values);
+      await step.sleep('rest', 20);
+      return values;
+    });
+    const result = await run();
+    expect(seen).toEqual([result, result]);
+  });
+
+  test('race: the first branch wins while others wait', async () => {
+    const { run } = await start(({ step }) =>
+      Promise.race([
+        step.sleep('long', '1 hour').then(() => 'long'),
+        step.sleep('short', 20).then(() => 'short'),
+      ]),
+    );
+    expect(await run()).toBe('short');
+  });
+
+  test('flow: tasks run after each other and see the results', async () => {
+    const { name } = await start(({ payload, dependencies }) => ({
+      payload,
+      from: dependencies.map((each) => (each as { key: string }).key),
+    }));
+    const flow = queue
+      .flow()
+      .task('a', 'flow', 1, { queue: name })
+      .task('b', 'flow', 2, { queue: name, after: ['a'] })
+      .task('c', 'flow', 3, { queue: name })
+      .after('a', { key: 'b', on: 'end' });
+    const { flowId, ids } = await flow.submit();
+    expect(Object.keys(ids)).toEqual(['a', 'b', 'c']);
+    expect(await flow.wait({ timeoutMs: 40_000 })).toEqual({
+      a: { payload: 1, from: [] },
+      b: { payload: 2, from: ['a'] },
+      c: { payload: 3, from: ['a', 'b'] },
+    });
+    expect(flowId).toHaveLength(26);
+    const last = await queue.submit(name, 'child', 1, { dependsOn: [ids['a']!] });
+    expect((await queue.get(last.id)).dependsOn).toMatchObject([{ id: ids['a'], on: 'success' }]);
+  });
+});
