@@ -13,6 +13,7 @@ const scalars = {
   [ScalarType.STRING]: { type: 'string' },
   [ScalarType.BOOL]: { type: 'boolean' },
   [ScalarType.DOUBLE]: { type: 'number', format: 'double' },
+  [ScalarType.FLOAT]: { type: 'number', format: 'float' },
   [ScalarType.UINT32]: { type: 'integer', minimum: 0, maximum: 4_294_967_295 },
   [ScalarType.UINT64]: { type: 'integer', format: 'int64', minimum: 0 },
 };

@@ -298,8 +298,8 @@ export const dbReasons = {
     code: 'FAILED_PRECONDITION',
     status: 400,
     meaning:
-      'No index serves this query: allow_full_scan is false, or a search has no search index.',
-    methods: ['Find'],
+      'No index serves this query: allow_full_scan is false, a search has no search index, or a lookup has none.',
+    methods: ['Find', 'Aggregate'],
   },
   CURSOR_EXPIRED: {
     code: 'OUT_OF_RANGE',

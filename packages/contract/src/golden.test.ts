@@ -39,6 +39,7 @@ const scalarValues: Partial<Record<ScalarType, (field: DescField) => JsonValue>>
   [ScalarType.BYTES]: (field) => Buffer.from([0xff, field.number, 0]).toString('base64'),
   [ScalarType.BOOL]: () => true,
   [ScalarType.DOUBLE]: (field) => field.number + 0.5,
+  [ScalarType.FLOAT]: (field) => field.number + 0.5,
   [ScalarType.UINT32]: (field) => 0xffff_0000 + field.number,
   [ScalarType.UINT64]: (field) => String(2n ** 40n + BigInt(field.number)),
   [ScalarType.FIXED64]: (field) => String(2n ** 63n + BigInt(field.number)),

@@ -751,6 +751,7 @@ function brokenApp(
       spend: broken,
       insights: broken,
       metrics: broken,
+      series: broken,
       branches: broken,
       workbench: broken,
       settings: broken,

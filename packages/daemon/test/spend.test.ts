@@ -205,7 +205,9 @@ test('metrics: Prometheus reads them with the token, or at an address of their o
   ]) {
     expect(text).toContain(series);
   }
-  expect((await api.withHeaders({ authorization: '' }).send({ path: '/metrics' })).status).toBe(401);
+  expect((await api.withHeaders({ authorization: '' }).send({ path: '/metrics' })).status).toBe(
+    401,
+  );
   const { url } = listeners.find(({ listener }) => listener === 'metrics')!;
   const open = await fetch(`${url}/metrics`);
   expect([open.status, await open.text()]).toEqual([

@@ -191,6 +191,112 @@ describe.each(useDatabases())('%s: search', (_way, start) => {
   });
 });
 
+describe.each(useDatabases())('%s: vectors', (_way, start) => {
+  test('near finds the nearest that match a filter, and merges with search', async () => {
+    const db = await start();
+    const docs = db.collection('docs');
+    await db.catalog.createIndex('docs', { vector: 'v', dims: 2, metric: 'cosine' });
+    await db.catalog.createIndex('docs', { search: ['t'] });
+    await docs.insertWithKey('a', { t: 'alpha', v: [1, 0], n: 1 });
+    await docs.insertWithKey('b', { t: 'beta', v: new Float32Array([1, 1]), n: 2 });
+    await docs.insertWithKey('c', { t: 'alpha beta', v: [0, 3], n: 3 });
+    await docs.insertWithKey('d', { t: 'none' });
+    expect(await codeOf(docs.insert({ v: [1, 2, 3] }))).toBe('BAD_DATA');
+    expect(await codeOf(docs.insert({ v: 'x' }))).toBe('BAD_DATA');
+    const near = { field: 'v', vector: [1, 0.1], k: 2 };
+    const found = await docs.find({ near, explain: true });
+    expect(found.records.map(({ key }) => key)).toEqual(['a', 'b']);
+    expect(found.records[0]!.score).toBeCloseTo(1 / Math.hypot(1, 0.1), 5);
+    expect(found.plan).toMatchObject({
+      index: 'vector:v',
+      note: expect.stringContaining('recall'),
+    });
+    const keys = async (query: object) =>
+      (await docs.find(query)).records.map(({ key }) => key).join('');
+    expect(await keys({ near: { ...near, k: 10 } })).toBe('abc');
+    expect(await keys({ near, filter: { n: { gt: 1 } } })).toBe('bc');
+    expect(await keys({ near: { ...near, vector: new Float32Array([0, 1]) } })).toBe('cb');
+    expect(await keys({ near: { ...near, k: 10 }, search: 'beta' })).toBe('bca');
+    const { records } = await docs.find({ near: { ...near, k: 1 }, search: 'alpha' });
+    expect(records[0]).toMatchObject({ key: 'a', score: 2 / 61 });
+    const codes = [
+      { ...near, vector: [1] },
+      { ...near, k: 1_001 },
+      { ...near, vector: ['x'] },
+    ];
+    for (const wrong of codes) {
+      expect(await codeOf(docs.find({ near: wrong as never }))).toBe('BAD_REQUEST');
+    }
+    expect(await codeOf(docs.find({ near: { ...near, field: 'w' } }))).toBe('INDEX_REQUIRED');
+    await db.transaction(async (tx) => {
+      await tx.collection(docs).insertWithKey('e', { v: [10, 1] });
+      await tx.collection(docs).deleteByKey('a');
+      const own = await tx.collection(docs).find({ near });
+      expect(own.records.map(({ key }) => key)).toEqual(['e', 'b']);
+    });
+    const [{ indexes } = { indexes: [] }] = await db.collections();
+    expect(indexes[0]).toMatchObject({ kind: 'vector', dims: 2, metric: 'cosine' });
+  });
+});
+
+describe.each(useDatabases())('%s: lookup', (_way, start) => {
+  test('joins another collection by index, in find and aggregate', async () => {
+    const db = await start();
+    const orders = db.collection('orders');
+    const people = db.collection('people');
+    await db.catalog.createIndex('people', { fields: ['code'] });
+    await people.insertWithKey('p1', { code: 'a', name: 'Ada', city: 'Bern' });
+    await people.insertWithKey('p2', { code: 'b', name: 'Bob', city: 'Oslo' });
+    await people.insertWithKey('p3', { code: 'b', name: 'Ben', city: 'Oslo' });
+    await orders.insert({ n: 1, who: 'a' });
+    await orders.insert({ n: 2, who: ['b', 'a'] });
+    await orders.insert({ n: 3 });
+    const lookup = { from: 'people', local: 'who', foreign: 'code', as: 'buyers' };
+    const names = async (query: object) =>
+      (await orders.find(query)).records.map(({ data }) =>
+        ((data['buyers'] ?? []) as { name: string }[]).map(({ name }) => name).sort(),
+      );
+    expect(await names({ lookup })).toEqual([['Ada'], ['Ada', 'Ben', 'Bob'], []]);
+    expect(await names({ lookup: [{ ...lookup, limit: 1 }], fields: ['buyers.name'] })).toEqual([
+      ['Ada'],
+      [expect.any(String)],
+      [],
+    ]);
+    const byKey = { ...lookup, foreign: '$key', local: 'n' };
+    expect(await names({ lookup: byKey, filter: { n: 1 } })).toEqual([[]]);
+    const { groups } = await orders.aggregate({ lookup, groupBy: ['buyers.city'] });
+    expect(groups.map(({ key, count }) => [key['buyers.city'], count])).toEqual([
+      [null, 1],
+      [['Bern'], 1],
+      [['Oslo', 'Oslo', 'Bern'], 1],
+    ]);
+    await db.transaction(async (tx) => {
+      await tx.collection(people).insert({ code: 'a', name: 'New' });
+      const { records } = await tx.collection(orders).find({ lookup, limit: 1 });
+      expect(records[0]?.data['buyers']).toHaveLength(2);
+      await tx.collection(people).deleteByKey('p1');
+    });
+    expect(await names({ lookup, limit: 1 })).toEqual([['New']]);
+  });
+
+  test('without an index it reads at most 1,000 records', async () => {
+    const db = await start();
+    await db.collection('orders').insert({ who: 5 });
+    const people = db.collection('people');
+    await people.insertMany(Array.from({ length: 1_000 }, (_, n) => ({ n })));
+    const lookup = { from: 'people', local: 'who', foreign: 'n', as: 'p' };
+    const find = () => db.collection('orders').find({ lookup });
+    expect((await find()).records[0]?.data).toEqual({ who: 5, p: [{ n: 5 }] });
+    await people.insert({ n: 1_000 });
+    expect(await codeOf(find())).toBe('INDEX_REQUIRED');
+    const wrong = db.collection('orders').find({ lookup: { ...lookup, as: 'a.b' } });
+    expect(await codeOf(wrong)).toBe('BAD_REQUEST');
+    const nothing = { ...lookup, from: 'nobody' };
+    const { records } = await db.collection('orders').find({ lookup: nothing });
+    expect(records[0]?.data).toEqual({ who: 5, p: [] });
+  });
+});
+
 describe('REST: queries', () => {
   const servers = useServers();
 

@@ -45,6 +45,8 @@ export interface components {
       explain?: boolean;
       /** @description What makes a group, in place of `group_by`: paths and expressions. REST takes these objects in `group_by`, too. */
       group_expressions?: components['schemas']['GroupExpression'][];
+      /** @description Joins records of other collections, before groups are made. */
+      lookup?: components['schemas']['Lookup'][];
     };
     /** @description One group. */
     AggregateGroup: {
@@ -446,6 +448,15 @@ export interface components {
       weights?: {
         [key: string]: unknown;
       };
+      /** @description A vector index of this field, in place of `fields`. */
+      vector?: string;
+      /** @description Number of dimensions of a vector index. A record with another number is refused. */
+      dims?: number;
+      /**
+       * @description How a vector index compares. Empty: `cosine`.
+       * @enum {string}
+       */
+      metric?: 'cosine' | 'dot' | 'l2';
     };
     /** @description An index was created, or was there. */
     CreateIndexResponse: {
@@ -637,6 +648,10 @@ export interface components {
       search?: components['schemas']['Search'];
       /** @description The same as `skip`. */
       offset?: number;
+      /** @description Joins records of other collections. REST takes one without a list, too. */
+      lookup?: components['schemas']['Lookup'][];
+      /** @description The nearest vectors, best first. Needs a vector index. With `search`, both lists are merged by reciprocal rank (constant 60). */
+      near?: components['schemas']['Near'];
     };
     /** @description The record found. */
     FindByIdResponse: {
@@ -794,7 +809,7 @@ export interface components {
       collation?: string;
       /** @description Which records it has, as the JSON of a filter. Left out: all. */
       where?: string;
-      /** @description `search` for a search index. Left out: an index of values. */
+      /** @description `search` or `vector`. Left out: an index of values. */
       kind?: string;
       /** @description Language of a search index. */
       language?: string;
@@ -802,6 +817,10 @@ export interface components {
       weights?: {
         [key: string]: unknown;
       };
+      /** @description Number of dimensions of a vector index. */
+      dims?: number;
+      /** @description How a vector index compares: `cosine`, `dot` or `l2`. */
+      metric?: string;
     };
     /** @description A record to insert. */
     InsertBody: {
@@ -849,6 +868,28 @@ export interface components {
     ListSchemasResponse: {
       /** @description One for each collection that has one, by name. */
       schemas: components['schemas']['CollectionSchema'][];
+    };
+    /** @description A left join: the documents of matching records of another collection are an array in the record's data. Reads the same snapshot; the caller's key must be allowed to read the other collection. */
+    Lookup: {
+      /** @description Name of the other collection. */
+      from: string;
+      /** @description Dotted path in the record; of an array each element. */
+      local: string;
+      /** @description Dotted path in records of the other collection that has the same value. Without an index on it the collection may have at most 1,000 records; more are refused with INDEX_REQUIRED. */
+      foreign: string;
+      /** @description Field of the record's data that gets the array. */
+      as: string;
+      /** @description How many matches at most. 0 or left out, and at most: 1,000. */
+      limit?: number;
+    };
+    /** @description The records whose vector is nearest to one. */
+    Near: {
+      /** @description Dotted path of the field with the vector index. */
+      field: string;
+      /** @description As many numbers as the index has dimensions. */
+      vector: number[];
+      /** @description How many records. 0 or left out: 10. At most 1,000. */
+      k?: number;
     };
     /** @description One step of a sort. */
     OrderBy: {

@@ -1,17 +1,10 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
-import type { Session } from './session.js';
-import { isEnded } from './session.js';
+import { timingSafeEqual } from 'node:crypto';
+import { agentToken, isEnded, type Session } from './session.js';
 
 /*
  * Agents that start agents. The token of an agent names its session, and is derived from a secret
  * that only the daemon and that agent have.
  */
-
-const prefix = 'mra_';
-
-export function agentToken(id: string, secret: string): string {
-  return `${prefix}${id}_${createHash('sha256').update(`agent\0${id}\0${secret}`).digest('hex')}`;
-}
 
 /** The session that a token is for, if it is valid for it. */
 export function agentOf(

@@ -21,3 +21,12 @@ export interface Caller {
 
 /** Operations that the daemon serves: its contract except the webhook, which it sends. */
 export type ServedOperations = Omit<DaemonOperations, 'notify'>;
+
+/** The refusal of what an agent may not do with its own token. */
+export function beyondRights(): Error {
+  return fail(
+    'FORBIDDEN',
+    'The token of an agent is limited to the agents that it has started and to questions of its ' +
+      'own. The setting agents.token_rights: full lifts that.',
+  );
+}

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { formatTimestamp } from '@millrace/kit/units';
 
@@ -315,4 +316,9 @@ export function isSamePhase(a: Session | undefined, b: Session | undefined): boo
     (a.turn_error ?? null) === (b.turn_error ?? null) &&
     (a.pid === null) === (b.pid === null)
   );
+}
+
+/** The token of an agent: it names its session, and comes from a secret of the daemon and it. */
+export function agentToken(id: string, secret: string): string {
+  return `mra_${id}_${createHash('sha256').update(`agent\0${id}\0${secret}`).digest('hex')}`;
 }

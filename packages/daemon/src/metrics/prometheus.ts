@@ -1,5 +1,6 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import { createMetrics, type Counter, type Metrics } from '@millrace/kit/metrics';
+import type { SpentByModel } from '../spend/rollup.js';
 
 /** What is shown for Prometheus. Nothing of it calls a provider or waits for a scan. */
 export interface SeriesSources {
@@ -7,15 +8,6 @@ export interface SeriesSources {
   questions: () => Promise<readonly DaemonSchema<'Question'>[]>;
   usage: () => readonly { backend: string; scope: string; percent: number }[];
   spend: () => readonly SpentByModel[];
-}
-
-/** Tokens and list price since the first transcript. */
-export interface SpentByModel {
-  backend: string;
-  model: string;
-  tokens: Readonly<Record<'input' | 'output' | 'cache_read' | 'cache_write', number>>;
-  /** Null when the model has no known price. */
-  exactUsd: number | null;
 }
 
 const spawnBuckets = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -30,6 +22,8 @@ export class DaemonSeries {
   readonly #tokens;
   readonly #usd;
   #sources: SeriesSources | undefined;
+  /** In milliseconds; taken over when they are shown. */
+  readonly spawnTimes: number[] = [];
 
   constructor() {
     const metrics = this.#metrics;
@@ -77,12 +71,9 @@ export class DaemonSeries {
     this.#sources = sources;
   }
 
-  spawned(ms: number): void {
-    this.#spawn.observe({}, ms / 1000);
-  }
-
   readonly text = async (): Promise<string> => {
     if (this.#sources) await this.#read(this.#sources);
+    for (const ms of this.spawnTimes.splice(0)) this.#spawn.observe({}, ms / 1000);
     return this.#metrics.text();
   };
 

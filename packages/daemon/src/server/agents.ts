@@ -20,7 +20,7 @@ export interface AgentsParts
     Pick<Accounts, 'readSpend' | 'recorder'> {
   acpHost?: string | undefined;
   permissionTool?: string | undefined;
-  onSpawned?: ((ms: number) => void) | undefined;
+  spawnTimes?: number[] | undefined;
 }
 
 /** The services around agents. */
@@ -44,9 +44,7 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
   const { database } = parts.store;
   try {
     const questions = await Questions.open({ ...parts.world, database });
-    const daemonUrl = () => parts.address.url;
-    const sessionParts = { ...parts, ...parts.world, database, questions, daemonUrl };
-    const sessions = await AgentSessions.open(sessionParts);
+    const sessions = await AgentSessions.open({ ...parts, ...parts.world, database, questions });
     undo.add(() => sessions.close());
     const common = { ...parts, ...parts.world, database, sessions };
     const notifyParts = { ...common, questions, settings: settings.values.notify };

@@ -7,7 +7,8 @@ import type { DaemonContext } from '../operations/context.js';
 import { parseYamlBody } from '../pipelines/definition.js';
 import { anyone, checkAccess, type Caller, type Authenticator } from './access/authenticator.js';
 import { daemonHandlers, daemonProblem } from './handlers.js';
-import type { ServedOperations } from '../core/api.js';
+import { beyondRights, type ServedOperations } from '../core/api.js';
+import { agentOperations } from './agent-rights.js';
 
 export interface AppParts {
   world: World;
@@ -39,7 +40,8 @@ export function daemonApp({ world, context, authenticator, ...rest }: AppParts):
     shapeProblem: daemonProblem,
     admit: ({ headers }) => authenticator.admit({ headers }),
     authenticate: ({ headers, ip }) => authenticator.identify({ headers, ip }),
-    authorize: (caller, { extensions }) => {
+    authorize: (caller, { id, extensions }) => {
+      if (caller.agent !== undefined && !agentOperations.has(id)) throw beyondRights();
       checkAccess(caller, extensions['x-access'] === 'read' ? 'read' : 'write');
     },
     anonymous: anyone,

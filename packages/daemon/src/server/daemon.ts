@@ -74,8 +74,8 @@ export async function serveDaemon(
     const accounts = openAccounts(base, programs.backends);
     const series = new DaemonSeries();
     undo.add(() => series.close());
-    const onSpawned = (ms: number) => series.spawned(ms);
-    const agents = await openAgents({ ...base, ...programs, ...accounts, ...options, onSpawned });
+    const { spawnTimes } = series;
+    const agents = await openAgents({ ...base, ...programs, ...accounts, ...options, spawnTimes });
     undo.add(() => agents.close());
     const context = { ...contextOf(base, programs, accounts, agents), series };
     series.show({

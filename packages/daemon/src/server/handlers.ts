@@ -8,7 +8,7 @@ import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
 import type { DaemonContext } from '../operations/context.js';
 import { getConfig, getSpend, getUsageBlocks, getUsageValue } from '../operations/operations.js';
-import { fail, type ServedOperations } from '../core/api.js';
+import { beyondRights, fail, type ServedOperations } from '../core/api.js';
 import { proxyHandlers } from '../proxy/handlers.js';
 import type { Caller, Authenticator } from './access/authenticator.js';
 import {
@@ -18,7 +18,7 @@ import {
   sessionHandlers,
   workbenchHandlers,
 } from './session-handlers.js';
-import { checkAgentRights, type AgentCall } from './agent-rights.js';
+import { agentOperations } from './agent-rights.js';
 import { daemonVersion } from './data-directory.js';
 import type { EventFlow } from '../events/events.js';
 
@@ -109,7 +109,7 @@ export function daemonHandlers(
           version: daemonVersion(),
           log,
           access: principal.access,
-          call: (request) => callTool(context, limited, request, call),
+          call: (request) => callTool(context, handlers, request, call),
         },
         exchange.headers,
         body,
@@ -118,28 +118,7 @@ export function daemonHandlers(
       return answer as { status: 202 };
     },
   };
-  const limited = limitAgents(handlers, context);
-  return limited;
-}
-
-type AnyHandle = (call: object) => Promise<{ body?: unknown }>;
-
-/** Checks the rights of an agent's own token before each operation. */
-function limitAgents(
-  handlers: Handlers<ServedOperations, Caller>,
-  context: DaemonContext,
-): Handlers<ServedOperations, Caller> {
-  const entries = Object.entries(handlers).map(([id, entry]) => {
-    const handle = (typeof entry === 'function' ? entry : entry.handle) as AnyHandle;
-    const checked = async (call: AgentCall & { principal: Caller }) => {
-      if (call.principal.agent !== undefined) {
-        await checkAgentRights(context, call.principal, id as keyof ServedOperations, call);
-      }
-      return handle(call);
-    };
-    return [id, typeof entry === 'function' ? checked : { ...entry, handle: checked }];
-  });
-  return Object.fromEntries(entries) as Handlers<ServedOperations, Caller>;
+  return handlers;
 }
 
 /** Runs the operation of an MCP tool with the code that serves REST. */
@@ -149,10 +128,12 @@ async function callTool(
   { operation, params = {}, query = {}, body }: ToolRequest,
   call: { principal: Caller; signal: AbortSignal; log: Log },
 ): Promise<object> {
+  if (call.principal.agent !== undefined && !agentOperations.has(operation)) throw beyondRights();
   // REST answers with text that it keeps.
   if (operation === 'listBackends') return listBackends(backends);
   const entry = handlers[operation];
-  const handle = (typeof entry === 'function' ? entry : entry.handle) as AnyHandle;
+  type Handle = (call: object) => Promise<{ body?: unknown }>;
+  const handle = (typeof entry === 'function' ? entry : entry.handle) as Handle;
   const { principal, signal, log } = call;
   const caller = { ...principal, name: `${principal.name} (mcp)` };
   const given = { params, query, headers: {}, body, principal: caller, signal, log };

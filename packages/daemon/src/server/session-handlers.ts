@@ -12,7 +12,7 @@ import {
   setForceCompact,
   waitForSession,
 } from '../operations/operations.js';
-import { visibleSessions } from './agent-rights.js';
+import { checkChild, checkOwn, visibleSessions } from './agent-rights.js';
 import type { Caller } from './access/authenticator.js';
 
 type SessionOperations = Pick<
@@ -37,7 +37,10 @@ export function sessionHandlers(
   clock: Clock,
 ): Handlers<SessionOperations, Caller> {
   const { sessions } = context;
-  const idOf = async ({ id }: { id: string }) => (await getSession(context, id)).id;
+  const idOf = async ({ id }: { id: string }, { agent }: Caller) => {
+    if (agent !== undefined) await checkChild(context, agent, id);
+    return (await getSession(context, id)).id;
+  };
   /**
    * What an agent starts with its own token is its child and passes all gates. It works where its
    * parent works, unless another place is named.
@@ -68,37 +71,41 @@ export function sessionHandlers(
       status: 200,
       body: { sessions: [...visibleSessions(principal, await sessions.list())] },
     }),
-    waitForSession: async ({ params, body: { timeout_ms: timeoutMs = maxWaitMs }, signal }) => ({
+    waitForSession: async ({ params, body, principal, signal }) => {
+      const { timeout_ms: timeoutMs = maxWaitMs } = body;
+      const id = await idOf(params, principal);
+      return { status: 200, body: await waitForSession(context, id, { timeoutMs, clock, signal }) };
+    },
+    getSessionSummary: async ({ params, principal }) => ({
       status: 200,
-      body: await waitForSession(context, params.id, { timeoutMs, clock, signal }),
+      body: await getSessionSummary(context, await idOf(params, principal)),
     }),
-    getSessionSummary: async ({ params }) => ({
+    getSession: async ({ params, principal }) => ({
       status: 200,
-      body: await getSessionSummary(context, params.id),
+      body: await getSession(context, await idOf(params, principal)),
     }),
-    getSession: async ({ params }) => ({ status: 200, body: await getSession(context, params.id) }),
-    deleteSession: async ({ params }) => ({
+    deleteSession: async ({ params, principal }) => ({
       status: 200,
-      body: await sessions.remove(await idOf(params)),
+      body: await sessions.remove(await idOf(params, principal)),
     }),
-    getSessionOutput: async ({ params, query: { after, limit = defaultLines } }) => ({
+    getSessionOutput: async ({ params, principal, query: { after, limit = defaultLines } }) => ({
       status: 200,
       body: await sessions.output(
-        await idOf(params),
+        await idOf(params, principal),
         after === undefined ? { limit } : { after, limit },
       ),
     }),
-    sendToSession: async ({ params, body }) => ({
+    sendToSession: async ({ params, body, principal }) => ({
       status: 200,
-      body: await sessions.send(await idOf(params), body.text),
+      body: await sessions.send(await idOf(params, principal), body.text),
     }),
-    stopSession: async ({ params }) => ({
+    stopSession: async ({ params, principal }) => ({
       status: 200,
-      body: await sessions.stop(await idOf(params)),
+      body: await sessions.stop(await idOf(params, principal)),
     }),
-    restartSession: async ({ params }) => ({
+    restartSession: async ({ params, principal }) => ({
       status: 200,
-      body: await sessions.restart(await idOf(params)),
+      body: await sessions.restart(await idOf(params, principal)),
     }),
   };
 }
@@ -115,19 +122,26 @@ export function questionHandlers(
   { clock, random }: Pick<World, 'clock' | 'random'>,
 ): Handlers<QuestionOperations, Caller> {
   return {
-    askQuestion: async ({ body, principal: { agent }, signal }) => ({
-      status: 201,
-      body: await askQuestion(context, body, { agent, random, clock, signal }),
-    }),
-    waitForQuestion: async ({ params, body: { timeout_ms: waitMs = maxWaitMs }, signal }) => ({
-      status: 200,
-      body: await context.questions.ended(params.id, waitMs, signal),
-    }),
+    askQuestion: async ({ body, principal, signal }) => {
+      const { agent } = principal;
+      checkOwn(principal, body.session_id ?? agent ?? '');
+      const asked = await askQuestion(context, body, { agent, random, clock, signal });
+      return { status: 201, body: asked };
+    },
+    waitForQuestion: async ({ params, body: { timeout_ms: waitMs = maxWaitMs }, ...call }) => {
+      checkOwn(call.principal, context.questions.get(params.id).session_id);
+      const ended = await context.questions.ended(params.id, waitMs, call.signal);
+      return { status: 200, body: ended };
+    },
     listQuestions: ({ query: { status, session_id: sessionId, limit = defaultQuestions } }) => ({
       status: 200,
       body: { questions: context.questions.list({ status, sessionId, limit }) },
     }),
-    getQuestion: ({ params }) => ({ status: 200, body: context.questions.get(params.id) }),
+    getQuestion: ({ params, principal }) => {
+      const question = context.questions.get(params.id);
+      checkOwn(principal, question.session_id);
+      return { status: 200, body: question };
+    },
     answerQuestion: async ({ params, body, principal }) => ({
       status: 200,
       body: await answerQuestion(context, params.id, body, principal.name),

@@ -1,8 +1,7 @@
 import { constants } from 'node:fs';
 import { access, stat } from 'node:fs/promises';
 import type { Random } from '@millrace/kit/random';
-import { agentToken } from '../core/agent-tree.js';
-import type { Entry } from '../core/session.js';
+import { agentToken, type Entry } from '../core/session.js';
 import type { Backends } from '../registry/backends.js';
 import {
   acpFlags,
@@ -34,8 +33,8 @@ export interface LaunchParts extends Pick<TranscriptParts, 'places' | 'taken'> {
   acp: Pick<AcpSources, 'find'>;
   flags: OfferedFlags;
   requests: PermissionRequests;
-  /** The URL of this daemon; undefined before it listens. */
-  daemonUrl?: (() => string | undefined) | undefined;
+  /** Where this daemon is reached; undefined before it listens. */
+  address?: { readonly url: string | undefined } | undefined;
 }
 
 /** A start that can be carried out. */
@@ -84,7 +83,7 @@ async function planProgram(
     offered,
     isTrusted: isTrusted(parts, entry),
     permissionFlags: isAsking ? parts.requests.prepare(sessionDirectory(parts.dataDir, id)) : [],
-    toolsAt: parts.settings.values.agents.tools ? parts.daemonUrl?.() : undefined,
+    toolsAt: parts.settings.values.agents.tools ? parts.address?.url : undefined,
   });
   if ('impossible' in prepared) return { failure: prepared.impossible };
   const { args, input, paste, format } = prepared;
@@ -152,12 +151,12 @@ function runFacts(
 }
 
 function launchOf(
-  { dataDir, variablesFor, daemonUrl }: LaunchParts,
+  { dataDir, variablesFor, address }: LaunchParts,
   { session, handle }: Entry,
   program: Pick<Launch, 'file' | 'args' | 'input' | 'acp'>,
 ): Launch {
   const { id, backend, workdir: cwd } = session;
-  const url = daemonUrl?.();
+  const url = address?.url;
   return {
     ...program,
     id,

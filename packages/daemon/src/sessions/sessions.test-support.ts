@@ -73,6 +73,7 @@ export function memorySessions(options: MemorySessionsOptions = {}): MemorySessi
   };
 
   const double: MemorySessions = {
+    secretOf: () => undefined,
     spawned: [],
     sent: [],
     interrupted: [],

@@ -32,6 +32,15 @@ export interface RollupOptions {
   workOf?: ((place: KnownPlace) => Work | undefined) | undefined;
 }
 
+/** Tokens and list price since the first transcript. */
+export interface SpentByModel {
+  backend: string;
+  model: string;
+  tokens: Readonly<Record<'input' | 'output' | 'cache_read' | 'cache_write', number>>;
+  /** Null when the model has no known price. */
+  exactUsd: number | null;
+}
+
 export interface Work {
   branch: string | null;
   /** The id of the queue task that it did. */

@@ -4,7 +4,6 @@ import type { Database } from '@millrace/engine';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { SharedRuns } from '../core/turns.js';
-import type { SpentByModel } from '../metrics/prometheus.js';
 import { transcriptReaders } from '../transcripts/readers.js';
 import { Scanner } from '../transcripts/scanner.js';
 import { blocksOf } from './blocks.js';
@@ -15,7 +14,7 @@ import {
   pricedTokens,
   reportedTokens,
 } from './pricing.js';
-import { daysIn, hoursIn, rollup, type Work } from './rollup.js';
+import { daysIn, hoursIn, rollup, type SpentByModel, type Work } from './rollup.js';
 import type { KnownPlace } from './rows.js';
 import { Tally } from './tally.js';
 import { taskOf } from './value.js';

@@ -82,11 +82,14 @@ export class RemoteCatalog {
       where,
       ...rest
     } = definitionOf(declared);
-    const { kind, language = '', weights } = rest;
+    const { kind, language = '', weights, dims = 0, metric } = rest;
     const request = {
       collection,
       fields: kind === undefined ? [...fields] : [],
-      search: kind === undefined ? [] : [...fields],
+      search: kind === 'search' ? [...fields] : [],
+      vector: kind === 'vector' ? fields[0]! : '',
+      dims,
+      metric: metric ?? '',
       language,
       ...(weights && { weights: { ...weights } }),
       unique,

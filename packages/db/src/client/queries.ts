@@ -13,7 +13,7 @@ import { suggestion } from '@millrace/kit/nearest';
 import type { AggregateQuery } from '@millrace/engine/query/aggregate-query';
 import type { GroupExpression } from '@millrace/engine/query/group-expression';
 import type { Filter } from '@millrace/engine/value/filter';
-import type { FindQuery } from '@millrace/engine/query/query';
+import type { FindQuery, Lookup } from '@millrace/engine/query/query';
 import type { OrderBy } from '@millrace/engine/query/sort';
 import type { PlanReport } from '@millrace/engine/query/source';
 import { jsonForm, refuse } from '@millrace/engine/value/documents';
@@ -36,7 +36,9 @@ export function findRequest(query: FindQuery): FindInit {
     'countOnly',
     'allowFullScan',
     'search',
+    'near',
     'offset',
+    'lookup',
   ]);
   const { allowFullScan, search } = query;
   return {
@@ -45,7 +47,9 @@ export function findRequest(query: FindQuery): FindInit {
     limit: whole(query.limit, 'limit'),
     skip: whole(query.skip, 'skip'),
     offset: whole(query.offset, 'offset'),
+    lookup: lookupsOf(query.lookup),
     ...(search === undefined ? {} : { search: searchOf(search) }),
+    ...(query.near === undefined ? {} : { near: nearOf(query.near) }),
     cursor: query.cursor ?? '',
     fields: textsOf(query.fields, 'fields'),
     ...(query.projection === undefined ? {} : { projection: projectionOf(query.projection) }),
@@ -65,8 +69,10 @@ export function aggregateRequest(query: AggregateQuery): AggregateInit {
     'orderBy',
     'limit',
     'explain',
+    'lookup',
   ]);
   return {
+    lookup: lookupsOf(query.lookup),
     ...filterMember('filter', query.filter),
     ...filterMember('having', query.having),
     ...groupsOf(query.groupBy),
@@ -81,6 +87,26 @@ export function aggregateRequest(query: AggregateQuery): AggregateInit {
     explain: true,
     encoding: DataEncoding.JSON,
   };
+}
+
+function nearOf(near: NonNullable<FindQuery['near']>) {
+  onlyMembers('BAD_REQUEST', 'near', near, ['field', 'vector', 'k']);
+  const { field, vector, k } = near;
+  const list = Array.from(vector as Iterable<number>);
+  if (!list.every((one) => typeof one === 'number')) {
+    throw refuse('BAD_REQUEST', 'near.vector must be a list of numbers.');
+  }
+  return { field, vector: list, k: whole(k, 'near.k') };
+}
+
+function lookupsOf(lookup: FindQuery['lookup']) {
+  const list: readonly Lookup[] =
+    lookup === undefined ? [] : Array.isArray(lookup) ? lookup : [lookup as Lookup];
+  return list.map((each, i) => {
+    onlyMembers('BAD_REQUEST', `lookup[${i}]`, each, ['from', 'local', 'foreign', 'as', 'limit']);
+    const { from, local, foreign, as, limit } = each;
+    return { from, local, foreign, as, limit: whole(limit, `lookup[${i}].limit`) };
+  });
 }
 
 function searchOf(search: NonNullable<FindQuery['search']>) {

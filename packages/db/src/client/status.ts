@@ -97,7 +97,9 @@ export interface IndexStatus {
   /** The condition of a partial index. */
   where?: object;
   /** Absent: an index of values. */
-  kind?: 'search';
+  kind?: 'search' | 'vector';
+  dims?: number;
+  metric?: 'cosine' | 'dot' | 'l2';
   language?: string;
   weights?: Record<string, number>;
   state: string;
@@ -198,7 +200,9 @@ export function toIndex(message: IndexMessage): IndexStatus {
     sparse,
     ...(collation === 'ci' ? { collation } : {}),
     ...(where === undefined ? {} : { where: JSON.parse(where) as object }),
-    ...(kind === 'search' ? { kind } : {}),
+    ...(kind === 'search' || kind === 'vector' ? { kind } : {}),
+    ...(message.dims === undefined ? {} : { dims: message.dims }),
+    ...(message.metric === undefined ? {} : { metric: message.metric as 'cosine' }),
     ...(language === undefined ? {} : { language }),
     ...(weights === undefined ? {} : { weights: weights as Record<string, number> }),
     state,

@@ -219,6 +219,8 @@ export function sameDefinition(a: IndexDefinition, b: IndexDefinition): boolean 
     Boolean(a.sparse) === Boolean(b.sparse) &&
     a.collation === b.collation &&
     a.kind === b.kind &&
+    a.dims === b.dims &&
+    (a.metric ?? 'cosine') === (b.metric ?? 'cosine') &&
     (a.language ?? 'none') === (b.language ?? 'none') &&
     weightsText(a) === weightsText(b) &&
     whereText(a) === whereText(b)

@@ -17,8 +17,12 @@ export interface IndexDefinition {
   collation?: 'ci' | undefined;
   /** A partial index: only records that match this filter are in it. */
   where?: object | undefined;
-  /** `search`: an index of the words in its fields. Absent: of their values. */
-  kind?: 'search' | undefined;
+  /** `search`: an index of the words in its fields; `vector`: of vectors. Absent: of values. */
+  kind?: 'search' | 'vector' | undefined;
+  /** Length of the vectors of a vector index. */
+  dims?: number | undefined;
+  /** How a vector index compares. Default: `cosine`. */
+  metric?: 'cosine' | 'dot' | 'l2' | undefined;
   /** Language of a search index, for stems and stop words: `en`, `de` ... Default: `none`. */
   language?: string | undefined;
   /** How much a word in each field of a search index counts. Default: 1. */
@@ -33,16 +37,29 @@ export interface SearchDefinition {
   where?: object | undefined;
 }
 
-/** An index in either form. */
-export type DeclaredIndex = IndexDefinition | SearchDefinition;
+/** A vector index as it is declared: `vector` names the field. */
+export interface VectorDefinition {
+  vector: string;
+  dims: number;
+  metric?: 'cosine' | 'dot' | 'l2' | undefined;
+  where?: object | undefined;
+}
+
+/** An index in any form. */
+export type DeclaredIndex = IndexDefinition | SearchDefinition | VectorDefinition;
 
 /** The definition of an index that was declared in either form. */
 export function definitionOf(declared: DeclaredIndex): IndexDefinition {
-  if (!('search' in declared) || declared.search === undefined) return declared as IndexDefinition;
-  const { search, ...rest } = declared;
-  const other = (rest as { fields?: unknown }).fields;
-  if (other !== undefined) throw refuse('BAD_REQUEST', 'An index has fields or search, not both.');
-  return { ...rest, fields: search, kind: 'search' };
+  const { search, vector, ...rest } = declared as Partial<
+    IndexDefinition & SearchDefinition & VectorDefinition
+  >;
+  const given = [rest.fields, search, vector].filter((each) => each !== undefined);
+  if (given.length > 1) {
+    throw refuse('BAD_REQUEST', 'An index has one of fields, search and vector.');
+  }
+  if (search !== undefined) return { ...rest, fields: search, kind: 'search' };
+  if (vector !== undefined) return { ...rest, fields: [vector], kind: 'vector' };
+  return rest as IndexDefinition;
 }
 
 export interface CompiledIndex {
@@ -105,19 +122,30 @@ export function compileIndex(definition: IndexDefinition): CompiledIndex {
 }
 
 function checkKind(definition: IndexDefinition, name: string, paths: readonly Path[]): void {
-  const { kind, language, weights, unique, sparse, collation } = definition;
+  const { kind, language, weights, unique, sparse, collation, dims, metric } = definition;
   const fail = (problem: string) => refuse('BAD_REQUEST', `The index "${name}" ${problem}.`);
-  if (kind === undefined) {
-    if (language === undefined && weights === undefined) return;
+  if (kind !== 'search' && (language !== undefined || weights !== undefined)) {
     throw fail('has a language or weights, which only an index with search has');
   }
-  if (kind !== 'search') {
+  if (kind !== 'vector' && (dims !== undefined || metric !== undefined)) {
+    throw fail('has dims or a metric, which only an index with vector has');
+  }
+  if (kind === undefined) return;
+  if (kind !== 'search' && kind !== 'vector') {
     throw fail(`is of the kind "${String(kind)}", which this version does not know: upgrade it`);
   }
   if (unique || sparse || collation !== undefined) {
-    throw fail('is a search index, which cannot be unique, sparse or have a collation');
+    throw fail(`is a ${kind} index, which cannot be unique, sparse or have a collation`);
   }
-  if (paths.some((path) => path.own)) throw fail('can search fields of data only');
+  if (paths.some((path) => path.own)) throw fail('can have fields of data only');
+  if (kind === 'vector') {
+    if (!Number.isSafeInteger(dims) || dims! < 1 || dims! > maxDims) {
+      throw fail(`needs dims: a whole number from 1 to ${maxDims}`);
+    }
+    if (metric !== undefined && !['cosine', 'dot', 'l2'].includes(metric)) {
+      throw fail('has an unknown metric; use cosine, dot or l2');
+    }
+  }
   for (const [field, weight] of Object.entries(weights ?? {})) {
     if (!definition.fields.includes(field))
       throw fail(`has a weight of "${field}", not a field of it`);
@@ -133,10 +161,31 @@ function compileEntries(
   paths: readonly Path[],
 ): EntriesOf {
   if (definition.kind === 'search') return searchEntries(definition, paths);
+  if (definition.kind === 'vector') return vectorEntry(definition, paths[0]!);
   const several = severalEntries(definition, name, paths);
   return paths.length === 1
     ? singleEntry(definition, paths[0]!, several)
     : compoundEntry(definition, paths, several);
+}
+
+const maxDims = 4_096;
+
+/** One entry for each record with a vector. Refuses BAD_DATA for one of other dimensions. */
+function vectorEntry({ dims }: IndexDefinition, path: Path): EntriesOf {
+  const read = plainValue(path);
+  return (row) => {
+    const value = read(row);
+    if (value === undefined || value === null) return noEntry();
+    const isVector =
+      Array.isArray(value) &&
+      value.length === dims &&
+      value.every((one) => typeof one === 'number');
+    if (!isVector) {
+      const found = Array.isArray(value) ? `a list of ${value.length}` : 'something else';
+      throw refuse('BAD_DATA', `"${path.text}" must be a vector of ${dims} numbers, not ${found}.`);
+    }
+    return { ...noEntry(), values: [Buffer.of(1)] };
+  };
 }
 
 /** The form of a value in an index: with `ci`, text without its case. */

@@ -16,7 +16,18 @@ import {
   severalValues,
   type Row,
 } from '../value/path.js';
-import { bad, flag, listOf, membersOf, orderSteps, pathOf, wholeNumber } from './query.js';
+import {
+  bad,
+  checkLookups,
+  flag,
+  listOf,
+  membersOf,
+  orderSteps,
+  pathOf,
+  wholeNumber,
+  type CheckedLookup,
+  type Lookup,
+} from './query.js';
 import { checkGroup, type CheckedGroup, type GroupExpression } from './group-expression.js';
 import type { OrderBy } from './sort.js';
 import { createHash } from 'node:crypto';
@@ -62,6 +73,8 @@ export interface AggregateQuery {
   /** Maximum number of groups. 0 or absent: all. */
   limit?: number | undefined;
   explain?: boolean | undefined;
+  /** Joins records of other collections, before groups are made. */
+  lookup?: Lookup | readonly Lookup[] | undefined;
 }
 
 /** A column of the result: first the group fields, then the accumulators. */
@@ -87,6 +100,7 @@ export interface CheckedAggregate {
   /** Infinity: all. */
   readonly limit: number;
   readonly explain: boolean;
+  readonly lookups: readonly CheckedLookup[];
 }
 
 const maxGroupFields = 16;
@@ -100,6 +114,7 @@ const members = [
   'orderBy',
   'limit',
   'explain',
+  'lookup',
 ] as const;
 
 /** Validates an aggregate query from outside. */
@@ -131,6 +146,7 @@ export function checkAggregate(input: unknown): CheckedAggregate {
     order: orderSteps(query.orderBy, columnOf).map(({ field, desc }) => ({ column: field, desc })),
     limit: wholeNumber(query.limit, 'limit') || Infinity,
     explain: flag(query.explain, 'explain', false),
+    lookups: checkLookups(query.lookup),
   };
 }
 

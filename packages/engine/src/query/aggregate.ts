@@ -14,7 +14,9 @@ import {
   sizeOf,
 } from './aggregate-query.js';
 import { compareValues } from '../value/order.js';
+import type { RecordImage } from '../format/record.js';
 import { groupValue } from './group-expression.js';
+import { joinedRow, openLookups, type Join } from './lookup.js';
 import { bad, membersOf, pathOf } from './query.js';
 import { parseFilter, type Condition } from '../value/filter.js';
 import type { Path, Row } from '../value/path.js';
@@ -75,12 +77,13 @@ async function aggregateIn(
   const plan = planQuery(query.condition, { keys: [], idDesc: false }, source.collection.indexes);
   const matches = compilePredicate(query.condition);
   const groups = new Groups(query, space);
+  const join = openLookups(source, query.lookups);
   const pause = () => (slice.due() ? slice.pause() : undefined);
   const rows = await visitAll(
     source,
     plan,
     (image) => {
-      if (matches(image)) groups.add(image);
+      if (matches(image)) groups.add(join ? joined(join, image) : image);
       return space.isFull;
     },
     () => space.spill(pause),
@@ -106,6 +109,12 @@ async function aggregateIn(
   }
   const report = { ...reportOf(plan, rows, answer.length, slice), sortedInMemory: true };
   return { groups: answer, plan: report };
+}
+
+/** Reading other records would overwrite one that is read in place. */
+function joined(join: Join, image: RecordImage): Row {
+  const copy = image.keep();
+  return joinedRow(copy, join(copy));
 }
 
 function columnsOf({ key, gathered, count }: Group): Columns {

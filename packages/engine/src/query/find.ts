@@ -1,12 +1,12 @@
-import { type Json, refuse } from '../value/documents.js';
+import { type Json, type JsonObject, refuse } from '../value/documents.js';
+import type { RecordImage } from '../format/record.js';
+import { openLookups } from './lookup.js';
 import { idLength, readId } from '../format/keys.js';
 import type { Condition, FieldTest } from '../value/filter.js';
 import { type IndexAccess, type Plan, planQuery } from './plan.js';
 import { compilePredicate } from '../value/predicate.js';
-import type { CheckedFind, CheckedSearch } from './query.js';
-import { analyzerOf } from '../format/search-entries.js';
-import { search, searchIndex } from './search.js';
-import { highlightsOf } from './search-text.js';
+import type { CheckedFind } from './query.js';
+import { rankedRecords } from './ranked.js';
 import { visitAll, type QuerySource, reportOf, type PlanReport } from './source.js';
 import { Page, RecordList, type FoundRecord, type RecordSink } from './page.js';
 
@@ -130,7 +130,7 @@ export async function* findInto<Records>(
   query: CheckedFind,
   sink: RecordSink<Records>,
 ): AsyncGenerator<FindBatch<Records>, void, void> {
-  if (query.search) return yield* findRanked(source, query, query.search, sink);
+  if (query.search || query.near) return yield* findRanked(source, query, sink);
   const { slice } = source;
   slice.enter();
   const plan = planQuery(query.condition, query.order, source.collection.indexes);
@@ -141,7 +141,7 @@ export async function* findInto<Records>(
     yield { records: sink.take(), end: { nextCursor: '', plan: report, count } };
     return;
   }
-  const page = new Page(source, query, sink);
+  const page = new Page(source, query, sink, joinOf(source, query));
   try {
     const walk = await page.open(plan);
     for (let ended = false; !ended;) {
@@ -162,61 +162,45 @@ export async function* findInto<Records>(
   }
 }
 
-const maxHits = 1_000;
+/** The document with what lookups find, projected; undefined without lookups. */
+function joinOf(
+  source: QuerySource,
+  { lookups, project }: CheckedFind,
+): ((image: RecordImage) => JsonObject) | undefined {
+  const join = openLookups(source, lookups);
+  if (!join) return undefined;
+  return (image) => {
+    // Reading other records would overwrite one that is read in place.
+    const data = join(image.keep());
+    return project ? project(data) : data;
+  };
+}
+
 const batchHits = 100;
 
-/** The hits of a search that match the filter, best first. */
+/** The hits of a search or of a vector that match the filter, best first. */
 async function* findRanked<Records>(
   source: QuerySource,
   query: CheckedFind,
-  wanted: CheckedSearch,
   sink: RecordSink<Records>,
 ): AsyncGenerator<FindBatch<Records>, void, void> {
-  const { slice, view, collection, now, overlay } = source;
+  const { slice } = source;
   slice.enter();
-  const index = searchIndex(source, wanted);
-  const { ranked, matches, terms, rows } = await search(source, index, wanted);
-  const { definition, paths } = index.compiled;
-  const isMatch = compilePredicate(query.condition);
-  const analyzer = analyzerOf(definition.language);
-  const bytes = Buffer.alloc(idLength);
-  const last = query.countOnly ? maxHits : Math.min(query.skip + query.limit, maxHits);
-  let [found, returned, read] = [0, 0, 0];
-  for (const { id, score } of ranked) {
-    if (found >= last) break;
-    bytes.write(id, 'latin1');
-    const own = overlay?.get(readId(bytes, 0));
-    const image = own ?? view.recordAt(collection.id, bytes, 0);
-    read++;
-    if (image && !image.isExpired(now) && isMatch(image) && matches(image)) {
-      if (++found > query.skip && !query.countOnly) {
-        const copy = image.keep();
-        const highlights =
-          wanted.highlight && highlightsOf(copy, paths, terms, analyzer, wanted.fuzzy);
-        sink.add(copy, { score, ...(highlights && { highlights }) });
-        if (++returned % batchHits === 0) {
-          slice.leave();
-          yield { records: sink.take() };
-          slice.enter();
-        }
-      }
+  const join = joinOf(source, query);
+  const { hits, count, plan } = await rankedRecords(source, query);
+  let rowsReturned = 0;
+  if (!query.countOnly) {
+    for (const { image, hit } of hits) {
+      sink.add(image, hit, join?.(image));
+      if (++rowsReturned % batchHits !== 0) continue;
+      slice.leave();
+      yield { records: sink.take() };
+      slice.enter();
     }
-    if (slice.spend(image?.end ?? 0)) await slice.pause();
   }
-  const plan: PlanReport = {
-    index: index.compiled.name,
-    rowsScanned: rows + read,
-    rowsReturned: returned,
-    fullScan: false,
-    sortedInMemory: true,
-    elapsedMs: slice.elapsedMs,
-    ...(index.cut && { note: cutNote }),
-  };
-  const count = query.countOnly ? found : undefined;
-  yield { records: sink.take(), end: { nextCursor: '', plan, count } };
+  const end = { nextCursor: '', plan: { ...plan, rowsReturned } };
+  yield { records: sink.take(), end: query.countOnly ? { ...end, count } : end };
 }
-
-const cutNote = 'A record with more than 1 MiB of text is indexed by its first 1 MiB.';
 
 function indexRequired(): Error {
   return refuse(

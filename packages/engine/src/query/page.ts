@@ -106,6 +106,7 @@ export class Page<Records> {
     private readonly source: QuerySource,
     private readonly query: CheckedFind,
     private readonly sink: RecordSink<Records>,
+    private readonly join?: (image: RecordImage) => JsonObject,
   ) {
     const { condition, order, cursor } = query;
     this.#sorter = new Sorter(order);
@@ -206,7 +207,7 @@ export class Page<Records> {
       this.#full.push(this.sink.take());
       this.#batchRecords = this.#batchBytes = 0;
     }
-    this.sink.add(image);
+    this.sink.add(image, undefined, this.join?.(image));
     this.#batchRecords++;
     this.#batchBytes += image.end;
     if (++this.returned === this.query.limit) this.#last = this.#sorter.positionOf(image);
@@ -228,7 +229,7 @@ export interface Hit {
 /** Receives the records of a find one by one and returns them in batches. */
 export interface RecordSink<Records> {
   /** The image is read in place: it is valid only during the call. */
-  add(image: RecordImage, hit?: Hit): void;
+  add(image: RecordImage, hit?: Hit, parts?: JsonObject): void;
   /** The records since the last call. */
   take(): Records;
 }
@@ -253,9 +254,9 @@ export class RecordList implements RecordSink<FoundRecord[]> {
 
   constructor(private readonly project: Projection | undefined) {}
 
-  add(image: RecordImage, hit?: Hit): void {
+  add(image: RecordImage, hit?: Hit, parts?: JsonObject): void {
     const copy = image.keep();
-    this.#records.push(new FoundRecord(copy, this.project?.(copy.data), hit));
+    this.#records.push(new FoundRecord(copy, parts ?? this.project?.(copy.data), hit));
   }
 
   take(): FoundRecord[] {

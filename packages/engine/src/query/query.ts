@@ -109,6 +109,91 @@ export interface CheckedSearch {
   readonly fields: readonly string[];
 }
 
+/** Joins records of another collection: a left join, whose matches are an array at `as`. */
+export interface Lookup {
+  /** The other collection. */
+  from: string;
+  /** Path in the record; of an array each element. */
+  local: string;
+  /** Path in records of the other collection with the same value. It needs an index. */
+  foreign: string;
+  /** Field of the record's data that gets the matches. */
+  as: string;
+  /** Maximum number of matches. Default and maximum: 1,000. */
+  limit?: number | undefined;
+}
+
+export interface CheckedLookup {
+  readonly from: string;
+  readonly local: Path;
+  readonly foreign: Path;
+  readonly as: string;
+  readonly limit: number;
+}
+
+const maxLookups = 8;
+const maxMatches = 1_000;
+
+export function checkLookups(input: unknown): readonly CheckedLookup[] {
+  const list = listOf(
+    input === undefined || Array.isArray(input) ? input : [input],
+    'lookup',
+    maxLookups,
+  );
+  return list.map((item, i) => {
+    const place = `lookup[${i}]`;
+    const names = ['from', 'local', 'foreign', 'as', 'limit'] as const;
+    const { from, local, foreign, as, limit } = membersOf(item, place, names);
+    if (typeof from !== 'string' || from === '')
+      throw bad(`${place}.from`, 'must name a collection');
+    if (typeof as !== 'string' || as === '' || /^\$|\.|^__proto__$/.test(as)) {
+      throw bad(`${place}.as`, 'must be the name of a field, without "." and "$"');
+    }
+    const most = wholeNumber(limit, `${place}.limit`) || maxMatches;
+    return {
+      from,
+      local: pathOf(local, `${place}.local`),
+      foreign: pathOf(foreign, `${place}.foreign`),
+      as,
+      limit: Math.min(most, maxMatches),
+    };
+  });
+}
+
+/** The records whose vector is nearest to one. */
+export interface NearQuery {
+  /** Path of the field with a vector index. */
+  field: string;
+  vector: readonly number[] | Float32Array;
+  /** How many; at most 1,000. Default: 10. */
+  k?: number | undefined;
+}
+
+export interface CheckedNear {
+  readonly field: string;
+  readonly vector: Float32Array;
+  readonly k: number;
+}
+
+const maxNeighbours = 1_000;
+const defaultNeighbours = 10;
+
+function checkNear(input: unknown): CheckedNear | undefined {
+  if (input === undefined) return undefined;
+  const { field, vector, k } = membersOf(input, 'near', ['field', 'vector', 'k']);
+  const path = pathOf(field, 'near.field');
+  const list = vector instanceof Float32Array ? Array.from(vector) : vector;
+  if (
+    !Array.isArray(list) ||
+    !list.every((one) => typeof one === 'number' && Number.isFinite(one))
+  ) {
+    throw bad('near.vector', 'must be a list of numbers');
+  }
+  const count = wholeNumber(k, 'near.k') || defaultNeighbours;
+  if (count > maxNeighbours) throw bad('near.k', `is ${count}; the maximum is ${maxNeighbours}`);
+  return { field: path.text, vector: Float32Array.from(list as number[]), k: count };
+}
+
 /** A query for records. */
 export interface FindQuery {
   /** Which records. Default: all. */
@@ -132,8 +217,12 @@ export interface FindQuery {
   allowFullScan?: boolean | undefined;
   /** Words to find, best hits first: at most 1,000. Needs a search index. */
   search?: string | SearchQuery | undefined;
+  /** The nearest vectors, best first. Needs a vector index; with `search`, by reciprocal rank. */
+  near?: NearQuery | undefined;
   /** The same as `skip`. */
   offset?: number | undefined;
+  /** Joins records of other collections. */
+  lookup?: Lookup | readonly Lookup[] | undefined;
 }
 
 /** A validated query. */
@@ -149,6 +238,8 @@ export interface CheckedFind {
   readonly countOnly: boolean;
   readonly allowFullScan: boolean;
   readonly search?: CheckedSearch | undefined;
+  readonly near?: CheckedNear | undefined;
+  readonly lookups: readonly CheckedLookup[];
 }
 
 const maxOrderSteps = 16;
@@ -167,7 +258,9 @@ const findMembers = [
   'countOnly',
   'allowFullScan',
   'search',
+  'near',
   'offset',
+  'lookup',
 ] as const;
 
 export function bad(place: string, problem: string): Error {
@@ -180,9 +273,13 @@ export function checkFind(input: unknown): CheckedFind {
   if (query.offset !== undefined && query.skip)
     throw bad('offset', 'and skip are the same: use one');
   const search = checkSearch(query.search);
-  if (search && (query.cursor || listOf(query.orderBy, 'orderBy', maxOrderSteps).length > 0)) {
+  const near = checkNear(query.near);
+  if (
+    (search || near) &&
+    (query.cursor || listOf(query.orderBy, 'orderBy', maxOrderSteps).length > 0)
+  ) {
     throw bad(
-      'search',
+      search ? 'search' : 'near',
       'gives the order, so it cannot have orderBy or cursor: use limit and offset',
     );
   }
@@ -197,6 +294,8 @@ export function checkFind(input: unknown): CheckedFind {
     countOnly: flag(query.countOnly, 'countOnly', false),
     allowFullScan: flag(query.allowFullScan, 'allowFullScan', true),
     search,
+    near,
+    lookups: checkLookups(query.lookup),
   };
 }
 

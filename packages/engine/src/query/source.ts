@@ -23,6 +23,15 @@ export interface QuerySource {
   readonly sortSpace: SortSpace;
   /** Records that replace those of the view. */
   readonly overlay?: Overlay | undefined;
+  /** Another collection in the same snapshot, for lookups; undefined: it has no records. */
+  readonly foreign?: (name: string) => ForeignCollection | undefined;
+}
+
+/** The collection that a lookup reads. */
+export interface ForeignCollection {
+  readonly id: number;
+  readonly indexes: readonly QueryIndex[];
+  readonly overlay?: Overlay | undefined;
 }
 
 /** How a query was executed. */

@@ -1,7 +1,7 @@
 import type { Json } from '../value/documents.js';
 import type { AggregateQuery as PlainAggregateQuery } from './aggregate-query.js';
 import type { FilterOp } from '../value/plain-query.js';
-import type { SearchQuery } from './query.js';
+import type { Lookup, NearQuery, SearchQuery } from './query.js';
 import type { OrderBy } from './sort.js';
 
 /** The fields that every record has beside its data. */
@@ -186,8 +186,12 @@ export interface FindQuery<T = never, F extends string = DefaultFields<T>> exten
   limit?: number | undefined;
   /** Words to find, best hits first: at most 1,000. Needs a search index. */
   search?: string | SearchQuery | undefined;
+  /** The nearest vectors, best first. Needs a vector index; with `search`, by reciprocal rank. */
+  near?: NearQuery | undefined;
   /** The same as `skip`. */
   offset?: number | undefined;
+  /** Joins records of other collections: their documents are an array at `as` in the data. */
+  lookup?: Lookup | readonly Lookup[] | undefined;
 }
 
 type Head<F extends string> = F extends `${infer First}.${string}` ? First : F;

@@ -45,9 +45,11 @@ interface Declaration {
 export const keyOf = {
   schema: (collection: string) => `schema:${collection}`,
   index: (collection: string, definition: IndexDefinition) => {
-    const { fields, unique, sparse, collation, where, kind, language, weights } = definition;
+    const { fields, unique, sparse, collation, where, kind, weights } = definition;
+    const { language, dims, metric } = definition;
     const marks = [
-      kind && `${kind}-${language ?? 'none'}`,
+      kind === 'search' && `search-${language ?? 'none'}`,
+      kind === 'vector' && `vector-${dims}-${metric ?? 'cosine'}`,
       weights && hashMark('weights', weightsText(definition)),
       unique && 'unique',
       sparse && 'sparse',
@@ -68,7 +70,7 @@ function hashMark(name: string, text: string): string {
 /** A definition as it is stored: nothing of the caller's objects, nothing that is not set. */
 function storedDefinition(definition: IndexDefinition): IndexDefinition {
   const { fields, unique = false, sparse = false, collation, where } = definition;
-  const { kind, language, weights } = definition;
+  const { kind, language, weights, dims, metric } = definition;
   return {
     fields: [...fields],
     unique,
@@ -76,6 +78,8 @@ function storedDefinition(definition: IndexDefinition): IndexDefinition {
     ...(collation === undefined ? {} : { collation }),
     ...(kind === undefined ? {} : { kind }),
     ...(language === undefined ? {} : { language }),
+    ...(dims === undefined ? {} : { dims }),
+    ...(metric === undefined ? {} : { metric }),
     ...(weights === undefined ? {} : { weights: { ...weights } }),
     ...(where === undefined ? {} : { where: toDocument(plainFilter(where, 'where'), 'where') }),
   };

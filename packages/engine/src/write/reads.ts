@@ -17,6 +17,7 @@ import { checkFind } from '../query/query.js';
 import type { Slice } from '../core/slice.js';
 import type { QuerySource } from '../query/source.js';
 import type { ReadView } from '../storage/views.js';
+import { checkCollectionName } from '../value/documents.js';
 
 /** Reads of single records, from the newest commit that is visible or inside a transaction. */
 export class Reads {
@@ -75,9 +76,25 @@ const noCollection: CollectionInfo = {
   isDropped: false,
 };
 
+/** The collections that lookups of a query read. */
+export function foreignOf(
+  core: Core,
+  transaction: Transaction | undefined,
+): NonNullable<QuerySource['foreign']> {
+  return (name) => {
+    checkCollectionName(name);
+    // Whatever a lookup did not find must still not exist when the transaction commits.
+    transaction?.notePredicate({ collection: name, matches: () => true });
+    const info = core.catalog.find(name);
+    if (!info || !transaction) return info;
+    const indexes = transaction.usableIndexes(info);
+    return { id: info.id, indexes, overlay: transaction.overlay(info.id) };
+  };
+}
+
 const searchPatienceMs = 5_000;
 
-/** Waits a moment for a search index that is being built: no other access path serves a search. */
+/** Waits a moment for search and vector indexes that are built: nothing else serves the query. */
 export async function searchReady({ catalog, clock }: Core, name: string): Promise<void> {
   const isBuilding = () =>
     catalog
@@ -106,7 +123,7 @@ export class Queries {
     transaction?: Transaction,
   ): AsyncGenerator<FindBatch & ReadPoint, void, void> {
     const query = checkFind(input);
-    if (query.search) await searchReady(this.core, name);
+    if (query.search || query.near) await searchReady(this.core, name);
     const slice = this.core.newSlice();
     // Before the snapshot: queries that wait must not hold snapshots.
     if (!transaction) await slice.begin();
@@ -161,7 +178,15 @@ export class Queries {
     const known = this.core.catalog.find(name);
     const collection = known ?? { ...noCollection, name };
     const now = clock.now();
-    const from = (view: ReadView): QuerySource => ({ view, collection, now, slice, sortSpace });
+    const foreign = foreignOf(this.core, transaction);
+    const from = (view: ReadView): QuerySource => ({
+      view,
+      collection,
+      now,
+      slice,
+      sortSpace,
+      foreign,
+    });
     if (!transaction) {
       const view = this.core.snapshot();
       return [from(view), () => view.done()];

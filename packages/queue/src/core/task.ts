@@ -82,14 +82,6 @@ export function taskOptions(given: GivenOptions): TaskOptions | undefined {
   return Object.keys(options).length > 0 ? options : undefined;
 }
 
-/** Whether a claim with these labels may take the task; undefined: any claim may. */
-export function hasLabels(
-  { options }: Pick<Task, 'options'>,
-  labels: readonly string[] | undefined,
-): boolean {
-  return !options?.labels || !labels || options.labels.every((label) => labels.includes(label));
-}
-
 export type TaskStatus = 'PENDING' | 'IN_FLIGHT' | 'SUCCEEDED' | 'DEAD';
 export type DeadReason =
   'ATTEMPTS_EXHAUSTED' | 'PERMANENT' | 'EXPIRED' | 'CANCELLED' | 'DEPENDENCY_FAILED' | 'FLOW_STUCK';

@@ -306,7 +306,8 @@ export function newTask(
     faults.push({ pointer: '/debounce_ms', message: 'needs a unique_key' });
   }
   const key = readUniqueKey(given, now, faults);
-  const flow = readFlow(given, given.id?.toUpperCase(), faults);
+  const isLinked = (given.depends_on ?? given.parent_id) !== undefined;
+  const flow = isLinked ? readFlow(given, given.id?.toUpperCase(), faults) : undefined;
   if (faults.length > 0) throw failBody('INVALID_TASK', faults);
   const { limits } = queue.config;
   requirePayloadSize(payload, queue);
@@ -325,9 +326,14 @@ export function newTask(
     ...key,
     ...flow,
     maxPending: limits.max_pending,
-    options: taskOptions(given),
+    options: hasOptions(given) ? taskOptions(given) : undefined,
     isDebounced: given.debounce_ms !== undefined,
   };
+}
+
+function hasOptions(given: Parameters<typeof taskOptions>[0]): boolean {
+  const { max_attempts, backoff, timeout_ms, retain_ms, labels } = given;
+  return (max_attempts ?? backoff ?? timeout_ms ?? retain_ms ?? labels) !== undefined;
 }
 
 export function requirePayloadSize({ length }: Uint8Array, { name, config }: Queue): void {

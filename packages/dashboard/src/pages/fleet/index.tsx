@@ -153,8 +153,16 @@ function FleetFigures({ sessions }: { sessions: readonly Session[] }) {
         note={waiting > 0 ? 'answer them to continue' : null}
       />
       <Figure name="Context critical" value={count(full)} note={full > 0 ? 'compact soon' : null} />
-      <Figure name="Spent today" value={spentText(spend, spend?.daily_exact_usd)} note="list prices" />
-      <Figure name="Last 7 days" value={spentText(spend, spend?.weekly_exact_usd)} note="list prices" />
+      <Figure
+        name="Spent today"
+        value={spentText(spend, spend?.daily_exact_usd)}
+        note="list prices"
+      />
+      <Figure
+        name="Last 7 days"
+        value={spentText(spend, spend?.weekly_exact_usd)}
+        note="list prices"
+      />
     </div>
   );
 }

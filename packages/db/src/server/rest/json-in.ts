@@ -229,6 +229,8 @@ function readerFor(field: DescField): Read {
       return readBoolean;
     case ScalarType.UINT32:
       return (value, path) => readWhole(value, path, 2 ** 32 - 1);
+    case ScalarType.FLOAT:
+      return readNumber;
     case ScalarType.UINT64:
       return (value, path) => BigInt(readWhole(value, path, Number.MAX_SAFE_INTEGER));
     default:
@@ -277,6 +279,11 @@ function readString(value: unknown, path: string): string {
   if (typeof value !== 'string') throw badField(path, `must be a text, not ${kindOf(value)}`);
   if (!value.isWellFormed()) throw badField(path, 'has a lone surrogate, which is not Unicode');
   return value;
+}
+
+function readNumber(value: unknown, path: string): number {
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  throw badField(path, `must be a number, not ${kindOf(value)}`);
 }
 
 function readBoolean(value: unknown, path: string): boolean {

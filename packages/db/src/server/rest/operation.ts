@@ -105,6 +105,7 @@ export class Operation {
     if (this.route.rpc === 'BulkWrite') checkOperations(body);
     if (this.route.rpc === 'Aggregate') nameExpressions(body as Fields);
     if (this.route.rpc === 'Find') nameSearch(body as Fields);
+    if (this.route.rpc === 'Find' || this.route.rpc === 'Aggregate') listLookups(body as Fields);
     return this.#finish(this.#reader.fromBody(path, body), request);
   }
 
@@ -150,6 +151,12 @@ function checkOperations(body: unknown): void {
 /** A search may be its text alone. */
 function nameSearch(body: Fields): void {
   if (typeof body['search'] === 'string') body['search'] = { text: body['search'] };
+}
+
+/** One lookup need not be in a list. */
+function listLookups(body: Fields): void {
+  const { lookup } = body;
+  if (lookup !== undefined && lookup !== null && !Array.isArray(lookup)) body['lookup'] = [lookup];
 }
 
 /** Objects in `group_by` are the expressions of `group_expressions`, beside its paths. */

@@ -100,11 +100,12 @@ export class MessageSink implements RecordSink<FoundRecords> {
 
   constructor(private readonly view: RecordView) {}
 
-  add(image: RecordImage, hit?: Hit): void {
+  add(image: RecordImage, hit?: Hit, parts?: JsonObject): void {
     const { json, project, own } = this.view;
     const copy = image.keep();
     const seq = own?.has(copy.id) ? 0 : undefined;
-    this.#records.push(recordMessage(copy, { json, data: project?.(copy.data), seq, hit }));
+    const data = parts ?? project?.(copy.data);
+    this.#records.push(recordMessage(copy, { json, data, seq, hit }));
   }
 
   take(): FoundRecords {
@@ -121,10 +122,10 @@ export class WritingSink implements RecordSink<FoundRecords> {
     private readonly view: RecordView,
   ) {}
 
-  add(image: RecordImage): void {
+  add(image: RecordImage, _hit?: Hit, parts?: JsonObject): void {
     const { project, own } = this.view;
     const commit = own?.has(image.id) ? 0 : image.seq;
-    this.writer.add(image, project?.(image.data), commit);
+    this.writer.add(image, parts ?? project?.(image.data), commit);
   }
 
   take(): FoundRecords {

@@ -79,6 +79,7 @@ export function catalogMethods(parts: ServiceParts): CatalogMethods {
 
 function declaredIndex(request: Request<'CreateIndex'>): DeclaredIndex {
   const { fields, unique, sparse, collation, where, search, language, weights } = request;
+  const { vector, dims, metric } = request;
   const other = {
     ...(unique && { unique }),
     ...(sparse && { sparse }),
@@ -87,13 +88,17 @@ function declaredIndex(request: Request<'CreateIndex'>): DeclaredIndex {
     ...(language !== '' && { language }),
     ...(weights !== undefined && { weights: weights as Record<string, number> }),
   };
+  if (vector !== '') {
+    const how = { dims, ...(metric !== '' && { metric: metric as 'cosine' }) };
+    return { vector, ...how, ...other, ...(fields.length > 0 && { fields }) };
+  }
   if (search.length > 0) return { search, ...other, ...(fields.length > 0 && { fields }) };
   return { fields, ...other };
 }
 
 export function indexStatus({ definition, state }: IndexInfo) {
   const { fields, unique = false, sparse = false, collation, where } = definition;
-  const { kind, language, weights } = definition;
+  const { kind, language, weights, dims, metric = 'cosine' } = definition;
   return create(IndexStatusSchema, {
     name: indexName(definition),
     fields: [...fields],
@@ -102,7 +107,9 @@ export function indexStatus({ definition, state }: IndexInfo) {
     state,
     ...(collation !== undefined && { collation }),
     ...(where !== undefined && { where: JSON.stringify(where) }),
-    ...(kind !== undefined && { kind, language: language ?? 'none' }),
+    ...(kind !== undefined && { kind }),
+    ...(kind === 'search' && { language: language ?? 'none' }),
+    ...(dims !== undefined && { dims, metric }),
     ...(weights !== undefined && { weights: { ...weights } }),
   });
 }

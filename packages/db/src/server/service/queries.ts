@@ -15,7 +15,7 @@ import type { RecordSink } from '@millrace/engine/query/page';
 import type { Slice } from '@millrace/engine/core/slice';
 import type { QuerySource, PlanReport } from '@millrace/engine/query/source';
 import type { ReadView } from '@millrace/engine/storage/views';
-import { searchReady } from '@millrace/engine/write/reads';
+import { foreignOf, searchReady } from '@millrace/engine/write/reads';
 import type { Transaction } from '@millrace/engine/write/transactions';
 import {
   type Abortable,
@@ -55,7 +55,7 @@ export async function* stoppableFind<Records>(
   query: CheckedFind,
   sink: RecordSink<Records>,
 ): AsyncGenerator<FindBatch<Records> & { readSeq: number }, void, void> {
-  if (query.search) await searchReady(core, place.collection);
+  if (query.search || query.near) await searchReady(core, place.collection);
   const slice = await sliceOf(core, place);
   const [source, done] = sourceOf(core, place, query.condition, slice);
   try {
@@ -107,7 +107,15 @@ function sourceOf(
     isDropped: false,
   };
   const now = clock.now();
-  const from = (view: ReadView): QuerySource => ({ view, collection, now, slice, sortSpace });
+  const foreign = foreignOf(core, transaction);
+  const from = (view: ReadView): QuerySource => ({
+    view,
+    collection,
+    now,
+    slice,
+    sortSpace,
+    foreign,
+  });
   if (!transaction) {
     const view = core.snapshot();
     return [from(view), () => view.done()];
@@ -194,6 +202,7 @@ export function findMethod(
     checkCollectionName(request.collection);
     const json = wantsJson(request.encoding);
     const query = checkFind(findQuery(request));
+    for (const { from } of query.lookups) context.principal.check(from, 'read');
     const { collection } = request;
     const transaction = transactions.of(request.txId, context);
     if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
@@ -201,7 +210,7 @@ export function findMethod(
     const own = transaction && ownIds(parts.database, transaction, collection);
     const view = { json, project: query.project, own };
     // Hits have a score, which record writers do not know.
-    const writer = json && !query.search ? context.recordWriter?.() : undefined;
+    const writer = json && !query.search && !query.near ? context.recordWriter?.() : undefined;
     const sink = writer ? new WritingSink(writer, view) : new MessageSink(view);
 
     const place = { collection, transaction, caller: context };
@@ -229,11 +238,17 @@ function findQuery(request: Request<'Find'>) {
     fields: request.fields,
     projection: request.projection && { exclude: request.projection.exclude },
     search: request.search && searchOf(request.search),
+    near: request.near && nearOf(request.near),
     ...(request.offset !== 0 && { offset: request.offset }),
+    lookup: request.lookup.map(lookupOf),
     explain: request.explain,
     countOnly: request.countOnly,
     allowFullScan: request.allowFullScan,
   };
+}
+
+function nearOf({ field, vector, k }: NonNullable<Request<'Find'>['near']>) {
+  return { field, vector, k };
 }
 
 function searchOf(search: NonNullable<Request<'Find'>['search']>) {
@@ -275,6 +290,7 @@ export function aggregateMethod(
     checkCollectionName(request.collection);
     const json = wantsJson(request.encoding);
     const query = checkAggregate(aggregateQuery(request));
+    for (const { from } of query.lookups) context.principal.check(from, 'read');
     const { collection } = request;
     const transaction = transactions.of(request.txId, context);
     if (transaction) checkReadSeq(transaction.readSeq, request.minSeq);
@@ -311,7 +327,12 @@ function aggregateQuery(request: Request<'Aggregate'>) {
     orderBy: request.orderBy.map(({ field, desc }) => ({ field, desc })),
     limit: request.limit,
     explain: request.explain,
+    lookup: request.lookup.map(lookupOf),
   };
+}
+
+function lookupOf({ from, local, foreign, as, limit }: Request<'Find'>['lookup'][number]) {
+  return { from, local, foreign, as, limit };
 }
 
 /** The paths, or the paths and expressions. */

@@ -244,7 +244,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
     const result = task.flow
       ? runNow(insertFlow([task], now), flowIo(step, now))[0]!
       : insertTask(step, task, now);
-    finishFlows(step);
+    if (step.ended.size > 0) finishFlows(step);
     step.finish();
     // Runs behind the job that this one is part of, once if that is repeated.
     void this.database
@@ -493,7 +493,7 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
         try {
           const step = new Step(target.rows, this.#recent, this.#events);
           const result = run(step);
-          finishFlows(step);
+          if (step.ended.size > 0) finishFlows(step);
           step.finish();
           last = step;
           return result;

@@ -41,7 +41,7 @@ const maxTrimmed = 64;
 export class EventRecorder {
   #next = 1;
   /** Recording ends at this time. */
-  #until = 0;
+  until = 0;
   /** Positions below this one are stale. */
   #floor = 0;
   #writes = 0;
@@ -51,24 +51,20 @@ export class EventRecorder {
     const bytes = rows.get(stateKey);
     if (!bytes) return;
     const state = JSON.parse(bytes.toString()) as StoredState;
-    this.#until = state.until;
+    this.until = state.until;
     const [first] = rows.range({ ...allEvents, limit: 1 });
     this.#floor = Math.max(state.floor, first ? numberOf(first.key) - 1 : 0);
     const last = lastUpTo(rows, maxNumber);
     this.#next = Math.max(state.next, last ? numberOf(last.key) + eventsIn(last.value).length : 0);
   }
 
-  isOn(at: number): boolean {
-    return at < this.#until;
-  }
-
   start(rows: RowWriter, now: number): EventPosition {
-    if (!this.isOn(now)) {
+    if (now >= this.until) {
       // What happened since the recording ended is in no row.
       this.#floor = this.#next++;
     }
-    if (this.#until < now + renewEventsMs) {
-      this.#until = now + eventsRecordedMs;
+    if (this.until < now + renewEventsMs) {
+      this.until = now + eventsRecordedMs;
       this.#writeState(rows);
     }
     return [this.#next - 1, 0];
@@ -83,12 +79,12 @@ export class EventRecorder {
 
   /** Whether `trim` has something to do although nothing is recorded. */
   hasLeftovers(rows: RowReader, now: number): boolean {
-    return !this.isOn(now) && lastUpTo(rows, maxNumber) !== undefined;
+    return now >= this.until && lastUpTo(rows, maxNumber) !== undefined;
   }
 
   /** Removes some of the rows that are no longer kept. */
   trim(rows: RowWriter, now: number): void {
-    const isOver = !this.isOn(now);
+    const isOver = now >= this.until;
     const old: Buffer[] = [];
     let floor = this.#floor;
     for (const { key, value } of rows.range({ ...allEvents, limit: maxTrimmed })) {
@@ -121,7 +117,7 @@ export class EventRecorder {
   }
 
   #writeState(rows: RowWriter): void {
-    const state: StoredState = { next: this.#next, until: this.#until, floor: this.#floor };
+    const state: StoredState = { next: this.#next, until: this.until, floor: this.#floor };
     rows.put(stateKey, encodeJson(state));
   }
 }

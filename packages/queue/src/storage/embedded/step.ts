@@ -310,7 +310,7 @@ export class Step {
 
   /** Notes what happened to a task. */
   note(type: TaskEventType, { row }: StoredTask, at: number, detail: EventDetail = {}): void {
-    if (!this.recorder?.isOn(at)) return;
+    if (!this.recorder || at >= this.recorder.until) return;
     const { queue, id: taskId, handlerRef, attempt } = row;
     this.events.push({ type, at, queue, taskId, handlerRef, attempt, detail });
   }

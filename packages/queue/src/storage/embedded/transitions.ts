@@ -1,7 +1,8 @@
 import { isClaimed } from '../../core/outcome.js';
 import { mayStart, withStarts } from '../../core/pacing.js';
-import { hasLabels, type Task, type WholeTask } from '../../core/task.js';
+import type { Task, WholeTask } from '../../core/task.js';
 import {
+  hasLabels,
   cancelledError,
   cancelRow,
   extendedExpiry,

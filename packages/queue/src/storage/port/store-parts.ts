@@ -434,3 +434,11 @@ export class DeadGroups {
     return [...this.#groups.values()].toSorted(order).slice(0, limit);
   }
 }
+
+/** Whether a claim with these labels may take the task; undefined: any claim may. */
+export function hasLabels(
+  { options }: Pick<Task, 'options'>,
+  labels: readonly string[] | undefined,
+): boolean {
+  return !options?.labels || !labels || options.labels.every((label) => labels.includes(label));
+}
