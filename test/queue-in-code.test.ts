@@ -271,7 +271,7 @@ describe.each(Object.keys(ways) as (keyof typeof ways)[])('queue %s:', (way) => 
     for (let i = 0; i < 4; i++) await queue.submit(name, 'mail.drop', i);
     await expect.poll(async () => (await queue.stats(name)).dlqDepth, soon).toBe(4);
     const dead = await queue.dead.list({ queue: name, errorType: 'TypeError' });
-    expect(dead.map(({ payload }) => payload).toSorted()).toEqual([0, 1, 2, 3]);
+    expect(new Set(dead.map(({ payload }) => payload))).toEqual(new Set([0, 1, 2, 3]));
     expect(await queue.dead.list({ queue: name, handlerRef: 'mail.send' })).toEqual([]);
     expect(await queue.dead.groups({ queue: name })).toMatchObject([
       { errorType: 'TypeError', handlerRef: 'mail.drop', count: 4 },

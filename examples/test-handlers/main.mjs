@@ -9,7 +9,7 @@ const tasks = defineTasks({
   'mail.remind': { payload: z.object({ to: z.string() }), queue: 'mail' },
 });
 
-test('a reminder is sent after two days', async () => {
+await test('a reminder is sent after two days', async () => {
   const queue = await openQueue({ memory: true, clock: 'manual' }, tasks);
   const sent = [];
   queue.createWorker({ queue: 'mail' }, { 'mail.remind': ({ payload }) => sent.push(payload.to) });

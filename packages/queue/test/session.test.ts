@@ -154,7 +154,7 @@ test('session: falls back to REST where something refuses the upgrade', async ()
     request.pipe(sent);
   });
   await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void proxy.closeAllConnections());
+  onTestFinished(() => proxy.closeAllConnections());
   const queue = use({ url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}` });
   queue.createWorker({ queue: 'mail' }, { a: () => 'done' });
   expect((await queue.submitAndWait('mail', 'a', 1)).result).toBe('done');

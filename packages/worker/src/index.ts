@@ -25,7 +25,6 @@ export type {
   Progress,
   TaskDependency,
   TaskHandlers,
-  TaskInfo,
 } from './handlers.js';
 export { Flow, type FlowTaskOptions } from './flow.js';
 export type { Listing } from './listing.js';
@@ -56,6 +55,7 @@ export {
   queuesOf,
   type Backoff,
   type TaskDefinition,
+  type TaskInfo,
   type Tasks,
   type TaskTypes,
 } from './tasks.js';

@@ -1,16 +1,10 @@
 import type { ClientOptions, Fetch } from '@millrace/client';
 import { failureOf, PermanentError, Suspended, type Failure } from './errors.js';
-import {
-  runHandler,
-  type RunRequest,
-  type AnyHandlers,
-  type TaskHandlers,
-  type TaskInfo,
-} from './handlers.js';
+import { runHandler, type RunRequest, type AnyHandlers, type TaskHandlers } from './handlers.js';
 import { fromWire } from './names.js';
 import { importKeys, isSigned } from './signature.js';
 import { Steps } from './steps.js';
-import type { Tasks, TaskTypes } from './tasks.js';
+import type { TaskInfo, Tasks, TaskTypes } from './tasks.js';
 import { codeOf, httpTransport, type QueueTransport } from './transport.js';
 
 export interface HandlerOptions {

@@ -1,6 +1,7 @@
 import { ApiError } from '@millrace/client';
 import { LeaseLost, TaskCancelled } from './errors.js';
-import type { Progress, TaskInfo } from './handlers.js';
+import type { Progress } from './handlers.js';
+import type { TaskInfo } from './tasks.js';
 import { codeOf, type ClaimedTask, type QueueTransport } from './transport.js';
 
 /** A claimed task until it is settled. */

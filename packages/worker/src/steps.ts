@@ -8,9 +8,8 @@ import {
   Suspended,
   TaskTimeout,
 } from './errors.js';
-import type { TaskInfo } from './handlers.js';
 import { submitRequest, type SubmitOptions } from './submit.js';
-import type { Backoff, Tasks, TaskTypes } from './tasks.js';
+import type { Backoff, TaskInfo, Tasks, TaskTypes } from './tasks.js';
 import { codeOf, type QueueTransport, type SubmitRequest } from './transport.js';
 
 export interface StepOptions {

@@ -16,6 +16,18 @@ export interface TaskType {
 
 export type TaskTypes = Record<string, TaskType>;
 
+/** What a handler learns of its task. */
+export interface TaskInfo {
+  readonly id: string;
+  readonly queue: string;
+  readonly handlerRef: string;
+  /** From 1. */
+  readonly attempt: number;
+  readonly maxAttempts: number;
+  readonly redriveCount: number;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 export interface Backoff {
   /** `exponential` doubles the delay with each attempt. */
   kind: 'exponential' | 'fixed';

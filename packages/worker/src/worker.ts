@@ -1,8 +1,9 @@
 import { failureOf, PermanentError, Suspended, TaskTimeout } from './errors.js';
-import type { HandlerCall, Progress, TaskInfo } from './handlers.js';
+import type { HandlerCall, Progress } from './handlers.js';
 import { pause } from './pause.js';
 import { RunningTask } from './running-task.js';
 import { Settler } from './settler.js';
+import type { TaskInfo } from './tasks.js';
 import { ErrorReporter } from './transport.js';
 import type { ClaimedTask, QueueTransport, SettleItem } from './transport.js';
 

@@ -236,7 +236,10 @@ class ServedSession {
       const remoteIp = this.#remoteIp;
       const request = { queue, body, remoteIp, signal: claim.signal, isCongested, hasBytes: true };
       const { tasks } = await claimTasks(this.context, caller, request);
-      if (signal.aborted) return void (await this.#abandon(tasks));
+      if (signal.aborted) {
+        await this.#abandon(tasks);
+        return;
+      }
       for (const { id, lease_token: token } of tasks) this.#leases.set(token, id);
       this.#writer.add((content, payloads) => {
         const sent = tasks.map((task): SentTask => ({
