@@ -1,5 +1,5 @@
 import { recentSpend } from '@millrace/daemon/spend';
-import { dayOf, writeFigures, type Figures } from './statusline.js';
+import { dayOf, writeFigures, type Figures } from './statusline-file.js';
 
 /** Reads the transcripts of the last day, and writes the figures down for the next line. */
 export async function refreshFigures(

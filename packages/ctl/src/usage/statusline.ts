@@ -1,7 +1,5 @@
 import { spawn } from 'node:child_process';
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
-import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dayOf, readFigures, type Figures } from './statusline-file.js';
 
 /*
  * One line for the status line of an agent. It must come within 50 ms, so it is made from figures
@@ -9,22 +7,12 @@ import { join } from 'node:path';
  * Nothing heavy may be imported here.
  */
 
-export interface Figures {
-  at: number;
-  /** The local day of `todayUsd`. */
-  day: string;
-  todayUsd: number | null;
-  block: { endsAt: number; usd: number | null; usdPerHour: number | null } | null;
-}
-
 /** Younger figures are shown as they are. */
 const freshMs = 30_000;
 /** Older ones are not shown at all. */
 const maxAgeMs = 600_000;
 /** An agent writes its facts at once. */
 const inputWaitMs = 30;
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Writes the line. Waits for new figures only when there are none that can be shown. */
 export async function printStatusline(outside: NodeJS.Process): Promise<void> {
@@ -70,34 +58,6 @@ export function lineOf(figures: Figures, facts: AgentFacts, now: number): string
 
 function usd(value: number): string {
   return `$${value.toFixed(2)}`;
-}
-
-/** The local date, `2026-01-15`. */
-export function dayOf(time: number): string {
-  const date = new Date(time);
-  const two = (value: number) => String(value).padStart(2, '0');
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
-}
-
-function folderOf(env: Environment): string {
-  return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'millrace');
-}
-
-function readFigures(env: Environment): Figures | undefined {
-  try {
-    return JSON.parse(readFileSync(join(folderOf(env), 'statusline.json'), 'utf8')) as Figures;
-  } catch {
-    // There are none yet, or another version wrote them: they are made again.
-    return undefined;
-  }
-}
-
-export function writeFigures(env: Environment, figures: Figures): void {
-  const folder = folderOf(env);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const file = join(folder, 'statusline.json');
-  writeFileSync(`${file}.${process.pid}`, JSON.stringify(figures), { mode: 0o600 });
-  renameSync(`${file}.${process.pid}`, file);
 }
 
 /** What the agent says of itself: JSON on standard input, if it comes soon. */

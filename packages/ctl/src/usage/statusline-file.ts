@@ -1,0 +1,43 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+
+/* The figures of the status line, in a file. Nothing heavy may be imported here. */
+
+export interface Figures {
+  at: number;
+  /** The local day of `todayUsd`. */
+  day: string;
+  todayUsd: number | null;
+  block: { endsAt: number; usd: number | null; usdPerHour: number | null } | null;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The local date, `2026-01-15`. */
+export function dayOf(time: number): string {
+  const date = new Date(time);
+  const two = (value: number) => String(value).padStart(2, '0');
+  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+}
+
+function folderOf(env: Environment): string {
+  return join(env['XDG_CACHE_HOME'] || join(env['HOME'] || homedir(), '.cache'), 'millrace');
+}
+
+export function readFigures(env: Environment): Figures | undefined {
+  try {
+    return JSON.parse(readFileSync(join(folderOf(env), 'statusline.json'), 'utf8')) as Figures;
+  } catch {
+    // There are none yet, or another version wrote them: they are made again.
+    return undefined;
+  }
+}
+
+export function writeFigures(env: Environment, figures: Figures): void {
+  const folder = folderOf(env);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const file = join(folder, 'statusline.json');
+  writeFileSync(`${file}.${process.pid}`, JSON.stringify(figures), { mode: 0o600 });
+  renameSync(`${file}.${process.pid}`, file);
+}
