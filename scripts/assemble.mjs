@@ -26,6 +26,7 @@ const files = [
   ),
   'packages/dashboard/dist/site',
   'packages/kit/dist/assets',
+  'packaging',
   // Its name leads to the package with the binary of the platform.
   'node_modules/lmdb/package.json',
 ];

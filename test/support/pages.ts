@@ -54,6 +54,7 @@ export const programPages = [
   'docs/tutorials/first-database.md',
   'docs/how-to/query-records.md',
   'docs/how-to/aggregate-records.md',
+  'docs/how-to/search-records.md',
   'docs/how-to/write-safely.md',
   'docs/how-to/update-with-operators.md',
   'docs/how-to/model-and-validate-records.md',

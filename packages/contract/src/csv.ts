@@ -194,15 +194,15 @@ export function cellsOf(record: Omit<CsvRecord, 'data'> & { data: object }): Map
   return cells;
 }
 
-/** Names with dots could not be told from paths. */
+/** Names with dots would read as paths. */
 function hasOddName(value: object): boolean {
   return Object.keys(value).some((name) => name === '' || name.includes('.'));
 }
 
 function cellText(value: unknown): string {
   if (typeof value !== 'string') return String(value);
-  const looksOtherwise = value === '' || value === 'true' || value === 'false';
-  return looksOtherwise || numberPattern.test(value) ? `"${value}"` : quoted(value);
+  const isAmbiguous = value === '' || value === 'true' || value === 'false';
+  return isAmbiguous || numberPattern.test(value) ? `"${value}"` : quoted(value);
 }
 
 function quoted(text: string): string {

@@ -157,6 +157,11 @@ export const registry: readonly GroupEntry[] = [
     load: () => import('./commands/mcp.js'),
   },
   {
+    name: 'packaging',
+    summary: 'Copy units, alerts and manifests for operating Millrace',
+    load: () => import('./commands/packaging.js'),
+  },
+  {
     name: 'doctor',
     summary: 'Check that this machine is ready for Millrace',
     load: () => import('./commands/doctor.js'),

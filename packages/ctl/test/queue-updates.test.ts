@@ -10,11 +10,12 @@ beforeAll(async () => {
 afterAll(() => server.remove());
 
 test('submit: takes the options of a task', async () => {
-  const task = await server.json([
-    ...['submit', 'letters', 'write', '--payload', 'x', '--max-attempts', '3'],
-    ...['--backoff', 'fixed:30s', '--attempt-timeout', '5s', '--retain', '1h'],
-    ...['--label', 'gpu', '--label', 'eu', '--unique-key', 'k', '--debounce', '1m'],
-  ]);
+  const retries = ['--max-attempts', '3', '--backoff', 'fixed:30s'];
+  const times = ['--attempt-timeout', '5s', '--retain', '1h'];
+  const labels = ['--label', 'gpu', '--label', 'eu', '--unique-key', 'k', '--debounce', '1m'];
+  const task = await server.json(
+    ['submit', 'letters', 'write', '--payload', 'x'].concat(retries, times, labels),
+  );
   expect(task).toMatchObject({
     max_attempts: 3,
     backoff: { kind: 'fixed', ms: 30_000 },

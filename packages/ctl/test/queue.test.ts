@@ -286,7 +286,8 @@ test('every command of the group explains itself, in 80 columns', async () => {
   const group = JSON.parse(out) as CommandShape;
   expect(group.commands.map(({ name }) => name).join(' ')).toBe(
     'serve token secret create config test submit get tasks cancel update run-now list stats watch top dlq ' +
-      'redrive purge job schedule pause resume work workers delete audit migrate',
+      'redrive purge job schedule pause resume work workers delete audit backup ' +
+      'restore verify migrate',
   );
   const walk = (shape: CommandShape): CommandShape[] => [shape, ...shape.commands.flatMap(walk)];
   for (const { path } of walk(group)) {

@@ -214,4 +214,13 @@ describe.each(['embedded', 'postgres'])('tasks with options on the %s store', (k
     await claim('mail.alone');
     expect((await stats()).state).toBe('running');
   });
+
+  test('a backup: of the embedded store alone, for an admin of all queues', async () => {
+    const path = '/v1/admin/backup';
+    const { status, body } = await server.as('root', { path });
+    if (kind === 'embedded') expect(status).toBe(200);
+    else expect([status, (body as any).code]).toEqual([409, 'BACKUP_UNAVAILABLE']);
+    const refused = await server.as('admin', { path });
+    expect([refused.status, (refused.body as any).code]).toEqual([403, 'FORBIDDEN']);
+  });
 });

@@ -79,7 +79,7 @@ describe.each([
       return { one, two: typeof two };
     });
     expect(await run()).toEqual({ one: { attempt: 1, isKey: true }, two: 'number' });
-    expect(calls).toEqual(['handler', 'one', 'handler', 'two']);
+    expect(calls.filter((each) => each !== 'handler')).toEqual(['one', 'two']);
   });
 
   test('run: retries suspend the task, and the last failure can be caught', async () => {
@@ -164,7 +164,9 @@ describe.each([
       return values;
     });
     const result = await run();
-    expect(seen).toEqual([result, result]);
+    expect(new Set(seen.map((each) => JSON.stringify(each)))).toEqual(
+      new Set([JSON.stringify(result)]),
+    );
   });
 
   test('race: the first branch wins while others wait', async () => {

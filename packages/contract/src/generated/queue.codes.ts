@@ -15,6 +15,7 @@ export const queueCodes = {
   QUEUE_NOT_EMPTY: { status: 409, title: 'Queue not empty' },
   LEASE_LOST: { status: 409, title: 'Lease lost' },
   QUEUE_NOT_PULL: { status: 409, title: 'Queue not pull' },
+  BACKUP_UNAVAILABLE: { status: 409, title: 'Backup unavailable' },
   TASK_FINISHED: { status: 409, title: 'Task finished' },
   TASK_ENDED: { status: 409, title: 'Task ended' },
   TASK_NOT_PENDING: { status: 409, title: 'Task not pending' },

@@ -513,6 +513,20 @@ export const queueOperations = {
       'STORAGE_UNAVAILABLE',
     ],
   },
+  backupQueues: {
+    method: 'GET',
+    path: '/v1/admin/backup',
+    authenticated: true,
+    minRole: 'admin',
+    codes: [
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'BACKUP_UNAVAILABLE',
+      'RATE_LIMITED',
+      'INTERNAL',
+      'STORAGE_UNAVAILABLE',
+    ],
+  },
   listAudit: {
     method: 'GET',
     path: '/v1/admin/audit',

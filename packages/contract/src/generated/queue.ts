@@ -866,6 +866,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/admin/backup': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Back up all queues while serving
+     * @description A backup of one moment of the embedded store: all queues with their tasks, schedules, jobs and
+     *     the audit log. `ctl queue backup` writes and checks the file. A store in PostgreSQL is 409
+     *     BACKUP_UNAVAILABLE: back up the database with its own tools. Takes the role admin on `*`.
+     */
+    get: operations['backupQueues'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/admin/audit': {
     parameters: {
       query?: never;
@@ -2390,6 +2412,8 @@ export interface components {
       /** @description Tasks that succeeded or died per second, over the last minute. */
       rate_per_second: number;
     };
+    /** @description The bytes of a backup file. */
+    BackupFile: string;
     /** @description Server-sent events; each `data` line is one TaskEvent as JSON. */
     TaskEventStream: string;
     /**
@@ -3413,6 +3437,7 @@ export interface components {
       | 'QUEUE_NOT_EMPTY'
       | 'LEASE_LOST'
       | 'QUEUE_NOT_PULL'
+      | 'BACKUP_UNAVAILABLE'
       | 'TASK_FINISHED'
       | 'TASK_ENDED'
       | 'TASK_NOT_PENDING'
@@ -3625,6 +3650,15 @@ export interface components {
     };
     /** @description The queue delivers by callback and cannot be claimed from. */
     QueueNotPull: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description The store has no backup of its own. */
+    BackupUnavailable: {
       headers: {
         [name: string]: unknown;
       };
@@ -5180,6 +5214,32 @@ export interface operations {
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       404: components['responses']['QueueNotFound'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  backupQueues: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The backup file. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/octet-stream': components['schemas']['BackupFile'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      409: components['responses']['BackupUnavailable'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

@@ -9,6 +9,7 @@ import type { CreateFlags } from './creating.js';
 import type { MigrateFlags } from './migrate.js';
 import type { ScheduleSetFlags } from './schedules.js';
 import type { SecretAddFlags, SecretsFileFlags } from './secrets.js';
+import { backupCommands } from './backup-commands.js';
 import { deadActions, taskCommands } from './task-commands.js';
 import type { TokenFlags, TokensFileFlags } from './tokens.js';
 import type { TopFlags } from './top.js';
@@ -439,6 +440,7 @@ export const commands = (tools: Tools): Commands => ({
       },
     },
   },
+  ...backupCommands(tools),
   migrate: {
     summary: 'Move all tasks to PostgreSQL, or back',
     description:

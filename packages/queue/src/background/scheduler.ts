@@ -1,6 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
-import { taskOptions } from '../core/task.js';
+import { taskOptions } from '../storage/port/store-parts.js';
 import type { Queue } from '../core/queue.js';
 import {
   planRuns,

@@ -1,4 +1,3 @@
-import type { QueueComponents } from '@millrace/contract/queue';
 import type { TaskFlow } from './flow.js';
 
 /** One unit of work and its state. Times are Unix milliseconds; null: not set. */
@@ -55,31 +54,6 @@ export interface TaskBackoff {
   maxMs?: number;
   /** The share of the delay that is random, from 0 to 1. */
   jitter?: number;
-}
-
-type GivenOptions = Pick<
-  QueueComponents['schemas']['ScheduledTask'],
-  'max_attempts' | 'backoff' | 'timeout_ms' | 'retain_ms' | 'labels'
->;
-
-/** Undefined if the task decides nothing for itself. */
-export function taskOptions(given: GivenOptions): TaskOptions | undefined {
-  const { max_attempts, backoff, timeout_ms, retain_ms, labels } = given;
-  const options: TaskOptions = {
-    ...(max_attempts !== undefined && { maxAttempts: max_attempts }),
-    ...(backoff && {
-      backoff: {
-        kind: backoff.kind,
-        ms: backoff.ms,
-        ...(backoff.max_ms !== undefined && { maxMs: backoff.max_ms }),
-        ...(backoff.jitter !== undefined && { jitter: Number(backoff.jitter) }),
-      },
-    }),
-    ...(timeout_ms !== undefined && { timeoutMs: timeout_ms }),
-    ...(retain_ms !== undefined && { retainMs: retain_ms }),
-    ...(labels && labels.length > 0 && { labels: [...new Set(labels)] }),
-  };
-  return Object.keys(options).length > 0 ? options : undefined;
 }
 
 export type TaskStatus = 'PENDING' | 'IN_FLIGHT' | 'SUCCEEDED' | 'DEAD';

@@ -135,7 +135,8 @@ export class WaitingClaims {
 
   /** Claims that can be served by one claim of the store of about `maxTasks`. */
   nextAlike(maxTasks: number): WaitingClaim[] {
-    for (const set of [...this.#byLabels.values()]) {
+    // A map may lose the current entry while it is iterated.
+    for (const set of this.#byLabels.values()) {
       const alike = set.nextAlike(maxTasks);
       if (alike.length > 0) return alike;
     }
@@ -153,12 +154,12 @@ export class WaitingClaims {
 
   /** Nothing can be claimed now: ends the claims that do not wait. */
   endUnservable(): void {
-    for (const set of [...this.#byLabels.values()]) set.endUnservable();
+    for (const set of this.#byLabels.values()) set.endUnservable();
   }
 
   /** Ends all of them without tasks. */
   end(): void {
-    for (const set of [...this.#byLabels.values()]) set.end();
+    for (const set of this.#byLabels.values()) set.end();
   }
 }
 

@@ -1,15 +1,16 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
 import { signingKeyOf } from '@millrace/kit/webhooks';
-import {
-  configInUse,
-  configToStore,
-  type Queue,
-  type QueueConfig,
-  type SecretLookup,
-} from '../core/queue.js';
+import type { Queue, QueueConfig, SecretLookup } from '../core/queue.js';
+import { configInUse, configToStore } from '../storage/port/store-parts.js';
 import { readOnlyFaults, readPrecondition, requirePrecondition, timeText } from './base/bodies.js';
-import { type Principal, type QueueContext, queueNotFound, requireQueue } from './base/context.js';
+import {
+  type Principal,
+  type QueueContext,
+  queueNotFound,
+  requireGrant,
+  requireQueue,
+} from './base/context.js';
 import { fail, failBody } from './base/refusal.js';
 import { queueStats } from './stats.js';
 
@@ -328,4 +329,17 @@ export function resumeQueue(
   { queue }: { queue: string },
 ): Promise<void> {
   return setPaused(context, caller, queue, false);
+}
+
+/** A backup of all queues, which needs the role admin on all of them. */
+export function backupQueues(
+  { store }: QueueContext,
+  caller: Principal,
+): AsyncIterable<Uint8Array> {
+  requireGrant(caller, '*', 'admin');
+  if (store.backup) return store.backup();
+  throw fail(
+    'BACKUP_UNAVAILABLE',
+    'The tasks are in PostgreSQL. Back up that database with its own tools, such as pg_dump.',
+  );
 }

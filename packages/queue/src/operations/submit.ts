@@ -2,7 +2,7 @@ import { type QueueCode, queueCodes, type QueueSchema } from '@millrace/contract
 import { type FieldError, Refusal } from '@millrace/kit/errors';
 import { isBase64 } from '@millrace/kit/http';
 import type { Queue } from '../core/queue.js';
-import { taskOptions } from '../core/task.js';
+import { taskOptions } from '../storage/port/store-parts.js';
 import type { InsertResult, NewTask } from '../storage/port/task-store.js';
 import { type BodyCheck, timeIn, toEnvelope, toTombstone } from './base/bodies.js';
 import {

@@ -60,7 +60,7 @@ import {
 import { testCallback } from '../operations/test-callback.js';
 import { StorageUnavailable } from '../storage/port/task-store.js';
 import { queueVersion } from './config.js';
-import { eventHandlers } from './event-stream.js';
+import { backupHandlers, eventHandlers } from './event-stream.js';
 import { flowHandlers, replayed } from './flow-handlers.js';
 
 export interface QueueAppOptions {
@@ -218,6 +218,7 @@ export function queueHandlers(
     ...workerHandlers(context, load),
     ...jobHandlers(context),
     ...eventHandlers(context, { load, identify }),
+    ...backupHandlers(context),
     getLiveness: () => ({
       status: 200,
       body: getLiveness(),

@@ -5,6 +5,7 @@ import type { ServerCall } from '@millrace/wire/grpc';
 import type { Principal, QueueContext } from '../operations/base/context.js';
 import type { Load } from '../operations/base/limits.js';
 import { type EventBatch, openEvents } from '../operations/events.js';
+import { backupQueues } from '../operations/queues.js';
 import { textIn } from './grpc-calls.js';
 
 export interface EventHandlerOptions {
@@ -36,6 +37,19 @@ export function eventHandlers(
         headers: { 'x-accel-buffering': 'no' },
       };
     },
+  };
+}
+
+/** `GET /v1/admin/backup`. */
+export function backupHandlers(
+  context: QueueContext,
+): Handlers<Pick<QueueOperations, 'backupQueues'>, Principal> {
+  return {
+    backupQueues: ({ principal }) => ({
+      status: 200,
+      contentType: 'application/octet-stream',
+      content: backupQueues(context, principal),
+    }),
   };
 }
 

@@ -75,8 +75,8 @@ const onSchedule =
   (verb: string): CallOf =>
   ({ queue }) => ({ method: 'POST', path: `/v1/queues/${queue}/schedules/nightly:${verb}` });
 
-/** `streamEvents` never ends; events.test.ts calls it. */
-export type EndingOperationId = Exclude<QueueOperationId, 'streamEvents'>;
+/** Without streams: events.test.ts and task-options.test.ts call them. */
+export type EndingOperationId = Exclude<QueueOperationId, 'streamEvents' | 'backupQueues'>;
 
 /** One call of each operation that goes well. */
 export const goodCalls: Record<EndingOperationId, CallOf> = {

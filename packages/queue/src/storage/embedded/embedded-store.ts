@@ -1,4 +1,4 @@
-import type { CommitTarget, Database, RowReader } from '@millrace/engine';
+import { fileBytes, type CommitTarget, type Database, type RowReader } from '@millrace/engine';
 import { messageOf, Refusal } from '@millrace/kit/errors';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
@@ -435,6 +435,10 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       for (const queue of new Set(batch.tasks?.map((task) => task.queue))) this.#workChanged(queue);
     }
     return result;
+  }
+
+  backup(): AsyncIterable<Uint8Array> {
+    return fileBytes(this.database.backup());
   }
 
   async auditPage(request: AuditQuery): Promise<AuditRecord[]> {

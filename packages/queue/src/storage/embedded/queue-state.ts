@@ -1,5 +1,6 @@
 import type { RowReader } from '@millrace/engine';
-import { configInUse, type Queue } from '../../core/queue.js';
+import type { Queue } from '../../core/queue.js';
+import { configInUse } from '../port/store-parts.js';
 import { never, type WaitKind } from '../../core/flow.js';
 import type { Starts } from '../../core/pacing.js';
 import {

@@ -1,5 +1,6 @@
 import type { TaskFlow } from '../../core/flow.js';
-import type { Queue } from '../../core/queue.js';
+import type { QueueComponents } from '@millrace/contract/queue';
+import type { Queue, QueueConfig } from '../../core/queue.js';
 import type {
   Attempt,
   FullTask,
@@ -7,6 +8,7 @@ import type {
   Lease,
   Progress,
   Task,
+  TaskOptions,
   TaskStatus,
   Tombstone,
   WholeTask,
@@ -435,10 +437,67 @@ export class DeadGroups {
   }
 }
 
+type GivenOptions = Pick<
+  QueueComponents['schemas']['ScheduledTask'],
+  'max_attempts' | 'backoff' | 'timeout_ms' | 'retain_ms' | 'labels'
+>;
+
+/** Undefined if the task decides nothing for itself. */
+export function taskOptions(given: GivenOptions): TaskOptions | undefined {
+  const { max_attempts, backoff, timeout_ms, retain_ms, labels } = given;
+  const options: TaskOptions = {
+    ...(max_attempts !== undefined && { maxAttempts: max_attempts }),
+    ...(backoff && {
+      backoff: {
+        kind: backoff.kind,
+        ms: backoff.ms,
+        ...(backoff.max_ms !== undefined && { maxMs: backoff.max_ms }),
+        ...(backoff.jitter !== undefined && { jitter: Number(backoff.jitter) }),
+      },
+    }),
+    ...(timeout_ms !== undefined && { timeoutMs: timeout_ms }),
+    ...(retain_ms !== undefined && { retainMs: retain_ms }),
+    ...(labels && labels.length > 0 && { labels: [...new Set(labels)] }),
+  };
+  return Object.keys(options).length > 0 ? options : undefined;
+}
+
 /** Whether a claim with these labels may take the task; undefined: any claim may. */
 export function hasLabels(
   { options }: Pick<Task, 'options'>,
   labels: readonly string[] | undefined,
 ): boolean {
   return !options?.labels || !labels || options.labels.every((label) => labels.includes(label));
+}
+
+/** What a config without `circuit_breaker` got before pull queues had none. */
+const oldBreaker: QueueConfig['circuit_breaker'] = {
+  enabled: true,
+  failure_ratio: 0.7,
+  min_requests: 10,
+  window_ms: 30_000,
+  open_ms: 30_000,
+};
+
+/** `isSet`: a person wrote it, although its values are the defaults. */
+type StoredBreaker = QueueConfig['circuit_breaker'] & { isSet?: boolean };
+
+/** The config to store. A pull queue has a circuit breaker only if the request names it. */
+export function configToStore(config: QueueConfig, hasBreaker: boolean): QueueConfig {
+  if (config.callback.protocol !== 'pull') return config;
+  const { circuit_breaker: breaker } = config;
+  const stored: StoredBreaker = hasBreaker
+    ? { ...breaker, isSet: true }
+    : { ...breaker, enabled: false };
+  return { ...config, circuit_breaker: stored };
+}
+
+/** A stored config as it is used. The old default, which nobody set, means none on a pull queue. */
+export function configInUse(config: QueueConfig): QueueConfig {
+  const { isSet, ...breaker } = config.circuit_breaker as StoredBreaker;
+  const names = Object.keys(oldBreaker) as (keyof typeof oldBreaker)[];
+  const isOldDefault = names.every((name) => breaker[name] === oldBreaker[name]);
+  const isUnset = config.callback.protocol === 'pull' && isOldDefault && isSet !== true;
+  if (!isUnset && isSet === undefined) return config;
+  return { ...config, circuit_breaker: isUnset ? { ...breaker, enabled: false } : breaker };
 }

@@ -137,6 +137,9 @@ export interface TaskStore extends TaskListing, TaskChanging, FlowStore, Rows, E
   /** Deletes tombstones older than a day. Returns how many. */
   deleteTombstones(request: { now: number; limit: number }): Promise<number>;
 
+  /** The bytes of a backup file of one moment; absent: the database has tools of its own. */
+  backup?(): AsyncIterable<Uint8Array>;
+
   auditPage(request: AuditQuery): Promise<AuditRecord[]>;
 
   /** Resolves when the database answers. */

@@ -9,6 +9,8 @@ import {
   renewEventsMs,
   type TaskEventType,
 } from '../port/events.js';
+import type { Clock, Timer } from '@millrace/kit/clock';
+import type { Log } from '@millrace/kit/log';
 import type { Connections } from './connections.js';
 import { statement } from './statement.js';
 
@@ -101,6 +103,7 @@ interface EventColumns {
   detail: string | null;
 }
 
+const pollMs = 200;
 /** After all events of a transaction. */
 const lastNo = Number.MAX_SAFE_INTEGER;
 
@@ -111,8 +114,13 @@ const lastNo = Number.MAX_SAFE_INTEGER;
  */
 export class PostgresEvents {
   #newest = '';
+  #timer: Timer | undefined;
 
-  constructor(private readonly connections: Connections) {}
+  constructor(
+    private readonly connections: Connections,
+    private readonly clock: Clock,
+    private readonly log: Log,
+  ) {}
 
   async start(now: number): Promise<EventPosition> {
     const values = [now, now + eventsRecordedMs, now + renewEventsMs];
@@ -139,8 +147,25 @@ export class PostgresEvents {
     return { events, next: events.at(-1)?.position ?? after };
   }
 
+  /** Calls `notify` when there are new events, also of other servers, while it is wanted. */
+  watch(isWanted: () => boolean, notify: () => void): void {
+    this.#timer ??= this.clock.after(pollMs, () => {
+      void this.#hasNew()
+        .then((isNew) => isNew && notify())
+        .catch((error: unknown) => this.log.debug({ err: error }, 'failed to poll events'))
+        .finally(() => {
+          this.#timer = undefined;
+          if (isWanted()) this.watch(isWanted, notify);
+        });
+    });
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+  }
+
   /** Whether there are events that were not there at the last call. */
-  async hasNew(): Promise<boolean> {
+  async #hasNew(): Promise<boolean> {
     const [row] = await this.connections.query<{ xid: number; no: number }>(newestEvent);
     const newest = row ? `${row.xid} ${row.no}` : '';
     const isNew = newest !== this.#newest;

@@ -91,7 +91,6 @@ export interface PostgresStoreParts {
 const batching = { maxItems: 500, maxConcurrent: 1 };
 const maxPayloadBytes = 4 * 2 ** 20;
 const clockIntervalMs = 10_000;
-const eventPollMs = 200;
 
 /** The store on a PostgreSQL that other servers may share. Use `openPostgresStore`. */
 export class PostgresStore extends ListeningStore implements TaskStore {
@@ -109,7 +108,6 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   readonly #connections: Connections;
   readonly #lists: TaskLists;
   readonly #events: PostgresEvents;
-  #eventTimer: Timer | undefined;
   #clockTimer: Timer | undefined;
   #closed: Promise<void> | undefined;
 
@@ -117,7 +115,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     super();
     const { connections, clock, instance, log } = parts;
     this.#connections = connections;
-    this.#events = new PostgresEvents(connections);
+    this.#events = new PostgresEvents(connections, clock, log);
     this.#lists = new TaskLists(connections, clock, (queue) => this.counts(queue, clock.now()));
     // The key belongs to the database, so that every server accepts the cursors of the others.
     const { cursorKey } = parts;
@@ -459,23 +457,11 @@ export class PostgresStore extends ListeningStore implements TaskStore {
 
   override onEvents(listener: () => void): () => void {
     const stop = super.onEvents(listener);
-    this.#eventTimer ??= this.#pollEvents();
+    this.#events.watch(
+      () => this.hasEventListeners,
+      () => this.notifyEvents(),
+    );
     return stop;
-  }
-
-  /** Other servers write events too. */
-  #pollEvents(): Timer {
-    return this.parts.clock.after(eventPollMs, () => {
-      this.#eventTimer = undefined;
-      if (!this.hasEventListeners) return;
-      void this.#events
-        .hasNew()
-        .then((isNew) => isNew && this.notifyEvents())
-        .catch((error: unknown) => this.parts.log.debug({ err: error }, 'failed to poll events'))
-        .finally(() => {
-          if (this.hasEventListeners) this.#eventTimer ??= this.#pollEvents();
-        });
-    });
   }
 
   listRows(range: RowRange): Promise<Row[]> {
@@ -523,7 +509,7 @@ export class PostgresStore extends ListeningStore implements TaskStore {
   async #close(): Promise<void> {
     this.removeListeners();
     this.#clockTimer?.cancel();
-    this.#eventTimer?.cancel();
+    this.#events.close();
     await this.#notifications.close();
     await this.#claims.close();
     await this.#counters.close();

@@ -1,5 +1,6 @@
 import type { AuditAct } from '../../core/audit.js';
-import { configInUse, type Queue, type QueueConfig } from '../../core/queue.js';
+import type { Queue, QueueConfig } from '../../core/queue.js';
+import { configInUse } from '../port/store-parts.js';
 import { type QueuePut, type QueuePutResult, rowTables } from '../port/task-store.js';
 import type { Connections, Transaction } from './connections.js';
 import { dueMark, noTurn } from './low-water-marks.js';

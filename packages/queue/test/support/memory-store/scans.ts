@@ -1,7 +1,6 @@
 import { never } from '../../../src/core/flow.js';
 import { mayStart, withStarts } from '../../../src/core/pacing.js';
-import { claimRow, type TaskRow } from '../../../src/storage/port/store-parts.js';
-import { hasLabels } from '../../../src/core/task.js';
+import { claimRow, hasLabels, type TaskRow } from '../../../src/storage/port/store-parts.js';
 import type { ClaimRequest, GroupQuery, TaskStore } from '../../../src/storage/port/task-store.js';
 import { compareText, headsOfGroups, pickInTurn } from './claim-order.js';
 import { isDue, type MemoryQueue, type MemoryRow } from './memory-rows.js';
