@@ -7,7 +7,12 @@ import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
 import { createDelivery } from '../packages/queue/src/delivery/index.js';
 import { serverDependencies } from '../packages/queue/src/server/serve.js';
-import { makeQueue, startTestServer, tokens } from '../packages/queue/test/support/server.js';
+import {
+  makeQueue,
+  newEmbeddedStore,
+  startTestServer,
+  tokens,
+} from '../packages/queue/test/support/server.js';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const example = (path: string) => join(root, 'examples', path);
@@ -28,7 +33,7 @@ test('in-process: runs a task without a server, in 20 lines', () => {
 });
 
 test('worker: the same 15 lines run a task of a server, and without one', async () => {
-  const server = await startTestServer({ createDelivery });
+  const server = await startTestServer({ store: await newEmbeddedStore(), createDelivery });
   await makeQueue(server, 'mail', { callback: { protocol: 'pull' } });
   const env = { ...process.env, QUEUE_URL: server.url, QUEUE_TOKEN: tokens.admin };
   const child = spawn(process.execPath, [example('worker/main.mjs')], { env });
@@ -50,7 +55,11 @@ test.each(['express', 'hono'])('handler-%s: handles the callbacks of a queue', a
   let out = '';
   child.stdout.on('data', (bytes: Buffer) => (out += bytes.toString()));
   await expect.poll(() => out, soon).toMatch(/^http:.*\n/);
-  const server = await startTestServer({ createDelivery: serverDependencies.createDelivery });
+  const store = await newEmbeddedStore();
+  const server = await startTestServer({
+    store,
+    createDelivery: serverDependencies.createDelivery,
+  });
   const url = out.trim();
   const signing = { secret_refs: ['mail-signing'] };
   await makeQueue(server, 'mail', { callback: { url, signing } });

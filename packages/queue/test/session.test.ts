@@ -243,7 +243,7 @@ test('session: a message that is none ends the stream with INVALID_TASK', async 
 test('session: upgrades are refused without a valid token, and a peer that resets harms nobody', async () => {
   const server = await serve();
   const { port } = new URL(server.url);
-  const ask = (upgrade: string, token: string, isReset = false) =>
+  const upgrade = (protocol: string, token: string, isReset = false) =>
     new Promise<string>((resolve) => {
       const socket = connect(Number(port), '127.0.0.1');
       let answer = '';
@@ -254,16 +254,16 @@ test('session: upgrades are refused without a valid token, and a peer that reset
       });
       socket.on('close', () => resolve(answer.split('\r\n')[0]!));
       socket.write(
-        `GET /v1/session HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${upgrade}\r\n` +
+        `GET /v1/session HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: ${protocol}\r\n` +
           `Authorization: Bearer ${token}\r\n\r\n`,
         () => isReset && socket.resetAndDestroy(),
       );
     });
-  expect(await ask('millrace-session', 'wrong')).toBe('HTTP/1.1 401 Unauthorized');
-  expect(await ask('websocket', tokens.root)).toBe('HTTP/1.1 400 Bad Request');
-  expect(await ask('millrace-session', tokens.root)).toBe('HTTP/1.1 101 Switching Protocols');
+  expect(await upgrade('millrace-session', 'wrong')).toBe('HTTP/1.1 401 Unauthorized');
+  expect(await upgrade('websocket', tokens.root)).toBe('HTTP/1.1 400 Bad Request');
+  expect(await upgrade('millrace-session', tokens.root)).toBe('HTTP/1.1 101 Switching Protocols');
   const all = ['wrong', tokens.root].flatMap((token) =>
-    Array.from({ length: 20 }, () => ask('millrace-session', token, true)),
+    Array.from({ length: 20 }, () => upgrade('millrace-session', token, true)),
   );
   await Promise.all(all);
   const queue = use({ url: server.url });
