@@ -5,7 +5,7 @@ import type { Tools } from '../base/tools.js';
 import { requireCollection } from './catalog.js';
 import { Progress } from './progress.js';
 import { counted } from '@millrace/contract/lists';
-import { cellsOf, CsvError, csvLine, headerLine } from '@millrace/contract/csv';
+import { cellsOf, CsvError, csvLine, headerLine } from '@millrace/contract/lists/csv';
 import { Refusal } from '@millrace/kit/errors';
 import type { FileFormat } from './import-items.js';
 import type { Found } from './reads.js';

@@ -5,7 +5,7 @@ import {
   rowReader,
   type CellTypes,
   type CsvRecord,
-} from '@millrace/contract/csv';
+} from '@millrace/contract/lists/csv';
 import { Refusal, UsageError } from '@millrace/kit/errors';
 import { linesOf } from './lines.js';
 

@@ -7,7 +7,7 @@ import { programName } from '../base/command-name.js';
 import { rest } from '../base/rest.js';
 import type { Tools } from '../base/tools.js';
 import { parseLine, type ImportLine, type LineOptions } from './import-line.js';
-import type { CellTypes } from '@millrace/contract/csv';
+import type { CellTypes } from '@millrace/contract/lists/csv';
 import { importTexts, type FileFormat } from './import-items.js';
 import { Progress } from './progress.js';
 import { counted } from '@millrace/contract/lists';

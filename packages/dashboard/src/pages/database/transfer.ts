@@ -6,7 +6,7 @@ import {
   headerLine,
   rowReader,
   type CsvRecord,
-} from '@millrace/contract/csv';
+} from '@millrace/contract/lists/csv';
 import { find, insert } from './api.js';
 import type { FindBody } from './query.js';
 
