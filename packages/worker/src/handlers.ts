@@ -1,19 +1,10 @@
 import { PermanentError } from './errors.js';
 import { decodePayload } from './payload.js';
 import type { Step } from './steps.js';
+import type { TaskInfo } from './task-info.js';
 import { readPayload, type Tasks, type TaskTypes } from './tasks.js';
 
-/** What a handler learns of its task. */
-export interface TaskInfo {
-  readonly id: string;
-  readonly queue: string;
-  readonly handlerRef: string;
-  /** From 1. */
-  readonly attempt: number;
-  readonly maxAttempts: number;
-  readonly redriveCount: number;
-  readonly headers: Readonly<Record<string, string>>;
-}
+export type { TaskInfo } from './task-info.js';
 
 export interface Progress {
   /** 0 to 100; null: unknown. */

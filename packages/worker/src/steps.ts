@@ -8,7 +8,7 @@ import {
   Suspended,
   TaskTimeout,
 } from './errors.js';
-import type { TaskInfo } from './handlers.js';
+import type { TaskInfo } from './task-info.js';
 import { submitRequest, type SubmitOptions } from './submit.js';
 import type { Backoff, Tasks, TaskTypes } from './tasks.js';
 import { codeOf, type QueueTransport, type SubmitRequest } from './transport.js';

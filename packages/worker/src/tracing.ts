@@ -1,4 +1,4 @@
-import type { TaskInfo } from './handlers.js';
+import type { TaskInfo } from './task-info.js';
 
 /** What is used of `@opentelemetry/api`, which is an optional peer. */
 interface OpenTelemetry {

@@ -46,7 +46,7 @@ export async function submitTask(
   const by = caller.principal;
   const newId = () => random.ulid(now);
   const task = newTask(context.checks.task, body, { queue, now, by, newId, payload });
-  await checkFlow(context, caller, task);
+  if (task.flow) await checkFlow(context, caller, task);
   const allowance = context.submitLimits.take({
     queue: name,
     principal: by,
@@ -306,7 +306,8 @@ export function newTask(
     faults.push({ pointer: '/debounce_ms', message: 'needs a unique_key' });
   }
   const key = readUniqueKey(given, now, faults);
-  const flow = readFlow(given, given.id?.toUpperCase(), faults);
+  const hasFlow = given.depends_on !== undefined || given.parent_id !== undefined;
+  const flow = hasFlow ? readFlow(given, given.id?.toUpperCase(), faults) : undefined;
   if (faults.length > 0) throw failBody('INVALID_TASK', faults);
   const { limits } = queue.config;
   requirePayloadSize(payload, queue);
