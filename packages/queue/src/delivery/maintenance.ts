@@ -105,7 +105,8 @@ export class Maintenance implements Planner {
     const isFullScan = jobs.has('full_scan');
     if (isFullScan) this.#scanAlarm.ringIn(fullScanMs);
     if (isFullScan || jobs.has('expire')) await leaseExpiry.run();
-    if (isFullScan) await store.wake(clock.now());
+    // Of a store in this process, every end and what follows from it are one commit.
+    if (isFullScan && store.capabilities.isShared) await store.wake(clock.now());
     const { dueByQueue, upkeepAt } = await store.nextEventAt();
     if (upkeepAt !== undefined) this.leaseTaken(Math.max(pauseMs, upkeepAt - clock.now()));
     emit({ kind: 'planned', dueByQueue, isFullScan });

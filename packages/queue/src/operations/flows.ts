@@ -2,7 +2,7 @@ import type { QueueSchema } from '@millrace/contract/queue';
 import { type FieldError, Refusal } from '@millrace/kit/errors';
 import type { Queue } from '../core/queue.js';
 import { FlowRefused, insertFlow } from '../storage/port/flow-graph.js';
-import { ask, type FlowProgram } from '../storage/port/flow-program.js';
+import { perform, type FlowProgram } from '../storage/port/flow-program.js';
 import type { NewTask } from '../storage/port/task-store.js';
 import { checkFlow, refusedByOthers } from './base/dependencies.js';
 import { type Principal, type QueueContext, requireGrant, requireQueue } from './base/context.js';
@@ -53,7 +53,7 @@ export async function submitFlow(
 
 /** Undefined: the flow was stored before. */
 function* storeAll(flowId: string, tasks: readonly NewTask[], now: number) {
-  const members = yield* ask({ op: 'rows', kind: 'member', ids: [flowId] });
+  const members = yield* perform({ op: 'rows', kind: 'member', ids: [flowId] });
   if (members.length > 0) return undefined;
   const results = yield* insertFlow(tasks, now);
   if (results.some(({ kind }) => kind !== 'stored')) throw new FlowRefused(results);

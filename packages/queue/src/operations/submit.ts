@@ -46,7 +46,7 @@ export async function submitTask(
   const by = caller.principal;
   const newId = () => random.ulid(now);
   const task = newTask(context.checks.task, body, { queue, now, by, newId, payload });
-  await checkFlow(context, caller, task);
+  if (task.flow) await checkFlow(context, caller, task);
   const allowance = context.submitLimits.take({
     queue: name,
     principal: by,

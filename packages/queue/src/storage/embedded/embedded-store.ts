@@ -36,7 +36,14 @@ import type {
 import type { TaskCount, TaskFilter, TaskListQuery, TaskPage } from '../port/task-list.js';
 import { ListeningStore } from '../port/store-parts.js';
 import { Batcher, RecentTasks, Step } from './step.js';
-import { claimDue, type ClaimResult, extendLease, insertTask, reorder } from './transitions.js';
+import {
+  claimDue,
+  type ClaimResult,
+  extendLease,
+  insertTask,
+  reorder,
+  settle,
+} from './transitions.js';
 import { actOnDead, DeadGroupsReader, DeadPageReader } from './dead-rows.js';
 import {
   delayedCount,
@@ -119,7 +126,10 @@ export class EmbeddedStore extends ListeningStore implements TaskStore {
       run: (step, { task, now }) => insertTask(step, task, now),
       notify: (queue, handlers) => this.notifyWork(queue, handlers),
     });
-    this.#settlements = new Batcher({ ...shared, run: settleInFlow });
+    this.#settlements = new Batcher({
+      ...shared,
+      run: (step, each) => (each.suspension ? settleInFlow(step, each) : settle(step, each)),
+    });
     this.#read((rows) => this.#events.load(rows));
   }
 

@@ -37,7 +37,7 @@ export function settleInFlow(step: Step, settlement: Settlement): SettleResult {
   return runNow(suspendTask(settlement, suspension), flowIo(step, now));
 }
 
-/** Tells waiting tasks about the ends of this step, and those about theirs, until none is left. */
+/** Notifies waiting tasks of the ends of this step, and those of theirs, until none is left. */
 export function finishFlows(step: Step): void {
   while (step.ended.size > 0) {
     const { ended, endedAt: now } = step;

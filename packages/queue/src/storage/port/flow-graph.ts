@@ -8,7 +8,7 @@ import {
   wakeReason,
 } from '../../core/flow.js';
 import type { LastError, Task, Tombstone } from '../../core/task.js';
-import { ask, type FlowChange, type FlowProgram } from './flow-program.js';
+import { perform, type FlowChange, type FlowProgram } from './flow-program.js';
 import { type FlowRow } from './flow-store.js';
 import type { InsertResult, NewTask } from './task-store.js';
 
@@ -34,7 +34,7 @@ export function* insertFlow(tasks: readonly NewTask[], now: number): FlowProgram
     for (const dependency of flow?.dependsOn ?? []) ids.add(dependency.id);
     if (flow?.parentId) ids.add(flow.parentId);
   }
-  const known = yield* ask({ op: 'tasks', ids: [...ids] });
+  const known = yield* perform({ op: 'tasks', ids: [...ids] });
   const results = new Map<NewTask, InsertResult>();
   let left = [...tasks];
   while (left.length > 0) {
@@ -62,7 +62,7 @@ function* insertWave(
     if ('kind' in plan) results.set(task, plan);
     else planned.set(task, plan);
   }
-  const inserted = yield* ask({ op: 'insert', tasks: [...planned.values()] });
+  const inserted = yield* perform({ op: 'insert', tasks: [...planned.values()] });
   const links = new Links(known);
   let at = 0;
   for (const [task, plan] of planned) {
@@ -79,8 +79,8 @@ function* insertWave(
     return isStored && state.kind === 'failed' ? [dead(id, flow!, state.id, now)] : [];
   });
   if (dying.length === 0) return;
-  yield* ask({ op: 'change', changes: dying });
-  const after = yield* ask({ op: 'tasks', ids: dying.map(({ id }) => id) });
+  yield* perform({ op: 'change', changes: dying });
+  const after = yield* perform({ op: 'tasks', ids: dying.map(({ id }) => id) });
   for (const [task, result] of results) {
     const changed = after.get(task.id);
     if (changed && isTask(changed) && result.kind === 'stored') {
@@ -164,22 +164,22 @@ class Links {
 
   *write(removals: readonly FlowRow[] = []): FlowProgram<void> {
     const changes = [...this.#changes.values()];
-    if (changes.length > 0) yield* ask({ op: 'change', changes });
+    if (changes.length > 0) yield* perform({ op: 'change', changes });
     if (this.#puts.length + removals.length === 0) return;
-    yield* ask({ op: 'write', puts: this.#puts, removals });
+    yield* perform({ op: 'write', puts: this.#puts, removals });
   }
 }
 
 export { Links };
 
-/** Tells the tasks that wait for these that they have ended. */
+/** Notifies the tasks that wait for these of their ends. */
 export function* tasksEnded(ended: ReadonlyMap<string, EndStatus>, now: number): FlowProgram<void> {
   const ids = [...ended.keys()];
-  const dependents = yield* ask({ op: 'rows', kind: 'dependent', ids });
-  const waiters = yield* ask({ op: 'rows', kind: 'waiter', ids });
+  const dependents = yield* perform({ op: 'rows', kind: 'dependent', ids });
+  const waiters = yield* perform({ op: 'rows', kind: 'waiter', ids });
   if (dependents.length + waiters.length === 0) return;
   const waiting = [...new Set([...dependents, ...waiters].map(({ key }) => key))];
-  const tasks = yield* ask({ op: 'tasks', ids: waiting });
+  const tasks = yield* perform({ op: 'tasks', ids: waiting });
   const changes = new Map<string, FlowChange>();
   const flowOf = (id: string) => changes.get(id)?.flow ?? (tasks.get(id) as Task).flow ?? {};
   for (const { id, key } of dependents) {
@@ -200,8 +200,8 @@ export function* tasksEnded(ended: ReadonlyMap<string, EndStatus>, now: number):
     const reason = wakeReason(wait, flow.signals?.unread ?? {}, { kind: 'task', id });
     changes.set(key, reason ? woken(key, flow, reason, now) : { id: key, flow: { ...flow, wait } });
   }
-  if (changes.size > 0) yield* ask({ op: 'change', changes: [...changes.values()] });
-  if (waiters.length > 0) yield* ask({ op: 'write', puts: [], removals: waiters });
+  if (changes.size > 0) yield* perform({ op: 'change', changes: [...changes.values()] });
+  if (waiters.length > 0) yield* perform({ op: 'write', puts: [], removals: waiters });
 }
 
 /** A blocked task after a change of its dependencies. */
@@ -241,15 +241,15 @@ export function* tasksRedriven({
   withDependents,
   fromStep,
 }: Redrive): FlowProgram<number> {
-  const revived = yield* ask({ op: 'tasks', ids });
+  const revived = yield* perform({ op: 'tasks', ids });
   const inFlow = ids.filter((id) => (revived.get(id) as Task | undefined)?.flow);
   if (fromStep !== undefined) yield* dropSteps(inFlow, revived, fromStep);
   let next = withDependents ? inFlow : [];
   let count = 0;
   while (next.length > 0) {
-    const rows = yield* ask({ op: 'rows', kind: 'dependent', ids: next });
+    const rows = yield* perform({ op: 'rows', kind: 'dependent', ids: next });
     const keys = [...new Set(rows.map(({ key }) => key))].filter((key) => !revived.has(key));
-    const tasks = yield* ask({ op: 'tasks', ids: keys });
+    const tasks = yield* perform({ op: 'tasks', ids: keys });
     next = keys.filter((key) => {
       const task = tasks.get(key);
       return task && isTask(task) && task.deadReason === 'DEPENDENCY_FAILED';
@@ -260,18 +260,18 @@ export function* tasksRedriven({
       revived.set(id, task);
       return { id, flow: { ...task.flow, wait: undefined }, redriveAt: now };
     });
-    if (changes.length > 0) yield* ask({ op: 'change', changes });
+    if (changes.length > 0) yield* perform({ op: 'change', changes });
   }
   yield* blockAgain([...revived.keys()], now);
   return count;
 }
 
 function* blockAgain(ids: readonly string[], now: number): FlowProgram<void> {
-  const tasks = yield* ask({ op: 'tasks', ids });
+  const tasks = yield* perform({ op: 'tasks', ids });
   const waiting = [...tasks.values()].filter(isTask).filter(({ flow }) => flow?.dependsOn);
   const wanted = new Set(waiting.flatMap(({ flow }) => flow!.dependsOn!.map(({ id }) => id)));
   if (wanted.size === 0) return;
-  const known = yield* ask({ op: 'tasks', ids: [...wanted] });
+  const known = yield* perform({ op: 'tasks', ids: [...wanted] });
   const changes = waiting.flatMap(({ id, flow, dueAt, status }): FlowChange[] => {
     if (status !== 'PENDING') return [];
     const dependsOn = flow!.dependsOn!.map((each): Dependency => {
@@ -286,7 +286,7 @@ function* blockAgain(ids: readonly string[], now: number): FlowProgram<void> {
     if (state.kind === 'failed') return [dead(id, blocked, state.id, now)];
     return [{ id, flow: blocked, dueAt: never }];
   });
-  if (changes.length > 0) yield* ask({ op: 'change', changes });
+  if (changes.length > 0) yield* perform({ op: 'change', changes });
 }
 
 function* dropSteps(
@@ -297,7 +297,7 @@ function* dropSteps(
   for (const id of ids) {
     const { flow } = tasks.get(id) as Task;
     if (!flow?.steps) continue;
-    const rows = yield* ask({ op: 'rows', kind: 'step', ids: [id] });
+    const rows = yield* perform({ op: 'rows', kind: 'step', ids: [id] });
     const first = rows.find(({ key }) => key === fromStep);
     if (fromStep !== null && !first) continue;
     const from = first ? numberOf(first) : 0;
@@ -307,8 +307,8 @@ function* dropSteps(
     const steps = { count: left.length, bytes };
     const changed = { ...flow, steps };
     tasks.set(id, { ...(tasks.get(id) as Task), flow: changed });
-    yield* ask({ op: 'change', changes: [{ id, flow: changed }] });
-    yield* ask({ op: 'write', puts: [], removals: gone });
+    yield* perform({ op: 'change', changes: [{ id, flow: changed }] });
+    yield* perform({ op: 'write', puts: [], removals: gone });
   }
 }
 

@@ -64,7 +64,7 @@ function answer(io: FlowIo, yielded: unknown): unknown {
 }
 
 /** Yields one request; typed by its answer. */
-export function* ask<Op extends FlowRequest['op']>(
+export function* perform<Op extends FlowRequest['op']>(
   request: Extract<FlowRequest, { op: Op }>,
 ): Generator<FlowRequest, FlowAnswers[Op], unknown> {
   return (yield request) as FlowAnswers[Op];

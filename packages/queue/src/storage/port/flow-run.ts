@@ -14,7 +14,7 @@ import {
 } from '../../core/flow.js';
 import type { Task, Tombstone } from '../../core/task.js';
 import { isTask, Links, woken } from './flow-graph.js';
-import { ask, type FlowProgram } from './flow-program.js';
+import { perform, type FlowProgram } from './flow-program.js';
 import { type FlowRow } from './flow-store.js';
 import type { Settlement, SettleResult } from './task-store.js';
 
@@ -25,10 +25,10 @@ export function* suspendTask(
 ): FlowProgram<SettleResult> {
   const { id, token, now } = settlement;
   const awaited = [...new Set(suspension.tasks)];
-  const known = yield* ask({ op: 'tasks', ids: [id, ...awaited] });
+  const known = yield* perform({ op: 'tasks', ids: [id, ...awaited] });
   const task = known.get(id);
   const isHeld = task && isTask(task) && task.lease?.token === token;
-  if (!isHeld) return yield* ask({ op: 'settle', settlement });
+  if (!isHeld) return yield* perform({ op: 'settle', settlement });
   const before = task.flow ?? {};
   const suspensions = (before.suspensions ?? 0) + 1;
   if (suspensions >= maxSuspensions) return yield* stuck(settlement);
@@ -50,7 +50,7 @@ export function* suspendTask(
     wokenAt: reason && now,
   };
   const verdict = { kind: 'suspended' as const, dueAt: reason ? now : (until ?? never), flow };
-  const result = yield* ask({ op: 'settle', settlement: { ...settlement, verdict } });
+  const result = yield* perform({ op: 'settle', settlement: { ...settlement, verdict } });
   if (result.kind === 'settled') yield* linkAwaited(id, flow, awaited, open, known, before);
   return result;
 }
@@ -62,7 +62,7 @@ function* stuck(settlement: Settlement): FlowProgram<SettleResult> {
   const error = { errorType: 'FLOW_STUCK', message, httpStatus: null, at: now };
   const failed = { ...attempt, outcome: 'FAILED' as const, errorType: 'FLOW_STUCK', message };
   const ended = { ...settlement, verdict, error, attempt: failed };
-  return yield* ask({ op: 'settle', settlement: ended });
+  return yield* perform({ op: 'settle', settlement: ended });
 }
 
 /** Why the task need not wait at all. */
@@ -95,7 +95,7 @@ function* linkAwaited(
   awaited.forEach((key, index) => {
     links.put({ id, kind: 'awaited', key, value: String(index) });
   });
-  const rows = before.hasAwaited ? yield* ask({ op: 'rows', kind: 'awaited', ids: [id] }) : [];
+  const rows = before.hasAwaited ? yield* perform({ op: 'rows', kind: 'awaited', ids: [id] }) : [];
   yield* links.write(rows.filter(({ key }) => !awaited.includes(key)));
 }
 
@@ -108,9 +108,9 @@ export function* sendSignal(
   sent: Pick<StoredSignal, 'id' | 'name' | 'payload'>,
   now: number,
 ): FlowProgram<SignalResult> {
-  const task = (yield* ask({ op: 'tasks', ids: [id] })).get(id);
+  const task = (yield* perform({ op: 'tasks', ids: [id] })).get(id);
   if (!task || !isTask(task)) return { kind: 'not_found' };
-  const [known] = yield* ask({ op: 'rows', kind: 'signal', ids: [id], keys: [sent.id] });
+  const [known] = yield* perform({ op: 'rows', kind: 'signal', ids: [id], keys: [sent.id] });
   if (known) return { kind: 'repeated', signal: signalOf(known) };
   if (isEnded(task.status)) return { kind: 'ended' };
   const flow = task.flow ?? {};
@@ -124,9 +124,9 @@ export function* sendSignal(
   const last = { kind: 'signal' as const, name: sent.name };
   const reason = isAwaited ? wakeReason(flow.wait!, more, last) : undefined;
   const change = reason ? woken(id, changed, reason, now) : { id, flow: changed };
-  yield* ask({ op: 'change', changes: [change] });
+  yield* perform({ op: 'change', changes: [change] });
   const row = { id, kind: 'signal' as const, key: sent.id, value: JSON.stringify(signal) };
-  yield* ask({ op: 'write', puts: [row], removals: [] });
+  yield* perform({ op: 'write', puts: [row], removals: [] });
   return { kind: 'stored', signal };
 }
 
@@ -150,11 +150,11 @@ export type StepResult =
 /** Records steps under the lease of the task: all or none. The first record of a name wins. */
 export function* recordSteps(request: StepRecords): FlowProgram<StepResult> {
   const { id, token, now, steps, maxSteps } = request;
-  const task = (yield* ask({ op: 'tasks', ids: [id] })).get(id);
+  const task = (yield* perform({ op: 'tasks', ids: [id] })).get(id);
   if (!task || !isTask(task)) return { kind: 'not_found' };
   if (task.lease?.token !== token || task.lease.expiresAt <= now) return { kind: 'lease_lost' };
   const keys = [...new Set(steps.map(({ name }) => name))];
-  const rows = yield* ask({ op: 'rows', kind: 'step', ids: [id], keys });
+  const rows = yield* perform({ op: 'rows', kind: 'step', ids: [id], keys });
   const known = new Map(rows.map((row) => [row.key, JSON.parse(row.value) as StoredStep]));
   const flow = task.flow ?? {};
   let { count, bytes } = flow.steps ?? { count: 0, bytes: 0 };
@@ -177,15 +177,15 @@ export function* recordSteps(request: StepRecords): FlowProgram<StepResult> {
   const read = yield* consume(id, consumed);
   const signals = flow.signals && withoutRead(flow.signals, read.map(signalOf));
   const changed = { ...flow, steps: { count, bytes }, suspensions: 0, signals };
-  yield* ask({ op: 'change', changes: [{ id, flow: changed }] });
-  yield* ask({ op: 'write', puts: [...puts, ...read], removals: [] });
+  yield* perform({ op: 'change', changes: [{ id, flow: changed }] });
+  yield* perform({ op: 'write', puts: [...puts, ...read], removals: [] });
   return { kind: 'done', steps: done };
 }
 
 /** The rows of unread signals, as they are once they are read. */
 function* consume(id: string, keys: readonly string[]): FlowProgram<FlowRow[]> {
   if (keys.length === 0) return [];
-  const rows = yield* ask({ op: 'rows', kind: 'signal', ids: [id], keys: [...new Set(keys)] });
+  const rows = yield* perform({ op: 'rows', kind: 'signal', ids: [id], keys: [...new Set(keys)] });
   return rows.flatMap((row) => {
     const { payload: _payload, ...signal } = signalOf(row);
     if (signal.isConsumed) return [];

@@ -29,7 +29,7 @@ export const flowTables = [
 const member = flowRowKinds.indexOf('member') + 1;
 
 /** Part of a statement: the tasks in `gone` for which others may wait have ended. */
-export const flowEnds = (outcome: string) => `flow_told AS (
+export const flowEnds = (outcome: string) => `flow_noted AS (
     INSERT INTO millrace.flow_ends (id, outcome)
     SELECT g.id, ${outcome} FROM gone g WHERE g.flow LIKE '%"hasWaiters":true%'
     RETURNING id
@@ -100,7 +100,7 @@ export const removeFlowRows = statement(
   WHERE r.id = i.id AND r.kind = i.kind AND r.key = i.key`,
 );
 
-/** Takes ends that were not told yet, at most $1. One that runs again will end again. */
+/** Takes ends of which nobody was notified yet, at most $1. One that runs again will end again. */
 export const takeFlowEnds = skippingStatement(
   'take_flow_ends',
   `WITH taken AS (

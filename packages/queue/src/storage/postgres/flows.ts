@@ -25,7 +25,7 @@ export interface FlowIoOptions {
   transaction: Transaction;
   counters: Counters;
   now: number;
-  /** Collects what listeners are told after the commit. */
+  /** Collects what listeners are notified of after the commit. */
   effects?: FlowEffects | undefined;
 }
 
@@ -165,16 +165,16 @@ function keyValues(rows: readonly FlowRowKey[]): unknown[] {
 const maxEnds = 500;
 
 /**
- * Tells waiting tasks about ends that were committed before, until none is left: those of this
+ * Notifies waiting tasks of ends that were committed before, until none is left: those of this
  * call, and those whose server was killed. Returns how many.
  */
-export async function tellFlowEnds(
+export async function notifyWaiters(
   connections: Connections,
   options: Omit<FlowIoOptions, 'transaction'> & { takeEnds: Statement },
 ): Promise<number> {
-  let told = 0;
+  let count = 0;
   for (;;) {
-    const count = await connections.transact(async (transaction) => {
+    const noted = await connections.transact(async (transaction) => {
       const taken = await transaction.query<{ id: string; outcome: number; runs_again: boolean }>(
         options.takeEnds,
         [maxEnds],
@@ -186,8 +186,8 @@ export async function tellFlowEnds(
       if (ends.size > 0) await runLater(tasksEnded(ends, options.now), io);
       return taken.length;
     });
-    told += count;
-    if (count === 0) return told;
+    count += noted;
+    if (noted === 0) return count;
   }
 }
 

@@ -4,7 +4,7 @@ import type { Random } from '@millrace/kit/random';
 import type { AuditRecord } from '../../core/audit.js';
 import type { Queue, QueueCounts } from '../../core/queue.js';
 import type { FullTask, Task, Tombstone, WholeTask } from '../../core/task.js';
-import { expiredError, ListeningStore } from '../port/store-parts.js';
+import { expiredError } from '../port/store-parts.js';
 import {
   type AuditQuery,
   type ClaimRequest,
@@ -67,10 +67,9 @@ import { waitKinds } from '../../core/flow.js';
 import { insertFlow } from '../port/flow-graph.js';
 import { suspendTask } from '../port/flow-run.js';
 import { runLater } from '../port/flow-program.js';
-import type { AnyProgram } from '../port/flow-store.js';
-import { type FlowRow, type FlowRowQuery, type TaskWithResult } from '../port/flow-store.js';
-import { keyHolder, takeFlowEnds } from './flow.sql.js';
-import { type FlowEffects, flowIo, readRows as readFlowRows, tellFlowEnds } from './flows.js';
+import { takeFlowEnds } from './flow.sql.js';
+import { type FlowParts, PostgresFlows } from './flow-store.js';
+import { flowIo } from './flows.js';
 import { findTasks, findWholeTasks } from './tasks.js';
 import { groupIsBusy, groupIsFull } from './task-changes.js';
 
@@ -93,12 +92,13 @@ const maxPayloadBytes = 4 * 2 ** 20;
 const clockIntervalMs = 10_000;
 
 /** The store on a PostgreSQL that other servers may share. Use `openPostgresStore`. */
-export class PostgresStore extends ListeningStore implements TaskStore {
+export class PostgresStore extends PostgresFlows implements TaskStore {
   readonly capabilities: StoreCapabilities & { cursorKey: Uint8Array; clock: DatabaseClock };
   readonly #claimed = new ClaimedTasks();
   readonly #notifications: Notifications;
   readonly #claims: Claims;
   readonly #counters: Counters;
+  protected readonly flowParts: FlowParts;
   readonly #leases: Leases;
   readonly #expiries: Expiries;
   readonly #retention: Retention;
@@ -124,6 +124,8 @@ export class PostgresStore extends ListeningStore implements TaskStore {
     const monotonic = () => clock.monotonic();
     const counters = new Counters(connections, monotonic, log);
     this.#counters = counters;
+    const changed = (queue: string) => this.#changed(queue);
+    this.flowParts = { connections, counters, takeEnds: this.#skip(takeFlowEnds), changed };
     this.#claims = new Claims({ connections, counters, instance, clock, log });
     this.#leases = new Leases(connections, monotonic);
     this.#expiries = new Expiries(connections, monotonic, this.#skip(expireTasks));
@@ -220,58 +222,6 @@ export class PostgresStore extends ListeningStore implements TaskStore {
       this.notifyWork(queue, new Set(inserted.map(({ handlerRef }) => handlerRef)));
     }
     return results;
-  }
-
-  async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {
-    const counters = this.#counters;
-    let effects: FlowEffects = { queues: new Set(), dead: new Set() };
-    const result = await this.#connections.transact((transaction) => {
-      effects = { queues: new Set(), dead: new Set() };
-      return runLater(start(), flowIo({ transaction, counters, now, effects }));
-    });
-    this.#flowChanged(effects);
-    if (effects.dead.size > 0) await this.wake(now);
-    return result;
-  }
-
-  readFlowRows(query: FlowRowQuery): Promise<FlowRow[]> {
-    return readFlowRows(this.#connections, query);
-  }
-
-  async readTasks(ids: readonly string[]): Promise<TaskWithResult[]> {
-    if (ids.length === 0) return [];
-    const rows = await this.#connections.query<columns.FoundColumns & { result: string | null }>(
-      columns.findResults,
-      [ids],
-    );
-    const found = new Map(rows.map((row) => [row.id, row]));
-    return ids.flatMap((id) => {
-      const row = found.get(id);
-      return row && row.status !== null ? [{ ...columns.toTask(row), result: row.result }] : [];
-    });
-  }
-
-  async holderOf(queue: string, uniqueKey: string, now: number): Promise<string | undefined> {
-    const values = [queue, columns.withoutZeros(uniqueKey), now];
-    const [row] = await this.#connections.query<{ id: string }>(keyHolder, values);
-    return row?.id;
-  }
-
-  /** Tells waiting tasks about ends; after a crash, also those that a killed server left. */
-  async wake(now: number): Promise<number> {
-    const effects: FlowEffects = { queues: new Set(), dead: new Set() };
-    const takeEnds = this.#skip(takeFlowEnds);
-    const counters = this.#counters;
-    try {
-      return await tellFlowEnds(this.#connections, { counters, now, effects, takeEnds });
-    } finally {
-      this.#flowChanged(effects);
-    }
-  }
-
-  #flowChanged({ queues, dead }: FlowEffects): void {
-    for (const queue of queues) this.#changed(queue);
-    for (const id of dead) this.notifyEnded({ id, status: 'DEAD' });
   }
 
   async getTask(id: string): Promise<FullTask | Tombstone | undefined> {

@@ -47,7 +47,7 @@ export const eventTables = [
  * - `rows`: schedules, jobs, history and workers. `value` changes often; an update that leaves `body`
  *   alone does not copy it.
  * - `flow_rows`: steps, signals and links of tasks. `flow_ends`: tasks that ended and for which others
- *   may wait, until those were told. `flow` of a task is JSON; `wait` says what it waits for, counted
+ *   may wait, until those are notified. `flow` of a task is JSON; `wait` says what it waits for, counted
  *   from 1, and is null from its claim on.
  * - `deleted_queues`: deleted queues whose finished tasks are not all deleted yet.
  */

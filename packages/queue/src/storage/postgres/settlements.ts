@@ -149,7 +149,7 @@ const maxTasks = 50_000;
  */
 export class ClaimedTasks {
   readonly #tasks = new Map<string, Task>();
-  /** Ends of tasks that others wait for, which are still to be told. */
+  /** Ends of tasks that others wait for, of which they are still to be notified. */
   flowEnds = 0;
 
   add(task: Task): void {
@@ -279,7 +279,7 @@ export const settle = statement(
   ), settled AS MATERIALIZED (
     SELECT id FROM back UNION ALL SELECT id FROM gone
   )
-  SELECT count(*) AS count, (SELECT count(*) FROM flow_told) AS flow_ends,
+  SELECT count(*) AS count, (SELECT count(*) FROM flow_noted) AS flow_ends,
     CASE WHEN count(*) < cardinality($1::text[]) THEN string_agg(id, ',') END AS settled
   FROM settled`,
 );

@@ -281,7 +281,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
       const { suspension, now } = each;
       return suspension ? this.#run(suspendTask(each, suspension), now) : this.#settle(each);
     });
-    this.#tellEnds();
+    this.#notifyWaiters();
     for (const { task } of results) if (task) this.notifyEnded(task);
     this.#notify(results.flatMap((result) => (result.kind === 'settled' ? result.task.queue : [])));
     return results;
@@ -347,7 +347,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     const inFlow = ids.filter((id) => action === 'redrive' && this.#rows.get(id)!.flow);
     const program = tasksRedriven({ ids: inFlow, now, withDependents, fromStep });
     const dependents = this.#run(program, now);
-    this.#tellEnds();
+    this.#notifyWaiters();
     if (row) {
       const value = row.value(ids.length);
       return { kind: 'done', ids, dependents, row: this.#own.put({ ...row, value }, now) };
@@ -475,7 +475,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     this.#keys.release(row);
     this.notifyEnded(row);
     this.#noteEnd(row);
-    this.#tellEnds();
+    this.#notifyWaiters();
   }
 
   #noteEnd({ id, status, flow, completedAt, deadAt }: MemoryRow): void {
@@ -484,7 +484,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     this.#endedAt = (completedAt ?? deadAt)!;
   }
 
-  #tellEnds(): void {
+  #notifyWaiters(): void {
     while (this.#ended.size > 0) {
       const ended = this.#ended;
       this.#ended = new Map();
@@ -495,7 +495,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
   #insertAll(tasks: readonly NewTask[], now: number): InsertResult[] {
     if (!tasks.some(({ flow }) => flow)) return tasks.map((task) => this.#insert(task, now));
     const results = this.#run(insertFlow(tasks, now), now);
-    this.#tellEnds();
+    this.#notifyWaiters();
     return results;
   }
 
@@ -541,7 +541,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     const before = new Set(this.#rows.keys());
     try {
       const result = this.#run(start(), now);
-      this.#tellEnds();
+      this.#notifyWaiters();
       return result;
     } catch (error) {
       // Only programs that store tasks throw.
