@@ -285,7 +285,7 @@ test('every command of the group explains itself, in 80 columns', async () => {
   expect(code).toBe(0);
   const group = JSON.parse(out) as CommandShape;
   expect(group.commands.map(({ name }) => name).join(' ')).toBe(
-    'serve token secret create config test submit get tasks cancel update run-now list stats watch top dlq ' +
+    'serve token secret create config test submit get tasks tree signal cancel update run-now list stats watch top dlq ' +
       'redrive purge job schedule pause resume work workers delete audit backup ' +
       'restore verify migrate',
   );

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { systemClock } from '@millrace/kit/clock';
 import { silentLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
@@ -174,4 +175,15 @@ test('a role with EXECUTE alone can do nothing else', async () => {
   ]) {
     await expect(client.query(text)).rejects.toThrow('permission denied');
   }
+});
+
+test('the example of the documentation runs', async () => {
+  const page = new URL('../../../../docs/how-to/run-the-queue-on-postgresql.md', import.meta.url);
+  const text = readFileSync(page, 'utf8');
+  const [, example] = /## Submit in your own transaction[^]*?```text\n([^]*?)```/.exec(text) ?? [];
+  const client = await connect();
+  await client.query('CREATE TEMP TABLE orders (id integer)');
+  const results = (await client.query(example!)) as unknown as { rows: { submit?: string }[] }[];
+  const id = results.flatMap(({ rows }) => rows.map(({ submit }) => submit)).find(Boolean)!;
+  expect(await store.getTask(id)).toMatchObject({ queue: 'mail', uniqueKey: 'order-4711' });
 });

@@ -3,7 +3,7 @@ import {
   type EventDetail,
   type EventPage,
   type EventPosition,
-  eventsKeptMs,
+  eventRetentionMs,
   eventsRecordedMs,
   eventTypes,
   maxEvents,
@@ -90,7 +90,7 @@ export class EventRecorder {
     for (const { key, value } of rows.range({ ...allEvents, limit: maxTrimmed })) {
       const events = eventsIn(value);
       const last = numberOf(key) + events.length - 1;
-      const isOld = last < this.#next - maxEvents || events[0]![1] < now - eventsKeptMs;
+      const isOld = last < this.#next - maxEvents || events[0]![1] < now - eventRetentionMs;
       if (!isOver && !isOld && last > this.#floor) break;
       old.push(key);
       floor = Math.max(floor, last);

@@ -75,9 +75,9 @@ export interface EventLog {
 }
 
 /** Events are kept this long, unless there are more than `maxEvents`. */
-export const eventsKeptMs = 600_000;
+export const eventRetentionMs = 600_000;
 export const maxEvents = 100_000;
 /** Recording goes on this long after the last reader. */
-export const eventsRecordedMs = 2 * eventsKeptMs;
+export const eventsRecordedMs = 2 * eventRetentionMs;
 /** A reader renews the recording when less than this is left of it. */
-export const renewEventsMs = eventsKeptMs + 300_000;
+export const renewEventsMs = eventRetentionMs + 300_000;

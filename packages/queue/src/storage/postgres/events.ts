@@ -2,7 +2,7 @@ import {
   type EventDetail,
   type EventPage,
   type EventPosition,
-  eventsKeptMs,
+  eventRetentionMs,
   eventsRecordedMs,
   eventTypes,
   maxEvents,
@@ -174,7 +174,7 @@ export class PostgresEvents {
   }
 
   async trim(now: number): Promise<void> {
-    await this.connections.query(trimEvents, [now - eventsKeptMs - trimSlackMs, maxEvents]);
+    await this.connections.query(trimEvents, [now - eventRetentionMs - trimSlackMs, maxEvents]);
   }
 }
 

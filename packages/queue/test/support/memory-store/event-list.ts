@@ -2,7 +2,7 @@ import {
   type EventDetail,
   type EventPage,
   type EventPosition,
-  eventsKeptMs,
+  eventRetentionMs,
   eventsRecordedMs,
   type TaskEventType,
 } from '../../../src/storage/port/events.js';
@@ -28,7 +28,7 @@ export class EventList {
   }
 
   trim(now: number): void {
-    while (this.#events[0] && this.#events[0].event.at < now - eventsKeptMs) {
+    while (this.#events[0] && this.#events[0].event.at < now - eventRetentionMs) {
       [this.#floor] = this.#events.shift()!.position;
     }
   }
