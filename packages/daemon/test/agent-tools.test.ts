@@ -170,15 +170,15 @@ test('a question of an agent goes to a person, and the answer comes back', async
   const agent = await spawn();
   const call = await mcp(agent.token);
   const options = ['SQLite', 'PostgreSQL'];
-  const asked = await call('ask_person', { title: 'Which one?', options, timeout_ms: 0 });
-  expect(asked).toMatchObject({ status: 'open', kind: 'choice', session_id: agent.id });
-  const waiting = call('ask_person', { id: asked.id, timeout_ms: 60_000 });
+  const question = await call('ask_person', { title: 'Which one?', options, timeout_ms: 0 });
+  expect(question).toMatchObject({ status: 'open', kind: 'choice', session_id: agent.id });
+  const waiting = call('ask_person', { id: question.id, timeout_ms: 60_000 });
   const { questions } = await api.ok('GET', '/api/v1/questions?status=open');
-  expect(questions).toContainEqual(asked);
-  await api.ok('POST', `/api/v1/questions/${asked.id}:answer`, { option_id: '2' });
+  expect(questions).toContainEqual(question);
+  await api.ok('POST', `/api/v1/questions/${question.id}:answer`, { option_id: '2' });
   expect(await waiting).toMatchObject({ status: 'answered', answer: '2', answered_by: 'token' });
-  const ask = { method: 'POST', path: '/api/v1/questions', body: { title: 'Why?' } };
-  const { json: text } = await agent.as.send(ask);
+  const creation = { method: 'POST', path: '/api/v1/questions', body: { title: 'Why?' } };
+  const { json: text } = await agent.as.send(creation);
   await api.ok('POST', `/api/v1/questions/${text.id}:answer`, { text: 'because' });
   expect(await agent.as.ok('POST', `/api/v1/questions/${text.id}:wait`, {})).toMatchObject({
     answer: 'because',

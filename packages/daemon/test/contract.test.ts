@@ -77,8 +77,8 @@ beforeAll(async () => {
   const doomed = await open.api.send({ ...spawnRequest, body: agent });
   const { id } = spawned.json;
   for (const each of [id, doomed.json.id]) await ended(each);
-  const asked = { session_id: id, title: 'Which one?' };
-  good['askQuestion'] = { method: 'POST', path: '/api/v1/questions', body: asked };
+  const newQuestion = { session_id: id, title: 'Which one?' };
+  good['createQuestion'] = { method: 'POST', path: '/api/v1/questions', body: newQuestion };
   Object.assign(good, sessionRequests(id), { spawnSession: { ...spawnRequest, body: agent } });
   good['deleteSession'] = { method: 'DELETE', path: `/api/v1/sessions/${doomed.json.id}` };
   good['setForceCompact'] = {
@@ -187,7 +187,7 @@ const answers: Record<string, number> = {
   spawnSession: 201,
   sendToSession: 409,
   answerQuestion: 409,
-  askQuestion: 409,
+  createQuestion: 409,
   createPipeline: 201,
   receiveQueueTask: 202,
 };
@@ -423,13 +423,13 @@ describe('every operation that is served', () => {
       await refuse('waitForQuestion', 'INVALID_REQUEST', { ...good['waitForQuestion']!, body });
       await refuse('waitForSession', 'INVALID_REQUEST', { ...good['waitForSession']!, body });
     }
-    const ask = good['askQuestion']!;
+    const creation = good['createQuestion']!;
     for (const body of [{}, { title: '' }, { title: 'x' }, { title: 'x', options: [1] }]) {
-      await refuse('askQuestion', 'INVALID_REQUEST', { ...ask, body });
+      await refuse('createQuestion', 'INVALID_REQUEST', { ...creation, body });
     }
     const nobody = { session_id: 'nobody', title: 'x' };
-    await refuse('askQuestion', 'SESSION_NOT_FOUND', { ...ask, body: nobody });
-    await refuse('askQuestion', 'SESSION_STATE', ask);
+    await refuse('createQuestion', 'SESSION_NOT_FOUND', { ...creation, body: nobody });
+    await refuse('createQuestion', 'SESSION_STATE', creation);
     for (const body of [{ option_id: '9' }, { text: 'yes' }]) {
       await refuse('answerQuestion', 'UNKNOWN_OPTION', { ...answer, body });
     }

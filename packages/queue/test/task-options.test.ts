@@ -146,7 +146,7 @@ describe.each(['embedded', 'postgres'])('tasks with options on the %s store', (k
     expect(again.attempt).toBe(2);
   });
 
-  test('max_in_flight_per_group: so many of a group run, and waiting_for says so', async () => {
+  test('max_in_flight_per_group: this many of a group run, and waiting_for says so', async () => {
     await queue('mail.groups', { limits: { max_in_flight_per_group: 2 } });
     for (let i = 0; i < 4; i++) await submit('mail.groups', { group_key: 'a' });
     const other = await submit('mail.groups', { group_key: 'b' });

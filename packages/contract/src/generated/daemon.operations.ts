@@ -545,7 +545,7 @@ export const daemonOperations = {
     authenticated: true,
     codes: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'TOO_MANY_ATTEMPTS', 'INTERNAL'],
   },
-  askQuestion: {
+  createQuestion: {
     method: 'POST',
     path: '/api/v1/questions',
     authenticated: true,

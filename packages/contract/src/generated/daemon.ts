@@ -1080,7 +1080,7 @@ export interface paths {
      * Ask a person
      * @description A question in the name of a session: it lands where the questions of agents land. With `wait_ms` the response waits for the answer; `:wait` waits again.
      */
-    post: operations['askQuestion'];
+    post: operations['createQuestion'];
     delete?: never;
     options?: never;
     head?: never;
@@ -5438,7 +5438,7 @@ export interface operations {
       500: components['responses']['Internal'];
     };
   };
-  askQuestion: {
+  createQuestion: {
     parameters: {
       query?: never;
       header?: never;

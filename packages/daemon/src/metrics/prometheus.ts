@@ -82,10 +82,10 @@ export class DaemonSeries {
   }
 
   async #read({ sessions, questions, usage, spend }: SeriesSources): Promise<void> {
-    const [all, asked] = await Promise.all([sessions(), questions()]);
+    const [all, open] = await Promise.all([sessions(), questions()]);
     this.#sessions.reset();
     for (const { status } of all) this.#sessions.inc({ status });
-    this.#questions.set(asked.length);
+    this.#questions.set(open.length);
     this.#percent.reset();
     for (const { backend, scope, percent } of usage())
       this.#percent.set({ backend, scope }, percent);

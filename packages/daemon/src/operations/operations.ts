@@ -206,7 +206,7 @@ export async function waitForSession(
 }
 
 /** Asks a person in the name of a session. */
-export async function askQuestion(
+export async function createQuestion(
   context: Pick<DaemonContext, 'sessions' | 'questions'>,
   request: DaemonSchema<'AskRequest'>,
   {

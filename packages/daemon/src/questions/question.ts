@@ -21,15 +21,15 @@ export interface StoredQuestion {
   ref: string | null;
 }
 
-const askedByCall = 'call:';
+const callPrefix = 'call:';
 
 /** The reference of a question that an agent asks by a call, in which it waits for the answer. */
 export function callRef(id: string): string {
-  return `${askedByCall}${id}`;
+  return `${callPrefix}${id}`;
 }
 
-export function isAskedByCall(ref: string | null): boolean {
-  return ref?.startsWith(askedByCall) === true;
+export function isFromCall(ref: string | null): boolean {
+  return ref?.startsWith(callPrefix) === true;
 }
 
 /** The answer in a request; refuses one that the question does not offer. */

@@ -16,7 +16,7 @@ export const agentOperations: ReadonlySet<string> = new Set<keyof ServedOperatio
   'sendToSession',
   'stopSession',
   'waitForSession',
-  'askQuestion',
+  'createQuestion',
   'getQuestion',
   'waitForQuestion',
 ]);

@@ -5,7 +5,7 @@ import type { Log } from '@millrace/kit/log';
 import type { World } from '@millrace/kit/world';
 import type { DaemonContext } from '../operations/context.js';
 import {
-  askQuestion,
+  createQuestion,
   getBoard,
   getSession,
   getSessionSummary,
@@ -112,7 +112,7 @@ export function sessionHandlers(
 
 type QuestionOperations = Pick<
   DaemonOperations,
-  'listQuestions' | 'getQuestion' | 'answerQuestion' | 'askQuestion' | 'waitForQuestion'
+  'listQuestions' | 'getQuestion' | 'answerQuestion' | 'createQuestion' | 'waitForQuestion'
 >;
 
 const defaultQuestions = 200;
@@ -122,11 +122,11 @@ export function questionHandlers(
   { clock, random }: Pick<World, 'clock' | 'random'>,
 ): Handlers<QuestionOperations, Caller> {
   return {
-    askQuestion: async ({ body, principal, signal }) => {
+    createQuestion: async ({ body, principal, signal }) => {
       const { agent } = principal;
       checkOwn(principal, body.session_id ?? agent ?? '');
-      const asked = await askQuestion(context, body, { agent, random, clock, signal });
-      return { status: 201, body: asked };
+      const question = await createQuestion(context, body, { agent, random, clock, signal });
+      return { status: 201, body: question };
     },
     waitForQuestion: async ({ params, body: { timeout_ms: waitMs = maxWaitMs }, ...call }) => {
       checkOwn(call.principal, context.questions.get(params.id).session_id);

@@ -5,7 +5,7 @@ import type { PendingPermission } from '../acp-host/state.js';
 import { isEnded, type Entry } from '../core/session.js';
 import {
   decide,
-  isAskedByCall,
+  isFromCall,
   isSameQuestion,
   type QuestionContent,
   type StoredQuestion,
@@ -79,7 +79,7 @@ export class PendingQuestions {
     const { questions } = this.#parts;
     const refs = new Map(pending.map((each) => [permissionRef(handle.starts, each.id), each]));
     for (const { question, ref } of questions.openOf(session.id)) {
-      if (ref === null || isAskedByCall(ref)) continue;
+      if (ref === null || isFromCall(ref)) continue;
       if (!refs.has(ref) && !questions.isAnswering(question.id)) {
         await questions.close(question.id);
       }

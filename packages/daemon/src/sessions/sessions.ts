@@ -6,7 +6,7 @@ import { contextState, thresholdsFor } from '../core/guard.js';
 import { fail, invalid } from '../core/api.js';
 import { usable } from '../registry/backends.js';
 import { isEnded, type WorktreeOrigin } from '../core/session.js';
-import { isAskedByCall, type StoredQuestion } from '../questions/question.js';
+import { isFromCall, type StoredQuestion } from '../questions/question.js';
 import { adopt } from './adoption.js';
 import { AcpDriver } from './drivers/acp.js';
 import { HeadlessDriver } from './drivers/headless.js';
@@ -172,7 +172,7 @@ export class AgentSessions implements Sessions {
     const { session_id: id } = question;
     const entry = this.#store.need(id);
     // It waits for the answer in a call of its own.
-    if (isAskedByCall(ref)) return 'taken';
+    if (isFromCall(ref)) return 'taken';
     const { keepsPrompt } = this.#writeTo(id, ref === null ? 'choice' : 'permission');
     if (ref === null && question.kind === 'text') {
       await this.send(id, answer);

@@ -26,10 +26,10 @@ export class Forecasts {
       if (percent === null) continue;
       const name = `${backend}:${scope}`;
       const points = this.#points.get(name) ?? [];
-      // A window that was reset begins anew.
+      // A window that was reset begins again.
       const known = points.length > 0 && percent < points.at(-1)!.percent ? [] : points;
-      const kept = known.filter((point) => at - point.at <= maxSpanMs);
-      this.#points.set(name, [...kept, { at, percent }]);
+      const recent = known.filter((point) => at - point.at <= maxSpanMs);
+      this.#points.set(name, [...recent, { at, percent }]);
     }
   }
 

@@ -113,13 +113,13 @@ export function eventTests(fixture: Fixture): void {
       expect(await fixture.store.readEvents({ after: next, limit: 1 })).toBe('stale');
     });
 
-    test('onEvents: tells of new events', async () => {
+    test('onEvents: reports new events', async () => {
       await fixture.queue();
       await fixture.store.startEvents(noon);
       let stop = () => {};
-      const told = new Promise<void>((resolve) => (stop = fixture.store.onEvents(resolve)));
+      const reported = new Promise<void>((resolve) => (stop = fixture.store.onEvents(resolve)));
       await fixture.submit();
-      await told;
+      await reported;
       stop();
     });
   });

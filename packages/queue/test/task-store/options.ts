@@ -54,7 +54,7 @@ export function optionTests(fixture: Fixture): void {
       expect(await fixture.claimIds({ now: noon + 9_000, labels: ['gpu'] })).toEqual([skipped]);
     });
 
-    test('maxPerGroup: so many of a group are in flight, and others are not held up', async () => {
+    test('maxPerGroup: this many of a group are in flight, and others are not held up', async () => {
       await fixture.queue();
       const ids: string[] = [];
       for (let i = 0; i < 12; i++) ids.push(await fixture.submit({ groupKey: 'a' }));
@@ -146,14 +146,14 @@ export function optionTests(fixture: Fixture): void {
       expect(await fixture.store.deleteFinished({ ...sweep, ...at(noon + 200) })).toBe(1);
       expect((await fixture.tombstone(plain)).id).toBe(plain);
       expect((await fixture.task(long)).status).toBe('SUCCEEDED');
-      const kept = await fixture.die({ options: { retainMs: 10_000 } }, noon + 300);
+      const retained = await fixture.die({ options: { retainMs: 10_000 } }, noon + 300);
       const died = await fixture.die({}, noon + 300);
       const dying = { queue: 'mail', status: 'DEAD', endedBefore: noon + 400 } as const;
       expect(await fixture.store.deleteFinished({ ...dying, ...at(noon + 400) })).toBe(1);
       expect((await fixture.tombstone(died)).id).toBe(died);
-      await fixture.redrive([kept]);
+      await fixture.redrive([retained]);
       expect(await fixture.store.deleteRetained(at(noon + 100_000))).toBe(1);
-      expect((await fixture.task(kept)).status).toBe('PENDING');
+      expect((await fixture.task(retained)).status).toBe('PENDING');
     });
   });
 }
