@@ -25,6 +25,7 @@ export interface FlowParts {
 /** The part of the store for flows. */
 export abstract class PostgresFlows extends ListeningStore implements FlowStore {
   protected abstract readonly flowParts: FlowParts;
+  #waking: Promise<unknown> = Promise.resolve();
 
   async runFlow<Result>(start: () => AnyProgram<Result>, now: number): Promise<Result> {
     const counters = this.flowParts.counters;
@@ -61,7 +62,15 @@ export abstract class PostgresFlows extends ListeningStore implements FlowStore 
   }
 
   /** Notifies waiting tasks of ends; after a crash, also of those that a killed server left. */
-  async wake(now: number): Promise<number> {
+  wake(now: number): Promise<number> {
+    // One after the other: a call resolves when its ends were handled, also those that an earlier
+    // call took.
+    const mine = this.#waking.then(() => this.#wake(now));
+    this.#waking = mine.catch(() => undefined);
+    return mine;
+  }
+
+  async #wake(now: number): Promise<number> {
     const effects: FlowEffects = { queues: new Set(), dead: new Set() };
     const takeEnds = this.flowParts.takeEnds;
     const counters = this.flowParts.counters;
