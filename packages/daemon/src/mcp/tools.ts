@@ -332,7 +332,10 @@ export const tools: readonly Tool[] = [
     output: { contract: 'Question' },
     request: ({ id, timeout_ms, ...question }) =>
       id === undefined
-        ? { operation: 'createQuestion', body: { ...question, wait_ms: timeout_ms ?? defaultWaitMs } }
+        ? {
+            operation: 'createQuestion',
+            body: { ...question, wait_ms: timeout_ms ?? defaultWaitMs },
+          }
         : {
             operation: 'waitForQuestion',
             params: { id },

@@ -84,6 +84,8 @@ test('what is left out has its default', () => {
     groupKey: null,
     dueAt: now,
     expiresAt: null,
+    isDebounced: false,
+    options: undefined,
     submittedBy: 'ada',
     maxPending: 9,
   });

@@ -11,8 +11,8 @@ import {
   type Step,
 } from '@millrace/worker';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { newEmbeddedStore, startTestServer, tokens } from '../../queue/test/support/server.js';
-import { createDelivery } from '../../queue/src/delivery/index.js';
+import { newEmbeddedStore, startTestServer, tokens } from '../packages/queue/test/support/server.js';
+import { createDelivery } from '../packages/queue/src/delivery/index.js';
 
 const tasks = defineTasks<{ flow: unknown; child: unknown }>();
 type Types = NonNullable<(typeof tasks)['~types']>;
