@@ -3,7 +3,7 @@ import { campaignSize } from '../../../test/support/campaign.js';
 import { simulateQueue, simulateQueueOnce } from '../simulation/index.js';
 
 /** `npm run simulate` runs more; every fault and event below occurs within these. */
-const seedCount = campaignSize({ quick: 12, full: 40 });
+const seedCount = campaignSize({ quick: 16, full: 40 });
 
 // Half a minute on an idle core at full size; a busy machine may take its time.
 const patience = { timeout: 900_000 };
