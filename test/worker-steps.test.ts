@@ -11,7 +11,11 @@ import {
   type Step,
 } from '@millrace/worker';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { newEmbeddedStore, startTestServer, tokens } from '../packages/queue/test/support/server.js';
+import {
+  newEmbeddedStore,
+  startTestServer,
+  tokens,
+} from '../packages/queue/test/support/server.js';
 import { createDelivery } from '../packages/queue/src/delivery/index.js';
 
 const tasks = defineTasks<{ flow: unknown; child: unknown }>();
