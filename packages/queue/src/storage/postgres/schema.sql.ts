@@ -151,7 +151,9 @@ export const tables = [
     WHERE stage = 0`,
   `CREATE INDEX live_scheduled ON millrace.live (queue_no, due_at, id) WHERE stage = 1`,
   // The condition on created_at keeps the planner from using it for other searches.
-  `CREATE INDEX live_oldest ON millrace.live (queue_no, due_at)
+  `CREATE INDEX live_oldest ON millrace.live (queue_no, created_at)
+    WHERE stage < 2 AND created_at >= 0`,
+  `CREATE INDEX live_due ON millrace.live (queue_no, due_at)
     WHERE stage < 2 AND created_at >= 0`,
   `CREATE INDEX live_expiring ON millrace.live (expires_at, id)
     WHERE stage < 2 AND expires_at IS NOT NULL`,

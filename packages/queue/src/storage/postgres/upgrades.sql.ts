@@ -136,8 +136,7 @@ export const upgrades: Readonly<Record<number, readonly string[]>> = {
   ],
   // The oldest pending task by its due time; events; options of tasks.
   14: [
-    'DROP INDEX millrace.live_oldest',
-    `CREATE INDEX live_oldest ON millrace.live (queue_no, due_at)
+    `CREATE INDEX live_due ON millrace.live (queue_no, due_at)
       WHERE stage < 2 AND created_at >= 0`,
     'UPDATE millrace.low_water_marks SET due_at = 0 WHERE priority = -2',
     ...eventTables,
