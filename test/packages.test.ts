@@ -133,7 +133,7 @@ test('no package carries sources or tests', () => {
   const unexpected = names.flatMap((name) => {
     const files = readdirSync(placeOf(name), { recursive: true, encoding: 'utf8' });
     return files.filter(
-      (file) => !file.includes('node_modules') && /\.test(-support)?\./.test(file),
+      (file) => !file.includes('node_modules') && /\.test(-support)?\.(?!yaml$)/.test(file),
     );
   });
   expect(unexpected).toEqual([]);

@@ -87,10 +87,12 @@ describe('queues', () => {
     await server.makeQueue('idle');
     const listed = await server.json(['list']);
     expect(faultsOf('QueueList', listed)).toEqual([]);
-    expect(await server.ok(['ls'])).toMatch(/^QUEUE +STATE +PENDING +IN FLIGHT +DLQ +OLDEST/);
+    expect(await server.ok(['ls'])).toMatch(
+      /^QUEUE +STATE +PENDING +DELAYED +IN FLIGHT +DLQ +OLDEST/,
+    );
     expect(faultsOf('Stats', await server.json(['stats', 'idle']))).toEqual([]);
     expect(await server.ok(['stats', 'idle'])).toBe(
-      'queue      idle\npending    0\nin flight  0\ndlq        0\noldest     -\n' +
+      'queue      idle\nstate      running\npending    0\ndelayed    0\nin flight  0\ndlq        0\noldest     -\n' +
         'rate/s     0\nsucceeded  0\nfailed     0\ndied       0\n',
     );
     expect(await server.ok(['pause', 'idle'])).toBe(

@@ -148,6 +148,7 @@ describe('queues', () => {
         expect([pending > 0, in_flight]).toEqual([true, 0]);
       });
       await page.getByRole('button', { name: 'Submit test task' }).click();
+      await page.getByLabel('Handler').fill('break.card');
       await page.getByRole('button', { name: 'Submit', exact: true }).click();
       await page.getByText('The circuit breaker is open').waitFor();
       await page.locator('.figure', { hasText: 'Breaker' }).getByText('open').waitFor();

@@ -1,16 +1,24 @@
-import { fileURLToPath } from 'node:url';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { Refusal } from '@millrace/kit/errors';
 import type { CtlCommand } from '../base/command.js';
 import type { Tools } from '../base/tools.js';
 
-/** In the repository and in the published package. */
-const source = () => fileURLToPath(new URL('../../../../packaging', import.meta.url));
+/** Above this file, in the repository and in the published package alike. */
+function source(): string {
+  for (let above = import.meta.dirname; above !== dirname(above); above = dirname(above)) {
+    const folder = join(above, 'packaging');
+    if (existsSync(join(folder, 'systemd'))) return folder;
+  }
+  throw new Refusal('NOT_FOUND', 'The files are not part of this installation. Install it again.');
+}
 
 export function build(packaging: CtlCommand, tools: Tools): void {
   packaging.description(
     'Copy the files for operating Millrace: systemd units, Prometheus alerts, a Grafana dashboard, ' +
       'compose files, an image and Kubernetes manifests.',
   );
+  packaging.example('ctl packaging copy ./packaging', 'all of them');
   packaging
     .command('copy')
     .summary('Copy systemd units, alerts, Grafana, compose and Kubernetes files')
