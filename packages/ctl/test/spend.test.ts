@@ -18,10 +18,10 @@ describe('whatever the daemon says', () => {
       const spend = [...path, 'spend', '--url', fake.url];
       const screen = await ctl(spend, { COLUMNS: '80' });
       expect(screen).toMatchObject({ code: 0, err: '' });
-      expect(screen.out).toContain('All time     $12.50  $14.25     2.1M in, 420k out\n');
+      expect(screen.out).toContain('All time     $14.25  2.1M in, 420k out, 3M cache read, 40k written\n');
       const days = await ctl([...spend, '--by', 'day'], { COLUMNS: '140' });
       expect(days.out).toContain(
-        '2026-01-15   $2.50   $3.00     #####...............  200k in  80k out\n',
+        '2026-01-15   $3.00  #####...............  200k in  80k out\n',
       );
       const json = await ctl([...spend, '--by', 'repo', '--json']);
       expect([json.code, json.err, JSON.parse(json.out)]).toEqual([0, '', rollup]);
@@ -110,7 +110,7 @@ describe('with a daemon and transcripts', () => {
     expect(faultsOf('SpendRollup', rollup)).toEqual([]);
     expect(rollup).toMatchObject({ total_usd: 0.03, daily_usd: 0.03, output_tokens: 1000 });
     const repos = await server.ctl(['usage', 'spend', '--by', 'repo'], { COLUMNS: '80' });
-    expect(repos.out).toMatch(/^\/nowhere\/mill +\$0\.03 +\$0\.03 +1k in +1k out$/m);
+    expect(repos.out).toMatch(/^\/nowhere\/mill +\$0\.03 +1k in +1k out$/m);
     const cost = await server.json(['cost']);
     expect(faultsOf('SpendRollup', cost.spend)).toEqual([]);
     expect(faultsOf('SavingsReport', cost.savings)).toEqual([]);

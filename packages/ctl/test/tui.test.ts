@@ -116,7 +116,7 @@ describe.skipIf(!hasTmux)('tui (needs tmux)', () => {
     expect(terminal.isAlternate).toBe(true);
     for (const [key, text, keys] of [
       ['2', /ada +\S.*permission +Run a command\?/, 'Enter answer'],
-      ['3', /mail +running +7 +1 +3/, 'p pause/resume  r redrive'],
+      ['3', /mail +running +7 +\d+ +1 +3/, 'p pause/resume  r redrive'],
       ['4', /INSTALLED +TIER/, 'e enable/disable'],
       ['5', /All time/, 'R refresh'],
       ['6', /SEVERITY +NOTIFICATION/, 'Enter mark read'],
