@@ -29,6 +29,9 @@ const samples: Readonly<Record<string, () => string[]>> = {
 const special: Readonly<Record<string, () => string[]>> = {
   'ctl db backup': () => ['--out', join(folder, 'x.backup')],
   'ctl db watch': () => ['people'],
+  'ctl db update': () => ['people', taskId, '{"$inc":{"n":1}}'],
+  'ctl queue update': () => [taskId, '--priority', '1'],
+  'ctl queue backup': () => ['--out', join(folder, 'queue.backup')],
   'ctl db tx': () => [file('ops.json', '[{"op":"get","collection":"a","key":"k"}]')],
   'ctl db import': () => ['people', file('lines.ndjson', '{}\n')],
   'ctl queue submit': () => ['mail', 'send', '--payload', '{}'],

@@ -41,16 +41,16 @@ test('list', () => {
   ];
   expect(listText(queueLists.queues, queues, now, narrow)).toBe(
     `
-QUEUE             STATE    PENDING  IN FLIGHT  DLQ  OLDEST  CALLBACK
-mail              paused         0         64    3  -       https://handlers.ex…
-payments.capture  running      120         64    3  5.2s    https://handlers.ex…
+QUEUE          STATE    PENDING  DELAYED  IN FLIGHT  DLQ  OLDEST  CALLBACK
+mail           paused         0        0         64    3  -       https://handl…
+payments.cap…  running      120        0         64    3  5.2s    https://handl…
 `.slice(1),
   );
   expect(listText(queueLists.queues, queues, now, wide)).toBe(
     `
-QUEUE             STATE    PENDING  IN FLIGHT  DLQ  OLDEST  CALLBACK
-mail              paused         0         64    3  -       https://handlers.example.org/v1/payments/capture/and/settle
-payments.capture  running      120         64    3  5.2s    https://handlers.example.org/v1/payments/capture/and/settle
+QUEUE             STATE    PENDING  DELAYED  IN FLIGHT  DLQ  OLDEST  CALLBACK
+mail              paused         0        0         64    3  -       https://handlers.example.org/v1/payments/capture/and/settle
+payments.capture  running      120        0         64    3  5.2s    https://handlers.example.org/v1/payments/capture/and/settle
 `.slice(1),
   );
 });

@@ -1,3 +1,4 @@
+import { systemClock } from '@millrace/kit/clock';
 import { recentSpend } from '@millrace/daemon/spend';
 import { dayOf, writeFigures, type Figures } from './statusline-file.js';
 
@@ -5,7 +6,7 @@ import { dayOf, writeFigures, type Figures } from './statusline-file.js';
 export async function refreshFigures(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<Figures> {
-  const now = Date.now();
+  const now = systemClock.now();
   const { todayUsd, block } = await recentSpend(env, now);
   const figures: Figures = {
     at: now,

@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { systemClock } from '@millrace/kit/clock';
 import { dayOf, readFigures, type Figures } from './statusline-file.js';
 
 /*
@@ -17,7 +18,7 @@ const inputWaitMs = 30;
 /** Writes the line. Waits for new figures only when there are none that can be shown. */
 export async function printStatusline(outside: NodeJS.Process): Promise<void> {
   const { env, stdin, stdout, argv } = outside;
-  const now = Date.now();
+  const now = systemClock.now();
   const known = readFigures(env);
   const isShowable = known && now - known.at < maxAgeMs && known.day === dayOf(now);
   const input = inputOf(stdin);
@@ -66,9 +67,9 @@ async function inputOf(stdin: NodeJS.ReadStream): Promise<AgentFacts> {
   const chunks: Buffer[] = [];
   await new Promise<void>((resolve) => {
     // What has arrived while this process was busy is read before it gives up.
-    const timer = setTimeout(() => setImmediate(resolve), inputWaitMs);
+    const timer = systemClock.after(inputWaitMs, () => setImmediate(resolve));
     const end = () => {
-      clearTimeout(timer);
+      timer.cancel();
       resolve();
     };
     stdin

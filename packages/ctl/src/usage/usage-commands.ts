@@ -85,7 +85,7 @@ export function addStatusline(group: CtlCommand, tools: Tools): void {
     .action(async ({ refresh }: { refresh?: boolean }) => {
       const { refreshFigures } = await import('./statusline-figures.js');
       const { lineOf } = await import('./statusline.js');
-      const figures = await refreshFigures(process.env);
+      const figures = await refreshFigures(tools.terminal.env);
       if (!refresh) tools.terminal.out.write(`${lineOf(figures, {}, figures.at)}\n`);
     });
 }
