@@ -18,11 +18,11 @@ describe('whatever the daemon says', () => {
       const spend = [...path, 'spend', '--url', fake.url];
       const screen = await ctl(spend, { COLUMNS: '80' });
       expect(screen).toMatchObject({ code: 0, err: '' });
-      expect(screen.out).toContain('All time     $14.25  2.1M in, 420k out, 3M cache read, 40k written\n');
-      const days = await ctl([...spend, '--by', 'day'], { COLUMNS: '140' });
-      expect(days.out).toContain(
-        '2026-01-15   $3.00  #####...............  200k in  80k out\n',
+      expect(screen.out).toContain(
+        'All time     $14.25  2.1M in, 420k out, 3M cache read, 40k written\n',
       );
+      const days = await ctl([...spend, '--by', 'day'], { COLUMNS: '140' });
+      expect(days.out).toContain('2026-01-15   $3.00  #####...............  200k in  80k out\n');
       const json = await ctl([...spend, '--by', 'repo', '--json']);
       expect([json.code, json.err, JSON.parse(json.out)]).toEqual([0, '', rollup]);
     }
