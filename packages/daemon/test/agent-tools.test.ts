@@ -33,7 +33,14 @@ beforeAll(async () => {
   daemon = await startDaemon({ home, path: clis.path, flags });
   api = daemon.api.withHeaders({ authorization: `Bearer ${token}` });
 });
-afterAll(() => daemon.dispose());
+afterAll(async () => {
+  // Agents outlive their daemon.
+  const { sessions } = await api.ok('GET', '/api/v1/sessions');
+  for (const { id } of sessions) {
+    await api.send({ method: 'POST', path: `/api/v1/sessions/${id}:stop` });
+  }
+  await daemon.dispose();
+});
 
 const request = (part: object = {}) => ({
   prompt: 'go on',

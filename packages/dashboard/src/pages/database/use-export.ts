@@ -22,6 +22,6 @@ export function useExport(collection: string, body: FindBody, format: 'jsonl' | 
   return {
     isPending,
     mutate,
-    text: isPending ? `Read ${count(read)}` : format === 'csv' ? 'Save as CSV' : 'Export',
+    text: isPending ? `Read ${count(read)}` : format === 'csv' ? 'Download CSV' : 'Export',
   };
 }
