@@ -1,3 +1,5 @@
+import { headerLine as lineOf } from '@millrace/contract/lists/csv';
+
 type Fields = Readonly<Record<string, unknown>>;
 
 /** Rows as CSV (RFC 4180), with a header of every field that some row has. */
@@ -5,7 +7,7 @@ export function csvOf(rows: readonly unknown[]): string {
   const items = rows.map((row) => (isFields(row) ? row : { value: row }));
   const fields = [...new Set(items.flatMap((item) => Object.keys(item)))];
   const lines = [fields, ...items.map((item) => fields.map((field) => item[field]))];
-  return lines.map((cells) => `${cells.map(cellOf).join(',')}\n`).join('');
+  return lines.map((cells) => lineOf(cells.map(textOf))).join('');
 }
 
 function isFields(row: unknown): row is Fields {
@@ -13,8 +15,7 @@ function isFields(row: unknown): row is Fields {
 }
 
 /** What is missing is an empty cell; lists and objects are JSON. */
-function cellOf(value: unknown): string {
+function textOf(value: unknown): string {
   if (value === undefined || value === null) return '';
-  const text = typeof value === 'object' ? JSON.stringify(value) : String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
