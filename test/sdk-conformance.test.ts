@@ -60,6 +60,12 @@ afterAll(async () => {
   rmSync(data, { recursive: true, force: true });
 });
 
+test('the page lists every scenario', () => {
+  const page = readFileSync(join(sdks, 'conformance', 'README.md'), 'utf8').split('## Results')[1]!;
+  const listed = [...page.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name);
+  expect(listed).toEqual(scenarios.map(({ name }) => name));
+});
+
 describe.each(runners)('$language', ({ language, isThere, command, cwd }) => {
   const prefix = language.split(' ')[0]!.toLowerCase();
   const run = (more: Record<string, string> = {}) => {
