@@ -103,7 +103,8 @@ async function readTasks(
     } catch (error) {
       if (!(error instanceof Refusal) || !error.extra.errors) throw error;
       for (const { pointer, message } of error.extra.errors) {
-        faults.push({ pointer: `/tasks/${index}${pointer}`, message });
+        const at = `/tasks/${index}${pointer}`;
+        if (!faults.some((fault) => fault.pointer === at)) faults.push({ pointer: at, message });
       }
     }
   }
