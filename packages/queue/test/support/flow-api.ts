@@ -111,6 +111,18 @@ export function flowApiTests(name: string, openStore?: OpenStore): void {
         'tasks'
       ] as Body[];
       expect(listed).toMatchObject([{ id: ids[0]!.id, flow_id }]);
+      const graph = (await get(`/v1/flows/${flow_id.toLowerCase()}`)).body;
+      expect(graph).toMatchObject({
+        flow_id,
+        tasks: [
+          { key: 'test', status: 'PENDING', waiting_for: 'dependencies', queue: 'mail' },
+          { key: 'build', status: 'PENDING', depends_on: [], ended_at: null },
+        ],
+      });
+      const [testTask] = graph['tasks'] as Body[];
+      expect(testTask!['depends_on']).toEqual([{ id: ids[1]!.id, on: 'end', status: 'PENDING' }]);
+      expect((await get(`/v1/flows/${flow_id}`, 'stranger')).status).toBe(404);
+      expect((await get(`/v1/flows/${ids[0]!.id}`)).status).toBe(404);
       const bad = await post('/v1/flows', {
         tasks: [
           { key: 'a', queue: 'mail', handler_ref: 'x', depends_on: ['b'] },
@@ -181,6 +193,8 @@ export function flowApiTests(name: string, openStore?: OpenStore): void {
       const suspended = await complete(first, { suspend: { signals: ['go'], until } });
       expect(suspended).toMatchObject({ status: 'PENDING', attempt: 0, wakes_at: until });
       expect(await task(id)).toMatchObject({ waiting_for: 'signal', wakes_at: until });
+      const { wait } = (await get(`/v1/tasks/${id}/run`)).body;
+      expect(wait).toEqual({ kind: 'signal', until, signals: ['go'], mode: 'any' });
       expect((await get('/v1/queues/mail/stats')).body).toMatchObject({ suspended: 1 });
       const sent = await post(`/v1/tasks/${id}/signals`, {
         name: 'go',
