@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef, useState } from 'react';
+import { memo, useEffect, useMemo, useRef, useState } from 'react';
 import { layoutGraph, type GraphItem, type PlacedNode } from './graph-layout.js';
 import { Status, type Tone } from './status.js';
 import { useIsNarrow } from './use-is-narrow.js';
@@ -18,7 +18,7 @@ const gap = { along: 56, across: 16 };
 const edge = 12;
 /** Larger graphs render only what is near the visible part. */
 const maxWhole = 150;
-const overscan = 600;
+const overscan = 300;
 
 interface Place {
   x: number;
@@ -70,26 +70,38 @@ export function Graph({
         {nodes.map((node) => {
           const at = corners.get(node.id)!;
           if (node.id !== selected && !isVisible(at, at)) return null;
-          return (
-            <button
-              key={node.id}
-              type="button"
-              className={`graph-node graph-${node.tone}`}
-              style={{ left: at.x, top: at.y, ...box }}
-              aria-pressed={node.id === selected}
-              title={node.name}
-              onClick={() => onSelect(node.id)}
-            >
-              <span className="ellipsis graph-name">{node.name}</span>
-              <Status tone={node.tone}>{node.status}</Status>
-              {node.note && <span className="visually-hidden"> {node.note}</span>}
-            </button>
-          );
+          const isSelected = node.id === selected;
+          return <Box key={node.id} {...{ node, at, isSelected, onSelect }} />;
         })}
       </div>
     </div>
   );
 }
+
+interface BoxProps {
+  node: GraphNode;
+  at: Place;
+  isSelected: boolean;
+  onSelect: (id: string) => void;
+}
+
+/** Rendered again when its node changes, not when the graph scrolls. */
+const Box = memo(function Box({ node, at, isSelected, onSelect }: BoxProps) {
+  return (
+    <button
+      type="button"
+      className={`graph-node graph-${node.tone}`}
+      style={{ left: at.x, top: at.y, ...box }}
+      aria-pressed={isSelected}
+      title={node.name}
+      onClick={() => onSelect(node.id)}
+    >
+      <span className="ellipsis graph-name">{node.name}</span>
+      <Status tone={node.tone}>{node.status}</Status>
+      {node.note && <span className="visually-hidden"> {node.note}</span>}
+    </button>
+  );
+});
 
 /** Whether the space between two corners is near the visible part. */
 function useVisible(
