@@ -287,7 +287,9 @@ export class CatalogChanges {
     const declared = (this.core.declaredIndexes.get(name) ?? []).filter(isNamed);
     if (declared.length === 0) {
       if (this.settings.get(name)?.some(isNamed)) throw inSettings(name, 'This index');
-      throw refuse('INDEX_NOT_FOUND', `"${name}" has no index "${indexName}".`, {
+      const names = (this.core.catalog.find(name)?.indexes ?? []).map((each) => each.compiled.name);
+      const known = names.length > 0 ? ` It has: ${[...new Set(names)].join('; ')}.` : '';
+      throw refuse('INDEX_NOT_FOUND', `"${name}" has no index "${indexName}".${known}`, {
         collection: name,
         index: indexName,
       });
