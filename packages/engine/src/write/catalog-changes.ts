@@ -130,6 +130,8 @@ export function loadDeclarations(core: Core): void {
       schemas.set(collection, schemaOf(core, collection, declared, record.updatedAt));
     }
     if (declared.index) {
+      // Refuses a kind of a newer version: a node that cannot maintain it neither opens nor follows.
+      compileIndex(declared.index);
       indexes.set(collection.name, [...(indexes.get(collection.name) ?? []), declared.index]);
     }
     if (declared.dropped) dropped.add(collection);
