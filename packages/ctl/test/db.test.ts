@@ -425,6 +425,41 @@ describe('collections', () => {
   });
 });
 
+test('migrate: resumes after SIGKILL, and names the record of a failure', async () => {
+  let count = 0;
+  // Modules are loaded once: each version has a file of its own.
+  const argsFor = (text: string) => {
+    const file = join(server.folder, `moved${count++}.mjs`);
+    writeFileSync(file, text);
+    return ['migrate', 'moved', '--module', file, '--batch', '50'];
+  };
+  const moduleOf = (up: string, more = '') =>
+    argsFor(`export const migrations = [{version: 1, up(doc) {${up}}}${more}];\n`);
+  const toFull = 'doc.full = doc.first + " " + doc.last; delete doc.first; delete doc.last;';
+  const lines = Array.from({ length: 400 }, (_, n) =>
+    JSON.stringify({ key: `p${n}`, data: { first: 'F', last: `L${n}`, n } }),
+  );
+  writeFileSync(join(server.folder, 'moved.ndjson'), lines.join('\n'));
+  await server.json(['import', 'moved', join(server.folder, 'moved.ndjson')]);
+  const killing = moduleOf(`if (doc.n === 170) process.kill(process.pid, 'SIGKILL'); ${toFull}`);
+  const killed = await startCtl(['db', ...killing, '--url', server.url('socket')]).ended;
+  expect(killed.code).not.toBe(0);
+  expect(await server.json(['count', 'moved', 'full?'])).toEqual({ count: 150 });
+  const failed = await server.ctl(moduleOf(`if (doc.n === 399) throw new Error('no'); ${toFull}`));
+  expect(failed.code).toBe(1);
+  expect(failed.err).toMatch(/Migration 1 of "moved" failed for the record [0-9A-Z]{26}: no/);
+  const one = moduleOf(toFull);
+  expect(await server.json(one)).toEqual({ collection: 'moved', version: 1, migrated: 50 });
+  expect((await server.ctl(one)).out).toBe('"moved" is at version 1; 0 records migrated.\n');
+  const two = moduleOf(toFull, ', {version: 2, up: (doc) => ({...doc, half: doc.n / 2})}');
+  expect(await server.json(two)).toMatchObject({ version: 2, migrated: 400 });
+  const { records } = await server.json(['find', 'moved', 'n=8']);
+  expect(records).toMatchObject([{ rev: 3, data: { full: 'F L8', n: 8, half: 4 } }]);
+  const gap = await server.ctl(moduleOf(toFull, ', {version: 3, up() {}}'));
+  expect(gap.err).toMatch('must be unique and rise by one: 3 comes after 1');
+  expect((await server.ctl(argsFor('export const x = 1;'))).code).toBe(2);
+});
+
 describe('watch', () => {
   test('lines for people, JSON for programs, an end after --max changes', async () => {
     await server.json(['put', 'feed', 'a', '{"n":1}']);
