@@ -58,6 +58,7 @@ export const programPages = [
   'docs/how-to/write-safely.md',
   'docs/how-to/update-with-operators.md',
   'docs/how-to/model-and-validate-records.md',
+  'docs/how-to/migrate-documents.md',
   'docs/how-to/watch-changes.md',
   'docs/how-to/back-up-a-database.md',
   'docs/how-to/connect-to-a-database-server.md',
