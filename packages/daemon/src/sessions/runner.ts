@@ -202,7 +202,8 @@ export class SessionRunner {
     const inputAt = this.#parts.clock.now();
     const work = this.#parts.input
       .say(entry, entry.session.prompt)
-      .then(async (isTaken) => {
+      .then(async (hasBegun) => {
+        const isTaken = hasBegun || this.#parts.input.isBlind(entry);
         const input = { inputAt, kind: 'prompt' as const, isTaken, keepsPrompt: false };
         await this.feed(id, { type: 'written', ...input });
         void this.wake();
