@@ -202,9 +202,10 @@ export class SessionRunner {
     const inputAt = this.#parts.clock.now();
     const work = this.#parts.input
       .say(entry, entry.session.prompt)
-      .then(async (hasBegun) => {
-        const isTaken = hasBegun || this.#parts.input.isBlind(entry);
-        const input = { inputAt, kind: 'prompt' as const, isTaken, keepsPrompt: false };
+      .then(async (isTaken) => {
+        // Where a screen says nothing, it is not typed twice.
+        const keepsPrompt = !isTaken && !this.#parts.input.isBlind(entry);
+        const input = { inputAt, kind: 'prompt' as const, isTaken, keepsPrompt };
         await this.feed(id, { type: 'written', ...input });
         void this.wake();
       })

@@ -269,7 +269,12 @@ describe('session: input', () => {
       status_reason: reason,
       last_error: reason,
     });
-    const typed = step(pending, { ...events.written, kind: 'prompt', isTaken: false }).entry;
+    const typed = step(pending, {
+      ...events.written,
+      kind: 'prompt',
+      isTaken: false,
+      keepsPrompt: true,
+    }).entry;
     expect(typed.handle.isPromptPending).toBe(true);
     const ready = step(typed, events.screen).entry;
     expect(step(ready, { ...tick, at: start + 1_000 }).effects).toContainEqual({

@@ -156,7 +156,9 @@ function tick(entry: SessionState, event: EventOf<'tick'>): Outcome {
   const isReady = handle.isPromptPending && readings.screen?.isReady;
   const wasTyped = next.session.last_error === notTaken;
   if (isUndeliverable(next, event.at) && (wasTyped || !isReady)) {
-    const undelivered = wasTyped ? notTaken : 'the program never showed that it was ready for it';
+    const undelivered = wasTyped
+      ? 'it was typed, but nothing shows that it was taken'
+      : 'the program never showed that it was ready for it';
     return {
       entry: { ...next, handle: { ...next.handle, undelivered } },
       effects: [{ type: 'kill' }],
@@ -223,11 +225,11 @@ function input({ session, handle }: SessionState, { kind }: EventOf<'input'>): O
   return { effects: [{ type: 'write', kind, keepsPrompt }] };
 }
 
-const notTaken = 'it was typed, but nothing shows that it was taken';
+const notTaken = 'its prompt was typed, but nothing shows that it was taken';
 
 function written({ session, handle }: SessionState, event: EventOf<'written'>): Outcome {
   const { at, inputAt, kind, isTaken, keepsPrompt } = event;
-  if (!isTaken && kind === 'prompt') {
+  if (kind === 'prompt' && keepsPrompt) {
     // It is typed again when the agent is ready, until it counts as undeliverable.
     return { entry: { session: withFacts(session, { last_error: notTaken }, at), handle } };
   }

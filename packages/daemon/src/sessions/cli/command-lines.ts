@@ -1,5 +1,5 @@
-import type { OutputFormat } from '../../core/session.js';
-import type { CliRules, PromptWay } from './own-rules.js';
+import type { Entry, OutputFormat } from '../../core/session.js';
+import type { CliRules, PromptWay, ScreenKind } from './own-rules.js';
 import { invocationOf, oneShotOf, promptPlace } from '../../registry/programs.js';
 
 /** Arguments of a headless run. */
@@ -177,6 +177,17 @@ export interface PreparedRun {
 /** The row that describes a backend's command line. */
 export function cliOf(id: string, extra: readonly ExtraCli[]): string {
   return extra.find((each) => each.id === id)?.like ?? id;
+}
+
+/** The rules that the config has for a backend. */
+export function rulesOf(extra: readonly ExtraCli[], backend: string): CliRules | undefined {
+  return extra.find(({ id }) => id === backend);
+}
+
+/** What describes the screens of an agent: rules of the config, or a row of the tables. */
+export function screenKindOf(extra: readonly ExtraCli[], { session, handle }: Entry): ScreenKind {
+  const rules = rulesOf(extra, session.backend);
+  return rules && (rules.ready ?? rules.working ?? rules.asks) !== undefined ? rules : handle.cli;
 }
 
 export function takesModel(cli: string): boolean {

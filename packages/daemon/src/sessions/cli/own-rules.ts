@@ -1,4 +1,3 @@
-import type { Entry } from '../../core/session.js';
 import type { QuestionContent, QuestionOption } from '../../questions/question.js';
 import { resetTimeIn } from '../../think/reset-time.js';
 import type { TranscriptRule } from '../../transcripts/own.js';
@@ -35,18 +34,6 @@ export type ScreenRules = Pick<CliRules, 'ready' | 'working' | 'asks'>;
 
 /** A row of the tables of known screens, or the rules of the config. */
 export type ScreenKind = string | ScreenRules;
-
-type Rows = readonly ({ id: string } & CliRules)[];
-
-export function rulesOf(extra: Rows, backend: string): CliRules | undefined {
-  return extra.find(({ id }) => id === backend);
-}
-
-/** What describes the screens of an agent. */
-export function screenKindOf(extra: Rows, { session, handle }: Entry): ScreenKind {
-  const rules = rulesOf(extra, session.backend);
-  return rules && (rules.ready ?? rules.working ?? rules.asks) !== undefined ? rules : handle.cli;
-}
 
 const compiled = new Map<string, RegExp>();
 
@@ -161,11 +148,10 @@ export function optionKind(label: string): QuestionOption['kind'] {
 
 /** A limit that one of the lines reports, the last first. */
 export function ownLimit(
-  rule: LimitRule | undefined,
+  rule: LimitRule,
   lines: readonly string[],
   now: number,
 ): { reason: string; resetAt: number | undefined } | undefined {
-  if (!rule) return undefined;
   for (const line of lines.toReversed()) {
     const found = regex(rule.match).exec(line);
     if (!found) continue;

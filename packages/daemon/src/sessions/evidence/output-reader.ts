@@ -82,7 +82,7 @@ export class OutputReader {
     }: { now: number; limitRetryMs: number; limit?: LimitRule | undefined },
   ): Pick<Exit, 'limit' | 'failure'> {
     const lines = (end.screen?.split('\n') ?? this.#words).filter((line) => line.trim() !== '');
-    const own = ownLimit(limit, lines.slice(-lastTelling), now);
+    const own = limit && ownLimit(limit, lines.slice(-lastTelling), now);
     if (own) {
       return {
         limit: { reason: own.reason, until: own.resetAt ?? now + limitRetryMs },

@@ -1,5 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
-import { ownLimit, rulesOf, screenKindOf, type ScreenKind } from '../cli/own-rules.js';
+import { rulesOf, screenKindOf } from '../cli/command-lines.js';
+import { ownLimit, type ScreenKind } from '../cli/own-rules.js';
 import type { SessionSettings } from '../cli/settings.js';
 import type { Sign, Entry } from '../../core/session.js';
 import { signalIn } from '../../think/signals.js';
@@ -164,8 +165,10 @@ export class PaneWatch {
   #ownLimit({ session, handle }: Entry, { above }: PaneReading): Sign | undefined {
     const { extra, limit_retry: retryMs } = this.parts.settings.values.backends;
     const now = this.parts.clock.now();
-    const found = ownLimit(rulesOf(extra, session.backend)?.limit, above, now);
-    if (!found || handle.isPromptPending) return undefined;
+    const { limit } = rulesOf(extra, session.backend) ?? {};
+    if (!limit || handle.isPromptPending) return undefined;
+    const found = ownLimit(limit, above, now);
+    if (!found) return undefined;
     const limitedUntil = found.resetAt ?? now + retryMs;
     return { status: 'rate_limited', reason: found.reason, limitedUntil };
   }

@@ -14,7 +14,7 @@ import {
   type TranscriptRule,
 } from '../../transcripts/own.js';
 import { signalIn } from '../../think/signals.js';
-import { rulesOf } from '../cli/own-rules.js';
+import { rulesOf } from '../cli/command-lines.js';
 import type { SessionSettings } from '../cli/settings.js';
 import { claudeContext, isSynthetic, objectIn, textIn } from './output-reader.js';
 
