@@ -11,6 +11,7 @@ export const pagesOfServers = [
   'docs/how-to/track-spend.md',
   'docs/how-to/use-the-command-line.md',
   'docs/how-to/run-agents.md',
+  'docs/how-to/add-your-own-cli.md',
   'docs/how-to/run-pipelines.md',
   'docs/how-to/queue-work-for-agents.md',
   'docs/how-to/keep-contexts-small.md',
