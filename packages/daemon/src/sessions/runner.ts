@@ -201,7 +201,7 @@ export class SessionRunner {
   #sendPrompt(id: string, entry: SessionState): void {
     const inputAt = this.#parts.clock.now();
     const work = this.#parts.input
-      .say(entry, entry.session.prompt)
+      .say(entry, entry.handle.text ?? entry.session.prompt)
       .then(async (isTaken) => {
         const input = { inputAt, kind: 'prompt' as const, isTaken, keepsPrompt: false };
         await this.feed(id, { type: 'written', ...input });
