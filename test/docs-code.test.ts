@@ -203,6 +203,7 @@ const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> 
   'docs/how-to/use-the-queue-over-grpc.md Receive callbacks': [takeQueueConfig, takeQueue],
   'docs/how-to/answer-agents-from-your-phone.md Send questions to a chat': [takeDaemon],
   'docs/how-to/answer-agents-from-your-phone.md Answer without a person': [takeDaemon],
+  'docs/how-to/add-your-own-cli.md ': [takeDaemon],
   'docs/how-to/get-notified.md Webhook': [takeDaemon],
   'docs/how-to/spread-agents-over-machines.md Create the queue': [takeQueueConfig],
   'docs/how-to/spread-agents-over-machines.md Configure each daemon': [takeDaemon],

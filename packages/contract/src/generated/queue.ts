@@ -2445,6 +2445,11 @@ export interface components {
       last_seen: components['schemas']['Timestamp'];
       /** @description One of them. */
       sample_id: components['schemas']['Ulid'];
+      /**
+       * @description The message of that task's last failure; only of the 100 largest groups, and absent if it
+       *     has none.
+       */
+      sample_message?: string;
     };
     /** @description The DLQ by kind of failure. */
     DlqGroups: {

@@ -253,7 +253,7 @@ export type DeadRow = Pick<
   'id' | 'handler_ref' | 'dead_at' | 'dead_reason' | 'total_attempts' | 'redrive_count'
 > & {
   errorType: string;
-  /** The handler's response where there was one, else the queue's description of the failure. */
+  /** The response to a callback where there was one, else the message of the failure. */
   message: string;
   httpStatus: number | null;
 };
@@ -284,7 +284,8 @@ function deadRow(task: Task): DeadRow {
     total_attempts,
     redrive_count,
     errorType: last_error?.error_type ?? dead_reason ?? '',
-    message: attempts.at(-1)?.response_snippet || (last_error?.message ?? ''),
+    message:
+      (last_error?.http_status && attempts.at(-1)?.response_snippet) || (last_error?.message ?? ''),
     httpStatus: last_error?.http_status ?? null,
   };
 }
