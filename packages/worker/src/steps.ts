@@ -441,14 +441,22 @@ export class Steps implements Step<TaskTypes> {
     }
   }
 
+  /** The task is not suspended until the returned function is called. */
+  hold(): () => void {
+    this.#active++;
+    return () => {
+      this.#active--;
+      this.#checkLater();
+    };
+  }
+
   /** While it runs, the task is not suspended. */
   async #busy<Result>(work: () => Promise<Result>): Promise<Result> {
-    this.#active++;
+    const release = this.hold();
     try {
       return await work();
     } finally {
-      this.#active--;
-      this.#checkLater();
+      release();
     }
   }
 
