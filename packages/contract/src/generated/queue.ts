@@ -3380,6 +3380,11 @@ export interface components {
       result?: unknown;
       /** @description What the task waits for, with `suspend`. */
       suspend?: components['schemas']['Suspension'];
+      /**
+       * @description Steps that are recorded in the same commit, with `complete` and `suspend`. If they cannot
+       *     be recorded, the task is not settled.
+       */
+      steps?: components['schemas']['StepInput'][];
     };
     /** @description The result of an item that was settled, or was before. */
     SettleItemDone: {
