@@ -10,6 +10,8 @@ export interface SpawnOrigin {
   idempotencyKey?: string;
   /** The pipeline and the job that the session works for. */
   pipeline?: { id: string; jobId: string };
+  /** The plan and the task that the session works for. */
+  plan?: { id: string; key: string };
   /** The agent that asks for it, with its own token. */
   agent?: string | undefined;
 }
@@ -51,7 +53,8 @@ export interface Sessions {
   /** Presses Escape. Whether the turn ended shows in the status. */
   interrupt(id: string): Promise<void>;
   stop(id: string): Promise<Session>;
-  restart(id: string): Promise<Session>;
+  /** With a text, the agent goes on with that instead of its prompt. */
+  restart(id: string, text?: string): Promise<Session>;
   remove(id: string): Promise<DaemonSchema<'SessionDeletion'>>;
   setForceCompact(id: string, state: DaemonSchema<'ForceCompactChoice'>): Promise<Session>;
   /** Records that its branch was merged here, or has commits again that were not. */
