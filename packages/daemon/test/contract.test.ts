@@ -115,6 +115,7 @@ function sessionRequests(id: string): Record<string, ApiRequest> {
     waitForSession: { method: 'POST', path: `${path}:wait`, body: { timeout_ms: 1 } },
     getSessionSummary: { path: `${path}/summary` },
     restartSession: { method: 'POST', path: `${path}:restart` },
+    serveSession: { method: 'POST', path: `${path}:serve` },
     getSessionDiff: { path: `${path}/diff?base=main` },
     ...Object.fromEntries(
       Object.entries(workbenchVerbs).map(([operation, verb]) => [
@@ -186,6 +187,7 @@ const answers: Record<string, number> = {
   rebaseSession: 409,
   spawnSession: 201,
   sendToSession: 409,
+  serveSession: 409,
   answerQuestion: 409,
   createQuestion: 409,
   createPipeline: 201,
@@ -512,6 +514,7 @@ describe('every operation that is served', () => {
 
     const slow = await open.api.send(spawnWith({ driver: 'tmux' }));
     const path = `/api/v1/sessions/${slow.json.id}`;
+    await refuse('serveSession', 'SESSION_STATE', good['serveSession']!);
     await refuse('restartSession', 'SESSION_STATE', { method: 'POST', path: `${path}:restart` });
     await open.api.ok('PATCH', '/api/v1/backends/claude', { enabled: false });
     await refuse('restartSession', 'BACKEND_NOT_ELIGIBLE', good['restartSession']!);

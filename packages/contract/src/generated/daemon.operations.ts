@@ -329,6 +329,21 @@ export const daemonOperations = {
       'INTERNAL',
     ],
   },
+  serveSession: {
+    method: 'POST',
+    path: '/api/v1/sessions/{id}:serve',
+    authenticated: true,
+    codes: [
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'SESSION_NOT_FOUND',
+      'SESSION_AMBIGUOUS',
+      'SESSION_STATE',
+      'UNSUPPORTED_MEDIA_TYPE',
+      'TOO_MANY_ATTEMPTS',
+      'INTERNAL',
+    ],
+  },
   restartSession: {
     method: 'POST',
     path: '/api/v1/sessions/{id}:restart',

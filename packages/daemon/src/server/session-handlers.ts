@@ -25,6 +25,7 @@ type SessionOperations = Pick<
   | 'sendToSession'
   | 'stopSession'
   | 'restartSession'
+  | 'serveSession'
   | 'waitForSession'
   | 'getSessionSummary'
 >;
@@ -102,6 +103,10 @@ export function sessionHandlers(
     stopSession: async ({ params, principal }) => ({
       status: 200,
       body: await sessions.stop(await idOf(params, principal)),
+    }),
+    serveSession: async ({ params, principal }) => ({
+      status: 200,
+      body: await sessions.serve(await idOf(params, principal)),
     }),
     restartSession: async ({ params, principal }) => ({
       status: 200,

@@ -10,6 +10,8 @@ export interface SpawnOrigin {
   idempotencyKey?: string;
   /** The pipeline and the job that the session works for. */
   pipeline?: { id: string; jobId: string };
+  /** The queue task that the session works on. */
+  task?: DaemonSchema<'SessionTask'>;
   /** The agent that asks for it, with its own token. */
   agent?: string | undefined;
 }
@@ -52,6 +54,8 @@ export interface Sessions {
   interrupt(id: string): Promise<void>;
   stop(id: string): Promise<Session>;
   restart(id: string): Promise<Session>;
+  /** Starts the server of its worktree, or returns the one that runs. */
+  serve(id: string): Promise<DaemonSchema<'SessionServer'>>;
   remove(id: string): Promise<DaemonSchema<'SessionDeletion'>>;
   setForceCompact(id: string, state: DaemonSchema<'ForceCompactChoice'>): Promise<Session>;
   /** Records that its branch was merged here, or has commits again that were not. */
