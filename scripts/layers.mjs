@@ -25,6 +25,7 @@ export const layers = {
       ['think', 'usage', 'spend', 'events', 'sessions', 'git'],
       ['savings', 'insights', 'notify', 'proxy', 'mcp', 'dashboard'],
       ['branches', 'guard', 'metrics', 'pipelines', 'queue-callback', 'workbench'],
+      ['plans'],
       ['operations'],
       ['server'],
     ],

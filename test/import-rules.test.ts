@@ -39,6 +39,7 @@ test.each([
   ['packages/engine/src/planted.ts', '@millrace/contract/db'],
   ['packages/queue/src/planted.ts', '@millrace/daemon'],
   ['packages/daemon/src/planted.ts', '@millrace/queue'],
+  ['packages/daemon/src/plans/planted.ts', '@millrace/queue/serve'],
   ['packages/client/src/planted.ts', '@millrace/kit/errors'],
   ['packages/client/src/planted.ts', 'node:fs'],
   ['packages/worker/src/planted.ts', '@millrace/kit/errors'],
@@ -60,6 +61,7 @@ test.each([
   ['packages/queue/src/planted.ts', '@millrace/engine'],
   ['packages/db/src/server/planted.ts', '@millrace/engine/value/filter'],
   ['packages/queue/src/planted.ts', '@millrace/worker'],
+  ['packages/daemon/src/plans/planted.ts', '@millrace/queue'],
   ['packages/worker/src/planted.ts', '@millrace/client'],
   ['packages/client/src/planted.ts', '@millrace/contract/queue'],
 ])('%s may import %s', (path, imported) => {

@@ -191,3 +191,48 @@ test('a question of an agent goes to a person, and the answer comes back', async
     answer: 'because',
   });
 });
+
+test('plans of an agent: its sessions are its children, and others cannot reach them', async () => {
+  const [agent, other] = [await spawn({ name: 'planner' }), await spawn()];
+  const [call, foreign, full] = [await mcp(agent.token), await mcp(other.token), await mcp(token)];
+  const work = { backend: 'claude', prompt: 'end' };
+  const tasks = [
+    { key: 'hand', assignee: 'person', prompt: 'Look.' },
+    { key: 'next', ...work, depends_on: ['hand'] },
+  ];
+  const plan = await call('create_plan', { title: 'Mine', tasks });
+  expect(plan).toMatchObject({ status: 'running', created_by: agent.id });
+  const refused = { title: 'x', tasks: [{ key: 'a', ...work, verify: 'true' }] };
+  expect(await call('create_plan', refused)).toMatch(/^FORBIDDEN: .*verify.*agents.token_rights/);
+  expect(await call('create_plan', { title: 'x', tasks: [{ ...tasks[1] }] })).toMatch(
+    /^INVALID_REQUEST: \/tasks\/0\/depends_on\/0 names the task "hand"/,
+  );
+  const ready = async () => (await call('list_ready_tasks')).tasks;
+  await vi.waitFor(async () => expect(await ready()).toMatchObject([{ key: 'hand' }]), patience);
+  expect((await foreign('list_ready_tasks')).tasks).toEqual([]);
+  expect((await full('list_ready_tasks')).tasks).toHaveLength(1);
+  const at = { plan_id: plan.id, key: 'hand' };
+  expect(await foreign('claim_task', at)).toMatch(/^FORBIDDEN: /);
+  expect((await call('claim_task', { ...at, by: 'ada' })).tasks[0].claimed_by).toBe(agent.id);
+  expect(await full('claim_task', at)).toMatch(/^PLAN_STATE: /);
+  expect(await ready()).toEqual([]);
+  const after = await call('complete_task', { ...at, result: 'Seen.' });
+  expect(after.tasks[0]).toMatchObject({ status: 'done', result: 'Seen.' });
+  const path = `/api/v1/plans/${plan.id}`;
+  const status = async () => expect((await agent.as.ok('GET', path)).status).toBe('done');
+  await vi.waitFor(status, patience);
+  const { tasks: done } = await agent.as.ok('GET', path);
+  const child = await api.ok('GET', `/api/v1/sessions/${done[1].sessions[0]}`);
+  expect(child).toMatchObject({ parent_id: agent.id, plan_id: plan.id, task_key: 'next' });
+  expect((await other.as.ok('GET', '/api/v1/plans')).plans).toEqual([]);
+});
+
+test('submit_task: a task of its own, for an agent or for whoever claims it', async () => {
+  const call = await mcp(token);
+  const one = await call('submit_task', { title: 'Look', prompt: 'Look.', assignee: 'person' });
+  expect(one).toMatchObject({ title: 'Look', tasks: [{ key: 'task', assignee: 'person' }] });
+  await api.ok('POST', `/api/v1/plans/${one.id}:cancel`);
+  const { id } = await call('submit_task', { title: 'Do', prompt: 'end' });
+  const done = async () => expect((await api.ok('GET', `/api/v1/plans/${id}`)).status).toBe('done');
+  await vi.waitFor(done, patience);
+});

@@ -88,6 +88,7 @@ beforeAll(async () => {
   };
   good['receiveQueueTask'] = signedTask(JSON.stringify(agent));
   await makePipelines();
+  await makePlans();
   const { code } = await open.api.ok('POST', '/api/v1/login-codes');
   good['logIn'] = { method: 'POST', path: '/api/v1/login', body: { code } };
 });
@@ -160,6 +161,31 @@ async function makePipelines(): Promise<void> {
   });
 }
 
+/** Plans of tasks for people, one for each thing to do with them; nothing races. */
+async function makePlans(): Promise<void> {
+  const tasks = [{ key: 'a', assignee: 'person' }];
+  const create = { method: 'POST', path: '/api/v1/plans', body: { title: 'n', tasks } };
+  const paths = [];
+  for (let n = 0; n < 3; n++) paths.push(`/api/v1/plans/${(await open.api.send(create)).json.id}`);
+  for (const path of paths.slice(0, 2)) {
+    const ready = async () =>
+      expect((await open.api.ok('GET', path)).tasks[0].status).toBe('ready');
+    await vi.waitFor(ready, { timeout: 60_000, interval: 100 });
+  }
+  const [one, other, third] = paths;
+  const post = { method: 'POST' };
+  Object.assign(good, {
+    createPlan: create,
+    listPlans: { path: '/api/v1/plans' },
+    getPlan: { path: one },
+    pickSession: { ...post, path: `${one}/tasks/a:pick`, body: { session_id: 'x' } },
+    claimPlanTask: { ...post, path: `${one}/tasks/a:claim`, body: { by: 'ada' } },
+    completePlanTask: { ...post, path: `${other}/tasks/a:complete`, body: {} },
+    cancelPlan: { ...post, path: `${third}:cancel` },
+    listReadyTasks: { path: '/api/v1/ready-tasks' },
+  });
+}
+
 const done = { status: 'done' };
 
 async function ended(id: string): Promise<void> {
@@ -168,6 +194,12 @@ async function ended(id: string): Promise<void> {
     { timeout: 60_000, interval: 100 },
   );
 }
+
+const planActs = [
+  ['pickSession', 'pick'],
+  ['claimPlanTask', 'claim'],
+  ['completePlanTask', 'complete'],
+] as const;
 
 const workbenchVerbs = {
   commitSession: 'commit',
@@ -191,6 +223,8 @@ const answers: Record<string, number> = {
   answerQuestion: 409,
   createQuestion: 409,
   createPipeline: 201,
+  createPlan: 201,
+  pickSession: 409,
   receiveQueueTask: 202,
 };
 
@@ -548,6 +582,23 @@ describe('every operation that is served', () => {
     for (const act of ['start', 'cancel']) {
       await refuse(`${act}Pipeline`, 'PIPELINE_STATE', { method: 'POST', path: `${path}:${act}` });
     }
+    for (const id of ['nobody', 'a%20b', '%2e%2e']) {
+      const plan = `/api/v1/plans/${id}`;
+      await refuse('getPlan', 'PLAN_NOT_FOUND', { path: plan });
+      await refuse('cancelPlan', 'PLAN_NOT_FOUND', { method: 'POST', path: `${plan}:cancel` });
+      for (const [operation, act] of planActs) {
+        const { body } = good[operation]!;
+        const request = { method: 'POST', path: `${plan}/tasks/a:${act}`, body };
+        await refuse(operation, 'PLAN_NOT_FOUND', request);
+      }
+    }
+    const over = good['completePlanTask']!.path.replace(/\/tasks.*/, '');
+    await refuse('cancelPlan', 'PLAN_STATE', { method: 'POST', path: `${over}:cancel` });
+    for (const [operation, act] of planActs) {
+      const { body } = good[operation]!;
+      const request = { method: 'POST', path: `${over}/tasks/a:${act}`, body };
+      await refuse(operation, 'PLAN_STATE', request);
+    }
     await refuse('streamEvents', 'INVALID_REQUEST', { path: '/api/v1/events?since=1' });
 
     const id = 'receiveQueueTask';
@@ -746,6 +797,7 @@ function brokenApp(
       savings: broken,
       sessions: broken,
       pipelines: broken,
+      plans: broken,
       events: broken,
       queueTasks: broken,
       notify: broken,

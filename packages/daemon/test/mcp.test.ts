@@ -153,6 +153,11 @@ describe.each([
       ['wait_for_agent', true],
       ['stop_agent', false],
       ['ask_person', false],
+      ['create_plan', false],
+      ['submit_task', false],
+      ['list_ready_tasks', true],
+      ['claim_task', false],
+      ['complete_task', false],
     ]);
     for (const { description, inputSchema, outputSchema } of tools) {
       expect(description).toMatch(/\.$/);

@@ -1018,6 +1018,205 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/plans': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List plans
+     * @description Every plan with its tasks, newest first. An agent with its own token sees the plans that it and
+     *     its agents have made.
+     */
+    get: operations['listPlans'];
+    put?: never;
+    /**
+     * Create a plan and start it
+     * @description Stores the plan and starts the tasks that wait for nothing. A task starts by itself when those
+     *     that it depends on are done, with their output and branches in its prompt. A cycle, an unknown
+     *     key, an unknown or missing backend and a wrong repository are 400 with the place of each; then
+     *     nothing is stored. With the token of an agent the sessions of the plan are its children, and
+     *     `verify` and `merge: auto` are 403.
+     */
+    post: operations['createPlan'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/plans/{id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The plan's id.
+         * @example 01K9ZV0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PlanId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read one plan
+     * @description The plan with its tasks, their sessions, branches and checks.
+     */
+    get: operations['getPlan'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/plans/{id}:cancel': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The plan's id.
+         * @example 01K9ZV0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PlanId'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Cancel a plan
+     * @description Stops its running sessions and starts no more tasks. Branches and worktrees stay. A canceled plan
+     *     is returned unchanged; 409 when it is done or failed.
+     */
+    post: operations['cancelPlan'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/plans/{id}/tasks/{key}:pick': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The plan's id.
+         * @example 01K9ZV0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PlanId'];
+        /**
+         * @description The key of the task in its plan.
+         * @example upload
+         */
+        key: components['parameters']['PlanTaskKey'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Pick the winner of a race
+     * @description The task goes on with the branch of that session. The worktrees of the others are removed, and their
+     *     branches stay for 7 days. 409 unless the task waits for a pick.
+     */
+    post: operations['pickSession'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/plans/{id}/tasks/{key}:claim': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The plan's id.
+         * @example 01K9ZV0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PlanId'];
+        /**
+         * @description The key of the task in its plan.
+         * @example upload
+         */
+        key: components['parameters']['PlanTaskKey'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Claim a task of a plan
+     * @description Takes a task that is `ready`, for a person or an outside agent. Of two claims the first one counts;
+     *     the second is 409, unless it is of the same claimant.
+     */
+    post: operations['claimPlanTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/plans/{id}/tasks/{key}:complete': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The plan's id.
+         * @example 01K9ZV0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PlanId'];
+        /**
+         * @description The key of the task in its plan.
+         * @example upload
+         */
+        key: components['parameters']['PlanTaskKey'];
+      };
+      cookie?: never;
+    };
+    get?: never;
+    put?: never;
+    /**
+     * Complete a claimed task of a plan
+     * @description Ends a task that was claimed, or is `ready`. Tasks that depend on it start, with its result in their
+     *     prompt; with `failed` they are skipped. 409 when another has claimed it.
+     */
+    post: operations['completePlanTask'];
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
+  '/api/v1/ready-tasks': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * List tasks that can be claimed
+     * @description Tasks of plans that wait for nothing and that nobody has claimed, oldest first. Tasks that the
+     *     daemon starts itself are not among them.
+     */
+    get: operations['listReadyTasks'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/queue/callback': {
     parameters: {
       query?: never;
@@ -1572,6 +1771,7 @@ export interface components {
       | 'BACKEND_NOT_FOUND'
       | 'SESSION_NOT_FOUND'
       | 'PIPELINE_NOT_FOUND'
+      | 'PLAN_NOT_FOUND'
       | 'NOTE_NOT_FOUND'
       | 'QUESTION_NOT_FOUND'
       | 'METHOD_NOT_ALLOWED'
@@ -1586,6 +1786,7 @@ export interface components {
       | 'GH_NOT_INSTALLED'
       | 'GIT_FAILED'
       | 'PIPELINE_STATE'
+      | 'PLAN_STATE'
       | 'QUESTION_CLOSED'
       | 'IDEMPOTENCY_CONFLICT'
       | 'CONFIG_CONFLICT'
@@ -2365,6 +2566,8 @@ export interface components {
       cwd?: string;
       /** @description Branch to work on; made if it does not exist. Naming one makes a worktree, unless `worktree` is false: then it must be checked out where the agent works. */
       branch?: components['schemas']['BranchName'];
+      /** @description Branch or commit that a new branch starts from; absent means what is checked out in `repo`. */
+      base?: components['schemas']['BranchName'];
       /** @description Whether to make a worktree of the repository for this session. Default: true where `branch` is named, else false. */
       worktree?: boolean;
       /**
@@ -2470,6 +2673,10 @@ export interface components {
       pipeline_id: string | null;
       /** @description The job it runs; `null` when none. */
       job_id: string | null;
+      /** @description The plan it works for. Absent when none. */
+      plan_id?: string;
+      /** @description The task of that plan. Absent when none. */
+      task_key?: string;
       /** @description Tokens in its context; `null` when unknown. */
       context_tokens: number | null;
       /**
@@ -2904,6 +3111,255 @@ export interface components {
       /** @description The pipelines. */
       pipelines: components['schemas']['Pipeline'][];
     };
+    /** @description One task of a plan. Unless a person does it, an agent gets its prompt. */
+    PlanTaskDefinition: {
+      /** @description The task's key, unique in its plan. */
+      key: components['schemas']['JobId'];
+      /** @description What it is about, in one line; absent means the key. */
+      title?: string;
+      /** @description What to do. A task for a person may leave it out. */
+      prompt?: components['schemas']['Prompt'];
+      /**
+       * @description `person`: it is left to people, and to agents that claim it by its key; the others are done by agents that the daemon starts.
+       * @default agent
+       * @enum {string}
+       */
+      assignee?: 'agent' | 'person';
+      /** @description The backend to run; absent or `any` means any that is free: installed, enabled, not limited, with the fewest running agents. */
+      backend?: string;
+      /** @description Path of the git repository; absent means that of the plan. */
+      repo?: string;
+      /**
+       * @description Keys of the tasks that must be done first.
+       * @default []
+       */
+      depends_on?: components['schemas']['JobId'][];
+      /** @description Command of the shell that checks the work, run in its worktree; a code other than 0 fails the task. */
+      verify?: string;
+      /** @description Backends that get the same prompt, each in a worktree of its own; one result is picked, by a person or by the `judge`. */
+      race?: components['schemas']['RaceBackends'] | components['schemas']['Race'];
+      /** @description A second agent that reviews the changes. */
+      review?: components['schemas']['PlanReview'];
+      /** @description What wakes the session after its work: failed checks of CI, and review comments on the pull request. */
+      feedback?: components['schemas']['FeedbackSources'] | components['schemas']['Feedback'];
+      /**
+       * @description Whether the branch is merged into the base when the checks are green: after a yes to a question of kind `merge`, at once, or not at all.
+       * @default never
+       * @enum {string}
+       */
+      merge?: 'ask' | 'auto' | 'never';
+      /** @description Most dollars for each of its agents and those that they start. */
+      budget_usd?: number;
+    };
+    /** @description The backends of a race. */
+    RaceBackends: string[];
+    /** @description A race with a judge. */
+    Race: {
+      /** @description The backends. */
+      backends: components['schemas']['RaceBackends'];
+      /** @description The backend whose agent picks; absent means that a person does. */
+      judge?: string;
+    };
+    /** @description A review by a second agent. */
+    PlanReview: {
+      /** @description The backend of the reviewer. */
+      by: string;
+      /**
+       * @description Most reviews. Its findings go back to the author until a line of its last message is `DONE`.
+       * @default 3
+       */
+      rounds?: number;
+    };
+    /** @description Where feedback comes from. */
+    FeedbackSources: ('ci' | 'pr')[];
+    /** @description Feedback with a number of rounds. */
+    Feedback: {
+      /** @description Where it comes from. */
+      from: components['schemas']['FeedbackSources'];
+      /**
+       * @description How often the session is woken at most.
+       * @default 3
+       */
+      rounds?: number;
+    };
+    /** @description Tasks and how they depend on one another. */
+    PlanDefinition: {
+      /** @description Display name. */
+      title: string;
+      /** @description Path of the git repository that the tasks work in; must exist. */
+      repo?: string;
+      /** @description Branch that the work starts from and is merged into; absent means the one that is checked out in the repository. */
+      base?: components['schemas']['BranchName'];
+      /** @description The tasks; without a cycle. */
+      tasks: components['schemas']['PlanTasks'];
+    };
+    /** @description Tasks of a plan. */
+    PlanTasks: components['schemas']['PlanTaskDefinition'][];
+    /**
+     * @description `pending`: it waits for other tasks. `ready`: it can be claimed. `waiting`: for a person, who
+     *     picks, answers or has claimed it. `skipped`: a task that it depends on failed.
+     * @enum {string}
+     */
+    PlanTaskStatus:
+      'pending' | 'ready' | 'running' | 'waiting' | 'done' | 'failed' | 'skipped' | 'canceled';
+    /**
+     * @description `failed`: nothing can run any more, because a task failed.
+     * @enum {string}
+     */
+    PlanStatus: 'running' | 'done' | 'failed' | 'canceled';
+    /** @description The result of `verify`. */
+    PlanCheck: {
+      /** @description The command. */
+      command: string;
+      /** @description Whether its code was 0. */
+      passed: boolean;
+      /** @description Its code; `null` when it did not end by itself. */
+      exit_code: number | null;
+      /** @description The end of its output, at most 16 KiB. */
+      output: string;
+    };
+    /** @description One session of a race. */
+    RaceEntry: {
+      /** @description Its session; `null` before it starts. */
+      session_id: string | null;
+      /** @description Its backend. */
+      backend: string;
+      /** @description Its branch. */
+      branch: string | null;
+      /**
+       * @description Whether it can be picked.
+       * @enum {string}
+       */
+      status: 'running' | 'done' | 'failed';
+      /** @description The result of its checks; `null` when there are none. */
+      verify: components['schemas']['PlanCheck'] | null;
+      /** @description The size of its changes; `null` when it is not known. */
+      diff: {
+        /** @description Changed files. */
+        files: number;
+        /** @description Added lines. */
+        additions: number;
+        /** @description Removed lines. */
+        deletions: number;
+      } | null;
+      /** @description What it cost; `null` when it is not known. */
+      exact_usd: number | null;
+      /** @description How long it worked; `null` until it has ended. */
+      duration_ms: number | null;
+      /** @description Whether it is the one that was picked. */
+      picked: boolean;
+    };
+    /** @description One task of a plan. */
+    PlanTask: {
+      /** @description The task's key. */
+      key: components['schemas']['JobId'];
+      /** @description What it is about. */
+      title: string;
+      /** @description Status. */
+      status: components['schemas']['PlanTaskStatus'];
+      /** @description Its sessions, in the order of their start. */
+      sessions: string[];
+      /** @description The branch with its work; `null` when there is none yet. */
+      branch: string | null;
+      /** @description The last message of its agent, at most 16 KiB; why it failed; what a person wrote. `null` before it ends. */
+      result: string | null;
+      /** @description The result of its checks; `null` when there are none yet. */
+      verify: components['schemas']['PlanCheck'] | null;
+      /** @description What to do. */
+      prompt?: string;
+      /**
+       * @description Who does it.
+       * @enum {string}
+       */
+      assignee?: 'agent' | 'person';
+      /** @description Keys of the tasks that must be done first. */
+      depends_on?: components['schemas']['JobId'][];
+      /** @description Who has claimed it; `null` when nobody has. */
+      claimed_by?: string | null;
+      /** @description What it waits for, such as `pick` or `merge`; `null` when for nothing. */
+      waiting_for?: string | null;
+      /** @description The sessions of its race; empty without one. */
+      race?: components['schemas']['RaceEntry'][];
+      /** @description Whether its branch was merged into the base. */
+      merged?: boolean;
+    };
+    /** @description A plan and its tasks. */
+    Plan: {
+      /** @description The plan's id. */
+      id: string;
+      /** @description Display name. */
+      title: string;
+      /** @description Status. */
+      status: components['schemas']['PlanStatus'];
+      /** @description Path of the repository; `null` when none is named. */
+      repo?: string | null;
+      /** @description The branch that work is merged into; `null` when none is named. */
+      base?: string | null;
+      /** @description The session of the agent that made it; `null` when a person did. */
+      created_by?: string | null;
+      /** @description The tasks, in the order given. */
+      tasks: components['schemas']['PlanTask'][];
+      /** @description When it was created. */
+      created_at?: components['schemas']['Timestamp'];
+      /** @description When it last changed. */
+      updated_at?: components['schemas']['Timestamp'];
+    };
+    /** @description Plans, newest first. */
+    PlanList: {
+      /** @description The plans. */
+      plans: components['schemas']['Plan'][];
+    };
+    /** @description The winner of a race. */
+    PickRequest: {
+      /** @description The session whose work is taken; it must have ended well. */
+      session_id: string;
+    };
+    /** @description Who claims a task. */
+    ClaimTaskRequest: {
+      /** @description Name of the claimant; absent means that of the caller. An agent with its own token is always named by its session. */
+      by?: string;
+    };
+    /** @description The end of a claimed task. */
+    CompleteTaskRequest: {
+      /** @description Name of the claimant, as in the claim. */
+      by?: string;
+      /** @description What was done, for the tasks that depend on it; cut at 16 KiB. */
+      result?: string;
+      /** @description The branch with the work. */
+      branch?: components['schemas']['BranchName'];
+      /**
+       * @description Whether it could not be done.
+       * @default false
+       */
+      failed?: boolean;
+    };
+    /** @description A task that can be claimed. */
+    ReadyTask: {
+      /** @description Its plan. */
+      plan_id: string;
+      /** @description The title of its plan. */
+      plan_title: string;
+      /** @description Its key. */
+      key: components['schemas']['JobId'];
+      /** @description What it is about. */
+      title: string;
+      /** @description What to do, with the results of the tasks that it depends on. */
+      prompt: string;
+      /**
+       * @description Whom it is left to.
+       * @enum {string}
+       */
+      assignee: 'agent' | 'person';
+      /** @description Path of its repository; `null` when none is named. */
+      repo: string | null;
+      /** @description Keys of the tasks that were done first. */
+      depends_on: components['schemas']['JobId'][];
+    };
+    /** @description Tasks that can be claimed, oldest first. */
+    ReadyTaskList: {
+      /** @description The tasks. */
+      tasks: components['schemas']['ReadyTask'][];
+    };
     /** @description What to think about. */
     ThinkRequest: {
       /** @description The prompt. */
@@ -3006,10 +3462,10 @@ export interface components {
     QuestionStatus: 'open' | 'answered' | 'closed';
     /**
      * @description `permission`: may the agent do this. `choice`: one of several options. `text`: the answer
-     *     is typed.
+     *     is typed. `merge`: may the branch of a plan's task be merged.
      * @enum {string}
      */
-    QuestionKind: 'permission' | 'choice' | 'text';
+    QuestionKind: 'permission' | 'choice' | 'text' | 'merge';
     /**
      * @description What choosing the option means; `choice` when it grants and refuses nothing.
      * @enum {string}
@@ -3159,6 +3615,7 @@ export interface components {
       | components['schemas']['BackendChanged']
       | components['schemas']['SettingsChanged']
       | components['schemas']['PipelineChanged']
+      | components['schemas']['PlanChanged']
       | components['schemas']['NoteChanged']
       | components['schemas']['QuestionChanged']
       | components['schemas']['BranchChanged']
@@ -3214,6 +3671,16 @@ export interface components {
       /** @description The pipeline as it is now. */
       data: components['schemas']['Pipeline'];
     };
+    /** @description A plan was created or changed. */
+    PlanChanged: components['schemas']['EventBase'] & {
+      /**
+       * @description The type.
+       * @constant
+       */
+      type: 'plan.changed';
+      /** @description The plan as it is now. */
+      data: components['schemas']['Plan'];
+    };
     /** @description A note was written or read. */
     NoteChanged: components['schemas']['EventBase'] & {
       /**
@@ -3264,6 +3731,7 @@ export interface components {
         | 'session.removed'
         | 'backend.removed'
         | 'pipeline.removed'
+        | 'plan.removed'
         | 'note.removed'
         | 'branch.removed'
         | 'question.removed';
@@ -3518,6 +3986,15 @@ export interface components {
         'application/json': components['schemas']['Pipeline'];
       };
     };
+    /** @description The plan as it is now. */
+    PlanNow: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/json': components['schemas']['Plan'];
+      };
+    };
     /** @description The file, with the media type of its kind. */
     StaticAsset: {
       headers: {
@@ -3646,6 +4123,15 @@ export interface components {
     };
     /** @description No pipeline has this id. */
     PipelineNotFound: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
+    /** @description No plan has this id, or the plan has no task with this key. */
+    PlanNotFound: {
       headers: {
         [name: string]: unknown;
       };
@@ -3806,6 +4292,15 @@ export interface components {
         'application/problem+json': components['schemas']['Problem'];
       };
     };
+    /** @description The status of the plan or the task does not allow this. */
+    PlanState: {
+      headers: {
+        [name: string]: unknown;
+      };
+      content: {
+        'application/problem+json': components['schemas']['Problem'];
+      };
+    };
     /** @description The body is too long. */
     PayloadTooLarge: {
       headers: {
@@ -3914,6 +4409,16 @@ export interface components {
      * @example 01K9ZR0B1C2D3E4F5G6H7J8K9M
      */
     PipelineId: string;
+    /**
+     * @description The plan's id.
+     * @example 01K9ZV0B1C2D3E4F5G6H7J8K9M
+     */
+    PlanId: string;
+    /**
+     * @description The key of the task in its plan.
+     * @example upload
+     */
+    PlanTaskKey: string;
     /**
      * @description The question's id.
      * @example 01K9ZT4Q6R8S0T2V4W6X8Y0Z1A
@@ -5320,6 +5825,243 @@ export interface operations {
       404: components['responses']['PipelineNotFound'];
       409: components['responses']['PipelineState'];
       415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  listPlans: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The plans. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['PlanList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  createPlan: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PlanDefinition'];
+        'application/yaml': components['schemas']['PlanDefinition'];
+      };
+    };
+    responses: {
+      /** @description The plan, running. */
+      201: {
+        headers: {
+          Location: components['headers']['Location'];
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['Plan'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getPlan: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The plan's id.
+         * @example 01K9ZV0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PlanId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['PlanNow'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['PlanNotFound'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  cancelPlan: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The plan's id.
+         * @example 01K9ZV0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PlanId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      200: components['responses']['PlanNow'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['PlanNotFound'];
+      409: components['responses']['PlanState'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  pickSession: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The plan's id.
+         * @example 01K9ZV0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PlanId'];
+        /**
+         * @description The key of the task in its plan.
+         * @example upload
+         */
+        key: components['parameters']['PlanTaskKey'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['PickRequest'];
+      };
+    };
+    responses: {
+      200: components['responses']['PlanNow'];
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['PlanNotFound'];
+      409: components['responses']['PlanState'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  claimPlanTask: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The plan's id.
+         * @example 01K9ZV0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PlanId'];
+        /**
+         * @description The key of the task in its plan.
+         * @example upload
+         */
+        key: components['parameters']['PlanTaskKey'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['ClaimTaskRequest'];
+      };
+    };
+    responses: {
+      200: components['responses']['PlanNow'];
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['PlanNotFound'];
+      409: components['responses']['PlanState'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  completePlanTask: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The plan's id.
+         * @example 01K9ZV0B1C2D3E4F5G6H7J8K9M
+         */
+        id: components['parameters']['PlanId'];
+        /**
+         * @description The key of the task in its plan.
+         * @example upload
+         */
+        key: components['parameters']['PlanTaskKey'];
+      };
+      cookie?: never;
+    };
+    requestBody: {
+      content: {
+        'application/json': components['schemas']['CompleteTaskRequest'];
+      };
+    };
+    responses: {
+      200: components['responses']['PlanNow'];
+      400: components['responses']['InvalidRequest'];
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['PlanNotFound'];
+      409: components['responses']['PlanState'];
+      413: components['responses']['PayloadTooLarge'];
+      415: components['responses']['UnsupportedMediaType'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  listReadyTasks: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The tasks. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['ReadyTaskList'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };

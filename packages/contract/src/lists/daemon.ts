@@ -12,6 +12,8 @@ import {
 
 type Session = DaemonSchema<'Session'>;
 type Pipeline = DaemonSchema<'Pipeline'>;
+type Plan = DaemonSchema<'Plan'>;
+type PlanTask = DaemonSchema<'PlanTask'>;
 type Job = DaemonSchema<'Job'>;
 type Note = DaemonSchema<'InboxNote'>;
 type Standing = DaemonSchema<'BranchStanding'>;
@@ -154,6 +156,34 @@ export const pipelines: List<Pipeline> = {
     { title: 'Repository', value: ({ repo }) => repo ?? '-', minWidth: wide },
   ],
   empty: 'No pipelines. Run one with `ctl pipeline run FILE`.',
+};
+
+const planTones: Readonly<Record<Plan['status'] | PlanTask['status'], Tone>> = {
+  ...pipelineTones,
+  ready: 'warn',
+  waiting: 'warn',
+};
+
+/** With what it waits for, such as `waiting (pick)`. */
+export function planStatus(item: Plan | PlanTask): Value {
+  const what = 'waiting_for' in item && item.waiting_for ? ` (${item.waiting_for})` : '';
+  return { text: `${item.status}${what}`, tone: planTones[item.status] };
+}
+
+export const plans: List<Plan> = {
+  columns: [
+    { title: 'ID', value: ({ id }) => ({ id }) },
+    { title: 'Title', value: ({ title }) => title },
+    { title: 'Status', value: planStatus },
+    {
+      title: 'Tasks',
+      value: ({ tasks }) =>
+        `${tasks.filter(({ status }) => status === 'done').length} of ${tasks.length} done`,
+    },
+    { title: 'Created', value: ({ created_at: time }) => (time === undefined ? '-' : { time }) },
+    { title: 'Repository', value: ({ repo }) => repo ?? '-', minWidth: wide },
+  ],
+  empty: 'No plans. Run one with `ctl agent plan FILE`.',
 };
 
 /** `2 of 5 done, 1 failed` */

@@ -3,6 +3,7 @@ import type { Tools } from '../base/tools.js';
 import type { DaemonFlags } from '../daemon/api.js';
 import { withQueue } from '../queue/api.js';
 import type { FleetFlags } from './fleet.js';
+import { planCommands } from './plan-commands.js';
 import type { LogsFlags } from './logs.js';
 import type { AnswerFlags, QuestionsFlags } from './questions.js';
 import type { SpawnFlags } from './spawning.js';
@@ -420,4 +421,5 @@ export const commands = (tools: Tools): Commands => ({
     run: async (words: string, flags: RebaseFlags) =>
       (await import('./workbench.js')).rebaseAgent(words, flags, tools),
   },
+  ...planCommands(tools),
 });

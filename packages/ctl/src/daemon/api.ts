@@ -79,6 +79,7 @@ const listCommands: Readonly<Record<string, string>> = {
   BACKEND_NOT_FOUND: 'ctl backend list',
   SESSION_NOT_FOUND: 'ctl agent list',
   PIPELINE_NOT_FOUND: 'ctl pipeline list',
+  PLAN_NOT_FOUND: 'ctl agent plan-show',
 };
 
 /** Extra members of a problem: the place in the request, and figures. */

@@ -12,6 +12,7 @@ type Shown =
   | 'MetricsHistory'
   | 'Pipeline'
   | 'PipelineList'
+  | 'Plan'
   | 'Question'
   | 'QuestionList'
   | 'Registry'

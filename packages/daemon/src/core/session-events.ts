@@ -63,7 +63,13 @@ export type SessionEvent =
   | { type: 'stop'; at: number }
   /** Its processes were ended on request, whatever the driver reports. */
   | { type: 'stopped'; at: number }
-  | { type: 'restart'; at: number; how: Exclude<StartKind, 'first'> }
+  | {
+      type: 'restart';
+      at: number;
+      how: Exclude<StartKind, 'first'>;
+      /** What it goes on with, instead of its prompt. */
+      text?: string | undefined;
+    }
   /** The delay of a planned restart is over. */
   | { type: 'due'; at: number }
   /** A new daemon looked for the process of an interrupted start. */

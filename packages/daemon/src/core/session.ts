@@ -217,6 +217,8 @@ export interface Handle {
   model: string | null;
   /** The requested mode of an agent over ACP. */
   mode?: string;
+  /** What it was restarted with, instead of its prompt. */
+  text?: string;
   /** Consecutive automatic restarts. */
   autoRestarts: number;
   /** When it is to be started again. */

@@ -212,6 +212,7 @@ describe('what an event says', () => {
   test.each([
     ['sessions', 'k', () => examples['SessionList']!.value['sessions']![0], 'session.changed'],
     ['pipelines', 'k', () => examples['PipelineList']!.value['pipelines']![0], 'pipeline.changed'],
+    ['plans', 'k', () => examples['PlanList']!.value['plans']![0], 'plan.changed'],
     ['notes', 'k', () => examples['Inbox']!.value['notes']![0], 'note.changed'],
     ['branches', 'k', () => examples['BranchStandings']!.value['branches']![0], 'branch.changed'],
     ['metrics', 'latest', () => examples['Metrics']!.value, 'metrics.sampled'],

@@ -150,6 +150,7 @@ interface Kind {
 const kinds: Readonly<Record<string, Kind>> = {
   sessions: { changed: 'session.changed', removed: 'session.removed' },
   pipelines: { changed: 'pipeline.changed', removed: 'pipeline.removed' },
+  plans: { changed: 'plan.changed', removed: 'plan.removed' },
   notes: { changed: 'note.changed', removed: 'note.removed' },
   questions: {
     changed: 'question.changed',

@@ -68,6 +68,9 @@ function text(maxLength: number) {
   return { type: 'string', minLength: 1, maxLength };
 }
 
+const planId = { ...sessionId, description: "The plan's id." };
+const taskKey = { contract: 'JobId', description: 'The key of the task in its plan.' };
+
 /** All tools, in the order of the contract, for both transports. */
 export const tools: readonly Tool[] = [
   {
@@ -341,6 +344,106 @@ export const tools: readonly Tool[] = [
             params: { id },
             body: { timeout_ms: timeout_ms ?? defaultWaitMs },
           },
+  },
+  {
+    name: 'create_plan',
+    title: 'Create a plan of agents',
+    description:
+      'Creates tasks that agents do, with dependencies, and starts those that wait for nothing. A ' +
+      'task gets the results and branches of those before it in its prompt. Tasks can race ' +
+      'backends, be reviewed by another agent and be merged after a yes of a person.',
+    annotations: starts,
+    input: {
+      title: { schema: text(128), description: 'What the plan is about.' },
+      repo: { schema: text(4096), description: 'Path of the repository to work in.', isOptional },
+      base: { contract: 'BranchName', description: 'Branch to start from.', isOptional },
+      tasks: {
+        contract: 'PlanTasks',
+        description: 'The tasks, each with a key that others name in depends_on.',
+      },
+    },
+    output: { contract: 'Plan' },
+    request: (args) => ({ operation: 'createPlan', body: args }),
+  },
+  {
+    name: 'submit_task',
+    title: 'Submit a task',
+    description:
+      'Creates a plan of one task, which an agent does at once. With assignee `person` it is left ' +
+      'to people, and to agents that claim it.',
+    annotations: starts,
+    input: {
+      title: { schema: text(128), description: 'What it is about.' },
+      prompt: { contract: 'Prompt', description: 'What to do.' },
+      assignee: {
+        schema: { type: 'string', enum: ['agent', 'person'] },
+        description: 'Who does it; default: an agent.',
+        isOptional,
+      },
+      backend: { ...backendId, description: 'The backend; default: any free one.', isOptional },
+      repo: { schema: text(4096), description: 'Path of the repository to work in.', isOptional },
+      base: { contract: 'BranchName', description: 'Branch to start from.', isOptional },
+    },
+    output: { contract: 'Plan' },
+    request: ({ title, repo, base, ...task }) => ({
+      operation: 'createPlan',
+      body: {
+        title,
+        ...(repo !== undefined && { repo }),
+        ...(base !== undefined && { base }),
+        tasks: [{ key: 'task', title, ...task }],
+      },
+    }),
+  },
+  {
+    name: 'list_ready_tasks',
+    title: 'List tasks that can be claimed',
+    description: 'Lists tasks of plans that wait for nothing and that nobody has claimed.',
+    annotations: reads,
+    input: {},
+    output: { contract: 'ReadyTaskList' },
+    request: () => ({ operation: 'listReadyTasks' }),
+  },
+  {
+    name: 'claim_task',
+    title: 'Claim a task',
+    description: 'Takes a ready task, by its plan and key. Of two claims the first one counts.',
+    annotations: changes,
+    input: {
+      plan_id: planId,
+      key: taskKey,
+      by: { schema: text(128), description: 'Your name, unless you are an agent.', isOptional },
+    },
+    output: { contract: 'Plan' },
+    request: ({ plan_id, key, ...body }) => ({
+      operation: 'claimPlanTask',
+      params: { id: plan_id!, key: key! },
+      body,
+    }),
+  },
+  {
+    name: 'complete_task',
+    title: 'Complete a claimed task',
+    description: 'Ends a task that you have claimed; tasks that depend on it start.',
+    annotations: starts,
+    input: {
+      plan_id: planId,
+      key: taskKey,
+      result: {
+        schema: { type: 'string', maxLength: 100_000 },
+        description: 'What was done, for the tasks that depend on it.',
+        isOptional,
+      },
+      branch: { contract: 'BranchName', description: 'The branch with the work.', isOptional },
+      failed: { schema: { type: 'boolean' }, description: 'It could not be done.', isOptional },
+      by: { schema: text(128), description: 'Your name, as in the claim.', isOptional },
+    },
+    output: { contract: 'Plan' },
+    request: ({ plan_id, key, ...body }) => ({
+      operation: 'completePlanTask',
+      params: { id: plan_id!, key: key! },
+      body,
+    }),
   },
 ];
 

@@ -7,6 +7,7 @@ import type { Metrics } from '../metrics/metrics.js';
 import type { DaemonSeries } from '../metrics/prometheus.js';
 import type { Notify } from '../notify/notify.js';
 import type { Pipelines } from '../pipelines/pipelines.js';
+import type { Plans } from '../plans/plans.js';
 import type { Backends } from '../registry/backends.js';
 import type { Upstreams } from '../proxy/upstream.js';
 import type { QueueTasks } from '../queue-callback/index.js';
@@ -23,6 +24,10 @@ export interface DaemonContext {
   backends: Backends;
   sessions: Sessions;
   pipelines: Pick<Pipelines, 'list' | 'get' | 'create' | 'start' | 'cancel'>;
+  plans: Pick<
+    Plans,
+    'list' | 'get' | 'create' | 'cancel' | 'pick' | 'ready' | 'claim' | 'complete'
+  >;
   events: Pick<Events, 'follow'>;
   queueTasks: Pick<QueueTasks, 'receive'>;
   questions: Pick<Questions, 'list' | 'get' | 'answer' | 'add' | 'ended'>;

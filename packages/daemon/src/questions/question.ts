@@ -32,6 +32,17 @@ export function isFromCall(ref: string | null): boolean {
   return ref?.startsWith(callPrefix) === true;
 }
 
+const planPrefix = 'plan:';
+
+/** The reference of a question that a plan asks about the work of a session. */
+export function planRef(id: string): string {
+  return `${planPrefix}${id}`;
+}
+
+export function isFromPlan(ref: string | null): boolean {
+  return ref?.startsWith(planPrefix) === true;
+}
+
 /** The answer in a request; refuses one that the question does not offer. */
 export function answerOf(question: Question, { option_id, text }: AnswerRequest): string {
   if (option_id !== undefined) {

@@ -19,6 +19,14 @@ export const agentOperations: ReadonlySet<string> = new Set<keyof ServedOperatio
   'createQuestion',
   'getQuestion',
   'waitForQuestion',
+  'listPlans',
+  'createPlan',
+  'getPlan',
+  'cancelPlan',
+  'pickSession',
+  'claimPlanTask',
+  'completePlanTask',
+  'listReadyTasks',
 ]);
 
 /** Refuses a session that the calling agent has not started, directly or not. */

@@ -6,11 +6,13 @@ import { openGuard } from '../guard/guard.js';
 import { openMetrics, type Metrics } from '../metrics/metrics.js';
 import { openNotify, type Notify } from '../notify/notify.js';
 import { Pipelines } from '../pipelines/pipelines.js';
+import { Plans } from '../plans/plans.js';
 import { openQueueTasks, startPuller, type QueueTasks } from '../queue-callback/index.js';
 import { Questions } from '../questions/questions.js';
 import type { Backends } from '../registry/backends.js';
 import type { Session, Sessions } from '../sessions/port.js';
 import { AgentSessions } from '../sessions/sessions.js';
+import { Workbench } from '../workbench/workbench.js';
 import type { Accounts, Base, Programs } from './services.js';
 
 export interface AgentsParts
@@ -31,6 +33,8 @@ export interface Agents {
   metrics: Metrics;
   branches: Branches;
   pipelines: Pipelines;
+  plans: Plans;
+  workbench: Workbench;
   queueTasks: QueueTasks;
   /** Stops watching. The agents keep running; the next daemon adopts them. */
   close(): Promise<void>;
@@ -79,11 +83,23 @@ export async function openAgents(parts: AgentsParts): Promise<Agents> {
     const exactUsdOf = (session: Session) => exactUsd(parts.readSpend, session);
     const queueTasks = await openQueueTasks({ ...queueParts, exactUsdOf });
     undo.add(() => queueTasks.close());
+    const { environment } = parts;
+    const git = {
+      clock: parts.world.clock,
+      environment,
+      runsHooks: settings.values.worktrees.hooks,
+    };
+    const workbench = new Workbench(git);
+    const intervalMs = () => settings.values.agents.feedback_interval;
+    const plans = new Plans({ ...common, questions, workbench, git, exactUsdOf, intervalMs });
+    undo.add(() => plans.close());
     // Last, so that every service is notified of what happened while the daemon was down.
     await sessions.begin();
+    await plans.resume();
     const puller = startPuller(queueParts, queueTasks);
     undo.add(() => puller?.close());
-    return { sessions, notify, questions, metrics, branches, pipelines, queueTasks, close };
+    const shown = { sessions, notify, questions, metrics, branches, pipelines, plans, queueTasks };
+    return { ...shown, workbench, close };
   } catch (error) {
     await close();
     throw error;

@@ -102,6 +102,10 @@ const agents = z.object({
     .max(100)
     .default(8)
     .meta({ live: true, description: 'Most running agents that one agent may have started' }),
+  feedback_interval: duration({ min: 100 }).prefault('60s').meta({
+    live: true,
+    description: 'How often CI and the pull request of a plan with feedback are read',
+  }),
 });
 
 const drivers = z.object({

@@ -17,7 +17,6 @@ import type { Caller } from '../core/api.js';
 import { upstreamsOf } from '../proxy/upstream.js';
 import { agentVariables } from '../registry/programs.js';
 import { openStore } from '../storage/store.js';
-import { Workbench } from '../workbench/workbench.js';
 import { Authenticator, portOf } from './access/authenticator.js';
 import { Logins, Throttle } from './access/logins.js';
 import { ensureToken, Tokens } from './access/tokens.js';
@@ -124,7 +123,7 @@ async function openBase(
 }
 
 function contextOf(
-  { settings, world, environment, store }: Base,
+  { settings, world, store }: Base,
   { backends }: Programs,
   { thinker, usage, savings, spend }: Accounts,
   agents: Agents,
@@ -134,7 +133,6 @@ function contextOf(
   return {
     ...agents,
     backends,
-    workbench: new Workbench({ clock, environment, runsHooks: values.worktrees.hooks }),
     events: new Events({ database: store.database, clock }),
     forceCompact: () => settings.values.tokens.force_compact,
     thinker,

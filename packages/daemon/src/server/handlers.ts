@@ -14,6 +14,7 @@ import type { Caller, Authenticator } from './access/authenticator.js';
 import {
   inboxHandlers,
   pipelineHandlers,
+  planHandlers,
   questionHandlers,
   sessionHandlers,
   workbenchHandlers,
@@ -89,6 +90,7 @@ export function daemonHandlers(
     ...sessionHandlers(context, clock),
     ...workbenchHandlers(context),
     ...pipelineHandlers(context),
+    ...planHandlers(context),
     ...eventHandlers(context, clock),
     ...queueHandlers(context),
     ...inboxHandlers(context),

@@ -253,6 +253,58 @@ export function pipelineHandlers({
   };
 }
 
+type PlanOperations = Pick<
+  DaemonOperations,
+  | 'listPlans'
+  | 'createPlan'
+  | 'getPlan'
+  | 'cancelPlan'
+  | 'pickSession'
+  | 'claimPlanTask'
+  | 'completePlanTask'
+  | 'listReadyTasks'
+>;
+
+/** Plans; an agent's own token reaches those that it and its agents have made. */
+export function planHandlers({
+  plans,
+}: Pick<DaemonContext, 'plans'>): Handlers<PlanOperations, Caller> {
+  return {
+    listPlans: async ({ principal }) => ({
+      status: 200,
+      body: { plans: await plans.list(principal) },
+    }),
+    createPlan: async ({ body, principal }) => {
+      const plan = await plans.create(principal, body);
+      return { status: 201, body: plan, headers: { Location: `/api/v1/plans/${plan.id}` } };
+    },
+    getPlan: async ({ params, principal }) => ({
+      status: 200,
+      body: await plans.get(principal, params.id),
+    }),
+    cancelPlan: async ({ params, principal }) => ({
+      status: 200,
+      body: await plans.cancel(principal, params.id),
+    }),
+    pickSession: async ({ params: { id, key }, body, principal }) => ({
+      status: 200,
+      body: await plans.pick(principal, id, key, body.session_id),
+    }),
+    claimPlanTask: async ({ params: { id, key }, body, principal }) => ({
+      status: 200,
+      body: await plans.claim(principal, id, key, body.by),
+    }),
+    completePlanTask: async ({ params: { id, key }, body, principal }) => ({
+      status: 200,
+      body: await plans.complete(principal, id, key, body),
+    }),
+    listReadyTasks: async ({ principal }) => ({
+      status: 200,
+      body: { tasks: await plans.ready(principal) },
+    }),
+  };
+}
+
 type InboxOperations = Pick<DaemonOperations, 'setForceCompact' | 'listInbox' | 'markNoteRead'>;
 
 const defaultNotes = 200;

@@ -20,7 +20,6 @@ import type { Launch } from './drivers/driver.js';
 import type { PermissionRequests } from '../permission-tool/requests.js';
 import { OutputLog, sessionDirectory } from './drivers/session-files.js';
 import { findTranscript, type TranscriptParts } from './evidence/transcript.js';
-import type { Session } from './port.js';
 import type { RunFacts, StartKind } from '../core/session-events.js';
 
 export interface LaunchParts extends Pick<TranscriptParts, 'places' | 'taken'> {
@@ -72,7 +71,7 @@ async function planProgram(
   const variables = parts.variablesFor(backend);
   const offered = await parts.flags.among(file, optionalFlags(handle.cli), variables);
   const own = await ownSession(parts, entry, driver, offered);
-  const prompt = promptFor(parts, session, how, own?.isThere ?? false);
+  const prompt = promptFor(parts, entry, how, own?.isThere ?? false);
   const isAsking = driver === 'headless' && usesPermissionTool(handle.cli);
   const prepared = prepareRun(backend, parts.settings.values.backends.extra, {
     cli: handle.cli,
@@ -112,7 +111,7 @@ async function planAcp(
   const acp = {
     resume: how === 'first' ? null : own,
     prompt: session.prompt,
-    resumePrompt: how === 'revived' ? resumePrompt(parts) : null,
+    resumePrompt: handle.text ?? (how === 'revived' ? resumePrompt(parts) : null),
     model: more.includes(handle.model ?? '') ? null : handle.model,
     mode: handle.mode ?? null,
     modeInstead: askingModes(handle.cli),
@@ -204,10 +203,12 @@ function isTrusted({ settings }: LaunchParts, { session, handle }: Entry): boole
 /** The prompt of this start. An idle agent is resumed without one. */
 function promptFor(
   parts: LaunchParts,
-  session: Session,
+  { session, handle: { text } }: Entry,
   how: StartKind,
   isResumed: boolean,
 ): string | undefined {
+  // An agent that cannot be resumed gets its first prompt, too.
+  if (text !== undefined) return isResumed ? text : `${session.prompt}\n\n${text}`;
   if (how === 'first' || !isResumed) return session.prompt;
   if (how === 'revived') return resumePrompt(parts);
   return session.driver === 'headless' ? session.prompt : undefined;

@@ -6,6 +6,7 @@ import { isEnded, type Entry } from '../core/session.js';
 import {
   decide,
   isFromCall,
+  isFromPlan,
   isSameQuestion,
   type QuestionContent,
   type StoredQuestion,
@@ -79,7 +80,7 @@ export class PendingQuestions {
     const { questions } = this.#parts;
     const refs = new Map(pending.map((each) => [permissionRef(handle.starts, each.id), each]));
     for (const { question, ref } of questions.openOf(session.id)) {
-      if (ref === null || isFromCall(ref)) continue;
+      if (ref === null || isFromCall(ref) || isFromPlan(ref)) continue;
       if (!refs.has(ref) && !questions.isAnswering(question.id)) {
         await questions.close(question.id);
       }
@@ -147,6 +148,9 @@ export class PendingQuestions {
 
   async #closeAll(id: string): Promise<void> {
     const { questions } = this.#parts;
-    for (const { question } of questions.openOf(id)) await questions.close(question.id);
+    for (const { question, ref } of questions.openOf(id)) {
+      // A plan asks about the work of an agent that has ended.
+      if (!isFromPlan(ref)) await questions.close(question.id);
+    }
   }
 }

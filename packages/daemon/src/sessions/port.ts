@@ -12,6 +12,8 @@ export interface SpawnOrigin {
   pipeline?: { id: string; jobId: string };
   /** The queue task that the session works on. */
   task?: DaemonSchema<'SessionTask'>;
+  /** The plan and the task that the session works for. */
+  plan?: { id: string; key: string };
   /** The agent that asks for it, with its own token. */
   agent?: string | undefined;
 }
@@ -53,9 +55,10 @@ export interface Sessions {
   /** Presses Escape. Whether the turn ended shows in the status. */
   interrupt(id: string): Promise<void>;
   stop(id: string): Promise<Session>;
-  restart(id: string): Promise<Session>;
   /** Starts the server of its worktree, or returns the one that runs. */
   serve(id: string): Promise<DaemonSchema<'SessionServer'>>;
+  /** With a text, the agent goes on with that instead of its prompt. */
+  restart(id: string, text?: string): Promise<Session>;
   remove(id: string): Promise<DaemonSchema<'SessionDeletion'>>;
   setForceCompact(id: string, state: DaemonSchema<'ForceCompactChoice'>): Promise<Session>;
   /** Records that its branch was merged here, or has commits again that were not. */

@@ -231,7 +231,7 @@ export class SessionRunner {
   #sendPrompt(id: string, entry: SessionState): void {
     const inputAt = this.#parts.clock.now();
     const work = this.#parts.input
-      .say(entry, entry.session.prompt)
+      .say(entry, entry.handle.text ?? entry.session.prompt)
       .then(async (isTaken) => {
         // Where a screen says nothing, it is not typed twice.
         const keepsPrompt = !isTaken && !this.#parts.input.isBlind(entry);

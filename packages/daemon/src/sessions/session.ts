@@ -266,8 +266,9 @@ function refuseRestart({ session }: SessionState): Outcome {
   return session.status === 'spawning' ? refuse(stillSpawning) : {};
 }
 
-function restart(entry: SessionState, { at, how }: EventOf<'restart'>): Outcome {
-  return rewound(entry, { at, how, reason: 'it is restarted on request', autoRestarts: 0 });
+function restart(entry: SessionState, { at, how, text }: EventOf<'restart'>): Outcome {
+  const reason = text === undefined ? 'it is restarted on request' : 'it goes on with a new text';
+  return rewound(entry, { at, how, reason, autoRestarts: 0, text });
 }
 
 function revive(entry: SessionState, { at }: EventOf<'due'>): Outcome {
@@ -278,15 +279,29 @@ function revive(entry: SessionState, { at }: EventOf<'due'>): Outcome {
 /** Puts a session back to the beginning, to be started again. */
 function rewound(
   { session, handle }: SessionState,
-  start: { at: number; how: StartKind; reason: string; autoRestarts: number },
+  start: {
+    at: number;
+    how: StartKind;
+    reason: string;
+    autoRestarts: number;
+    text?: string | undefined;
+  },
 ): Outcome {
-  const { at, how, reason, autoRestarts } = start;
+  const { at, how, reason, autoRestarts, text } = start;
+  const { text: _, ...rest } = handle;
   const fresh = starting(session, reason, at);
   return {
     entry: {
       session: { ...fresh, restart_count: session.restart_count + 1 },
       // Before the start there is no process to inspect.
-      handle: { ...handle, startMark: null, isStopping: false, restartAt: null, autoRestarts },
+      handle: {
+        ...rest,
+        startMark: null,
+        isStopping: false,
+        restartAt: null,
+        autoRestarts,
+        ...(text !== undefined && { text }),
+      },
     },
     effects: [{ type: 'start', how }],
   };

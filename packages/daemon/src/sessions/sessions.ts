@@ -6,7 +6,7 @@ import { contextState, thresholdsFor } from '../core/guard.js';
 import { fail, invalid } from '../core/api.js';
 import { usable } from '../registry/backends.js';
 import { isEnded, type WorktreeOrigin } from '../core/session.js';
-import { isFromCall, type StoredQuestion } from '../questions/question.js';
+import { isFromCall, isFromPlan, type StoredQuestion } from '../questions/question.js';
 import { adopt } from './adoption.js';
 import { AcpDriver } from './drivers/acp.js';
 import { HeadlessDriver } from './drivers/headless.js';
@@ -181,9 +181,9 @@ export class AgentSessions implements Sessions {
     message?: string,
   ): Promise<'taken' | 'gone'> {
     const { session_id: id } = question;
+    // An agent waits for the answer in a call of its own, or a plan does.
+    if (isFromCall(ref) || isFromPlan(ref)) return 'taken';
     const entry = this.#store.need(id);
-    // It waits for the answer in a call of its own.
-    if (isFromCall(ref)) return 'taken';
     const { keepsPrompt } = this.#writeTo(id, ref === null ? 'choice' : 'permission');
     if (ref === null && question.kind === 'text') {
       await this.send(id, answer);
@@ -218,12 +218,13 @@ export class AgentSessions implements Sessions {
     });
   }
 
-  restart(id: string): Promise<Session> {
+  restart(id: string, text?: string): Promise<Session> {
     return this.#runner.inTurn(id, async () => {
       const entry = this.#store.need(id);
       const { status, backend } = entry.session;
       const isAtRest = ['done', 'idle', 'waiting_for_input'].includes(status);
-      const event = { type: 'restart' as const, how: isAtRest ? 'again' : 'revived' } as const;
+      const how = isAtRest || text !== undefined ? 'again' : 'revived';
+      const event = { type: 'restart' as const, how, text } as const;
       throwRefusal(step(entry, { ...event, at: this.#parts.clock.now() }));
       usable(await this.#parts.backends.find(backend));
       if (!isEnded(entry.session)) await this.#runner.end(id);

@@ -350,6 +350,7 @@ export async function newEntry(
     ...(origin.task && { task: origin.task }),
     pipeline_id: origin.pipeline?.id ?? null,
     job_id: origin.pipeline?.jobId ?? null,
+    ...(origin.plan && { plan_id: origin.plan.id, task_key: origin.plan.key }),
     context_tokens: null,
     context_state: null,
     force_compact: 'inherit',

@@ -1,5 +1,5 @@
 import { access, constants, mkdir, realpath, rmdir, stat } from 'node:fs/promises';
-import { basename, dirname, isAbsolute, join } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import type { WorktreeOrigin } from '../core/session.js';
 import { invalid } from '../core/api.js';
 import { git, type GitEnd, type GitParts } from '../git/run-git.js';
@@ -47,6 +47,8 @@ export interface WantedWorktree {
   branch: string | undefined;
   /** Name of the worktree when no branch is given. */
   name: string;
+  /** What a new branch starts from; undefined: what is checked out in the repository. */
+  base?: string | undefined;
   /** Distinguishes worktrees with the same name. */
   suffix: string;
   /** Where worktrees go when the directory beside the repository is not writable. */
@@ -61,8 +63,8 @@ export interface Worktree {
 /** Makes a worktree in `<repository>-worktrees/`, with its branch where that is not there yet. */
 export async function addWorktree(
   parts: GitParts,
-  { repo, branch: requested, name, suffix, fallback }: WantedWorktree,
-): Promise<Worktree | { refusal: string; field: 'repo' | 'branch' }> {
+  { repo, branch: requested, base: wanted, name, suffix, fallback }: WantedWorktree,
+): Promise<Worktree | { refusal: string; field: 'repo' | 'branch' | 'base' }> {
   if (!repo.hasCommits) {
     return {
       refusal: 'has no commit yet, so no worktree can be made of it: commit something first',
@@ -73,7 +75,10 @@ export async function addWorktree(
   const branch = requested ?? (await freeBranch(parts, root, slugOf(name), suffix));
   const valid = await git(parts, root, 'check-ref-format', '--branch', branch);
   if (!valid.isOk) return { refusal: 'is no name that git takes for a branch', field: 'branch' };
-  const base = await git(parts, repo.top, 'rev-parse', 'HEAD');
+  const base = await git(parts, repo.top, 'rev-parse', '--verify', `${wanted ?? 'HEAD'}^{commit}`);
+  if (!base.isOk) {
+    return { refusal: `names "${wanted}", which is no branch or commit of it`, field: 'base' };
+  }
   const path = await freePlace(await homeFor(root, fallback), slugOf(branch), suffix);
   const kind = await kindOfBranch(parts, root, branch);
   const args =
@@ -97,7 +102,7 @@ export async function addWorktree(
       root,
       branch,
       base: kind === 'new' ? base.stdout : began.stdout,
-      baseBranch: repo.branch,
+      baseBranch: wanted ?? repo.branch,
       madeBranch: kind === 'new',
     },
   };
@@ -319,6 +324,7 @@ export async function worktreeFor(
   const made = await addWorktree(git, {
     repo: repo!,
     branch: request.branch,
+    base: request.base,
     name,
     suffix: id.slice(-6).toLowerCase(),
     fallback: join(dataDir, 'worktrees'),
@@ -328,4 +334,17 @@ export async function worktreeFor(
     throw invalid(isRequested ? made.field : 'worktree', made.refusal);
   }
   return made;
+}
+
+/** Why a path is no repository to work in; undefined when it is one. */
+export async function repoProblem(repo: string): Promise<string | undefined> {
+  if (repo.includes('\0')) return 'must not contain NUL';
+  if (!isAbsolute(repo)) return 'must be an absolute path';
+  const found = await stat(repo).catch(() => undefined);
+  if (!found) return 'does not exist';
+  if (!found.isDirectory()) return 'is not a directory';
+  for (let here = resolve(repo); ; here = dirname(here)) {
+    if (await exists(join(here, '.git'))) return undefined;
+    if (here === dirname(here)) return 'is not in a git repository';
+  }
 }

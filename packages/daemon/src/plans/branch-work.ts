@@ -1,0 +1,176 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { Refusal } from '@millrace/kit/errors';
+import type { Turns } from '../core/turns.js';
+import { git, type GitParts } from '../git/run-git.js';
+import { tailOf } from '../pipelines/definition.js';
+import { runProgram } from '../registry/run-program.js';
+import type { Session, Sessions } from '../sessions/port.js';
+import type { Workbench } from '../workbench/workbench.js';
+import { TaskFailure } from './agent-steps.js';
+import type { PlanCheck, RaceEntry } from './definition.js';
+import { maxAgentText } from './prompts.js';
+
+export interface BranchWorkParts {
+  workbench: Workbench;
+  git: GitParts;
+  sessions: Sessions;
+  /** Environment variables of a backend's program. */
+  variablesFor: (backend: string) => Record<string, string>;
+  /** One merge at a time per repository. */
+  mergeTurns: Turns;
+}
+
+const verifyMs = 30 * 60_000;
+const maxOutputMiB = 16;
+
+/** Runs the checks of a task in the directory of its session. */
+export async function verify(
+  { git: { clock }, variablesFor }: BranchWorkParts,
+  { workdir: cwd, backend }: Session,
+  command: string,
+  signal: AbortSignal,
+): Promise<PlanCheck> {
+  const end = await runProgram({
+    file: '/bin/sh',
+    args: ['-c', `{ ${command}\n} 2>&1`],
+    input: '',
+    cwd,
+    environment: { ...variablesFor(backend), PWD: cwd },
+    timeoutMs: verifyMs,
+    maxBytes: maxOutputMiB * 1_048_576,
+    signal,
+    clock,
+  });
+  signal.throwIfAborted();
+  const said = 'stdout' in end ? end.stdout + end.stderr : '';
+  const why =
+    end.kind === 'timeout'
+      ? `\nIt took longer than ${verifyMs / 60_000} minutes.`
+      : end.kind === 'not_started'
+        ? `\nIt could not be started: ${end.reason}`
+        : end.kind === 'too_long'
+          ? `\nIt printed more than ${maxOutputMiB} MiB and was ended: make it print less.`
+          : '';
+  const code = end.kind === 'exited' ? end.code : null;
+  const output = tailOf(said + why, maxAgentText);
+  return { command, passed: code === 0, exit_code: code, output };
+}
+
+/** Commits what the agent left uncommitted, so that its branch has all of its work. */
+export async function commitRest(
+  { workbench }: BranchWorkParts,
+  session: Session,
+  message: string,
+): Promise<void> {
+  if (session.worktree === null) return;
+  try {
+    await workbench.commit(session, { message, force: true });
+  } catch (error) {
+    if (!(error instanceof Refusal && error.code === 'NO_CHANGES')) throw error;
+  }
+}
+
+/** The size of a branch's changes; null when it is not known. */
+export async function diffSize(
+  { workbench }: BranchWorkParts,
+  session: Session,
+  base: string | undefined,
+): Promise<RaceEntry['diff']> {
+  const diff = await workbench.diff(session, base).catch(onlyRefusals);
+  if (!diff) return null;
+  return { files: diff.file_count, additions: diff.additions, deletions: diff.deletions };
+}
+
+/** The changes of a branch as text, cut at the end. */
+export async function diffText(
+  { workbench }: BranchWorkParts,
+  session: Session,
+  base: string | undefined,
+): Promise<string> {
+  const diff = await workbench.diff(session, base).catch(onlyRefusals);
+  const text = (diff?.files ?? []).map(fileText).join('\n');
+  const bytes = Buffer.from(text);
+  if (bytes.length <= maxAgentText) return text;
+  const start = bytes.subarray(0, maxAgentText - 64).toString('utf8');
+  return `${start}\n[cut: ${bytes.length} bytes in all]`;
+}
+
+function fileText({ path, status, hunks }: DaemonSchema<'SessionDiff'>['files'][number]): string {
+  const parts = hunks.map(({ old_start, old_lines, new_start, new_lines, lines }) =>
+    [`@@ -${old_start},${old_lines} +${new_start},${new_lines} @@`, ...lines].join('\n'),
+  );
+  return [`--- ${path} (${status})`, ...parts].join('\n');
+}
+
+function onlyRefusals(error: unknown): undefined {
+  if (!(error instanceof Refusal)) throw error;
+}
+
+export interface MergeRequest {
+  session: Session;
+  title: string;
+  base: string | undefined;
+  command: string | undefined;
+  signal: AbortSignal;
+}
+
+/**
+ * Rebases the branch on its base, checks it once more, and merges it; one branch of a repository
+ * at a time. Safe to repeat: a branch that the base has already is merged.
+ */
+export function mergeBranch(
+  parts: BranchWorkParts,
+  { session, title, base, command, signal }: MergeRequest,
+): Promise<PlanCheck | null> {
+  const { workbench, mergeTurns, sessions } = parts;
+  const options = base === undefined ? {} : { base };
+  return mergeTurns.in(session.repo ?? session.workdir, async () => {
+    try {
+      await workbench.rebase(session, options);
+      const check = command === undefined ? null : await verify(parts, session, command, signal);
+      if (check && !check.passed) {
+        throw new TaskFailure(
+          `The checks failed after ${session.branch} was rebased on its base, so it was not ` +
+            `merged. Fix it in ${session.workdir}, then run: ctl agent merge ${session.id}\n` +
+            check.output,
+        );
+      }
+      await workbench.merge(session, { ...options, message: `${title} (${session.branch})` });
+      await sessions.setMerged(session.id, true);
+      return check;
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      if (error.code === 'NO_CHANGES') {
+        await sessions.setMerged(session.id, true);
+        return null;
+      }
+      if (error.code !== 'MERGE_CONFLICT') throw error;
+      throw new TaskFailure(
+        `${error.detail} Rebase the branch yourself in ${session.workdir} (git rebase ` +
+          `${base ?? session.base_branch ?? 'main'}), then run: ctl agent merge ${session.id}`,
+        { cause: error },
+      );
+    }
+  });
+}
+
+/** Removes a worktree whose work is in its branch; returns the tip of the branch. */
+export async function dropWorktree(
+  { git: parts }: BranchWorkParts,
+  { worktree, repo, branch }: Session,
+): Promise<{ repo: string; branch: string; tip: string } | undefined> {
+  if (worktree === null || repo === null || branch === null) return undefined;
+  const tip = await git(parts, repo, 'rev-parse', '--verify', '--quiet', `refs/heads/${branch}`);
+  await git(parts, repo, 'worktree', 'remove', '--force', worktree);
+  return tip.isOk ? { repo, branch, tip: tip.stdout } : undefined;
+}
+
+/** Deletes a branch unless somebody has gone on with it. */
+export async function deleteBranch(
+  parts: GitParts,
+  { repo, branch, tip }: { repo: string; branch: string; tip: string },
+): Promise<void> {
+  const now = await git(parts, repo, 'rev-parse', '--verify', '--quiet', `refs/heads/${branch}`);
+  if (!now.isOk || now.stdout !== tip) return;
+  await git(parts, repo, 'branch', '--delete', '--force', branch);
+}

@@ -1,0 +1,183 @@
+import type { Log } from '@millrace/kit/log';
+import type { Clock } from '@millrace/kit/clock';
+import { Refusal } from '@millrace/kit/errors';
+import { readCi } from '../branches/ci.js';
+import { complaint, programCalls, type Call } from '../branches/programs.js';
+import type { GitParts } from '../git/run-git.js';
+import { git } from '../git/run-git.js';
+import type { Session } from '../sessions/port.js';
+import type { Workbench } from '../workbench/workbench.js';
+
+export interface FeedbackParts {
+  workbench: Workbench;
+  git: GitParts;
+  clock: Clock;
+  log: Log;
+  /** `agents.feedback_interval`, in milliseconds. */
+  intervalMs: () => number;
+}
+
+export type FeedbackSource = 'ci' | 'pr';
+
+/** Texts for the session, or that there is nothing left to wait for. */
+export interface FeedbackEnd {
+  texts: string[];
+  /** Reports that the session has got by now. */
+  seen: string[];
+  /** CI has failed on the branch as it is. */
+  isRed: boolean;
+}
+
+/** After this many failures of gh in a row the task goes on without feedback. */
+const maxFailures = 5;
+const maxBackoff = 16;
+
+/** Pushes the branch and opens its pull request, where there is a remote. Failures are logged. */
+export async function publish(
+  { workbench, log, git: parts }: FeedbackParts,
+  session: Session,
+  title: string,
+): Promise<void> {
+  const remotes = await git(parts, session.workdir, 'remote');
+  if (!remotes.isOk || remotes.stdout === '') return;
+  try {
+    await workbench.openPr(session, { title: title.slice(0, 200) });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    log.warn({ session: session.id, reason: error.detail }, 'failed to open pull request');
+  }
+}
+
+/**
+ * Polls CI and the pull request of a branch until one reports something new, or until nothing more
+ * is to come: the checks passed, and the pull request is approved, closed or not there. Without gh
+ * it goes on as if there were no feedback.
+ */
+export async function awaitFeedback(
+  parts: FeedbackParts,
+  session: Session,
+  {
+    from,
+    seen,
+    signal,
+  }: { from: readonly FeedbackSource[]; seen: readonly string[]; signal: AbortSignal },
+): Promise<FeedbackEnd> {
+  const { clock, log, intervalMs } = parts;
+  const call = programCalls({ clock, environment: parts.git.environment, signal });
+  let [failures, quiet] = [0, 0];
+  for (;;) {
+    const report = await readReport(parts, call, session, from);
+    signal.throwIfAborted();
+    if ('trouble' in report) {
+      log.warn({ session: session.id, reason: report.trouble }, 'failed to read feedback');
+      if (++failures >= maxFailures) return { texts: [], seen: [...seen], isRed: false };
+    } else {
+      failures = 0;
+      const fresh = report.notes.filter(({ id }) => !seen.includes(id));
+      const ids = [...seen, ...fresh.map(({ id }) => id)];
+      const { isRed } = report;
+      if (fresh.length > 0) return { texts: fresh.map(({ text }) => text), seen: ids, isRed };
+      if (!report.isOpen) return { texts: [], seen: ids, isRed };
+    }
+    const factor = Math.min(maxBackoff, 2 ** Math.max(failures, quiet++ >> 2));
+    await clock.sleep(intervalMs() * factor, signal);
+  }
+}
+
+interface Report {
+  notes: { id: string; text: string }[];
+  /** More may come. */
+  isOpen: boolean;
+  isRed: boolean;
+}
+
+async function readReport(
+  parts: FeedbackParts,
+  call: Call,
+  session: Session,
+  from: readonly FeedbackSource[],
+): Promise<Report | { trouble: string }> {
+  const reports: Report[] = [];
+  for (const source of from) {
+    const report =
+      source === 'ci'
+        ? await readChecks(parts, call, session)
+        : await readPullRequest(call, session);
+    if ('trouble' in report) return report;
+    reports.push(report);
+  }
+  return {
+    notes: reports.flatMap(({ notes }) => notes),
+    isOpen: reports.some(({ isOpen }) => isOpen),
+    isRed: reports.some(({ isRed }) => isRed),
+  };
+}
+
+async function readChecks(
+  { git: parts }: FeedbackParts,
+  call: Call,
+  { workdir }: Session,
+): Promise<Report | { trouble: string }> {
+  const head = await git(parts, workdir, 'rev-parse', 'HEAD');
+  if (!head.isOk) return { trouble: head.trouble };
+  const { ci, checks, error } = await readCi(call, workdir, head.stdout);
+  if (error !== null) return { trouble: error };
+  const notes = checks
+    .filter(({ state }) => state === 'failure')
+    .map(({ name, url }) => ({
+      id: `ci:${head.stdout}:${name}:${url ?? ''}`,
+      text: `The check "${name}" of ${head.stdout.slice(0, 12)} failed.${url ? ` See ${url}` : ''}`,
+    }));
+  const isOpen = ci.state === 'pending' || ci.state === null;
+  return { notes, isOpen, isRed: ci.state === 'failure' };
+}
+
+interface PullRequest {
+  state?: string;
+  reviewDecision?: string;
+  comments?: Remark[];
+  reviews?: Remark[];
+}
+
+interface Remark {
+  id?: string | number;
+  author?: { login?: string };
+  body?: string;
+  state?: string;
+}
+
+const prFields = 'state,reviewDecision,comments,reviews';
+
+async function readPullRequest(
+  call: Call,
+  session: Session,
+): Promise<Report | { trouble: string }> {
+  const { branch, workdir } = session;
+  const end = await call('gh', ['pr', 'view', branch ?? '', '--json', prFields], workdir);
+  if (end.kind === 'failed') return { trouble: end.why };
+  if (end.code !== 0) {
+    if (/no pull requests? found/i.test(end.stderr))
+      return { notes: [], isOpen: false, isRed: false };
+    return { trouble: complaint('gh', end) };
+  }
+  const found = parsed(end.stdout);
+  if (!found) return { trouble: 'gh answered with no pull request' };
+  const { comments = [], reviews = [] } = found;
+  const notes = [...comments, ...reviews]
+    .filter(({ body = '', state }) => body.trim() !== '' && state !== 'APPROVED')
+    .map(({ id, author, body = '' }) => ({
+      id: `pr:${id ?? body}`,
+      text: `${author?.login ?? 'Somebody'} commented on the pull request:\n${body}`,
+    }));
+  const isApproved = found.reviewDecision === 'APPROVED';
+  return { notes, isOpen: (found.state ?? 'OPEN') === 'OPEN' && !isApproved, isRed: false };
+}
+
+function parsed(text: string): PullRequest | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? (value as PullRequest) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,267 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { Database } from '@millrace/engine';
+import { formatTimestamp } from '@millrace/kit/units';
+import type { World } from '@millrace/kit/world';
+import { descendantsOf } from '../core/agent-tree.js';
+import { beyondRights, fail, invalid, type Caller } from '../core/api.js';
+import { isEnded } from '../core/session.js';
+import type { Backends } from '../registry/backends.js';
+import type { Questions } from '../questions/questions.js';
+import { tailOf } from '../pipelines/definition.js';
+import {
+  checkAgentPlan,
+  checkPlan,
+  newPlan,
+  type PlanDefinition,
+  type StoredPlan,
+  type StoredTask,
+} from './definition.js';
+import type { PlanEngine, PlanEngineParts } from './engine.js';
+import { maxAgentText, taskPrompt } from './prompts.js';
+import { isTaskEnded, PlanStore, taskOf } from './store.js';
+
+export interface PlansParts extends Omit<PlanEngineParts, 'store'> {
+  world: World;
+  database: Database;
+  backends: Backends;
+  questions: Questions;
+}
+
+type Who = Pick<Caller, 'name' | 'agent'>;
+
+/** Branches that lost a race are deleted by the engine, so it runs while there are some. */
+const discardDays = 8;
+
+/** Plans: tasks that agents and people do, in order of their dependencies. */
+export class Plans {
+  readonly #store: PlanStore;
+  #engine: Promise<PlanEngine> | undefined;
+  #isClosed = false;
+
+  constructor(private readonly parts: PlansParts) {
+    this.#store = new PlanStore(parts.database);
+  }
+
+  /** Goes on with stored plans, in the background; the sessions must be adopted before. */
+  async resume(): Promise<void> {
+    const { world } = this.parts;
+    const oldest = world.clock.now() - discardDays * 86_400_000;
+    const plans = await this.#store.list();
+    const isNeeded = plans.some(
+      ({ status, tasks, updated_at: at }) =>
+        status === 'running' ||
+        (Date.parse(at) > oldest && tasks.some(({ race }) => race.length > 0)),
+    );
+    if (!isNeeded) return;
+    void this.#open()
+      .then(async (engine) => {
+        for (const plan of plans) await this.#goOn(engine, plan);
+      })
+      .catch((error: unknown) => {
+        if (!this.#isClosed) world.log.error({ err: error }, 'failed to resume plans');
+      });
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await (await this.#engine?.catch(() => undefined))?.close();
+  }
+
+  /** Loaded on first use: most daemons run no plan, and the queue takes long to load. */
+  #open(): Promise<PlanEngine> {
+    return (this.#engine ??= import('./engine.js').then(({ openPlanEngine }) =>
+      openPlanEngine({ ...this.parts, store: this.#store }),
+    ));
+  }
+
+  /** What a crash may have left undone; all of it can be repeated. */
+  async #goOn(engine: PlanEngine, plan: StoredPlan): Promise<void> {
+    if (plan.status === 'canceled') return this.#stopSessions(plan);
+    if (plan.status !== 'running') return;
+    await engine.submit(plan);
+    for (const task of plan.tasks) {
+      const picked = task.race.find((entry) => entry.picked)?.session_id;
+      if (picked) await engine.signal(plan.id, task.key, 'pick', { session_id: picked });
+      const isOver = task.assignee === 'person' && isTaskEnded(task);
+      if (isOver) await this.#signalEnd(engine, plan.id, task);
+    }
+  }
+
+  async #signalEnd(engine: PlanEngine, id: string, { key, status, result }: StoredTask) {
+    const failed = status === 'failed';
+    await engine.signal(id, key, 'complete', { failed, result: result ?? '' });
+  }
+
+  /** Newest first. An agent sees what it and its agents have made. */
+  async list(who: Who): Promise<StoredPlan[]> {
+    const plans = await this.#store.list();
+    if (who.agent === undefined) return plans;
+    const ours = await this.#family(who.agent);
+    return plans.filter(({ created_by: by }) => by !== null && ours.has(by));
+  }
+
+  async get(who: Who, id: string): Promise<StoredPlan> {
+    const plan = await this.#store.get(id);
+    await this.#checkOwner(who, plan);
+    return plan;
+  }
+
+  async #family(agent: string): Promise<Set<string>> {
+    const below = descendantsOf(await this.parts.sessions.list(), agent);
+    return new Set([agent, ...below.map(({ id }) => id)]);
+  }
+
+  async #checkOwner({ agent }: Who, { created_by: by }: StoredPlan): Promise<void> {
+    if (agent === undefined) return;
+    if (by === null || !(await this.#family(agent)).has(by)) throw beyondRights();
+  }
+
+  async create({ agent }: Who, definition: PlanDefinition): Promise<StoredPlan> {
+    if (agent !== undefined) checkAgentPlan(definition);
+    await checkPlan(this.parts, definition);
+    const { clock, random } = this.parts.world;
+    const now = clock.now();
+    const id = random.ulid(now);
+    const plan = newPlan(definition, { id, now: formatTimestamp(now), agent });
+    const engine = await this.#open();
+    const taskIds = plan.tasks.map(({ key }) => [key, random.ulid(now)]);
+    await this.#store.insert(plan, definition, Object.fromEntries(taskIds));
+    await engine.submit(plan);
+    return this.#store.get(id);
+  }
+
+  async cancel(who: Who, id: string): Promise<StoredPlan> {
+    await this.get(who, id);
+    const engine = await this.#open();
+    const after = await this.#store.change(id, (plan) => {
+      if (plan.status === 'canceled') return plan;
+      if (plan.status !== 'running') {
+        throw planState(`The plan is ${plan.status}: there is nothing to cancel.`);
+      }
+      const tasks = plan.tasks.map((task): StoredTask => {
+        return isTaskEnded(task) ? task : { ...task, status: 'canceled', waiting_for: null };
+      });
+      return { ...plan, status: 'canceled', tasks };
+    });
+    await engine.cancel(id);
+    await this.#stopSessions(after);
+    return after;
+  }
+
+  /** Also a session that was started when the daemon ended. */
+  async #stopSessions({ id }: StoredPlan): Promise<void> {
+    const { sessions, questions } = this.parts;
+    for (const session of await sessions.list()) {
+      if (session.plan_id !== id) continue;
+      if (!isEnded(session)) await sessions.stop(session.id);
+      for (const { question } of questions.openOf(session.id)) await questions.close(question.id);
+    }
+  }
+
+  async pick(who: Who, id: string, key: string, sessionId: string): Promise<StoredPlan> {
+    const engine = await this.#reach(who, id);
+    const after = await this.#changeTask(id, key, (task) => {
+      const { race, status, waiting_for: what } = task;
+      const entry = race.find((each) => each.session_id === sessionId);
+      if (what !== 'pick') {
+        const why = race.length === 0 ? 'has no race' : `is ${status} and waits for no pick`;
+        throw planState(`The task ${key} ${why}.`);
+      }
+      const able = race.filter((each) => each.status === 'done').map((each) => each.session_id);
+      if (entry?.status !== 'done') {
+        throw invalid('session_id', `must be one of the race that ended well: ${able.join(', ')}`);
+      }
+      const entries = race.map((each) => ({ ...each, picked: each === entry }));
+      return { status: 'running', waiting_for: null, race: entries };
+    });
+    await engine.signal(id, key, 'pick', { session_id: sessionId });
+    return after;
+  }
+
+  /** Tasks that can be claimed, oldest first. */
+  async ready(who: Who): Promise<DaemonSchema<'ReadyTask'>[]> {
+    const plans = (await this.list(who)).toReversed();
+    return plans.flatMap((plan) =>
+      plan.tasks
+        .filter(({ status, claimed_by: by }) => status === 'ready' && by === null)
+        .map((task) => ({
+          plan_id: plan.id,
+          plan_title: plan.title,
+          key: task.key,
+          title: task.title,
+          prompt: taskPrompt(plan, task),
+          assignee: task.assignee,
+          repo: plan.repo,
+          depends_on: task.depends_on,
+        })),
+    );
+  }
+
+  async claim(who: Who, id: string, key: string, name: string | undefined): Promise<StoredPlan> {
+    await this.#reach(who, id);
+    const by = claimant(who, name);
+    return this.#changeTask(id, key, ({ status, claimed_by: holder }) => {
+      if (holder === by) return {};
+      if (holder !== null) throw planState(`The task ${key} was claimed by ${holder}.`);
+      if (status !== 'ready')
+        throw planState(`The task ${key} is ${status}, so it cannot be claimed.`);
+      return { claimed_by: by, status: 'waiting', waiting_for: 'completion' };
+    });
+  }
+
+  async complete(
+    who: Who,
+    id: string,
+    key: string,
+    request: DaemonSchema<'CompleteTaskRequest'>,
+  ): Promise<StoredPlan> {
+    const { result = '', branch = null, failed = false } = request;
+    const engine = await this.#reach(who, id);
+    const by = claimant(who, request.by);
+    const after = await this.#changeTask(id, key, ({ status, assignee, claimed_by: holder }) => {
+      if (assignee !== 'person') {
+        throw planState(`The task ${key} is done by an agent of the daemon.`);
+      }
+      if (holder !== null && holder !== by)
+        throw planState(`The task ${key} was claimed by ${holder}.`);
+      if (status !== 'ready' && status !== 'waiting') {
+        throw planState(`The task ${key} is ${status}, so it cannot be completed.`);
+      }
+      const text = tailOf(result, maxAgentText);
+      return {
+        claimed_by: by,
+        waiting_for: null,
+        status: failed ? 'failed' : 'done',
+        result: text === '' && failed ? 'It was completed as failed.' : text,
+        branch,
+      };
+    });
+    await this.#signalEnd(engine, id, taskOf(after, key));
+    return after;
+  }
+
+  async #reach(who: Who, id: string): Promise<PlanEngine> {
+    await this.get(who, id);
+    return this.#open();
+  }
+
+  #changeTask(id: string, key: string, change: (task: StoredTask) => Partial<StoredTask>) {
+    return this.#store.changeTask(
+      id,
+      key,
+      (task) => change(task),
+      (task) => {
+        throw planState(`The task ${key} is ${task.status}.`);
+      },
+    );
+  }
+}
+
+/** An agent with its own token cannot speak for another. */
+function claimant({ agent, name }: Who, given: string | undefined): string {
+  return agent ?? given ?? name.replace(/ \(mcp\)$/, '');
+}
+
+function planState(detail: string): Error {
+  return fail('PLAN_STATE', detail);
+}
