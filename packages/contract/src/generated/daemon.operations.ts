@@ -253,6 +253,20 @@ export const daemonOperations = {
       'INTERNAL',
     ],
   },
+  getSessionScreen: {
+    method: 'GET',
+    path: '/api/v1/sessions/{id}/screen',
+    authenticated: true,
+    codes: [
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'SESSION_NOT_FOUND',
+      'SESSION_AMBIGUOUS',
+      'SESSION_STATE',
+      'TOO_MANY_ATTEMPTS',
+      'INTERNAL',
+    ],
+  },
   getSessionDiff: {
     method: 'GET',
     path: '/api/v1/sessions/{id}/diff',

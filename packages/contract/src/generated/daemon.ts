@@ -534,6 +534,35 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/sessions/{id}/screen': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Read the terminal of an agent
+     * @description What the terminal of an agent with the driver `tmux` shows now, with its colours. 409 for other
+     *     drivers and for an agent that has ended; `/output` has the text of every agent.
+     */
+    get: operations['getSessionScreen'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/sessions/{id}/diff': {
     parameters: {
       query?: never;
@@ -2735,6 +2764,11 @@ export interface components {
       pid: number;
       /** @description The command that runs. */
       command: string;
+    };
+    /** @description What a terminal shows. */
+    SessionScreen: {
+      /** @description Its lines from the top, without blank ones at the end, with SGR sequences for colours. */
+      lines: string[];
     };
     /** @description The attempt of a queue task that a session is. Sessions of one task are its attempts. */
     SessionTask: {
@@ -5230,6 +5264,40 @@ export interface operations {
       403: components['responses']['Forbidden'];
       404: components['responses']['SessionNotFound'];
       409: components['responses']['SessionAmbiguous'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  getSessionScreen: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The session's id, its name, or the first characters of its id (at least 6). A name means the
+         *     live session that has it, or else the ended one. More than one match is 409
+         *     SESSION_AMBIGUOUS.
+         * @example 01K9ZQ4M7T3V8X2B6C0D5E1F9G
+         */
+        id: components['parameters']['SessionId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The screen. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['SessionScreen'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['SessionNotFound'];
+      409: components['responses']['SessionState'];
       429: components['responses']['TooManyAttempts'];
       500: components['responses']['Internal'];
     };

@@ -26,6 +26,7 @@ type SessionOperations = Pick<
   | 'stopSession'
   | 'restartSession'
   | 'serveSession'
+  | 'getSessionScreen'
   | 'waitForSession'
   | 'getSessionSummary'
 >;
@@ -95,6 +96,10 @@ export function sessionHandlers(
         await idOf(params, principal),
         after === undefined ? { limit } : { after, limit },
       ),
+    }),
+    getSessionScreen: async ({ params, principal }) => ({
+      status: 200,
+      body: await sessions.screen(await idOf(params, principal)),
     }),
     sendToSession: async ({ params, body, principal }) => ({
       status: 200,

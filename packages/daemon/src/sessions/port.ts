@@ -43,6 +43,8 @@ export interface Sessions {
     id: string,
     from: { after?: number; limit: number },
   ): Promise<DaemonSchema<'SessionOutput'>>;
+  /** What its terminal shows, with SGR sequences; SESSION_STATE where there is none. */
+  screen(id: string): Promise<DaemonSchema<'SessionScreen'>>;
   /** The agent's last answer, from its own transcript; undefined when it is unknown. */
   lastAnswer(id: string): Promise<string | undefined>;
   /** Pastes the text and presses Enter; refuses with SESSION_STATE when the turn did not start. */

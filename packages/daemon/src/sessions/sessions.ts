@@ -149,6 +149,18 @@ export class AgentSessions implements Sessions {
     return readOutput({ log, format: handle.format, isOver: isEnded(session) }, from);
   }
 
+  /** What its terminal shows, in colour; refuses where there is none. */
+  async screen(id: string): Promise<DaemonSchema<'SessionScreen'>> {
+    const { session } = this.#store.need(id);
+    const hasScreen = session.driver === 'tmux' && !isEnded(session);
+    const text = hasScreen ? await this.#parts.drivers.tmux.colours(id) : undefined;
+    if (text === undefined) {
+      const why = session.driver === 'tmux' ? 'has no terminal now' : `is run by ${session.driver}`;
+      throw fail('SESSION_STATE', `The session ${why}: read its output instead.`);
+    }
+    return { lines: text.trimEnd().split('\n') };
+  }
+
   lastAnswer(id: string): Promise<string | undefined> {
     return lastAnswer(this.#parts, this.#store.need(id));
   }
