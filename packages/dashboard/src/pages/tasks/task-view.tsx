@@ -1,3 +1,5 @@
+import { useQuery } from '@tanstack/react-query';
+import { queries } from '../../api/queries.js';
 import { duration, words } from '../../parts/format.js';
 import { Link } from 'wouter';
 import { Copy } from '../../parts/id.js';
@@ -66,6 +68,7 @@ export function TaskView({ task, history }: { task: Task; history?: FullHistory 
         {task.progress && <ProgressRow progress={task.progress} isLive={status === 'IN_FLIGHT'} />}
         <dt>Attempts</dt>
         <dd>{attemptsText(task)}</dd>
+        <Agents task={task.id} />
         <dt>Submitted</dt>
         <dd>
           <Time at={task.created_at} /> by {task.submitted_by}
@@ -115,6 +118,26 @@ export function TaskView({ task, history }: { task: Task; history?: FullHistory 
       {history?.children && <TaskTree tree={history.children} />}
       <History task={task} history={history} />
     </div>
+  );
+}
+
+/** The agents that worked on the task, one for each attempt. */
+function Agents({ task }: { task: string }) {
+  const { data: sessions = [] } = useQuery(queries.sessions());
+  const own = sessions.filter((session) => session.task?.id === task);
+  if (own.length === 0) return null;
+  return (
+    <>
+      <dt>Agents</dt>
+      <dd>
+        {own.map(({ id, name, task: attempt }) => (
+          <div key={id}>
+            <Link href={`/agents/${id}`}>{name}</Link>
+            <span className="muted"> attempt {attempt!.attempt}</span>
+          </div>
+        ))}
+      </dd>
+    </>
   );
 }
 
