@@ -12,6 +12,7 @@ export const pagesOfServers = [
   'docs/how-to/use-the-command-line.md',
   'docs/how-to/run-agents.md',
   'docs/how-to/run-pipelines.md',
+  'docs/how-to/run-a-plan.md',
   'docs/how-to/queue-work-for-agents.md',
   'docs/how-to/keep-contexts-small.md',
   'docs/how-to/get-notified.md',
