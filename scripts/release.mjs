@@ -1,14 +1,23 @@
 /**
  * `npm run release -- --dry-run`: checks versions and CHANGELOG.md, builds, packs every published
- * package into dist/release, writes an SBOM and checksums. Without --dry-run it then publishes,
+ * package and the SDKs for Python and Go into dist/release, writes an SBOM and checksums. Without --dry-run it then publishes,
  * which only a tagged commit may do.
  *
  * `npm run release -- --set-version 0.2.0` writes a version into all packages and turns Unreleased
  * of CHANGELOG.md into its section.
  */
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { readOptions } from './options.mjs';
 import { prepare, root, say } from './prepare.mjs';
@@ -26,6 +35,7 @@ checksums, and publishes, which only a tagged commit may do.`,
     out: { type: 'string', help: 'Where packages go (default: dist/release)' },
   },
 });
+const pyproject = 'sdks/python/pyproject.toml';
 const manifests = ['package.json', ...packageFolders().map((name) => `${name}/package.json`)];
 try {
   if (flags['set-version'] === undefined) release();
@@ -46,6 +56,7 @@ function release() {
   const names = inOrder();
   if (!flags['dry-run']) nameRepository(names);
   pack(names, out);
+  packSdks(version, out);
   writeSbom(version, out);
   writeChecksums(out);
   for (const file of readdirSync(out).sort()) say(`  ${file}`);
@@ -76,6 +87,10 @@ function checkVersions() {
     for (const [name, wanted] of ownDependencies(manifest)) {
       if (wanted !== version) throw new Error(`${file} depends on ${name} ${wanted}.`);
     }
+  }
+  const [, python] = /^version = "(.*)"$/m.exec(read(pyproject)) ?? [];
+  if (python !== version) {
+    throw new Error(`${pyproject} has version ${python}, packages/millrace ${version}.`);
   }
   return version;
 }
@@ -154,6 +169,37 @@ function pack(names, out) {
   npm(['pack', '--silent', '--pack-destination', out, ...names.flatMap((name) => ['-w', name])]);
 }
 
+/** The Python SDK as wheel and sdist where `build` is installed, else its sources; Go as sources. */
+function packSdks(version, out) {
+  const home = mkdtempSync(join(tmpdir(), 'millrace-release-'));
+  const python = join(home, 'millrace-python');
+  try {
+    // A copy: build leaves its own folders behind.
+    for (const [language, folder] of [
+      ['python', python],
+      ['go', join(home, 'millrace-go')],
+    ]) {
+      cpSync(join(root, 'sdks', language), folder, { recursive: true, filter: isSource });
+    }
+    const built = spawnSync('python3', ['-m', 'build', '--no-isolation', '--outdir', out, python], {
+      encoding: 'utf8',
+    });
+    const isMissing = built.error || /No module named build/.test(built.stderr);
+    if (!isMissing && built.status !== 0) throw new Error(`python3 -m build: ${built.stderr}`);
+    if (isMissing) say('python3 -m build is not installed: the Python SDK is packed as sources.');
+    for (const name of isMissing ? ['millrace-python', 'millrace-go'] : ['millrace-go']) {
+      const file = join(out, `${name}-${version}.tar.gz`);
+      execFileSync('tar', ['-czf', file, '-C', home, name], { stdio: 'inherit' });
+    }
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+function isSource(path) {
+  return !/__pycache__|\.egg-info|\.pyc$|[\\/](build|dist)$/.test(path);
+}
+
 function tarballOf(name, version, out) {
   return join(out, `${name.replace('@', '').replace('/', '-')}-${version}.tgz`);
 }
@@ -210,6 +256,8 @@ function setVersion(version) {
     }
     writeFileSync(join(root, file), `${JSON.stringify(manifest, null, 2)}\n`);
   }
+  const project = read(pyproject).replace(/^version = ".*"$/m, `version = "${version}"`);
+  writeFileSync(join(root, pyproject), project);
   npm(['install', '--package-lock-only', '--ignore-scripts', '--no-audit', '--no-fund']);
   say(`Version ${before} -> ${version}. Commit it, and tag the commit v${version}.`);
 }

@@ -54,7 +54,9 @@ function programOf(file: string): string {
   }
   const [opening = '', ...rest] = sections.values();
   const blocks = rest.map((body) => `{\n${body}}\n`);
-  return `${[...new Set(imports)].join('\n')}\n${opening}${blocks.join('')}await db.close();\n`;
+  const opened = /const (db|queue) = /.exec(opening)?.[1];
+  const program = `${[...new Set(imports)].join('\n')}\n${opening}${blocks.join('')}`;
+  return `${program}await ${opened}.close();\n`;
 }
 
 /** What the comments behind `console.log` promise, in order. */
@@ -84,6 +86,7 @@ test.each(programPages)('%s: its program compiles and prints what it says', (pag
   const printed = execFileSync(process.execPath, [join(out, 'guide.js')], {
     cwd: home,
     encoding: 'utf8',
+    timeout: 60_000,
   });
   expect(printed.trimEnd().split('\n')).toEqual(promisedOutput(program));
 });
@@ -200,6 +203,7 @@ const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> 
   'docs/how-to/use-the-queue-over-grpc.md Receive callbacks': [takeQueueConfig, takeQueue],
   'docs/how-to/answer-agents-from-your-phone.md Send questions to a chat': [takeDaemon],
   'docs/how-to/answer-agents-from-your-phone.md Answer without a person': [takeDaemon],
+  'docs/how-to/add-your-own-cli.md ': [takeDaemon],
   'docs/how-to/get-notified.md Webhook': [takeDaemon],
   'docs/how-to/spread-agents-over-machines.md Create the queue': [takeQueueConfig],
   'docs/how-to/spread-agents-over-machines.md Configure each daemon': [takeDaemon],

@@ -120,7 +120,12 @@ test('release: a dry run leaves checksums that hold and an SBOM of what is insta
     cwd: folder,
     encoding: 'utf8',
   });
-  expect(out.trim().split('\n')).toHaveLength(names.length + 1);
+  const files = out.trim().split('\n');
+  // A wheel and an sdist, or one archive of the sources, and that of Go.
+  const sdks = files.filter((line) => /\.whl|\.tar\.gz/.test(line));
+  expect(sdks.length).toBe(sdks.some((line) => line.includes('.whl')) ? 3 : 2);
+  expect(sdks.join()).toMatch(/millrace-go-.*\.tar\.gz/);
+  expect(files).toHaveLength(names.length + 1 + sdks.length);
   const { version } = manifestIn(placeOf('millrace'));
   const sbom = JSON.parse(readFileSync(join(folder, `millrace-${version}.cdx.json`), 'utf8'));
   const components = sbom.components.map(({ name }: { name: string }) => name);

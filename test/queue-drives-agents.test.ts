@@ -1,4 +1,5 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync, spawn, type ChildProcess } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
@@ -6,7 +7,7 @@ import { loadConfig } from '@millrace/kit/config';
 import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
 import { queueConfig, serveQueue, type RunningQueue } from '@millrace/queue/serve';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { startDaemon, type TestDaemon } from '../packages/daemon/test/support/daemon.js';
 import { installFakeAgent } from '../packages/daemon/test/support/fake-agent.js';
 import { FakeClis } from '../packages/daemon/test/support/fake-clis.js';
@@ -271,3 +272,60 @@ test('over the budget a task waits in the queue', async () => {
   }, patience);
   expect(await sessions()).toEqual([]);
 });
+
+test('agents in a flow: the example merges what was chosen, though it is killed twice', async () => {
+  await addClaude();
+  await request('PUT', '/v1/admin/queues/features/config', { callback: { protocol: 'pull' } });
+  const repo = join(home, 'repo');
+  const git = (...args: string[]) =>
+    execFileSync('git', ['-c', 'user.name=a', '-c', 'user.email=a@b.c', ...args], {
+      cwd: repo,
+      encoding: 'utf8',
+    });
+  mkdirSync(repo);
+  git('init', '--quiet', '--initial-branch', 'main');
+  git('commit', '--quiet', '--allow-empty', '--message', 'Start');
+  const payload = {
+    repo,
+    backend: 'claude',
+    prompt: 'write notes.txt, sleep 1, commit',
+    choose: 'say two',
+    test: 'test -f notes.txt',
+  };
+  const program = join(import.meta.dirname, '..', 'examples', 'agents-in-a-flow', 'main.mjs');
+  expect(readFileSync(program, 'utf8').trimEnd().split('\n').length).toBeLessThanOrEqual(60);
+  let out = '';
+  const start = () => {
+    const env = { ...process.env, QUEUE_URL: queueUrl, QUEUE_TOKEN: token };
+    const child = spawn(process.execPath, [program, JSON.stringify(payload)], { env });
+    onTestFinished(() => void child.kill('SIGKILL'));
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (bytes: Buffer) => (out += bytes.toString()));
+    }
+    return child;
+  };
+  const kill = async (child: ChildProcess) => {
+    const closed = new Promise((resolve) => child.once('close', resolve));
+    child.kill('SIGKILL');
+    await closed;
+  };
+  const first = start();
+  // The three agents are at work.
+  await vi.waitFor(async () => expect((await sessions()).length).toBeGreaterThan(2), patience);
+  await kill(first);
+  const second = start();
+  await vi.waitFor(() => expect(out).toContain('Approve '), patience);
+  const [, best, id] = /Approve (\S+): ctl queue signal (\S+)/.exec(out)!;
+  await kill(second);
+  await request('POST', `/v1/tasks/${id}/signals`, { name: 'approved', payload: true });
+  const third = start();
+  await vi.waitFor(() => expect(out).toContain('Merged'), patience);
+  await new Promise((resolve) => third.once('close', resolve));
+  expect(best).toMatch(/-two$/);
+  expect(out).toContain(`Merged ${best}.`);
+  expect(git('branch', '--merged', 'main')).toContain(best);
+  // No agent ran twice.
+  expect((await sessions()).map(({ branch }) => branch.slice(7)).toSorted()).toEqual(
+    ['judge', 'one', 'plan', 'three', 'two'].toSorted(),
+  );
+}, 240_000);

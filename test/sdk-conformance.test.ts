@@ -60,6 +60,12 @@ afterAll(async () => {
   rmSync(data, { recursive: true, force: true });
 });
 
+test('the page lists every scenario', () => {
+  const page = readFileSync(join(sdks, 'conformance', 'README.md'), 'utf8').split('## Results')[1]!;
+  const listed = [...page.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name);
+  expect(listed).toEqual(scenarios.map(({ name }) => name));
+});
+
 describe.each(runners)('$language', ({ language, isThere, command, cwd }) => {
   const prefix = language.split(' ')[0]!.toLowerCase();
   const run = (more: Record<string, string> = {}) => {
@@ -92,18 +98,18 @@ describe.each(runners)('$language', ({ language, isThere, command, cwd }) => {
     }
   });
 
-  test.skipIf(!isThere)('a task of a worker that was killed is run again', async () => {
-    const [scenario] = scenarios.filter(({ expect_after_crash }) => expect_after_crash);
-    const only = { MILLRACE_ONLY: scenario!.name };
+  const crashes = scenarios.filter(({ expect_after_crash }) => expect_after_crash);
+  test.skipIf(!isThere).each(crashes)('killed and started again: $name', async (scenario) => {
+    const only = { MILLRACE_ONLY: scenario.name };
     expect(run(only).stdout).toBe('');
     expect(run({ ...only, MILLRACE_RESUME: '1' }).status).toBe(0);
     const token = readFileSync(join(data, 'queue.token'), 'utf8').trim();
-    const url = `${up.url('queue')}/v1/queues/${prefix}-${scenario!.name}/tasks`;
+    const url = `${up.url('queue')}/v1/queues/${prefix}-${scenario.name}/tasks`;
     const answer = await fetch(url, { headers: { authorization: `Bearer ${token}` } });
     const { tasks } = (await answer.json()) as { tasks: { id: string }[] };
     const read = await fetch(`${up.url('queue')}/v1/tasks/${tasks[0]!.id}`, {
       headers: { authorization: `Bearer ${token}` },
     });
-    expect([await read.json()]).toMatchObject(scenario!.expect_after_crash!);
+    expect([await read.json()]).toMatchObject(scenario.expect_after_crash!);
   });
 });

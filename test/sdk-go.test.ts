@@ -24,28 +24,36 @@ describe.skipIf(!hasGo)('Go SDK (needs go)', () => {
   });
 
   test('the examples of its page compile', () => {
-    const [queue, database] = fencesOf('sdks/go/README.md').map(({ text }) => text);
+    const [queue, flow, database] = fencesOf('sdks/go/README.md').map(({ text }) => text);
     const program = `package main
 
 import (
 	"context"
+	"time"
 
 	millrace "millrace.dev/go"
 )
 
 type Mail struct{ To string }
 type Sent struct{ ID string }
+type Order struct{ ID int }
 type Person struct {
 	Name string
 	Age  int
 }
 
 func deliver(context.Context, Mail) (Sent, error) { return Sent{}, nil }
+func pay(context.Context, Order) (string, error)  { return "", nil }
 func show(millrace.Change) error                  { return nil }
 
 func queue(ctx context.Context, token string) {
 ${queue}
 	_ = err
+}
+
+func flow() millrace.Handler {
+${flow}
+	return ship
 }
 
 func database(ctx context.Context, key string) {
@@ -55,6 +63,7 @@ ${database}
 
 func main() {
 	queue(nil, "")
+	flow()
 	database(nil, "")
 }
 `;

@@ -76,7 +76,7 @@ async function startSide(kind, root, connection) {
   };
 }
 
-async function startQueue(root, directory, store = 'embedded') {
+export async function startQueue(root, directory, store = 'embedded') {
   mkdirSync(directory, { recursive: true });
   const hash = createHash('sha256').update(token).digest('hex');
   const grants = [{ queue: '*', role: 'admin' }];

@@ -8,6 +8,7 @@ import {
   defineTasks,
   PermanentError,
   RetryLater,
+  StepFailed,
 } from '../../packages/worker/dist/index.js';
 
 const { MILLRACE_URL, MILLRACE_TOKEN, MILLRACE_PREFIX, MILLRACE_ONLY, MILLRACE_RESUME } =
@@ -53,9 +54,55 @@ function handlers(onStart) {
   };
 }
 
+/** Handlers that use steps. */
+function flowHandlers() {
+  let tries = 0;
+  return {
+    flow: async ({ payload, step, task: { queue } }) => {
+      const doubled = await step.run('double', () => payload * 2);
+      await step.sleep('nap', 50);
+      const signal = await step.signal('go');
+      const late = (await step.signal('never', { timeout: 50 })) ?? null;
+      const child = await step.submit('child', queue, 'echo', payload + 21);
+      const children = await step.submitMany('children', queue, 'echo', [1, 2, 3]);
+      const failOnce = () => {
+        if (++tries === 1) throw new Flaky('not yet');
+        return tries;
+      };
+      const backoff = { kind: 'fixed', ms: 10 };
+      return {
+        doubled,
+        signal,
+        late,
+        child,
+        children,
+        tries: await step.run('flaky', failOnce, { backoff }),
+      };
+    },
+    undo: async ({ step, task: { queue } }) => {
+      try {
+        await step.submit('child', queue, 'permanent', { message: 'no' });
+      } catch (error) {
+        if (error instanceof StepFailed) return error.errorType;
+        throw error;
+      }
+      return 'done';
+    },
+    twice: async ({ step }) => {
+      await step.run('a', () => 1);
+      await step.run('a', () => 1);
+    },
+    'crash-flow': async ({ step, task: { attempt } }) => {
+      const first = await step.run('first', () => attempt);
+      if (attempt === 1) process.kill(process.pid, 'SIGKILL');
+      return { first, second: await step.run('second', () => attempt) };
+    },
+  };
+}
+
 function startWorker(queue, onStart = () => {}) {
   const options = { ...server, queue, leaseMs: 1_000, onError: () => {} };
-  return createWorker(options, tasks, handlers(onStart));
+  return createWorker(options, tasks, { ...handlers(onStart), ...flowHandlers() });
 }
 
 async function submitAll(queue, { tasks: given = [], many }) {
@@ -93,6 +140,7 @@ async function run(scenario) {
   if (scenario.then === 'cancel') {
     await api.call('cancelTask', { path: { id: await started.promise }, body: {} });
   }
+  if (scenario.then === 'signal') await client.signal(ids[0], 'go', { by: 'ada' });
   const results = [];
   // One after the other: a server bounds the requests that wait.
   for (const id of ids) results.push(await ended(id));

@@ -24,6 +24,9 @@ type Record struct {
 	CreatedAt time.Time       `json:"created_at"`
 	UpdatedAt time.Time       `json:"updated_at"`
 	ExpiresAt *time.Time      `json:"expires_at"`
+	// Score and Highlights are those of a search.
+	Score      float64             `json:"score"`
+	Highlights map[string][]string `json:"highlights"`
 }
 
 // Decode reads the document.
@@ -129,6 +132,55 @@ func (c *Collection) Merge(ctx context.Context, key string, patch any) (*Record,
 	return c.write(ctx, "PATCH", c.path("/keys/", key), fields{"data": patch})
 }
 
+// Apply applies operators to a record, such as Ops{"$inc": Ops{"n": 1}}.
+func (c *Collection) Apply(ctx context.Context, id string, operators Ops) (*Record, error) {
+	return c.write(ctx, "PATCH", c.path("/records/", id), fields{"update": operators})
+}
+
+// ApplyKey applies operators to the record of a key.
+func (c *Collection) ApplyKey(ctx context.Context, key string, operators Ops) (*Record, error) {
+	return c.write(ctx, "PATCH", c.path("/keys/", key), fields{"update": operators})
+}
+
+// ApplyMany applies operators to every record that matches, and returns how many were changed.
+func (c *Collection) ApplyMany(ctx context.Context, filter Cond, operators Ops) (int64, error) {
+	body := fields{"filter": filter, "update": operators}
+	if c.tx != "" {
+		body["tx_id"] = c.tx
+	} else {
+		body["request_id"] = NewULID()
+	}
+	var answer struct {
+		Changed int64 `json:"changed"`
+	}
+	err := c.api.call(ctx, request{method: "POST", path: c.path("/records:updateMany"), body: body}, &answer)
+	return answer.Changed, err
+}
+
+// Ops are operators of an update and what they get.
+type Ops map[string]any
+
+// CreateIndex creates an index, as in the API: {"fields": ["city"]}, {"search": ["title"], "language":
+// "en"} or {"vector": "embedding", "dims": 384, "metric": "cosine"}.
+func (c *Collection) CreateIndex(ctx context.Context, index any) error {
+	path := join("/v1/admin/collections/", c.name, "/indexes")
+	return c.api.call(ctx, request{method: "POST", path: path, body: index}, nil)
+}
+
+// Distinct reads the different values of a field into a slice; nil matches all records.
+func (c *Collection) Distinct(ctx context.Context, field string, filter Cond, values any) error {
+	body := Query{Filter: filter}.body()
+	body["field"] = field
+	var answer struct {
+		Values json.RawMessage `json:"values"`
+	}
+	err := c.api.call(ctx, request{method: "POST", path: c.path("/records:distinct"), body: body}, &answer)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(answer.Values, values)
+}
+
 // UpdateIfRev replaces a record that still has this revision; otherwise the code is REV_MISMATCH.
 func (c *Collection) UpdateIfRev(ctx context.Context, id string, rev int64, document any) (*Record, error) {
 	body := fields{"data": document, "expected_rev": rev}
@@ -202,6 +254,19 @@ type Query struct {
 	// Limit is 0 for all.
 	Limit  int
 	Fields []string
+	// Exclude leaves out these fields.
+	Exclude []string
+	// Search finds words by a search index, best first.
+	Search string
+	// Near finds vectors by a vector index, nearest first.
+	Near *Near
+}
+
+// Near asks for the K records whose vector is nearest.
+type Near struct {
+	Field  string    `json:"field"`
+	Vector []float32 `json:"vector"`
+	K      int       `json:"k"`
 }
 
 func (q Query) body() fields {
@@ -220,6 +285,15 @@ func (q Query) body() fields {
 	if len(q.Fields) > 0 {
 		body["fields"] = q.Fields
 	}
+	if len(q.Exclude) > 0 {
+		body["projection"] = fields{"exclude": q.Exclude}
+	}
+	if q.Search != "" {
+		body["search"] = fields{"text": q.Search}
+	}
+	if q.Near != nil {
+		body["near"] = q.Near
+	}
 	return body
 }
 
@@ -231,8 +305,11 @@ func (c *Collection) Each(ctx context.Context, query Query, do func(*Record) err
 	if c.tx != "" {
 		body["tx_id"] = c.tx
 	}
+	isRanked := query.Search != "" || query.Near != nil
 	for left := query.Limit; ; {
-		body["limit"] = findPage
+		if !isRanked {
+			body["limit"] = findPage
+		}
 		if query.Limit > 0 {
 			body["limit"] = min(left, findPage)
 		}

@@ -121,3 +121,42 @@ func TestWatch(t *testing.T) {
 		t.Fatal(seen)
 	}
 }
+
+func TestOperatorsAndSearch(t *testing.T) {
+	db := must(NewDatabase(databaseOptions))
+	ctx := context.Background()
+	notes := db.Collection("go-notes")
+	check(t, notes.CreateIndex(ctx, map[string]any{"search": []string{"title"}, "language": "en"}))
+	check(t, notes.CreateIndex(ctx, map[string]any{"vector": "v", "dims": 2, "metric": "l2"}))
+	first := must(notes.InsertKey(ctx, "q", map[string]any{"title": "Durable queues", "n": 1, "v": []int{0, 1}}))
+	must(notes.Insert(ctx, map[string]any{"title": "A database", "n": 5, "v": []int{1, 0}}))
+	must(notes.Apply(ctx, first.ID, Ops{"$inc": Ops{"n": 2}}))
+	changed := must(notes.ApplyKey(ctx, "q", Ops{"$set": Ops{"tags": []string{"a"}}}))
+	var note struct {
+		N    int
+		Tags []string
+	}
+	check(t, changed.Decode(&note))
+	if note.N != 3 || len(note.Tags) != 1 {
+		t.Fatal(note)
+	}
+	if count := must(notes.ApplyMany(ctx, Where("n", "gte", 1), Ops{"$mul": Ops{"n": 10}})); count != 2 {
+		t.Fatal(count)
+	}
+	var values []int
+	check(t, notes.Distinct(ctx, "n", nil, &values))
+	if len(values) != 2 || values[0]+values[1] != 80 {
+		t.Fatal(values)
+	}
+	found := must(notes.Find(ctx, Query{Search: "queue"}))
+	if len(found) != 1 || found[0].ID != first.ID || found[0].Score <= 0 || found[0].Highlights["title"] == nil {
+		t.Fatal(found)
+	}
+	near := must(notes.Find(ctx, Query{Near: &Near{Field: "v", Vector: []float32{0, 0.9}, K: 1}, Exclude: []string{"title"}}))
+	if len(near) != 1 || near[0].ID != first.ID {
+		t.Fatal(near)
+	}
+	if _, err := notes.Apply(ctx, first.ID, Ops{"$inc": Ops{"title": 1}}); !IsCode(err, "TYPE_MISMATCH") {
+		t.Fatal(err)
+	}
+}

@@ -80,6 +80,17 @@ type SubmitOptions struct {
 	// UniqueKey: while a task with it waits or runs, a second submit returns that task.
 	UniqueKey string
 	UniqueFor time.Duration
+	// Debounce, with a unique key: runs so long after the last submit, whose payload wins.
+	Debounce    time.Duration
+	MaxAttempts int
+	// Timeout is how long an attempt may take.
+	Timeout time.Duration
+	// Retain is how long the task is held after its end.
+	Retain time.Duration
+	// Labels: only workers that name all of them get the task.
+	Labels []string
+	// DependsOn are ids of tasks that must succeed first; of a flow, also keys.
+	DependsOn []string
 }
 
 type fields map[string]any
@@ -117,8 +128,22 @@ func submitBody(ref string, payload any, options *SubmitOptions) (fields, error)
 	if options.UniqueKey != "" {
 		body["unique_key"] = options.UniqueKey
 	}
-	if options.UniqueFor != 0 {
-		body["unique_for_ms"] = options.UniqueFor.Milliseconds()
+	for name, duration := range map[string]time.Duration{
+		"unique_for_ms": options.UniqueFor, "debounce_ms": options.Debounce,
+		"timeout_ms": options.Timeout, "retain_ms": options.Retain,
+	} {
+		if duration != 0 {
+			body[name] = duration.Milliseconds()
+		}
+	}
+	if options.MaxAttempts != 0 {
+		body["max_attempts"] = options.MaxAttempts
+	}
+	if len(options.Labels) > 0 {
+		body["labels"] = options.Labels
+	}
+	if len(options.DependsOn) > 0 {
+		body["depends_on"] = options.DependsOn
 	}
 	return body, nil
 }
@@ -164,6 +189,75 @@ func (q *Queue) Submit(ctx context.Context, queue, ref string, payload any, opti
 	task := &Task{Queue: queue, HandlerRef: ref}
 	path := join("/v1/queues/", queue, "/tasks")
 	return task, q.api.call(ctx, request{method: "POST", path: path, body: body}, task)
+}
+
+// FlowTask is a task of a flow. DependsOn of its options may name keys of the flow.
+type FlowTask struct {
+	Key, Queue, Ref string
+	Payload         any
+	Options         *SubmitOptions
+}
+
+// SubmitFlow submits tasks that depend on each other, all or none, and returns their ids by key.
+func (q *Queue) SubmitFlow(ctx context.Context, tasks []FlowTask) (map[string]string, error) {
+	items := make([]fields, len(tasks))
+	for i, task := range tasks {
+		item, err := submitBody(task.Ref, task.Payload, task.Options)
+		if err != nil {
+			return nil, err
+		}
+		item["key"], item["queue"] = task.Key, task.Queue
+		items[i] = item
+	}
+	var answer struct {
+		Tasks []struct{ Key, ID string } `json:"tasks"`
+	}
+	body := fields{"flow_id": NewULID(), "tasks": items}
+	err := q.api.call(ctx, request{method: "POST", path: "/v1/flows", body: body}, &answer)
+	ids := map[string]string{}
+	for _, task := range answer.Tasks {
+		ids[task.Key] = task.ID
+	}
+	return ids, err
+}
+
+// Signal sends a signal to a task, which may wait for it now or later. The same id is one signal;
+// without one it gets its own.
+func (q *Queue) Signal(ctx context.Context, taskID, name string, payload any, id string) error {
+	return q.signal(ctx, join("/v1/tasks/", taskID, "/signals"), fields{"name": name, "payload": payload}, id)
+}
+
+// SignalKey sends a signal to the task that holds a unique key.
+func (q *Queue) SignalKey(ctx context.Context, queue, uniqueKey, name string, payload any, id string) error {
+	body := fields{"unique_key": uniqueKey, "name": name, "payload": payload}
+	return q.signal(ctx, join("/v1/queues/", queue, "/signals"), body, id)
+}
+
+func (q *Queue) signal(ctx context.Context, path string, body fields, id string) error {
+	if body["id"] = id; id == "" {
+		body["id"] = NewULID()
+	}
+	return q.api.call(ctx, request{method: "POST", path: path, body: body}, nil)
+}
+
+// Node is a task of a tree.
+type Node struct {
+	ID         string   `json:"id"`
+	Queue      string   `json:"queue"`
+	HandlerRef string   `json:"handler_ref"`
+	Status     Status   `json:"status"`
+	Steps      []string `json:"steps"`
+	Children   []*Node  `json:"children"`
+	Hidden     bool     `json:"hidden"`
+}
+
+// Tree reads a task with its children and theirs.
+func (q *Queue) Tree(ctx context.Context, id string) (*Node, error) {
+	var answer struct {
+		Root *Node `json:"root"`
+	}
+	err := q.api.call(ctx, request{method: "GET", path: join("/v1/tasks/", id, "/tree")}, &answer)
+	return answer.Root, err
 }
 
 // SubmitResult is a task or its refusal.
@@ -386,12 +480,21 @@ type DeadSelector struct {
 	ErrorType  string
 	HandlerRef string
 	DryRun     bool
+	// FromStep, for a redrive, drops this step and those recorded after it; ResetSteps drops all.
+	FromStep   string
+	ResetSteps bool
 }
 
 func (s DeadSelector) body() (fields, error) {
 	body := fields{}
 	if s.DryRun {
 		body["dry_run"] = true
+	}
+	if s.FromStep != "" {
+		body["from_step"] = s.FromStep
+	}
+	if s.ResetSteps {
+		body["reset_steps"] = true
 	}
 	if s.IDs != nil {
 		body["ids"] = s.IDs

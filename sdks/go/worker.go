@@ -16,8 +16,10 @@ import (
 
 // Job is one run of a handler.
 type Job struct {
-	Task    *Task
-	running *running
+	Task         *Task
+	running      *running
+	steps        *steps
+	dependencies []*Ended
 }
 
 // Progress reports progress, and keeps the lease. A percent below 0 is unknown.
@@ -51,6 +53,13 @@ func Handle[P, R any](run func(ctx context.Context, payload P) (R, error)) Handl
 	}
 }
 
+// HandleJob is Handle for a function that uses steps or reports progress.
+func HandleJob[P, R any](run func(ctx context.Context, job *Job, payload P) (R, error)) Handler {
+	return func(ctx context.Context, job *Job) (any, error) {
+		return Handle(func(ctx context.Context, payload P) (R, error) { return run(ctx, job, payload) })(ctx, job)
+	}
+}
+
 // WorkerOptions may be left out, each.
 type WorkerOptions struct {
 	// Concurrency is how many tasks run at the same time; 10 if absent.
@@ -61,6 +70,8 @@ type WorkerOptions struct {
 	Name string
 	// StopTimeout is how long handlers may go on after the end of Run's context; 30 s if absent.
 	StopTimeout time.Duration
+	// Labels of this worker: it gets tasks all of whose labels are among them.
+	Labels []string
 	// OnError gets errors that end no task: a lost connection, a lost lease. By default it logs.
 	OnError func(error)
 }
@@ -186,6 +197,7 @@ func (w *Worker) claimAll(ctx context.Context, handlers *sync.WaitGroup) {
 
 type claimed struct {
 	Task
+	history
 	LeaseToken string `json:"lease_token"`
 }
 
@@ -201,6 +213,9 @@ func (w *Worker) claim(ctx context.Context, limit int) ([]*claimed, error) {
 			refs = append(refs, ref)
 		}
 		body["handlers"] = refs
+	}
+	if len(w.options.Labels) > 0 {
+		body["labels"] = w.options.Labels
 	}
 	var answer struct {
 		Tasks []*claimed `json:"tasks"`
@@ -219,11 +234,12 @@ func (w *Worker) run(task *claimed, handlers *sync.WaitGroup) {
 	w.mu.Lock()
 	w.running[r] = struct{}{}
 	w.mu.Unlock()
-	result, err := w.handle(ctx, &Job{Task: r.task, running: r})
+	job := &Job{Task: r.task, running: r, steps: newSteps(task.history), dependencies: task.Dependencies}
+	result, err := w.handle(ctx, job)
 	w.mu.Lock()
 	delete(w.running, r)
 	w.mu.Unlock()
-	if item := r.outcome(result, err); item != nil {
+	if item := r.outcome(job.steps, result, err); item != nil {
 		w.results <- settled{r, item}
 	}
 }
@@ -389,7 +405,7 @@ func (r *running) extend(ctx context.Context, progress fields) error {
 }
 
 // outcome is the settlement of the task; nil if the queue would not take it.
-func (r *running) outcome(result any, err error) fields {
+func (r *running) outcome(steps *steps, result any, err error) fields {
 	r.mu.Lock()
 	cause := r.cause
 	r.mu.Unlock()
@@ -397,6 +413,10 @@ func (r *running) outcome(result any, err error) fields {
 		return nil
 	}
 	item := fields{"id": r.task.ID, "lease_token": r.token}
+	if errors.Is(err, ErrSuspended) && cause == nil {
+		item["outcome"], item["suspend"] = "suspend", steps.suspension()
+		return item
+	}
 	if err == nil {
 		encoded, problem := json.Marshal(result)
 		switch {
@@ -416,7 +436,8 @@ func (r *running) outcome(result any, err error) fields {
 	item["error_type"] = errorType(err)
 	item["message"] = cut(err.Error(), 1_024)
 	var final *permanent
-	item["retry"] = !errors.As(err, &final)
+	var failed *StepError
+	item["retry"] = !errors.As(err, &final) && !errors.As(err, &failed)
 	var later *retryLater
 	if errors.As(err, &later) {
 		item["retry_after_ms"] = later.after.Milliseconds()

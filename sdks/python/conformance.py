@@ -12,7 +12,7 @@ from typing import Any
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "src"))
 
-from millrace import ApiError, Call, PermanentError, Queue, RetryLater, Worker  # noqa: E402
+from millrace import ApiError, Call, PermanentError, Queue, RetryLater, StepFailed, Worker  # noqa: E402
 
 env = os.environ
 queue = Queue(env["MILLRACE_URL"], env["MILLRACE_TOKEN"])
@@ -60,6 +60,50 @@ def crash(call: Call) -> str:
     return "recovered"
 
 
+tried: list[int] = []
+
+
+def fail_once() -> int:
+    tried.append(1)
+    if len(tried) == 1:
+        raise Flaky("not yet")
+    return len(tried)
+
+
+def flow(call: Call) -> Any:
+    step = call.step
+    doubled = step.run("double", lambda: call.payload * 2)
+    step.sleep("nap", 0.05)
+    return {
+        "doubled": doubled,
+        "signal": step.signal("go"),
+        "late": step.signal("never", timeout=0.05),
+        "child": step.submit("child", call.task.queue, "echo", call.payload + 21),
+        "children": step.submit_many("children", call.task.queue, "echo", [1, 2, 3]),
+        "tries": step.run("flaky", fail_once, backoff=0.01),
+    }
+
+
+def undo(call: Call) -> str:
+    try:
+        call.step.submit("child", call.task.queue, "permanent", {"message": "no"})
+    except StepFailed as error:
+        return error.error_type
+    return "done"
+
+
+def twice(call: Call) -> None:
+    call.step.run("a", lambda: 1)
+    call.step.run("a", lambda: 1)
+
+
+def crash_flow(call: Call) -> Any:
+    first = call.step.run("first", lambda: call.task.attempt)
+    if call.task.attempt == 1:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"first": first, "second": call.step.run("second", lambda: call.task.attempt)}
+
+
 handlers = {
     "echo": lambda call: call.payload,
     "nothing": lambda call: None,
@@ -70,6 +114,10 @@ handlers = {
     "slow": slow,
     "wait": wait,
     "crash": crash,
+    "flow": flow,
+    "undo": undo,
+    "twice": twice,
+    "crash-flow": crash_flow,
 }
 
 
@@ -120,5 +168,7 @@ for scenario in json.load(open(sys.argv[1])):
         if scenario.get("then") == "cancel":
             has_started.wait(60)
             queue.cancel(started[0])
+        if scenario.get("then") == "signal":
+            queue.signal(ids[0], "go", {"by": "ada"})
         tasks = [ended(each) for each in ids]
     print(json.dumps({"name": scenario["name"], "tasks": tasks}), flush=True)

@@ -14,6 +14,11 @@ export const exceptions: readonly Exception[] = [
     because: 'it needs a terminal; packages/ctl/test/tui.test.ts drives it in one',
   },
   {
+    command: 'millrace backend test mycli',
+    instead: 'millrace backend test claude --driver headless',
+    because: 'there is no mycli; packages/daemon/test/own-cli.test.ts has one',
+  },
+  {
     command: 'npm test',
     instead: 'npm test -- packages/kit/src/base/clock.test.ts',
     because: 'whole, it is the run that this test belongs to',

@@ -11,6 +11,7 @@ export const pagesOfServers = [
   'docs/how-to/track-spend.md',
   'docs/how-to/use-the-command-line.md',
   'docs/how-to/run-agents.md',
+  'docs/how-to/add-your-own-cli.md',
   'docs/how-to/run-pipelines.md',
   'docs/how-to/run-a-plan.md',
   'docs/how-to/queue-work-for-agents.md',
@@ -59,9 +60,14 @@ export const programPages = [
   'docs/how-to/write-safely.md',
   'docs/how-to/update-with-operators.md',
   'docs/how-to/model-and-validate-records.md',
+  'docs/how-to/migrate-documents.md',
   'docs/how-to/watch-changes.md',
   'docs/how-to/back-up-a-database.md',
   'docs/how-to/connect-to-a-database-server.md',
+  'docs/how-to/wait-for-a-person.md',
+  'docs/how-to/fan-out-and-in.md',
+  'docs/how-to/undo-with-compensation.md',
+  'docs/how-to/change-a-running-flow.md',
 ];
 
 /** They have commands of the repository alone. */

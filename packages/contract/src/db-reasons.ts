@@ -69,15 +69,8 @@ const writes = [...bodies, ...deletes];
 const collectionWrites = ['DropCollection', 'RenameCollection', 'CreateIndex', 'DropIndex'];
 const catalogWrites = ['SetSchema', 'RemoveSchema', ...collectionWrites];
 const changes = [...writes, ...catalogWrites];
-const keyed = [
-  'InsertWithKey',
-  'FindByKey',
-  'UpdateByKey',
-  'DeleteByKey',
-  'Upsert',
-  'UpdateIfRev',
-  'BulkWrite',
-];
+const byKey = ['FindByKey', 'UpdateByKey', 'DeleteByKey'];
+const keyed = ['InsertWithKey', ...byKey, 'Upsert', 'UpdateIfRev', 'BulkWrite'];
 const inTransactions = [...writes, ...reads];
 const replication = ['Watch', 'Backup', 'ReplicationStatus'];
 

@@ -235,3 +235,43 @@ describe('finding the daemon', () => {
     await fake.stop();
   });
 });
+
+describe('test', () => {
+  const own = new DaemonServer();
+  const rows = [
+    { id: 'mycli', binary: 'mycli', prompt: 'argument' },
+    { id: 'broken', binary: 'broken' },
+  ];
+  beforeAll(async () => {
+    own.install('mycli', 'echo "you said: $1"');
+    own.install('broken', 'echo "no licence" >&2; exit 3');
+    await own.start('--backends-extra', JSON.stringify(rows));
+  });
+  afterAll(() => own.remove());
+
+  test('walks through start, prompt, answer and stop, and leaves nothing behind', async () => {
+    const { code, out, err } = await own.ctl(['backend', 'test', 'mycli', '--prompt', 'hello']);
+    expect([code, err]).toEqual([0, '']);
+    expect(out).toMatch(/^start {3}started with the driver headless/);
+    expect(out).toContain('answer  | you said: hello\n');
+    expect(out).toMatch(/^stop {4}had ended by itself\nThe backend mycli works\.\n$/m);
+    const report = await own.json(['backend', 'test', 'mycli']);
+    expect(report).toMatchObject({ backend: 'mycli', ok: true });
+    expect(report.steps.map(({ step }: { step: string }) => step)).toEqual([
+      'start',
+      'prompt',
+      'answer',
+      'stop',
+    ]);
+    expect(await own.json(['agent', 'list'])).toMatchObject({ sessions: [] });
+  });
+
+  test('names the step that failed, with exit code 1', async () => {
+    const { code, out } = await own.ctl(['backend', 'test', 'broken']);
+    expect(code).toBe(1);
+    expect(out).toMatch(/failed: no licence \(errored\)\nThe backend broken failed at the step /);
+    const unknown = await own.ctl(['backend', 'test', 'nope']);
+    expect([unknown.code, unknown.out]).toEqual([1, '']);
+    expect(unknown.err).toContain('There is no backend "nope"');
+  });
+});

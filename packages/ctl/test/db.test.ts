@@ -371,6 +371,47 @@ describe('collections', () => {
     expect(await server.json(['index', 'list', 'shown'])).toEqual({ indexes: [] });
   });
 
+  test('indexes of words and vectors, lookups and grouped expressions', async () => {
+    const doc = (n: number, v: number[]) =>
+      JSON.stringify({ n, v, title: `queue number ${n}`, at: `2026-10-2${n}T01:30:00Z`, by: 'x' });
+    for (const n of [1, 2, 5]) await server.json(['put', 'ranked', `k${n}`, doc(n, [n, 1])]);
+    await server.json(['put', 'makers', 'x', '{"name":"Xu"}']);
+    const ok = async (...args: string[]) => {
+      const done = await server.ctl(args);
+      expect([done.code, done.err], args.join(' ')).toEqual([0, '']);
+      return done.out;
+    };
+    const create = ['index', 'create', 'ranked'];
+    expect(await ok(...create, 'v', '--vector', '--dims', '2', '--metric', 'l2')).toContain(
+      'ready',
+    );
+    await ok(...create, 'title', '--search', '--language', 'en');
+    await ok(...create, 'by', '--collation', 'ci', '--where', 'n>1');
+    expect(await ok('index', 'list', 'ranked')).toMatch(
+      /ranked +vector:v +no +no +vector 2 +ready\n.*search:title +no +no +search en +ready\n.*by +no +no +ci partial/,
+    );
+    const near = '{"field":"v","vector":[2,1],"k":2}';
+    const nearest = await ok('find', 'ranked', '--near', near, '--fields', 'n', '--explain');
+    expect(nearest).toMatch(/KEY +REV +SCORE +n\nk2 +1 +1 +2\nk1 +1 +0.5 +1\n2 records\n.*recall/s);
+    expect(await ok('find', 'ranked', '--search', 'numbers -5', '--count')).toBe('2\n');
+    const lookup = '{"from":"makers","local":"by","foreign":"$key","as":"maker"}';
+    const joined = await server.json(['find', 'ranked', 'n=5', '--lookup', lookup]);
+    expect(joined).toMatchObject({ records: [{ data: { maker: [{ name: 'Xu' }] } }] });
+    const groups = 'by,week=dateTrunc(at,week,Europe/Berlin),size=bucket(n,0,2,9)';
+    const grouped = await server.json(['aggregate', 'ranked', '--group-by', groups]);
+    expect(grouped).toMatchObject({
+      groups: [
+        { key: { by: 'x', week: '2026-10-19T00:00:00+02:00', size: 0 }, count: 1 },
+        { key: { by: 'x', week: '2026-10-19T00:00:00+02:00', size: 2 }, count: 2 },
+      ],
+    });
+    const wrong = [...create, 'v', 'w', '--vector', '--dims', '2'];
+    expect(await server.ctl(wrong)).toMatchObject({ code: 2 });
+    const missing = await server.ctl(['index', 'drop', 'ranked', 'v']);
+    expect(missing.err).toMatch(/no index "v". It has: vector:v; search:title; by/);
+    expect(await ok('index', 'drop', 'ranked', 'vector:v')).toContain('dropped');
+  });
+
   test('a collection that does not exist is an error with near names', async () => {
     await server.json(['put', 'shown', 'a', '{"n":1}']);
     const commands = ['find', 'count', 'export', 'collection show', 'index list'];
@@ -382,6 +423,41 @@ describe('collections', () => {
     const none = await server.ctl(['find', 'shown', 'n>9']);
     expect([none.code, none.out]).toEqual([0, '0 records\n']);
   });
+});
+
+test('migrate: resumes after SIGKILL, and names the record of a failure', async () => {
+  let count = 0;
+  // Modules are loaded once: each version has a file of its own.
+  const argsFor = (text: string) => {
+    const file = join(server.folder, `moved${count++}.mjs`);
+    writeFileSync(file, text);
+    return ['migrate', 'moved', '--module', file, '--batch', '50'];
+  };
+  const moduleOf = (up: string, more = '') =>
+    argsFor(`export const migrations = [{version: 1, up(doc) {${up}}}${more}];\n`);
+  const toFull = 'doc.full = doc.first + " " + doc.last; delete doc.first; delete doc.last;';
+  const lines = Array.from({ length: 400 }, (_, n) =>
+    JSON.stringify({ key: `p${n}`, data: { first: 'F', last: `L${n}`, n } }),
+  );
+  writeFileSync(join(server.folder, 'moved.ndjson'), lines.join('\n'));
+  await server.json(['import', 'moved', join(server.folder, 'moved.ndjson')]);
+  const killing = moduleOf(`if (doc.n === 170) process.kill(process.pid, 'SIGKILL'); ${toFull}`);
+  const killed = await startCtl(['db', ...killing, '--url', server.url('socket')]).ended;
+  expect(killed.code).not.toBe(0);
+  expect(await server.json(['count', 'moved', 'full?'])).toEqual({ count: 150 });
+  const failed = await server.ctl(moduleOf(`if (doc.n === 399) throw new Error('no'); ${toFull}`));
+  expect(failed.code).toBe(1);
+  expect(failed.err).toMatch(/Migration 1 of "moved" failed for the record [0-9A-Z]{26}: no/);
+  const one = moduleOf(toFull);
+  expect(await server.json(one)).toEqual({ collection: 'moved', version: 1, migrated: 50 });
+  expect((await server.ctl(one)).out).toBe('"moved" is at version 1; 0 records migrated.\n');
+  const two = moduleOf(toFull, ', {version: 2, up: (doc) => ({...doc, half: doc.n / 2})}');
+  expect(await server.json(two)).toMatchObject({ version: 2, migrated: 400 });
+  const { records } = await server.json(['find', 'moved', 'n=8']);
+  expect(records).toMatchObject([{ rev: 3, data: { full: 'F L8', n: 8, half: 4 } }]);
+  const gap = await server.ctl(moduleOf(toFull, ', {version: 3, up() {}}'));
+  expect(gap.err).toMatch('must be unique and rise by one: 3 comes after 1');
+  expect((await server.ctl(argsFor('export const x = 1;'))).code).toBe(2);
 });
 
 describe('watch', () => {

@@ -27,6 +27,7 @@ export type {
 export type { DeclaredIndex, IndexDefinition, SearchDefinition } from './format/entries.js';
 export type { SearchQuery } from './query/query.js';
 export type { CommitTarget, PutOptions, StepCollection, StepRecord } from './write/requests.js';
+export type { Migration } from './value/migrations.js';
 export type { RowReader, RowWriter } from './core/read-snapshot.js';
 export type { DeletedRecord, StoredRecord } from './format/record.js';
 export { restore, type Restored, type RestoreOptions } from './maintain/backup/restore.js';

@@ -76,3 +76,18 @@ export async function archiveUntil(
     if (n === writes) die();
   }
 }
+
+/** Migrates and is killed in the middle of a batch. Prints how many were migrated before. */
+export async function migrateUntil(directory: string, count: number): Promise<void> {
+  let migrated = 0;
+  const up = (doc: Record<string, unknown>) => {
+    if (++migrated > count) die();
+    doc['full'] = `${String(doc['first'])} ${String(doc['last'])}`;
+    delete doc['first'];
+    delete doc['last'];
+  };
+  const db = await Database.open(directory, {
+    collections: { people: { migrations: [{ version: 1, up }] } },
+  });
+  await db.migrated();
+}

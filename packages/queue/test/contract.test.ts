@@ -194,6 +194,7 @@ const ownSpoils: Partial<Record<QueueOperationId, Partial<Record<QueueCode, Spoi
     INVALID_TASK: (good) => ({ ...good, headers: { 'x-queue-lease-token': 'x'.repeat(300) } }),
   },
   getTaskTree: { FORBIDDEN: (good) => ({ ...good, token: tokens.worker }) },
+  getFlow: { TASK_NOT_FOUND: (good, { flowId, deadId }) => withPath(good, flowId, deadId) },
   submitBatch: {
     BATCH_TOO_LARGE: (good) => ({
       ...good,

@@ -329,6 +329,7 @@ test('groups show what failed alike, the largest first', async () => {
       first_seen: '2026-03-02T10:00:00.000Z',
       last_seen: '2026-03-02T10:00:00.002Z',
       sample_id: expect.toBeOneOf(ids) as unknown,
+      sample_message: expect.any(String) as unknown,
     },
     expect.objectContaining({ error_type: 'TIMEOUT', http_status: null, count: 1 }),
   ]);

@@ -9,7 +9,7 @@ import {
   TaskTimeout,
 } from './errors.js';
 import { submitRequest, type SubmitOptions } from './submit.js';
-import type { Backoff, TaskInfo, Tasks, TaskTypes } from './tasks.js';
+import { definitionOf, type Backoff, type TaskInfo, type Tasks, type TaskTypes } from './tasks.js';
 import { codeOf, type QueueTransport, type SubmitRequest } from './transport.js';
 
 export interface StepOptions {
@@ -331,7 +331,10 @@ export class Steps implements Step<TaskTypes> {
       const result = outcomeOf(known);
       return isSingle ? [result] : (result as unknown[]);
     }
-    const { tasks, task, leaseToken, transport } = this.options;
+    const { task, leaseToken, transport } = this.options;
+    // A child may be a task of another program, which is not defined here.
+    const isDefined = definitionOf(this.options.tasks, ref) !== undefined;
+    const tasks = isDefined ? this.options.tasks : { definitions: {} };
     const ids = await this.#busy(async () => {
       const all = await Promise.all(payloads.map((_, i) => childId(task, `${name}#${i}`)));
       const fresh = all.flatMap((id, i) => (this.#children.has(id) ? [] : [{ id, i }]));

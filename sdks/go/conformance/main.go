@@ -107,11 +107,87 @@ func handlers() map[string]millrace.Handler {
 			return "recovered", nil
 		},
 	}
-	all := map[string]millrace.Handler{}
+	all := flowHandlers()
 	for name, run := range each {
 		all[name] = millrace.Handler(run)
 	}
 	return all
+}
+
+var tries int
+
+// flowHandlers use steps.
+func flowHandlers() map[string]millrace.Handler {
+	return map[string]millrace.Handler{
+		"flow": millrace.HandleJob(flow),
+		"undo": func(ctx context.Context, job *millrace.Job) (any, error) {
+			message := map[string]string{"message": "no"}
+			err := job.Submit(ctx, "child", job.Task.Queue, "permanent", message, nil, nil)
+			var failed *millrace.StepError
+			if errors.As(err, &failed) {
+				return failed.Type, nil
+			}
+			return "done", err
+		},
+		"twice": func(ctx context.Context, job *millrace.Job) (any, error) {
+			for i := 0; i < 2; i++ {
+				if _, err := millrace.Step(ctx, job, "a", func(context.Context) (int, error) { return 1, nil }, nil); err != nil {
+					return nil, err
+				}
+			}
+			return nil, nil
+		},
+		"crash-flow": func(ctx context.Context, job *millrace.Job) (any, error) {
+			attempt := func(context.Context) (int, error) { return job.Task.Attempt, nil }
+			first, err := millrace.Step(ctx, job, "first", attempt, nil)
+			if err != nil {
+				return nil, err
+			}
+			if job.Task.Attempt == 1 {
+				return nil, syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			}
+			second, err := millrace.Step(ctx, job, "second", attempt, nil)
+			return map[string]int{"first": first, "second": second}, err
+		},
+	}
+}
+
+type flowResult struct {
+	Doubled  int            `json:"doubled"`
+	Signal   map[string]any `json:"signal"`
+	Late     any            `json:"late"`
+	Child    int            `json:"child"`
+	Children []int          `json:"children"`
+	Tries    int            `json:"tries"`
+}
+
+func flow(ctx context.Context, job *millrace.Job, payload int) (result flowResult, err error) {
+	result.Doubled, err = millrace.Step(ctx, job, "double", func(context.Context) (int, error) { return payload * 2, nil }, nil)
+	if err != nil {
+		return
+	}
+	if err = job.Sleep(ctx, "nap", 50*time.Millisecond); err != nil {
+		return
+	}
+	if _, err = job.Signal(ctx, "go", 0, &result.Signal); err != nil {
+		return
+	}
+	if _, err = job.Signal(ctx, "never", 50*time.Millisecond, &result.Late); err != nil {
+		return
+	}
+	if err = job.Submit(ctx, "child", job.Task.Queue, "echo", payload+21, nil, &result.Child); err != nil {
+		return
+	}
+	if err = job.SubmitMany(ctx, "children", job.Task.Queue, "echo", []any{1, 2, 3}, nil, &result.Children); err != nil {
+		return
+	}
+	result.Tries, err = millrace.Step(ctx, job, "flaky", func(context.Context) (int, error) {
+		if tries++; tries == 1 {
+			return 0, &Flaky{}
+		}
+		return tries, nil
+	}, &millrace.StepOptions{Backoff: 10 * time.Millisecond})
+	return
 }
 
 func main() {
@@ -158,6 +234,9 @@ func run(queue *millrace.Queue, name string, s scenario) {
 	ids := submit(queue, name, s)
 	if s.Then == "cancel" {
 		check(queue.Cancel(ctx, <-started, ""))
+	}
+	if s.Then == "signal" {
+		check(queue.Signal(ctx, ids[0], "go", map[string]string{"by": "ada"}, ""))
 	}
 	outcomes := make([]outcome, len(ids))
 	for i, id := range ids {

@@ -46,6 +46,26 @@ class Documents(unittest.TestCase):
         self.assertEqual(numbers.delete_many({"or": [{"n": 0}, {"n": 1}]}), 2)
         self.assertIsNone(numbers.find_one({"n": 0}))
 
+    def test_operators_and_search(self) -> None:
+        notes = db["notes"]
+        notes.create_index(search=["title"], language="en")
+        notes.create_index(vector="v", dims=2, metric="l2")
+        first = notes.insert({"title": "Durable queues", "n": 1, "tags": ["a"], "v": [0, 1]}, key="q")
+        notes.insert({"title": "A database", "n": 5, "tags": ["a", "b"], "v": [1, 0]})
+        changed = notes.update(first.id, {"$inc": {"n": 2}, "$push": {"tags": "c"}}, if_rev=first.rev)
+        self.assertEqual((changed.data["n"], changed.data["tags"]), (3, ["a", "c"]))
+        self.assertEqual(notes.update_by_key("q", {"$unset": ["tags"]}).data.get("tags"), None)
+        self.assertEqual(notes.update_many({"n": {"gte": 1}}, {"$mul": {"n": 10}}), 2)
+        self.assertEqual(sorted(notes.distinct("n")), [30, 50])
+        [found] = notes.find(search="queue")
+        self.assertEqual((found.id, (found.score or 0) > 0), (first.id, True))
+        self.assertIn("<mark>", str(found.highlights))
+        [near] = notes.find(near={"field": "v", "vector": [0, 0.9], "k": 1}, exclude=["title"])
+        self.assertEqual((near.id, "title" in near.data), (first.id, False))
+        with self.assertRaises(ApiError) as caught:
+            notes.update(first.id, {"$inc": {"title": 1}})
+        self.assertEqual(caught.exception.code, "TYPE_MISMATCH")
+
     def test_short_filters(self) -> None:
         self.assertEqual(wire_filter({"a": 1}), {"field": "a", "op": "eq", "value": 1})
         self.assertEqual(

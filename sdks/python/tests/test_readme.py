@@ -16,8 +16,9 @@ class Readme(unittest.TestCase):
 
     def test_its_examples_run(self) -> None:
         examples = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
-        self.assertEqual(len(examples), 3)
-        for example, ports in zip(examples, ({"8081": "queue"}, {"8082": "db"}, {"8080": "daemon"})):
+        self.assertEqual(len(examples), 4)
+        servers_of = ({"8081": "queue"}, {"8081": "queue"}, {"8082": "db"}, {"8080": "daemon"})
+        for example, ports in zip(examples, servers_of, strict=True):
             for port, part in ports.items():
                 example = example.replace(f"http://127.0.0.1:{port}", servers().urls[part])
             example = re.sub(r'open\("', f'open("{servers().data}/', example)

@@ -562,6 +562,20 @@ export const queueOperations = {
       'STORAGE_UNAVAILABLE',
     ],
   },
+  getFlow: {
+    method: 'GET',
+    path: '/v1/flows/{flow_id}',
+    authenticated: true,
+    minRole: 'submitter',
+    codes: [
+      'UNAUTHENTICATED',
+      'FORBIDDEN',
+      'TASK_NOT_FOUND',
+      'RATE_LIMITED',
+      'INTERNAL',
+      'STORAGE_UNAVAILABLE',
+    ],
+  },
   recordSteps: {
     method: 'POST',
     path: '/v1/tasks/{id}/steps',

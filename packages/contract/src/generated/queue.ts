@@ -939,6 +939,34 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/v1/flows/{flow_id}': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The flow's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6F
+         */
+        flow_id: components['parameters']['FlowId'];
+      };
+      cookie?: never;
+    };
+    /**
+     * Get the tasks of a flow
+     * @description The tasks of a flow with their statuses and dependencies, in the order they were given. A task
+     *     in a queue on which the caller is no submitter is `{key, id, hidden: true}`; a flow of which
+     *     the caller may see nothing, or whose tasks are all gone, is 404 TASK_NOT_FOUND.
+     */
+    get: operations['getFlow'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/v1/tasks/{id}/steps': {
     parameters: {
       query?: never;
@@ -1676,6 +1704,35 @@ export interface components {
         id: components['schemas']['Ulid'];
       }[];
     };
+    /** @description The tasks of a flow. */
+    FlowGraph: {
+      /** @description The flow's id. */
+      flow_id: components['schemas']['Ulid'];
+      /** @description The tasks that are not gone, in the order they were given. */
+      tasks: components['schemas']['FlowNode'][];
+    };
+    /** @description A task of a flow; of one that is hidden only key and id. */
+    FlowNode: {
+      /** @description Its key. */
+      key: string;
+      /** @description Its id. */
+      id: components['schemas']['Ulid'];
+      /** @description `true` if the caller may not see it. */
+      hidden?: boolean;
+      /** @description Its queue. */
+      queue?: components['schemas']['QueueName'];
+      /** @description The handler it names. */
+      handler_ref?: components['schemas']['HandlerRef'];
+      /** @description Its status. */
+      status?: components['schemas']['TaskStatus'];
+      waiting_for?: components['schemas']['WaitingFor'];
+      /** @description The tasks it depends on. */
+      depends_on?: components['schemas']['Dependency'][];
+      /** @description When it was submitted. */
+      created_at?: components['schemas']['Timestamp'];
+      /** @description When it ended; null if it has not. */
+      ended_at?: components['schemas']['NullableTimestamp'];
+    };
     /** @description Why a step failed. */
     StepError: {
       /** @description The kind of failure. */
@@ -1819,6 +1876,22 @@ export interface components {
       children: components['schemas']['EndedTask'][];
       /** @description What ended the last suspension; absent if there was none. */
       woken_by?: components['schemas']['WokenBy'];
+      /** @description What a suspended or blocked task waits for. */
+      wait?: components['schemas']['TaskWait'];
+    };
+    /** @description What a task waits for. */
+    TaskWait: {
+      /** @description `dependencies`, `timer`, `signal` or `tasks`. */
+      kind: components['schemas']['WaitingFor'];
+      /** @description When the wait ends in any case. */
+      until?: components['schemas']['Timestamp'];
+      /** @description Names of signals. */
+      signals?: components['schemas']['SignalName'][];
+      /**
+       * @description `all`: it waits for all signals and tasks.
+       * @enum {string}
+       */
+      mode?: 'any' | 'all';
     };
     /** @description A task with its children. */
     TaskTree: {
@@ -2372,6 +2445,11 @@ export interface components {
       last_seen: components['schemas']['Timestamp'];
       /** @description One of them. */
       sample_id: components['schemas']['Ulid'];
+      /**
+       * @description The message of that task's last failure; only of the 100 largest groups, and absent if it
+       *     has none.
+       */
+      sample_message?: string;
     };
     /** @description The DLQ by kind of failure. */
     DlqGroups: {
@@ -3859,6 +3937,11 @@ export interface components {
      */
     TaskId: components['schemas']['InputUlid'];
     /**
+     * @description The flow's id, in upper or lower case.
+     * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6F
+     */
+    FlowId: components['schemas']['InputUlid'];
+    /**
      * @description The job's id, in upper or lower case.
      * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6E
      */
@@ -5328,6 +5411,38 @@ export interface operations {
       413: components['responses']['PayloadTooLarge'];
       415: components['responses']['UnsupportedMediaType'];
       422: components['responses']['InvalidFlow'];
+      429: components['responses']['RateLimited'];
+      500: components['responses']['Internal'];
+      503: components['responses']['StorageUnavailable'];
+    };
+  };
+  getFlow: {
+    parameters: {
+      query?: never;
+      header?: never;
+      path: {
+        /**
+         * @description The flow's id, in upper or lower case.
+         * @example 01JD3Z8Q4M7X2N5V9RTBKWCH6F
+         */
+        flow_id: components['parameters']['FlowId'];
+      };
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The flow. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/json': components['schemas']['FlowGraph'];
+        };
+      };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      404: components['responses']['TaskNotFound'];
       429: components['responses']['RateLimited'];
       500: components['responses']['Internal'];
       503: components['responses']['StorageUnavailable'];

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { systemClock } from '@millrace/kit/clock';
 import { UsageError, messageOf } from '@millrace/kit/errors';
 import { parseDuration, parseTimestamp, UnitError } from '@millrace/kit/units';
-import type { Filter } from '@millrace/db';
+import type { Filter, FindQuery } from '@millrace/db';
 import type { Terminal } from './terminal.js';
 import { parseConditions } from './conditions.js';
 
@@ -56,6 +56,11 @@ export function filterOf(
   }
   const filter = given as Filter;
   return written ? { and: [written, filter] } : filter;
+}
+
+/** The lookups of a query, as JSON. */
+export function lookupsOf(json: string | undefined): FindQuery['lookup'] {
+  return json === undefined ? undefined : (parseJson(json, '--lookup') as FindQuery['lookup']);
 }
 
 /** The document of a write: JSON, `@file`, or `-` for stdin. */

@@ -1,6 +1,7 @@
 import * as daemonLists from '@millrace/contract/lists/daemon';
 import type { CtlCommand } from '../base/command.js';
 import { addCommands, type Commands } from '../base/declared.js';
+import type { TestFlags } from '../backend/testing.js';
 import type { Tools } from '../base/tools.js';
 import type { DaemonFlags } from '../daemon/api.js';
 import { daemonServer } from '../daemon/server.js';
@@ -43,6 +44,28 @@ const commands = (tools: Tools): Commands => ({
     examples: [['ctl backend rescan', 'after installing or removing a command line']],
     run: async (flags: DaemonFlags & { acp?: boolean }) =>
       (await import('../backend/backends.js')).rescanBackends(flags, tools),
+  },
+  test: {
+    summary: 'Run one prompt on a backend, step by step',
+    description:
+      'Start an agent in an empty directory, give it a prompt, answer its questions with ' +
+      'their first option, wait for its answer, stop it and remove it. Prints what each step ' +
+      'saw: start, prompt, answer, stop. It spends what a short prompt costs.',
+    arguments: [['<id>', 'the backend']],
+    options: [
+      ['--driver <driver>', 'How to run it', { choices: ['tmux', 'headless', 'acp'] }],
+      ['--prompt <text>', 'The prompt (default: Reply with the word ready.)'],
+      ['--timeout <duration>', 'How long each step may take (default: 2m)'],
+    ],
+    examples: [
+      ['ctl backend test claude', 'with its default driver'],
+      ['ctl backend test mycli --driver tmux', 'try the rules for your own command line'],
+    ],
+    exitCodes: { 1: 'a step failed; the last line names it' },
+    run: async (id: string, flags: TestFlags) => {
+      const { testBackend } = await import('../backend/testing.js');
+      if (!(await testBackend(id, flags, tools))) tools.exitWith(1);
+    },
   },
   ...daemonLists.backendCommands,
 });

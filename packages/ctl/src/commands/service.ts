@@ -22,6 +22,7 @@ export function build(service: CtlCommand, tools: Tools): void {
     .option('--print', 'Print the file and write nothing')
     .option('--force', 'Overwrite a different service file')
     .option('--no-start', 'Write the file and start nothing')
+    .option('--dry-run', 'Show what would be written and run, and do nothing')
     .example('ctl service install', 'everything, as `ctl up` runs it')
     .example('ctl service install queue --print', 'see the file of the queue alone')
     .action(async (part: ServiceName | undefined, flags: ServiceFlags) => {

@@ -6,7 +6,11 @@ interface CreateIndexFlags extends ConnectionFlags {
   unique?: boolean;
   sparse?: boolean;
   ci?: boolean;
+  collation?: 'ci';
   search?: boolean;
+  vector?: boolean;
+  dims?: string;
+  metric?: 'cosine' | 'dot' | 'l2';
   language?: string;
   weights?: string;
   where?: string;
@@ -127,23 +131,31 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
           ['--unique', 'No two records may have the same values'],
           ['--sparse', 'Leave out records without the fields'],
           ['--ci', 'Index text without its case, for eqi and startsWithi'],
+          ['--collation <name>', '--collation ci is the same as --ci', { choices: ['ci'] }],
           ['--where <conditions>', "Only records that match: 'age>30', or a condition as JSON"],
           ['--search', 'Index the words of texts, for find --search'],
           ['--language <code>', 'Language of a search index: en, de, fr ... (default: none)'],
           ['--weights <list>', 'How much words of a field count in a search: title=3,body=1'],
+          ['--vector', 'Index the vectors in a field, for find --near'],
+          ['--dims <number>', 'Length of the vectors'],
+          [
+            '--metric <name>',
+            'How vectors are compared (default: cosine)',
+            { choices: ['cosine', 'dot', 'l2'] },
+          ],
           ['--no-wait', 'Return before it is built'],
         ],
         examples: [
           ['ctl db index create people city age', 'over two fields'],
           ['ctl db index create people email --unique --sparse', 'no email twice'],
           ['ctl db index create docs title body --search --language en', 'for find --search'],
+          ['ctl db index create docs embedding --vector --dims 384', 'for find --near'],
         ],
         exitCodes: { 1: 'it cannot be built, such as a unique one over equal values, or failure' },
         run: async (collection: string, fields: string[], flags: CreateIndexFlags) => {
-          const [{ createIndex, weightsOf }, { filterOf }] = await Promise.all([
-            import('./indexes.js'),
-            import('../base/arguments.js'),
-          ]);
+          const [{ createIndex, kindOf, weightsOf }, { filterOf, wholeNumber }] = await Promise.all(
+            [import('./indexes.js'), import('../base/arguments.js')],
+          );
           const { where } = flags;
           const isJson = where?.trimStart().startsWith('{') ?? false;
           const options = {
@@ -151,8 +163,10 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
             fields,
             unique: flags.unique ?? false,
             sparse: flags.sparse ?? false,
-            collation: flags.ci ? ('ci' as const) : undefined,
-            kind: flags.search ? ('search' as const) : undefined,
+            collation: flags.ci ? ('ci' as const) : flags.collation,
+            kind: kindOf(flags),
+            dims: wholeNumber(flags.dims, '--dims', 1),
+            metric: flags.metric,
             language: flags.language,
             weights: weightsOf(flags.weights),
             where: isJson
@@ -168,7 +182,10 @@ export const catalogCommands = (tools: DatabaseTools): Commands => ({
         description: 'Drop an index. One that the settings of the server declare is refused.',
         arguments: [
           collectionArgument,
-          ['<fields...>', 'fields of the index, in order: city age, or city,age'],
+          [
+            '<fields...>',
+            'fields of the index, in order: city age; or its name: search:title,body',
+          ],
         ],
         examples: [['ctl db index drop people city age', 'the index over city and age']],
         exitCodes: { 1: 'no such index, or failure' },

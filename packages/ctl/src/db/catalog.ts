@@ -72,12 +72,14 @@ export async function listIndexes(
     out.write(asTyped('No indexes. Create one with: ctl db index create COLLECTION FIELD...\n'));
     return;
   }
-  const columns = ['COLLECTION', 'INDEX', 'UNIQUE', 'SPARSE', 'STATE'].map((title) => ({ title }));
+  const titles = ['COLLECTION', 'INDEX', 'UNIQUE', 'SPARSE', 'KIND', 'STATE'];
+  const columns = titles.map((title) => ({ title }));
   const rows = indexes.map((index) => [
     index.collection,
-    index.fields.join(', '),
+    index.kind ? index.name : index.fields.join(', '),
     index.unique ? 'yes' : 'no',
     index.sparse ? 'yes' : 'no',
+    kindText(index),
     index.state,
   ]);
   out.write(renderTable(columns, rows, out));
@@ -115,17 +117,20 @@ export function collectionsTable(collections: readonly CollectionStatus[], out: 
 }
 
 function indexText(index: CollectionStatus['indexes'][number]): string {
-  const { fields, unique, sparse, collation = '', where, state, kind = '', language = '' } = index;
+  const { fields, unique, sparse, state } = index;
   const words = [
-    kind,
-    language,
+    `(${fields.join(', ')})`,
     unique ? 'unique' : '',
     sparse ? 'sparse' : '',
-    collation,
-    where ? 'partial' : '',
+    kindText(index),
     state === 'ready' ? '' : state,
   ];
-  return [`(${fields.join(', ')})`, ...words.filter((word) => word !== '')].join(' ');
+  return words.filter((word) => word !== '').join(' ');
+}
+
+function kindText(index: CollectionStatus['indexes'][number]): string {
+  const { collation, where, kind, language, dims } = index;
+  return [kind, language, dims, collation, where && 'partial'].filter(Boolean).join(' ');
 }
 
 export async function dropCollection(

@@ -17,7 +17,9 @@ export interface CreateIndexParams {
   unique: boolean;
   sparse: boolean;
   collation: 'ci' | undefined;
-  kind: 'search' | undefined;
+  kind: 'search' | 'vector' | undefined;
+  dims: number | undefined;
+  metric: 'cosine' | 'dot' | 'l2' | undefined;
   language: string | undefined;
   weights: Record<string, number> | undefined;
   where: object | undefined;
@@ -32,6 +34,9 @@ export async function createIndex(
   { terminal, lifecycle }: Pick<Tools, 'terminal' | 'lifecycle'>,
 ): Promise<void> {
   const definition = { fields: given.flatMap(listOf), ...kind };
+  if (kind.kind === 'vector' && definition.fields.length !== 1) {
+    throw new UsageError('A vector index has one field.');
+  }
   const { index: made, seq } = await database.catalog.createIndex(collection, definition);
   let index = made;
   while (wait && index.state === 'building' && !lifecycle.interrupted.aborted) {
@@ -54,6 +59,17 @@ export async function createIndex(
     const verb = seq === 0 ? 'exists already' : 'created';
     out.write(`Index on (${name}) of "${collection}" ${verb}, ${index.state}.\n`);
   }
+}
+
+export function kindOf({
+  search,
+  vector,
+}: {
+  search?: boolean;
+  vector?: boolean;
+}): CreateIndexParams['kind'] {
+  if (search && vector) throw new UsageError('An index has --search or --vector, not both.');
+  return search ? 'search' : vector ? 'vector' : undefined;
 }
 
 /** `title=3,body=1` as an object. */
@@ -117,7 +133,7 @@ export async function adviseIndexes(
   const columns = [...titles.map((title) => ({ title })), { title: 'LAST FILTER' }];
   const rows = advice.map((each) => [
     each.collection,
-    each.fields.join(', '),
+    `${each.fields.join(', ')}${each.collation && ` (${each.collation})`}`,
     each.queryCount,
     humanDuration(Math.round(each.totalMs)),
     humanDuration(Math.round(each.maxMs)),
@@ -129,7 +145,7 @@ export async function adviseIndexes(
   const [first] = advice;
   out.write(
     asTyped('Create one with: ctl db index create ') +
-      `${first!.collection} ${first!.fields.join(' ')}\n`,
+      `${first!.collection} ${first!.fields.join(' ')}${first!.collation && ' --ci'}\n`,
   );
 }
 
@@ -145,5 +161,6 @@ function adviceJson(each: IndexAdvice) {
     rows_returned: each.rowsReturned,
     filter: each.filter,
     last_at: each.lastAt.toISOString(),
+    collation: each.collation,
   };
 }

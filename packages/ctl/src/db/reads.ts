@@ -1,10 +1,11 @@
 import { Refusal } from '@millrace/kit/errors';
 import { isUlid } from '@millrace/kit/ulid';
 import type { AggregateQuery, FindQuery, PlanReport, StoredRecord } from '@millrace/db';
-import type { RemoteDatabase } from '@millrace/db/client';
+import type { RemoteCollection, RemoteDatabase } from '@millrace/db/client';
 import type { Tools } from '../base/tools.js';
 import { renderTable } from '../render/table.js';
 import { requireCollection } from './catalog.js';
+import type { GroupText } from './aggregates.js';
 import { counted } from '@millrace/contract/lists';
 import { recordSheet, cellOf, recordsTable } from './records-table.js';
 import { aggregateJson, planJson, recordJson } from './shapes.js';
@@ -39,7 +40,7 @@ export async function getRecord(
 
 export interface FindParams extends Pick<
   FindQuery,
-  'filter' | 'orderBy' | 'fields' | 'projection' | 'search' | 'cursor'
+  'filter' | 'orderBy' | 'fields' | 'projection' | 'search' | 'near' | 'lookup' | 'cursor'
 > {
   collection: string;
   limit: number | undefined;
@@ -54,19 +55,19 @@ export async function findRecords(
   tools: Pick<Tools, 'terminal'>,
 ): Promise<void> {
   const { out, json } = tools.terminal;
-  const { filter, orderBy, fields, projection, search, cursor, explain } = options;
-  const records = database.collection(options.collection);
-  if (options.count) {
-    const count = await records.count(filter);
-    if (count === 0) await requireCollection(database, options.collection);
+  const { collection, limit, all, count: isCount, ...query } = options;
+  const records = database.collection(collection);
+  if (isCount) {
+    const isRanked = query.search !== undefined || query.near !== undefined;
+    const count = isRanked ? await hitCount(records, query) : await records.count(query.filter);
+    if (count === 0) await requireCollection(database, collection);
     out.write(json ? `${JSON.stringify({ count })}\n` : `${count}\n`);
     return;
   }
-  const query = { filter, orderBy, fields, projection, search, cursor, explain };
-  if (options.all) await requireCollection(database, options.collection);
-  if (options.all) return streamAll(records.stream({ ...query, limit: options.limit }), tools);
-  const page = await records.find({ ...query, limit: options.limit });
-  if (page.records.length === 0) await requireCollection(database, options.collection);
+  if (all) await requireCollection(database, collection);
+  if (all) return streamAll(records.stream({ ...query, limit }), tools);
+  const page = await records.find({ ...query, limit });
+  if (page.records.length === 0) await requireCollection(database, collection);
   if (json) {
     const shown = {
       records: page.records.map(recordJson),
@@ -82,6 +83,14 @@ export async function findRecords(
   if (page.nextCursor !== '')
     out.write(`There are more. Continue with --cursor ${page.nextCursor}, or use --all.\n`);
   if (page.plan) out.write(planText(page.plan));
+}
+
+/** A search has at most 1,000 hits. */
+async function hitCount(
+  records: RemoteCollection<Found['data']>,
+  query: FindQuery,
+): Promise<number> {
+  return (await records.find({ ...query, limit: tableRows })).records.length;
 }
 
 const tableRows = 1000;
@@ -127,7 +136,7 @@ export async function aggregateRecords(
   database: RemoteDatabase,
   options: Omit<AggregateQuery, 'aggregates' | 'groupBy'> & {
     collection: string;
-    groupBy?: readonly string[];
+    groupBy?: readonly GroupText[];
     aggregates: readonly { name: string; op: string; field?: string }[];
   },
   { terminal }: Pick<Tools, 'terminal'>,
@@ -140,7 +149,9 @@ export async function aggregateRecords(
     out.write(`${JSON.stringify(aggregateJson(result, options.explain ?? false), null, 2)}\n`);
     return;
   }
-  const groupBy = options.groupBy ?? [];
+  const groupBy = (options.groupBy ?? []).map((group) =>
+    typeof group === 'string' ? group : group.as,
+  );
   const names = options.aggregates.map(({ name }) => name);
   const titles = [...groupBy, ...(names.includes('count') ? [] : ['count']), ...names];
   const rows = result.groups.map(({ key, count, values }) =>

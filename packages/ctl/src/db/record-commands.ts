@@ -10,6 +10,8 @@ interface FindFlags extends ConnectionFlags {
   exclude?: string;
   search?: string;
   fuzzy?: boolean;
+  near?: string;
+  lookup?: string;
   all?: boolean;
   count?: boolean;
   explain?: boolean;
@@ -18,6 +20,7 @@ interface FindFlags extends ConnectionFlags {
 interface AggregateFlags extends ConnectionFlags {
   filter?: string;
   groupBy?: string;
+  lookup?: string;
   compute?: string[];
   having?: string;
   orderBy?: string;
@@ -56,6 +59,10 @@ interface CountFlags extends ConnectionFlags {
   filter?: string;
 }
 
+const lookupOption = [
+  '--lookup <json>',
+  'Join another collection: {"from","local","foreign","as"}, or a list of these',
+] as const;
 const dataHelp = 'JSON object, @file, or - for stdin (the default)';
 export const collectionArgument = ['<collection>', 'name of the collection'] as const;
 
@@ -252,6 +259,8 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ['--exclude <paths>', 'Leave out these fields'],
       ['--search <text>', 'Find words, best hits first: durable "exact phrase" pre* -not'],
       ['--fuzzy', 'Also find words with one typing mistake'],
+      ['--near <json>', 'Find the nearest vectors: {"field","vector","k"}, or @file'],
+      lookupOption,
       ['--all', 'Show every match, however many there are'],
       ['--count', 'Only show the number of matches'],
       ['--explain', 'Also show the query plan'],
@@ -263,10 +272,11 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
       ['ctl db find people --json', 'for scripts: {"records": [...], "next_cursor": ""}'],
     ],
     run: async (collection: string, conditions: string[], flags: FindFlags) => {
-      const [{ findRecords }, { parseOrder, listOf, wholeNumber, filterOf }] = await Promise.all([
-        import('./reads.js'),
-        import('../base/arguments.js'),
-      ]);
+      const [
+        { findRecords },
+        { parseOrder, listOf, wholeNumber, filterOf, documentOf, lookupsOf },
+      ] = await Promise.all([import('./reads.js'), import('../base/arguments.js')]);
+      const { near, lookup } = flags;
       const query = {
         collection,
         filter: filterOf(conditions, flags.filter),
@@ -277,6 +287,8 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
           flags.search === undefined
             ? undefined
             : { text: flags.search, fuzzy: flags.fuzzy ?? false },
+        near: near === undefined ? undefined : ((await documentOf(near, tools.terminal)) as never),
+        lookup: lookupsOf(lookup),
         limit: wholeNumber(flags.limit, '--limit'),
         cursor: flags.cursor,
         all: flags.all ?? false,
@@ -341,7 +353,11 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
     arguments: [collectionArgument, ['[conditions...]', "such as 'age>30' city=Bern"]],
     options: [
       ['--filter <json>', 'Condition as JSON'],
-      ['--group-by <paths>', 'Fields to group by: city,team'],
+      [
+        '--group-by <list>',
+        'Fields and expressions: city,day=dateTrunc(at,day,Europe/Bern),size=bucket(n,0,10,100)',
+      ],
+      lookupOption,
       ['--compute <values...>', 'Aggregates: oldest=max(age) mean=avg(age)'],
       ['--having <conditions>', "Only groups that match: 'count>1 oldest>30'"],
       ['--order-by <fields>', 'Sort by group fields or aggregates: -count'],
@@ -354,19 +370,24 @@ export const recordCommands = (tools: DatabaseTools): Commands => ({
         "ctl db aggregate people --group-by city --compute 'oldest=max(age)'",
         'the oldest of each city',
       ],
+      [
+        "ctl db aggregate orders --group-by 'week=dateTrunc(at,week,Europe/Berlin)'",
+        'the orders of each week',
+      ],
       ['ctl db aggregate people --group-by city --json', 'for scripts: {"groups": [...]}'],
     ],
     run: async (collection: string, conditions: string[], flags: AggregateFlags) => {
-      const [{ aggregateRecords }, { parseOrder, listOf, wholeNumber, filterOf }] =
+      const [{ aggregateRecords }, { parseOrder, wholeNumber, filterOf, lookupsOf }] =
         await Promise.all([import('./reads.js'), import('../base/arguments.js')]);
-      const { parseAccumulator } = await import('./aggregates.js');
+      const { parseAccumulator, parseGroups } = await import('./aggregates.js');
       const having = flags.having?.trimStart().startsWith('{')
         ? filterOf([], flags.having, '--having')
         : filterOf(flags.having === undefined ? [] : [flags.having], undefined);
       const query = {
         collection,
         filter: filterOf(conditions, flags.filter),
-        groupBy: listOf(flags.groupBy),
+        groupBy: parseGroups(flags.groupBy),
+        lookup: lookupsOf(flags.lookup),
         aggregates: (flags.compute ?? []).map(parseAccumulator),
         having,
         orderBy: parseOrder(flags.orderBy),

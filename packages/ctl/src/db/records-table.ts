@@ -29,13 +29,19 @@ type NameColumn = readonly [title: string, read: (record: Shown) => Cell];
 
 const keyColumn: NameColumn = ['KEY', ({ key }) => key];
 const idColumn: NameColumn = ['ID', ({ id }) => id];
+const scoreColumn: NameColumn = ['SCORE', ({ score = 0 }) => Number(score.toFixed(4))];
 const revColumn: NameColumn = ['REV', ({ rev }) => rev];
 
 /** Shows the key; the id only if there is none. */
 function nameColumns(records: readonly Shown[]): NameColumn[] {
   const keyed = records.filter(({ key }) => key !== '').length;
-  if (keyed === 0) return [idColumn, revColumn];
-  return keyed === records.length ? [keyColumn, revColumn] : [idColumn, keyColumn, revColumn];
+  const isRanked = records.some(({ score }) => score !== undefined);
+  return [
+    ...(keyed < records.length || keyed === 0 ? [idColumn] : []),
+    ...(keyed > 0 ? [keyColumn] : []),
+    revColumn,
+    ...(isRanked ? [scoreColumn] : []),
+  ];
 }
 
 /** All top-level fields of the records, in order of appearance. */

@@ -76,6 +76,39 @@ export const transferCommands = (tools: DatabaseTools): Commands => ({
       await withDatabase(tools, flags, (database) => importRecords(database, options, tools));
     },
   },
+  migrate: {
+    summary: 'Migrate the documents of a collection to the last version',
+    description:
+      'Run the functions of a JavaScript module over every record that is of an older version, in ' +
+      'batches and with revision checks: export const migrations = [{ version: 1, up(doc) {} }]. ' +
+      'Repeat it after a failure or an interruption: it resumes, and migrates no record twice. ' +
+      'What is written while it runs must be of the last version already.',
+    arguments: [collectionArgument],
+    options: [
+      ['--module <file>', 'Module with the migrations', { required: true }],
+      ['--batch <number>', 'Records per bulk write, at most 10000 (default: 500)'],
+    ],
+    examples: [
+      ['ctl db migrate people --module people.migrations.mjs', 'all records'],
+      [
+        'ctl db migrate people --module people.migrations.mjs --json',
+        'for scripts: {"migrated": 12}',
+      ],
+    ],
+    exitCodes: { 1: 'a migration failed for a record, or failure' },
+    run: async (
+      collection: string,
+      flags: ConnectionFlags & { module: string; batch?: string },
+    ) => {
+      const [{ migrateCollection }, { wholeNumber }] = await Promise.all([
+        import('./migrating.js'),
+        import('../base/arguments.js'),
+      ]);
+      const batch = Math.min(wholeNumber(flags.batch, '--batch', 1) ?? 500, 10_000);
+      const options = { collection, module: flags.module, batch };
+      await withDatabase(tools, flags, (database) => migrateCollection(database, options, tools));
+    },
+  },
   export: {
     summary: 'Export a collection as NDJSON, CSV or a JSON array',
     description:

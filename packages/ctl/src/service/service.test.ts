@@ -66,6 +66,10 @@ test('service: --print and --no-start call no service manager', async () => {
   const printed = await service('install', 'queue', '--print');
   expect(printed.out).toMatch(/ queue serve --data .* --tokens-file .*queue-tokens\.yaml\n/);
   expect(existsSync(unit('millrace-queue.service'))).toBe(false);
+  const planned = await service('install', 'queue', '--dry-run');
+  expect(planned.out).toContain(`Would write ${unit('millrace-queue.service')}`);
+  expect(planned.out).toContain('systemctl --user enable --now millrace-queue.service');
+  expect(existsSync(unit('millrace-queue.service'))).toBe(false);
   const written = await service('install', 'db', '--no-start');
   expect(written.out).toContain('systemctl --user enable --now millrace-db.service');
   expect(existsSync(unit('millrace-db.service'))).toBe(true);
@@ -76,5 +80,6 @@ test('service: a failure of the service manager is shown with its words', async 
   writeFileSync(join(home, 'broken'), '');
   const { code, err } = await service('install');
   expect([code, err]).toEqual([1, expect.stringContaining('exit code 5: No medium found')]);
+  expect(existsSync(unit('millrace.service'))).toBe(false);
   rmSync(join(home, 'bin', 'systemctl'));
 });

@@ -18,6 +18,7 @@ export interface ServiceFlags {
   print?: boolean;
   force?: boolean;
   start?: boolean;
+  dryRun?: boolean;
 }
 
 /** Writes the service file and starts the service. */
@@ -29,9 +30,24 @@ export async function install(part: ServiceName, flags: ServiceFlags, tools: Too
     out.write(json ? `${JSON.stringify({ path, text, commands }, null, 2)}\n` : text);
     return;
   }
-  const outcome = await writeServiceFile(file, flags.force ?? false);
   const isStarted = flags.start !== false;
-  if (isStarted) for (const words of startCommands(manager, file)) await runManager(words, tools);
+  const starting = isStarted ? startCommands(manager, file) : [];
+  if (flags.dryRun) {
+    const runs = starting.map((words) => words.join(' '));
+    const lines = runs.map((line) => `  ${line}\n`).join('');
+    const plan = `Would write ${path}:\n\n${text}\n${runs.length > 0 ? `Would run:\n\n${lines}` : ''}`;
+    out.write(json ? `${JSON.stringify({ path, text, commands: runs }, null, 2)}\n` : plan);
+    return;
+  }
+  const wasThere = existsSync(path);
+  const outcome = await writeServiceFile(file, flags.force ?? false);
+  try {
+    for (const words of starting) await runManager(words, tools);
+  } catch (error) {
+    // A service that cannot be started is not left half installed.
+    if (!wasThere) await rm(path, { force: true });
+    throw error;
+  }
   if (json) {
     out.write(`${JSON.stringify({ path, outcome, started: isStarted, commands }, null, 2)}\n`);
     return;

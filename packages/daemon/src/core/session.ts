@@ -30,6 +30,8 @@ export interface Exit {
   limit: { reason: string; until: number } | null;
   /** The error it reported, if any. */
   failure: string | null;
+  /** Its prompt did not reach it, for this reason. */
+  undelivered?: string | undefined;
 }
 
 /**
@@ -113,6 +115,10 @@ function isLimited({ status, limited_until }: Session, now: number): boolean {
 
 function ended(session: Session, exit: Exit, now: number): Session {
   const over: Session = { ...session, pid: null, exit_code: exit.code, limited_until: null };
+  if (exit.undelivered !== undefined) {
+    const reason = `its prompt could not be delivered: ${exit.undelivered}`;
+    return withStatus({ ...over, last_error: reason }, 'errored', reason, now);
+  }
   if (exit.wasStopped) return withStatus(over, 'done', 'it was stopped', now);
   if (exit.limit) {
     const { reason, until } = exit.limit;
@@ -198,6 +204,8 @@ export interface Handle {
   limitTurn: number | null;
   /** Its first prompt still has to be pasted. */
   isPromptPending: boolean;
+  /** Why its first prompt could not be delivered; its process is being ended. */
+  undelivered?: string;
   /** The request named the directory to work in; sessions of older versions do not say. */
   isWorkspaceNamed?: boolean;
   /** A stop was requested. */

@@ -26,6 +26,29 @@ const httpUrl = () =>
     .regex(/^https?:\/\/[^\s/]+/)
     .meta({ expected: 'a URL such as http://127.0.0.1:11434', placeholder: 'url' });
 
+/** A regular expression of JavaScript. */
+const pattern = ({ hasGroup = false } = {}) =>
+  z.string().superRefine((source, context) => {
+    const trouble = patternTrouble(source, hasGroup);
+    if (trouble !== undefined) context.addIssue({ code: 'custom', message: trouble });
+  });
+
+function patternTrouble(source: string, hasGroup: boolean): string | undefined {
+  if (source === '') return 'is empty, which matches everything: write a regular expression';
+  try {
+    // An empty alternative matches, and shows how many groups there are.
+    const groups = new RegExp(`${source}|`).exec('')!.length - 1;
+    return hasGroup && groups === 0 ? 'needs a group, such as "resets at (.+)"' : undefined;
+  } catch (error) {
+    return `is not a regular expression: ${(error as Error).message}`;
+  }
+}
+
+const fieldPath = z
+  .string()
+  .regex(/^[^.]+(?:\.[^.]+)*$/)
+  .meta({ expected: 'names joined by dots, such as usage.input_tokens' });
+
 const percent = z.number().min(0).max(100).default(0);
 
 const dollars = z.number().min(0).default(0);
@@ -118,13 +141,55 @@ const permissions = z.object({
   }),
 });
 
+/** What a person's own command line shows and writes; see sessions/cli/own-rules.ts. */
+const cliRules = {
+  ready: pattern().optional(),
+  working: pattern().optional(),
+  asks: z
+    .array(
+      z.strictObject({
+        match: pattern(),
+        options: z
+          .array(
+            z.union([
+              z.string().min(1),
+              z.strictObject({ label: z.string().min(1), keys: z.string().min(1) }),
+            ]),
+          )
+          .default([]),
+      }),
+    )
+    .optional(),
+  limit: z
+    .strictObject({ match: pattern(), reset: pattern({ hasGroup: true }).optional() })
+    .optional(),
+  prompt: z.enum(['argument', 'type', 'stdin']).optional(),
+  transcript: z
+    .strictObject({
+      format: z.literal('jsonl'),
+      path: z
+        .string()
+        .regex(/^(?:~?\/).*[^/]$/)
+        .meta({ expected: 'an absolute path, or one that starts with ~/' }),
+      fields: z.strictObject({
+        input: fieldPath,
+        output: fieldPath,
+        cache_read: fieldPath.optional(),
+        cache_write: fieldPath.optional(),
+        model: fieldPath.optional(),
+        at: fieldPath.optional(),
+      }),
+    })
+    .optional(),
+};
+
 const backends = z.object({
   limit_retry: duration()
     .prefault('15m')
     .meta({ live: true, description: 'How long a rate-limited free backend is skipped' }),
   extra: z
     .array(
-      z.object({
+      z.strictObject({
         id: backendId.refine((id) => id !== 'local', { error: 'is reserved: choose another id' }),
         binary: z.string().min(1).meta({ expected: 'the name of a program or an absolute path' }),
         args: z
@@ -134,6 +199,7 @@ const backends = z.object({
         like: backendId
           .optional()
           .meta({ expected: 'the id of a built-in CLI that it behaves like' }),
+        ...cliRules,
       }),
     )
     .default([])

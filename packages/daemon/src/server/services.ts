@@ -181,6 +181,7 @@ function spendOf(base: Base, backends: Backends): Spend {
     environment,
     dataDir,
     database: store.database,
+    extra: settings.values.backends.extra,
     copy: (signal) => copy.refresh(signal),
     basis: async () => (await readRatio(dataDir)).basis,
     onChange: () => settings.values.savings && reports.changed('spend'),

@@ -5,6 +5,9 @@ import { isSameQuestion, type QuestionContent } from '../questions/question.js';
 import type { AcpDriver } from './drivers/acp.js';
 import type { PermissionRequests } from '../permission-tool/requests.js';
 import { sessionDirectory } from './drivers/session-files.js';
+import { screenKindOf } from './cli/command-lines.js';
+import { ownChoice, type ScreenKind, type ScreenRules } from './cli/own-rules.js';
+import type { SessionSettings } from './cli/settings.js';
 import { readDialog } from './evidence/dialog.js';
 import type { TalkingDriver } from './drivers/driver.js';
 import {
@@ -22,6 +25,7 @@ export interface AgentInputParts {
   tmux: TalkingDriver;
   acp: AcpDriver;
   requests: PermissionRequests;
+  settings: SessionSettings;
 }
 
 /** Writes texts and answers to agents, each by way of its driver. */
@@ -35,21 +39,27 @@ export class AgentInput {
   }
 
   /** False when the agent did not take the text. */
-  async say({ session, handle }: Entry, text: string): Promise<boolean> {
-    const { id, driver } = session;
-    if (driver !== 'acp') return this.#conversation.say(id, handle.cli, text);
+  async say(entry: Entry, text: string): Promise<boolean> {
+    const { id, driver } = entry.session;
+    if (driver !== 'acp') return this.#conversation.say(id, this.#kind(entry), text);
     return (await this.#parts.acp.call(id, { do: 'prompt', text })).reply === 'taken';
   }
 
   /** Selects an option of the dialog on the agent's screen. */
-  async choose(
-    { session, handle }: Entry,
-    content: QuestionContent,
-    option: string,
-  ): Promise<'taken' | 'gone'> {
-    const outcome = await this.#conversation.choose(session.id, handle.cli, content, option);
+  async choose(entry: Entry, content: QuestionContent, option: string): Promise<'taken' | 'gone'> {
+    const { id } = entry.session;
+    const outcome = await this.#conversation.choose(id, this.#kind(entry), content, option);
     if (outcome === 'stuck') throw notTaken();
     return outcome;
+  }
+
+  /** Is nothing known of its screens, so that it does not show whether a text was taken? */
+  isBlind(entry: Entry): boolean {
+    return !hasMarkers(this.#kind(entry));
+  }
+
+  #kind(entry: Entry): ScreenKind {
+    return screenKindOf(this.#parts.settings.values.backends.extra, entry);
   }
 
   /** Answers a permission request; `message` goes to a headless agent that is denied one. */
@@ -113,7 +123,7 @@ export class Conversation {
    * Pastes the text, presses Enter and waits for the turn to start; false when the text did not
    * arrive or the turn did not start. Texts for one agent are serialized.
    */
-  say(id: string, cli: string, text: string): Promise<boolean> {
+  say(id: string, cli: ScreenKind, text: string): Promise<boolean> {
     return this.#turns.in(id, () => this.#say(id, cli, text));
   }
 
@@ -123,19 +133,20 @@ export class Conversation {
    */
   choose(
     id: string,
-    cli: string,
+    cli: ScreenKind,
     content: QuestionContent,
     optionId: string,
   ): Promise<'taken' | 'gone' | 'stuck'> {
     return this.#turns.in(id, () => this.#chooseOption(id, cli, content, optionId));
   }
 
-  async #chooseOption(id: string, cli: string, content: QuestionContent, optionId: string) {
+  async #chooseOption(id: string, cli: ScreenKind, content: QuestionContent, optionId: string) {
     const isShown = ({ screen }: View) => {
       const dialog = readDialog(cli, screen);
       return dialog !== undefined && isSameQuestion(dialog, content);
     };
     if (!isShown(await this.#screen(id, cli))) return 'gone';
+    if (typeof cli !== 'string') return this.#chooseOwn(id, cli, isShown, optionId);
     await this.#choose(id, cli, optionId);
     const isAnswered = (view: View) => !isShown(view);
     if (await this.#waitFor(id, cli, choiceMs, isAnswered)) return 'taken';
@@ -146,14 +157,44 @@ export class Conversation {
     return (await this.#waitFor(id, cli, turnMs, isAnswered)) ? 'taken' : 'stuck';
   }
 
+  /**
+   * Answers a question by a rule of the config. A program that shows typed keys waits for Enter,
+   * and may then show nothing for a while.
+   */
+  async #chooseOwn(
+    id: string,
+    rules: ScreenRules,
+    isShown: (view: View) => boolean,
+    optionId: string,
+  ) {
+    const { driver } = this.#parts;
+    const before = await this.#screen(id, rules);
+    const choice = ownChoice(rules, before.screen, optionId);
+    if (choice === undefined) return 'gone';
+    const keys = typeof choice === 'string' ? [choice] : choice.keys.trim().split(/\s+/);
+    if (typeof choice === 'string') await driver.type(id, choice);
+    else for (const key of keys) await driver.press(id, key);
+    const echo = squeezed(before.screen) + squeezed(keys.join(''));
+    const isEcho = ({ screen }: View) => squeezed(screen) === echo;
+    const hasChanged = (view: View) => !isShown(view);
+    if (!(await this.#waitFor(id, rules, choiceMs, hasChanged)) && typeof choice !== 'string') {
+      return (await this.#waitFor(id, rules, turnMs, hasChanged)) ? 'taken' : 'stuck';
+    }
+    const isEchoed = isEcho(await this.#screen(id, rules));
+    if (typeof choice === 'string' || isEchoed) await driver.press(id, 'Enter');
+    if (isEchoed) return 'taken';
+    return (await this.#waitFor(id, rules, turnMs, hasChanged)) ? 'taken' : 'stuck';
+  }
+
   interrupt(id: string): Promise<void> {
     return this.#parts.driver.press(id, 'Escape');
   }
 
-  async #say(id: string, cli: string, text: string): Promise<boolean> {
+  async #say(id: string, cli: ScreenKind, text: string): Promise<boolean> {
     const { driver } = this.#parts;
     const before = await this.#screen(id, cli);
-    if (before.reading.kind === 'question' && /^\d$/.test(text.trim())) {
+    let isEchoed = false;
+    if (before.reading.kind === 'question' && typeof cli === 'string' && /^\d$/.test(text.trim())) {
       await this.#choose(id, cli, text.trim());
       const isChanged = ({ screen }: View) => screen !== before.screen;
       if (await this.#waitFor(id, cli, choiceMs, isChanged)) return true;
@@ -166,11 +207,12 @@ export class Conversation {
         await this.#takeBack(id, cli, text);
         return false;
       }
+      isEchoed = !hasBox(cli) && (await this.#screen(id, cli)).screen !== view.screen;
     }
-    return this.#enter(id, cli);
+    return this.#enter(id, cli, isEchoed);
   }
 
-  async #choose(id: string, cli: string, digit: string): Promise<void> {
+  async #choose(id: string, cli: ScreenKind, digit: string): Promise<void> {
     const { driver } = this.#parts;
     // The digit alone selects; an Enter after it would answer the next dialog.
     if (!choosesByArrows(cli)) return driver.type(id, digit);
@@ -179,26 +221,28 @@ export class Conversation {
   }
 
   /** A program with known screens accepts text only after it shows its input box. */
-  async #readyToPaste(id: string, cli: string, before: View): Promise<View | undefined> {
+  async #readyToPaste(id: string, cli: ScreenKind, before: View): Promise<View | undefined> {
     const isReady = ({ reading }: View) =>
-      !hasMarkers(cli) || reading.kind === 'question' || reading.input !== undefined;
+      !hasBox(cli) || reading.kind === 'question' || reading.input !== undefined;
     let view = before;
     const isShown = await this.#waitFor(id, cli, pasteMs, (now) => isReady((view = now)));
     return isShown ? view : undefined;
   }
 
-  async #enter(id: string, cli: string): Promise<boolean> {
+  /** `isEchoed`: without an input box, text that was shown when it was typed has arrived. */
+  async #enter(id: string, cli: ScreenKind, isEchoed: boolean): Promise<boolean> {
     const { driver } = this.#parts;
     const pasted = await this.#screen(id, cli);
     await driver.press(id, 'Enter');
     const hasBegun = (now: View) => hasTurnBegun(now, pasted);
     if (await this.#waitFor(id, cli, secondEnterMs, hasBegun)) return true;
+    if (isEchoed && typeof cli !== 'string') return true;
     if ((await this.#screen(id, cli)).screen === pasted.screen) await driver.press(id, 'Enter');
-    return this.#waitFor(id, cli, turnMs - secondEnterMs, hasBegun);
+    return (await this.#waitFor(id, cli, turnMs - secondEnterMs, hasBegun)) || isEchoed;
   }
 
   /** Clears pasted text from the input box before the next text. */
-  async #takeBack(id: string, cli: string, text: string): Promise<void> {
+  async #takeBack(id: string, cli: ScreenKind, text: string): Promise<void> {
     const { reading } = await this.#screen(id, cli);
     const isThere = holdsInput(reading, text) || reading.input?.startsWith(`${text} (`);
     if (isThere) await this.#parts.driver.press(id, 'C-u');
@@ -207,7 +251,7 @@ export class Conversation {
   /** Waits until the screen is as expected and its lower part has not changed for a while. */
   async #waitForStill(
     id: string,
-    cli: string,
+    cli: ScreenKind,
     isExpected: (view: View) => boolean,
   ): Promise<boolean> {
     const { clock } = this.#parts;
@@ -229,7 +273,7 @@ export class Conversation {
 
   async #waitFor(
     id: string,
-    cli: string,
+    cli: ScreenKind,
     limitMs: number,
     isSo: (view: View) => boolean,
   ): Promise<boolean> {
@@ -242,7 +286,7 @@ export class Conversation {
     return false;
   }
 
-  async #screen(id: string, cli: string): Promise<View> {
+  async #screen(id: string, cli: ScreenKind): Promise<View> {
     const screen = (await this.#parts.driver.screen(id)) ?? '';
     return { screen, reading: readPane(cli, screen) };
   }
@@ -253,15 +297,25 @@ interface View {
   reading: PaneReading;
 }
 
+/** Rules of the config do not say where an input box is. */
+function hasBox(cli: ScreenKind): boolean {
+  return typeof cli === 'string' && hasMarkers(cli);
+}
+
+function squeezed(text: string): string {
+  return text.replaceAll(/\s+/g, '');
+}
+
 /** Above the input box an agent at work draws all the time. */
 function lowerPart({ screen, reading }: View): string {
   return reading.below.length === 0 ? screen : reading.below.join('\n');
 }
 
 /** If there is an input box it must contain the text; otherwise any screen is accepted. */
-function expectation(cli: string, before: View, text: string): (view: View) => boolean {
-  const hasBox = hasMarkers(cli) && before.reading.input !== undefined;
-  return hasBox ? ({ reading }) => holdsInput(reading, text) : () => true;
+function expectation(cli: ScreenKind, before: View, text: string): (view: View) => boolean {
+  return hasBox(cli) && before.reading.input !== undefined
+    ? ({ reading }) => holdsInput(reading, text)
+    : () => true;
 }
 
 /** The typed text must have left the input box; without a box, the screen must change. */

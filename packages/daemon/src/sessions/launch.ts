@@ -85,10 +85,10 @@ async function planProgram(
     toolsAt: parts.settings.values.agents.tools ? parts.address?.url : undefined,
   });
   if ('impossible' in prepared) return { failure: prepared.impossible };
-  const { args, input, paste, format } = prepared;
+  const { args, input, paste, format, isPiped } = prepared;
   return {
     run: runFacts(parts, id, own?.id ?? null, format, paste !== undefined),
-    launch: launchOf(parts, entry, { file, args, input }),
+    launch: launchOf(parts, entry, { file, args, input, isPiped }),
     isPrompted: prompt !== undefined && paste === undefined,
   };
 }
@@ -152,7 +152,7 @@ function runFacts(
 function launchOf(
   { dataDir, variablesFor, address }: LaunchParts,
   { session, handle }: Entry,
-  program: Pick<Launch, 'file' | 'args' | 'input' | 'acp'>,
+  program: Pick<Launch, 'file' | 'args' | 'input' | 'isPiped' | 'acp'>,
 ): Launch {
   const { id, backend, workdir: cwd } = session;
   const url = address?.url;

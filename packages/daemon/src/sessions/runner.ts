@@ -203,7 +203,9 @@ export class SessionRunner {
     const work = this.#parts.input
       .say(entry, entry.handle.text ?? entry.session.prompt)
       .then(async (isTaken) => {
-        const input = { inputAt, kind: 'prompt' as const, isTaken, keepsPrompt: false };
+        // Where a screen says nothing, it is not typed twice.
+        const keepsPrompt = !isTaken && !this.#parts.input.isBlind(entry);
+        const input = { inputAt, kind: 'prompt' as const, isTaken, keepsPrompt };
         await this.feed(id, { type: 'written', ...input });
         void this.wake();
       })

@@ -253,6 +253,49 @@ describe('session: input', () => {
     expect(step(other, events.tick).effects.map(({ type }) => type)).not.toContain('write');
   });
 
+  test('a prompt that has not arrived after 60 s ends the agent as errored', () => {
+    const pending = entryIn('running', { handle: { isPromptPending: true } });
+    const blind = step(pending, { ...events.screen, sign: undefined, isReady: false }).entry;
+    const tick = { ...events.tick, staleness: undefined };
+    const early = step(blind, { ...tick, at: start + 59_999 });
+    expect(early.effects).toEqual([]);
+    const late = step(blind, { ...tick, at: start + 60_000 });
+    expect(late.effects).toContainEqual({ type: 'kill' });
+    const { session } = step(late.entry, { ...events.ended, at: start + 61_000 }).entry;
+    const reason =
+      'its prompt could not be delivered: the program never showed that it was ready for it';
+    expect(session).toMatchObject({
+      status: 'errored',
+      status_reason: reason,
+      last_error: reason,
+    });
+    const typed = step(pending, {
+      ...events.written,
+      kind: 'prompt',
+      isTaken: false,
+      keepsPrompt: true,
+    }).entry;
+    expect(typed.handle.isPromptPending).toBe(true);
+    const ready = step(typed, events.screen).entry;
+    expect(step(ready, { ...tick, at: start + 1_000 }).effects).toContainEqual({
+      type: 'write',
+      keepsPrompt: false,
+    });
+    expect(step(ready, tick).effects).toContainEqual({ type: 'kill' });
+    const asking = entryIn('running', {
+      session: { status: 'waiting_for_input' },
+      handle: { isPromptPending: true },
+    });
+    expect(step(asking, tick).effects).not.toContainEqual({ type: 'kill' });
+  });
+
+  test('a program that ends well before its prompt arrived has failed', () => {
+    const pending = entryIn('running', { handle: { isPromptPending: true } });
+    const exit = { code: 0, signal: null, isLost: false, limit: null, failure: null };
+    const { session } = step(pending, { ...events.ended, exit }).entry;
+    expect(session.status).toBe('errored');
+  });
+
   test('a text that nothing shows to be taken is noted as an error', () => {
     const { session } = step(entryIn('running'), { ...events.written, isTaken: false }).entry;
     expect(session).toMatchObject({ status: 'working', last_error: expect.any(String) });

@@ -103,6 +103,7 @@ function prepared({ session, handle }: SessionState, event: EventOf<'prepared'>)
     format,
     outputStart,
   };
+  delete next.undelivered;
   return {
     entry: { session: withFacts(session, { backend_session_id: own }, at), handle: next },
     effects: [{ type: 'launch' }],
@@ -151,17 +152,43 @@ function tick(entry: SessionState, event: EventOf<'tick'>): Outcome {
       staleness: event.staleness,
     }),
   };
+  const next = judged({ session, handle }, evidence, event.at);
   const isReady = handle.isPromptPending && readings.screen?.isReady;
-  return {
-    entry: judged({ session, handle }, evidence, event.at),
-    effects: isReady ? [{ type: 'write', keepsPrompt: false }] : [],
-  };
+  const wasTyped = next.session.last_error === notTaken;
+  if (isUndeliverable(next, event.at) && (wasTyped || !isReady)) {
+    const undelivered = wasTyped
+      ? 'it was typed, but nothing shows that it was taken'
+      : 'the program never showed that it was ready for it';
+    return {
+      entry: { ...next, handle: { ...next.handle, undelivered } },
+      effects: [{ type: 'kill' }],
+    };
+  }
+  return { entry: next, effects: isReady ? [{ type: 'write', keepsPrompt: false }] : [] };
+}
+
+/** A prompt that has not arrived after this time is undeliverable. */
+const deliveryMs = 60_000;
+
+/** While a question is open, the prompt waits for its answer. */
+function isUndeliverable({ session, handle }: SessionState, at: number): boolean {
+  return (
+    handle.isPromptPending &&
+    handle.undelivered === undefined &&
+    !handle.isStopping &&
+    session.status !== 'waiting_for_input' &&
+    session.status !== 'rate_limited' &&
+    at - Math.max(handle.startedAt, handle.inputAt) >= deliveryMs
+  );
 }
 
 function ended(entry: SessionState, { at, run, exit }: EventOf<'ended'>): Outcome {
   const { session, handle } = entry;
   if (run !== handle.starts) return {};
-  const evidence = { facts: factsOf(entry), exit: { ...exit, wasStopped: handle.isStopping } };
+  const wasStopped = handle.isStopping;
+  const isEarly = handle.isPromptPending && !wasStopped && exit.code === 0 && !exit.limit;
+  const undelivered = handle.undelivered ?? (isEarly ? 'the program ended before it' : undefined);
+  const evidence = { facts: factsOf(entry), exit: { ...exit, wasStopped, undelivered } };
   return {
     entry: judged({ session, handle }, evidence, at),
     effects: [{ type: 'settle', pid: session.pid }],
@@ -198,11 +225,15 @@ function input({ session, handle }: SessionState, { kind }: EventOf<'input'>): O
   return { effects: [{ type: 'write', kind, keepsPrompt }] };
 }
 
+const notTaken = 'its prompt was typed, but nothing shows that it was taken';
+
 function written({ session, handle }: SessionState, event: EventOf<'written'>): Outcome {
   const { at, inputAt, kind, isTaken, keepsPrompt } = event;
-  const trouble = isTaken
-    ? {}
-    : { last_error: 'its prompt was typed, but nothing shows that it was taken' };
+  if (kind === 'prompt' && keepsPrompt) {
+    // It is typed again when the agent is ready, until it counts as undeliverable.
+    return { entry: { session: withFacts(session, { last_error: notTaken }, at), handle } };
+  }
+  const trouble = isTaken ? {} : { last_error: notTaken };
   const fresh = withFacts(
     session.turn_error ? { ...session, turn_error: null } : session,
     trouble,

@@ -71,7 +71,7 @@ export class AgentSessions implements Sessions {
       store,
       requests,
       drivers,
-      input: new AgentInput({ clock, dataDir, ...drivers, requests }),
+      input: new AgentInput({ clock, dataDir, ...drivers, requests, settings: parts.settings }),
       pending: new PendingQuestions({ ...parts, store, deliver: this.answer.bind(this) }),
       places: placesOf(parts.environment),
       taken: (id) => store.ownSessionsBut(id),

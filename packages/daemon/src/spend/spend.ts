@@ -4,6 +4,7 @@ import type { Database } from '@millrace/engine';
 import type { Clock, Timer } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import { SharedRuns } from '../core/turns.js';
+import { ownReader, type TranscriptRule } from '../transcripts/own.js';
 import { transcriptReaders } from '../transcripts/readers.js';
 import { Scanner } from '../transcripts/scanner.js';
 import { blocksOf } from './blocks.js';
@@ -29,6 +30,8 @@ export interface SpendOptions {
   environment: Readonly<Record<string, string | undefined>>;
   /** Whether figures that are estimates rest on a calibration. */
   basis: () => Promise<Rollup['basis']>;
+  /** Backends of the config; some have transcripts of their own. */
+  extra?: readonly { id: string; transcript?: TranscriptRule | undefined }[];
   /** The daemon's data directory, which has the copy of opencode's counts. */
   dataDir?: string;
   /** Copies what other programs keep in databases; true when there was something new. */
@@ -63,11 +66,14 @@ export class Spend {
   #latestCopy: Promise<unknown> = Promise.resolve();
 
   constructor(options: SpendOptions) {
-    const { database, environment, log, dataDir } = options;
+    const { database, environment, log, dataDir, extra = [] } = options;
+    const own = extra.flatMap(({ id, transcript }) =>
+      transcript ? [ownReader(id, transcript)] : [],
+    );
     this.#options = options;
     this.#tally = Tally.open(database);
     this.#scanner = new Scanner({
-      readers: transcriptReaders,
+      readers: [...transcriptReaders, ...own],
       places: { home: environment['HOME'] || homedir(), environment, dataDir },
       tally: this.#tally,
       log,

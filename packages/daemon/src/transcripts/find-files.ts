@@ -28,14 +28,15 @@ export async function* findFiles(
   places: Places,
   onTrouble: (path: string, error: unknown) => void,
 ): AsyncGenerator<FoundFile> {
-  const seen = new Set<string>();
   for (const reader of readers) {
+    const seen = new Set<string>();
     for (const root of reader.roots(places)) {
       const directory = await orNothing(() => realpath(root), root, onTrouble);
       if (directory === undefined || seen.has(directory)) continue;
       seen.add(directory);
-      const isTranscript = (path: string) => reader.isTranscript(basename(path));
-      for await (const paths of inGroups(filesBelow(directory, onTrouble), isTranscript)) {
+      const isTranscript = (path: string) => reader.isTranscript(basename(path), path);
+      const files = filesBelow(directory, onTrouble, reader.depth);
+      for await (const paths of inGroups(files, isTranscript)) {
         const all = paths.map((path) => orNothing(() => factsOf(path), path, onTrouble));
         for (const facts of await Promise.all(all)) if (facts) yield { ...facts, reader };
       }
@@ -70,6 +71,7 @@ async function factsOf(path: string): Promise<FileFacts | undefined> {
 async function* filesBelow(
   directory: string,
   onTrouble: (path: string, error: unknown) => void,
+  depth = Infinity,
 ): AsyncGenerator<string> {
   const entries = await orNothing(
     () => readdir(directory, { withFileTypes: true }),
@@ -78,8 +80,9 @@ async function* filesBelow(
   );
   for (const entry of (entries ?? []).sort((a, b) => (a.name < b.name ? -1 : 1))) {
     const path = join(directory, entry.name);
-    if (entry.isDirectory()) yield* filesBelow(path, onTrouble);
-    else if (entry.isFile() || entry.isSymbolicLink()) yield path;
+    if (entry.isDirectory()) {
+      if (depth > 0) yield* filesBelow(path, onTrouble, depth - 1);
+    } else if (entry.isFile() || entry.isSymbolicLink()) yield path;
   }
 }
 

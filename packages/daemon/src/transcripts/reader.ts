@@ -8,8 +8,10 @@ export interface TranscriptReader {
   readonly version?: number;
   /** Directories with its transcripts, which may not exist. */
   roots(places: Places): readonly string[];
-  /** Whether a file of this name is a transcript. */
-  isTranscript(name: string): boolean;
+  /** How many directories below a root are searched; all of them unless given. */
+  readonly depth?: number | undefined;
+  /** Whether a file of this name, at this path, is a transcript. */
+  isTranscript(name: string, path: string): boolean;
   /**
    * Lines without any of these texts are irrelevant to the reader and never parsed. A text with its
    * quotes is a name or a whole value of the JSON: inside a string they would be escaped.

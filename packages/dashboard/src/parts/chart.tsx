@@ -11,6 +11,8 @@ export interface Series {
   values: readonly (number | null)[];
   /** Bars are sums over an interval, lines are readings. */
   kind?: 'line' | 'bars' | 'area';
+  /** A colour that means something; others take the colours of the theme in turn. */
+  tone?: 'good' | 'busy' | 'warn' | 'bad' | 'muted';
 }
 
 interface ChartProps {
@@ -48,7 +50,7 @@ export function Chart({
   const isDark = useIsDark();
   // The chart is rebuilt only when its shape changes; otherwise it gets new data.
   const shape = JSON.stringify([
-    series.map(({ label, kind }) => [label, kind]),
+    series.map(({ label, kind, tone }) => [label, kind, tone]),
     isDark,
     height,
     max,
@@ -94,7 +96,10 @@ export function Chart({
       <ul className="chart-legend">
         {series.map((one, index) => (
           <li key={one.label}>
-            <span className={`chart-key chart-key-${(index % 6) + 1}`} aria-hidden="true" />
+            <span
+              className={`chart-key chart-key-${one.tone ?? (index % 6) + 1}`}
+              aria-hidden="true"
+            />
             {one.label} <span className="muted">latest {format(one.values.at(-1) ?? null)}</span>
           </li>
         ))}
@@ -148,13 +153,13 @@ function optionsFor(
     ],
     series: [
       {},
-      ...series.map(({ label, kind = 'line' }, index) => {
-        const stroke = colour(`--series-${(index % 6) + 1}`);
+      ...series.map(({ label, kind = 'line', tone }, index) => {
+        const stroke = colour(tone ? `--${tone}` : `--series-${(index % 6) + 1}`);
         return {
           label,
           stroke,
           width: kind === 'bars' ? 0 : 1.75,
-          points: { show: false },
+          points: { show: isSparse, size: 5 },
           ...(kind === 'bars' && { fill: stroke, paths: uPlot.paths.bars!({ size: [0.7, 40] }) }),
           ...(kind === 'area' && { fill: `color-mix(in srgb, ${stroke} 18%, transparent)` }),
         };
@@ -162,6 +167,15 @@ function optionsFor(
     ],
   };
 }
+
+/** A few readings are points too: a line needs two neighbours to be seen. */
+const isSparse: uPlot.Series.Points.Show = (plot, index, from, to) => {
+  let known = 0;
+  for (let at = from; at <= to; at++) if (plot.data[index]![at] != null) known++;
+  return known > 0 && known <= maxPoints;
+};
+
+const maxPoints = 40;
 
 /** Blanks labels that repeat because the step is finer than the format. */
 function withoutRepeats(texts: readonly string[]): string[] {
@@ -188,7 +202,7 @@ const timeTexts: uPlot.Axis.Values = (_plot, ticks, _axis, _space, step) => {
   let lastDay = '';
   return ticks.map((tick) => {
     const date = new Date(tick * 1000);
-    const day = `${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+    const day = date.toLocaleDateString('en-GB', { day: 'numeric', month: 'short' });
     if (step >= 86_400) return day;
     const minute = `${two(date.getHours())}:${two(date.getMinutes())}`;
     const time = step < 60 ? `${minute}:${two(date.getSeconds())}` : minute;
@@ -240,7 +254,8 @@ function colours(element: HTMLElement): (name: string) => string {
   const probe = document.createElement('span');
   element.append(probe);
   const found = new Map<string, string>();
-  for (const name of ['--muted', '--line', ...[1, 2, 3, 4, 5, 6].map((n) => `--series-${n}`)]) {
+  const tones = ['good', 'busy', 'warn', 'bad', 'muted', 'line'].map((name) => `--${name}`);
+  for (const name of [...tones, ...[1, 2, 3, 4, 5, 6].map((n) => `--series-${n}`)]) {
     probe.style.color = `var(${name})`;
     found.set(name, getComputedStyle(probe).color);
   }

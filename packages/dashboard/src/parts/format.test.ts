@@ -69,6 +69,7 @@ test('baseName: returns the last part of a path', () => {
 test('durationTicks: one unit for the whole axis', () => {
   expect(durationTicks([0, 500, 1000, 1500])).toEqual(['0 s', '0.5 s', '1 s', '1.5 s']);
   expect(durationTicks([0, 20, 40])).toEqual(['0 ms', '20 ms', '40 ms']);
+  expect(durationTicks([0, 10_000, 40_000, 60_000])).toEqual(['0 s', '10 s', '40 s', '60 s']);
 });
 
 test('millis: as many digits as a latency needs', () => {

@@ -92,8 +92,11 @@ const durationUnits = [
 /** Axis labels in one unit, so that equal steps look equal: 0.5 s, 1 s, 1.5 s. */
 export function durationTicks(values: readonly number[]): string[] {
   const top = Math.max(...values.map((value) => Math.abs(value)), 0);
-  const { ms, name } = durationUnits.find((unit) => top >= unit.ms) ?? durationUnits[3];
-  return values.map((value) => `${trim(value / ms, 3)} ${name}`);
+  const isRound = (ms: number) =>
+    values.every((value) => Math.abs((value * 10) / ms - Math.round((value * 10) / ms)) < 1e-6);
+  // The largest unit in which every label has at most one digit after the point.
+  const unit = durationUnits.find(({ ms }) => top >= ms && isRound(ms)) ?? durationUnits[3];
+  return values.map((value) => `${trim(value / unit.ms, 1)} ${unit.name}`);
 }
 
 /** A time relative to now: `just now`, `5 min ago`, `in 2 h`. */

@@ -54,6 +54,28 @@ export const queueQueries = {
       refetchInterval: ({ state: { data } }) =>
         data?.status === 'PENDING' || data?.status === 'IN_FLIGHT' ? 1_000 : false,
     }),
+  /** Steps, waits and children; undefined where a server of 0.1.0 knows none of them. */
+  history: (id: string, isOpen: boolean) =>
+    queryOptions({
+      queryKey: ['task-history', id, isOpen],
+      queryFn: async () => {
+        const path = { id };
+        const [run, children] = await Promise.all([
+          queueServer.call('getTaskRun', { path }),
+          queueServer.call('getTaskTree', { path }),
+        ]);
+        return { run, children, tree: children.root };
+      },
+      placeholderData: (before) => before,
+      refetchInterval: isOpen ? 1_000 : false,
+    }),
+  flow: (id: string) =>
+    queryOptions({
+      queryKey: ['flow', id],
+      queryFn: () => queueServer.call('getFlow', { path: { flow_id: id } }),
+      refetchInterval: ({ state: { data } }) =>
+        data?.tasks.some(({ ended_at: end }) => end === null) ? 2_000 : false,
+    }),
   groups: (queue: string) =>
     queryOptions({
       queryKey: ['dead-groups', queue],
@@ -150,6 +172,11 @@ export const cancelTasks = (
 
 export const cancelTask = (id: string, reason: string): Promise<unknown> =>
   queueServer.call('cancelTask', { path: { id }, body: reason === '' ? {} : { reason } });
+export const sendSignal = (id: string, name: string, payload: unknown): Promise<unknown> =>
+  queueServer.call('sendSignal', {
+    path: { id },
+    body: { name, ...(payload !== undefined && { payload }) },
+  });
 export const runNow = (id: string): Promise<unknown> =>
   queueServer.call('runTaskNow', { path: { id } });
 export const setPriority = (id: string, priority: number): Promise<unknown> =>
@@ -226,7 +253,7 @@ export type DeadRow = Pick<
   'id' | 'handler_ref' | 'dead_at' | 'dead_reason' | 'total_attempts' | 'redrive_count'
 > & {
   errorType: string;
-  /** The handler's response where there was one, else the queue's description of the failure. */
+  /** The response to a callback where there was one, else the message of the failure. */
   message: string;
   httpStatus: number | null;
 };
@@ -257,7 +284,8 @@ function deadRow(task: Task): DeadRow {
     total_attempts,
     redrive_count,
     errorType: last_error?.error_type ?? dead_reason ?? '',
-    message: attempts.at(-1)?.response_snippet || (last_error?.message ?? ''),
+    message:
+      (last_error?.http_status && attempts.at(-1)?.response_snippet) || (last_error?.message ?? ''),
     httpStatus: last_error?.http_status ?? null,
   };
 }

@@ -1,4 +1,5 @@
 import { count } from '../parts/format.js';
+import { Id } from '../parts/id.js';
 import type { Column } from '../parts/virtual-table.js';
 
 /** What every row of tasks has. */
@@ -58,7 +59,11 @@ export const attemptsColumn: Column<AnyTask> = {
 export const idColumn: Column<AnyTask> = {
   id: 'id',
   header: 'Id',
-  width: '15rem',
+  width: '9.5rem',
   wideOnly: true,
-  cell: ({ id }) => <span className="mono muted">{id}</span>,
+  cell: ({ id }) => (
+    <span className="mono muted">
+      <Id value={id} />
+    </span>
+  ),
 };

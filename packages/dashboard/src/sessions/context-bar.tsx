@@ -8,8 +8,16 @@ type Session = DaemonSchema<'Session'>;
 export function ContextBar({ session, critical }: { session: Session; critical: number }) {
   const { context_tokens: used, context_state: state } = session;
   const tone = state === 'critical' ? 'bad' : state === 'warning' ? 'warn' : undefined;
-  const share = used === null ? null : (100 * used) / critical;
-  const size = used === null ? 'unknown' : tokens(used);
+  // Agents without a transcript have no figure: a bar would look like one.
+  if (used === null) {
+    return (
+      <span className="context muted" role="img" aria-label="Context unknown">
+        unknown
+      </span>
+    );
+  }
+  const share = (100 * used) / critical;
+  const size = tokens(used);
   const label = tone ? `Context ${size}, ${state}` : `Context ${size}`;
   return (
     <span className="context" title={label}>

@@ -5,8 +5,10 @@ import { followEvents } from '../api/live.js';
 import { followServers } from '../api/servers.js';
 import { tokenStore } from '../api/token.js';
 import { usePath } from '../parts/location.js';
+import { Page } from '../parts/page.js';
 import { Empty, Loading } from '../parts/states.js';
 import { Toasts } from '../parts/toast.js';
+import { Away } from './away.js';
 import { HelpSheet } from './help-sheet.js';
 import { ErrorBoundary } from './error-boundary.js';
 import { Navigation } from './navigation.js';
@@ -30,6 +32,8 @@ function Shell({ client }: { client: QueryClient }) {
   const [isHelpOpen, setIsHelpOpen] = useState(false);
   const [isPaletteOpen, setIsPaletteOpen] = useState(false);
   usePaletteKey(() => setIsPaletteOpen(true));
+  const [path] = usePath();
+  useEffect(() => setIsPaletteOpen(false), [path]);
   useEffect(() => followEvents(client), [client]);
   useEffect(followServers, []);
   // Queries that failed without a token are read again after the login.
@@ -49,8 +53,11 @@ function Shell({ client }: { client: QueryClient }) {
       >
         Skip to content
       </a>
-      <Navigation onHelp={() => setIsHelpOpen(true)} onPalette={() => setIsPaletteOpen(true)} />
+      {!needsLogin && (
+        <Navigation onHelp={() => setIsHelpOpen(true)} onPalette={() => setIsPaletteOpen(true)} />
+      )}
       <main id="content" tabIndex={-1}>
+        {!needsLogin && <Away />}
         {needsLogin ? <TokenPrompt /> : <Content />}
       </main>
       {isHelpOpen && <HelpSheet onClose={() => setIsHelpOpen(false)} />}
@@ -89,9 +96,11 @@ function Content() {
             </Route>
           ))}
           <Route>
-            <Empty title="Page not found.">
-              <a href="#/">Go to the fleet</a>
-            </Empty>
+            <Page title="Page not found">
+              <Empty title="Page not found.">
+                <a href="#/">Go to the fleet</a>
+              </Empty>
+            </Page>
           </Route>
         </Switch>
       </Suspense>

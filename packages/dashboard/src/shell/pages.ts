@@ -68,6 +68,7 @@ export const pages: readonly PageEntry[] = [
   }),
   page('/queues/:id', () => import('../pages/queues/index.js')),
   page('/tasks/:id', () => import('../pages/tasks/index.js')),
+  page('/flows/:id', () => import('../pages/flows/index.js')),
   page('/dead-letters', () => import('../pages/dead-letters/index.js'), {
     title: 'Dead letters',
     group: 'Data',

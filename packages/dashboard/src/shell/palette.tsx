@@ -38,6 +38,10 @@ export default function Palette({ onClose }: { onClose: () => void }) {
     } else if (event.key === 'Enter') {
       event.preventDefault();
       run(found[chosen]);
+    } else if (event.key === 'Escape') {
+      // A search field would only clear itself.
+      event.preventDefault();
+      onClose();
     }
   };
   return (

@@ -42,6 +42,8 @@ export interface IndexAdvice {
   /** The filter and order of the last one, without values. */
   filter: string;
   lastAt: Date;
+  /** `ci` for an index without case, otherwise empty. */
+  collation: string;
 }
 
 /** Changes of collections and indexes on the server. They need admin access. */
@@ -120,6 +122,7 @@ export class RemoteCatalog {
       rowsReturned: Number(each.rowsReturned),
       filter: each.filter,
       lastAt: dateOf(each.lastAt),
+      collation: each.collation,
     }));
   }
 }

@@ -20,6 +20,15 @@ export async function connect(
 }
 
 export { date } from '@millrace/engine/value/documents';
+export {
+  checkMigrations,
+  migrated,
+  migrationsCollection,
+  nextState,
+  versionAt,
+  type Migration,
+  type MigrationState,
+} from '@millrace/engine/value/migrations';
 export type { CollectionApi, DatabaseApi, TransactionHandle } from './api.js';
 export { checkFilter } from './records.js';
 export { parseAddress, type ServerAddress, parseAddresses } from './address.js';

@@ -308,3 +308,67 @@ test('cancel: a caller that disconnects ends its call, on gRPC and REST', async 
   await expect.poll(() => cancelled('grpc')).toBe(1);
   await expect.poll(() => cancelled('rest')).toBe(1);
 });
+
+test('REST: vectors, words and lookups', async () => {
+  const { rest } = both;
+  const [name, authors] = [freshName(), freshName()];
+  const find = (query: object) => rest.ok('POST', `/v1/${name}/records:find`, query);
+  const keysOf = (found: Message) =>
+    (found['records'] as Message[]).map(({ key }) => String(key)).join('');
+  const docs = { a: [1, 0], b: [0.8, 0.6], c: [0, 1] };
+  for (const [key, v] of Object.entries(docs)) {
+    const data = { v, title: `Durable ${key} queues`, by: key === 'c' ? 'eve' : 'ada' };
+    await rest.ok('POST', `/v1/${name}/keys`, { key, data });
+  }
+  await rest.ok('POST', `/v1/${authors}/keys`, { key: 'x', data: { nick: 'ada' } });
+  const indexes = `/v1/admin/collections/${name}/indexes`;
+  await rest.ok('POST', indexes, { vector: 'v', dims: 2, metric: 'cosine' });
+  await rest.ok('POST', indexes, { search: ['title'], language: 'en' });
+  const near = { field: 'v', vector: [1, 0], k: 2 };
+  await expect
+    .poll(async () => (await rest.send('POST', `/v1/${name}/records:find`, { near })).status, {
+      timeout: 20_000,
+    })
+    .toBe(200);
+  const nearest = await find({ near, explain: true });
+  expect(keysOf(nearest)).toBe('ab');
+  expect(nearest['plan']).toMatchObject({
+    index: 'vector:v',
+    note: expect.stringMatching('recall'),
+  });
+  expect((nearest['records'] as Message[])[1]).toMatchObject({ score: expect.closeTo(0.8, 5) });
+  const filter = { field: 'by', op: 'eq', value: 'eve' };
+  expect(keysOf(await find({ near, filter }))).toBe('c');
+  await expect
+    .poll(
+      async () => (await rest.send('POST', `/v1/${name}/records:find`, { search: 'x' })).status,
+      {
+        timeout: 20_000,
+      },
+    )
+    .toBe(200);
+  expect(keysOf(await find({ search: 'queue durable', near }))).toBe('abc');
+  const refused: [query: object, reason: string][] = [
+    [{ near: { ...near, vector: [1] } }, 'BAD_REQUEST'],
+    [{ near: { ...near, k: 1001 } }, 'BAD_REQUEST'],
+    [{ near: { ...near, field: 'w' } }, 'INDEX_REQUIRED'],
+    [{ search: { text: 'x', fields: ['none'] } }, 'INDEX_REQUIRED'],
+    [{ lookup: [{ from: authors, local: 'by', as: 'author' }] }, 'BAD_REQUEST'],
+  ];
+  for (const [query, reason] of refused) {
+    const { status, body } = await rest.send('POST', `/v1/${name}/records:find`, query);
+    expect([status, JSON.stringify(body)]).toEqual([400, expect.stringContaining(reason)]);
+  }
+  const lookup = [{ from: authors, local: 'by', foreign: 'nick', as: 'author' }];
+  const joined = (await find({ lookup, fields: ['by'] }))['records'] as Message[];
+  expect(joined.map(({ data }) => data)).toEqual([
+    { by: 'ada', author: [{ nick: 'ada' }] },
+    { by: 'ada', author: [{ nick: 'ada' }] },
+    { by: 'eve', author: [] },
+  ]);
+  const wrong = await rest.send('POST', `/v1/${name}/records`, { data: { v: [1, 2, 3] } });
+  expect([wrong.status, JSON.stringify(wrong.body)]).toEqual([
+    400,
+    expect.stringContaining('"v\\" must be a vector of 2 numbers, not a list of 3.'),
+  ]);
+});

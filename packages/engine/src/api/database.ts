@@ -50,6 +50,8 @@ import { cutTail } from '../maintain/replica/cut-tail.js';
 import { fillStore } from '../maintain/replica/apply-commit.js';
 import { retryInTurn, runTransaction } from '../write/run-transaction.js';
 import { TransactionRegistry, type BeginOptions } from '../write/transaction-registry.js';
+import { checkMigrations, type Migration } from '../value/migrations.js';
+import { MigrationRun } from '../write/migrations.js';
 import { Schemas } from '../write/schemas.js';
 import type { SchemaInput, SchemaOutput, StandardSchema } from '../core/schema.js';
 import {
@@ -104,6 +106,8 @@ export interface CollectionOptions {
   indexes?: readonly DeclaredIndex[];
   /** TTL of records written without one; 0 or absent: they never expire. */
   defaultTtlMs?: number;
+  /** Steps of the documents from one version to the next; reads give the last one. */
+  migrations?: readonly Migration[];
 }
 
 interface CollectionDeclarations {
@@ -127,8 +131,10 @@ function declaredCollections({
   return [...declared];
 }
 
-function checkDeclared(name: string, { indexes = [], defaultTtlMs = 0 }: CollectionOptions): void {
+function checkDeclared(name: string, options: CollectionOptions): void {
+  const { indexes = [], defaultTtlMs = 0, migrations } = options;
   checkCollectionName(name);
+  if (migrations) checkMigrations(name, migrations);
   for (const declared of indexes) compileIndex(definitionOf(declared));
   if (defaultTtlMs >= 0 && defaultTtlMs <= maxTtlMs) return;
   throw new UsageError(
@@ -203,6 +209,7 @@ export class Database {
   readonly #trimmer: LogTrimmer;
   readonly #compactor: Compactor;
   readonly #stop = new AbortController();
+  readonly #migrations: MigrationRun;
   #building: Promise<void> = Promise.resolve();
   #reconciling: Promise<void> = Promise.resolve();
   #archiver: LogArchiver | undefined;
@@ -229,6 +236,7 @@ export class Database {
     this.bulkByFilter = new BulkByFilter(core, this.queries);
     this.watches = new Watches(core);
     this.transactions = new TransactionRegistry(core);
+    this.#migrations = new MigrationRun(core, this.#stop.signal);
     this.#port = collectionPort(this);
     this.#sweeper = new ExpirySweeper(core);
     this.#trimmer = new LogTrimmer(core, retention);
@@ -391,6 +399,11 @@ export class Database {
     await this.#building;
   }
 
+  /** Resolves when all records are migrated; rejects with the first one that could not be. */
+  async migrated(): Promise<void> {
+    await this.#migrations.done();
+  }
+
   /** Removes expired records now instead of within the next second. */
   async sweepExpired(): Promise<void> {
     await this.#sweeper.sweep();
@@ -491,6 +504,7 @@ export class Database {
     this.#stopTimers();
     this.transactions.close();
     await this.#building;
+    await this.#migrations.done().catch(() => undefined);
     await this.#archiver?.close();
     await this.core.close(refuse('SHUTTING_DOWN', 'The database is closed.'));
     try {
@@ -516,7 +530,11 @@ export class Database {
       const info = this.core.catalog.find(name);
       if (info && defaultTtlMs) info.defaultTtlMs = defaultTtlMs;
     }
+    for (const [name, { migrations }] of collections) {
+      if (migrations && !this.core.sealed) await this.#migrations.declare(name, migrations);
+    }
     this.#building = buildIndexes(this.core, this.#stop.signal);
+    this.#migrations.start();
   }
 
   /** Reconciles the indexes with those declared now. New builds run after those in progress. */

@@ -7,7 +7,7 @@ import { dirname } from 'node:path';
 import type { Clock } from '@millrace/kit/clock';
 import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
-import { StoreCodec } from '../format/codec.js';
+import { StoreCodec, type Codec } from '../format/codec.js';
 import { LoopTurns, type TurnKind, Slice } from './slice.js';
 import { SortSpace } from '../storage/sort-space.js';
 import {
@@ -20,7 +20,7 @@ import {
 } from '../storage/file/tables.js';
 import { type OpenedLog, Store } from '../storage/store.js';
 import { explainStorageError } from '../storage/file/files.js';
-import { SnapshotView, WriterView } from '../storage/views.js';
+import { SnapshotView, WriterView, type CodecOf } from '../storage/views.js';
 import { Writer } from '../storage/writer.js';
 
 /** A collection: its name, and the number that prefixes its rows. */
@@ -303,6 +303,9 @@ export class Core {
   onDeclarations: () => void = () => undefined;
   /** Called for every document that does not match the schema of its collection. */
   onSchemaViolation: (validate: 'strict' | 'warn') => void = () => undefined;
+  /** Codecs of collections with records that are not migrated yet, by number. */
+  readonly migrating = new Map<number, Codec>();
+  readonly #plainCodec = (): Codec => this.codec;
   readonly #onDurable = new Set<() => void>();
   readonly #logPins = new Set<LogPin>();
   #shapes: { bytes: Uint8Array; saved: boolean } | undefined;
@@ -381,7 +384,7 @@ export class Core {
   snapshot(): SnapshotView {
     if (this.closed) throw this.closed;
     const endUse = this.files.begin(this.tables);
-    const view = new SnapshotView(this.store, this.codec, this.visible.seq, (done) => {
+    const view = new SnapshotView(this.store, this.codecs, this.visible.seq, (done) => {
       this.snapshots.delete(done);
       endUse();
     });
@@ -424,7 +427,19 @@ export class Core {
 
   /** The view for reads inside a writer job. */
   view(): WriterView<DatabaseState> {
-    return new WriterView(this.writer, this.codec);
+    return new WriterView(this.writer, this.codecs);
+  }
+
+  /** The codec of each collection. A snapshot keeps its own: it has records of its time. */
+  get codecs(): CodecOf {
+    if (this.migrating.size === 0) return this.#plainCodec;
+    const held = new Map(this.migrating);
+    return (collection) => held.get(collection) ?? this.codec;
+  }
+
+  /** Indexes that queries may use: values of records that are not migrated are of an old form. */
+  usableIndexes({ id, indexes }: Pick<CollectionInfo, 'id' | 'indexes'>): IndexInfo[] {
+    return this.migrating.has(id) ? indexes.filter((each) => each.definition.kind) : indexes;
   }
 
   putMeta(name: string, value: unknown): void {

@@ -313,8 +313,14 @@ function isText(token: number): boolean {
  *   c0 c2 c3 ca-cf d0-d3  null, false, true and numbers, as in msgpack
  *   d4 d5  with type "r": a shape that the document defines itself; only read, until 1.0.0
  */
+/** What a codec that migrates documents needs to know of their record. */
+export interface DecodedRecord {
+  readonly id: string;
+  readonly seq: number;
+}
+
 export interface Codec {
-  decode(bytes: Uint8Array, start: number, end: number): JsonObject;
+  decode(bytes: Uint8Array, start: number, end: number, record?: DecodedRecord): JsonObject;
   /** One top-level field alone. Absent: the whole document must be decoded. */
   field?(bytes: Uint8Array, start: number, end: number, name: string): Json | undefined;
   /** Whether one top-level field is this text, given as it is and as bytes. */
@@ -327,9 +333,15 @@ export interface Codec {
     utf8: Uint8Array,
   ): boolean;
   /** The document as JSON text. Valid until the next call: copy it to keep it. */
-  json(bytes: Uint8Array, start: number, end: number): Buffer;
+  json(bytes: Uint8Array, start: number, end: number, record?: DecodedRecord): Buffer;
   /** Writes that text. */
-  writeJson(to: GrowingBytes, bytes: Uint8Array, start: number, end: number): void;
+  writeJson(
+    to: GrowingBytes,
+    bytes: Uint8Array,
+    start: number,
+    end: number,
+    record?: DecodedRecord,
+  ): void;
 }
 
 /** Where the shapes of a database are stored. */

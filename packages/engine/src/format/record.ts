@@ -126,15 +126,15 @@ export class RecordImage {
   }
   /** The document. Belongs to this image: do not change it. */
   get data(): JsonObject {
-    return (this.#data ??= this.codec.decode(this.bytes, this.documentStart, this.end));
+    return (this.#data ??= this.codec.decode(this.bytes, this.documentStart, this.end, this));
   }
   /** The document as JSON text, written from its bytes. Valid until the next one is read. */
   get json(): Buffer {
-    return this.codec.json(this.bytes, this.documentStart, this.end);
+    return this.codec.json(this.bytes, this.documentStart, this.end, this);
   }
   /** Writes that text. */
   writeJson(to: GrowingBytes): void {
-    this.codec.writeJson(to, this.bytes, this.documentStart, this.end);
+    this.codec.writeJson(to, this.bytes, this.documentStart, this.end, this);
   }
   /**
    * A top-level field of the document; undefined when it has none of this name. Cheap as long as
@@ -168,6 +168,12 @@ export class RecordImage {
 
   isExpired(now: number): boolean {
     return (this.bytes[0]! & hasExpiry) !== 0 && this.expiresAt <= now;
+  }
+
+  /** The image with the document as it is stored, without migrations. */
+  stored(codec: Codec): RecordImage {
+    if (this.codec === codec) return this;
+    return new RecordImage(this.#place ?? this.#id!, this.bytes, this.end, codec);
   }
 
   /** A copy of the stored bytes, safe to keep. */

@@ -172,7 +172,10 @@ function joinOf(
   return (image) => {
     // Reading other records would overwrite one that is read in place.
     const data = join(image.keep());
-    return project ? project(data) : data;
+    if (!project) return data;
+    // What a lookup found is wanted, whichever fields of the record are.
+    const found = lookups.map(({ as }) => [as, data[as]] as const);
+    return { ...project(data), ...(Object.fromEntries(found) as JsonObject) };
   };
 }
 

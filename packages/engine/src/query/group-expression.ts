@@ -82,7 +82,7 @@ function checkTrunc(input: unknown, place: string): Omit<CheckedGroup, 'name'> {
   const { field, unit, zone = 'UTC' } = membersOf(input, place, ['field', 'unit', 'zone']);
   const path = pathOf(field, `${place}.field`);
   if (!(units as readonly unknown[]).includes(unit)) {
-    throw bad(`${place}.unit`, `must be one of ${units.join(', ')}, not ${describe(unit)}`);
+    throw bad(`${place}.unit`, `must be one of ${units.join(', ')}, not ${quoted(unit)}`);
   }
   const offsetAt = offsetsOf(zone, `${place}.zone`);
   const compute = (value: Json | undefined): Json => {
@@ -154,7 +154,7 @@ function offsetsOf(zone: unknown, place: string): OffsetAt {
       era: 'short',
     });
   } catch {
-    throw bad(place, `must be a time zone such as Europe/Zurich, not ${describe(zone)}`);
+    throw bad(place, `must be a time zone such as Europe/Zurich, not ${quoted(zone)}`);
   }
   const cached = new Map<number, number>();
   return (time) => {
@@ -187,4 +187,8 @@ export function groupValue(
 ): (row: Row) => Json | undefined {
   const value = read(path);
   return compute ? (row) => compute(value(row)) : value;
+}
+
+function quoted(value: unknown): string {
+  return typeof value === 'string' ? `"${value.slice(0, 40)}"` : describe(value);
 }

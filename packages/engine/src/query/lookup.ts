@@ -75,6 +75,7 @@ function finderOf(
       state === 'ready' &&
       compiled.definition.kind === undefined &&
       compiled.definition.where === undefined &&
+      compiled.definition.collation === undefined &&
       compiled.paths[0]!.text === path.text,
   );
   if (!index) return withOwn(scanned(source, foreign, path, from));

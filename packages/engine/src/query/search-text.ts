@@ -96,17 +96,19 @@ const maxFragments = 3;
 export function highlightsOf(
   row: Row,
   paths: readonly Path[],
-  terms: SearchTerms,
+  { words }: SearchTerms,
   analyzer: Analyzer,
   isFuzzy: boolean,
 ): Highlights {
-  const wanted = terms.words.filter(({ isExcluded }) => !isExcluded);
+  const wanted = words.filter(({ isExcluded }) => !isExcluded);
   const isHit = ({ text }: Word) => {
     const stem = analyzer.stem(text);
     return wanted.some((word) => {
       if (word.isPrefix) return text.startsWith(word.text);
       if (stem === word.stem) return true;
-      return isFuzzy && word.text.length >= minFuzzyLength && isOneEdit(text, word.text);
+      if (!isFuzzy || word.text.length < minFuzzyLength) return false;
+      const terms = stem === undefined ? [text] : [text, stem];
+      return terms.some((term) => isOneEdit(term, word.text) || isOneEdit(term, word.stem));
     });
   };
   const highlights: Highlights = {};

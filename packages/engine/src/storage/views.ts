@@ -20,10 +20,13 @@ import type { Writer } from './writer.js';
 
 const noBytes = new Uint8Array(0);
 
+/** The codec of the records of a collection: one that is migrated has its own. */
+export type CodecOf = (collection: number) => Codec;
+
 /** Common to both views: converts rows to records and entries. */
 abstract class RowView implements ReadView {
   constructor(
-    protected readonly codec: Codec,
+    protected readonly codecOf: CodecOf,
     readonly seq: number,
   ) {}
 
@@ -33,7 +36,7 @@ abstract class RowView implements ReadView {
 
   record(collection: number, id: string): RecordImage | undefined {
     const bytes = this.get('records', recordKey(collection, id));
-    return bytes && new RecordImage(id, bytes, bytes.length, this.codec);
+    return bytes && new RecordImage(id, bytes, bytes.length, this.codecOf(collection));
   }
 
   idOfKey(collection: number, key: string): string | undefined {
@@ -83,11 +86,11 @@ export class SnapshotView extends RowView {
 
   constructor(
     private readonly store: Store,
-    codec: Codec,
+    codecOf: CodecOf,
     seq: number,
     private readonly onDone: (view: SnapshotView) => void,
   ) {
-    super(codec, seq);
+    super(codecOf, seq);
     this.#txn = store.tables.snapshot();
     this.#snapshot = store.snapshot();
     this.#options = { transaction: this.#txn };
@@ -115,7 +118,7 @@ export class SnapshotView extends RowView {
     if (!bytes) return undefined;
     this.#place.bytes = ids;
     this.#place.at = at;
-    return new RecordImage(this.#place, bytes, inPlace.foundLength, this.codec);
+    return new RecordImage(this.#place, bytes, inPlace.foundLength, this.codecOf(collection));
   }
 
   override entries(index: number, range: EntryRange, visit: EntryVisit): void {
@@ -131,7 +134,7 @@ export class SnapshotView extends RowView {
     const bounds = scanBounds(collection, range);
     if (this.#isNewer('records', bounds))
       return this.#whileOpen(() => this.#scanRows(bounds, test));
-    const { codec } = this;
+    const codec = this.codecOf(collection);
     const place = this.#place;
     const visit: RowVisitor<RecordImage> = (keys, at, bytes, end) => {
       place.bytes = keys;
@@ -161,7 +164,8 @@ export class SnapshotView extends RowView {
   }
 
   #imageOf(key: Buffer, value: Buffer): RecordImage {
-    return new RecordImage({ bytes: key, at: prefixLength }, value, value.length, this.codec);
+    const codec = this.codecOf(key.readUInt32BE(0));
+    return new RecordImage({ bytes: key, at: prefixLength }, value, value.length, codec);
   }
 
   #hasNewer(table: TableName): boolean {
@@ -217,9 +221,9 @@ export class SnapshotView extends RowView {
 export class WriterView<State extends { seq: number }> extends RowView {
   constructor(
     private readonly writer: Writer<State>,
-    codec: Codec,
+    codecOf: CodecOf,
   ) {
-    super(codec, writer.state.seq);
+    super(codecOf, writer.state.seq);
   }
 
   get(table: TableName, key: Buffer): Buffer | undefined {
@@ -231,8 +235,9 @@ export class WriterView<State extends { seq: number }> extends RowView {
   }
 
   *scan(collection: number, range: IdRange, test: RecordTest): Iterable<RecordImage> {
+    const codec = this.codecOf(collection);
     for (const { key, value } of this.rows('records', scanBounds(collection, range))) {
-      const image = new RecordImage(readId(key, prefixLength), value, value.length, this.codec);
+      const image = new RecordImage(readId(key, prefixLength), value, value.length, codec);
       if (test(image)) yield image;
     }
   }

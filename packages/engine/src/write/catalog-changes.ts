@@ -130,6 +130,8 @@ export function loadDeclarations(core: Core): void {
       schemas.set(collection, schemaOf(core, collection, declared, record.updatedAt));
     }
     if (declared.index) {
+      // Refuses a kind of a newer version: a node that cannot maintain it neither opens nor follows.
+      compileIndex(declared.index);
       indexes.set(collection.name, [...(indexes.get(collection.name) ?? []), declared.index]);
     }
     if (declared.dropped) dropped.add(collection);
@@ -287,7 +289,9 @@ export class CatalogChanges {
     const declared = (this.core.declaredIndexes.get(name) ?? []).filter(isNamed);
     if (declared.length === 0) {
       if (this.settings.get(name)?.some(isNamed)) throw inSettings(name, 'This index');
-      throw refuse('INDEX_NOT_FOUND', `"${name}" has no index "${indexName}".`, {
+      const names = (this.core.catalog.find(name)?.indexes ?? []).map((each) => each.compiled.name);
+      const known = names.length > 0 ? ` It has: ${[...new Set(names)].join('; ')}.` : '';
+      throw refuse('INDEX_NOT_FOUND', `"${name}" has no index "${indexName}".${known}`, {
         collection: name,
         index: indexName,
       });

@@ -99,7 +99,7 @@ async function build(core: Core, index: IndexInfo, signal: AbortSignal): Promise
 }
 
 function addEntries(core: Core, index: IndexInfo, record: RecordImage): void {
-  const entries = index.compiled.entriesOf(record);
+  const entries = index.compiled.entriesOf(record.stored(core.codec));
   core.catalog.noteEntry(index, entries.multi, entries.cut);
   moveEntries(core, index, record.id, { values: [], unique: [] }, entries);
 }

@@ -136,8 +136,10 @@ export class CommitBuilder {
   }
 
   #apply(collection: CollectionInfo, change: Change): void {
-    const { writer } = this.core;
-    const { id, before, after } = change;
+    const { writer, codec } = this.core;
+    const { id, after } = change;
+    // The entries and the log are of the document as it is stored.
+    const before = (change.before &&= change.before.stored(codec));
     for (const index of collection.indexes) this.#applyIndex(collection, index, change);
     const key = recordKey(collection.id, id);
     if (after) writer.put('records', key, after.bytes as Buffer);

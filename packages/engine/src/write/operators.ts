@@ -100,7 +100,7 @@ function entriesOf(name: string, argument: unknown): [string, unknown][] {
     const near = suggestion(name, operatorNames);
     throw refuse(
       'BAD_UPDATE',
-      `"${name}" is not an operator${near}. Known are ${operatorNames.join(', ')}.`,
+      `"${name}" is not an operator${near || '.'} Known are ${operatorNames.join(', ')}.`,
     );
   }
   if (name === '$unset' && Array.isArray(argument)) return argument.map((path) => [path, true]);

@@ -53,7 +53,7 @@ export class Reads {
 
   #record(collection: number, id: string): RecordImage | undefined {
     const bytes = this.core.store.get('records', recordKey(collection, id));
-    return bytes && new RecordImage(id, bytes, bytes.length, this.core.codec);
+    return bytes && new RecordImage(id, bytes, bytes.length, this.core.codecs(collection));
   }
 
   #live(record: RecordImage | undefined): RecordImage | undefined {
@@ -86,7 +86,7 @@ export function foreignOf(
     // Whatever a lookup did not find must still not exist when the transaction commits.
     transaction?.notePredicate({ collection: name, matches: () => true });
     const info = core.catalog.find(name);
-    if (!info || !transaction) return info;
+    if (!info || !transaction) return info && { id: info.id, indexes: core.usableIndexes(info) };
     const indexes = transaction.usableIndexes(info);
     return { id: info.id, indexes, overlay: transaction.overlay(info.id) };
   };
@@ -189,7 +189,8 @@ export class Queries {
     });
     if (!transaction) {
       const view = this.core.snapshot();
-      return [from(view), () => view.done()];
+      const seen = { ...collection, indexes: this.core.usableIndexes(collection) };
+      return [{ ...from(view), collection: seen }, () => view.done()];
     }
     transaction.use();
     // Records that the query did not find must still not exist when the transaction commits.

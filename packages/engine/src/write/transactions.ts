@@ -66,8 +66,8 @@ export class Transaction implements Target {
   ) {
     this.view = core.snapshot();
     this.#reads = new ReadSet(core, id, this.view.seq);
-    const ready = core.catalog.indexes().filter(({ state }) => state === 'ready');
-    this.#usableIndexes = new Set(ready);
+    const usable = core.catalog.all().flatMap((each) => core.usableIndexes(each));
+    this.#usableIndexes = new Set(usable.filter(({ state }) => state === 'ready'));
     this.expiresAt = core.clock.now() + lifetimeMs;
     this.#lifetime = core.clock.after(lifetimeMs, () => this.#expire());
     this.#touch();

@@ -299,7 +299,9 @@ class Loader {
     target.push(...unknown.map((problem) => this.#line(problem)));
     const checked = schema.safeParse(value, parsedOnce);
     if (checked.success) return checked.data;
-    const known = new Set(unknown.map(({ path }) => path.join('\n')));
+    // Keys that a strict part of the schema refuses are refused by every policy.
+    const isRefused = policy === 'refuse';
+    const known = new Set(isRefused ? unknown.map(({ path }) => path.join('\n')) : []);
     const problems = problemsOf(checked.error.issues, { schema, value });
     const fresh = problems.filter(({ path }) => !known.has(path.join('\n')));
     this.#wrong.push(...fresh.map((problem) => this.#line(problem)));

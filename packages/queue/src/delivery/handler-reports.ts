@@ -283,14 +283,11 @@ export class HandlerReports {
     const isSame = outcome === 'SUSPENDED' || last?.outcome === outcome;
     if (task.lease?.token === token || !isSame) return lost(task);
     if (last?.errorType === 'CANCELLED' && isCancelled(task)) return 'cancelled';
-    // Changes nothing: the token is no longer the task's.
-    const probe: Settlement = {
-      id: task.id,
-      token,
-      now,
-      verdict: { kind: 'succeeded' },
-      attempt: last!,
-    };
+    // Changes nothing: the token is no longer the task's. A suspension leaves no attempt.
+    const lease = { token, startedAt: now, expiresAt: now, nodeId: '' } as LeasedTask['lease'];
+    const attempt = last ?? attemptRecord({ ...task, lease }, { outcome: 'INTERRUPTED', now });
+    const verdict = { kind: 'succeeded' } as const;
+    const probe: Settlement = { id: task.id, token, now, verdict, attempt };
     const [result] = await this.options.store.settle([probe]);
     if (result?.kind !== 'repeated' || !matches(result.verdict, outcome)) return lost(task);
     return result.task;

@@ -18,6 +18,8 @@ export interface ListDlqRequest {
 
 const maxPageBytes = 8 * 2 ** 20;
 const maxGroups = 1_000;
+/** Groups of which one task is read. */
+const maxSamples = 100;
 
 /** One page of dead tasks, the newest death first. */
 export async function listDlq(
@@ -62,6 +64,9 @@ export async function listDlqGroups(
 ): Promise<QueueSchema<'DlqGroups'>> {
   await requireQueue(context, queue);
   const groups = await context.store.deadGroups({ queue, limit: maxGroups });
+  const sampleIds = groups.slice(0, maxSamples).map(({ sampleId }) => sampleId);
+  const samples = sampleIds.length > 0 ? await context.store.readTasks(sampleIds) : [];
+  const messages = new Map(samples.map(({ id, lastError }) => [id, lastError?.message]));
   return {
     groups: groups.map((group) => ({
       error_type: group.errorType ?? 'INTERNAL',
@@ -71,6 +76,7 @@ export async function listDlqGroups(
       first_seen: timeText(group.firstSeenAt),
       last_seen: timeText(group.lastSeenAt),
       sample_id: group.sampleId,
+      ...(messages.get(group.sampleId) && { sample_message: messages.get(group.sampleId)! }),
     })),
   };
 }

@@ -4,9 +4,10 @@ import type { Queue } from '../core/queue.js';
 import { FlowRefused, insertFlow } from '../storage/port/flow-graph.js';
 import { perform, type FlowProgram } from '../storage/port/flow-program.js';
 import type { NewTask } from '../storage/port/task-store.js';
-import { checkFlow, refusedByOthers } from './base/dependencies.js';
+import { checkFlow, dependenciesOf, refusedByOthers } from './base/dependencies.js';
 import { type Principal, type QueueContext, requireGrant, requireQueue } from './base/context.js';
-import { failBody } from './base/refusal.js';
+import { fail, failBody } from './base/refusal.js';
+import { toNode } from './runs.js';
 import { newTask, submitOutcome } from './submit.js';
 
 type FlowResult = QueueSchema<'FlowResult'>;
@@ -61,6 +62,30 @@ function* storeAll(flowId: string, tasks: readonly NewTask[], now: number) {
 }
 storeAll satisfies (...args: never[]) => FlowProgram<unknown>;
 
+/** The tasks of a flow, with what they depend on. */
+export async function getFlow(
+  context: QueueContext,
+  caller: Principal,
+  { flow_id: given }: { flow_id: string },
+): Promise<QueueSchema<'FlowGraph'>> {
+  const flowId = given.toUpperCase();
+  const stored = (await storedFlow(context, flowId)) ?? { tasks: [] };
+  const found = await context.store.readTasks(stored.tasks.map(({ id }) => id));
+  const seen = found.filter(({ queue }) => caller.grants.allows(queue, 'submitter'));
+  if (seen.length === 0) throw fail('TASK_NOT_FOUND', `No task has the flow id ${flowId}.`);
+  const known = new Map(found.map((task) => [task.id, task]));
+  const shown = new Set(seen.map(({ id }) => id));
+  const dependencies = await dependenciesOf(context, seen);
+  const nodes = stored.tasks.flatMap(({ key, id }): QueueSchema<'FlowNode'>[] => {
+    const task = known.get(id);
+    if (!task) return [];
+    if (!shown.has(id)) return [{ key, id, hidden: true }];
+    const { steps: _steps, children: _children, ...node } = toNode(task);
+    return [{ key, ...node, depends_on: dependencies.get(id) ?? [] }];
+  });
+  return { flow_id: flowId, tasks: nodes };
+}
+
 async function storedFlow(
   { store }: QueueContext,
   flowId: string,
@@ -103,7 +128,8 @@ async function readTasks(
     } catch (error) {
       if (!(error instanceof Refusal) || !error.extra.errors) throw error;
       for (const { pointer, message } of error.extra.errors) {
-        faults.push({ pointer: `/tasks/${index}${pointer}`, message });
+        const at = `/tasks/${index}${pointer}`;
+        if (!faults.some((fault) => fault.pointer === at)) faults.push({ pointer: at, message });
       }
     }
   }

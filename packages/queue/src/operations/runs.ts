@@ -1,6 +1,6 @@
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { FieldError } from '@millrace/kit/errors';
-import { flowWaitOf, maxStepBytes, type StoredStep } from '../core/flow.js';
+import { flowWaitOf, type FlowWait, maxStepBytes, type StoredStep } from '../core/flow.js';
 import type { Task } from '../core/task.js';
 import {
   type NewStep,
@@ -151,10 +151,20 @@ export async function getTaskRun(
     if (!isHeld) requireGrant(caller, queue, 'submitter');
   });
   const run = (await readRuns(context.store, [task])).get(task.id);
-  return toRun(run ?? noRun);
+  const wait = task.status === 'PENDING' ? task.flow?.wait : undefined;
+  return { ...toRun(run ?? noRun), ...(wait && { wait: toWait(wait) }) };
 }
 
 const noRun = { steps: [], signals: [], dependencies: [], children: [], wokenBy: undefined };
+
+function toWait({ kind, until, signals = [], mode }: FlowWait): QueueSchema<'TaskWait'> {
+  return {
+    kind,
+    ...(until !== undefined && { until: timeText(until) }),
+    ...(signals.length > 0 && { signals: [...signals] }),
+    ...(mode && { mode }),
+  };
+}
 
 type Node = QueueSchema<'TaskNode'>;
 const maxNodes = 1_000;
@@ -209,7 +219,7 @@ async function addSteps(
   }
 }
 
-function toNode(task: Task): Node {
+export function toNode(task: Task): Node {
   const wait = flowWaitOf(task);
   return {
     id: task.id,

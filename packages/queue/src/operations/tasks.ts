@@ -265,7 +265,7 @@ export async function cancelTask(
   );
   const { reason, cascade = true } = context.checks.cancel.read(given ?? {});
   const cancelled = await cancelOne(context, caller, { task, queue }, reason);
-  if (cascade) await cancelChildren(context, caller, cancelled, reason);
+  if (cascade) await cancelChildren(context, caller, [task.id], reason);
   return toEnvelope(cancelled, queue);
 }
 
@@ -273,11 +273,11 @@ export async function cancelTask(
 async function cancelChildren(
   context: QueueContext,
   caller: Principal,
-  parent: Task,
+  ids: readonly string[],
   reason: string | undefined,
 ): Promise<void> {
   const { store } = context;
-  let parents = parent.flow?.hasChildren ? [parent.id] : [];
+  let parents = ids;
   while (parents.length > 0) {
     const rows = await store.readFlowRows({ kind: 'child', ids: parents });
     const children = await store.readTasks(rows.map(({ key }) => key));
@@ -368,6 +368,7 @@ export async function cancelTasks(
     if (cancelled.length > 0) {
       observer.cancelled(queue, cancelled.length);
       delivery.cancelled(queue, cancelled.length);
+      await cancelChildren(context, caller, cancelled, body.reason);
     }
     return cancelled.length;
   };

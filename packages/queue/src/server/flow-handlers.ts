@@ -1,7 +1,7 @@
 import type { QueueOperationId, QueueOperations } from '@millrace/contract/queue';
 import type { Handlers } from '@millrace/kit/http';
 import type { Principal, QueueContext } from '../operations/base/context.js';
-import { submitFlow } from '../operations/flows.js';
+import { getFlow, submitFlow } from '../operations/flows.js';
 import {
   getTaskRun,
   getTaskTree,
@@ -24,6 +24,10 @@ export function flowHandlers(context: QueueContext) {
         return { status: 202, body: result, ...(isReplay && { headers: replayed }) };
       },
     },
+    getFlow: async ({ params, principal }) => ({
+      status: 200,
+      body: await getFlow(context, principal, params),
+    }),
     recordSteps: {
       checkBody: false,
       handle: async ({ params, principal, body }) => ({

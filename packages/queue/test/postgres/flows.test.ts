@@ -1,4 +1,6 @@
 import { flowApiTests } from '../support/flow-api.js';
+import { flowEdgeTests } from '../support/flow-edges.js';
 import { freshStore } from './fresh-store.js';
 
 flowApiTests('PostgreSQL', freshStore);
+flowEdgeTests('PostgreSQL', freshStore);

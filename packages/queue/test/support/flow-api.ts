@@ -1,71 +1,13 @@
 import { systemClock } from '@millrace/kit/clock';
-import { memoryLog } from '@millrace/kit/log';
 import { systemRandom } from '@millrace/kit/random';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { serverDependencies } from '../../src/server/serve.js';
-import { startServer, type RunningQueue } from '../../src/server/server.js';
-import type { TaskStore } from '../../src/storage/port/task-store.js';
-import { httpClient } from './http-client.js';
-import { newDirectory, testSettings, tokens, type Who } from './server.js';
-
-type Body = Record<string, unknown>;
-interface Claimed extends Body {
-  id: string;
-  lease_token: string;
-}
+import { describe, expect, test } from 'vitest';
+import { flowServer, type Body, type OpenStore } from './flow-server.js';
+import { tokens, type Who } from './server.js';
 
 /** Flows over REST, on the whole server with one kind of store. */
-export function flowApiTests(name: string, openStore?: () => Promise<TaskStore>): void {
+export function flowApiTests(name: string, openStore?: OpenStore): void {
   describe(`flows over REST on ${name}`, () => {
-    let running: RunningQueue;
-    let send: ReturnType<typeof httpClient>;
-    const ends: (() => void | Promise<void>)[] = [];
-
-    beforeAll(async () => {
-      const world = { clock: systemClock, random: systemRandom, log: memoryLog() };
-      const settings = testSettings(newDirectory((end) => void ends.push(end)));
-      const dependencies = openStore ? { ...serverDependencies, openStore } : serverDependencies;
-      running = await startServer(settings, world, dependencies);
-      send = httpClient(running.listeners[0]!.url);
-      for (const queue of ['mail', 'mail.two', 'other', 'mail.slow']) {
-        const slow = queue === 'mail.slow' ? { retry: { max_attempts: 1 } } : {};
-        const body = { callback: { protocol: 'pull' }, ...slow };
-        await put(`/v1/admin/queues/${queue}/config`, body);
-      }
-    }, 120_000);
-    afterAll(async () => {
-      send.close();
-      await running.stop();
-      for (const end of ends) await end();
-    });
-
-    const put = async (path: string, body: unknown) =>
-      send({ method: 'PUT', path, body, token: tokens.root });
-    const get = async (path: string, who: Who = 'root') => send({ path, token: tokens[who] });
-    const post = async (path: string, body: unknown, who: Who = 'root') =>
-      send({ method: 'POST', path, body, token: tokens[who] });
-    const submit = async (over: Body = {}, queue = 'mail') => {
-      const answer = await post(`/v1/queues/${queue}/tasks`, { handler_ref: 'a', ...over });
-      expect(answer.status, answer.text).toBe(202);
-      return String(answer.body['id']);
-    };
-    const claim = async (handler: string, queue = 'mail', wait = 5_000): Promise<Claimed> => {
-      const request = { worker: 'w', wait_ms: wait, handlers: [handler] };
-      const answer = await post(`/v1/queues/${queue}/tasks:claim`, request);
-      expect(answer.status, answer.text).toBe(200);
-      return (answer.body['tasks'] as Claimed[])[0]!;
-    };
-    const complete = async ({ id, lease_token }: Claimed, body: Body = {}) => {
-      const answer = await post(`/v1/tasks/${id}:complete`, { lease_token, ...body });
-      expect(answer.status, answer.text).toBe(200);
-      return answer.body;
-    };
-    const failFor = async ({ id, lease_token }: Claimed, queue = 'mail') => {
-      const item = { id, lease_token, outcome: 'fail', retry: false };
-      const answer = await post(`/v1/queues/${queue}/tasks:settle`, { items: [item] });
-      expect(answer.status, answer.text).toBe(207);
-    };
-    const task = async (id: string) => (await get(`/v1/tasks/${id}`)).body;
+    const { post, get, submit, claim, complete, failFor, task, send } = flowServer(openStore);
 
     test('depends_on: a task waits, is claimed with results, and lists its dependencies', async () => {
       const a = await submit({ handler_ref: 'dep-a' }, 'mail.two');
@@ -169,6 +111,18 @@ export function flowApiTests(name: string, openStore?: () => Promise<TaskStore>)
         'tasks'
       ] as Body[];
       expect(listed).toMatchObject([{ id: ids[0]!.id, flow_id }]);
+      const graph = (await get(`/v1/flows/${flow_id.toLowerCase()}`)).body;
+      expect(graph).toMatchObject({
+        flow_id,
+        tasks: [
+          { key: 'test', status: 'PENDING', waiting_for: 'dependencies', queue: 'mail' },
+          { key: 'build', status: 'PENDING', depends_on: [], ended_at: null },
+        ],
+      });
+      const [testTask] = graph['tasks'] as Body[];
+      expect(testTask!['depends_on']).toEqual([{ id: ids[1]!.id, on: 'end', status: 'PENDING' }]);
+      expect((await get(`/v1/flows/${flow_id}`, 'stranger')).status).toBe(404);
+      expect((await get(`/v1/flows/${ids[0]!.id}`)).status).toBe(404);
       const bad = await post('/v1/flows', {
         tasks: [
           { key: 'a', queue: 'mail', handler_ref: 'x', depends_on: ['b'] },
@@ -239,6 +193,8 @@ export function flowApiTests(name: string, openStore?: () => Promise<TaskStore>)
       const suspended = await complete(first, { suspend: { signals: ['go'], until } });
       expect(suspended).toMatchObject({ status: 'PENDING', attempt: 0, wakes_at: until });
       expect(await task(id)).toMatchObject({ waiting_for: 'signal', wakes_at: until });
+      const { wait } = (await get(`/v1/tasks/${id}/run`)).body;
+      expect(wait).toEqual({ kind: 'signal', until, signals: ['go'], mode: 'any' });
       expect((await get('/v1/queues/mail/stats')).body).toMatchObject({ suspended: 1 });
       const sent = await post(`/v1/tasks/${id}/signals`, {
         name: 'go',

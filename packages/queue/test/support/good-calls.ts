@@ -16,6 +16,7 @@ export interface Grounds {
   /** A job that another server works on. */
   jobId: string;
   running: { id: string; token: string };
+  flowId: string;
 }
 
 let made = 0;
@@ -38,6 +39,11 @@ export async function newGrounds(server: TestServer): Promise<Grounds> {
   const runningId = await submitOne(server, queue);
   const [running] = await claim(server.store, queue, server.clock.now());
   const pendingId = await submitOne(server, queue, { delay_ms: 3_600_000, unique_key: 'order-1' });
+  const flow = await server.as('root', {
+    method: 'POST',
+    path: '/v1/flows',
+    body: { tasks: [{ key: 'a', queue: pullQueue, handler_ref: 'a' }] },
+  });
   return {
     queue,
     emptyQueue,
@@ -47,6 +53,7 @@ export async function newGrounds(server: TestServer): Promise<Grounds> {
     deadId: deadId!,
     jobId: await addJob(server, queue),
     running: { id: runningId, token: running!.lease!.token },
+    flowId: String(flow.body['flow_id']),
   };
 }
 
@@ -157,6 +164,7 @@ export const goodCalls: Record<EndingOperationId, CallOf> = {
     path: '/v1/flows',
     body: { tasks: [{ key: 'a', queue, handler_ref: 'a' }] },
   }),
+  getFlow: ({ flowId }) => ({ path: `/v1/flows/${flowId}` }),
   recordSteps: ({ running }) => ({
     method: 'POST',
     path: `/v1/tasks/${running.id}/steps`,

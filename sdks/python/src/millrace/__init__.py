@@ -9,11 +9,13 @@ from .errors import (
     MillraceError,
     PermanentError,
     RetryLater,
+    StepFailed,
     TaskCancelled,
     TaskFailed,
     WaitTimeout,
 )
 from .queue import AsyncQueue, Queue
+from .steps import AsyncSteps, Steps
 from .tasks import SubmitOptions, Task
 from .ulid import new_ulid
 from .worker import Call, Worker
@@ -21,6 +23,7 @@ from .worker import Call, Worker
 __all__ = [
     "ApiError",
     "AsyncQueue",
+    "AsyncSteps",
     "Call",
     "Change",
     "Collection",
@@ -33,6 +36,8 @@ __all__ = [
     "Queue",
     "Record",
     "RetryLater",
+    "StepFailed",
+    "Steps",
     "SubmitOptions",
     "Task",
     "TaskCancelled",

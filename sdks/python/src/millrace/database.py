@@ -16,12 +16,10 @@ Document = Mapping[str, Any]
 Filter = Mapping[str, Any]
 """`{"age": {"gt": 40}, "name": "Ada"}`, or the form of the API: `{"field", "op", "value"}`."""
 
-_OPERATORS = {"eq", "ne", "gt", "gte", "lt", "lte", "in", "nin"} | {
-    "exists",
-    "contains",
-    "prefix",
-    "regex",
-}
+_OPERATORS = set(
+    "eq ne gt gte lt lte in nin exists contains prefix regex between"
+    " elemMatch all size type eqi startsWithi".split()
+)
 _PAGE = 500
 
 
@@ -37,6 +35,9 @@ class Record:
     created_at: str | None = None
     updated_at: str | None = None
     expires_at: str | None = None
+    score: float | None = None
+    """Of a search."""
+    highlights: Mapping[str, Sequence[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,10 @@ class Collection:
         merge: bool = False,
         if_rev: int | None = None,
     ) -> Record:
-        """Replaces a record; with `if_rev`, only if it still has that revision."""
+        """Replaces a record, or applies operators to it: `{"$inc": {"n": 1}}`.
+
+        With `if_rev`, only if it still has that revision.
+        """
         return self._update(f"/records/{segment(id)}", data, merge, if_rev)
 
     def update_by_key(
@@ -151,11 +155,29 @@ class Collection:
         order_by: str | Sequence[str] | None = None,
         limit: int | None = None,
         fields: Sequence[str] | None = None,
+        exclude: Sequence[str] | None = None,
+        search: str | Mapping[str, Any] | None = None,
+        near: Mapping[str, Any] | None = None,
+        lookup: Sequence[Mapping[str, Any]] | None = None,
         allow_full_scan: bool | None = None,
     ) -> Iterator[Record]:
-        """Records that match, page by page. `order_by="-age"` is descending."""
+        """Records that match, page by page. `order_by="-age"` is descending.
+
+        `search` is text or `{"text", "mode", "fuzzy", ...}`, `near` is `{"field", "vector", "k"}`;
+        both need an index and give records with a `score`. `lookup` joins records of another
+        collection: `[{"from", "local", "foreign", "as"}]`.
+        """
         body: dict[str, Any] = {"filter": wire_filter(filter), "order_by": _order(order_by)}
         body |= {"fields": fields and [*fields], "allow_full_scan": allow_full_scan}
+        body |= {"search": {"text": search} if isinstance(search, str) else search, "near": near}
+        body |= {"lookup": lookup and [*lookup]}
+        body |= {"projection": {"exclude": [*exclude]} if exclude else None}
+        if search is not None or near is not None:
+            # Ranked records come in one answer.
+            sent = self._body({**body, "limit": limit}, is_write=False)
+            page = self._api.call("POST", f"{self._path}/records:find", sent, is_safe=True)
+            yield from map(record_of, page["records"])
+            return
         cursor: str | None = None
         left = limit
         while left is None or left > 0:
@@ -181,6 +203,13 @@ class Collection:
         answer = self._api.call("POST", f"{self._path}/records:find", body, is_safe=True)
         return int(answer["count"])
 
+    def distinct(self, field: str, filter: Filter | None = None) -> list[Any]:
+        """The different values of a field; of an array, its elements."""
+        body = self._body({"field": field, "filter": wire_filter(filter)}, is_write=False)
+        answer = self._api.call("POST", f"{self._path}/records:distinct", body, is_safe=True)
+        values: list[Any] = answer["values"]
+        return values
+
     def aggregate(self, **request: Any) -> list[dict[str, Any]]:
         """Sums over groups: `aggregate(group_by=["city"], aggregates=[...])`, as in the API."""
         if request.get("filter") is not None:
@@ -200,8 +229,9 @@ class Collection:
         return results
 
     def update_many(self, filter: Filter, patch: Document, *, limit: int | None = None) -> int:
-        """Merges a patch into all records that match; returns how many."""
-        body = self._body({"filter": wire_filter(filter), "patch": dict(patch), "limit": limit})
+        """Merges a patch into all records that match, or applies operators; returns how many."""
+        name = "update" if _is_operators(patch) else "patch"
+        body = self._body({"filter": wire_filter(filter), name: dict(patch), "limit": limit})
         answer = self._api.call("POST", f"{self._path}/records:updateMany", body, is_safe=True)
         return int(answer["changed"])
 
@@ -210,8 +240,14 @@ class Collection:
         answer = self._api.call("POST", f"{self._path}/records:deleteMany", body, is_safe=True)
         return int(answer["changed"])
 
-    def create_index(self, fields: Sequence[str], *, unique: bool = False) -> None:
-        body = {"fields": [*fields], "unique": unique}
+    def create_index(
+        self, fields: Sequence[str] = (), *, unique: bool = False, **options: Any
+    ) -> None:
+        """`create_index(["city"])`, `create_index(search=["title"], language="en")`,
+        `create_index(vector="embedding", dims=384, metric="cosine")`; `where=` makes it partial."""
+        if options.get("where") is not None:
+            options["where"] = wire_filter(options["where"])
+        body = {"fields": [*fields], "unique": unique, **options}
         self._api.call(
             "POST", f"/v1/admin/collections/{segment(self.name)}/indexes", body, is_safe=True
         )
@@ -234,14 +270,19 @@ class Collection:
         return Watch(self._api, f"{self._path}/records:watch", body)
 
     def _update(self, path: str, data: Document, merge: bool, if_rev: int | None) -> Record:
+        is_operators = _is_operators(data)
+        content: dict[str, Any] = {"update" if is_operators else "data": dict(data)}
         if if_rev is not None:
-            fields = {"data": dict(data), "mode": _mode(merge), "expected_rev": if_rev}
+            mode = None if is_operators else _mode(merge)
+            fields = {**content, "mode": mode, "expected_rev": if_rev}
             return self._write("POST", f"{path}:updateIfRev", self._body(fields))
+        if is_operators:
+            return self._write("PATCH", path, self._body(content))
         return self._write("PATCH" if merge else "PUT", path, self._body({"data": dict(data)}))
 
     def _write(self, method: str, path: str, body: dict[str, Any]) -> Record:
         answer = self._api.call(method, self._path + path, body, is_safe=True)
-        return record_of({"data": body["data"], "key": "", **answer.get("record", answer)})
+        return record_of({"data": body.get("data"), "key": "", **answer.get("record", answer)})
 
     def _read(self, path: str, fields: Sequence[str] | None) -> Record | None:
         query = {"fields": fields and ",".join(fields), "tx_id": self._tx_id}
@@ -363,7 +404,14 @@ def record_of(raw: Mapping[str, Any]) -> Record:
         created_at=raw.get("created_at"),
         updated_at=raw.get("updated_at"),
         expires_at=raw.get("expires_at"),
+        score=raw.get("score"),
+        highlights=raw.get("highlights"),
     )
+
+
+def _is_operators(data: Document) -> bool:
+    """`{"$set": {...}}`: what begins with a dollar sign is an operator, never a field."""
+    return any(name.startswith("$") for name in data)
 
 
 def wire_filter(filter: Filter | None) -> dict[str, Any] | None:

@@ -43,6 +43,14 @@ class PermanentError(MillraceError):
     """Raised by a handler: do not try again. The task goes to the dead-letter queue."""
 
 
+class StepFailed(PermanentError):
+    """A step or a child task failed for good; `error_type` names its error. Uncaught it ends the task."""
+
+    def __init__(self, message: str, error_type: str) -> None:
+        self.error_type = error_type
+        super().__init__(message)
+
+
 class TaskFailed(MillraceError):
     """The task that was waited for is dead, or was purged."""
 

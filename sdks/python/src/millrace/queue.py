@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, ParamSpec, TypeVar, Unpack
 
-from .errors import ApiError, WaitTimeout
+from .errors import ApiError, ConnectionLost, WaitTimeout
 from .http import Api, Token, segment
 from .tasks import (
     Duration,
@@ -113,7 +114,73 @@ class Queue:
                 raise WaitTimeout(task_id, timeout)
             time.sleep(0.02)
 
+    def submit_flow(
+        self, tasks: Sequence[Mapping[str, Any]], *, flow_id: str | None = None
+    ) -> dict[str, str]:
+        """Submits tasks that depend on each other, all or none; returns their ids by key.
+
+        A task is `{"key", "queue", "ref", "payload", "after": [keys or ids], **options of submit}`.
+        """
+        body: dict[str, Any] = {"flow_id": flow_id or new_ulid(), "tasks": []}
+        for task in tasks:
+            rest = dict(task)
+            about = {"key": rest.pop("key"), "queue": rest.pop("queue")}
+            ref, payload, after = rest.pop("ref"), rest.pop("payload", None), rest.pop("after", None)
+            if after:
+                rest["depends_on"] = after
+            options: Any = rest
+            body["tasks"].append({**about, **submit_fields(ref, payload, options)})
+        answer = self.api.call("POST", "/v1/flows", body, is_safe=True)
+        return {each["key"]: each["id"] for each in answer["tasks"]}
+
+    def signal(self, task_id: str, name: str, payload: Any = None, *, id: str | None = None) -> None:
+        """Sends a signal to a task, now or before it waits for one; the same id is one signal."""
+        body = {"name": name, "payload": payload, "id": id or new_ulid()}
+        self.api.call("POST", f"/v1/tasks/{segment(task_id)}/signals", body, is_safe=True)
+
+    def signal_key(
+        self, queue: str, unique_key: str, name: str, payload: Any = None, *, id: str | None = None
+    ) -> None:
+        """Sends a signal to the task that holds a unique key."""
+        body = {"unique_key": unique_key, "name": name, "payload": payload, "id": id or new_ulid()}
+        self.api.call("POST", f"/v1/queues/{segment(queue)}/signals", body, is_safe=True)
+
     # Read
+
+    def tree(self, task_id: str) -> dict[str, Any]:
+        """A task with its children and theirs."""
+        answer: dict[str, Any] = self.api.call("GET", f"/v1/tasks/{segment(task_id)}/tree")
+        return answer
+
+    def events(
+        self,
+        *,
+        queue: str | None = None,
+        types: Sequence[str] | None = None,
+        after: str | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """What happens to tasks, from now on or after a cursor; goes on after a lost connection.
+
+        Events may repeat then, but none is left out. A cursor that is too old is STALE_CURSOR.
+        """
+        query = {"queue": queue, "types": types and ",".join(types)}
+        delay = 0.1
+        while True:
+            try:
+                path = "/v1/events"
+                with self.api.stream(
+                    "GET", path, None, query={**query, "after": after}, accept="text/event-stream"
+                ) as lines:
+                    for line in lines:
+                        name, _, value = line.partition(": ")
+                        if name == "id":
+                            after = value
+                        elif name == "data":
+                            delay = 0.1
+                            yield json.loads(value)
+            except ConnectionLost:
+                time.sleep(delay)
+                delay = min(delay * 2, 5.0)
 
     def get(self, task_id: str, *, wait: float = 0.0) -> Task:
         """A task; with `wait`, after it has ended, or after so many seconds."""
@@ -184,6 +251,13 @@ class Queue:
     def reschedule(self, task_id: str, run_at: datetime) -> Task:
         """Gives a waiting task another time."""
         body = {"run_at": timestamp(run_at)}
+        return task_of(self.api.call("PATCH", f"/v1/tasks/{segment(task_id)}", body, is_safe=True))
+
+    def update(self, task_id: str, *, priority: int | None = None, payload: Any = None) -> Task:
+        """Changes the priority or payload of a task that waits."""
+        body: dict[str, Any] = encode_payload(payload)
+        if priority is not None:
+            body["priority"] = priority
         return task_of(self.api.call("PATCH", f"/v1/tasks/{segment(task_id)}", body, is_safe=True))
 
     def pause(self, queue: str) -> None:
@@ -281,9 +355,22 @@ class Queue:
         ids: Sequence[str] | None = None,
         filter: Mapping[str, Any] | None = None,
         dry_run: bool = False,
+        from_step: str | None = None,
+        reset_steps: bool = False,
+        with_dependents: bool = True,
     ) -> int:
-        """Runs dead tasks again; returns how many."""
+        """Runs dead tasks again; returns how many.
+
+        Recorded steps stay, unless `from_step` or `reset_steps` drops them. Tasks that died of
+        these come back with them.
+        """
         body = _selector(ids, filter, dry_run)
+        if from_step is not None:
+            body["from_step"] = from_step
+        if reset_steps:
+            body["reset_steps"] = True
+        if not with_dependents:
+            body["with_dependents"] = False
         return self._count(f"/v1/queues/{segment(queue)}/dlq:redrive", body)
 
     def purge(
@@ -365,6 +452,11 @@ class AsyncQueue:
 
     async def cancel(self, task_id: str, reason: str | None = None) -> Task:
         return await self.run(self.sync.cancel, task_id, reason)
+
+    async def signal(
+        self, task_id: str, name: str, payload: Any = None, *, id: str | None = None
+    ) -> None:
+        await self.run(self.sync.signal, task_id, name, payload, id=id)
 
     async def stats(self, queue: str) -> dict[str, Any]:
         return await self.run(self.sync.stats, queue)

@@ -6,7 +6,7 @@ import base64
 import binascii
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any, Literal, TypedDict
@@ -18,6 +18,13 @@ Duration = float | timedelta
 """Seconds, or a timedelta."""
 
 _JSON_TYPE = re.compile(r"application/(?:[\w.-]+\+)?json(?:\s*;|$)", re.IGNORECASE)
+
+_AS_THEY_ARE = ("id", "priority", "group_key", "headers", "unique_key", "max_attempts") + (
+    "backoff",
+    "labels",
+    "depends_on",
+    "parent_id",
+)
 
 
 class SubmitOptions(TypedDict, total=False):
@@ -35,6 +42,20 @@ class SubmitOptions(TypedDict, total=False):
     unique_key: str
     """While a task with this key waits or runs, a second submit returns that task."""
     unique_for: Duration
+    debounce: Duration
+    """With a unique key: runs so long after the last submit, whose payload wins."""
+    max_attempts: int
+    backoff: Mapping[str, Any]
+    """`{"kind": "exponential" | "fixed", "ms": 1000, "max_ms": 60000, "jitter": 0.5}`."""
+    attempt_timeout: Duration
+    """How long an attempt may take."""
+    retain: Duration
+    """How long the task is held after its end."""
+    labels: Sequence[str]
+    """Only workers that name all of them get the task."""
+    depends_on: Sequence[str | Mapping[str, str]]
+    """Ids of tasks that must succeed first, or `{"id": ..., "on": "end"}`."""
+    parent_id: str
 
 
 @dataclass(frozen=True)
@@ -128,15 +149,15 @@ def submit_fields(ref: str, payload: Any, options: SubmitOptions) -> dict[str, A
         known = ", ".join(sorted(SubmitOptions.__annotations__))
         raise TypeError(f"Unknown option {', '.join(sorted(unknown))}; there are {known}")
     body: dict[str, Any] = {"handler_ref": ref, **encode_payload(payload)}
-    for name in ("id", "priority", "group_key", "headers", "unique_key"):
+    for name in _AS_THEY_ARE:
         if options.get(name) is not None:
             body[name] = options[name]  # type: ignore[literal-required]
     for name in ("run_at", "expires_at"):
         time = options.get(name)
         if isinstance(time, datetime):
             body[name] = timestamp(time)
-    if "delay" in options:
-        body["delay_ms"] = milliseconds(options["delay"])
-    if "unique_for" in options:
-        body["unique_for_ms"] = milliseconds(options["unique_for"])
+    for name in ("delay", "unique_for", "debounce", "attempt_timeout", "retain"):
+        if name in options:
+            wire = f"{name.removeprefix('attempt_')}_ms"
+            body[wire] = milliseconds(options[name])  # type: ignore[literal-required]
     return body

@@ -12,9 +12,10 @@ import threading
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from .errors import (
@@ -27,6 +28,7 @@ from .errors import (
 )
 from .http import segment
 from .queue import Queue
+from .steps import AsyncSteps, Steps, Suspended
 from .tasks import Task, task_of
 
 Handler = Callable[["Call"], Any]
@@ -49,6 +51,22 @@ class Call:
     payload: Any
     task: Task
     _running: _Running = field(repr=False)
+
+    @cached_property
+    def step(self) -> Steps:
+        """Steps that are recorded, for handlers that are functions."""
+        running = self._running
+        return Steps(running.api, self.task, running.token, running.stop)
+
+    @cached_property
+    def async_step(self) -> AsyncSteps:
+        """Steps that are recorded, for handlers that are coroutine functions."""
+        return AsyncSteps(self.step)
+
+    @property
+    def dependencies(self) -> list[dict[str, Any]]:
+        """The tasks that this one depends on, with their results, in the order given."""
+        return [*(self.task.raw.get("dependencies") or ())]
 
     @property
     def cancelled(self) -> bool:
@@ -89,6 +107,7 @@ class Worker:
         *,
         concurrency: int = 10,
         lease: float = 30.0,
+        labels: Sequence[str] = (),
         worker_name: str | None = None,
         on_error: Callable[[BaseException], None] | None = None,
     ) -> None:
@@ -102,6 +121,7 @@ class Worker:
         self._handlers = dict(handlers)
         self._concurrency = concurrency
         self._lease = lease
+        self._labels = [*labels]
         self._on_error = on_error or self._print_error
         self._running: dict[str, _Running] = {}
         self._changed = threading.Condition()
@@ -214,6 +234,9 @@ class Worker:
         # Tasks without a handler here are left to other workers.
         if len(self._handlers) <= _MAX_HANDLERS_IN_CLAIM:
             body["handlers"] = list(self._handlers)
+        # Tasks all of whose labels are among these.
+        if self._labels:
+            body["labels"] = self._labels
         path = f"/v1/queues/{segment(self.queue_name)}/tasks:claim"
         answer = self._queue.api.call("POST", path, body, timeout=_CLAIM_WAIT + 30, is_safe=True)
         tasks: list[dict[str, Any]] = answer["tasks"]
@@ -240,10 +263,21 @@ class Worker:
     def _handle(self, handler: Handler | None, running: _Running) -> Any:
         if handler is None:
             raise PermanentError(f"There is no handler for {running.task.handler_ref}")
-        return handler(Call(running.task.payload, running.task, running))
+        call = Call(running.task.payload, running.task, running)
+        try:
+            return handler(call)
+        except Suspended:
+            return _Suspension(call.step.suspension())
 
     async def _handle_async(self, handler: Handler, running: _Running) -> Any:
-        return await handler(Call(running.task.payload, running.task, running))
+        call = Call(running.task.payload, running.task, running)
+        suspended = call.async_step.suspended
+        work = asyncio.ensure_future(handler(call))
+        try:
+            await asyncio.wait({work, suspended}, return_when=asyncio.FIRST_COMPLETED)
+            return work.result() if work.done() else _Suspension(call.step.suspension())
+        finally:
+            work.cancel()
 
     def _ended(self, running: _Running, done: Future[Any]) -> None:
         try:
@@ -312,6 +346,13 @@ class Worker:
         print(f"{self.name}: {error}", file=sys.stderr)
 
 
+@dataclass
+class _Suspension:
+    """What a run of a handler ends with when its next step waits."""
+
+    wait: dict[str, Any]
+
+
 class _Running:
     """A claimed task while its handler runs."""
 
@@ -324,7 +365,7 @@ class _Running:
         self.is_shutdown = False
         self.stopped = threading.Event()
         self.cancel: Callable[[], object] | None = None
-        self._queue = queue
+        self.api = queue.api
         self._lease = lease
 
     def is_due(self, lease: float) -> bool:
@@ -344,7 +385,7 @@ class _Running:
             body["progress"] = progress
         sent_at = time.monotonic()
         try:
-            self._queue.api.call(
+            self.api.call(
                 "POST",
                 f"/v1/tasks/{segment(self.task.id)}:extend",
                 body,
@@ -360,6 +401,8 @@ class _Running:
             raise
 
     def completed(self, result: Any) -> dict[str, Any]:
+        if isinstance(result, _Suspension):
+            return {**self._lease_fields(), "outcome": "suspend", "suspend": result.wait}
         item: dict[str, Any] = {**self._lease_fields(), "outcome": "complete"}
         if result is not None:
             size = len(json.dumps(result, ensure_ascii=False).encode())

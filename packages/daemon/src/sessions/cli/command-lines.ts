@@ -1,4 +1,5 @@
-import type { OutputFormat } from '../../core/session.js';
+import type { Entry, OutputFormat } from '../../core/session.js';
+import type { CliRules, PromptWay, ScreenKind } from './own-rules.js';
 import { invocationOf, oneShotOf, promptPlace } from '../../registry/programs.js';
 
 /** Arguments of a headless run. */
@@ -138,7 +139,7 @@ const lines: Readonly<Record<string, CliLine>> = {
 const dashForStdin = new Set(['codex']);
 
 /** A row of `backends.extra`. */
-export interface ExtraCli {
+export interface ExtraCli extends CliRules {
   id: string;
   args?: readonly string[] | undefined;
   like?: string | undefined;
@@ -166,6 +167,8 @@ export interface PreparedRun {
   args: readonly string[];
   /** Content of stdin. */
   input: string;
+  /** In a terminal, stdin is a file with the input all the same. */
+  isPiped?: boolean;
   /** Text to paste once the agent is ready. */
   paste: string | undefined;
   format: OutputFormat;
@@ -174,6 +177,17 @@ export interface PreparedRun {
 /** The row that describes a backend's command line. */
 export function cliOf(id: string, extra: readonly ExtraCli[]): string {
   return extra.find((each) => each.id === id)?.like ?? id;
+}
+
+/** The rules that the config has for a backend. */
+export function rulesOf(extra: readonly ExtraCli[], backend: string): CliRules | undefined {
+  return extra.find(({ id }) => id === backend);
+}
+
+/** What describes the screens of an agent: rules of the config, or a row of the tables. */
+export function screenKindOf(extra: readonly ExtraCli[], { session, handle }: Entry): ScreenKind {
+  const rules = rulesOf(extra, session.backend);
+  return rules && (rules.ready ?? rules.working ?? rules.asks) !== undefined ? rules : handle.cli;
 }
 
 export function takesModel(cli: string): boolean {
@@ -243,7 +257,41 @@ export function prepareRun(
   extra: readonly ExtraCli[],
   run: Run,
 ): PreparedRun | { impossible: string } {
+  const own = extra.find(({ id }) => id === backend);
+  const way = own && promptWay(own);
+  if (way) return ownRun(own, way, run);
   return run.driver === 'tmux' ? interactiveRun(run) : headlessRun(backend, extra, run);
+}
+
+/** How a command line with rules takes its prompt; undefined for one without, or like another. */
+function promptWay({ prompt, args, like, ...row }: ExtraCli): PromptWay | undefined {
+  if (prompt !== undefined) return prompt;
+  const rules = [row.ready, row.working, row.asks, row.limit, row.transcript];
+  if (like !== undefined || rules.every((rule) => rule === undefined)) return undefined;
+  return args?.some((arg) => arg.includes(promptPlace)) ? 'argument' : 'type';
+}
+
+/** A person's own command line: the same arguments in a terminal and without one. */
+function ownRun(
+  { args: given = [] }: ExtraCli,
+  way: PromptWay,
+  { driver, prompt }: Run,
+): PreparedRun | { impossible: string } {
+  const hasPlace = given.some((arg) => arg.includes(promptPlace));
+  const plain = given.filter((arg) => !arg.includes(promptPlace));
+  if (way === 'argument') {
+    const args = prompt === undefined ? plain : hasPlace ? given : [...given, promptPlace];
+    const invocation = invocationOf({ args }, prompt ?? '');
+    return 'impossible' in invocation
+      ? invocation
+      : { args: invocation.args, input: '', paste: undefined, format: 'text' };
+  }
+  if (way === 'type' && driver === 'tmux') {
+    return { args: plain, input: '', paste: prompt, format: 'text' };
+  }
+  // A line without its end is lost for programs that read lines.
+  const input = prompt === undefined || prompt.endsWith('\n') ? prompt : `${prompt}\n`;
+  return { args: plain, input: input ?? '', isPiped: true, paste: undefined, format: 'text' };
 }
 
 function interactiveRun(run: Run): PreparedRun {

@@ -11,6 +11,8 @@ export interface Launch {
   args: readonly string[];
   /** stdin of a headless run. */
   input: string;
+  /** In a terminal, stdin is a file with the input. */
+  isPiped?: boolean | undefined;
   cwd: string;
   environment: Readonly<Record<string, string | undefined>>;
   /** Launch parameters of an ACP host. */
@@ -61,7 +63,8 @@ export interface TalkingDriver extends Driver {
   paste(id: string, text: string): Promise<void>;
   /** Types a short text key by key, as a person would. */
   type(id: string, text: string): Promise<void>;
-  press(id: string, key: 'Enter' | 'Escape' | 'C-u' | 'Right'): Promise<void>;
+  /** Presses a key, by the name that tmux has for it. */
+  press(id: string, key: string): Promise<void>;
   /** All its agents, including those of earlier daemons. */
   agents(): Promise<string[]>;
 }

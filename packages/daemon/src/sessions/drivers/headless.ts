@@ -30,7 +30,7 @@ export class HeadlessDriver implements Driver {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     const script = writeRunScript(launch);
     launch.prepare?.();
-    const inputFile = join(directory, 'input');
+    const inputFile = join(directory, inputName);
     writeFileSync(inputFile, input, { mode: 0o600 });
     const files = [openSync(inputFile, 'r'), openSync(new OutputLog(directory).path, 'a', 0o600)];
     const [stdin, output] = files as [number, number];
@@ -303,10 +303,14 @@ export interface RunScript {
   directory: string;
   file: string;
   args: readonly string[];
+  /** Content of stdin, if it is a file in a terminal too. */
+  input?: string;
+  isPiped?: boolean | undefined;
 }
 
 const scriptName = 'run.sh';
 const exitName = 'exit';
+const inputName = 'input';
 
 /** The script file of a session; with the token it identifies its process. */
 export function scriptFile(directory: string): string {
@@ -319,14 +323,17 @@ export function scriptFile(directory: string): string {
  * commands. It traps the signals meant for the agent, so it outlives the agent and records its
  * exit.
  */
-export function writeRunScript({ directory, file, args }: RunScript): string {
+export function writeRunScript({ directory, file, args, isPiped, input = '' }: RunScript): string {
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   rmSync(join(directory, exitName), { force: true });
   const exit = quoted(join(directory, exitName));
+  const inputFile = join(directory, inputName);
+  if (isPiped) writeFileSync(inputFile, input, { mode: 0o600 });
+  const stdin = isPiped ? ` < ${quoted(inputFile)}` : '';
   const lines = [
     '#!/bin/sh',
     "trap ':' HUP INT QUIT TERM",
-    [file, ...args].map(quoted).join(' '),
+    [file, ...args].map(quoted).join(' ') + stdin,
     'code=$?',
     // Only shell builtins: the agent's search path may contain no other program.
     `printf '%s\\n' "$code" > ${exit}`,

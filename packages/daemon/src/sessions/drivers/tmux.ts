@@ -140,8 +140,8 @@ export class TmuxDriver implements TalkingDriver {
     if (!typed.isOk) throw new Error(`tmux could not type: ${typed.trouble}`);
   }
 
-  async press(id: string, key: Parameters<TalkingDriver['press']>[1]): Promise<void> {
-    const pressed = await tmux(this.#tmux, ['send-keys', '-t', paneOf(id), key]);
+  async press(id: string, key: string): Promise<void> {
+    const pressed = await tmux(this.#tmux, ['send-keys', '-t', paneOf(id), '--', key]);
     if (!pressed.isOk) throw new Error(`tmux could not press ${key}: ${pressed.trouble}`);
   }
 

@@ -1,4 +1,5 @@
 import type { QuestionContent, QuestionOption } from '../../questions/question.js';
+import { optionKind, readOwnDialog, type ScreenKind } from '../cli/own-rules.js';
 import { plainOpencodeScreen } from './opencode-screen.js';
 import { choosesByArrows, readPane } from './pane-markers.js';
 
@@ -16,7 +17,8 @@ const maxTitleLength = 300;
 const maxLinesAbove = 40;
 
 /** The dialog that a screen shows, if it shows one. */
-export function readDialog(cli: string, screen: string): Dialog | undefined {
+export function readDialog(cli: ScreenKind, screen: string): Dialog | undefined {
+  if (typeof cli !== 'string') return readOwnDialog(cli, screen);
   if (readPane(cli, screen).kind !== 'question') return undefined;
   const lines = (cli === 'opencode' ? plainOpencodeScreen(screen) : screen)
     .split('\n')
@@ -84,16 +86,6 @@ function choicesInLine(lines: readonly string[]): Found {
 
 function optionOf(label: string, index: number): QuestionOption {
   return { id: String(index + 1), label, kind: optionKind(label) };
-}
-
-function optionKind(label: string): QuestionOption['kind'] {
-  if (/^(?:no\b|reject|deny|cancel|exit|quit|never|don['’]?t\b|do not\b)/i.test(label)) {
-    return 'reject';
-  }
-  if (!/^(?:yes|allow|always|proceed|approve|accept|trust|confirm)\b/i.test(label)) return 'choice';
-  const isLasting =
-    /\balways\b|\bask again\b|\bsession\b|\ball edits\b|\bparent folder\b|\bfrom now on\b/i;
-  return isLasting.test(label) ? 'allow_always' : 'allow_once';
 }
 
 /** The question and its details: below it, or above it up to the dialog's border. */

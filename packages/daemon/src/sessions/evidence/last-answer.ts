@@ -9,7 +9,7 @@ const maxBytes = 4 * 1_048_576;
 
 /** The agent's last answer, from its own transcript; undefined when there is none. */
 export async function lastAnswer(
-  parts: Pick<TranscriptParts, 'places' | 'taken'>,
+  parts: Pick<TranscriptParts, 'places' | 'taken' | 'settings'>,
   entry: Entry,
 ): Promise<string | undefined> {
   const { cli } = entry.handle;

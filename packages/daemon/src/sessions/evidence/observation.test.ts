@@ -46,7 +46,7 @@ function watched() {
     dataDir: home,
     places: { home, environment: {} },
     taken: () => new Set<string>(),
-    settings: { values: { backends: { limit_retry: 1_000 }, tokens: {} } },
+    settings: { values: { backends: { extra: [], limit_retry: 1_000 }, tokens: {} } },
   } as unknown as EvidenceParts;
   const observation = new Observation(parts, entry);
   const gather = () => observation.gather(entry, { pid: 1 } as never, driver);

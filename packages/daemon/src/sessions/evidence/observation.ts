@@ -5,7 +5,7 @@ import { contextState, thresholdsFor } from '../../core/guard.js';
 import type { Evidence, Exit, Facts, Sign, Entry } from '../../core/session.js';
 import { AcpDriver } from '../drivers/acp.js';
 import { acpFacts, acpSign, waitingSign } from './acp-evidence.js';
-import { usesPermissionTool } from '../cli/command-lines.js';
+import { rulesOf, usesPermissionTool } from '../cli/command-lines.js';
 import type { SessionSettings } from '../cli/settings.js';
 import type { Dialog } from './dialog.js';
 import type { Driver, ProcessView, TalkingDriver } from '../drivers/driver.js';
@@ -148,7 +148,8 @@ export class Observation {
     if (screen !== undefined && isFullScreen(handle.cli)) {
       saveScreen(this.directory, screen);
     }
-    const when = { now: clock.now(), limitRetryMs };
+    const { limit } = rulesOf(settings.values.backends.extra, session.backend) ?? {};
+    const when = { now: clock.now(), limitRetryMs, limit };
     const verdict = this.#listener.verdict(handle.cli, { ...end, screen }, when);
     return { ...end, ...verdict, isLost: view.exit === undefined };
   }

@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { signalIn } from '../../think/signals.js';
 import type { Exit, OutputFormat } from '../../core/session.js';
 import type { OutputLog } from '../drivers/session-files.js';
+import { ownLimit, type LimitRule } from '../cli/own-rules.js';
 import { isFurniture, promptLineIn } from './pane-markers.js';
 import type { HostEvent } from '../../acp-host/host-events.js';
 
@@ -74,8 +75,20 @@ export class OutputReader {
   verdict(
     cli: string,
     end: { code: number | null; signal: string | null; screen?: string | undefined },
-    { now, limitRetryMs }: { now: number; limitRetryMs: number },
+    {
+      now,
+      limitRetryMs,
+      limit,
+    }: { now: number; limitRetryMs: number; limit?: LimitRule | undefined },
   ): Pick<Exit, 'limit' | 'failure'> {
+    const lines = (end.screen?.split('\n') ?? this.#words).filter((line) => line.trim() !== '');
+    const own = limit && ownLimit(limit, lines.slice(-lastTelling), now);
+    if (own) {
+      return {
+        limit: { reason: own.reason, until: own.resetAt ?? now + limitRetryMs },
+        failure: null,
+      };
+    }
     const { result } = this.seen;
     const succeeded = end.code === 0 && !result?.isError;
     // A run with events has answered, even if none of its lines is plain text.
@@ -90,10 +103,10 @@ export class OutputReader {
     if (found) return { limit: null, failure: `it is not logged in: ${found.reason}` };
     const trust = this.#words.find((line) => trustRefusal.test(line));
     if (trust !== undefined) return { limit: null, failure: trustFailure(cli) };
-    const own = result?.isError ? failureIn(result.text.split('\n').slice(0, 1)) : undefined;
+    const reported = result?.isError ? failureIn(result.text.split('\n').slice(0, 1)) : undefined;
     const shown =
       end.screen === undefined ? undefined : failureOnScreen(cli, end.screen.split('\n'));
-    return { limit: null, failure: own ?? shown ?? failureIn(this.#words) ?? null };
+    return { limit: null, failure: reported ?? shown ?? failureIn(this.#words) ?? null };
   }
 }
 

@@ -3,6 +3,7 @@
  * texts are those of the programs; a screen that matches none is unknown, never idle.
  */
 
+import { readOwnPane, type ScreenKind } from '../cli/own-rules.js';
 import { plainOpencodeScreen } from './opencode-screen.js';
 
 export interface PaneReading {
@@ -15,6 +16,10 @@ export interface PaneReading {
   above: readonly string[];
   /** The line of the input box and all below it. */
   below: readonly string[];
+  /** By rules of the config: a sign of work is still shown above the prompt. */
+  isBelowWork?: boolean;
+  /** By rules of the config: the prompt is that of an earlier turn. */
+  isEcho?: boolean;
 }
 
 interface Markers {
@@ -81,12 +86,13 @@ const rows: Readonly<Record<string, Markers>> = {
 const sameAs: Readonly<Record<string, string>> = { agy: 'gemini', qwen: 'gemini' };
 
 /** Programs with choices in one row: arrow keys move between them, digits do nothing. */
-export function choosesByArrows(cli: string): boolean {
+export function choosesByArrows(cli: ScreenKind): boolean {
   return cli === 'opencode';
 }
 
 /** Is anything known of the screens of this command line? */
-export function hasMarkers(cli: string): boolean {
+export function hasMarkers(cli: ScreenKind): boolean {
+  if (typeof cli !== 'string') return cli.ready !== undefined;
   return Object.hasOwn(rows, sameAs[cli] ?? cli);
 }
 
@@ -95,7 +101,8 @@ const lastLines = 20;
 const linesAbove = 8;
 
 /** The state that a screen shows. */
-export function readPane(cli: string, screen: string): PaneReading {
+export function readPane(cli: ScreenKind, screen: string): PaneReading {
+  if (typeof cli !== 'string') return readOwnPane(cli, screen);
   const markers = markersOf(cli);
   const lines = (cli === 'opencode' ? plainOpencodeScreen(screen) : screen)
     .split('\n')
@@ -134,7 +141,7 @@ function retryIn(lines: readonly string[]): string | undefined {
 }
 
 /** The error that ended the last turn, shown below the last typed line. */
-export function failureAbove(cli: string, { above }: PaneReading): string | undefined {
+export function failureAbove(cli: ScreenKind, { above }: PaneReading): string | undefined {
   const { failure } = markersOf(cli);
   for (const line of above.toReversed()) {
     if (typedLine.test(line)) return undefined;
@@ -196,7 +203,8 @@ export function isFurniture(cli: string, line: string): boolean {
   return prompt.test(line) || busy.test(line) || footer.test(line);
 }
 
-function markersOf(cli: string): Markers {
+function markersOf(cli: ScreenKind): Markers {
+  if (typeof cli !== 'string') return unknownScreen;
   const name = sameAs[cli] ?? cli;
   return Object.hasOwn(rows, name) ? rows[name]! : unknownScreen;
 }

@@ -1,4 +1,6 @@
 import type { Clock } from '@millrace/kit/clock';
+import { rulesOf, screenKindOf } from '../cli/command-lines.js';
+import { ownLimit, type ScreenKind } from '../cli/own-rules.js';
 import type { SessionSettings } from '../cli/settings.js';
 import type { Sign, Entry } from '../../core/session.js';
 import { signalIn } from '../../think/signals.js';
@@ -11,6 +13,8 @@ import { failureAbove, hasMarkers, readPane, typedLine, type PaneReading } from 
 const settledMs = 600;
 /** Without having seen the turn under way, it must be empty this long. */
 const unseenTurnMs = 5_000;
+/** A prompt below a sign of work may be that of a program that draws the whole screen. */
+const belowWorkMs = 3_000;
 /** An agent with unknown screens is ready for input when it stops drawing. */
 const readyMs = 1_500;
 
@@ -32,29 +36,45 @@ export class PaneWatch {
   #window: number | undefined;
   #dialog: Dialog | undefined;
   #turn = -1;
+  /** The text of the question that was shown when the last input came. */
+  #answered: string | undefined;
   /** The turn in which it was seen working, by the time of its input. */
   #busyTurn = -1;
 
   constructor(private readonly parts: PaneParts) {}
 
   /** Reads the screen, if it was redrawn since. */
-  async inspect(
-    driver: TalkingDriver,
-    { session, handle }: Entry,
-    outputEnd: number,
-  ): Promise<void> {
+  async inspect(driver: TalkingDriver, entry: Entry, outputEnd: number): Promise<void> {
+    const { session, handle } = entry;
+    const cli = this.#kind(entry);
     // Typed text is shown before the output grows.
     const isNewTurn = handle.inputAt !== this.#turn;
     if (outputEnd !== this.#end || isNewTurn || this.#screen === undefined) {
       this.#end = outputEnd;
+      if (isNewTurn) this.#answered = textOf(this.#dialog);
       this.#turn = handle.inputAt;
       this.#drawnAt = this.parts.clock.monotonic();
       this.#screen = (await driver.screen(session.id)) ?? '';
-      this.#dialog = await this.#settledDialog(driver, session.id, handle.cli);
-      this.#reading = readPane(handle.cli, this.#screen);
+      this.#dialog = await this.#settledDialog(driver, session.id, cli);
+      this.#reading = this.#read(cli, this.#screen);
       this.#window ??= windowOnScreen(handle.cli, this.#screen);
     }
     if (this.#reading?.kind === 'busy') this.#busyTurn = handle.inputAt;
+  }
+
+  /** A question that was answered stays on the screen of a program that only writes lines. */
+  #read(cli: ScreenKind, screen: string): PaneReading {
+    const reading = readPane(cli, screen);
+    if (typeof cli === 'string' || reading.kind !== 'question') return reading;
+    const text = textOf(readDialog(cli, screen));
+    const isPast = text !== this.#answered && text?.startsWith(this.#answered ?? text);
+    if (!isPast || this.#answered === undefined) return reading;
+    this.#dialog = undefined;
+    return { ...reading, kind: 'unknown' };
+  }
+
+  #kind(entry: Entry): ScreenKind {
+    return screenKindOf(this.parts.settings.values.backends.extra, entry);
   }
 
   /** The dialog that its screen shows. */
@@ -66,7 +86,7 @@ export class PaneWatch {
   async #settledDialog(
     driver: TalkingDriver,
     id: string,
-    cli: string,
+    cli: ScreenKind,
   ): Promise<Dialog | undefined> {
     let seen = readDialog(cli, this.#screen ?? '');
     for (let count = 0; seen && count < maxCaptures; count++) {
@@ -86,48 +106,45 @@ export class PaneWatch {
   }
 
   /** Is it ready for its first prompt? */
-  isReady({ handle }: Entry): boolean {
-    if (hasMarkers(handle.cli)) return this.#reading?.kind === 'prompt' && this.quietMs > settledMs;
+  isReady(entry: Entry): boolean {
+    if (hasMarkers(this.#kind(entry)))
+      return this.#reading?.kind === 'prompt' && this.quietMs > settledMs;
     return (this.#screen ?? '').trim() !== '' && this.quietMs > readyMs;
   }
 
-  sign({ session, handle }: Entry): Sign | undefined {
+  sign(entry: Entry): Sign | undefined {
+    const { session, handle } = entry;
     const reading = this.#reading;
     if (!reading) return undefined;
+    const isReported = handle.limitTurn === handle.inputAt;
     switch (reading.kind) {
       case 'busy':
         return { status: 'working', reason: reading.reason };
       case 'question': {
         // A dialog may report a limit, and ask how to continue.
-        const isReported = handle.limitTurn === handle.inputAt;
-        const limit = isReported ? undefined : this.#limit(handle.cli, reading);
+        const limit = isReported ? undefined : this.#limit(entry, reading);
         return limit ?? { status: 'waiting_for_input', reason: reading.reason };
       }
       case 'prompt': {
         if (handle.isPromptPending || !this.#isSettled(handle.inputAt)) return undefined;
-        const isReported = handle.limitTurn === handle.inputAt;
-        const limit = isReported ? undefined : this.#limit(handle.cli, reading);
+        const limit = isReported ? undefined : this.#limit(entry, reading);
         if (limit) return limit;
         const isOver = session.status === 'rate_limited';
         const reason = isOver ? 'its limit is over and its prompt is empty' : reading.reason;
-        const failure = failureAbove(handle.cli, reading);
+        const failure = failureAbove(this.#kind(entry), reading);
         const isSame = session.status === 'idle' && failure === undefined;
         return { status: 'idle', reason: isSame ? keep(session) : reason, failure };
       }
       case 'unknown':
-        return undefined;
+        return isReported ? undefined : this.#ownLimit(entry, reading);
     }
   }
 
   /** The status of an agent whose screens are unknown. */
-  blindSign({ session, handle }: Entry): Sign | undefined {
-    if (
-      hasMarkers(handle.cli) ||
-      handle.isPromptPending ||
-      session.status === 'waiting_for_input'
-    ) {
-      return undefined;
-    }
+  blindSign(entry: Entry): Sign | undefined {
+    const { session, handle } = entry;
+    const isWaiting = ['waiting_for_input', 'rate_limited'].includes(session.status);
+    if (hasMarkers(this.#kind(entry)) || handle.isPromptPending || isWaiting) return undefined;
     const reason = 'it runs; nothing is known of its screen, so it counts as working';
     return { status: 'working', reason };
   }
@@ -139,10 +156,28 @@ export class PaneWatch {
 
   #isSettled(turn: number): boolean {
     const quiet = this.quietMs;
+    if (this.#reading?.isEcho) return false;
+    if (this.#reading?.isBelowWork) return quiet > belowWorkMs;
     return this.#busyTurn === turn ? quiet > settledMs : quiet > unseenTurnMs;
   }
 
-  #limit(cli: string, { above }: PaneReading): Sign | undefined {
+  /** A limit by the rule of the config. */
+  #ownLimit({ session, handle }: Entry, { above }: PaneReading): Sign | undefined {
+    const { extra, limit_retry: retryMs } = this.parts.settings.values.backends;
+    const now = this.parts.clock.now();
+    const { limit } = rulesOf(extra, session.backend) ?? {};
+    if (!limit || handle.isPromptPending) return undefined;
+    const found = ownLimit(limit, above, now);
+    if (!found) return undefined;
+    const limitedUntil = found.resetAt ?? now + retryMs;
+    return { status: 'rate_limited', reason: found.reason, limitedUntil };
+  }
+
+  #limit(entry: Entry, reading: PaneReading): Sign | undefined {
+    const own = this.#ownLimit(entry, reading);
+    if (own) return own;
+    const { cli } = entry.handle;
+    const { above } = reading;
     const now = this.parts.clock.now();
     for (const line of above.toReversed()) {
       // Lines above the last input belong to earlier turns.
@@ -158,6 +193,11 @@ export class PaneWatch {
     }
     return undefined;
   }
+}
+
+/** All that a question shows, without the layout. */
+function textOf(dialog: Dialog | undefined): string | undefined {
+  return dialog && `${dialog.title}\n${dialog.body}`.replaceAll(/\s+/g, '');
 }
 
 /** An idle agent stays idle for the reason that it was. */

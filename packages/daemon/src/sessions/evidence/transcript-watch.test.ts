@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { systemClock } from '@millrace/kit/clock';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Entry } from '../../core/session.js';
+import type { SessionSettings } from '../cli/settings.js';
 import { TranscriptWatch } from './transcript.js';
 
 test('transcript: one that is begun after the first look is found at the next one', async () => {
@@ -12,7 +13,8 @@ test('transcript: one that is begun after the first look is found at the next on
   let now = 1_000_000;
   const clock = { ...systemClock, monotonic: () => now };
   const places = { home, environment: {} };
-  const watch = new TranscriptWatch({ clock, places, taken: () => new Set() });
+  const settings = { values: { backends: { extra: [] } } } as unknown as SessionSettings;
+  const watch = new TranscriptWatch({ clock, places, taken: () => new Set(), settings });
   const entry = (id: string) =>
     ({
       session: { id: 'a', backend_session_id: id, workdir: '/work' },

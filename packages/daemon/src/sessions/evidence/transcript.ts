@@ -7,7 +7,15 @@ import type { Sign, Entry } from '../../core/session.js';
 import { claudeReader } from '../../transcripts/claude.js';
 import { codexReader } from '../../transcripts/codex.js';
 import type { Places } from '../../transcripts/reader.js';
+import {
+  contextIn,
+  findOwnTranscript,
+  modelIn,
+  type TranscriptRule,
+} from '../../transcripts/own.js';
 import { signalIn } from '../../think/signals.js';
+import { rulesOf } from '../cli/command-lines.js';
+import type { SessionSettings } from '../cli/settings.js';
 import { claudeContext, isSynthetic, objectIn, textIn } from './output-reader.js';
 
 type JsonObject = Readonly<Record<string, unknown>>;
@@ -99,7 +107,11 @@ async function recentRollouts(root: string, since: number): Promise<string[]> {
         if (`${year}-${month}-${day}` < first) continue;
         const directory = join(root, year, month, day);
         const names = await namesIn(directory);
-        found.push(...names.filter(codexReader.isTranscript).map((name) => join(directory, name)));
+        found.push(
+          ...names
+            .filter((name) => codexReader.isTranscript(name, name))
+            .map((name) => join(directory, name)),
+        );
       }
     }
   }
@@ -136,14 +148,25 @@ async function piece(path: string, from: number, length: number): Promise<string
 
 /** Reads the end of a transcript, unless its length has not changed. */
 export async function readTail(
-  backend: 'claude' | 'codex',
+  backend: 'claude' | 'codex' | TranscriptRule,
   path: string,
   sizeBefore: number,
 ): Promise<{ tail: TranscriptTail | undefined; size: number }> {
   const { size } = await stat(path);
   if (size === sizeBefore) return { tail: undefined, size };
   const objects = await lastLines(path, tailBytes);
+  if (typeof backend !== 'string') return { tail: ownTail(backend, objects), size };
   return { tail: backend === 'claude' ? claudeTail(objects) : codexTail(objects), size };
+}
+
+/** Lines of a person's own format say nothing about turns. */
+function ownTail(rule: TranscriptRule, lines: readonly JsonObject[]): TranscriptTail {
+  const last = lines.findLast((line) => contextIn(rule, line) !== undefined);
+  return {
+    contextTokens: last && contextIn(rule, last),
+    model: last && modelIn(rule, last),
+    turn: undefined,
+  };
 }
 
 /** The complete lines in the last bytes of a transcript. */
@@ -308,6 +331,7 @@ export interface TranscriptParts {
   places: Places;
   /** The sessions of a backend that agents other than this one have. */
   taken: (id: string) => ReadonlySet<string>;
+  settings: SessionSettings;
 }
 
 /** A wide search reads many directories, so it is not done at every inspection. */
@@ -319,11 +343,17 @@ export function hasTranscripts(cli: string): cli is 'claude' | 'codex' {
 
 /** Where the backend itself writes down the conversation of an agent. */
 export async function findTranscript(
-  { places, taken }: Pick<TranscriptParts, 'places' | 'taken'>,
+  { places, taken, settings }: Pick<TranscriptParts, 'places' | 'taken' | 'settings'>,
   { session, handle }: Entry,
   { isWide = true } = {},
 ): Promise<{ path: string; id: string } | undefined> {
   const { id, backend_session_id: own, workdir: cwd } = session;
+  const rule = rulesOf(settings.values.backends.extra, session.backend)?.transcript;
+  if (rule) {
+    if (!isWide) return undefined;
+    const agent = { session: id, own, since: handle.startedAt, taken: taken(id) };
+    return findOwnTranscript(rule, places, agent);
+  }
   if (handle.cli === 'codex') {
     if (!isWide) return undefined;
     return codexTranscript(places, { id: own, cwd, since: handle.startedAt, taken: taken(id) });
@@ -348,14 +378,16 @@ export class TranscriptWatch {
     { isOver }: { isOver: boolean },
   ): Promise<(TranscriptTail & { id: string }) | undefined> {
     const { cli } = entry.handle;
-    if (!hasTranscripts(cli)) return undefined;
+    const { extra } = this.parts.settings.values.backends;
+    const format = rulesOf(extra, entry.session.backend)?.transcript ?? cli;
+    if (typeof format === 'string' && !hasTranscripts(format)) return undefined;
     const own = entry.session.backend_session_id;
     if (this.#found && own !== null && this.#found.id !== own) this.#found = undefined;
     this.#found ??= await this.#search(entry, isOver);
     if (!this.#found) return undefined;
     const { path, id } = this.#found;
     try {
-      const { tail, size } = await readTail(cli, path, this.#size);
+      const { tail, size } = await readTail(format, path, this.#size);
       if (tail) this.#tail = tail;
       this.#size = size;
     } catch (error) {

@@ -1,7 +1,9 @@
+import { Id } from '../../parts/id.js';
 import { Time } from '../../parts/time.js';
 import type { Column } from '../../parts/virtual-table.js';
 import type { DbRecord } from './api.js';
 import { EditableCell } from './editable-cell.js';
+import { cellText } from './fields.js';
 
 export interface Sort {
   field: string;
@@ -10,6 +12,8 @@ export interface Sort {
 
 interface ColumnParts {
   fields: readonly string[];
+  /** Those that are shown, or some of them: columns are as wide as their values need. */
+  records: readonly DbRecord[];
   sort: Sort | undefined;
   savingId: string | undefined;
   isNarrow: boolean;
@@ -20,18 +24,20 @@ interface ColumnParts {
 
 /** One column per field, sorted by a click on its header. */
 export function columnsFor(parts: ColumnParts): Column<DbRecord>[] {
-  const { fields, savingId, isNarrow, onOpen, onEdit } = parts;
+  const { fields, records, savingId, isNarrow, onOpen, onEdit } = parts;
+  const sample = records.slice(0, sampleSize);
+  const hasKeys = sample.some(({ key }) => key);
   return [
     {
       id: 'key',
       header: 'Key or id',
-      width: isNarrow ? 'minmax(0, 1fr)' : 'minmax(12rem, 15rem)',
+      width: isNarrow ? 'minmax(0, 1fr)' : hasKeys ? 'minmax(8rem, 15rem)' : '9.5rem',
       resizable: true,
       ...sorting(parts, '$id'),
       cell: (record) => (
         <>
           <button type="button" className="row-link db-open" onClick={() => onOpen(record.id)}>
-            {nameOf(record)}
+            {record.key || <Id value={record.id} />}
           </button>
           {isNarrow && <div className="ellipsis mono muted">{dataText(record)}</div>}
         </>
@@ -40,7 +46,7 @@ export function columnsFor(parts: ColumnParts): Column<DbRecord>[] {
     ...fields.map((field): Column<DbRecord> => ({
       id: `data.${field}`,
       header: field,
-      width: 'minmax(4rem, 1fr)',
+      ...shapeOf(sample, field),
       wideOnly: true,
       resizable: true,
       ...sorting(parts, field),
@@ -56,7 +62,7 @@ export function columnsFor(parts: ColumnParts): Column<DbRecord>[] {
     {
       id: 'rev',
       header: 'Rev',
-      width: '4rem',
+      width: '3rem',
       numeric: true,
       wideOnly: true,
       ...sorting(parts, '$rev'),
@@ -70,6 +76,21 @@ export function columnsFor(parts: ColumnParts): Column<DbRecord>[] {
       cell: ({ updated_at }) => <Time at={updated_at} />,
     },
   ];
+}
+
+const sampleSize = 50;
+
+/** A share of the width by the longest of the usual values; numbers are right-aligned. */
+function shapeOf(
+  sample: readonly DbRecord[],
+  field: string,
+): Pick<Column<DbRecord>, 'width' | 'numeric'> {
+  const values = sample.map(({ data }) => data[field]).filter((value) => value != null);
+  const lengths = values.map((value) => cellText(value).length).toSorted((a, b) => a - b);
+  const usual = lengths[Math.floor(lengths.length * 0.9)] ?? 0;
+  const share = Math.min(Math.max(usual, field.length, 4), 40);
+  const numeric = values.length > 0 && values.every((value) => typeof value === 'number');
+  return { width: `minmax(6rem, ${share}fr)`, numeric };
 }
 
 function sorting({ sort, onSort }: ColumnParts, field: string): Partial<Column<DbRecord>> {

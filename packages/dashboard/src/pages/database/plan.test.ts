@@ -27,7 +27,7 @@ test('planSteps: reading everything in order costs what it must', () => {
   const unfiltered = { ...people, couldUseIndex: false };
   expect(planSteps(page, unfiltered).map(({ title, isCostly }) => [title, isCostly])).toEqual([
     ['First page', false],
-    ['Full scan of people', false],
+    ['All of people by id', false],
   ]);
 });
 

@@ -39,7 +39,8 @@ export function planSteps(
   if (full_scan) {
     const size = records === undefined ? '' : ` of ${count(records)}`;
     steps.push({
-      title: `Full scan of ${collection}`,
+      // Without a filter and an order there is nothing to warn of.
+      title: couldUseIndex ? `Full scan of ${collection}` : `All of ${collection} by id`,
       note: `${count(rows_scanned)}${size} rows scanned`,
       isCostly: dropped > 0,
     });

@@ -69,6 +69,7 @@ export function Results({ collection, found, status, names, submitted, onOpen }:
             label="Records"
             columns={columnsFor({
               fields,
+              records,
               sort,
               savingId,
               isNarrow,

@@ -54,6 +54,7 @@ export function AllQueues({ queues }: { queues: readonly string[] }) {
               label="Failures of all queues"
               columns={columnsFor(isNarrow)}
               rows={shown}
+              rowHeight={56}
               rowKey={({ queue, error_type, handler_ref, http_status }) =>
                 `${queue} ${error_type} ${handler_ref} ${http_status}`
               }
@@ -75,7 +76,7 @@ function columnsFor(isNarrow: boolean): Column<QueueGroup>[] {
     {
       id: 'error',
       header: 'Error',
-      width: 'minmax(0, 1fr)',
+      width: 'minmax(0, 3fr)',
       cell: (group) => (
         <>
           <Link
@@ -85,6 +86,11 @@ function columnsFor(isNarrow: boolean): Column<QueueGroup>[] {
             {group.error_type}
             {group.http_status !== null && ` ${group.http_status}`}
           </Link>
+          {!isNarrow && group.sample_message && (
+            <div className="ellipsis muted" title={group.sample_message}>
+              {group.sample_message}
+            </div>
+          )}
           {isNarrow && (
             <div className="ellipsis muted">
               {group.queue} · {group.handler_ref}
@@ -103,7 +109,7 @@ function columnsFor(isNarrow: boolean): Column<QueueGroup>[] {
     {
       id: 'handler',
       header: 'Handler',
-      width: 'minmax(0, 2fr)',
+      width: 'minmax(0, 1fr)',
       wideOnly: true,
       cell: ({ handler_ref }) => handler_ref,
     },

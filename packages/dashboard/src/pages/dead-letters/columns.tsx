@@ -17,7 +17,7 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
     {
       id: 'handler',
       header: 'Handler',
-      width: 'minmax(0, 2fr)',
+      width: 'minmax(0, 1fr)',
       cell: (row) => (
         <>
           <button type="button" className="row-link dead-open" onClick={() => onOpen(row.id)}>
@@ -30,7 +30,7 @@ export function columnsFor({ selected, toggle, onOpen, isNarrow }: ColumnParts):
     {
       id: 'error',
       header: 'Error',
-      width: 'minmax(0, 3fr)',
+      width: 'minmax(0, 3.5fr)',
       wideOnly: true,
       cell: (row) => <Failure row={row} />,
     },

@@ -19,6 +19,7 @@ export function Groups({ groups, filter, onFilter }: GroupsProps) {
         <thead>
           <tr>
             <th scope="col">Error</th>
+            <th scope="col">One of its messages</th>
             <th scope="col">Handler</th>
             <th scope="col" className="numeric">
               HTTP
@@ -46,6 +47,11 @@ export function Groups({ groups, filter, onFilter }: GroupsProps) {
                     {error_type}
                   </button>
                 </th>
+                <td>
+                  <div className="dead-sample" title={group.sample_message}>
+                    {group.sample_message ?? '–'}
+                  </div>
+                </td>
                 <td>{handler_ref}</td>
                 <td className="numeric">{http_status ?? '–'}</td>
                 <td className="numeric">{count(group.count)}</td>

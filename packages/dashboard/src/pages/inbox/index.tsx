@@ -85,17 +85,18 @@ function Notes({ notes, which }: { notes: readonly Note[]; which: 'unread' | 'al
       </Empty>
     );
   }
+  const groups = sameNotes(notes);
   return (
     <Panel>
       <ul className="notes">
-        {notes.slice(0, shown).map((note) => (
-          <NoteRow key={note.id} note={note} />
+        {groups.slice(0, shown).map((group) => (
+          <NoteRow key={group[0].id} notes={group} />
         ))}
       </ul>
-      {notes.length > shown && (
+      {groups.length > shown && (
         <div className="panel-body">
           <button type="button" onClick={() => setShown(shown + pageSize)}>
-            Show {Math.min(pageSize, notes.length - shown)} more of {notes.length - shown}
+            Show {Math.min(pageSize, groups.length - shown)} more of {groups.length - shown}
           </button>
         </div>
       )}
@@ -103,8 +104,29 @@ function Notes({ notes, which }: { notes: readonly Note[]; which: 'unread' | 'al
   );
 }
 
-function NoteRow({ note }: { note: Note }) {
-  const read = useAction({ run: () => markRead(note.id), refresh: ['inbox'] });
+type NoteGroup = readonly [Note, ...Note[]];
+
+/** Notes that say the same of the same agent are one row, at the place of the newest. */
+function sameNotes(notes: readonly Note[]): NoteGroup[] {
+  const groups = new Map<string, [Note, ...Note[]]>();
+  for (const note of notes) {
+    const { kind, title, agent_id: agent, read } = note;
+    const same = JSON.stringify([kind, title, agent, read]);
+    const group = groups.get(same);
+    if (group) group.push(note);
+    else groups.set(same, [note]);
+  }
+  return [...groups.values()];
+}
+
+function NoteRow({ notes }: { notes: NoteGroup }) {
+  const [note] = notes;
+  const read = useAction({
+    run: async () => {
+      for (const { id } of notes) await markRead(id);
+    },
+    refresh: ['inbox'],
+  });
   return (
     <li className={note.read ? 'note note-read' : 'note'}>
       <Status tone={tones[note.severity]}>{note.severity}</Status>
@@ -113,6 +135,7 @@ function NoteRow({ note }: { note: Note }) {
         {note.body && <p className="note-body">{note.body}</p>}
         <p className="muted">
           {words(note.kind)} · <Time at={note.ts} />
+          {notes.length > 1 && ` · ${notes.length} times`}
         </p>
       </div>
       <div className="note-actions">

@@ -5,11 +5,11 @@ import { daemon } from '../../api/client.js';
 import { useAction } from '../../parts/action.js';
 import { FormDialog } from '../../parts/form-dialog.js';
 import { baseName } from '../../parts/format.js';
+import { Graph, type GraphNode } from '../../parts/graph.js';
 import { useIdParam } from '../../parts/location.js';
 import { Panel } from '../../parts/page.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
-import { Dag } from './dag.js';
 import { jobTones, pipelineTones } from './tones.js';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
@@ -28,7 +28,12 @@ export function PipelineView({ pipeline }: { pipeline: Pipeline }) {
           created <Time at={pipeline.created_at} />, updated <Time at={pipeline.updated_at} />
         </span>
       </div>
-      <Dag jobs={pipeline.jobs} selected={selected} onSelect={setSelected} />
+      <Graph
+        label="Jobs and their dependencies"
+        nodes={pipeline.jobs.map(nodeOf)}
+        selected={selected}
+        onSelect={setSelected}
+      />
       {job ? (
         <JobDetails job={job} />
       ) : (
@@ -36,6 +41,11 @@ export function PipelineView({ pipeline }: { pipeline: Pipeline }) {
       )}
     </Panel>
   );
+}
+
+function nodeOf({ id, status, depends_on: after, run_if }: Job): GraphNode {
+  const note = after.length > 0 ? `after ${after.join(', ')}, on ${run_if}` : '';
+  return { id, name: id, after, status, tone: jobTones[status], note };
 }
 
 function PipelineControls({ pipeline: { id, name, status } }: { pipeline: Pipeline }) {

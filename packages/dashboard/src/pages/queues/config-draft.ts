@@ -7,8 +7,10 @@ export interface ConfigField {
   path: string;
   label: string;
   kind: 'text' | 'number' | 'boolean' | 'choice';
-  /** The values of a choice; the first is the default. */
+  /** The values of a choice. */
   options?: readonly string[];
+  /** What the server takes when the field is empty. */
+  preset: string;
   hint?: string;
 }
 
@@ -17,10 +19,11 @@ export interface ConfigGroup {
   fields: readonly ConfigField[];
 }
 
-const number = (path: string, label: string, hint?: string): ConfigField => ({
+const number = (path: string, label: string, preset: number, hint?: string): ConfigField => ({
   path,
   label,
   kind: 'number',
+  preset: preset.toLocaleString('en'),
   ...(hint !== undefined && { hint }),
 });
 
@@ -33,30 +36,31 @@ export const configGroups: readonly ConfigGroup[] = [
         path: 'callback.protocol',
         label: 'Protocol',
         kind: 'choice',
-        options: ['http', 'grpc', 'pull'],
-        hint: 'pull: workers claim the tasks.',
+        options: ['pull', 'http', 'grpc'],
+        preset: 'http',
+        hint: 'pull: workers claim the tasks; http and grpc: the queue calls you.',
       },
-      { path: 'callback.url', label: 'URL', kind: 'text' },
-      number('callback.timeout_ms', 'Timeout (ms)'),
-      { path: 'description', label: 'Description', kind: 'text' },
+      { path: 'callback.url', label: 'URL', kind: 'text', preset: '' },
+      number('callback.timeout_ms', 'Timeout (ms)', 30_000),
+      { path: 'description', label: 'Description', kind: 'text', preset: 'none' },
     ],
   },
   {
     title: 'Retry',
     fields: [
-      number('retry.max_attempts', 'Attempts'),
-      number('retry.initial_backoff_ms', 'First backoff (ms)'),
-      number('retry.max_backoff_ms', 'Longest backoff (ms)'),
-      number('retry.multiplier', 'Multiplier'),
+      number('retry.max_attempts', 'Attempts', 15),
+      number('retry.initial_backoff_ms', 'First backoff (ms)', 1_000),
+      number('retry.max_backoff_ms', 'Longest backoff (ms)', 3_600_000),
+      number('retry.multiplier', 'Multiplier', 2),
     ],
   },
   {
     title: 'Limits',
     fields: [
-      number('limits.max_in_flight', 'In flight'),
-      number('limits.dispatch_per_second', 'Dispatch per second', '0 means no limit.'),
-      number('limits.submit_per_second', 'Submit per second', '0 means no limit.'),
-      number('limits.max_pending', 'Pending', '0 means no limit.'),
+      number('limits.max_in_flight', 'In flight', 64),
+      number('limits.dispatch_per_second', 'Dispatch per second', 0, '0 means no limit.'),
+      number('limits.submit_per_second', 'Submit per second', 0, '0 means no limit.'),
+      number('limits.max_pending', 'Pending', 0, '0 means no limit.'),
     ],
   },
   {
@@ -67,10 +71,16 @@ export const configGroups: readonly ConfigGroup[] = [
         label: 'Ordering',
         kind: 'choice',
         options: ['none', 'group'],
+        preset: 'none',
       },
-      { path: 'circuit_breaker.enabled', label: 'Circuit breaker', kind: 'boolean' },
-      number('retention.succeeded_ms', 'Keep succeeded (ms)'),
-      number('retention.dead_ms', 'Keep dead (ms)', '0 means until purged.'),
+      {
+        path: 'circuit_breaker.enabled',
+        label: 'Circuit breaker',
+        kind: 'boolean',
+        preset: 'on with a callback',
+      },
+      number('retention.succeeded_ms', 'Keep succeeded (ms)', 86_400_000),
+      number('retention.dead_ms', 'Keep dead (ms)', 0, '0 means until purged.'),
     ],
   },
 ];

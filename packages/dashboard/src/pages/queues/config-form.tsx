@@ -8,7 +8,7 @@ interface ConfigFieldsProps {
   onChange: (draft: Json) => void;
 }
 
-/** The settings that are changed most; an empty field gets its default. */
+/** The settings that are changed most; an empty field gets its default, which it shows. */
 export function ConfigFields({ draft, errors, onChange }: ConfigFieldsProps) {
   // A pull queue has workers instead of an address.
   const isPull = valueAt(draft, 'callback.protocol') === 'pull';
@@ -55,7 +55,7 @@ interface ControlProps {
 }
 
 function Control({
-  field: { kind, options = booleans },
+  field: { kind, preset, options = booleans },
   value,
   isInvalid,
   isRequired,
@@ -71,7 +71,7 @@ function Control({
           onChange(target.value === '' ? undefined : chosen);
         }}
       >
-        <option value="">default</option>
+        <option value="">{`default: ${preset}`}</option>
         {options.map((option) => (
           <option key={option} value={option}>
             {kind === 'boolean' ? (option === 'true' ? 'on' : 'off') : option}
@@ -85,7 +85,7 @@ function Control({
       type={kind}
       step="any"
       required={isRequired}
-      placeholder={isRequired ? 'http://127.0.0.1:9000/run' : 'default'}
+      placeholder={isRequired ? 'http://127.0.0.1:9000/run' : preset}
       aria-invalid={isInvalid}
       value={typeof value === 'string' || typeof value === 'number' ? value : ''}
       onChange={({ target }) => {

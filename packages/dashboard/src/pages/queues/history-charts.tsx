@@ -5,7 +5,7 @@ import { count, durationTicks, millis } from '../../parts/format.js';
 import { useParam } from '../../parts/location.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { queueQueries, type QueueMetrics } from '../../queue/api.js';
-import { spacedPoints, type SpacedPoint } from './metrics-points.js';
+import { sinceFirstTask, spacedPoints, type SpacedPoint } from './metrics-points.js';
 
 type Range = '1h' | '6h' | '24h' | '7d' | '30d';
 
@@ -42,7 +42,7 @@ export function HistoryCharts({ queue }: { queue: string }) {
 }
 
 function Charts({ metrics }: { metrics: QueueMetrics }) {
-  const points = spacedPoints(metrics);
+  const points = sinceFirstTask(spacedPoints(metrics));
   const times = points.map(({ time }) => time);
   const line = (
     label: string,
@@ -63,8 +63,8 @@ function Charts({ metrics }: { metrics: QueueMetrics }) {
         label="Tasks in the queue"
         times={times}
         series={[
-          { ...line('pending', ({ pending }) => pending), kind: 'area' },
-          line('in flight', ({ in_flight }) => in_flight),
+          { ...line('pending', ({ pending }) => pending), kind: 'area', tone: 'muted' },
+          { ...line('in flight', ({ in_flight }) => in_flight), tone: 'busy' },
         ]}
         format={count}
         minTop={4}
@@ -73,10 +73,10 @@ function Charts({ metrics }: { metrics: QueueMetrics }) {
         title="Throughput per second"
         times={times}
         series={[
-          line('submitted', ({ submitted }) => perSecond(submitted)),
-          line('succeeded', ({ succeeded }) => perSecond(succeeded)),
-          line('failed', ({ failed }) => perSecond(failed)),
-          line('dead', ({ dead }) => perSecond(dead)),
+          { ...line('submitted', ({ submitted }) => perSecond(submitted)), tone: 'muted' },
+          { ...line('succeeded', ({ succeeded }) => perSecond(succeeded)), tone: 'good' },
+          { ...line('failed', ({ failed }) => perSecond(failed)), tone: 'warn' },
+          { ...line('dead', ({ dead }) => perSecond(dead)), tone: 'bad' },
         ]}
         format={rate}
         minTop={1}

@@ -10,14 +10,11 @@ import { Empty, Loaded } from '../../parts/states.js';
 import { VirtualTable, type Column } from '../../parts/virtual-table.js';
 import { queueQueries, type QueueItem } from '../../queue/api.js';
 import { ConfigDialog } from './config-dialog.js';
-import { rateText, type QueueHistory } from './rates.js';
 import { Sparkline } from './sparkline.js';
 import { QueueState } from './queue-state.js';
-import { useHistory } from './use-history.js';
 
 export function QueueList() {
   const queues = useQuery(queueQueries.all());
-  const history = useHistory(queues.data, queues.dataUpdatedAt);
   const search = useRef<HTMLInputElement>(null);
   useShortcut('/', 'Search queues', () => search.current?.focus());
   const [isCreating, setIsCreating] = useState(false);
@@ -43,7 +40,7 @@ export function QueueList() {
       }
     >
       <Loaded query={queues}>
-        {(list) => (list.length === 0 ? <NoQueues /> : <Table {...{ list, history, sought }} />)}
+        {(list) => (list.length === 0 ? <NoQueues /> : <Table {...{ list, sought }} />)}
       </Loaded>
       {isCreating && (
         <ConfigDialog
@@ -65,13 +62,12 @@ function NoQueues() {
 
 interface TableProps {
   list: readonly QueueItem[];
-  history: QueueHistory;
   sought: string;
 }
 
-function Table({ list, history, sought }: TableProps) {
+function Table({ list, sought }: TableProps) {
   const shown = useMemo(() => list.filter(({ name }) => name.includes(sought)), [list, sought]);
-  const columns = columnsFor(history, useIsNarrow());
+  const columns = columnsFor(useIsNarrow());
   return (
     <>
       <Totals list={list} />
@@ -113,7 +109,7 @@ const lastHour: Column<QueueItem> = {
   cell: ({ name }) => <Sparkline queue={name} />,
 };
 
-function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>[] {
+function columnsFor(isNarrow: boolean): Column<QueueItem>[] {
   return [
     {
       id: 'name',
@@ -147,14 +143,12 @@ function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>
       cell: ({ summary }) => count(summary.pending),
     },
     {
-      id: 'rate',
-      header: 'Δ pending/s',
-      width: '5.5rem',
+      id: 'workers',
+      header: 'Workers',
+      width: '5rem',
       numeric: true,
       wideOnly: true,
-      cell: ({ name }) => (
-        <span title="Net change of pending tasks per second">{rateText(history.rateOf(name))}</span>
-      ),
+      cell: ({ name, summary }) => <WorkerCount queue={name} isPull={!summary.callback_url} />,
     },
     lastHour,
     {
@@ -192,6 +186,14 @@ function columnsFor(history: QueueHistory, isNarrow: boolean): Column<QueueItem>
       ),
     },
   ];
+}
+
+/** Workers seen in the last minute; a callback has none. */
+function WorkerCount({ queue, isPull }: { queue: string; isPull: boolean }) {
+  const { data } = useQuery({ ...queueQueries.workers(queue), enabled: isPull });
+  if (!isPull || !data) return <span className="muted">–</span>;
+  const seen = data.filter(({ last_seen_at: at }) => Date.parse(at) > Date.now() - 60_000);
+  return <>{count(seen.length)}</>;
 }
 
 function DeadCount({ name, depth }: { name: string; depth: number }) {

@@ -20,3 +20,16 @@ export function spacedPoints({ points, step_s }: QueueMetrics): SpacedPoint[] {
   }
   return spaced;
 }
+
+/** Number of empty points before the first task of a young queue. */
+const lead = 3;
+
+/** Without the time before the first task, so that a young queue fills its chart. */
+export function sinceFirstTask(points: readonly SpacedPoint[]): readonly SpacedPoint[] {
+  const first = points.findIndex(({ point }) => point && isBusy(point));
+  return first > lead ? points.slice(first - lead) : points;
+}
+
+function isBusy({ pending, in_flight, submitted, succeeded, failed, dead }: MetricsPoint): boolean {
+  return [pending, in_flight, submitted, succeeded, failed, dead].some((value) => (value ?? 0) > 0);
+}

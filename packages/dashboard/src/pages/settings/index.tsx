@@ -3,14 +3,16 @@ import { useState, useSyncExternalStore } from 'react';
 import { queries } from '../../api/queries.js';
 import { logOut } from '../../api/login.js';
 import { tokenStore } from '../../api/token.js';
+import { Choice } from '../../parts/choice.js';
 import { DataTable, type DataColumn } from '../../parts/data-table.js';
 import { unknown } from '../../parts/format.js';
-import { useTextParam } from '../../parts/location.js';
+import { useParam, useTextParam } from '../../parts/location.js';
 import { Page, Panel } from '../../parts/page.js';
 import { useShortcutsOn } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { toast } from '../../parts/toast.js';
+import { useIsNarrow } from '../../parts/use-is-narrow.js';
 import { setTheme, useTheme, type Theme } from '../../style/theme.js';
 import { valueText, whyFixed, type ConfigEntry, type ConfigView } from './draft.js';
 import { EditDialog } from './edit-dialog.js';
@@ -80,7 +82,18 @@ function DaemonSettings({ view }: { view: ConfigView }) {
   const [text, setText] = useTextParam('q');
   const [isEditing, setEditing] = useState(false);
   const wanted = text.toLowerCase();
-  const shown = view.entries.filter(({ key }) => key.toLowerCase().includes(wanted));
+  const [which, setWhich] = useParam<'changed' | 'all'>(
+    'show',
+    // A phone would have to scroll through all of them.
+    useIsNarrow() ? 'changed' : 'all',
+    ['changed', 'all'],
+  );
+  const changed = view.entries.filter(({ source, pending }) => source !== 'default' || pending);
+  // A search looks everywhere.
+  const shown =
+    which === 'changed' && wanted === ''
+      ? changed
+      : view.entries.filter(({ key }) => key.toLowerCase().includes(wanted));
   return (
     <Panel
       title="Daemon"
@@ -124,8 +137,21 @@ function DaemonSettings({ view }: { view: ConfigView }) {
         config file, with a flag or with a <code>MILLRACE_…</code> variable. Tiers, the default
         backend and the thinking mode are under Backends &amp; usage.
       </p>
+      <div className="panel-body">
+        <Choice
+          label="Settings"
+          value={which}
+          options={[
+            { value: 'changed', text: `Changed ${changed.length}` },
+            { value: 'all', text: `All ${view.entries.length}` },
+          ]}
+          onChange={setWhich}
+        />
+      </div>
       <DataTable label="Daemon settings" columns={columns} rows={shown} rowKey={({ key }) => key} />
-      {shown.length === 0 && <Empty title="No setting matches." />}
+      {shown.length === 0 && (
+        <Empty title={wanted === '' ? 'Every setting has its default.' : 'No setting matches.'} />
+      )}
     </Panel>
   );
 }

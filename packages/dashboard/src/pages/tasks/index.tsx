@@ -1,7 +1,7 @@
 import { ApiError } from '@millrace/client';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
-import { queueQueries } from '../../queue/api.js';
+import { queueQueries, type Task } from '../../queue/api.js';
 import { Page, Panel } from '../../parts/page.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { TaskActions } from './actions.js';
@@ -12,6 +12,7 @@ export default function TaskPage({ params }: { params: Readonly<Record<string, s
   const id = params['id']!;
   const task = useQuery(queueQueries.task(id));
   const found = task.data;
+  const history = useQuery({ ...queueQueries.history(id, isOpen(found)), enabled: !!found });
   const above = found ? (
     <Link href={`/queues/${found.queue}`}>{found.queue}</Link>
   ) : (
@@ -31,10 +32,14 @@ export default function TaskPage({ params }: { params: Readonly<Record<string, s
       ) : (
         <Panel title="Task">
           <div className="panel-body">
-            <Loaded query={task}>{(one) => <TaskView task={one} />}</Loaded>
+            <Loaded query={task}>{(one) => <TaskView task={one} history={history.data} />}</Loaded>
           </div>
         </Panel>
       )}
     </Page>
   );
+}
+
+function isOpen(task: Task | undefined): boolean {
+  return task?.status === 'PENDING' || task?.status === 'IN_FLIGHT';
 }

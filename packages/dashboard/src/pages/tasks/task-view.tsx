@@ -5,18 +5,13 @@ import { Time } from '../../parts/time.js';
 import type { QueueSchema } from '@millrace/contract/queue';
 import type { Task } from '../../queue/api.js';
 import { bytesOf } from './content.js';
+import { FlowFacts, SignalForm, TaskTree } from './flow-parts.js';
+import { taskTones, type TaskHistory } from './timeline.js';
 import { TimelineView } from './timeline-view.js';
 import { Viewer } from './viewer.js';
 import './tasks.css';
 
 type Attempt = Task['attempts'][number];
-
-export const taskTones: Readonly<Record<Task['status'], Tone>> = {
-  PENDING: 'calm',
-  IN_FLIGHT: 'busy',
-  SUCCEEDED: 'good',
-  DEAD: 'bad',
-};
 
 const waits: Readonly<Record<string, string>> = {
   time: 'Not due yet.',
@@ -27,11 +22,20 @@ const waits: Readonly<Record<string, string>> = {
   group: 'Waiting for an earlier task of its group.',
   no_worker: 'No worker is connected.',
   dispatch: 'Ready to be dispatched.',
+  dependencies: 'Waiting for the tasks it depends on.',
+  timer: 'Suspended until a time.',
+  signal: 'Suspended until a signal arrives.',
+  tasks: 'Suspended until other tasks end.',
 };
 
+interface FullHistory extends TaskHistory {
+  children?: QueueSchema<'TaskTree'> | undefined;
+}
+
 /** All fields of a task, its payload and its attempts. */
-export function TaskView({ task }: { task: Task }) {
+export function TaskView({ task, history }: { task: Task; history?: FullHistory | undefined }) {
   const { status, waiting_for: waiting, headers } = task;
+  const signals = status === 'PENDING' ? history?.run?.wait?.signals : undefined;
   return (
     <div className="stack">
       <dl className="facts task-facts">
@@ -71,6 +75,15 @@ export function TaskView({ task }: { task: Task }) {
             </dd>
           </>
         )}
+        {task.wakes_at && (
+          <>
+            <dt>Wakes at</dt>
+            <dd>
+              <Time at={task.wakes_at} />
+            </dd>
+          </>
+        )}
+        <FlowFacts task={task} />
         {task.dead_at && (
           <>
             <dt>Dead at</dt>
@@ -93,9 +106,11 @@ export function TaskView({ task }: { task: Task }) {
           </>
         )}
       </dl>
+      {signals && <SignalForm key={signals.join()} id={task.id} names={signals} />}
       <Payload task={task} />
       <Result task={task} />
-      <History task={task} />
+      {history?.children && <TaskTree tree={history.children} />}
+      <History task={task} history={history} />
     </div>
   );
 }
@@ -105,6 +120,8 @@ const reasons: Readonly<Record<string, string>> = {
   PERMANENT: 'after a permanent failure',
   EXPIRED: 'because it expired',
   CANCELLED: 'because it was cancelled',
+  DEPENDENCY_FAILED: 'because a task it depends on did not succeed',
+  FLOW_STUCK: 'because it was suspended 10,000 times without recording a step',
 };
 
 function attemptsText({ attempt, max_attempts, total_attempts, redrive_count }: Task): string {
@@ -142,13 +159,13 @@ function ProgressRow({ progress }: { progress: QueueSchema<'Progress'> }) {
   );
 }
 
-function History({ task }: { task: Task }) {
+function History({ task, history }: { task: Task; history: TaskHistory | undefined }) {
   const { attempts } = task;
-  if (attempts.length === 0) return <p className="muted">No attempt has finished yet.</p>;
   return (
     <section aria-label="Attempts">
-      <h3>Attempts</h3>
-      <TimelineView task={task} />
+      <h3>{history?.run?.steps.length || history?.run?.wait ? 'Time line' : 'Attempts'}</h3>
+      <TimelineView task={task} {...(history && { history })} />
+      {attempts.length === 0 && <p className="muted">No attempt has finished yet.</p>}
       <ol className="task-attempts">
         {attempts.toReversed().map((attempt) => (
           <AttemptItem key={`${attempt.redrive}.${attempt.attempt}`} attempt={attempt} />

@@ -1,30 +1,37 @@
+import { Link } from 'wouter';
 import { now } from '../../parts/clock.js';
 import { duration } from '../../parts/format.js';
 import type { Task } from '../../queue/api.js';
-import { timelineOf } from './timeline.js';
+import { timelineOf, type TaskHistory, type Timeline } from './timeline.js';
 
-/** The attempts as bars on a time axis; the list below it has the details. */
-export function TimelineView({ task }: { task: Task }) {
-  if (task.attempts.length === 0) return null;
-  const { bars, ticks } = timelineOf(task, now());
+/** Attempts, steps, sleeps, waits and children as bars on a time axis. */
+export function TimelineView({ task, history = {} }: { task: Task; history?: TaskHistory }) {
+  const shownAt = now();
+  const { rows, ticks } = timelineOf(task, history, shownAt);
+  if (rows.length === 0) return null;
   return (
-    <div className="timeline" role="img" aria-label={summaryOf(task)}>
-      {bars.map(({ attempt, left, width }) => (
-        <div
-          key={`${attempt.redrive}.${attempt.attempt}.${attempt.started_at}`}
-          className="timeline-row"
-        >
-          <span className="timeline-name">{nameOf(attempt)}</span>
-          <span className="timeline-track">
-            <span
-              className={`timeline-bar timeline-${attempt.outcome.toLowerCase()}`}
-              style={{ left: `${left}%`, width: `${width}%` }}
-              title={`${attempt.outcome}: ${duration(attempt.duration_ms)}`}
-            />
-          </span>
-        </div>
-      ))}
-      <div className="timeline-row timeline-axis">
+    <div className="timeline">
+      <ol className="timeline-rows" aria-label={summaryOf(task, rows)}>
+        {rows.map((row) => {
+          const took = duration((row.endMs ?? shownAt) - row.startMs);
+          const name = row.task ? <Link href={`/tasks/${row.task}`}>{row.name}</Link> : row.name;
+          return (
+            <li key={row.key} className="timeline-row" title={`${row.name}: ${row.state}, ${took}`}>
+              <span className="timeline-name ellipsis">{name}</span>
+              <span className="timeline-track">
+                <span
+                  className={`timeline-bar timeline-${row.tone} timeline-${row.kind}`}
+                  style={{ left: `${row.left}%`, width: `${row.width}%` }}
+                />
+                <span className="visually-hidden">
+                  {row.kind}, {row.state}, {took}
+                </span>
+              </span>
+            </li>
+          );
+        })}
+      </ol>
+      <div className="timeline-row timeline-axis" aria-hidden="true">
         <span className="timeline-name" />
         <span className="timeline-track">
           {ticks.map(({ left, afterMs }) => (
@@ -38,11 +45,9 @@ export function TimelineView({ task }: { task: Task }) {
   );
 }
 
-/** `2`, or `R1 2` after the first redrive. */
-const nameOf = ({ attempt, redrive }: Task['attempts'][number]): string =>
-  redrive === 0 ? String(attempt) : `R${redrive} ${attempt}`;
-
-function summaryOf({ attempts }: Task): string {
+function summaryOf({ attempts }: Task, rows: Timeline['rows']): string {
   const total = attempts.reduce((sum, { duration_ms }) => sum + duration_ms, 0);
-  return `Timeline of ${attempts.length} attempts, ${duration(total)} of run time`;
+  const others = rows.length - attempts.length;
+  const more = others > 0 ? `, ${others} steps, waits and children` : '';
+  return `Timeline of ${attempts.length} attempts, ${duration(total)} of run time${more}`;
 }

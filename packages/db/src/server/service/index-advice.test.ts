@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { CollectionInfo } from '@millrace/engine/core/core';
 import { checkFind } from '@millrace/engine/query/query';
-import { compileIndex } from '@millrace/engine/format/entries';
+import { compileIndex, type IndexDefinition } from '@millrace/engine/format/entries';
 import { SlowQueryLog } from './index-advice.js';
 
 const scan = {
@@ -61,6 +61,23 @@ test('advice: none when an index cannot help, exists by now, or the collection i
   expect(log.advice([collection('people')])).toHaveLength(1);
   expect(log.advice([collection('people', [['city', 'age']])])).toEqual([]);
   expect(log.advice([collection('other')])).toEqual([]);
+});
+
+test('advice: text without case needs collation ci; words and vectors serve no filter', () => {
+  const log = new SlowQueryLog();
+  record(log, { filter: { field: 'name', op: 'eqi', value: 'ada' } });
+  expect(log.advice([collection('people')])).toMatchObject([{ fields: ['name'], collation: 'ci' }]);
+  expect(log.advice([collection('people', [['name']])])).toHaveLength(1);
+  const withKinds = (definition: IndexDefinition) =>
+    ({ id: 1, name: 'people', indexes: [{ definition }] }) as unknown as CollectionInfo;
+  expect(log.advice([withKinds({ fields: ['name'], collation: 'ci' })])).toEqual([]);
+  record(log, { filter: eq('city') }, { ...scan, index: 'search:title', fullScan: false });
+  record(log, { filter: eq('town') });
+  const advised = (definition: IndexDefinition) =>
+    log.advice([withKinds(definition)]).map(({ fields }) => fields.join());
+  expect(advised({ fields: ['town'], kind: 'search' })).toEqual(['name', 'town']);
+  expect(advised({ fields: ['town'], where: { a: 1 } })).toEqual(['name', 'town']);
+  expect(advised({ fields: ['town'] })).toEqual(['name']);
 });
 
 test('advice: the log is bounded', () => {

@@ -1,5 +1,6 @@
 import type { CollectionInfo } from '@millrace/engine/core/core';
 import type { Condition, FieldTest } from '@millrace/engine/value/filter';
+import type { IndexDefinition } from '@millrace/engine/format/entries';
 import type { SortOrder } from '@millrace/engine/query/sort';
 import type { PlanReport } from '@millrace/engine/query/source';
 
@@ -19,6 +20,8 @@ export interface SlowQuery {
 export interface Advice {
   collection: string;
   fields: string[];
+  /** `ci`: of text without its case. */
+  collation: string;
   queryCount: number;
   totalMs: number;
   maxMs: number;
@@ -39,14 +42,18 @@ export class SlowQueryLog {
 
   record({ collection, condition, order, plan, shape, endedAt }: SlowQuery): void {
     if (!needsIndex(plan)) return;
-    const fields = fieldsFor(condition, order);
+    const sensitive = fieldsFor(condition, order);
+    const isFolded = sensitive.length === 0;
+    const fields = isFolded ? fieldsTested(condition, foldedTests).slice(0, 1) : sensitive;
     if (fields.length === 0) return;
-    const key = JSON.stringify([collection, fields]);
+    const collation = isFolded ? 'ci' : '';
+    const key = JSON.stringify([collection, fields, collation]);
     const before = this.#entries.get(key);
     this.#entries.delete(key);
     this.#entries.set(key, {
       collection,
       fields,
+      collation,
       queryCount: (before?.queryCount ?? 0) + 1,
       totalMs: (before?.totalMs ?? 0) + plan.elapsedMs,
       maxMs: Math.max(before?.maxMs ?? 0, plan.elapsedMs),
@@ -64,35 +71,45 @@ export class SlowQueryLog {
   advice(collections: readonly CollectionInfo[]): Advice[] {
     const byName = new Map(collections.map((each) => [each.name, each]));
     return [...this.#entries.values()]
-      .filter(({ collection, fields }) => {
-        const indexes = byName.get(collection)?.indexes;
-        return indexes && !indexes.some(({ definition }) => serves(definition.fields, fields));
+      .filter((advice) => {
+        const indexes = byName.get(advice.collection)?.indexes;
+        return indexes && !indexes.some(({ definition }) => serves(definition, advice));
       })
       .sort((a, b) => b.totalMs - a.totalMs);
   }
 }
 
-function serves(existing: readonly string[], wanted: readonly string[]): boolean {
-  return wanted.every((field, i) => existing[i] === field);
+/** An index of words or vectors or a partial one does not serve what an index of values would. */
+function serves(index: IndexDefinition, { fields, collation }: Advice): boolean {
+  if (index.kind !== undefined || index.where !== undefined) return false;
+  if ((index.collation ?? '') !== collation) return false;
+  return fields.every((field, i) => index.fields[i] === field);
 }
 
 function needsIndex(plan: PlanReport): boolean {
+  // A search or vector index gives the hits; an index of values cannot be used beside it.
+  if (/(?:search|vector):/.test(plan.index)) return false;
   const isPoor = plan.rowsScanned >= poorRatio * Math.max(1, plan.rowsReturned);
   return plan.fullScan || plan.sortedInMemory || isPoor;
 }
 
 const equalities: ReadonlySet<string> = new Set(['eq', 'in']);
+const foldedTests: ReadonlySet<string> = new Set(['eqi', 'startsWithi']);
 const ranges: ReadonlySet<string> = new Set(['gt', 'gte', 'lt', 'lte', 'between', 'prefix']);
 
 /** Fields that are equal first, then those of the order or else one that is in a range. */
 function fieldsFor(condition: Condition, order: SortOrder | undefined): string[] {
-  const tests = testsOf(condition);
-  const named = (ops: ReadonlySet<string>) =>
-    tests.filter(({ op }) => ops.has(op)).map(({ field }) => field.text);
+  const named = (ops: ReadonlySet<string>) => fieldsTested(condition, ops);
   const sorted = (order?.keys ?? []).map(({ path }) => path.text);
   const rest = sorted.length > 0 ? sorted : named(ranges).slice(0, 1);
   const fields = [...named(equalities), ...rest].filter((field) => !field.startsWith('$'));
   return [...new Set(fields)].slice(0, maxFields);
+}
+
+function fieldsTested(condition: Condition, ops: ReadonlySet<string>): string[] {
+  return testsOf(condition)
+    .filter(({ op }) => ops.has(op))
+    .map(({ field }) => field.text);
 }
 
 /** The tests that every match passes. */

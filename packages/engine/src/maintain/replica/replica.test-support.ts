@@ -6,8 +6,21 @@ import { Refusal } from '@millrace/kit/errors';
 import type { IncomingCommit } from './apply-commit.js';
 
 export const collections = {
-  a: { indexes: [{ fields: ['n'] }, { fields: ['u'], unique: true }, { fields: ['tags', 'n'] }] },
-  b: { indexes: [{ fields: ['u', '$key'], sparse: true }] },
+  a: {
+    indexes: [
+      { fields: ['n'] },
+      { fields: ['u'], unique: true },
+      { fields: ['tags', 'n'] },
+      { search: ['text'], language: 'en' },
+      { vector: 'v', dims: 2 },
+    ],
+  },
+  b: {
+    indexes: [
+      { fields: ['u', '$key'], sparse: true },
+      { fields: ['text'], collation: 'ci' as const, where: { n: { gt: 2 } } },
+    ],
+  },
 };
 
 /** One change or a few as one commit, of any kind; what is refused is no commit. */
@@ -18,6 +31,8 @@ export async function randomCommit(db: Database, random: Random, clock: ManualCl
   const document = () => ({
     n: random.integer(0, 5),
     ...(random.next() < 0.6 && { u: random.integer(0, 12) }),
+    ...(random.next() < 0.5 && { text: `Running ${random.integer(0, 3)} queues` }),
+    ...(random.next() < 0.5 && { v: [random.next(), random.next()] }),
     ...(random.next() < 0.3 && { tags: ['x', 'y', 'z'].slice(random.integer(0, 2)) }),
   });
   const docs = db.collection(name);

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { problemsOf } from '../../../test/consistency.test-support.js';
 import { refuse } from '../../value/documents.js';
 import { commitsOf, refusalOf, useScratch } from '../../../test/scratch.test-support.js';
+import { putDeclaration } from '../../write/catalog-changes.js';
 import { lineageOf } from '../../storage/file/tables.js';
 import { applyCommit, notedLeaderSeq } from './apply-commit.js';
 import { canCut } from './cut-tail.js';
@@ -35,6 +36,23 @@ describe('commits of a leader', () => {
     expect(commitsOf(follower).map(({ at }) => at)).toEqual(commitsOf(leader).map(({ at }) => at));
     expect((await follower.verify()).problems).toEqual([]);
     expect(follower.core.state.seq).toBeGreaterThan(100);
+  });
+
+  test('with an index of an unknown kind are refused, and so is their database', async () => {
+    const leader = await scratch.open();
+    const follower = await scratch.open({ seal: sealed });
+    await leader.collection('docs').insert({ n: 1 });
+    const index = { fields: ['n'], kind: 'hologram' as never };
+    await leader.transact(({ commit }) =>
+      putDeclaration(leader.core, commit, 'index:docs:n', { collection: 'docs', index }),
+    );
+    const [one, two] = commitsOf(leader).map((commit) => asIncoming(leader, commit));
+    await applyCommit(follower.core, one!);
+    const reason = 'is of the kind "hologram", which this version does not know: upgrade it';
+    await expect(applyCommit(follower.core, two!)).rejects.toThrow(reason);
+    expect(follower.core.state.seq).toBe(1);
+    expect(recordsOf(follower)).toHaveLength(1);
+    await expect(scratch.reopen(leader)).rejects.toThrow(reason);
   });
 
   test('know how far the leader was, also after a restart', async () => {
