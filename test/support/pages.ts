@@ -26,7 +26,6 @@ export const pagesOfServers = [
   'docs/how-to/coming-from-bullmq.md',
   'docs/how-to/coming-from-sqlite.md',
   'docs/how-to/coming-from-claude-squad.md',
-  'docs/security.md',
 ];
 
 /** One story over several pages, in this order. */
