@@ -102,7 +102,7 @@ test('task page: shows the attempts on a time axis and redrives', () =>
     const { tasks } = await rig.stores.queue('GET', '/v1/queues/mail.send/dlq?limit=1');
     const { id } = tasks[0];
     await page.goto(`${rig.daemon.url}/#/tasks/${id}`);
-    await page.getByRole('list', { name: /Timeline of \d attempts/ }).waitFor();
+    await page.getByRole('img', { name: /Timeline of \d attempts/ }).waitFor();
     await page.getByRole('group', { name: 'JSON tree' }).getByText('letter').waitFor();
     await page.getByRole('button', { name: 'Hex' }).click();
     await page.getByText(/^00000000 {2}7b 22/).waitFor();
@@ -128,7 +128,7 @@ test.each(appearances)('task page: accessible at $width in $theme', async (appea
   await rig.on(
     `/tasks/${tasks[0].id}`,
     async (page, watched) => {
-      await page.getByRole('list', { name: /Timeline of/ }).waitFor();
+      await page.getByRole('img', { name: /Timeline of/ }).waitFor();
       await watched.expectAccessible();
       await watched.screenshot('task');
     },
