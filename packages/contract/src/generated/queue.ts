@@ -2060,6 +2060,10 @@ export interface components {
        *     absent.
        */
       wakes_at?: components['schemas']['NullableTimestamp'];
+      /** @description Number of recorded steps, if there are any. */
+      step_count?: number;
+      /** @description Whether it has child tasks; absent if not. */
+      has_children?: boolean;
     };
     /** @description One attempt that has ended. What does not apply is null. */
     Attempt: {
