@@ -11,13 +11,16 @@ import { campaignSize } from '../../../test/support/campaign.js';
 import { storeProblems } from '../src/storage/embedded/consistency.test-support.js';
 import { openEmbeddedStore } from '../src/storage/embedded/open.js';
 import { MemoryStore } from './support/memory-store/index.js';
-import { ModelRun, operations } from './task-store/model-run.js';
+import { flowOperations, ModelRun, operations } from './task-store/model-run.js';
 
 const runs = Number(process.env['MILLRACE_RUNS'] ?? campaignSize({ quick: 20, full: 60 }));
 
-test('model: the embedded store returns the same as the memory store', async () => {
+test.each([
+  ['tasks', operations],
+  ['flows', flowOperations],
+])('model: the embedded store returns the same as the memory store, %s', async (_of, some) => {
   await fc.assert(
-    fc.asyncProperty(operations, async (list) => {
+    fc.asyncProperty(some, async (list) => {
       const directory = mkdtempSync(join(tmpdir(), 'millrace-queue-'));
       const store = await openEmbeddedStore(directory, {
         clock: systemClock,

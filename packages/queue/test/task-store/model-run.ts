@@ -4,11 +4,14 @@ import { expect } from 'vitest';
 import { auditFault, auditToWire } from '../../src/core/audit.js';
 import type { WholeTask } from '../../src/core/task.js';
 import type { TaskFilter } from '../../src/storage/port/task-list.js';
-import type { NewTask, TaskStore } from '../../src/storage/port/task-store.js';
+import { recordSteps, sendSignal } from '../../src/storage/port/flow-run.js';
+import { readRuns } from '../../src/storage/port/flow-runs.js';
+import type { NewTask, Settlement, TaskStore } from '../../src/storage/port/task-store.js';
 import { noon, settlementOf, someAttempt, someConfig } from './fixture.js';
 
 /** One operation on both stores; numbers select existing items. */
-export type Operation = readonly [kind: (typeof kinds)[number], ...numbers: number[]];
+export type Operation = readonly [kind: Kind, ...numbers: number[]];
+type Kind = (typeof kinds)[number] | (typeof flowKinds)[number];
 
 const kinds = [
   'insert',
@@ -34,10 +37,17 @@ const kinds = [
   'wait',
 ] as const;
 
-export const operations = fc.array(
-  fc.tuple(fc.constantFrom(...kinds), ...Array.from({ length: 5 }, () => fc.nat({ max: 9_999 }))),
-  { minLength: 5, maxLength: 60 },
-) as fc.Arbitrary<Operation[]>;
+const flowKinds = ['insert_flow', 'steps', 'signal'] as const;
+
+const listOf = (all: readonly Kind[]) =>
+  fc.array(
+    fc.tuple(fc.constantFrom(...all), ...Array.from({ length: 5 }, () => fc.nat({ max: 9_999 }))),
+    { minLength: 5, maxLength: 60 },
+  ) as fc.Arbitrary<Operation[]>;
+
+export const operations = listOf(kinds);
+/** With dependencies, children, steps, suspensions and signals. */
+export const flowOperations = listOf([...kinds, ...flowKinds]);
 
 const queues = ['mail', 'post'];
 const filters: readonly TaskFilter[] = [
@@ -63,6 +73,7 @@ export class ModelRun {
   #tokens = 0;
   #lists = 0;
   #fifo = false;
+  #hasFlows = false;
 
   constructor(
     private readonly model: TaskStore,
@@ -71,6 +82,7 @@ export class ModelRun {
 
   async run(list: readonly Operation[]): Promise<void> {
     this.#fifo = list.length % 2 === 0;
+    this.#hasFlows = list.some(([kind]) => (flowKinds as readonly string[]).includes(kind));
     for (const queue of queues) await this.#putQueue(queue);
     for (const [kind, ...numbers] of list) {
       await this.#do(kind, numbers as [number, number, number, number, number]);
@@ -95,6 +107,38 @@ export class ModelRun {
           this.#newTask(queue, c + i, d + 7 * i, e + 3 * i),
         );
         await this.#both((store) => store.insertTasks(tasks, this.#now));
+        return;
+      }
+      case 'insert_flow': {
+        const parents = this.#some(d, e % 2);
+        const tasks = Array.from({ length: 1 + (b % 3) }, (_, i) => {
+          const on = (c + i) % 3 === 0 ? ('end' as const) : ('success' as const);
+          const task = this.#newTask(queue, c + i, d + 7 * i, e + 3 * i);
+          const dependsOn = [...new Set(this.#some(c + i, e % 3))]
+            .filter((id) => id !== task.id)
+            .map((id) => ({ id, on }));
+          return { ...task, flow: { dependsOn, ...(parents[0] && { parentId: parents[0] }) } };
+        });
+        await this.#both((store) => store.insertTasks(tasks, this.#now));
+        return;
+      }
+      case 'steps': {
+        const claim = this.#claims.at(-1 - (a % (this.#claims.length || 1)));
+        if (!claim) return;
+        const steps = [{ name: `step-${b % 3}`, result: String(c), consumes: [`s${d % 4}`] }];
+        const record = { id: claim.id, token: claim.lease!.token, now: this.#now, steps };
+        await this.#both((store) =>
+          store.runFlow(() => recordSteps({ ...record, maxSteps: 2 }), this.#now),
+        );
+        return;
+      }
+      case 'signal': {
+        const [id] = this.#some(a, 1);
+        if (id === undefined) return;
+        const signal = { id: `s${b % 4}`, name: `n${c % 2}`, payload: String(d) };
+        await this.#both((store) =>
+          store.runFlow(() => sendSignal(id, signal, this.#now), this.#now),
+        );
         return;
       }
       case 'claim':
@@ -225,7 +269,7 @@ export class ModelRun {
   async #settle(a: number, b: number, c: number): Promise<void> {
     if (this.#claims.length === 0) return;
     const settlements = Array.from({ length: 1 + (a % 3) }, (_, i) => {
-      const kind = (b + i) % 5;
+      const kind = (b + i) % (this.#hasFlows ? 6 : 5);
       const dueAt = this.#now + (c % 4) * 300;
       const verdict =
         kind < 2
@@ -234,7 +278,9 @@ export class ModelRun {
             ? ({ kind: 'retry', dueAt } as const)
             : kind === 3
               ? ({ kind: 'dead', reason: 'PERMANENT' } as const)
-              : ({ kind: 'handed_back', dueAt } as const);
+              : kind === 4
+                ? ({ kind: 'handed_back', dueAt } as const)
+                : ({ kind: 'suspended', dueAt: this.#now, flow: {} } as const);
       // Young claims more often than old ones.
       const back = (c + i * 5) % Math.min(this.#claims.length, i === 2 ? 99 : 8);
       const error = { errorType: `E${b % 2}`, message: 'no', httpStatus: 500 + (c % 2), at: 1 };
@@ -242,9 +288,27 @@ export class ModelRun {
         now: this.#now,
         ...(kind === 0 ? { result: JSON.stringify({ a }) } : { error }),
         ...(kind === 1 && c % 5 === 0 && { resultDropped: true }),
+        ...(kind === 5 && this.#suspension(a, c)),
+        ...(kind === 5 &&
+          c % 2 === 0 && { steps: [{ name: 'wait', consumes: ['s0'] }], maxSteps: 3 }),
       });
     });
     await this.#both((store) => store.settle(settlements));
+  }
+
+  #suspension(a: number, c: number): Pick<Settlement, 'suspension' | 'error'> {
+    const tasks = this.#some(a, c % 3);
+    const suspension = {
+      ...(c % 3 === 0 && { until: this.#now + (a % 30) * 100 }),
+      ...(c % 4 > 0 && { signals: [`n${a % 2}`] }),
+      ...(tasks.length > 0 && { tasks }),
+      mode: c % 5 === 0 ? ('all' as const) : ('any' as const),
+    };
+    const isEmpty = Object.keys(suspension).length === 1;
+    return {
+      suspension: isEmpty ? { ...suspension, signals: ['n0'] } : suspension,
+      error: undefined,
+    };
   }
 
   async #putQueue(queue: string): Promise<void> {
@@ -267,7 +331,15 @@ export class ModelRun {
   /** All reads of a store. */
   async #compare(): Promise<void> {
     for (const queue of queues) {
-      await this.#both((store) => store.counts(queue));
+      await this.#both(async (store) => {
+        const { waits, ...counts } = await store.counts(queue);
+        return {
+          ...counts,
+          waits: Object.entries(waits)
+            .filter(([, count]) => count > 0)
+            .toSorted(),
+        };
+      });
       await this.#both((store) => store.deadGroups({ queue, limit: 10 }));
       for (const order of ['newest_first', 'oldest_first'] as const) {
         const filter = order === 'newest_first' ? {} : { errorType: 'E1' };
@@ -306,7 +378,11 @@ export class ModelRun {
   }
 
   async #compareTasks(): Promise<void> {
-    for (const id of this.#ids) await this.#both((store) => store.getTask(id));
+    for (const id of this.#ids) {
+      const task = await this.#both((store) => store.getTask(id));
+      if (!task || !('flow' in task)) continue;
+      await this.#both(async (store) => JSON.stringify([...(await readRuns(store, [task]))]));
+    }
     const records = await this.#both((store) => store.auditPage({ limit: 1_000 }));
     let last;
     for (const record of records.toReversed()) {
@@ -319,8 +395,10 @@ export class ModelRun {
 /** Buffers and plain arrays of bytes are the same to a reader. */
 function plain(value: unknown): unknown {
   return JSON.parse(
-    JSON.stringify(value, (_key, each: unknown) =>
-      each instanceof Uint8Array ? Buffer.from(each).toString('base64') : (each ?? null),
-    ) ?? 'null',
+    JSON.stringify(value, (key, each: unknown) => {
+      // What is undefined in a flow is not stored.
+      if (key === 'flow' && each) return JSON.parse(JSON.stringify(each)) as unknown;
+      return each instanceof Uint8Array ? Buffer.from(each).toString('base64') : (each ?? null);
+    }) ?? 'null',
   );
 }

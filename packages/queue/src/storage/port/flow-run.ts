@@ -46,7 +46,8 @@ function* suspendTask(settlement: Settlement, suspension: Suspension): FlowProgr
   if (suspensions >= maxSuspensions) return yield* stuck(settlement);
   const open = awaited.filter((each) => {
     const found = known.get(each);
-    return found && isTask(found) && !isEnded(found.status);
+    // One that waited for itself would never wake.
+    return each !== id && found && isTask(found) && !isEnded(found.status);
   });
   const { until, signals = [], mode } = suspension;
   const kind = signals.length > 0 ? 'signal' : awaited.length > 0 ? 'tasks' : 'timer';

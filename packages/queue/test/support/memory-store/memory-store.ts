@@ -238,6 +238,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     this.notifyCancelled(change.id);
     this.#note('cancelled', row, change.now, { error: row.lastError });
     this.#end(row);
+    this.#notifyWaiters();
     this.#notify([row.queue]);
     return result;
   }
@@ -253,6 +254,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
       this.#end(row);
       cancelled.push(id);
     }
+    this.#notifyWaiters();
     this.#record('cancel', change, change.selector, cancelled.length);
     if (cancelled.length > 0) this.#notify([change.queue]);
     return cancelled;
@@ -313,6 +315,7 @@ export class MemoryStore extends ListeningStore implements TaskStore {
       this.#note('dead', row, request.now, { error: row.lastError, deadReason: 'EXPIRED' });
       this.#end(row);
     }
+    this.#notifyWaiters();
     this.#notify(rows.map((row) => row.queue));
     return rows.map(toTask);
   }
@@ -475,7 +478,6 @@ export class MemoryStore extends ListeningStore implements TaskStore {
     this.#keys.release(row);
     this.notifyEnded(row);
     this.#noteEnd(row);
-    this.#notifyWaiters();
   }
 
   #noteEnd({ id, status, flow, completedAt, deadAt }: MemoryRow): void {
