@@ -84,7 +84,6 @@ export const examples = {
           rows_returned: 84,
           filter: 'city eq, order by age',
           last_at: '2026-01-06T10:00:00.000Z',
-          collation: '',
         },
       ],
     },

@@ -140,3 +140,17 @@ test('schema: the rules of the server, its violations, and the fields of the rec
     await page.getByLabel('JSON Schema').getByText('"required"').waitFor();
     await page.getByRole('rowheader', { name: 'city' }).waitFor();
   }));
+
+test('search: words find records, with scores and hits', async () => {
+  const definition = { search: ['name'], language: 'none' };
+  await rig.stores.database('POST', '/v1/admin/collections/people/indexes', definition);
+  await rig.on('/database/people', async (page, watched) => {
+    await page.getByLabel('Search words').fill('person 42');
+    await page.getByRole('button', { name: 'Run', exact: true }).click();
+    await page.getByRole('columnheader', { name: 'Score' }).waitFor();
+    const hits = page.locator('mark');
+    await eventually(async () => expect(await hits.allTextContents()).toEqual(['person', '42']));
+    expect(page.url()).toMatch(/[?&]q=person(?:\+|%20)42/);
+    await watched.expectAccessible();
+  });
+});

@@ -794,8 +794,8 @@ export interface components {
        * @description When the last one ended.
        */
       last_at?: string;
-      /** @description `ci` for an index of text without its case, which `eqi` and `startsWithi` need. */
-      collation: string;
+      /** @description `ci` for an index of text without its case, which `eqi` and `startsWithi` need. Left out: text as it is. */
+      collation?: string;
     };
     /** @description One index of a collection. */
     IndexStatus: {

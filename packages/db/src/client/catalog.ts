@@ -123,7 +123,7 @@ export class RemoteCatalog {
       rowsReturned: Number(each.rowsReturned),
       filter: each.filter,
       lastAt: dateOf(each.lastAt),
-      collation: each.collation,
+      collation: each.collation ?? '',
     }));
   }
 }

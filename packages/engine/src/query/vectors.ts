@@ -78,7 +78,7 @@ function vectorIndex({ collection }: QuerySource, { field, vector }: CheckedNear
 }
 
 const everyEntry = { start: Buffer.of(0), end: Buffer.of(0xff) };
-const chunkRows = 256;
+const chunkRows = 1_024;
 
 /** Calls `visit` with the stored vector of every entry, `undefined` where there is none. */
 async function eachVector(

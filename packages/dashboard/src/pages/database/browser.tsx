@@ -92,6 +92,7 @@ export function Browser({ collection }: { collection: string }) {
             {...{ draft, error }}
             fields={names}
             isFilterOnly={tab === 'aggregate'}
+            isSearchable={status?.indexes.some(({ kind }) => kind === 'search') ?? false}
             onDraft={setDraft}
             onRun={run}
           />

@@ -27,6 +27,7 @@ export function columnsFor(parts: ColumnParts): Column<DbRecord>[] {
   const { fields, records, savingId, isNarrow, onOpen, onEdit } = parts;
   const sample = records.slice(0, sampleSize);
   const hasKeys = sample.some(({ key }) => key);
+  const isSearch = sample.some(({ score }) => score !== undefined);
   return [
     {
       id: 'key',
@@ -43,6 +44,7 @@ export function columnsFor(parts: ColumnParts): Column<DbRecord>[] {
         </>
       ),
     },
+    ...(isSearch ? hitColumns : []),
     ...fields.map((field): Column<DbRecord> => ({
       id: `data.${field}`,
       header: field,
@@ -76,6 +78,39 @@ export function columnsFor(parts: ColumnParts): Column<DbRecord>[] {
       cell: ({ updated_at }) => <Time at={updated_at} />,
     },
   ];
+}
+
+/** How well a record matches a search, and where. */
+const hitColumns: Column<DbRecord>[] = [
+  {
+    id: 'score',
+    header: 'Score',
+    width: '4.5rem',
+    numeric: true,
+    cell: ({ score }) => score?.toFixed(2),
+  },
+  {
+    id: 'hits',
+    header: 'Hits',
+    width: 'minmax(10rem, 40fr)',
+    wideOnly: true,
+    resizable: true,
+    cell: ({ highlights = {} }) => (
+      <span className="ellipsis">
+        {(Object.values(highlights) as string[][]).flat().map(marked)}
+      </span>
+    ),
+  },
+];
+
+/** A fragment with its hits in <mark>; everything else in it is text. */
+function marked(fragment: string, key: number) {
+  const parts = fragment.split(/<mark>(.*?)<\/mark>/s);
+  return (
+    <span key={key}>
+      {parts.map((part, i) => (i % 2 === 1 ? <mark key={i}>{part}</mark> : part))}{' '}
+    </span>
+  );
 }
 
 const sampleSize = 50;

@@ -8,6 +8,8 @@ interface QueryBuilderProps {
   fields: readonly string[];
   /** Leaves out order and limit, which an aggregate has of its own. */
   isFilterOnly: boolean;
+  /** The collection has a search index. */
+  isSearchable: boolean;
   onDraft: (draft: Draft) => void;
   onRun: () => void;
 }
@@ -20,6 +22,7 @@ export function QueryBuilder({
   error,
   fields,
   isFilterOnly,
+  isSearchable,
   onDraft,
   onRun,
 }: QueryBuilderProps) {
@@ -48,6 +51,17 @@ export function QueryBuilder({
           <option key={name} value={name} />
         ))}
       </datalist>
+      {isSearchable && !isFilterOnly && (
+        <label className="field">
+          Search words
+          <input
+            type="search"
+            value={draft.search}
+            placeholder='durable "exact phrase" pre* -not'
+            onChange={(event) => onDraft({ ...draft, search: event.target.value })}
+          />
+        </label>
+      )}
       {rows.map((row, index) => (
         <RowEditor
           key={row.id}

@@ -5,6 +5,7 @@ import { emptyDraft, type Draft } from './query.js';
 
 test('draftIn: reads what paramsOf wrote', () => {
   const draft: Draft = {
+    search: 'durable "exact phrase"',
     rows: [
       { id: 0, field: 'age', op: 'gt', value: '30' },
       { id: 1, field: 'full name', op: 'eq', value: '"Ada & Co" ' },

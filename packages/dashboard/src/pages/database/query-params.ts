@@ -1,7 +1,7 @@
 import { emptyDraft, ops, type Draft, type Row } from './query.js';
 
 /**
- * A query in the address: `where=age gt 30`, repeated, with `match`, `sort` and `limit`. A field is
+ * A query in the address: `where=age gt 30`, repeated, with `q`, `match`, `sort` and `limit`. A field is
  * encoded, because a space ends it.
  */
 export function draftIn(text: string): Draft {
@@ -9,6 +9,7 @@ export function draftIn(text: string): Draft {
   const sort = params.get('sort') ?? '';
   const limit = params.get('limit') ?? '';
   return {
+    search: params.get('q') ?? '',
     rows: params.getAll('where').flatMap(rowOf),
     match: params.get('match') === 'any' ? 'any' : 'all',
     sortBy: sort.replace(/^-/, ''),
@@ -28,8 +29,9 @@ function rowOf(text: string, index: number): Row[] {
   }
 }
 
-export function paramsOf({ rows, match, sortBy, descending, limit }: Draft) {
+export function paramsOf({ search, rows, match, sortBy, descending, limit }: Draft) {
   return {
+    q: search.trim(),
     where: rows.map(({ field, op, value }) => `${encodeURIComponent(field.trim())} ${op} ${value}`),
     match: rows.length > 1 && match === 'any' ? 'any' : '',
     sort: sortBy.trim() === '' ? '' : `${descending ? '-' : ''}${sortBy.trim()}`,

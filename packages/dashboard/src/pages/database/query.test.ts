@@ -20,6 +20,12 @@ test('queryOf: joins several rows with and, or with or', () => {
   expect(queryOf({ ...emptyDraft, rows, match: 'any' })).toEqual({ filter: { or: conditions } });
 });
 
+test('queryOf: a search has its own order', () => {
+  const rows = [row('age', 'gt', '18')];
+  const query = queryOf({ ...emptyDraft, rows, search: ' durable ', sortBy: 'age' });
+  expect(query).toEqual({ filter: { field: 'age', op: 'gt', value: 18 }, search: 'durable' });
+});
+
 test('queryOf: includes the sort', () => {
   const query = queryOf({ ...emptyDraft, sortBy: ' age ', descending: true });
   expect(query).toEqual({ order_by: [{ field: 'age', desc: true }] });

@@ -13,6 +13,8 @@ export interface FindBody {
   cursor?: string;
   explain?: boolean;
   count_only?: boolean;
+  /** Words to find; best hits first. */
+  search?: string;
 }
 
 export type AggregateOp = 'count' | 'sum' | 'avg' | 'min' | 'max' | 'count_distinct';
@@ -42,6 +44,8 @@ export interface Row {
 }
 
 export interface Draft {
+  /** Words to find, in a collection with a search index. */
+  search: string;
   rows: readonly Row[];
   match: 'all' | 'any';
   sortBy: string;
@@ -50,6 +54,7 @@ export interface Draft {
 }
 
 export const emptyDraft: Draft = {
+  search: '',
   rows: [],
   match: 'all',
   sortBy: '',
@@ -95,11 +100,13 @@ export class DraftError extends Error {
 }
 
 /** Builds the query of a draft. Throws a DraftError with the row that is invalid. */
-export function queryOf({ rows, match, sortBy, descending }: Draft): FindBody {
+export function queryOf({ search, rows, match, sortBy, descending }: Draft): FindBody {
   const conditions = rows.map(conditionOf);
   const [first, ...more] = conditions;
   const filter: Condition | undefined =
     more.length === 0 ? first : { [match === 'all' ? 'and' : 'or']: conditions };
+  // The rank of the hits is their order.
+  if (search.trim() !== '') return { ...(filter && { filter }), search: search.trim() };
   return {
     ...(filter && { filter }),
     ...(sortBy.trim() !== '' && { order_by: [{ field: sortBy.trim(), desc: descending }] }),

@@ -5,6 +5,7 @@ import type { FindBody } from './query.js';
 import type { WatchedChange } from './use-watch.js';
 
 const pageSize = 200;
+const maxHits = 1_000;
 
 export interface SubmittedQuery {
   body: FindBody;
@@ -25,7 +26,8 @@ export function useFind(collection: string, { body, limit, run }: SubmittedQuery
     queryFn: ({ pageParam: { cursor, got } }) =>
       find(collection, {
         ...body,
-        limit: Math.min(pageSize, limit - got),
+        // A search has no further pages.
+        limit: Math.min(body.search === undefined ? pageSize : maxHits, limit - got),
         ...(cursor === '' ? { explain: true } : { cursor }),
       }),
     initialPageParam: { cursor: '', got: 0 },

@@ -66,13 +66,16 @@ export function catalogMethods(parts: ServiceParts): CatalogMethods {
     },
     AdviseIndexes: () =>
       create(AdviseIndexesResponseSchema, {
-        advice: parts.slowQueries.advice(parts.database.catalog.collections()).map((each) => ({
-          ...each,
-          queryCount: BigInt(each.queryCount),
-          rowsScanned: BigInt(each.rowsScanned),
-          rowsReturned: BigInt(each.rowsReturned),
-          lastAt: timestamp(each.lastAt),
-        })),
+        advice: parts.slowQueries
+          .advice(parts.database.catalog.collections())
+          .map(({ collation, ...each }) => ({
+            ...each,
+            ...(collation !== '' && { collation }),
+            queryCount: BigInt(each.queryCount),
+            rowsScanned: BigInt(each.rowsScanned),
+            rowsReturned: BigInt(each.rowsReturned),
+            lastAt: timestamp(each.lastAt),
+          })),
       }),
   };
 }
