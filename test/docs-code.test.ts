@@ -215,6 +215,10 @@ const readers: Readonly<Record<string, readonly ((text: string) => unknown)[]>> 
     // test/docs-servers.test.ts runs it.
     (text) => expect(parse(text)).toMatchObject({ jobs: expect.any(Array) }),
   ],
+  'docs/how-to/run-a-plan.md Write the plan': [
+    // test/docs-servers.test.ts runs it.
+    (text) => expect(parse(text)).toMatchObject({ title: 'uploads', tasks: expect.any(Array) }),
+  ],
   'docs/how-to/react-to-changes.md Connectors': [
     // test/docs-servers.test.ts runs it.
     (text) => expect(parse(text)).toMatchObject({ connectors: expect.any(Array) }),

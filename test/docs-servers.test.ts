@@ -21,6 +21,7 @@ beforeAll(async () => {
   const here = pipeline.replace('/home/ada/src/mill', sandbox.work);
   expect(here).not.toBe(pipeline);
   writeFileSync(join(sandbox.work, 'upload.yaml'), here);
+  writeFileSync(join(sandbox.work, 'plan.yaml'), planHere());
   const [connectors = ''] = fencesIn('docs/how-to/react-to-changes.md', 'Connectors', 'yaml');
   writeFileSync(join(sandbox.work, 'connectors.yaml'), connectors);
 });
@@ -31,6 +32,36 @@ afterAll(async () => {
   for (const { id } of sessions) await sandbox.runHere(`millrace agent stop ${id}`);
   await sandbox.end();
 });
+
+/** The plan of the page with what the sandbox has: one backend, whose fake agent takes orders. */
+function planHere(): string {
+  const [plan = ''] = fencesIn('docs/how-to/run-a-plan.md', 'Write the plan', 'yaml');
+  const changes: [string, string][] = [
+    ['/home/ada/src/mill', sandbox.work],
+    ['base: main\n', ''],
+    ['Retry the upload once when the connection drops, with a test.', 'write upload.txt'],
+    ['[claude, codex]', '[claude, claude]'],
+    ['by: codex', 'by: claude'],
+    ['npm test', 'test -f upload.txt'],
+  ];
+  return changes.reduce((text, [from, to]) => {
+    expect(text).toContain(from);
+    return text.replace(from, to);
+  }, plan);
+}
+
+/** Waits until the task of the plan waits for this, or the plan has ended. */
+async function untilPlan(waitsFor: string | null): Promise<void> {
+  await vi.waitFor(async () => {
+    const { out } = await sandbox.runHere('millrace agent plan-show uploads --json');
+    const plan = JSON.parse(out) as { status: string; tasks: { waiting_for: string | null }[] };
+    const isOver = plan.status !== 'running';
+    expect([isOver, plan.tasks[0]!.waiting_for]).toEqual([waitsFor === null, waitsFor]);
+    if (isOver) expect(plan).toMatchObject({ status: 'done', tasks: [{ merged: true }, {}] });
+  }, patient);
+}
+
+let shownPlans = 0;
 
 /** What has to be so before a command means anything. */
 const preparations: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -49,6 +80,8 @@ const preparations: Readonly<Record<string, () => Promise<unknown>>> = {
     expectOk(await sandbox.run(`git remote add origin ${remote}`));
   },
   'millrace agent answer release 1': () => untilAsking('release'),
+  'millrace agent plan-show uploads': () => untilPlan(shownPlans++ === 0 ? 'pick' : null),
+  'millrace agent answer "uploads: upload (claude)" 1': () => untilPlan('merge'),
 };
 
 async function untilAtRest(agent: string): Promise<{ worktree: string }> {

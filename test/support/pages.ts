@@ -13,6 +13,7 @@ export const pagesOfServers = [
   'docs/how-to/run-agents.md',
   'docs/how-to/add-your-own-cli.md',
   'docs/how-to/run-pipelines.md',
+  'docs/how-to/run-a-plan.md',
   'docs/how-to/queue-work-for-agents.md',
   'docs/how-to/keep-contexts-small.md',
   'docs/how-to/get-notified.md',
@@ -25,7 +26,6 @@ export const pagesOfServers = [
   'docs/how-to/coming-from-bullmq.md',
   'docs/how-to/coming-from-sqlite.md',
   'docs/how-to/coming-from-claude-squad.md',
-  'docs/security.md',
 ];
 
 /** One story over several pages, in this order. */

@@ -186,6 +186,7 @@ describe('shell', () => {
     for (const [path, text] of [
       ['/', 'No agents yet.'],
       ['/pipelines', 'No pipelines yet.'],
+      ['/plans', 'No plans yet.'],
       ['/branches', 'No agent has a branch.'],
       ['/inbox', 'No unread notes.'],
       ['/backends', 'No backend with the tier subscription.'],

@@ -98,6 +98,59 @@ describe('pipelines', () => {
   });
 });
 
+describe('plans', () => {
+  test('a race side by side: pick one, answer the merge question, see it done', async () => {
+    const tasks = [
+      {
+        key: 'upload',
+        title: 'Retry uploads',
+        prompt: 'write upload.txt',
+        race: ['claude', 'claude'],
+        verify: 'test -f upload.txt',
+        merge: 'ask',
+      },
+      { key: 'look', title: 'Look at it', assignee: 'person', depends_on: ['upload'] },
+    ];
+    await fleet.on('/plans', async (page) => {
+      await page.getByText('No plans yet.').waitFor();
+      await page.getByRole('button', { name: 'New plan' }).click();
+      const text = JSON.stringify({ title: 'Uploads', repo: fleet.repo, tasks });
+      await page.getByLabel('Definition').fill(text);
+      await page.getByRole('button', { name: 'Create plan' }).click();
+      const race = page.getByRole('group', { name: 'Race of upload' });
+      await race.getByRole('button', { name: 'Pick 2' }).waitFor();
+      expect(await race.getByText('1 files, +1 −0').count()).toBe(2);
+      expect(await race.getByText('passed').count()).toBe(2);
+      await race.getByText('Written by the fake agent.').first().waitFor();
+      for (const appearance of appearances) {
+        await fleet.on(
+          '/plans',
+          async (other, watched) => {
+            await other.getByRole('button', { name: 'Pick 1' }).waitFor();
+            await watched.expectAccessible();
+            await watched.screenshot('plans');
+          },
+          appearance,
+        );
+      }
+      await race.getByRole('button', { name: 'Pick 2' }).click();
+      await page.getByText('Picked for upload.').waitFor();
+      await page.getByRole('button', { name: 'Yes, merge it' }).click();
+      await page.getByRole('button', { name: 'look' }).click();
+      await page.getByRole('button', { name: 'Complete task' }).click();
+      await page.getByLabel('Result').fill('Fine.');
+      const dialog = page.getByRole('dialog');
+      await dialog.getByRole('button', { name: 'Complete task' }).click();
+      await page.getByText('Completed look.').waitFor();
+      await page.getByText('2/2').waitFor();
+    });
+    const { plans } = await fleet.daemon.api.ok('GET', '/api/v1/plans');
+    expect(plans).toMatchObject([
+      { status: 'done', tasks: [{ merged: true }, { result: 'Fine.' }] },
+    ]);
+  });
+});
+
 describe('branches', () => {
   test('shows CI status and distance from the base of each branch', async () => {
     await fleet.on('/branches', async (page) => {

@@ -11,7 +11,7 @@ import { logLevels } from '@millrace/kit/log';
 import { z } from 'zod';
 
 export * from '../savings/index.js';
-import { worktreeSchema } from '../sessions/worktree-rules.js';
+import { worktreeSchema } from '../sessions/drivers/worktree-rules.js';
 
 export { tmuxSocket } from '../sessions/drivers/session-files.js';
 export * from '../storage/data-files.js';

@@ -15,7 +15,7 @@ import type { Session } from './port.js';
 import { stageOf } from './session.js';
 import type { SessionEvent, SessionState, StartKind, Step } from '../core/session-events.js';
 import type { SessionStore } from './session-store.js';
-import { ruleTrouble, setUpWorktree, worktreeRulesOf } from './worktree-rules.js';
+import { ruleTrouble, setUpWorktree, worktreeRulesOf } from './drivers/worktree-rules.js';
 
 export interface RunnerParts extends LaunchParts, Omit<InspectorParts, 'drivers'> {
   clock: Clock;

@@ -18,7 +18,7 @@ import {
   worktreeRulesOf,
   type WorktreeRules,
   type WorktreeSettings,
-} from './worktree-rules.js';
+} from './drivers/worktree-rules.js';
 
 /*
  * The server of a worktree, `serve` of its repository: started on request, with a free port. Its

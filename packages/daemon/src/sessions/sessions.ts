@@ -31,7 +31,7 @@ import type { InputKind, SessionEvent, Step } from '../core/session-events.js';
 import { notFound, SessionStore } from './session-store.js';
 import { Spawner, type SpawnerParts } from './spawner.js';
 import { SessionServers } from './serving.js';
-import { ruleTrouble, tearDownWorktree, worktreeRulesOf } from './worktree-rules.js';
+import { ruleTrouble, tearDownWorktree, worktreeRulesOf } from './drivers/worktree-rules.js';
 import { removeWorktree } from './worktrees.js';
 
 /** The parts that are not made here. */

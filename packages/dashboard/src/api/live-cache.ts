@@ -45,6 +45,7 @@ interface ListChange {
 const listOf = {
   session: { key: 'sessions', idField: 'id' },
   pipeline: { key: 'pipelines', idField: 'id' },
+  plan: { key: 'plans', idField: 'id' },
   note: { key: 'inbox', idField: 'id' },
   branch: { key: 'branches', idField: 'agent_id' },
   question: { key: 'questions', idField: 'id' },

@@ -49,6 +49,11 @@ export const queries = {
       queryKey: ['pipelines'],
       queryFn: async () => (await daemon.call('listPipelines')).pipelines,
     }),
+  plans: () =>
+    queryOptions({
+      queryKey: ['plans'],
+      queryFn: async () => (await daemon.call('listPlans')).plans,
+    }),
   inbox: () =>
     queryOptions({
       queryKey: ['inbox'],

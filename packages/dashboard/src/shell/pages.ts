@@ -35,6 +35,12 @@ export const pages: readonly PageEntry[] = [
     key: 'p',
   }),
   page('/pipelines/:id', () => import('../pages/pipelines/index.js')),
+  page('/plans', () => import('../pages/plans/index.js'), {
+    title: 'Plans',
+    group: 'Agents',
+    key: 'n',
+  }),
+  page('/plans/:id', () => import('../pages/plans/index.js')),
   page('/branches', () => import('../pages/branches/index.js'), {
     title: 'Branches',
     group: 'Agents',

@@ -1,7 +1,7 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
 import type { ContextLimits } from '../../core/guard.js';
 import type { PolicyRule } from '../../questions/question.js';
-import type { WorktreeSettings } from '../worktree-rules.js';
+import type { WorktreeSettings } from '../drivers/worktree-rules.js';
 import type { ExtraCli } from './command-lines.js';
 
 /** The settings in force; `values` is replaced when they change. */

@@ -3,18 +3,27 @@ import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import { queries } from '../../api/queries.js';
+import { DefinitionDialog } from '../../parts/definition-dialog.js';
 import { Page } from '../../parts/page.js';
 import { useShortcut } from '../../parts/shortcuts.js';
 import { Empty, Loaded } from '../../parts/states.js';
 import { Status } from '../../parts/status.js';
 import { Time } from '../../parts/time.js';
 import { VirtualTable, type Column } from '../../parts/virtual-table.js';
-import { CreateDialog } from './create-dialog.js';
 import { PipelineView } from './pipeline-view.js';
 import { pipelineTones } from './tones.js';
 import './pipelines.css';
 
 type Pipeline = DaemonSchema<'Pipeline'>;
+
+const example = `name: Release check
+jobs:
+  - id: test
+    prompt: Run the tests and fix what fails.
+  - id: review
+    prompt: Review the change.
+    depends_on: [test]
+`;
 
 export default function PipelinesPage({ params }: { params: Readonly<Record<string, string>> }) {
   const pipelines = useQuery(queries.pipelines());
@@ -41,7 +50,19 @@ export default function PipelinesPage({ params }: { params: Readonly<Record<stri
           )
         }
       </Loaded>
-      {isCreating && <CreateDialog onClose={() => setIsCreating(false)} />}
+      {isCreating && (
+        <DefinitionDialog
+          kind="pipeline"
+          list="pipelines"
+          example={example}
+          hint={
+            <>
+              YAML or JSON. With <code>start: false</code> it does not start on its own.
+            </>
+          }
+          onClose={() => setIsCreating(false)}
+        />
+      )}
     </Page>
   );
 }

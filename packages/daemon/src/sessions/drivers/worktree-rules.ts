@@ -6,8 +6,8 @@ import type { Clock } from '@millrace/kit/clock';
 import { readYamlFile } from '@millrace/kit/config';
 import { messageOf, UsageError } from '@millrace/kit/errors';
 import { z } from 'zod';
-import { endFamily } from './drivers/headless.js';
-import { OutputLog } from './drivers/session-files.js';
+import { endFamily } from './headless.js';
+import { OutputLog } from './session-files.js';
 
 /*
  * What a repository says about its worktrees: commands that prepare one, files that git does not

@@ -1,0 +1,188 @@
+import type { DaemonSchema } from '@millrace/contract/daemon';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import { daemon } from '../../api/client.js';
+import { useAction } from '../../parts/action.js';
+import { DataTable, type DataColumn } from '../../parts/data-table.js';
+import { FormDialog } from '../../parts/form-dialog.js';
+import { baseName, unknown } from '../../parts/format.js';
+import { useIdParam } from '../../parts/location.js';
+import { Panel } from '../../parts/page.js';
+import { Status } from '../../parts/status.js';
+import { Time } from '../../parts/time.js';
+import { useQuestions } from '../../questions/api.js';
+import { QuestionPanel } from '../../questions/panel.js';
+import { Checks, planTones, RaceView } from './race.js';
+
+type Plan = DaemonSchema<'Plan'>;
+type Task = DaemonSchema<'PlanTask'>;
+
+/** One plan: status, tasks, what it waits for, and the selected task. */
+export function PlanView({ plan }: { plan: Plan }) {
+  const [selected, setSelected] = useIdParam('task');
+  const questions = useQuestions();
+  const waiting = plan.tasks.find(({ waiting_for: what }) => what === 'pick');
+  const task = plan.tasks.find(({ key }) => key === selected) ?? waiting;
+  const sessions = new Set(plan.tasks.flatMap((each) => each.sessions));
+  return (
+    <>
+      <QuestionPanel
+        questions={questions.open.filter(({ session_id: id }) => sessions.has(id))}
+        showsAgents
+      />
+      <Panel title={plan.title} actions={<CancelButton plan={plan} />}>
+        <div className="plan-facts">
+          <Status tone={planTones[plan.status]}>{plan.status}</Status>
+          {plan.repo && <span title={plan.repo}>{baseName(plan.repo)}</span>}
+          {plan.created_at && (
+            <span className="muted">
+              created <Time at={plan.created_at} />
+            </span>
+          )}
+        </div>
+        <DataTable
+          label="Tasks"
+          columns={columns(setSelected)}
+          rows={plan.tasks}
+          rowKey={({ key }) => key}
+        />
+        {task ? (
+          <TaskDetails plan={plan} task={task} />
+        ) : (
+          <p className="muted panel-body">Select a task to see its prompt and result.</p>
+        )}
+      </Panel>
+    </>
+  );
+}
+
+const columns = (onSelect: (key: string) => void): DataColumn<Task>[] => [
+  {
+    header: 'Task',
+    cell: ({ key, title }) => (
+      <button type="button" className="small" title={title} onClick={() => onSelect(key)}>
+        {key}
+      </button>
+    ),
+  },
+  {
+    header: 'Status',
+    cell: ({ status, waiting_for: what }) => (
+      <Status tone={planTones[status]}>{what ? `${status} (${what})` : status}</Status>
+    ),
+  },
+  { header: 'Checks', cell: ({ verify }) => <Checks verify={verify} /> },
+  { header: 'Agents', numeric: true, cell: ({ sessions }) => sessions.length },
+  { header: 'Branch', className: 'mono', cell: ({ branch }) => branch ?? unknown },
+  { header: 'After', cell: ({ depends_on: keys = [] }) => keys.join(', ') || unknown },
+];
+
+function CancelButton({ plan: { id, title, status } }: { plan: Plan }) {
+  const [isConfirming, setIsConfirming] = useState(false);
+  const cancel = useAction({
+    run: () => daemon.call('cancelPlan', { path: { id } }),
+    done: () => `Canceled ${title}.`,
+    refresh: ['plans'],
+    onDone: () => setIsConfirming(false),
+  });
+  if (status !== 'running') return null;
+  return (
+    <>
+      <button type="button" className="danger small" onClick={() => setIsConfirming(true)}>
+        Cancel plan
+      </button>
+      {isConfirming && (
+        <FormDialog
+          title={`Cancel ${title}?`}
+          submitLabel="Cancel plan"
+          dangerous
+          busy={cancel.isPending}
+          onSubmit={() => cancel.mutate()}
+          onClose={() => setIsConfirming(false)}
+        >
+          <p>Running agents are stopped and no task starts. Branches and worktrees stay.</p>
+        </FormDialog>
+      )}
+    </>
+  );
+}
+
+function TaskDetails({ plan, task }: { plan: Plan; task: Task }) {
+  const { key, title, prompt, result, verify, sessions, race = [], claimed_by: holder } = task;
+  return (
+    <section className="plan-task" aria-label={`Task ${key}`}>
+      <div className="row">
+        <h3>{title}</h3>
+        {holder && <span className="muted">claimed by {holder}</span>}
+        {sessions.map((id, at) => (
+          <Link key={id} href={`/agents/${id}`}>
+            Open agent{sessions.length > 1 ? ` ${at + 1}` : ''}
+          </Link>
+        ))}
+      </div>
+      <PersonControls plan={plan} task={task} />
+      {race.length > 0 && <RaceView plan={plan} task={task} />}
+      {prompt && <Text title="Prompt" text={prompt} />}
+      {result !== null && <Text title="Result" text={result || 'No output.'} />}
+      {verify && <Text title={`Checks: ${verify.command}`} text={verify.output || 'No output.'} />}
+    </section>
+  );
+}
+
+function Text({ title, text }: { title: string; text: string }) {
+  return (
+    <>
+      <h4>{title}</h4>
+      <pre className="plan-text" tabIndex={0} aria-label={title}>
+        {text}
+      </pre>
+    </>
+  );
+}
+
+/** A task for a person is completed here. */
+function PersonControls({ plan: { id }, task }: { plan: Plan; task: Task }) {
+  const { key, assignee, status } = task;
+  const [isOpen, setIsOpen] = useState(false);
+  const complete = useAction({
+    run: (form: FormData) =>
+      daemon.call('completePlanTask', {
+        path: { id, key },
+        body: {
+          result: String(form.get('result')),
+          ...(task.claimed_by && { by: task.claimed_by }),
+          ...(form.get('failed') === 'on' && { failed: true }),
+        },
+      }),
+    done: () => `Completed ${key}.`,
+    refresh: ['plans'],
+    onDone: () => setIsOpen(false),
+  });
+  if (assignee !== 'person' || (status !== 'ready' && status !== 'waiting')) return null;
+  return (
+    <div className="row">
+      <button type="button" className="primary small" onClick={() => setIsOpen(true)}>
+        Complete task
+      </button>
+      {isOpen && (
+        <FormDialog
+          title={`Complete ${task.title}`}
+          submitLabel="Complete task"
+          busy={complete.isPending}
+          onSubmit={(form) => complete.mutate(form)}
+          onClose={() => setIsOpen(false)}
+        >
+          <label className="field">
+            Result
+            <textarea name="result" rows={4} />
+            <span className="field-hint">Tasks that depend on it get this text.</span>
+          </label>
+          <label className="check">
+            <input type="checkbox" name="failed" />
+            It could not be done
+          </label>
+        </FormDialog>
+      )}
+    </div>
+  );
+}
