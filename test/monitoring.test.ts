@@ -13,9 +13,12 @@ const prometheus = join(root, 'packaging', 'prometheus');
 const alerts = parse(readFileSync(join(prometheus, 'alerts.yaml'), 'utf8')) as {
   groups: { rules: { alert: string; expr: string }[] }[];
 };
-const dashboard = JSON.parse(
-  readFileSync(join(root, 'packaging', 'grafana', 'millrace.json'), 'utf8'),
-) as { panels: { targets: { expr: string }[] }[] };
+const dashboards = ['millrace.json', 'daemon.json'].map(
+  (name) =>
+    JSON.parse(readFileSync(join(root, 'packaging', 'grafana', name), 'utf8')) as {
+      panels: { targets: { expr: string }[] }[];
+    },
+);
 
 let data = '';
 let up: Up;
@@ -26,6 +29,9 @@ beforeAll(async () => {
   for (const url of [up.url('queue', 'metrics'), up.url('db')]) {
     exported.push(await (await fetch(`${url}/metrics`)).text());
   }
+  const token = readFileSync(join(data, 'daemon.token'), 'utf8').trim();
+  const headers = { authorization: `Bearer ${token}` };
+  exported.push(await (await fetch(`${up.url('daemon')}/metrics`, { headers })).text());
 });
 afterAll(async () => {
   await up.stop();
@@ -44,10 +50,16 @@ test('every metric of the alerts and the dashboard is exported', () => {
     ),
   );
   const rules = alerts.groups.flatMap((group) => group.rules.map(({ expr }) => expr));
-  const panels = dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr));
+  const panels = dashboards.flatMap((dashboard) =>
+    dashboard.panels.flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+  );
   expect([rules.length, panels.length].every((count) => count >= 10)).toBe(true);
   const used = [...rules, ...panels].flatMap((expr) => expr.match(/millrace_\w+/g) ?? []);
   expect(used.filter((name) => !known.has(name))).toEqual([]);
+  // The dashboard of the daemon has every series of it.
+  const own = [...known].filter((name) => /^millrace_daemon_(?!process)/.test(name!));
+  const shown = own.filter((name) => used.includes(name!) || name!.endsWith('_sum'));
+  expect([own.length > 5, own.filter((name) => !shown.includes(name))]).toEqual([true, []]);
 });
 
 test('metrics are what promtool calls good', (context) => {

@@ -43,6 +43,7 @@ const special: Readonly<Record<string, () => string[]>> = {
   'ctl agent send': () => ['docs', 'hello'],
   'ctl pipeline run': () => [file('p.yaml', 'name: p\nsteps:\n  - name: a\n    prompt: hello\n')],
   'ctl inbox read': () => ['--all'],
+  'ctl daemon backup': () => [join(folder, 'daemon-backups')],
 };
 
 function argumentsOf(command: CommandShape): string[] {

@@ -255,6 +255,7 @@ const good: Record<string, ApiRequest> = {
   getUsageBlocks: { path: '/api/v1/usage/blocks?backend=codex' },
   getUsageValue: { path: '/api/v1/usage/value' },
   getPrometheusMetrics: { path: '/metrics' },
+  backupDaemon: { path: '/api/v1/backup' },
   getInsights: { path: '/api/v1/insights?since=30d' },
   getSavings: { path: '/api/v1/savings?since=7d&bucket=day&samples=1' },
   think: { method: 'POST', path: '/api/v1/think', body: { prompt: 'What is a millrace?' } },
@@ -551,6 +552,8 @@ describe('every operation that is served', () => {
     const slow = await open.api.send(spawnWith({ driver: 'tmux' }));
     const path = `/api/v1/sessions/${slow.json.id}`;
     await refuse('serveSession', 'SESSION_STATE', good['serveSession']!);
+    const since = { path: '/api/v1/backup?since_seq=999999999' };
+    await refuse('backupDaemon', 'INVALID_REQUEST', since);
     await refuse('getSessionScreen', 'SESSION_STATE', good['getSessionScreen']!);
     await refuse('restartSession', 'SESSION_STATE', { method: 'POST', path: `${path}:restart` });
     await open.api.ok('PATCH', '/api/v1/backends/claude', { enabled: false });

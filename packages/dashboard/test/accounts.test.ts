@@ -130,6 +130,10 @@ describe('spend and savings', () => {
       await table('day').getByText(rollup.by_day.at(-1)!.key).waitFor();
       const total = rollup.total_usd.toFixed(2);
       await page.locator('.figure', { hasText: 'All time' }).getByText(`$${total}`).waitFor();
+      const value = page.getByRole('region', { name: 'Value' });
+      await value.getByRole('columnheader', { name: 'Per merged branch' }).waitFor();
+      const { total: all } = await fleet.daemon.api.ok('GET', '/api/v1/usage/value');
+      await value.getByText(String(all.sessions)).first().waitFor();
     });
   });
 

@@ -123,6 +123,12 @@ export const daemonOperations = {
     authenticated: true,
     codes: ['UNAUTHENTICATED', 'FORBIDDEN', 'TOO_MANY_ATTEMPTS', 'INTERNAL'],
   },
+  backupDaemon: {
+    method: 'GET',
+    path: '/api/v1/backup',
+    authenticated: true,
+    codes: ['INVALID_REQUEST', 'UNAUTHENTICATED', 'FORBIDDEN', 'TOO_MANY_ATTEMPTS', 'INTERNAL'],
+  },
   getSpend: {
     method: 'GET',
     path: '/api/v1/spend',

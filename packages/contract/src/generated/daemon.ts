@@ -275,6 +275,28 @@ export interface paths {
     patch?: never;
     trace?: never;
   };
+  '/api/v1/backup': {
+    parameters: {
+      query?: never;
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    /**
+     * Back up the daemon while it serves
+     * @description A backup of one moment of the daemon's database: sessions, pipelines, plans, questions, spend,
+     *     inbox and the registry. `since_seq` gives only the commits after that of an earlier backup, as
+     *     far as the log has them. `ctl daemon backup` writes and checks the files. Needs full access.
+     */
+    get: operations['backupDaemon'];
+    put?: never;
+    post?: never;
+    delete?: never;
+    options?: never;
+    head?: never;
+    patch?: never;
+    trace?: never;
+  };
   '/api/v1/spend': {
     parameters: {
       query?: never;
@@ -2765,6 +2787,8 @@ export interface components {
       /** @description The command that runs. */
       command: string;
     };
+    /** @description The bytes of a backup file. */
+    BackupFile: string;
     /** @description What a terminal shows. */
     SessionScreen: {
       /** @description Its lines from the top, without blank ones at the end, with SGR sequences for colours. */
@@ -4859,6 +4883,37 @@ export interface operations {
           'text/plain': components['schemas']['PrometheusText'];
         };
       };
+      401: components['responses']['Unauthenticated'];
+      403: components['responses']['Forbidden'];
+      429: components['responses']['TooManyAttempts'];
+      500: components['responses']['Internal'];
+    };
+  };
+  backupDaemon: {
+    parameters: {
+      query?: {
+        /**
+         * @description The commit of the backup that this one continues; absent for a full backup.
+         * @example 1200
+         */
+        since_seq?: number;
+      };
+      header?: never;
+      path?: never;
+      cookie?: never;
+    };
+    requestBody?: never;
+    responses: {
+      /** @description The backup file. */
+      200: {
+        headers: {
+          [name: string]: unknown;
+        };
+        content: {
+          'application/octet-stream': components['schemas']['BackupFile'];
+        };
+      };
+      400: components['responses']['InvalidRequest'];
       401: components['responses']['Unauthenticated'];
       403: components['responses']['Forbidden'];
       429: components['responses']['TooManyAttempts'];

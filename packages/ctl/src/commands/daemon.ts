@@ -82,6 +82,39 @@ const commands = (tools: Tools): Commands => ({
     run: async (flags: DaemonFlags) =>
       (await import('../daemon/status.js')).showStatus(flags, tools),
   },
+  backup: {
+    summary: 'Back up a running daemon',
+    description:
+      'Write a backup of the database of a running daemon into a directory: sessions, pipelines, ' +
+      'plans, questions, spend and the inbox. A backup has what happened since the last one of the ' +
+      'directory where the log of the daemon has all of it, and else everything. Every file is ' +
+      'checked before it gets its name. Worktrees, logs of agents and token files are no part of it.',
+    arguments: [['<dir>', 'directory of the backups']],
+    options: [['--full', 'Write a full backup although there are others']],
+    examples: [['ctl daemon backup ./backups', 'once a day, for instance']],
+    run: async (directory: string, flags: DaemonFlags & { full?: boolean }) =>
+      (await import('../daemon/backing-up.js')).backUpDaemon(directory, flags, tools),
+  },
+  restore: {
+    connect: null,
+    summary: 'Restore a daemon from backups',
+    description:
+      'Restore the backups of a directory into a data directory that has no daemon yet, to the ' +
+      'newest or to the last one before a moment. Everything is checked before anything is written, and verified ' +
+      'at the end.',
+    arguments: [['<dir>', 'directory of the backups']],
+    options: [
+      ['--data <dir>', 'Data directory to restore into', { required: true }],
+      ['--to <moment>', 'Commit number or time that it must not be later than'],
+    ],
+    examples: [
+      ['ctl daemon restore ./backups --data ./restored', 'into a new directory'],
+      ['ctl daemon restore ./backups --data ./restored --to 2026-05-04T09:30:00Z', 'as of a time'],
+    ],
+    exitCodes: { 1: 'no backups, damaged ones, a directory in use, or failure' },
+    run: async (directory: string, flags: { data: string; to?: string }) =>
+      (await import('../daemon/backing-up.js')).restoreDaemon(directory, flags, tools),
+  },
   token: {
     connect: withPlace,
     summary: 'Manage the bearer token: show, create, rotate',

@@ -1,4 +1,5 @@
 import type { DaemonSchema } from '@millrace/contract/daemon';
+import type { Database } from '@millrace/engine';
 import type { DashboardSite } from '../dashboard/site.js';
 import type { Branches } from '../branches/branches.js';
 import type { Events } from '../events/events.js';
@@ -21,6 +22,8 @@ import type { Workbench } from '../workbench/workbench.js';
 
 /** Services that operations use. Operations do not depend on HTTP, MCP or the terminal. */
 export interface DaemonContext {
+  /** The daemon's own database, to back it up. */
+  database: Pick<Database, 'backup'>;
   backends: Backends;
   sessions: Sessions;
   pipelines: Pick<Pipelines, 'list' | 'get' | 'create' | 'start' | 'cancel'>;

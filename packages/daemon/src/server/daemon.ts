@@ -132,6 +132,7 @@ function contextOf(
   const { values } = settings;
   return {
     ...agents,
+    database: store.database,
     backends,
     events: new Events({ database: store.database, clock }),
     forceCompact: () => settings.values.tokens.force_compact,

@@ -4,11 +4,13 @@ import type { Log } from '@millrace/kit/log';
 import type { Random } from '@millrace/kit/random';
 import { cacheJson, eventStream, docsSite, type Handlers, type Problem } from '@millrace/kit/http';
 import { openApiYaml } from '@millrace/contract/documents';
+import { fileBytes } from '@millrace/engine';
+import { Refusal } from '@millrace/kit/errors';
 import { dashboardHandlers } from '../dashboard/handlers.js';
 import type { ToolRequest } from '../mcp/tools.js';
 import type { DaemonContext } from '../operations/context.js';
 import { getConfig, getSpend, getUsageBlocks, getUsageValue } from '../operations/operations.js';
-import { beyondRights, fail, type ServedOperations } from '../core/api.js';
+import { beyondRights, fail, invalid, type ServedOperations } from '../core/api.js';
 import { proxyHandlers } from '../proxy/handlers.js';
 import type { Caller, Authenticator } from './access/authenticator.js';
 import {
@@ -96,6 +98,11 @@ export function daemonHandlers(
     ...inboxHandlers(context),
     ...questionHandlers(context, { clock, random }),
     ...metricsHandlers(context),
+    backupDaemon: async ({ query: { since_seq: sinceSeq } }) => ({
+      status: 200,
+      contentType: 'application/octet-stream',
+      content: await backupOf(context, sinceSeq),
+    }),
     getConfig: ({ principal }) => ({ status: 200, body: getConfig(context, principal.access) }),
     updateConfig: async ({ body, principal }) => ({
       status: 200,
@@ -204,6 +211,23 @@ type MetricsOperations = Pick<
   DaemonOperations,
   'getMetrics' | 'getMetricsHistory' | 'listBranches'
 >;
+
+/** The bytes of a backup. What the engine refuses is refused before the first of them. */
+async function backupOf(
+  { database }: Pick<DaemonContext, 'database'>,
+  sinceSeq: number | undefined,
+): Promise<AsyncIterable<Uint8Array>> {
+  const parts = fileBytes(database.backup({ sinceSeq }));
+  const first = await parts.next().catch((error: unknown) => {
+    if (error instanceof Refusal)
+      throw invalid('since_seq', `cannot be used: ${error.detail.replace(/\.$/, '')}`);
+    throw error;
+  });
+  return (async function* () {
+    if (!first.done) yield first.value;
+    yield* parts;
+  })();
+}
 
 /** Resource usage and branch status of agents. */
 export function metricsHandlers({

@@ -29,6 +29,8 @@ export const queries = {
   usage: () =>
     queryOptions({ queryKey: ['usage'], queryFn: () => readUsage(false), staleTime: 30_000 }),
   spend: () => queryOptions({ queryKey: ['spend'], queryFn: () => daemon.call('getSpend') }),
+  usageValue: () =>
+    queryOptions({ queryKey: ['spend', 'value'], queryFn: () => daemon.call('getUsageValue') }),
   savings: (since: string, bucket: 'hour' | 'day') =>
     queryOptions({
       queryKey: ['savings', since, bucket],

@@ -114,7 +114,7 @@ function Window({
   last: Limit | undefined;
   lastSeen: string | undefined;
 }) {
-  const { label, used_percent: used, resets_at, models } = limit;
+  const { label, used_percent: used, resets_at, models, forecast } = limit;
   const tone = used === null ? undefined : used >= 100 ? 'bad' : used >= 80 ? 'warn' : undefined;
   const text = used === null ? 'unknown' : percent(used);
   return (
@@ -133,6 +133,11 @@ function Window({
           </>
         )}
       </span>
+      {forecast && (
+        <span className="usage-last status-warn">
+          full <Time at={forecast.full_at} /> at this rate
+        </span>
+      )}
       {used === null && last && last.used_percent !== null && (
         <span className="usage-last muted">
           was {percent(last.used_percent)}, reported <Time at={lastSeen} />
